@@ -4,12 +4,19 @@ Splits keep a unit on one side. Each line pairs a fit with `groups` and one with
 alone; differences are means over splits.
 
     python benchmarks/bench_units.py --data FOLDER [--tables colorado fulton users] [--epsilons 1] [--splits 5]
+
+With ``--peer`` logistic regression by lots of a tenth of the units is set beside jax-privacy's `UserSelectionStrategy`
+(``python benchmarks/environments.py jax`` makes its environment): the same rows, lots, steps, clip and price. Its best
+learning rate is chosen by the test rows.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
+import subprocess
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -19,10 +26,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from benchmark_tables import Table, load
+from environments import PEERS, default_folder, python_of
 from numpy.typing import NDArray
 from sklearn.metrics import log_loss, roc_auc_score
 
 import skdp
+from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent, calibrate_noise_multiplier
 from skdp.ensemble import DPRandomTreesClassifier
 
 Labels = NDArray[np.int64]
@@ -120,6 +129,54 @@ def scores(model: str, task: Task, epsilon: float, seed: int) -> dict[str, tuple
     return found
 
 
+RATE, N_STEPS = 0.1, 100
+"""Of the lots of the comparison with jax-privacy."""
+
+
+def beside_jax_privacy(task: Task, epsilon: float, seed: int, folder: Path) -> dict[str, tuple[float, float]]:
+    """Area under the curve and milliseconds a step, of skdp and of jax-privacy with 1, 4 and 16 rows a unit."""
+    table, groups = task
+    test = split(groups, seed)
+    public = skdp.DPTableVectorizer(schema=table.schema, sparse_output=False).fit(table.X)
+    X, y = np.asarray(public.transform(table.X)), (np.asarray(table.y) == table.classes[1]).astype(int)
+    terms = {"epsilon": epsilon, "delta": table.delta, "sampling_rate": RATE}
+    model = skdp.DPLogisticRegression(classes=[0, 1], max_iter=round(RATE * N_STEPS), **terms)
+    model.fit(X[~test], y[~test], groups=groups[~test])  # compiles
+    start = time.perf_counter()
+    model.fit(X[~test], y[~test], groups=groups[~test])
+    seconds = (time.perf_counter() - start) / model.n_steps_
+    found = {"skdp": (roc_auc_score(y[test], model.decision_function(X[test])), 1e3 * seconds)}
+    noise = calibrate_noise_multiplier(
+        lambda sigma: SelfComposedDpEvent(PoissonSampledDpEvent(RATE, GaussianDpEvent(sigma)), N_STEPS),
+        epsilon,
+        table.delta,
+    )
+    for rows_a_user in (1, 4, 16):
+        with tempfile.TemporaryDirectory() as place:
+            file = Path(place) / "given.npz"
+            np.savez(
+                file, X=X[~test].astype(np.float32), y=y[~test].astype(np.float32), groups=groups[~test],
+                X_test=X[test], rate=RATE, n_steps=N_STEPS, clip=model.max_grad_norm_, noise=noise, seed=seed,
+                rows_a_user=rows_a_user, learning_rates=[1.0, 3.0, 10.0, 30.0],
+            )  # fmt: skip
+            command = [python_of("jax", folder), PEERS / "users_of_jax.py", file]
+            said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        best = max(said.values(), key=lambda each: roc_auc_score(y[test], each[0]))
+        found[f"jax-privacy, {rows_a_user} rows"] = roc_auc_score(y[test], best[0]), 1e3 * best[1]
+    return found
+
+
+def show_peer(given: argparse.Namespace) -> None:
+    print("| table | epsilon | library | AUC | ms a step |\n|---|---|---|---|---|")
+    for name, epsilon in itertools.product(given.tables, given.epsilons):
+        task = TASKS[name](given.data)
+        runs = [beside_jax_privacy(task, epsilon, seed, given.peers) for seed in range(given.splits)]
+        for library in runs[0]:
+            auc, steps = np.array([each[library] for each in runs]).T
+            shown = f"{auc.mean():.4f} ({auc.std():.4f}) | {np.median(steps):.2f}"
+            print(f"| {name} | {epsilon:g} | {library} | {shown} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
@@ -127,8 +184,13 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
     parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--peer", action="store_true", help="beside jax-privacy")
+    parser.add_argument("--peers", type=Path, default=default_folder(), help="folder of the peers' environments")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
+    if given.peer:
+        show_peer(given)
+        return
     print(
         "| table | model | epsilon | row | group | group - row | group - one row a group | log loss: row, group | s |"
     )

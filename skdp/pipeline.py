@@ -302,6 +302,7 @@ class PrivatePipeline(JointPrice, Pipeline):
         **params : dict of str to object
             Parameters of the ``fit`` of the steps, as for ``sklearn.pipeline.Pipeline.fit``. `sample_weight` without
             the name of a step is for all private steps that take it, transformers too; set `weight_bound` of each.
+            `groups`, the labels of units or the name of a column, are for the whole.
 
         Returns
         -------
@@ -487,7 +488,13 @@ class PrivatePipeline(JointPrice, Pipeline):
             return super().set_params(**kwargs)
 
     def _params_of_steps(self, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """Parameters of ``fit`` by the step that they are for."""
+        """Parameters of ``fit`` by the step that they are for; labels of units are for the whole."""
+        given = self._split_params(params)
+        if named := [name for name, each in given.items() if "groups" in each]:
+            raise ValueError(f"fit got groups for step {named[0]!r} alone: give them as groups, for all steps.")
+        return given
+
+    def _split_params(self, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
         given: dict[str, dict[str, Any]] = {name: {} for name, _ in self.steps}
         if params and get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **params)

@@ -202,12 +202,13 @@ def test_rounding_of_a_block_is_within_what_is_declared(dtype, d):
 def test_rows_that_shift_are_summed_in_double_precision(released):
     """Under add_remove all rows behind the one that leaves are rounded in other company (Casacuberta et al. 2022).
 
-    With the first row, the small squares of each block are added to 128 and lost; without it to 127, and rounded up.
+    With the first row, the small squares of each block are added to 64.5 and lost; without it to 63.5, and rounded up.
     Products in float32 move by 2 here, twice the sensitivity.
     """
-    block = np.concatenate([np.full(127, 1.0), np.full(385, 2.0**-8.5 * 1.01), np.zeros(511), [1.0]])
-    X = np.zeros((1 + 1000 * 1024, 2), np.float32)
-    X[:, 0] = np.append(1.0, np.tile(block, 1000))
+    assert BLOCK_ROWS == 128  # as many as are made here
+    block = np.sqrt(np.concatenate([np.full(63, 1.0), [0.5], np.full(63, 1.3 * 2.0**-19), [1.0]]))
+    X = np.zeros((1 + 12_288 * BLOCK_ROWS, 2), np.float32)
+    X[:, 0] = np.append(1.0, np.tile(block, 12_288))
     for rows in (X, X[1:]):
         pca(adjacency="add_remove", center=False, data_norm=1.0).fit(rows)
     (one, mechanism), (other, _) = released

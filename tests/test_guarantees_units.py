@@ -177,6 +177,17 @@ def test_runs_for_rows_and_runs_for_units_have_no_joint_price():
     assert skdp.DPLogisticRegression(classes=[0, 1]).partial_fit(X, y, groups=labels).privacy_unit_ == "group"
 
 
+def test_runs_for_groups_by_two_columns_have_no_joint_price():
+    X, y, _, labels = table(10, "any", np.random.default_rng(0))
+    home, person = (pd.Series(labels, name=name) for name in ("home", "person"))
+    model = skdp.DPLogisticRegression(classes=[0, 1]).partial_fit(X, y, groups=home)
+    before = model.epsilon_
+    with pytest.raises(ValueError, match=r"groups='person' differs from the 'home' of earlier runs"):
+        model.partial_fit(X, y, groups=person)
+    assert model.epsilon_ == before
+    assert model.partial_fit(X, y, groups=home).epsilon_ > before
+
+
 @pytest.mark.parametrize(("parameters", "said"), [
     ({"merge_equal_rows": True}, "merge_equal_rows=True with groups"),
     ({"weight_bound": "private"}, "weight_bound='private' with groups"),

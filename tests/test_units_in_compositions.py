@@ -6,10 +6,27 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from replay import assert_all_else_is_equal, moves, replay
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import BaggingClassifier, StackingClassifier
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, TargetEncoder
 
-from skdp import DPGridSearchCV, DPLogisticRegression, DPRandomizedSearchCV, PrivacyAccountant
+from skdp import (
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPRandomizedSearchCV,
+    DPStandardScaler,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    allocate_budget,
+)
 from skdp._checks.units import Units
+from skdp._fit.conductor import units_of
 from skdp.model_selection import PrivateScore
 
 N_OTHERS, GRID = 150, {"alpha": [0.0, 0.1]}
@@ -126,6 +143,45 @@ def test_a_unit_whose_rows_cannot_be_predicted_is_cut_off_together():
     assert PrivateScore("bad", refusing, 1.0).total_of_all(None, X[::2], np.zeros(4), units=alone) >= -0.5
 
 
+def test_no_splitter_of_others_splits_the_rows_of_a_budgeted_search():
+    """None is taken, and nothing that has one of its own."""
+    with pytest.raises(TypeError, match="cv"):
+        search(cv=KFold(2))
+    with pytest.raises(TypeError, match="no parameter 'cv'"):
+        search().set_params(cv=KFold(2))
+    X, y, _, labels = table(20)
+    inside = [CalibratedClassifierCV(model(), cv=KFold(2)), make_pipeline(TargetEncoder(cv=2), model())]
+    for estimator in inside:
+        ledger = PrivacyAccountant(unit="household")
+        estimator.set_params(**{f"{name}__accountant": ledger for name, part in estimator.get_params().items()
+                                if isinstance(part, DPLogisticRegression)})  # fmt: skip
+        with pytest.raises(ValueError, match=r"neither a private estimator|targetencoder"):
+            search(estimator).fit(X, y, groups=labels)
+        assert not ledger.history
+
+
+def test_weights_have_one_public_bound_for_all_steps_of_all_candidates():
+    X, y, weights, labels = table(20)
+
+    def fit(of_scaler, of_model):
+        ledger = PrivacyAccountant(unit="household")
+        scaler = DPStandardScaler((-1, 1), weight_bound=of_scaler, accountant=ledger)
+        pipeline = make_pipeline(scaler, model(weight_bound=of_model, accountant=ledger))
+        made = DPGridSearchCV(pipeline, {"dplogisticregression__alpha": [0.0, 0.1]}, strategy="compose", delta=1e-4)
+        try:
+            made.fit(X, y, sample_weight=weights, groups=labels)
+        finally:
+            assert len(ledger.history) == (of_scaler == of_model != "private")
+
+    fit(2.0, 2.0)
+    for of_scaler, of_model, named in (
+        ("private", 2.0, "'private' of DPStandardScaler"), (2.0, "private", "'private' of DPLogisticRegression"),
+        (1.0, 2.0, "1.0 of DPStandardScaler"), (None, 2.0, "None of DPStandardScaler"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"weight_bound={named} in a search with weights"):
+            fit(of_scaler, of_model)
+
+
 @pytest.mark.parametrize("kind", ["array", "series", "column"])
 def test_labels_may_be_a_column_of_the_frame(kind):
     X, y, _, labels = table(20)
@@ -151,6 +207,92 @@ def test_bad_labels_are_refused_before_the_charge_and_recorded():
     assert [(entry.kind, entry.label) for entry in ledger.entries] == [("refusal", "DPGridSearchCV")]
     with pytest.raises(ValueError, match=r"n_groups_public=None with adjacency='add_remove'"):
         search(model(adjacency="add_remove", n_samples_public=100)).fit(X, y, groups=labels)
+
+
+# --- compositions of others ---
+
+TWICE = {"cv": GroupKFold(2), "error_score": "raise"}
+DROPPING = {
+    "grid": lambda m, X, y, g: GridSearchCV(m, GRID, **TWICE).fit(X, y, groups=g),
+    "scores": lambda m, X, y, g: cross_val_score(m, X, y, groups=g, **TWICE),
+    "predictions": lambda m, X, y, g: cross_val_predict(m, X, y, groups=g, cv=GroupKFold(2)),
+    "pipeline": lambda m, X, y, g: make_pipeline(FunctionTransformer(), m).fit(X, y),
+    "stacking": lambda m, X, y, g: StackingClassifier([("m", m)], cv=2).fit(X, y),
+    "calibrated": lambda m, X, y, g: CalibratedClassifierCV(m, cv=2).fit(X, y),
+    "bagging": lambda m, X, y, g: BaggingClassifier(m, 2).fit(X, y),
+    "one versus rest": lambda m, X, y, g: OneVsRestClassifier(m).fit(X, y),
+    "columns": lambda m, X, y, g: ColumnTransformer([("m", DPStandardScaler((-1, 1), accountant=m.accountant), [0])])
+    .fit(X, y),
+}  # fmt: skip
+"""Those that do not hand groups on, in the default setting of scikit-learn."""
+ROUTING = {
+    "grid": lambda m, X, y, g: GridSearchCV(m, GRID, **TWICE).fit(X, y, groups=g),
+    "scores": lambda m, X, y, g: cross_val_score(m, X, y, params={"groups": g}, **TWICE),
+    "pipeline": lambda m, X, y, g: make_pipeline(FunctionTransformer(), m).fit(X, y, groups=g),
+    "calibrated": lambda m, X, y, g: CalibratedClassifierCV(m, cv=2).fit(X, y, groups=g),
+    "bagging": lambda m, X, y, g: BaggingClassifier(m, 2).fit(X, y, groups=g),
+    "bagged pipelines": lambda m, X, y, g: BaggingClassifier(make_pipeline(m), 2).fit(X, y, groups=g),
+    "one versus rest": lambda m, X, y, g: OneVsRestClassifier(m).fit(X, y, groups=g),
+}
+"""Those that do, where scikit-learn is told to."""
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+@pytest.mark.parametrize("name", DROPPING)
+def test_a_ledger_of_households_refuses_fits_without_their_groups(name):
+    X, y, _, labels = table(20)
+    ledger = PrivacyAccountant(unit="household")
+    with pytest.raises(ValueError, match=r"unit='row' cannot be charged to an accountant of unit='household'"):
+        DROPPING[name](model(accountant=ledger), X, y, labels)
+    assert not ledger.history
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+@pytest.mark.parametrize("name", ROUTING)
+def test_groups_that_are_routed_reach_each_fit_with_their_rows(name, monkeypatch):
+    X, y, _, labels = table(20)
+    X[:, 0] = labels / 100
+    seen = []
+
+    def looking(work, rows, groups, payment=None):
+        found = units_of(work, rows, groups, payment)
+        seen.append((np.asarray(rows)[:, 0], found[1].codes))
+        return found
+
+    monkeypatch.setattr("skdp._training.run_fit.units_of", looking)
+    ledger = PrivacyAccountant(unit="household")
+    with sklearn.config_context(enable_metadata_routing=True):
+        ROUTING[name](model(accountant=ledger).set_fit_request(groups=True), X, y, labels)
+    assert len(seen) == len(ledger.history) > 0
+    for of_row, codes in seen:
+        pairs = set(zip(of_row.tolist(), codes.tolist(), strict=True))
+        assert len(pairs) == len(set(of_row.tolist())) == max(codes) + 1
+
+
+@pytest.mark.parametrize(("cv", "said"), [(GroupKFold(2), "groups go to its splitter"), (2, "")])
+def test_scores_of_fits_for_rows_say_so_where_a_splitter_is_given_groups(cv, said):
+    X, y, _, labels = table(20)
+    with pytest.warns(PrivacyLeakWarning) as caught:
+        cross_val_score(model(), X, y, groups=labels, cv=cv)
+    (leak,) = [str(each.message) for each in caught if each.category is PrivacyLeakWarning]
+    assert ("groups go to its splitter" in leak) == bool(said)
+    with pytest.warns(PrivacyLeakWarning) as caught:
+        cross_val_score(model(), X, y, groups=labels, params={"groups": labels}, cv=cv)
+    (leak,) = [str(each.message) for each in caught if each.category is PrivacyLeakWarning]
+    assert ("its splitter may split a group" in leak) == (not said)
+    assert "go to its splitter" not in leak
+
+
+def test_a_budgeted_pipeline_takes_groups_for_all_of_its_steps():
+    X, y, _, labels = table(20)
+    ledger = PrivacyAccountant(unit="household")
+    steps = DPStandardScaler((-1, 1), accountant=ledger), model(accountant=ledger)
+    made = allocate_budget(make_pipeline(*steps), 1.0, 1e-4)
+    with pytest.raises(ValueError, match="fit got groups for step 'dplogisticregression' alone"):
+        made.fit(X, y, groups=labels, dplogisticregression__groups=labels)
+    assert not ledger.history
+    assert made.fit(X, y, groups=labels).privacy_unit_ == "group"
+    assert len(ledger.history) == 1
 
 
 def test_tries_in_processes_and_pickled_plans_keep_the_unit():

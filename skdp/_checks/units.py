@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from enum import Enum
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.cells import KIND_OF_DTYPE, NUMBER, kind_of_cell, values_of
+from skdp._checks.cells import KIND_OF_DTYPE, NUMBER, OTHER, float_of, kind_of_cell, values_of
 from skdp._checks.readings import key_of
 from skdp._checks.rows import column_names
 
@@ -53,8 +54,18 @@ class Units:
 
 
 def split_labels(X: Any, groups: Any) -> tuple[Any, Any]:
-    """Return a table without the column that `groups` names, and that column; or both as they are."""
+    """Return a table without the column that `groups` names, and that column; or both as they are.
+
+    Labels and rows go together by their places. A series whose index says otherwise is refused: other rows than those
+    of one unit would be protected together, and nothing would show it.
+    """
     if not isinstance(groups, str):
+        indexes = [each.index for each in (X, groups) if hasattr(each, "iloc")]
+        if len(indexes) == 2 and len(indexes[0]) == len(indexes[1]) and not indexes[0].equals(indexes[1]):
+            raise ValueError(
+                "groups has another index than X, and labels and rows go together by their places: align them, or give "
+                "groups.to_numpy() if they are in the same order."
+            )
         return X, groups
     names = column_names(X)
     if names is None or groups not in names:
@@ -73,8 +84,9 @@ def read_units(groups: Any, n_rows: int) -> Units:
     Parameters
     ----------
     groups : array-like of shape (n_rows,)
-        Private labels of any kind that has a text. Labels are equal if their keys are, whatever other rows hold:
-        numbers by their value, all else by their text.
+        Private labels. Labels are equal if their keys are, whatever other rows hold: numbers by their value, moments
+        and strings by their text, tuples part by part, anything else that is hashable as Python compares it. What is
+        compared by its place in memory is refused: the labels of one unit could differ.
     n_rows : int
     """
     if isinstance(groups, Units):
@@ -105,9 +117,15 @@ def _numbered(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
     if labels.dtype.kind != "O":
         found, codes = np.unique(labels, return_inverse=True)
         return codes.astype(np.int64, copy=False), len(found)
-    seen: dict[str, int] = {}
-    codes = np.fromiter((seen.setdefault(key, len(seen)) for key in labels.tolist()), np.int64, len(labels))
-    return codes, len(seen)
+    seen: dict[Any, int] = {}
+    numbers: NDArray[np.int64] | None = None
+    try:
+        numbers = np.fromiter((seen.setdefault(key, len(seen)) for key in labels.tolist()), np.int64, len(labels))
+    except MemoryError:
+        raise
+    except Exception:
+        pass  # its message may quote a label
+    return (_refuse_kind() if numbers is None else numbers), len(seen)
 
 
 def comparable(labels: NDArray[Any]) -> NDArray[Any]:
@@ -119,10 +137,20 @@ def comparable(labels: NDArray[Any]) -> NDArray[Any]:
         if gaps.any():
             refuse_gaps()
         return labels
-    keys = [_key(label) for label in labels.tolist()]
-    if None in keys:
+    keys: list[Any] | None = None
+    try:
+        keys = [_key(label) for label in labels.tolist()]
+    except MemoryError:
+        raise
+    except Exception:
+        pass  # its message may quote a label
+    if keys is None:
+        _refuse_kind()
+    if any(key is None for key in keys):
         refuse_gaps()
-    return np.array(keys, object)
+    found = np.empty(len(keys), object)
+    found[:] = keys
+    return found
 
 
 def texts_of(labels: NDArray[Any]) -> list[str]:
@@ -130,16 +158,37 @@ def texts_of(labels: NDArray[Any]) -> list[str]:
     if labels.dtype.kind in "mM":
         labels = labels.astype(str)
     found = labels.tolist()
+    if labels.dtype.kind == "O" and not all(isinstance(each, str) for each in found):
+        _refuse_kind()
     return [str(each) for each in (found if labels.dtype.kind in "OUiu" else map(_key, found))]
 
 
-def _key(label: Any) -> str | None:
-    """The key of a label; a whole number is compared as it is, beyond 2**53 too."""
-    is_whole = isinstance(label, int | np.integer) and not isinstance(label, bool)
-    return str(int(label)) if is_whole and kind_of_cell(type(label)) == NUMBER else key_of(label)
+def _key(label: Any) -> Any:
+    """What a label is compared by; a whole number is compared as it is, beyond 2**53 too."""
+    if isinstance(label, tuple):
+        return tuple(map(_key, label))
+    kind = kind_of_cell(type(label))
+    if kind == OTHER:
+        return _value_of(label)
+    if kind == NUMBER and not isinstance(label, bool | np.bool_):
+        is_whole = isinstance(label, int | np.integer) or float_of(label).is_integer()
+        return str(int(label)) if is_whole else key_of(label)
+    return key_of(label)
 
 
-def refuse_gaps() -> None:
+def _value_of(label: Any) -> tuple[Any]:
+    """The label itself, in a tuple that no text is equal to."""
+    has_value = any("__eq__" in vars(kind) for kind in type(label).__mro__[:-1])
+    if not has_value and not isinstance(label, Enum):
+        raise TypeError(f"{type(label).__name__} has no value")
+    return (label,)
+
+
+def _refuse_kind() -> NoReturn:
+    raise ValueError("groups has labels that cannot be compared by their value: give numbers, strings or dates.")
+
+
+def refuse_gaps() -> NoReturn:
     raise ValueError("groups has gaps: give each row the label of its unit, one of its own where it is alone.")
 
 

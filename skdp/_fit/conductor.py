@@ -129,7 +129,7 @@ def learn_under_charge(fit: Fit) -> str:
         fit.plan_read()
         _admit(fit)
     if fit.n_public is not None:
-        warn_of_weak_delta(fit.delta, fit.n_public)
+        warn_of_weak_delta(fit.delta, fit.n_public, "rows" if fit.units is None else "groups")
         fit.work._fitted_n_public = fit.n_public
     fit.prepare()
     if not fit.is_paid():
@@ -143,7 +143,7 @@ def _admit(fit: Fit) -> None:
         note_leaks(fit.work, *report_foreign_fit(fit.target))
         return
     payment = fit.payment()
-    price = FitPrice(fit.event, fit.delta, payment.adjacency)
+    price = FitPrice(fit.event, fit.delta, payment.adjacency, payment.unit)
     note_leaks(fit.work, *report_foreign_fit(fit.target, price))
     payment.check(fit.event)
 
@@ -256,11 +256,11 @@ def public_shape(X: Any) -> tuple[int, int] | None:
     return (n_samples, n_features) if n_samples > 0 and n_features > 0 else None
 
 
-def warn_of_weak_delta(delta: float, n: int) -> None:
+def warn_of_weak_delta(delta: float, n: int, what: str = "rows") -> None:
     """Warn where publishing a whole record would satisfy delta."""
     if delta * n >= 1:
         warn(
-            f"delta={delta!r} is at least 1/n for n={n} rows: publishing one whole record would satisfy it; "
+            f"delta={delta!r} is at least 1/n for n={n} {what}: publishing one whole record would satisfy it; "
             f"choose a delta well below {1 / n:.1g}."
         )
 

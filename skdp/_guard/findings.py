@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 from skdp._checks.protocols import is_private
+from skdp._checks.units import GROUP
 from skdp._guard.meta_estimators import (
     KNOWN,
     SILENT,
@@ -32,7 +34,7 @@ from skdp._guard.public_steps import (
     value_refusals,
     walk,
 )
-from skdp._guard.totals import FitPrice, Total, add_fits
+from skdp._guard.totals import FitPrice, Total, add_fits, asks_for_groups
 
 _BUDGET = "skdp.allocate_budget(pipeline, ...), which pays for all of them"
 _CLASSES = "classes=[...], a public list"
@@ -132,7 +134,30 @@ def _walk(node: Any, path: str) -> Iterator[Finding]:
 
 
 def _finding(node: Any, path: str, known: Known) -> Finding:
-    return Finding(path, type(node).__name__, known.reads, known.remedy, *total_of(node))
+    reads = "; ".join(filter(None, [known.reads, *(fault_of_split(node, cv) for cv in splitters_of(node))]))
+    return Finding(path, type(node).__name__, reads, known.remedy, *total_of(node))
+
+
+def splitters_of(node: Any) -> list[Any]:
+    """What splits the rows of a composition, if anything does; None is scikit-learn's default."""
+    return [node.cv] if hasattr(node, "cv") else []
+
+
+def fault_of_split(node: Any, cv: Any, unit: str = "") -> str:
+    """Say what a splitter does to units: it alone knows them, or it does not and may split one; "" for neither.
+
+    `unit` is what the private fits of `node` are private for; left out, it follows from what they ask for.
+    """
+    splits_by_groups = hasattr(cv, "split") and bool(get_routing_for_object(cv).consumes("split", ["groups"]))
+    asked = [unit == GROUP] if unit else [asks_for_groups(leaf) for leaf, _ in private_fits(node)]
+    if splits_by_groups and not all(asked):
+        return (
+            "groups go to its splitter and not to its fits, which are private for a row and not for a group (use "
+            "set_fit_request(groups=True) and sklearn.set_config(enable_metadata_routing=True))"
+        )
+    if any(asked) and not splits_by_groups:
+        return "its splitter may split a group, whose rows are then on both sides (use cv=GroupKFold())"
+    return ""
 
 
 def _of_ours(node: Any, path: str) -> Iterator[Finding]:
@@ -270,11 +295,13 @@ __all__ = [
     "Finding",
     "Steps",
     "check_structure",
+    "fault_of_split",
     "find",
     "holds_private",
     "join",
     "pays",
     "private_fits",
     "sort_parts",
+    "splitters_of",
     "total_of",
 ]

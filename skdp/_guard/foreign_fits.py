@@ -20,7 +20,7 @@ import joblib
 
 from skdp._checks.leak_setting import Sent, leaks_are_errors, received, report_leak
 from skdp._checks.leaks import CALLER, Leak
-from skdp._guard.findings import holds_private, pays, sort_parts, total_of
+from skdp._guard.findings import fault_of_split, holds_private, pays, sort_parts, splitters_of, total_of
 from skdp._guard.meta_estimators import SCORED, children_of, known_name
 from skdp._guard.public_steps import parts_of
 from skdp._guard.stack import (
@@ -102,9 +102,11 @@ def _describe(estimator: Any, number: int, layers: list[Layer], price: FitPrice 
         owner = layers[number + 1].owner  # the search that computes the scores
     try:
         total = str(total_of(owner, price, layer.times))
+        unit = "" if price is None else price.unit
+        split = [fault_of_split(owner, cv, unit) for cv in layer.splitters or splitters_of(owner)]
     except Exception:  # attribute access may run code of other classes, and must not end the fit
-        total = ""
-    reads = f"{known.reads}; {total}" if known and total else known and known.reads
+        total, split = "", []
+    reads = "; ".join(filter(None, [known and known.reads, *split, total]))
     return f"{type(estimator).__name__} is fitted inside {title}: {reads}: use {known and known.remedy}."
 
 

@@ -51,6 +51,8 @@ class Layer(NamedTuple):
         What a function was given to fit.
     times : int
         How often it does so.
+    splitters : tuple
+        What splits rows for it, if anything does.
     """
 
     title: str
@@ -58,6 +60,7 @@ class Layer(NamedTuple):
     owner: Any
     part: Any = None
     times: int = 1
+    splitters: tuple[Any, ...] = ()
 
 
 def iterate_frames(frame: FrameType | None) -> Iterator[FrameType]:
@@ -167,8 +170,8 @@ def _count_folds(frame: FrameType, layer: Layer) -> Layer:
     """Add what a cross-validation fits, and how often, where that is known without its rows."""
     if frame.f_code.co_name not in ("cross_validate", "cross_val_predict"):
         return layer
-    times = count_folds(frame.f_locals.get("cv"))
-    return layer if times is None else layer._replace(part=frame.f_locals.get("estimator"), times=times)
+    cv, part = frame.f_locals.get("cv"), frame.f_locals.get("estimator")
+    return layer._replace(part=part, times=count_folds(cv) or 1, splitters=(cv,))
 
 
 def _identify_run(frame: FrameType, function: Layer | None) -> Layer | None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from sklearn import get_config
 from sklearn.base import clone
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 from skdp._checks.default_delta import check_delta, delta_for
+from skdp._checks.units import GROUP, ROW
 from skdp.accounting import (
     DpEvent,
     SelfComposedDpEvent,
@@ -36,15 +39,18 @@ class Total(NamedTuple):
 
 
 class FitPrice(NamedTuple):
-    """One fit: its event, and what it is priced with."""
+    """One fit: its event, what it is priced with, and what it is private for, a row or a group."""
 
     event: DpEvent
     delta: float
     adjacency: str
+    unit: str = ROW
 
 
 def add_fits(fits: Iterable[tuple[Any, int | None]], price: FitPrice | None = None) -> Total:
     """Return the total of private estimators that are fitted several times.
+
+    Prices at two deltas, adjacencies or units are not added: fits for rows and fits for groups have no joint price.
 
     Parameters
     ----------
@@ -80,7 +86,9 @@ def plan_without_data(estimator: Any) -> FitPrice | None:
     more rows costs no more.
     """
     try:
-        ledger, n = resolve_accountant(estimator.accountant), estimator.n_samples_public or 1
+        unit = GROUP if asks_for_groups(estimator) else ROW
+        public = estimator.n_samples_public if unit == ROW else estimator.n_groups_public
+        ledger, n = resolve_accountant(estimator.accountant), public or 1
         copied = clone(estimator).set_params(accountant=None)
         copied.set_params(delta=delta_for(check_delta(copied.delta), ledger, n))
         first, *others = (copied._plan_step(*shape).event_at for shape in _SHAPES)
@@ -89,9 +97,18 @@ def plan_without_data(estimator: Any) -> FitPrice | None:
         noise = copied.noise_multiplier
         if noise is None:
             noise = calibrate_noise_multiplier(first, copied.epsilon, copied.delta, adjacency=copied.adjacency)
-        return FitPrice(first(noise), float(copied.delta), str(copied.adjacency))
+        return FitPrice(first(noise), float(copied.delta), str(copied.adjacency), unit)
     except Exception:  # a budgeted pipeline, a search, or parameters that fit will refuse
         return None
 
 
-__all__ = ["FitPrice", "Total", "add_fits", "plan_without_data"]
+def asks_for_groups(estimator: Any) -> bool:
+    """Whether scikit-learn's routing of metadata hands labels of units to the ``fit`` of an estimator."""
+    if not get_config()["enable_metadata_routing"]:
+        return False
+    routing = get_routing_for_object(estimator)
+    given = getattr(getattr(routing, "fit", None), "requests", {}).get("groups")
+    return bool(routing.consumes("fit", ["groups"])) or (isinstance(given, str) and given.isidentifier())  # an alias
+
+
+__all__ = ["FitPrice", "Total", "add_fits", "asks_for_groups", "plan_without_data"]

@@ -54,7 +54,7 @@ class RunFit(Fit):
         if self._source is None:
             self._X = rows
         if warm:
-            self._refuse_another_unit()
+            self._refuse_other_units()
         if self.units is not None and work._check_merge_equal_rows() is True:
             raise ValueError("merge_equal_rows=True with groups, whose rows are not merged: choose 'auto' or False.")
         self._outputs = work._task().resolve(None if self._source else self._y, self._named, warm=warm)
@@ -65,22 +65,22 @@ class RunFit(Fit):
         if self._outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
             self._plan_for(shape, self._outputs)
 
-    def _refuse_another_unit(self) -> None:
-        """Refuse a unit that is not that of earlier runs: two have no joint price."""
-        before, now = self.target.privacy_unit_, self.work.privacy_unit_
-        if before != now:
+    def _refuse_other_units(self) -> None:
+        """Refuse a run for rows after one for groups, the other way round, and groups by another column."""
+        earlier, now = self.target.privacy_unit_, self.work.privacy_unit_
+        if earlier != now:
             raise ValueError(
-                f"earlier runs were private for a {before}, and this one would be for a {now}: give groups to all runs "
-                "or to none, or start again with fit and warm_start=False."
+                f"earlier runs were private for a {earlier}, and this one would be for a {now}: give groups to all "
+                "runs or to none, or start again with fit and warm_start=False."
             )
-        name = self.target.__dict__.get("_fitted_group_name")
-        if name and self.units is not None and self.units.name not in ("", name):
+        names = [each.__dict__.get("_fitted_group_name") for each in (self.target, self.work)]
+        if all(names) and names[0] != names[1]:
             raise ValueError(
-                f"groups={self.units.name!r} differs from the {name!r} of earlier runs, and units of two kinds have no "
-                "joint price: use the same, or start again with fit and warm_start=False."
+                f"groups={names[1]!r} differs from the {names[0]!r} of earlier runs, and two kinds of groups have no "
+                "joint price: give the same column to all runs, or start again with fit and warm_start=False."
             )
-        if name:
-            self.work._fitted_group_name = name
+        if names[0]:
+            self.work._fitted_group_name = names[0]
 
     def _find_source(self) -> RowSource | None:
         """Return the source of rows that are not in memory, which are read after the charge; None for all others."""

@@ -104,9 +104,9 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
             Private labels or targets.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Private, nonnegative weights, for fits and scores alike. They are divided by the `weight_bound` of the
-            estimator, which has to be public, and cut at it. A score is then the mean over rows of contributions that
-            are counted from the middle of their range, times the result: the less weights are, the nearer it is to the
-            middle.
+            estimator, one public number for all steps that take weights, and cut at it. A score is then the mean over
+            rows of contributions that are counted from the middle of their range, times the result: the less weights
+            are, the nearer it is to the middle.
         groups : array-like of shape (n_samples,), str or None, default=None
             Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
             which is no feature then. The guarantee is then for all rows of one label together, else for one row. A unit
@@ -533,17 +533,23 @@ class _Rows(NamedTuple):
 
 
 def _weight_reader(made: list[PrivatePipeline], sample_weight: Any) -> WeightReader:
-    """Return a reader of the weights by the bound that all candidates share, which scores need too."""
-    last, bounds = _last_of(made[0]), [getattr(_last_of(each), "weight_bound", None) for each in made]
+    """Return a reader of the weights by the bound that all steps of all candidates share, which scores need too."""
     if not all(has_fit_parameter(_last_of(each), "sample_weight") for each in made):
-        raise ValueError(f"sample_weight is not taken by {type(last).__name__}: leave it out.")
-    if any(is_bought(bound) for bound in bounds) or len({WeightReader.of(bound) for bound in bounds}) > 1:
+        raise ValueError(f"sample_weight is not taken by {type(_last_of(made[0])).__name__}: leave it out.")
+    weighted = [step.estimator for each in made for _, step in private_steps(each.steps)]
+    weighted = [step for step in weighted if has_fit_parameter(step, "sample_weight")]
+    bounds = [getattr(step, "weight_bound", None) for step in weighted]
+    readers = [WeightReader.of(bound) for bound in bounds]
+    bought = [is_bought(bound) for bound in bounds]
+    faults = bought if any(bought) else [reader != readers[-1] for reader in readers]
+    if any(faults):
+        at = faults.index(True)
         raise ValueError(
-            f"weight_bound={bounds[0]!r} in a search with weights, whose scores need one public bound for all "
-            "candidates: give all of them one."
+            f"weight_bound={bounds[at]!r} of {type(weighted[at]).__name__} in a search with weights, whose fits and "
+            "scores need one public bound for all private steps of all candidates: give all of them one."
         )
-    warn_of_no_bound(bounds[0], sample_weight)
-    return WeightReader.of(bounds[0])
+    warn_of_no_bound(bounds[-1], sample_weight)
+    return readers[-1]
 
 
 def _rows_of(X: Any) -> Any:

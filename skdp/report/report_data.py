@@ -109,6 +109,7 @@ def _guarantee(model: Any, priced: Priced) -> dict[str, Any]:
         "unit": getattr(model, "privacy_unit_", "row"),
         "unit_of_ledger": _unit(model),
         "groups": _groups(model),
+        **_partition(model),
         "adjacency": priced.adjacency,
         "epsilon": number(priced.epsilon),
         "delta": priced.delta,
@@ -125,6 +126,18 @@ def _unit(model: Any) -> str | None:
         if isinstance(unit, str):
             return one_line(unit)
     return None
+
+
+def _partition(model: Any) -> dict[str, str | None]:
+    """The partition of the ledger whose units the rows are, and the rule that its owner assumes; a path is not opened.
+
+    None where the ledger has none, or is of all units.
+    """
+    ledgers = [getattr(part, "accountant", None) for _, part in _parts(model)]
+    found = next((each for each in ledgers if getattr(each, "partition_name", None) is not None), None)
+    names = ("partition_name", "partition_rule")
+    name, rule = (None if found is None else one_line(str(getattr(found, each))) for each in names)
+    return {"partition": name, "partition_rule": rule}
 
 
 def _groups(model: Any) -> str | None:

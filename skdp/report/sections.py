@@ -92,7 +92,9 @@ def _guarantee(facts: Facts) -> Section:
         wording.tighter(facts),
         wording.delta_and_rows(facts),
         wording.outcome(facts),
+        wording.partition(facts),
     ]
+    words = [each for each in words if each]
     return Section("guarantee", "What is guaranteed", words, [], [])
 
 

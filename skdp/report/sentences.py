@@ -69,6 +69,18 @@ def unit(facts: Facts) -> str:
     return f"One {word(facts)}: all rows with the same " + (f"`{groups}`." if groups else "label.")
 
 
+def partition(facts: Facts) -> str:
+    """Whose rows they are, where a ledger has partitions; "" where it has none."""
+    found = facts["guarantee"]
+    if found["partition"] is None:
+        return ""
+    return (
+        f"The ledger is charged for the partition `{found['partition']}`, by the rule `{found['partition_rule']}`. "
+        f"That each {word(facts)} is in one partition, whatever its record, is an assumption of the owner. Epsilon is "
+        "that of all releases together, as if all had read the same partition."
+    )
+
+
 def layperson(facts: Facts) -> str:
     """What the guarantee means, in a sentence, by epsilon and delta alone."""
     guarantee = facts["guarantee"]
@@ -324,6 +336,7 @@ __all__ = [
     "noise",
     "not_covered",
     "outcome",
+    "partition",
     "percent",
     "price",
     "publication_rows",

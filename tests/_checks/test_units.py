@@ -1,7 +1,10 @@
 """Labels of units: equal by key whatever other rows hold, and refused in one line without a label."""
 
 import datetime
+import enum
+import fractions
 import uuid
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -10,6 +13,34 @@ import pyarrow as pa
 import pytest
 
 from skdp._checks.units import Units, read_units, split_labels
+
+
+class Home(enum.Enum):
+    A = 1
+    B = 2
+    C = 3
+
+
+class Numbered:
+    """Equal by value, with a text of its own each."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __eq__(self, other):
+        return self.number == other.number
+
+    def __hash__(self):
+        return hash(self.number)
+
+
+class Placed:
+    """Equal by its place in memory."""
+
+
+class Failing(Numbered):
+    def __hash__(self):
+        raise ValueError(SECRET)
 
 
 def partition(groups, n):
@@ -38,6 +69,15 @@ SECRET = "SECRET-4711"
     [b"x", "y", "x", "z"],
     [("a", 1), ("a", 2), ("a", 1), ("b", 1)],
     [True, False, True, "true"],
+    [10**17, 1, 1e17, 2],
+    [Decimal(2**60), fractions.Fraction(1, 2), 2**60, 2**60 + 1],
+    [Numbered(1), Numbered(2), Numbered(1), Numbered(3)],
+    [frozenset([0, 8]), frozenset([0]), frozenset([8, 0]), frozenset()],
+    [Home.A, Home.B, Home.A, Home.C],
+    pd.Series([(1, "a"), (1, "b"), (np.int64(1), "a"), (2, "a")]),
+    pd.Series(pd.period_range("2020-01", periods=3, freq="M")[[0, 1, 0, 2]]),
+    pd.Series(["x", "y", "x", "z"], dtype=pd.CategoricalDtype(list("wxyzv"))),
+    pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-01", "2021-01-01"]).tz_localize("Europe/Berlin"),
     pd.Series([1, 2, 1, 3], dtype="Int64"),
     pd.Series(["x", "y", "x", "z"], dtype="category"),
     pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-01", "2021-01-01"]),
@@ -74,6 +114,10 @@ def test_another_row_changes_no_unit(other):
     ([SECRET, "b"], "groups has shape (2,) where X has 3 rows"),
     (np.array([[SECRET, "a"], ["b", "c"], ["d", "e"]]), "groups has shape (3, 2)"),
     ([[SECRET], ["b", "c"], ["d"]], "groups is no array"),
+    ([{SECRET: 1, "a": 2}, {"a": 2, SECRET: 1}, {}], "groups has labels that cannot be compared"),
+    ([Placed(), Placed(), Placed()], "groups has labels that cannot be compared"),
+    ([Failing(1), 2, 3], "groups has labels that cannot be compared"),
+    ((label for label in (SECRET, "a", "b")), "groups has shape ()"),
     (SECRET.split("-")[0], "is no column of X"),
 ], ids=lambda value: type(value).__name__)  # fmt: skip
 def test_bad_labels_are_refused_in_one_line_without_a_label(groups, said):
@@ -84,6 +128,7 @@ def test_bad_labels_are_refused_in_one_line_without_a_label(groups, said):
     assert "\n" not in message
     assert "4711" not in message
     assert SECRET not in message
+    assert refused.value.__context__ is None
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -97,6 +142,16 @@ def test_a_named_column_is_taken_out_of_a_frame(make):
 def test_a_frame_of_labels_alone_is_refused():
     with pytest.raises(ValueError, match=r"groups='home' is the only column of X"):
         split_labels(pd.DataFrame({"home": [1, 2]}), "home")
+
+
+def test_labels_whose_index_is_another_one_are_refused():
+    """By their places they would protect other rows together than those of one unit."""
+    frame, labels = pd.DataFrame({"age": [1.0, 2.0, 3.0]}), pd.Series([1, 2, 1], name="home")
+    assert split_labels(frame, labels)[1] is labels
+    turned = labels.iloc[[2, 0, 1]]
+    assert split_labels(frame.to_numpy(), turned)[1] is turned
+    with pytest.raises(ValueError, match="groups has another index than X"):
+        split_labels(frame, turned)
 
 
 def test_the_name_of_a_series_names_the_unit():

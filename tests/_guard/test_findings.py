@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
@@ -217,6 +218,45 @@ SAFE = {
     "frozen": CalibratedClassifierCV(FrozenEstimator(model())),
     "frozen threshold": TunedThresholdClassifierCV(FrozenEstimator(model()), cv="prefit", refit=False),
 }
+
+
+ONLY_SPLITTER, MAY_SPLIT = "groups go to its splitter and not to its fits", "its splitter may split a group"
+SPLITS = {
+    "by groups": (lambda m: GridSearchCV(m, GRID, cv=GroupKFold(4)), ONLY_SPLITTER, ""),
+    "by groups, calibrated": (lambda m: CalibratedClassifierCV(m, cv=GroupKFold(4)), ONLY_SPLITTER, ""),
+    "by rows": (lambda m: GridSearchCV(m, GRID, cv=RepeatedKFold()), "", MAY_SPLIT),
+    "by rows, in a pipeline": (lambda m: GridSearchCV(make_pipeline(Normalizer(), m), {}), "", MAY_SPLIT),
+    "by rows, stacked": (lambda m: StackingClassifier([("m", m)]), "", MAY_SPLIT),
+    "without a split": (RFE, "", ""),
+}
+
+
+@pytest.mark.parametrize("name", SPLITS)
+def test_splitters_that_alone_know_groups_and_those_that_may_split_one(name):
+    """By what is routed to the fits: nothing, unless scikit-learn is told to route and the model asks for it."""
+    make, not_asked, asked = SPLITS[name]
+    with sklearn.config_context(enable_metadata_routing=True):
+        findings = {
+            not_asked: (found(make(model())), found(make(model().set_fit_request(groups=False)))),
+            asked: (
+                found(make(model().set_fit_request(groups=True))),
+                found(make(model().set_fit_request(groups="home"))),
+            ),
+        }
+        asking = model().set_fit_request(groups=True)
+    for said, each in [*findings.items(), (not_asked, (found(make(model())), found(make(asking))))]:
+        for first, *_ in each:
+            assert [text for text in (ONLY_SPLITTER, MAY_SPLIT) if text in first.reads] == ([said] if said else [])
+
+
+def test_fits_for_rows_and_fits_for_groups_have_no_joint_price():
+    with sklearn.config_context(enable_metadata_routing=True):
+        rows, groups = pca(), pca().set_fit_request(groups=True)
+        selected = [union(*parts) for parts in ((rows, rows), (groups, groups), (rows, groups))]
+        totals = [found(each)[0] for each in selected]
+    assert [each.n_fits for each in totals] == [2, 2, 2]
+    assert totals[0].epsilon == totals[1].epsilon > 1.0
+    assert totals[2].epsilon is None
 
 
 @pytest.mark.parametrize("name", SAFE)

@@ -17,6 +17,7 @@ import textwrap
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from combinations import combined
 from interrupts import StopAfter
@@ -66,10 +67,10 @@ def stopped(model, n_steps, error, monkeypatch, **keywords):
         patch.setattr(type(model), "_make_progress", lambda *arguments: StopAfter(n_steps, error))
         if isinstance(error, KeyboardInterrupt):
             with pytest.warns(UserWarning, match="interrupted"):
-                model.fit(X, Y)
+                model.fit(X, Y, **keywords)
         else:
             with pytest.raises(type(error)):
-                model.fit(X, Y)
+                model.fit(X, Y, **keywords)
     return model
 
 
@@ -175,6 +176,20 @@ def test_a_file_of_another_run_is_refused_before_any_charge(changes, rows, name,
         make("sampled", path, accountant=accountant, **changes).fit(X[:rows], Y[:rows])
     assert accountant.history == ()
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(("first", "then"), [("home", None), (None, "home"), ("home", "person")])
+def test_a_run_for_groups_goes_on_for_groups_by_the_same_column(first, then, tmp_path, monkeypatch):
+    """It is charged once: a ledger is not asked again, and would have refused the second fit."""
+    labels = {name: {"groups": pd.Series(np.arange(400) // 2, name=name)} for name in ("home", "person")} | {None: {}}
+    path, ledger = tmp_path / "run.npz", PrivacyAccountant(unit="household" if first else "row")
+    given = {"accountant": ledger, "n_samples_public": 200, "n_groups_public": 200}
+    stopped(make("sampled", path, **given), 9, KeyboardInterrupt(), monkeypatch, **labels[first])
+    with pytest.raises(ValueError, match=r"is of another run \(its groups differs\)"):
+        make("sampled", path, **given).fit(X, Y, **labels[then])
+    resumed = make("sampled", path, **given).fit(X, Y, **labels[first])
+    assert resumed.privacy_unit_ == ("group" if first else "row")
+    assert len(ledger.history) == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"PK\x03\x04 cut short"])

@@ -93,7 +93,9 @@ def hash_units(key: bytes, kind: str, groups: Any) -> Any:
 def _hashes(key: bytes, kind: str, groups: Any, n_rows: int) -> Any:
     if str(groups.dtype) != kind:
         return Refused("its labels of groups have another type than those of the collection: cast them")
-    return np.sort(hashes_of(texts_of(np.unique(read_labels(groups, n_rows))), key))
+    labels = read_labels(groups, n_rows)
+    texts = texts_of(labels if labels.dtype.kind == "O" else np.unique(labels))
+    return np.sort(hashes_of(list(dict.fromkeys(texts)), key))
 
 
 def digest_of(hashes: NDArray[Any]) -> bytes:

@@ -144,8 +144,8 @@ def check_name(name: str, value: Any) -> str | None:
     """`value` if it is a string that says something, or None."""
     if value is None:
         return None
-    if not check_text(name, value).strip():
-        raise ValueError(f"{name}={value!r} is not valid; give a text, or None.")
+    if not check_text(name, value).strip() or value != value.strip():
+        raise ValueError(f"{name}={value!r} is not valid; give a text without white space at its ends, or None.")
     return str(value)
 
 

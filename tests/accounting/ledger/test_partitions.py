@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import pickle
 
 import pytest
@@ -62,6 +63,57 @@ def test_one_rule_of_partitions(ledger):
     with pytest.raises(ValueError, match="cannot be charged to an accountant of partition='a'"):
         ledger.partition("a").spend(GAUSS, partition="b")
     assert len(ledger.history) == 1
+
+
+@pytest.mark.parametrize("name", ["a ", "\ta", " ", ""])
+def test_names_do_not_differ_in_white_space_alone(ledger, name):
+    """Units that have paid as those of "a" would begin anew."""
+    ledger.partition("a", rule=RULE).spend(GAUSS)
+    with pytest.raises(ValueError, match="is not valid; give a text"):
+        ledger.partition(name)
+    with pytest.raises(ValueError, match="is not valid; give a text"):
+        ledger.spend(GAUSS, partition=name)
+
+
+def test_a_raise_decides_by_the_odometer_for_partitions_that_were_charged(ledger):
+    """Nobody of another one has seen anything: their ceiling is as if from the start."""
+    first, other = (ledger.partition(name, rule=RULE) for name in "ab")
+    first.spend(THIRD)
+    first.raise_ceiling(4.0, allow_less=True)
+    assert (ledger.epsilon, other.epsilon) == (4.0, 4.0)
+    assert first.spent == first.get_epsilon(adaptive=True) > get_epsilon(THIRD, 1e-5)
+    assert (other.spent, other.remaining()) == (0.0, 4.0)
+    other.spend(THIRD)
+    assert other.spent == get_epsilon(THIRD, 1e-5)
+    assert ledger.spent == first.spent
+    ledger.raise_ceiling(5.0, allow_less=True)
+    assert other.spent == other.get_epsilon(adaptive=True) == first.spent
+
+
+def _charge(path, name, rule, start, found):
+    ledger = PrivacyAccountant.open(path)
+    start.wait()
+    try:
+        ledger.partition(name, rule=rule).spend(GAUSS)
+    except ValueError as error:
+        found.put(str(error))
+    else:
+        found.put(rule)
+
+
+def test_processes_that_race_for_the_first_partition_agree_on_one_rule(path):
+    PrivacyAccountant(2.0, 1e-5, path=path)
+    context = multiprocessing.get_context("spawn")
+    start, found = context.Barrier(2), context.Queue()
+    racing = [context.Process(target=_charge, args=(path, *each, start, found)) for each in (("a", "x"), ("b", "y"))]
+    for each in racing:
+        each.start()
+    said = [found.get(timeout=300) for _ in racing]
+    for each in racing:
+        each.join()
+    (charge,) = PrivacyAccountant.open(path).history
+    assert charge.partition_rule in said
+    assert sum(f"cannot be mixed with {charge.partition_rule!r}" in each for each in said) == 1
 
 
 def test_copies_charge_the_same_ledger(ledger):

@@ -1,7 +1,7 @@
 """Mistakes in the ledger that is kept in a file."""
 
 from mutant import mutant
-from paths import ADMISSION, BALANCE, LEDGER, LOG, PLACING, SERIAL, SQLITE, STORE, TABLES
+from paths import ADMISSION, BALANCE, CHARGES, LEDGER, LOG, PLACING, SERIAL, SQLITE, STORE, TABLES
 
 UNCHANGED = "if len(self._ledger.entries) != known:"
 FORGETFUL = 'for name, value in fields_of_entry.items() if value is not None and name not in ("previous", "seq")'
@@ -216,6 +216,12 @@ MUTANTS = [
         "partitions under another rule",
         (LEDGER, "if rule is not None and self.partition_rule not in (None, rule):", "if False:"),
         tests="partitions",
+    ),
+    mutant(
+        "partitions that differ in white space",
+        (CHARGES, " or value != value.strip()", ""),
+        tests="partitions",
+        select="white_space",
     ),
     mutant(
         "the last partition taken for the largest",

@@ -201,12 +201,6 @@ MUTANTS = [
         select="file_of_a_run",
     ),
     mutant(
-        "units elsewhere: instalments of households and of persons in one price",
-        (RUN_FIT, 'self.units.name not in ("", name):', "False:"),
-        tests="streamed_units",
-        select="instalments",
-    ),
-    mutant(
         "units elsewhere: a unit in two partitions",
         (ROWS_OF_DASK, "        if hashes.repeat():\n", "        if False:\n"),
         tests="dask_units",

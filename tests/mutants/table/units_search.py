@@ -1,7 +1,7 @@
 """Mistakes about units of several rows in a search."""
 
 from mutant import mutant
-from paths import CANDIDATES, SCORES, SEARCH
+from paths import ACCOUNTANT, CANDIDATES, PIPELINE, SCORES, SEARCH
 
 MUTANTS = [
     mutant(
@@ -13,6 +13,34 @@ MUTANTS = [
         ),
         tests="units_in_compositions",
         select="trains_or_scores",
+    ),
+    mutant(
+        "bounds on weights of the last step alone",
+        (
+            SEARCH,
+            "for _, step in private_steps(each.steps)]\n    weighted",
+            "for _, step in private_steps(each.steps)[-1:]]\n    weighted",
+        ),
+        tests="units_in_compositions",
+        select="one_public_bound",
+    ),
+    mutant(
+        "groups dropped by a router: a budgeted pipeline",
+        (PIPELINE, 'groups = self._params.pop("groups", None)', 'groups = self._params.pop("groups", None) and None'),
+        tests="units_in_compositions",
+        select="budgeted_pipeline",
+    ),
+    mutant(
+        "groups dropped by a router: what it does not hand on is charged for rows",
+        (ACCOUNTANT, '        if (unit == "row") == (self.unit == "row"):\n', "        if True:\n"),
+        tests="units_in_compositions",
+        select="without_their_groups",
+    ),
+    mutant(
+        "groups for one step of a pipeline",
+        (PIPELINE, 'if "groups" in each]:', "if False]:"),
+        tests="units_in_compositions",
+        select="budgeted_pipeline",
     ),
     mutant(
         "the score of a unit not clipped",
