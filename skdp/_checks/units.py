@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import KIND_OF_DTYPE, NUMBER, kind_of_cell, values_of
 from skdp._checks.readings import key_of
-from skdp._checks.rows import column_names
+from skdp._checks.rows import column_names, without_column
 
 ROW, GROUP = "row", "group"
 """What a promise is about, as `privacy_unit_` has it."""
+
+UNIT_FACTS = ("privacy_unit_", "_fitted_group_name")
+"""Attributes by which what is fitted knows what it is private for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,13 @@ class Units:
         return Units(codes.astype(np.int64), len(found), self.name)
 
 
+def take_unit(part: Any, whole: Any) -> None:
+    """Let an estimator be private for what the whole is that it is fitted in."""
+    for name in UNIT_FACTS:
+        part.__dict__.pop(name, None)
+    part.__dict__.update({name: whole.__dict__[name] for name in UNIT_FACTS if name in whole.__dict__})
+
+
 def split_labels(X: Any, groups: Any) -> tuple[Any, Any]:
     """Return a table without the column that `groups` names, and that column; or both as they are."""
     if not isinstance(groups, str):
@@ -54,13 +64,10 @@ def split_labels(X: Any, groups: Any) -> tuple[Any, Any]:
         raise ValueError(f"groups={groups!r} is no column of X: name a column of the frame, or give one label a row.")
     if len(names) == 1:
         raise ValueError(f"groups={groups!r} is the only column of X, and is no feature: give X more columns.")
-    labels = X[groups]
-    if hasattr(X, "iloc"):
-        return X.drop(columns=[groups]), labels
-    return (X.drop(groups) if hasattr(X, "to_series") else X.drop_columns([groups])), labels
+    return without_column(X, groups), X[groups]
 
 
-def read_units(groups: Any, n_rows: int) -> Units:
+def read_units(groups: Any, n_rows: int, name: str | None = None) -> Units:
     """Return the units that labels give, or refuse these in one line without a label.
 
     Parameters
@@ -69,12 +76,14 @@ def read_units(groups: Any, n_rows: int) -> Units:
         Private labels of any kind that has a text. Labels are equal if their keys are, whatever other rows hold:
         numbers by their value, all else by their text.
     n_rows : int
+    name : str or None
+        Of the column that the labels come from. None for the name that they have themselves.
     """
     if isinstance(groups, Units):
         if len(groups.codes) != n_rows:
             _refuse_shape(groups.codes.shape, n_rows)
         return groups
-    name = getattr(groups, "name", None)
+    name = getattr(groups, "name", None) if name is None else name
     labels = values_of("groups", groups)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
@@ -124,4 +133,4 @@ def refuse_groups_elsewhere(groups: Any) -> None:
         )
 
 
-__all__ = ["GROUP", "ROW", "Units", "read_units", "refuse_groups_elsewhere", "split_labels"]
+__all__ = ["GROUP", "ROW", "UNIT_FACTS", "Units", "read_units", "refuse_groups_elsewhere", "split_labels", "take_unit"]

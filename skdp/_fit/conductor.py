@@ -15,7 +15,7 @@ from skdp._checks.cells import shape_of
 from skdp._checks.leaks import note_leaks
 from skdp._checks.rows import check_schema
 from skdp._checks.sources import RowSource, refuse_rows_elsewhere
-from skdp._checks.units import GROUP, ROW, Units, read_units, split_labels
+from skdp._checks.units import GROUP, ROW, UNIT_FACTS, Units, read_units, split_labels
 from skdp._fit.payment import Payment, charged
 from skdp._fit.releases import PUBLICATION, forget, publish
 from skdp._guard.foreign_fits import report_foreign_fit
@@ -23,9 +23,6 @@ from skdp._guard.totals import FitPrice
 from skdp.exceptions import FitInterruptedWarning, warn
 
 Target = TypeVar("Target")
-
-UNIT_FACTS = ("privacy_unit_", "_fitted_group_name")
-"""Attributes by which what is fitted knows what it is private for."""
 
 
 class Fit:
@@ -235,7 +232,7 @@ def units_of(work: Any, X: Any, groups: Any, payment: Payment | None = None) -> 
         return X, None
     with (payment or work._payment()).recording_refusals():
         X, labels = split_labels(X, groups)
-        units = read_units(labels, int(shape_of("X", X)[0]))
+        units = read_units(labels, int(shape_of("X", X)[0]), groups if isinstance(groups, str) else None)
     if units.name:
         work._fitted_group_name = units.name
     return X, units
@@ -260,7 +257,6 @@ def warn_of_weak_delta(delta: float, n: int) -> None:
 
 
 __all__ = [
-    "UNIT_FACTS",
     "EstimatorFit",
     "Fit",
     "UnreadFit",

@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_count, check_real
-from skdp._checks.rows import check_schema
-from skdp._checks.table import Table
+from skdp._checks.table import fitted_table
 from skdp._fit.step_traits import StepTraits
 from skdp.accounting import DpEvent
 from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase
@@ -226,8 +225,7 @@ class DPOneHotEncoder(ColumnBuyer):
             Of float64: for each column of X its categories, "other" and "gap".
         """
         check_is_fitted(self)
-        check_schema(self, Table(X).source, reset=False)
-        return self._fitted_rows.transform(X)
+        return self._fitted_rows.transform(fitted_table(self, X).given)
 
     @silent_arithmetic
     def inverse_transform(self, X: Any) -> NDArray[Any]:

@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_choice, check_count
-from skdp._checks.rows import check_schema
-from skdp._checks.table import Table
+from skdp._checks.table import fitted_table
 from skdp._fit.step_traits import StepTraits
 from skdp.accounting import DpEvent
 from skdp.preprocessing.histograms.edges import all_edges
@@ -253,10 +252,9 @@ class DPQuantileBinner(WeightedColumnBuyer):
             Of float64; see `encode`.
         """
         check_is_fitted(self)
-        table = Table(X)
-        check_schema(self, table.source, reset=False)
+        table = fitted_table(self, X)
         if self.encode != "ordinal":
-            return self._fitted_rows.transform(X)
+            return self._fitted_rows.transform(table.given)
         made = np.empty(table.shape)
         for j, edges in enumerate(self.bin_edges_):
             values = numbers_of(table, j)

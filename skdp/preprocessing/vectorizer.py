@@ -16,7 +16,7 @@ from skdp._checks.parameters import absolute_path, check_choice, check_count, ch
 from skdp._checks.readings import day_text, days_of
 from skdp._checks.row_traits import with_row_norm, with_row_schema
 from skdp._checks.rows import check_schema
-from skdp._checks.table import Table, as_days, as_keys, as_numbers
+from skdp._checks.table import Table, as_days, as_keys, as_numbers, fitted_table
 from skdp._checks.units import Units
 from skdp._fit.conductor import fit_publicly, units_of
 from skdp._fit.private_step import PrivateStep
@@ -395,8 +395,7 @@ class DPTableVectorizer(ColumnBuyer):
             The table cannot be read. The message holds no cell.
         """
         check_is_fitted(self)
-        table = Table(X)
-        check_schema(self, table.source, reset=False)
+        table = fitted_table(self, X)
         for block in self._fitted_blocks:
             refuse_dates(block.name, block.column, table, block.position)
         if self._fitted_blocks[0].numbers == "codes":
