@@ -288,7 +288,8 @@ class PrivateEstimator(Reported, BaseEstimator):
             remedy = "choose a probability from 1e-9 to 1; 1 is the full batch"
             return sampling_at(check_real("sampling_rate", self.sampling_rate, at_least=1e-9, at_most=1, remedy=remedy))
         if self.lot_size is not None:
-            remedy = f"choose the expected number of rows of a step, from 1 to the {n} rows there are"
+            what = "rows" if self._unit() == ROW else "groups"
+            remedy = f"choose the expected number of {what} of a step, from 1 to the {n} {what} there are"
             return sampling_at(check_real("lot_size", self.lot_size, at_least=1, at_most=n, remedy=remedy) / n)
         return None
 

@@ -282,6 +282,8 @@ class PrivatePipeline(JointPrice, _FittedSteps):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row as the whole of its steps, each of which may
       depend on what the ones before it released (adaptive composition).
+    - With `groups` all of this holds for all rows of one label together: every private step is given the labels, or the
+      fit is refused.
     - Parameters of all steps are checked and the accountant is asked before a row is read. The leading public steps
       run, and rows and labels are checked, before the charge. The accountant is charged once, with the joint event.
     - A step that is not known to treat rows one by one, and to read nothing of them, is refused. Every private step

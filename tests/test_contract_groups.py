@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import skdp
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
+from skdp.image import ScatteringTransformer
 
 N_UNITS, COLUMNS = 60, ["a", "b"]
 BOUNDS, SHORT = {"bounds": (-1.0, 1.0)}, {"max_iter": 3}
@@ -147,3 +149,86 @@ def test_a_fit_to_rows_knows_no_column_of_labels_any_more(name):
     with pytest.raises(ValueError, match="feature names"):
         (model.predict if hasattr(model, "predict") else model.transform)(frame)
     assert "_fitted_group_name" not in vars(clone(model))
+
+
+# --- what takes no groups ---
+
+REFUSING_FITS = {
+    "WGAN": lambda: skdp.DPWGAN(classes=[0, 1], **BOUNDS, **SHORT),
+    "class mixture": lambda: skdp.DPClassMixtureGenerator(classes=[0, 1], **BOUNDS),
+}
+
+
+@pytest.mark.parametrize("name", REFUSING_FITS)
+@pytest.mark.parametrize("inside", ["alone", "pipeline"])
+def test_steps_that_take_no_groups_are_refused_before_the_charge(name, inside):
+    frame, y = frame_of_units()
+    ledger = skdp.PrivacyAccountant(unit="household")
+    model = REFUSING_FITS[name]().set_params(accountant=ledger)
+    if inside == "pipeline":
+        model = skdp.allocate_budget(make_pipeline(skdp.DPStandardScaler(accountant=ledger, **BOUNDS), model), 1.0)
+    with pytest.raises(TypeError, match=r"^fit got the parameters \['groups'\], which this step does not take"):
+        model.fit(frame, y, groups="home")
+    assert not ledger.history
+
+
+def test_transformers_of_images_read_nothing_private_before_a_model_of_groups():
+    X, y = np.random.default_rng(0).uniform(0, 1, (40, 64)), np.arange(40) % 2
+    images = ScatteringTransformer(image_shape=(8, 8), value_range=(0, 1))
+    model = skdp.allocate_budget(make_pipeline(images, MODELS["linear"]()), 1.0).fit(X, y, groups=np.arange(40) // 2)
+    assert model.privacy_unit_ == "group"
+    with pytest.raises(TypeError, match="groups"):
+        images.fit(X, groups=y)
+
+
+# --- weights, instalments and messages ---
+
+
+@pytest.mark.parametrize("name", ["linear", "naive Bayes", "ridge", "components", "scaler", "synthesizer"])
+def test_weights_inside_a_unit_are_those_of_its_rows(name):
+    """A row of weight 0 is none, so a unit that has one more such row is the unit without it."""
+    frame, y = frame_of_units()
+    model = MADE[name]().set_params(weight_bound=1.0, random_state=0)
+    once = clone(model).fit(frame[COLUMNS], y, sample_weight=np.full(len(y), 0.5), groups=frame["home"])
+    more, again = pd.concat([frame, frame.assign(a=0.9)]), np.concatenate([y, 1 - y])
+    weights = np.repeat([0.5, 0.0], len(y))
+    padded = clone(model).fit(more[COLUMNS], again, sample_weight=weights, groups=more["home"])
+    for attribute in ("coef_", "theta_", "components_", "mean_"):
+        if hasattr(once, attribute):
+            np.testing.assert_allclose(getattr(once, attribute), getattr(padded, attribute), rtol=1e-6, atol=1e-6)
+    assert padded.epsilon_ == once.epsilon_
+    assert padded.privacy_unit_ == "group"
+
+
+@pytest.mark.parametrize("name", ["linear", "network", "trees"])
+def test_a_unit_that_comes_back_pays_again(name):
+    """Sequential composition of instalments, whatever units they have in common."""
+    frame, y = frame_of_units()
+    ledger = skdp.PrivacyAccountant(unit="household")
+    model = MADE[name]().set_params(accountant=ledger)
+    first = model.partial_fit(frame, y, groups="home").epsilon_
+    both = model.partial_fit(frame[:60], y[:60], groups="home").epsilon_
+    assert 1.2 * first < both
+    assert len(ledger.history) == 2
+    assert ledger.get_epsilon(model.delta_) == pytest.approx(both, rel=1e-6)
+
+
+def messages(model, X, y, **given):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y, **given)
+    return [str(each.message) for each in caught]
+
+
+def test_messages_count_units_and_not_their_rows():
+    X, y = np.random.default_rng(0).uniform(-1, 1, (300, 4)), np.arange(300) % 2
+    said = [messages(MODELS["linear"](), X[:n], y[:n], groups=np.arange(n) % 60) for n in (240, 300)]
+    assert said[0] == said[1]
+    assert any(each.startswith("60 groups are few for 5 parameters") for each in said[0])
+    weak = messages(MODELS["linear"]().set_params(delta=0.02), X, y, groups=np.arange(300) % 60)
+    assert any("at least 1/n for n=60 groups" in each for each in weak)
+    with pytest.raises(ValueError, match="expected number of groups of a step, from 1 to the 60 groups there are"):
+        MODELS["linear"]().set_params(lot_size=61).fit(X, y, groups=np.arange(300) % 60)
+    search = skdp.DPGridSearchCV(MODELS["linear"](), {"alpha": [0.0, 0.1]}, test_size=0.1)
+    with pytest.raises(ValueError, match=r"leaves no group to train or to score of n_groups=2: .* give more groups"):
+        search.fit(X, y, groups=np.arange(300) % 2)

@@ -126,7 +126,7 @@ def learn_under_charge(fit: Fit) -> str:
         fit.plan_read()
         _admit(fit)
     if fit.n_public is not None:
-        warn_of_weak_delta(fit.delta, fit.n_public)
+        warn_of_weak_delta(fit.delta, fit.n_public, fit.units)
         fit.work._fitted_n_public = fit.n_public
     fit.prepare()
     if not fit.is_paid():
@@ -247,11 +247,12 @@ def public_shape(X: Any) -> tuple[int, int] | None:
     return (n_samples, n_features) if n_samples > 0 and n_features > 0 else None
 
 
-def warn_of_weak_delta(delta: float, n: int) -> None:
-    """Warn where publishing a whole record would satisfy delta."""
+def warn_of_weak_delta(delta: float, n: int, units: Units | None = None) -> None:
+    """Warn where publishing a whole record, of n public rows or units, would satisfy delta."""
     if delta * n >= 1:
+        what = "rows" if units is None else "groups"
         warn(
-            f"delta={delta!r} is at least 1/n for n={n} rows: publishing one whole record would satisfy it; "
+            f"delta={delta!r} is at least 1/n for n={n} {what}: publishing one whole record would satisfy it; "
             f"choose a delta well below {1 / n:.1g}."
         )
 

@@ -98,7 +98,7 @@ class DPOneHotEncoder(ColumnBuyer):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
       `delta_` covers the threshold: of all columns of a row together, not of each.
-    - With `groups` the same holds for all rows of one label together: in each column one row of a unit is counted,
+    - With `groups` all of this holds for all rows of one label together: in each column one row of a unit is counted,
       drawn at random. ``transform`` knows no units.
     - All that is fitted is a function of one joint release of noisy counts, of a threshold and of public quantities.
       Sensitivity, threshold and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`.

@@ -111,8 +111,8 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
     **Guarantees.**
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
-    - With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one row, and
-      of its most frequent values one row in each column, drawn at random. ``transform`` knows no units.
+    - With `groups` all of this holds for all rows of one label together: no more of a unit is counted than of one row,
+      and of its most frequent values one row in each column, drawn at random. ``transform`` knows no units.
     - With ``strategy="constant"`` no cell is read in ``fit``, and nothing is charged.
     - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
       `skdp.preprocessing.histograms.purchase.Purchase` and, for means, in

@@ -122,7 +122,7 @@ class DPQuantileBinner(WeightedColumnBuyer):
     - All that is fitted is a function of noisy counts, released for all columns together, and of public quantities.
       Releases, sensitivity and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`.
     - The price does not depend on the number of columns: they share it, and the noise grows with its root.
-    - With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one row.
+    - With `groups` all of this holds for all rows of one label together: no more of a unit is counted than of one row.
       ``transform`` knows no units.
     - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
     - A gap adds nothing to any count. ``transform`` treats rows one by one.

@@ -112,7 +112,7 @@ class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
     - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
       `skdp.preprocessing.histograms.sums.sums_sensitivity` and, for bounds, in
       `skdp.preprocessing.histograms.purchase.Purchase`.
-    - With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one row.
+    - With `groups` all of this holds for all rows of one label together: no more of a unit is counted than of one row.
       ``transform`` knows no units.
     - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
     - A gap adds nothing to any count or sum. ``transform`` treats rows one by one.

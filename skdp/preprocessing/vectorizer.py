@@ -156,7 +156,7 @@ class DPTableVectorizer(ColumnBuyer):
       columns come from the schema, else from their types: numeric columns, nullable or not, are numbers, dates are
       dates, anything else is a category, truth values too (of which one gap makes objects). A list of rows has no
       types, so its columns are numbers. Categories are never read from a type.
-    - With `groups`, a fit that buys is so for all rows of one label together: of the numbers of a unit no more is
+    - With `groups` all of this holds for all rows of one label together: of the numbers of a unit no more is
       counted than of one row, and of its categories one row in each column, drawn at random. ``transform`` knows no
       units.
     - ``numbers="auto"`` is decided by the columns, as they are in `schema_`, and by public numbers: under
