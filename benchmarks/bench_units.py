@@ -3,7 +3,9 @@
 Splits keep a unit on one side. Each line pairs a fit with `groups` and one without, and one with one row of each unit
 alone; differences are means over splits.
 
-    python benchmarks/bench_units.py --data FOLDER [--tables colorado fulton users] [--epsilons 1] [--splits 5]
+With --synthesis it is the total variation between pairs of columns of the rows that were fitted and as many samples.
+
+    python benchmarks/bench_units.py --data FOLDER [--tables colorado fulton] [--epsilons 1] [--splits 5] [--synthesis]
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 import skdp
 from skdp.ensemble import DPRandomTreesClassifier
+from skdp.synthesis.metrics import marginal_error
 
 Labels = NDArray[np.int64]
 
@@ -120,6 +123,29 @@ def scores(model: str, task: Task, epsilon: float, seed: int) -> dict[str, tuple
     return found
 
 
+def variations(task: Task, epsilon: float, seed: int) -> tuple[float, float]:
+    """Errors of synthetic rows from fits that are private for a row, and for a group."""
+    table, groups = task
+    train = np.flatnonzero(~split(groups, seed))
+    rows, labels = table.X.iloc[train], table.y[train]
+    found = []
+    for given in ({}, {"groups": groups[train]}):
+        model = skdp.DPMarginalSynthesizer(table.schema, classes=table.classes, epsilon=epsilon, delta=table.delta)
+        made, made_labels = model.fit(rows, labels, **given).sample(len(train), random_state=0)
+        found.append(marginal_error(rows.assign(label=labels), made[list(rows)].assign(label=made_labels)))
+    return found[0], found[1]
+
+
+def print_variations(tables: list[str], folder: Path, epsilons: list[float], n_splits: int) -> None:
+    print("| table | epsilon | row | group | group - row |\n|---|---|---|---|---|")
+    for name, epsilon in itertools.product(tables, epsilons):
+        task = TASKS[name](folder)
+        row, group = np.array([variations(task, epsilon, seed) for seed in range(n_splits)]).T
+        moved = group - row
+        shown = f"{row.mean():.4f} | {group.mean():.4f} | {moved.mean():+.4f} ({moved.std():.4f})"
+        print(f"| {name} | {epsilon:g} | {shown} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
@@ -127,8 +153,12 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
     parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--synthesis", action="store_true", help="synthetic rows instead of predictions")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
+    if given.synthesis:
+        print_variations(given.tables, given.data, given.epsilons, given.splits)
+        return
     print(
         "| table | model | epsilon | row | group | group - row | group - one row a group | log loss: row, group | s |"
     )

@@ -152,11 +152,12 @@ total = get_epsilon(compose(fitted.privacy_event_ for fitted in fits), 1e-5) + 0
 plain_sum = n_repeats * sum(epsilons) + len(trees)
 print(f"""
 Mean +/- standard deviation of {n_repeats} fits (trees, households: 3) with fresh noise to the same rows. lost: AUROC
-below non-private. Each private line is priced as the only release, at delta 1e-05. All {len(fits)} private fits for people
-together cost epsilon {total:.2f} (composed jointly; their plain sum is {plain_sum:g}). The non-private line has no
-price: it protects nobody.
+below non-private. Each private line is priced as the only release, at delta 1e-05. All {len(fits)} private fits for
+people together cost epsilon {total:.2f} (composed jointly; their plain sum is {plain_sum:g}). The non-private line
+has no price: it protects nobody.
 
 In all this the unit of privacy is one person (one row), not a household, but in the line that says so. The
-held-out fifth that scores the table is taken as public. 'not employed' includes people outside the labour force: the retired, students, people at home.
+held-out fifth that scores the table is taken as public. 'not employed' includes people outside the labour force: the
+retired, students, people at home.
 
 Picture: {options.output}""")
