@@ -4,6 +4,10 @@ Splits keep a unit on one side. Each line pairs a fit with `groups` and one with
 alone; differences are means over splits.
 
     python benchmarks/bench_units.py --data FOLDER [--tables colorado fulton users] [--epsilons 1] [--splits 5]
+        [--synthesis | --peer]
+
+With ``--synthesis`` it is the total variation between pairs of columns of the rows that were fitted and as many
+samples.
 
 With ``--peer`` logistic regression by lots of a tenth of the units is set beside jax-privacy's `UserSelectionStrategy`
 (``python benchmarks/environments.py jax`` makes its environment): the same rows, lots, steps, clip and price. Its best
@@ -33,6 +37,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 import skdp
 from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent, calibrate_noise_multiplier
 from skdp.ensemble import DPRandomTreesClassifier
+from skdp.synthesis.metrics import marginal_error
 
 Labels = NDArray[np.int64]
 
@@ -177,6 +182,29 @@ def show_peer(given: argparse.Namespace) -> None:
             print(f"| {name} | {epsilon:g} | {library} | {shown} |", flush=True)
 
 
+def variations(task: Task, epsilon: float, seed: int) -> tuple[float, float]:
+    """Errors of synthetic rows from fits that are private for a row, and for a group."""
+    table, groups = task
+    train = np.flatnonzero(~split(groups, seed))
+    rows, labels = table.X.iloc[train], table.y[train]
+    found = []
+    for given in ({}, {"groups": groups[train]}):
+        model = skdp.DPMarginalSynthesizer(table.schema, classes=table.classes, epsilon=epsilon, delta=table.delta)
+        made, made_labels = model.fit(rows, labels, **given).sample(len(train), random_state=0)
+        found.append(marginal_error(rows.assign(label=labels), made[list(rows)].assign(label=made_labels)))
+    return found[0], found[1]
+
+
+def print_variations(tables: list[str], folder: Path, epsilons: list[float], n_splits: int) -> None:
+    print("| table | epsilon | row | group | group - row |\n|---|---|---|---|---|")
+    for name, epsilon in itertools.product(tables, epsilons):
+        task = TASKS[name](folder)
+        row, group = np.array([variations(task, epsilon, seed) for seed in range(n_splits)]).T
+        moved = group - row
+        shown = f"{row.mean():.4f} | {group.mean():.4f} | {moved.mean():+.4f} ({moved.std():.4f})"
+        print(f"| {name} | {epsilon:g} | {shown} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
@@ -184,12 +212,16 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
     parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--synthesis", action="store_true", help="synthetic rows instead of predictions")
     parser.add_argument("--peer", action="store_true", help="beside jax-privacy")
     parser.add_argument("--peers", type=Path, default=default_folder(), help="folder of the peers' environments")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.peer:
         show_peer(given)
+        return
+    if given.synthesis:
+        print_variations(given.tables, given.data, given.epsilons, given.splits)
         return
     print(
         "| table | model | epsilon | row | group | group - row | group - one row a group | log loss: row, group | s |"

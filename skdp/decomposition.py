@@ -18,7 +18,7 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_count, check_real
 from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import RowSource, source_of, source_to_predict
-from skdp._checks.units import GROUP, Units, split_labels
+from skdp._checks.units import GROUP, Units
 from skdp._checks.weights import WeightReader, is_bought, weight_of_each
 from skdp._fit.conductor import UnreadFit, conduct, warn_of_weak_delta
 from skdp._fit.step_traits import StepTraits
@@ -385,7 +385,6 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             Transformed rows. Unlike the fitted attributes, they are not private.
         """
         _refuse_iterator(X, "fit_transform")
-        X, groups = split_labels(X, groups)
         return self.fit(X, y, sample_weight, groups).transform(X)
 
     # --- the phases ---

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Iterator, Mapping
 from copy import copy
@@ -21,10 +22,10 @@ from skdp._checks.leak_setting import report_leak
 from skdp._checks.leaks import note_leaks
 from skdp._checks.parameters import check_real
 from skdp._checks.protocols import is_private
-from skdp._checks.rows import table_shape
+from skdp._checks.rows import table_shape, without_labels
 from skdp._checks.sources import refuse_rows_elsewhere
-from skdp._checks.units import ROW
-from skdp._fit.conductor import UNIT_FACTS, Fit, conduct, units_of
+from skdp._checks.units import ROW, take_unit
+from skdp._fit.conductor import Fit, conduct, units_of
 from skdp._fit.joint_fit import Allocation, JointFit
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
@@ -197,13 +198,34 @@ def allocate_budget(
     return budgeted
 
 
-def _silently(name: str) -> Any:
-    """A method of scikit-learn's pipelines, on the same conditions, whose steps run under silent arithmetic."""
+def _on_features(name: str) -> Any:
+    """A method of scikit-learn's pipelines, on the same conditions, for rows that may have labels of units still.
+
+    Its steps run under silent arithmetic.
+    """
     method = vars(Pipeline)[name]
-    return available_if(method.check)(silent_arithmetic(method.fn))
+
+    @functools.wraps(method.fn)
+    def run(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        return method.fn(self, without_labels(self, X), *args, **kwargs)
+
+    return available_if(method.check)(silent_arithmetic(run))
 
 
-class PrivatePipeline(JointPrice, Pipeline):
+class _FittedSteps(Pipeline):
+    """Methods for rows to predict: of public steps too, which know neither labels nor `silent_arithmetic`."""
+
+    predict = _on_features("predict")
+    predict_proba = _on_features("predict_proba")
+    predict_log_proba = _on_features("predict_log_proba")
+    decision_function = _on_features("decision_function")
+    score_samples = _on_features("score_samples")
+    score = _on_features("score")
+    transform = _on_features("transform")
+    inverse_transform = _on_features("inverse_transform")
+
+
+class PrivatePipeline(JointPrice, _FittedSteps):
     """Pipeline whose private steps share one privacy budget.
 
     Use `allocate_budget` to make one.
@@ -260,6 +282,8 @@ class PrivatePipeline(JointPrice, Pipeline):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row as the whole of its steps, each of which may
       depend on what the ones before it released (adaptive composition).
+    - With `groups` all of this holds for all rows of one label together: every private step is given the labels, or the
+      fit is refused.
     - Parameters of all steps are checked and the accountant is asked before a row is read. The leading public steps
       run, and rows and labels are checked, before the charge. The accountant is charged once, with the joint event.
     - A step that is not known to treat rows one by one, and to read nothing of them, is refused. Every private step
@@ -359,20 +383,11 @@ class PrivatePipeline(JointPrice, Pipeline):
             Ignored.
         """
 
-    # --- rows to predict: of public steps too, which know nothing of `silent_arithmetic` ---
-
-    predict = _silently("predict")
-    predict_proba = _silently("predict_proba")
-    predict_log_proba = _silently("predict_log_proba")
-    decision_function = _silently("decision_function")
-    score_samples = _silently("score_samples")
-    score = _silently("score")
-    transform = _silently("transform")
-    inverse_transform = _silently("inverse_transform")
-
     def __getitem__(self, ind: Any) -> Any:
         if isinstance(ind, slice):
-            return PipelineSlice(Pipeline(self.steps)[ind].steps)
+            taken = PipelineSlice(Pipeline(self.steps)[ind].steps)
+            take_unit(taken, self)
+            return taken
         return super().__getitem__(ind)
 
     # --- the budget ---
@@ -427,11 +442,11 @@ class PrivatePipeline(JointPrice, Pipeline):
     def _note_unit(self) -> None:
         """Say to the private steps of a copy made for a fit what that is private for."""
         for _, step in self._private_steps():
-            step.note_unit(self.__dict__.get("privacy_unit_", ROW))
+            step.note_unit(self)
 
     def _take_unit(self, other: Any) -> Self:
         """Be private for what `other` is, of which the fit that this copy is made for is a part."""
-        self.__dict__.update({name: other.__dict__[name] for name in UNIT_FACTS if name in other.__dict__})
+        take_unit(self, other)
         self._note_unit()
         return self
 
@@ -645,7 +660,7 @@ def _merge(
     return merged
 
 
-class PipelineSlice(Pipeline):
+class PipelineSlice(_FittedSteps):
     """Some neighbouring steps of a budgeted pipeline, which transform and predict; the budget stays with the whole."""
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:

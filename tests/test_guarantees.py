@@ -152,6 +152,11 @@ SENTENCES = {
             "tests/linear_model/test_embedded_rows.py::test_a_row_of_another_form_is_a_null_row",
             "tests/linear_model/test_embedded_rows.py::test_nothing_says_how_many_rows_have_another_form",
         ],
+        "With `groups` all of this holds for all rows of one label together: their clipped gradients are added up, and "
+        "the sum is clipped to `max_grad_norm_` again. So are other sums over rows, each to what one row may add.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_no_release_by_more_than_its_sensitivity_and_nothing_else",
+            "tests/test_guarantees_units.py::test_the_price_is_that_of_rows",
+        ],
         "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
             "tests/test_guarantees_noise.py::test_sums_are_divided_by_the_public_number_of_rows",
             "tests/test_guarantees_noise.py::test_spread_of_the_release_on_null_records_is_that_of_the_price",
@@ -285,7 +290,7 @@ SENTENCES = {
         ],
     },
     DPTableVectorizer: {
-        "With `groups`, a fit that buys is so for all rows of one label together: of the numbers of a unit no more is "
+        "With `groups` all of this holds for all rows of one label together: of the numbers of a unit no more is "
         "counted than of one row, and of its categories one row in each column, drawn at random.": [
             "tests/test_guarantees_units.py::test_a_unit_moves_no_count_and_no_sum_by_more_than_its_sensitivity",
             "tests/test_guarantees_units.py::test_a_unit_adds_one_to_one_word_of_each_column",
@@ -358,7 +363,7 @@ SENTENCES = {
         ],
     },
     average_units: {
-        "What a unit adds to any sum lies in the convex hull of zero and of what one row can add.": [
+        "What a unit adds to any sum is in `limit` times the convex hull of zero and what one row can add.": [
             "tests/mechanisms/test_unit_norms.py::test_weights_of_units_add_up_to_one_at_most_and_reach_that",
             "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
         ],
@@ -373,12 +378,13 @@ SENTENCES = {
         ],
     },
     TableSums.clip_units: {
-        "The rows of a unit together change `vector` by at most what one row may under ``zero_out``.": [
-            "tests/synthesis/marginals/test_synthesizer.py::test_units_add_no_more_than_a_row_and_reach_that",
+        "The rows of a unit together change `vector` by at most `reach`, 1 or more, times what one row may under "
+        "``zero_out``.": [
+            "tests/synthesis/marginals/test_synthesizer.py::test_units_add_no_more_than_their_reach_and_reach_that",
             "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
         ],
         "A unit of one row keeps its weight.": [
-            "tests/synthesis/marginals/test_synthesizer.py::test_units_add_no_more_than_a_row_and_reach_that",
+            "tests/synthesis/marginals/test_synthesizer.py::test_units_add_no_more_than_their_reach_and_reach_that",
         ],
     },
     DPGaussianNB: {
@@ -440,10 +446,17 @@ SENTENCES = {
         "All that it returns is a function of these releases and of public numbers.": [
             "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
         ],
+        "A unit moves each of them by at most `reach` times what one row may, and the noise is `reach` times as "
+        "large.": [
+            "tests/synthesis/marginals/test_synthesizer.py::test_noise_of_units_is_as_many_times_larger_as_their_reach",
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+            "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
+        ],
     },
     DPMarginalSynthesizer: {
-        "With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what "
-        "one row may add.": [
+        "With `groups` all of this holds for all rows of one label together: what they add up to is clipped to a "
+        "public multiple of what one row may add, by which the noise is larger.": [
+            "tests/synthesis/marginals/test_synthesizer.py::test_noise_of_units_is_as_many_times_larger_as_their_reach",
             "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
             "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
         ],
@@ -760,6 +773,11 @@ SENTENCES = {
             "tests/test_pipeline.py::test_the_steps_ran_with_the_noise_that_was_priced",
             "tests/test_pipeline.py::test_each_adjacency",
         ],
+        "With `groups` all of this holds for all rows of one label together: every private step is given the labels, "
+        "or the fit is refused.": [
+            "tests/test_contract_groups.py::test_rows_may_keep_the_column_of_labels_that_fit_was_given",
+            "tests/test_contract_groups.py::test_steps_that_take_no_groups_are_refused_before_the_charge",
+        ],
         "Parameters of all steps are checked and the accountant is asked before a row is read.": [
             "tests/test_pipeline.py::test_above_the_ceiling_no_row_is_read_and_nothing_is_charged",
             "tests/_fit/test_refusals.py::test_parameters_and_ceiling_are_looked_at_before_the_rows",
@@ -915,6 +933,11 @@ SENTENCES = {
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
             "tests/ensemble/test_random_trees.py::test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip",
         ],
+        "With `groups` all of this holds for all rows of one label together: their clipped gradients are added up, and "
+        "the sum is clipped to `max_grad_norm_` again. So are other sums over rows, each to what one row may add.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_no_release_by_more_than_its_sensitivity_and_nothing_else",
+            "tests/test_guarantees_units.py::test_the_price_is_that_of_rows",
+        ],
         "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
             "tests/ensemble/test_random_trees.py::test_one_step_is_the_clipped_mean_gradient",
             "tests/ensemble/test_random_trees.py::test_spread_of_a_fit_to_null_records_is_that_of_the_price",
@@ -969,6 +992,11 @@ SENTENCES = {
         "One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain.": [
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
             "tests/ensemble/test_random_trees.py::test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip",
+        ],
+        "With `groups` all of this holds for all rows of one label together: their clipped gradients are added up, and "
+        "the sum is clipped to `max_grad_norm_` again. So are other sums over rows, each to what one row may add.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_no_release_by_more_than_its_sensitivity_and_nothing_else",
+            "tests/test_guarantees_units.py::test_the_price_is_that_of_rows",
         ],
         "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
             "tests/ensemble/test_random_trees.py::test_one_step_is_the_clipped_mean_gradient",
@@ -1035,6 +1063,11 @@ SENTENCES = {
             "tests/_training/models/test_network.py::test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip",
             "tests/_training/models/test_network.py::test_rounding_moves_the_sum_by_at_most_the_clip",
         ],
+        "With `groups` all of this holds for all rows of one label together: their clipped gradients are added up, and "
+        "the sum is clipped to `max_grad_norm_` again. So are other sums over rows, each to what one row may add.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_no_release_by_more_than_its_sensitivity_and_nothing_else",
+            "tests/test_guarantees_units.py::test_the_price_is_that_of_rows",
+        ],
         "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
             "tests/neural_network/test_classifier.py::test_one_step_is_the_clipped_mean_gradient",
             "tests/neural_network/test_classifier.py::test_spread_of_a_step_on_null_records",
@@ -1087,6 +1120,11 @@ SENTENCES = {
             "tests/_training/models/test_network.py::test_one_row_adds_at_most_the_clip",
             "tests/_training/models/test_network.py::test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip",
             "tests/_training/models/test_network.py::test_rounding_moves_the_sum_by_at_most_the_clip",
+        ],
+        "With `groups` all of this holds for all rows of one label together: their clipped gradients are added up, and "
+        "the sum is clipped to `max_grad_norm_` again. So are other sums over rows, each to what one row may add.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_no_release_by_more_than_its_sensitivity_and_nothing_else",
+            "tests/test_guarantees_units.py::test_the_price_is_that_of_rows",
         ],
         "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
             "tests/neural_network/test_regressor.py::test_one_step_is_the_clipped_mean_gradient",
@@ -1218,8 +1256,8 @@ SENTENCES = {
             "tests/model_selection/test_search.py::test_a_muted_row_moves_its_own_releases_by_their_sensitivity",
             "tests/model_selection/test_search.py::test_labels_move_nobody",
         ],
-        "With `groups` the same holds for one unit: all of its rows are in one part, and what they add to a score is "
-        "cut off together, where one row would be.": [
+        "With `groups` all of this holds for all rows of one label together: they are in one part, and what they add "
+        "to a score is cut off together, where one row would be.": [
             "tests/test_units_in_compositions.py::test_a_unit_trains_or_scores_and_moves_releases_by_their_sensitivity",
             "tests/test_units_in_compositions.py::test_what_the_rows_of_a_unit_add_to_a_score_is_cut_off_together",
             "tests/test_units_in_compositions.py::test_the_price_is_that_of_as_many_rows",
@@ -1280,7 +1318,7 @@ SENTENCES = {
         ],
     },
     DPStandardScaler: {
-        "With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one "
+        "With `groups` all of this holds for all rows of one label together: no more of a unit is counted than of one "
         "row.": [
             "tests/test_guarantees_units.py::test_a_unit_moves_no_count_and_no_sum_by_more_than_its_sensitivity",
         ],
@@ -1325,7 +1363,7 @@ SENTENCES = {
         ],
     },
     DPSimpleImputer: {
-        "With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one "
+        "With `groups` all of this holds for all rows of one label together: no more of a unit is counted than of one "
         "row, and of its most frequent values one row in each column, drawn at random.": [
             "tests/test_guarantees_units.py::test_a_unit_moves_no_count_and_no_sum_by_more_than_its_sensitivity",
             "tests/test_guarantees_units.py::test_a_unit_adds_one_to_one_word_of_each_column",
@@ -1375,8 +1413,8 @@ SENTENCES = {
         ],
     },
     DPOneHotEncoder: {
-        "With `groups` the same holds for all rows of one label together: in each column one row of a unit is counted, "
-        "drawn at random.": [
+        "With `groups` all of this holds for all rows of one label together: in each column one row of a unit is "
+        "counted, drawn at random.": [
             "tests/test_guarantees_units.py::test_a_unit_adds_one_to_one_word_of_each_column",
             "tests/test_guarantees_units.py::test_the_row_that_is_kept_is_drawn_evenly_and_has_no_gap",
         ],
@@ -1440,7 +1478,7 @@ SENTENCES = {
         ],
     },
     DPQuantileBinner: {
-        "With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one "
+        "With `groups` all of this holds for all rows of one label together: no more of a unit is counted than of one "
         "row.": [
             "tests/test_guarantees_units.py::test_a_unit_moves_no_count_and_no_sum_by_more_than_its_sensitivity",
         ],
@@ -1498,7 +1536,7 @@ SENTENCES = {
         ],
     },
     dp_bounds: {
-        "With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one "
+        "With `groups` all of this holds for all rows of one label together: no more of a unit is counted than of one "
         "row.": [
             "tests/test_guarantees_units.py::test_a_unit_moves_no_count_and_no_sum_by_more_than_its_sensitivity",
         ],

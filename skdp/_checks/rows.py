@@ -75,6 +75,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by
     ValueError
         Anything else.
     """
+    X = X if reset else without_labels(estimator, X)
     names = column_names(X)
     if sp.issparse(X) or (names and _all_columns_sparse(X)):
         table = _sparse_table(X, accepted=sparse)
@@ -112,6 +113,24 @@ def column_names(X: Any) -> list[Any] | None:
     if repeated:
         raise ValueError(f"X has several columns of one name, {format_names(repeated)}: give each a name of its own.")
     return list(names)
+
+
+def without_column(X: Any, name: str) -> Any:
+    """Return a frame without one of its columns."""
+    if hasattr(X, "iloc"):
+        return X.drop(columns=[name])
+    return X.drop(name) if hasattr(X, "to_series") else X.drop_columns([name])
+
+
+def without_labels(fitted: Any, X: Any) -> Any:
+    """Return rows without the column that held the labels of units in ``fit``, if they still have it.
+
+    A column of that name that was a feature in ``fit`` stays.
+    """
+    name = fitted.__dict__.get("_fitted_group_name")
+    if name is None or name in getattr(fitted, "feature_names_in_", ()) or name not in (column_names(X) or ()):
+        return X
+    return without_column(X, name)
 
 
 def _all_columns_sparse(X: Any) -> bool:
@@ -468,4 +487,6 @@ __all__ = [
     "encode_labels",
     "number_of_columns",
     "table_shape",
+    "without_column",
+    "without_labels",
 ]

@@ -31,7 +31,7 @@ from skdp._checks.cells import (
     values_of,
 )
 from skdp._checks.readings import day_text, days_of, days_of_array, key_of, number_of, truth_of
-from skdp._checks.rows import check_shape, column_names
+from skdp._checks.rows import check_schema, check_shape, column_names, without_labels
 
 _WORDS_OF_LIBRARIES = {"Interval", "Period", "UUID"}
 _EQUAL_BY_VALUE = {str, bytes, int, float, bool, Decimal, datetime.date, *np.sctypeDict.values()} - {
@@ -134,6 +134,13 @@ class Table:
         if hasattr(table, "iloc"):
             return table.iloc[:, j]
         return table.to_series(j) if hasattr(table, "to_series") else table.column(j)
+
+
+def fitted_table(fitted: Any, X: Any) -> Table:
+    """Return rows to transform, without labels of units, or refuse columns that are not those of the fit."""
+    table = Table(without_labels(fitted, X))
+    check_schema(fitted, table.source, reset=False)
+    return table
 
 
 def refuse_cells(fault: int, name: str) -> NoReturn:
@@ -333,4 +340,4 @@ def as_truth(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.int64]:
     return np.array([truth_of(key) for key in keys] + [-1], np.int64)[codes]
 
 
-__all__ = ["CellValues", "Table", "as_days", "as_keys", "as_numbers", "as_truth", "refuse_cells"]
+__all__ = ["CellValues", "Table", "as_days", "as_keys", "as_numbers", "as_truth", "fitted_table", "refuse_cells"]

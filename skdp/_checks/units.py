@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import KIND_OF_DTYPE, NUMBER, OTHER, float_of, kind_of_cell, values_of
 from skdp._checks.readings import key_of
-from skdp._checks.rows import column_names
+from skdp._checks.rows import column_names, without_column
 
 ROW, GROUP = "row", "group"
 """What a promise is about, as `privacy_unit_` has it."""
+
+UNIT_FACTS = ("privacy_unit_", "_fitted_group_name")
+"""Attributes by which what is fitted knows what it is private for."""
 
 
 class CountedUnits(NamedTuple):
@@ -53,6 +56,13 @@ class Units:
         return Units(codes.astype(np.int64), len(found), self.name)
 
 
+def take_unit(part: Any, whole: Any) -> None:
+    """Let an estimator be private for what the whole is that it is fitted in."""
+    for name in UNIT_FACTS:
+        part.__dict__.pop(name, None)
+    part.__dict__.update({name: whole.__dict__[name] for name in UNIT_FACTS if name in whole.__dict__})
+
+
 def split_labels(X: Any, groups: Any) -> tuple[Any, Any]:
     """Return a table without the column that `groups` names, and that column; or both as they are.
 
@@ -72,13 +82,10 @@ def split_labels(X: Any, groups: Any) -> tuple[Any, Any]:
         raise ValueError(f"groups={groups!r} is no column of X: name a column of the frame, or give one label a row.")
     if len(names) == 1:
         raise ValueError(f"groups={groups!r} is the only column of X, and is no feature: give X more columns.")
-    labels = X[groups]
-    if hasattr(X, "iloc"):
-        return X.drop(columns=[groups]), labels
-    return (X.drop(groups) if hasattr(X, "to_series") else X.drop_columns([groups])), labels
+    return without_column(X, groups), X[groups]
 
 
-def read_units(groups: Any, n_rows: int) -> Units:
+def read_units(groups: Any, n_rows: int, name: str | None = None) -> Units:
     """Return the units that labels give, or refuse these in one line without a label.
 
     Parameters
@@ -88,12 +95,15 @@ def read_units(groups: Any, n_rows: int) -> Units:
         and strings by their text, tuples part by part, anything else that is hashable as Python compares it. What is
         compared by its place in memory is refused: the labels of one unit could differ.
     n_rows : int
+    name : str or None
+        Of the column that the labels come from. None for the name that they have themselves.
     """
     if isinstance(groups, Units):
         if len(groups.codes) != n_rows:
             _refuse_shape(groups.codes.shape, n_rows)
         return groups
-    name = getattr(groups, "name", None)
+    if name is None:
+        name = getattr(groups, "name", None)
     codes, n_units = _numbered(read_labels(groups, n_rows))
     return Units(codes, n_units, name if isinstance(name, str) else "")
 
@@ -195,6 +205,7 @@ def refuse_gaps() -> NoReturn:
 __all__ = [
     "GROUP",
     "ROW",
+    "UNIT_FACTS",
     "CountedUnits",
     "Units",
     "comparable",
@@ -202,5 +213,6 @@ __all__ = [
     "read_units",
     "refuse_gaps",
     "split_labels",
+    "take_unit",
     "texts_of",
 ]

@@ -15,7 +15,7 @@ from skdp._checks.cells import shape_of
 from skdp._checks.leaks import note_leaks
 from skdp._checks.rows import check_schema
 from skdp._checks.sources import RowSource, refuse_rows_elsewhere
-from skdp._checks.units import GROUP, ROW, CountedUnits, Units, read_units, split_labels
+from skdp._checks.units import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read_units, split_labels
 from skdp._fit.payment import Payment, charged
 from skdp._fit.releases import PUBLICATION, forget, publish
 from skdp._guard.foreign_fits import report_foreign_fit
@@ -23,9 +23,6 @@ from skdp._guard.totals import FitPrice
 from skdp.exceptions import FitInterruptedWarning, warn
 
 Target = TypeVar("Target")
-
-UNIT_FACTS = ("privacy_unit_", "_fitted_group_name")
-"""Attributes by which what is fitted knows what it is private for."""
 
 
 class Fit:
@@ -129,7 +126,7 @@ def learn_under_charge(fit: Fit) -> str:
         fit.plan_read()
         _admit(fit)
     if fit.n_public is not None:
-        warn_of_weak_delta(fit.delta, fit.n_public, "rows" if fit.units is None else "groups")
+        warn_of_weak_delta(fit.delta, fit.n_public, fit.units is not None)
         fit.work._fitted_n_public = fit.n_public
     fit.prepare()
     if not fit.is_paid():
@@ -241,7 +238,7 @@ def units_of(work: Any, X: Any, groups: Any, payment: Payment | None = None) -> 
             units: Units | CountedUnits = X.find_units()
         else:
             X, labels = split_labels(X, groups)
-            units = read_units(labels, int(shape_of("X", X)[0]))
+            units = read_units(labels, int(shape_of("X", X)[0]), groups if isinstance(groups, str) else None)
     if units.name:
         work._fitted_group_name = units.name
     return X, units
@@ -256,9 +253,10 @@ def public_shape(X: Any) -> tuple[int, int] | None:
     return (n_samples, n_features) if n_samples > 0 and n_features > 0 else None
 
 
-def warn_of_weak_delta(delta: float, n: int, what: str = "rows") -> None:
-    """Warn where publishing a whole record would satisfy delta."""
+def warn_of_weak_delta(delta: float, n: int, of_groups: bool = False) -> None:
+    """Warn where publishing a whole record, of n public rows or units, would satisfy delta."""
     if delta * n >= 1:
+        what = "groups" if of_groups else "rows"
         warn(
             f"delta={delta!r} is at least 1/n for n={n} {what}: publishing one whole record would satisfy it; "
             f"choose a delta well below {1 / n:.1g}."
@@ -266,7 +264,6 @@ def warn_of_weak_delta(delta: float, n: int, what: str = "rows") -> None:
 
 
 __all__ = [
-    "UNIT_FACTS",
     "EstimatorFit",
     "Fit",
     "UnreadFit",

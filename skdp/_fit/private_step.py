@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import row_form_of
+from skdp._checks.units import take_unit
 from skdp._fit.step_traits import traits_of
 from skdp.accounting import DpEvent, PrivacyAccountant, resolve_accountant
 
@@ -76,9 +77,9 @@ class PrivateStep:
         """The number of rows, or of units, that rules may use."""
         return int(self.estimator._public_n_samples(n_samples))
 
-    def note_unit(self, unit: str) -> None:
-        """Say what the fit of the whole is private for: a "row" or a "group"."""
-        self.estimator.privacy_unit_ = unit
+    def note_unit(self, whole: Any) -> None:
+        """Be private for what the whole is that the step is fitted in."""
+        take_unit(self.estimator, whole)
 
     def plan(self, n_samples: int, n_features: int, delta: float) -> StepPlan:
         """What a fit to a table of this shape costs, at any noise multiplier; `delta` is that of the whole."""
@@ -95,7 +96,7 @@ class PrivateStep:
         made = type(self)(clone(self.estimator).set_params(**plan.parameters, **noise))
         made._row_form = plan.row_form
         made.estimator._noise_is_allotted = True
-        made.note_unit(self.estimator._unit())
+        made.note_unit(self.estimator)
         return made
 
     # --- the phases of a fit ---

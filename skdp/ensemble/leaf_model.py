@@ -14,7 +14,7 @@ from skdp._checks.parameters import check_count
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import row_schema_of
 from skdp._checks.rows import check_schema
-from skdp._checks.table import Table
+from skdp._checks.table import Table, fitted_table
 from skdp._checks.weights import weight_of_each
 from skdp._fit.step_traits import StepTraits, traits_of
 from skdp._training import defaults as rules
@@ -174,9 +174,9 @@ class RandomTreesModel(GradientEstimator):
 
     def _check_rows(self, X: Any, *, reset: bool = True) -> OneHotRows | TableCodes:
         """See `GradientEstimator`. The embedding reads names and types, and treats rows one by one."""
-        check_schema(self, Table(X).source, reset=reset)
         if not reset:
-            return self.embedding_._one_hot(X)
+            return self.embedding_._one_hot(fitted_table(self, X).given)
+        check_schema(self, Table(X).source, reset=True)
         self._refuse_unknown_columns()
         self.embedding_ = self._embedding()
         self.embedding_._read_columns(X)

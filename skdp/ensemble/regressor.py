@@ -228,6 +228,8 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
       `random_state` is None.
     - One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain.
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
+    - With `groups` all of this holds for all rows of one label together: their clipped gradients are added up, and the
+      sum is clipped to `max_grad_norm_` again. So are other sums over rows, each to what one row may add.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
       done.
     - Input that is refused (cells that cannot be read, NaN as a target, negative weights) is refused before any charge.

@@ -188,6 +188,8 @@ class DPLogisticRegression(GradientClassifier):
     - Rows of `skdp.ensemble.PublicTreesEmbedding` are compared with the public form that came along, one by one: a row
       of another form is a null row.
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
+    - With `groups` all of this holds for all rows of one label together: their clipped gradients are added up, and the
+      sum is clipped to `max_grad_norm_` again. So are other sums over rows, each to what one row may add.
     - `intercept_` is that of the last step, moved by a function of sums over the rows, of probabilities and of what
       these lack, which are released once, with noise, after the last step. They have 2 % of mu**2 of a fit to all rows,
       and are part of `privacy_event_`.

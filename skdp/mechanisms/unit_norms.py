@@ -20,21 +20,22 @@ PAIRED_ROWS = 64
 _VALUES = 1 << 20
 
 
-def average_units(units: Units | None, weights: Doubles) -> Doubles:
-    """Return weights times shares that bring the sum of the weights of each unit to 1 at most.
+def average_units(units: Units | None, weights: Doubles, limit: float = 1.0) -> Doubles:
+    """Return weights times shares that bring the sum of the weights of each unit to `limit` at most.
 
     Notes
     -----
-    **Guarantees.** What a unit adds to any sum lies in the convex hull of zero and of what one row can add.
+    **Guarantees.** What a unit adds to any sum is in `limit` times the convex hull of zero and what one row can add.
 
-    So two units differ by no more than two rows can, or a row and none, whatever is added: a bound on a convex set is
-    reached at what it is the hull of. Norms are smaller than those of `skdp.mechanisms.unit_shares.clip_vectors`, but
-    this holds where a clip of norms says too little: under ``replace_one``, and for sums of absolute values.
+    So two units differ by no more than `limit` times what two rows can, or a row and none, whatever is added: a bound
+    on a convex set is reached at what it is the hull of. Norms are smaller than those of
+    `skdp.mechanisms.unit_shares.clip_vectors`, but this holds where a clip of norms says too little: under
+    ``replace_one``, and for sums of absolute values.
     """
     if units is None:
         return weights
     total = reach_of_units(units, weights, 1.0)
-    return weights * shares_of_units(units, total**2, total, 1.0)[units.codes]
+    return weights * shares_of_units(units, total**2, total, limit)[units.codes]
 
 
 def clip_moments(

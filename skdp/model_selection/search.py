@@ -187,9 +187,10 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
     def _n_scored(self, n: int) -> int:
         n_scored = round(self.test_size * n)
         if not 0 < n_scored < n:
+            what, size = ("row", "n_samples") if self.privacy_unit_ == ROW else ("group", "n_groups")
             raise ValueError(
-                f"test_size={self.test_size!r} leaves no row to train or to score of n_samples={n}: "
-                "choose another share, or give more rows."
+                f"test_size={self.test_size!r} leaves no {what} to train or to score of {size}={n}: "
+                f"choose another share, or give more {what}s."
             )
         return n_scored
 

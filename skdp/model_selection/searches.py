@@ -111,8 +111,8 @@ class DPGridSearchCV(PrivateSearch):
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, the choice and the final fit included, if
       the estimator names its classes and `random_state` is None.
     - A row is in the part that trains or in the part that scores, and no label moves another row.
-    - With `groups` the same holds for one unit: all of its rows are in one part, and what they add to a score is cut
-      off together, where one row would be.
+    - With `groups` all of this holds for all rows of one label together: they are in one part, and what they add to a
+      score is cut off together, where one row would be.
     - Parameters of all candidates are checked and the accountant is asked before a row is read; rows and labels are
       checked, for all candidates alike, before the charge; the accountant is charged once, for all of it.
     - Under random stopping nothing reveals the candidates that lost, nor how many were tried: no attribute, no entry of

@@ -208,6 +208,8 @@ class DPMLPRegressor(GradientRegressor):
     - One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain, the rounding of
       the sum included.
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
+    - With `groups` all of this holds for all rows of one label together: their clipped gradients are added up, and the
+      sum is clipped to `max_grad_norm_` again. So are other sums over rows, each to what one row may add.
     - `intercepts_` are those of the last step, moved by a function of the sums of errors and of weights, or of
       predicted counts, which are released once, with noise, after the last step. They have 2 % of mu**2 of a fit to all
       rows, and are part of `privacy_event_`.

@@ -126,8 +126,8 @@ def dp_bounds(
     **Guarantees.** The result is (epsilon, delta)-differentially private for one row, if `random_state` is None. A row
     adds 1 to one count of each of d columns, or nothing where it has a gap: the sensitivity of all counts is sqrt(d),
     and sqrt(d / 2), half of the largest change, under ``replace_one``. The noise is normal; everything else is
-    post-processing. The accountant is charged before the noise is drawn. With `groups` the same holds for all rows of
-    one label together: no more of a unit is counted than of one row.
+    post-processing. The accountant is charged before the noise is drawn. With `groups` all of this holds for all rows
+    of one label together: no more of a unit is counted than of one row.
 
     Examples
     --------

@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_count, check_real, refuse_fit_params
-from skdp._checks.rows import check_schema
-from skdp._checks.table import Table
+from skdp._checks.table import fitted_table
 from skdp._fit.step_traits import StepTraits
 from skdp.accounting import DpEvent
 from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase
@@ -99,7 +98,7 @@ class DPOneHotEncoder(ColumnBuyer):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
       `delta_` covers the threshold: of all columns of a row together, not of each.
-    - With `groups` the same holds for all rows of one label together: in each column one row of a unit is counted,
+    - With `groups` all of this holds for all rows of one label together: in each column one row of a unit is counted,
       drawn at random. ``transform`` knows no units.
     - All that is fitted is a function of one joint release of noisy counts, of a threshold and of public quantities.
       Sensitivity, threshold and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`.
@@ -229,8 +228,7 @@ class DPOneHotEncoder(ColumnBuyer):
             Of float64: for each column of X its categories, "other" and "gap".
         """
         check_is_fitted(self)
-        check_schema(self, Table(X).source, reset=False)
-        return self._fitted_rows.transform(X)
+        return self._fitted_rows.transform(fitted_table(self, X).given)
 
     @silent_arithmetic
     def inverse_transform(self, X: Any) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_choice, check_real, refuse_fit_params, show
 from skdp._checks.readings import key_of, number_of
 from skdp._checks.rows import check_schema
-from skdp._checks.table import Table, as_keys
+from skdp._checks.table import Table, as_keys, fitted_table
 from skdp._fit.conductor import fit_publicly, units_of
 from skdp._fit.private_step import PrivateStep
 from skdp._guard.public_rules import register
@@ -111,8 +111,8 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
     **Guarantees.**
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
-    - With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one row, and
-      of its most frequent values one row in each column, drawn at random. ``transform`` knows no units.
+    - With `groups` all of this holds for all rows of one label together: no more of a unit is counted than of one row,
+      and of its most frequent values one row in each column, drawn at random. ``transform`` knows no units.
     - With ``strategy="constant"`` no cell is read in ``fit``, and nothing is charged.
     - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
       `skdp.preprocessing.histograms.purchase.Purchase` and, for means, in
@@ -287,8 +287,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
             Of float64, or of objects if a column was one of text or dates, which then are text.
         """
         check_is_fitted(self)
-        table = Table(X)
-        check_schema(self, table.source, reset=False)
+        table = fitted_table(self, X)
         made = np.empty(table.shape, self.statistics_.dtype)
         for j, words in enumerate(self._fitted_words):
             if words:

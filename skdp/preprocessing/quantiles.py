@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_choice, check_count
-from skdp._checks.rows import check_schema
-from skdp._checks.table import Table
+from skdp._checks.table import fitted_table
 from skdp._fit.step_traits import StepTraits
 from skdp.accounting import DpEvent
 from skdp.preprocessing.histograms.edges import all_edges
@@ -123,7 +122,7 @@ class DPQuantileBinner(WeightedColumnBuyer):
     - All that is fitted is a function of noisy counts, released for all columns together, and of public quantities.
       Releases, sensitivity and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`.
     - The price does not depend on the number of columns: they share it, and the noise grows with its root.
-    - With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one row.
+    - With `groups` all of this holds for all rows of one label together: no more of a unit is counted than of one row.
       ``transform`` knows no units.
     - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
     - A gap adds nothing to any count. ``transform`` treats rows one by one.
@@ -253,10 +252,9 @@ class DPQuantileBinner(WeightedColumnBuyer):
             Of float64; see `encode`.
         """
         check_is_fitted(self)
-        table = Table(X)
-        check_schema(self, table.source, reset=False)
+        table = fitted_table(self, X)
         if self.encode != "ordinal":
-            return self._fitted_rows.transform(X)
+            return self._fitted_rows.transform(table.given)
         made = np.empty(table.shape)
         for j, edges in enumerate(self.bin_edges_):
             values = numbers_of(table, j)

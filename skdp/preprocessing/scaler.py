@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path
-from skdp._checks.rows import check_schema
-from skdp._checks.table import Table
+from skdp._checks.table import fitted_table
 from skdp.accounting import DpEvent
 from skdp.preprocessing.histograms.sums import moments_event, release_moments
 from skdp.preprocessing.purchasing_transformer import (
@@ -113,7 +112,7 @@ class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
     - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
       `skdp.preprocessing.histograms.sums.sums_sensitivity` and, for bounds, in
       `skdp.preprocessing.histograms.purchase.Purchase`.
-    - With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one row.
+    - With `groups` all of this holds for all rows of one label together: no more of a unit is counted than of one row.
       ``transform`` knows no units.
     - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
     - A gap adds nothing to any count or sum. ``transform`` treats rows one by one.
@@ -221,8 +220,7 @@ class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
             Of float64, with NaN for gaps.
         """
         check_is_fitted(self)
-        table = Table(X)
-        check_schema(self, table.source, reset=False)
+        table = fitted_table(self, X)
         made = np.empty(table.shape)
         for j, (low, high) in enumerate(self.bounds_):
             made[:, j] = np.clip(numbers_of(table, j), low, high)

@@ -16,7 +16,7 @@ from skdp._checks.parameters import absolute_path, check_choice, check_count, ch
 from skdp._checks.readings import day_text, days_of
 from skdp._checks.row_traits import with_row_norm, with_row_schema
 from skdp._checks.rows import check_schema
-from skdp._checks.table import Table, as_days, as_keys, as_numbers
+from skdp._checks.table import Table, as_days, as_keys, as_numbers, fitted_table
 from skdp._checks.units import Units
 from skdp._fit.conductor import fit_publicly, units_of
 from skdp._fit.private_step import PrivateStep
@@ -156,7 +156,7 @@ class DPTableVectorizer(ColumnBuyer):
       columns come from the schema, else from their types: numeric columns, nullable or not, are numbers, dates are
       dates, anything else is a category, truth values too (of which one gap makes objects). A list of rows has no
       types, so its columns are numbers. Categories are never read from a type.
-    - With `groups`, a fit that buys is so for all rows of one label together: of the numbers of a unit no more is
+    - With `groups` all of this holds for all rows of one label together: of the numbers of a unit no more is
       counted than of one row, and of its categories one row in each column, drawn at random. ``transform`` knows no
       units.
     - ``numbers="auto"`` is decided by the columns, as they are in `schema_`, and by public numbers: under
@@ -398,8 +398,7 @@ class DPTableVectorizer(ColumnBuyer):
             The table cannot be read. The message holds no cell.
         """
         check_is_fitted(self)
-        table = Table(X)
-        check_schema(self, table.source, reset=False)
+        table = fitted_table(self, X)
         for block in self._fitted_blocks:
             refuse_dates(block.name, block.column, table, block.position)
         if self._fitted_blocks[0].numbers == "codes":

@@ -90,9 +90,10 @@ class LinearSteps(Recipe):
                 if self.model.epsilon is not None
                 else f"noise={plan.noise_multiplier:g}"
             )
+            what = "rows" if self.model._unit() == ROW else "groups"
             warn(
                 f"{n} {what} are few for {n_parameters} parameters at {budget}: noise decides much of the model, and "
-                f"another fit to the same rows may differ widely (signal {signal:.2g}, where {rule.LEAST_SIGNAL:g} is "
+                f"another fit to them may differ widely (signal {signal:.2g}, where {rule.LEAST_SIGNAL:g} is "
                 f"little); give more {what}, fewer columns or a larger epsilon."
             )
 

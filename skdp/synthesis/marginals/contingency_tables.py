@@ -94,13 +94,13 @@ class TableSums(NamedTuple):
         ]
         return np.concatenate(parts)
 
-    def clip_units(self, units: Units, codes: Sequence[NDArray[np.int32]], shares: Doubles) -> Doubles:
-        """Return weights, such as `shares`, with which a unit adds no more to `vector` than a row may.
+    def clip_units(self, units: Units, codes: Sequence[NDArray[np.int32]], shares: Doubles, reach: float) -> Doubles:
+        """Return weights, such as `shares`, with which a unit adds no more to `vector` than `reach` rows may.
 
         Notes
         -----
-        **Guarantees.** The rows of a unit together change `vector` by at most what one row may under ``zero_out``. A
-        unit of one row keeps its weight.
+        **Guarantees.** The rows of a unit together change `vector` by at most `reach`, 1 or more, times what one row
+        may under ``zero_out``. A unit of one row keeps its weight.
 
         Proof. Centring the counts of a unit by a set S along an axis takes off A_j times the square of its mean, so the
         squared norm is the sum over subsets T of S of that of the counts by T, times the product of -1 / A_j over the
@@ -115,10 +115,10 @@ class TableSums(NamedTuple):
         factors = self._factors_of_margins()
         for columns, factor in factors.items():
             squares += factor * squares_of_counts(some, [cells_of(levels_of, columns, self.levels)], weights)
-        reach, norm = reach_of_units(units, shares, 1.0), self.sensitivity("zero_out")
-        squares += sum(map(abs, factors.values())) * (len(factors) + 2.0 * sizes + 16.0) * 2.0**-52 * reach**2
+        total, norm = reach_of_units(units, shares, 1.0), self.sensitivity("zero_out")
+        squares += sum(map(abs, factors.values())) * (len(factors) + 2.0 * sizes + 16.0) * 2.0**-52 * total**2
         kept = np.maximum(1.0 - sizes * 2.0**-24, 2.0**-24)
-        found = shares_of_units(units, squares / kept**2, norm * reach / kept, norm)
+        found = shares_of_units(units, squares / kept**2, norm * total / kept, reach * norm)
         clipped: Doubles = exactly_summable(shares * found[units.codes])
         return clipped
 

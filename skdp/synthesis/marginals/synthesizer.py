@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from skdp._checks.parameters import absolute_path, check_choice, check_count, show
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
+from skdp._checks.units import GROUP
 from skdp._checks.weights import WeightReader, exactly_summable, weight_of_each
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent
@@ -29,6 +30,7 @@ from skdp.synthesis.marginals.noisy_tables import (
     ModelTerms,
     event_of,
     triples_are_worth_it,
+    unit_reach,
 )
 from skdp.synthesis.marginals.product_mixture import Mixture
 from skdp.synthesis.marginals.table_form import TableForm, form_of
@@ -185,8 +187,8 @@ class DPMarginalSynthesizer(PrivateGenerator):
     - All that is fitted is a function of noisy releases and of public quantities: parameters, names and types of the
       columns, and the public number of rows. Of categorical types the list of categories is not kept.
     - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
-    - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what one row
-      may add.
+    - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to a public
+      multiple of what one row may add, by which the noise is larger.
     - `accountant` is charged before the rows are counted, and what is refused is refused before any charge.
     - ``sample`` costs nothing, and a saved generator holds no row and no exact count.
     - Labels of samples are drawn by noisy or by public shares.
@@ -202,9 +204,11 @@ class DPMarginalSynthesizer(PrivateGenerator):
     sum is private, and is released with the first tables, for 2 % of their share.
 
     **Groups.** Weights of the rows of a group are multiplied by one number in [0, 1], and their sum is released as
-    above. Where all pairs are measured, the group's part of the tables is clipped to the norm of that of one row. Where
-    pairs are selected, and under ``replace_one``, the weights of a group add up to 1 at most, so that it is an average
-    of its rows: that bounds scores, and what an exchange changes, too. `n_samples_` is the number of groups.
+    above. What a group adds to tables is clipped, for each release, to c times the norm of what one row adds. In scores
+    of pairs, and under ``replace_one``, the weights of a group add up to c at most, so that it is c times an average of
+    its rows: that bounds scores, and what an exchange changes, too. The noise is c times that of rows, at the same
+    price. c, from 1 to 3, is the root of n / (500 `noise_multiplier_`), n being the public number of groups
+    (`skdp.synthesis.marginals.noisy_tables.unit_reach`): with little noise it is worth more that groups are whole.
 
     **Post-processing.** One-way tables are projected onto the simplex. The interaction of two columns is shrunk by its
     singular values and the public size of the noise. The mixture is fitted to all tables by Adam, in float32.
@@ -337,7 +341,9 @@ class DPMarginalSynthesizer(PrivateGenerator):
         cost = self._cost(n_rounds)
         noise = self._solve_noise(terms.budget, cost)
         price = self._price(cost(noise), None, terms.budget.delta)
-        measurement = Measurement(noise, n_rounds, self.adjacency, self._public_n_samples(n_samples))
+        n = self._public_n_samples(n_samples)
+        reach = unit_reach(n, noise) if self._unit() == GROUP else 1.0
+        measurement = Measurement(noise, n_rounds, self.adjacency, n, reach)
         return _Plan(measurement, price, terms.stream.spawn("marginals", *map(int, terms.stream.words(2))))
 
     def _check_rows(self, X: Any) -> _Rows:
@@ -436,7 +442,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
     def _wants_triples(self, levels: list[int], measurement: Measurement) -> bool:
         if isinstance(self.triples, bool):
             return self.triples
-        return not measurement.n_rounds and triples_are_worth_it(levels, measurement.n, measurement.noise_multiplier)
+        return not measurement.n_rounds and triples_are_worth_it(levels, measurement.n, measurement.noise_of_rows)
 
     # --- samples ---
 

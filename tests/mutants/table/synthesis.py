@@ -83,8 +83,8 @@ MUTANTS = [
         "synthesis: the number of rows of the table in the rules",
         (
             MARGINALS,
-            "Measurement(noise, n_rounds, self.adjacency, self._public_n_samples(n_samples))",
-            "Measurement(noise, n_rounds, self.adjacency, n_samples)",
+            "n = self._public_n_samples(n_samples)\n        reach",
+            "n = n_samples\n        reach",
         ),
         tests=TESTS,
         select=BY_PROPERTY,

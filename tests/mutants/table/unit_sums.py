@@ -91,13 +91,17 @@ MUTANTS = [
     ),
     mutant(
         "units: scores by the norms of tables",
-        (MEASUREMENT, "rows.units is not None and not self.n_rounds and self", "rows.units is not None and self"),
+        (
+            MEASUREMENT,
+            "expected, self._shares(rows))",
+            "expected, self._shares(rows, weighted(levels, [(open_pairs, 1.0)])))",
+        ),
         tests="guarantees_units",
         select=REPLAY,
     ),
     mutant(
         "units: exchanged tables by norms",
-        (MEASUREMENT, 'not self.n_rounds and self.adjacency != "replace_one"', "not self.n_rounds"),
+        (MEASUREMENT, 'self.adjacency != "replace_one"', "True"),
         tests="guarantees_units",
         select="opposite_of",
     ),

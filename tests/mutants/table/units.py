@@ -1,7 +1,7 @@
 """Mistakes with units of several rows."""
 
 from mutant import mutant
-from paths import COLUMN_SUMS, COUNTS, PURCHASE, THRESHOLD
+from paths import COLUMN_SUMS, COUNTS, MEASUREMENT, PURCHASE, THRESHOLD
 
 BOUGHT = "no_count_and_no_sum"
 
@@ -61,5 +61,27 @@ MUTANTS = [
         (THRESHOLD, "np.lexsort((stream.words(len(held)), of))", "np.argsort(of, kind='stable')"),
         tests="guarantees_units",
         select="drawn_evenly",
+    ),
+    mutant(
+        "noise not widened with the reach of units",
+        (MEASUREMENT, "self.reach * sensitivity", "sensitivity"),
+        tests="guarantees_units",
+        select="sums_by_no_more and noise",
+    ),
+    mutant(
+        "units that reach further in tables than their noise",
+        (MEASUREMENT, "rows.codes, rows.shares, self.reach)", "rows.codes, rows.shares, 2.0 * self.reach)"),
+        tests="guarantees_units",
+        select="sums_by_no_more and noise",
+    ),
+    mutant(
+        "averages that reach further than their noise",
+        (
+            MEASUREMENT,
+            "average_units(rows.units, rows.shares, self.reach)",
+            "average_units(rows.units, rows.shares, 2 * self.reach)",
+        ),
+        tests="guarantees_units",
+        select="row_may and noise",
     ),
 ]

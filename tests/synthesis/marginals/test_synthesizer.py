@@ -17,6 +17,7 @@ import reference
 import scipy.sparse as sp
 from combinations import combined
 from refusals import assert_refused
+from replay import recording
 from scipy import stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -950,8 +951,9 @@ def test_interactions_weigh_as_asked():
     assert isinstance(found[(0,)], Interaction)
 
 
+@pytest.mark.parametrize("reach", [1.0, 1.7])
 @pytest.mark.parametrize("with_triples", [False, True])
-def test_units_add_no_more_than_a_row_and_reach_that(with_triples):
+def test_units_add_no_more_than_their_reach_and_reach_that(with_triples, reach):
     """Against vectors that are formed unit by unit."""
     rng, levels = np.random.default_rng(0), [3, 2, 4, 2]
     labels = rng.permutation(np.concatenate([rng.integers(0, 40, 100), np.full(70, 99)]))
@@ -965,14 +967,40 @@ def test_units_add_no_more_than_a_row_and_reach_that(with_triples):
         rows = units.codes == unit
         return np.linalg.norm(sums.vector([each[rows] for each in codes], shares[rows]))
 
-    clipped = sums.clip_units(units, codes, weights)
+    clipped = sums.clip_units(units, codes, weights, reach)
     before, after = (np.array([norm(each, unit) for unit in range(units.n_units)]) for each in (weights, clipped))
-    assert (before > 1.0).sum() > 5
-    assert after.max() <= 1.0 + 1e-12  # of the vector's own rounding
-    np.testing.assert_allclose(after, np.minimum(before, 1.0), atol=1e-4)
+    assert (before > reach).sum() > 1
+    assert after.max() <= reach + 1e-12  # of the vector's own rounding
+    np.testing.assert_allclose(after, np.minimum(before, reach), atol=1e-4)
     alone = np.bincount(units.codes)[units.codes] == 1
     np.testing.assert_array_equal(clipped[alone], weights[alone])
     np.testing.assert_array_equal(clipped, exactly_summable(clipped))
+
+
+def test_a_unit_reaches_further_where_noise_is_small_beside_the_number_of_units():
+    reaches = [measurement.unit_reach(n, noise) for n, noise in ((1000, 9.0), (2000, 1.0), (18_000, 1.0))]
+    assert reaches == [1.0, pytest.approx(2.0), 3.0]
+
+
+def test_noise_of_units_is_as_many_times_larger_as_their_reach():
+    X, groups = np.random.default_rng(0).uniform(0, 1, (300, 2)), np.arange(300) // 2
+    given = {"bounds": (0, 1), "n_bins": 3, "n_components": 2, "max_iter": 1, "epsilon": None, "noise_multiplier": 0.1}
+    with recording([]) as of_rows:
+        rows = DPMarginalSynthesizer(weight_bound=1.0, **given).fit(X, sample_weight=np.ones(300))
+    with recording([]) as of_units:
+        units = DPMarginalSynthesizer(**given).fit(X, groups=groups)
+    assert units.privacy_event_ == rows.privacy_event_
+    assert of_units[0].sensitivity == pytest.approx(of_rows[0].sensitivity * math.sqrt(150 / (500 * 0.1)))
+
+
+@pytest.mark.parametrize("pairs", ["all", "select"])
+def test_tables_of_units_that_reach_further_are_relative_to_the_sum_of_their_weights(pairs):
+    """The noise is 2 % of a row, and both columns are equal: 96 % of the samples at least have that."""
+    bits = np.random.default_rng(0).integers(0, 2, 150).repeat(2)
+    X, given = np.column_stack([bits, bits, np.ones(300)]), {"epsilon": None, "noise_multiplier": 0.02}
+    model = DPMarginalSynthesizer(bounds=(0, 1), n_bins=2, n_components=20, pairs=pairs, random_state=0, **given)
+    made = model.fit(X, groups=np.arange(300) // 2).sample(2000, random_state=0) > 0.5
+    assert np.mean(made[:, 0] == made[:, 1]) > 0.96
 
 
 def test_a_table_of_one_group_is_refused_before_the_charge():
