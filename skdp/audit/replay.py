@@ -1,0 +1,221 @@
+"""Forced replay: two fits that see the same releases, one with the canary and one without.
+
+The fit without the canary is heard first. The fit with it is given the noisy values of the first in the place of its
+own, and its lots, with the canary in each of them. So both follow one trajectory, and the difference of the exact
+values is what the canary adds to each release, its shift. What the shifts are worth is priced by the accountant, with
+the noise that was heard and not with the declared one. All else that the fits leave behind must be equal, bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp.accounting import (
+    DpEvent,
+    GaussianDpEvent,
+    NoOpDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+    compose,
+    get_epsilon_bounds,
+)
+from skdp.audit.checks import LEVEL, AuditFinding, check_release_noise, check_sampling, scale_interval
+from skdp.audit.subjects import Fitted, Subject
+from skdp.audit.worst_case import Canary
+from skdp.mechanisms.tape import HeardRelease, Track
+
+ROUNDING = 1e-6
+_STEPS = 500  # to which shifts are rounded down: one price for all steps whose shifts are alike
+_ENOUGH = 100_000  # normals, of which the standard deviation is known to 1.1 percent at a level of 1e-6
+_LOTS = 400
+_TRAJECTORIES = 2
+
+Doubles = NDArray[np.float64]
+
+
+class World(NamedTuple):
+    """One trajectory: a fit without a canary, and what each canary adds to its releases, track by track.
+
+    A shift is a vector in units of the sensitivity.
+    """
+
+    fitted: Fitted
+    shifts: list[list[list[Doubles]]]
+
+
+class Heard:
+    """Noise by its kind, and lots by their law, over all fits."""
+
+    def __init__(self) -> None:
+        self.noise: dict[tuple[int, float], list[Doubles]] = defaultdict(list)
+        self.lots: dict[tuple[float, int], list[NDArray[np.int64]]] = defaultdict(list)
+        self.n_normals = 0
+
+    def add(self, fitted: Fitted) -> None:
+        """Take what one fit drew."""
+        for number, track in enumerate(fitted.tracks):
+            for release in track.releases:
+                self.noise[number, release.noise_multiplier].append(release.noise)
+                self.n_normals += release.noise.size
+            for lot in track.lots:
+                if lot.copies is None and lot.rate < 1.0:
+                    self.lots[lot.rate, lot.n_rows].append(lot.rows)
+
+    def is_enough(self) -> bool:
+        """Whether the laws are known well enough."""
+        return self.n_normals >= _ENOUGH and all(len(lots) >= _LOTS for lots in self.lots.values())
+
+    def scale(self) -> float:
+        """The most that the standard deviation of the noise can be, in declared ones."""
+        return scale_interval(np.concatenate([each for parts in self.noise.values() for each in parts]), 2 * LEVEL)[1]
+
+    def findings(self) -> Iterator[AuditFinding]:
+        """What noise and lots are not as they are declared."""
+        for parts in self.noise.values():
+            yield from check_release_noise(parts, level=LEVEL / len(self.noise))
+        for (rate, n_rows), lots in self.lots.items():
+            yield from check_sampling(lots, n_rows, rate, level=LEVEL / len(self.lots))
+
+
+class Replay(NamedTuple):
+    """What replay found.
+
+    Attributes
+    ----------
+    epsilon : float
+        Lower bound for the whole.
+    event : DpEvent
+        What that canary saw.
+    fitted : Fitted
+        The first fit.
+    parts : dict of str to (float, float)
+        Of each private step the lower bound, and what it claims.
+    findings : list of AuditFinding
+    n_normals : int
+    """
+
+    epsilon: float
+    event: DpEvent
+    fitted: Fitted
+    parts: dict[str, tuple[float, float]]
+    findings: list[AuditFinding]
+    n_normals: int
+
+
+def replay(subject: Subject, seed: int, until: float) -> Replay:
+    """Audit by forced replay; no further fit begins after the time `until` of the monotonic clock."""
+    heard, worlds, found = Heard(), [], []
+    first = subject.fit(None, seed)
+    for number in range(_TRAJECTORIES):
+        without = first if number == 0 else subject.fit(None, seed + number)
+        heard.add(without)
+        fits = [subject.fit(canary, seed + number, without.tape) for canary in subject.tables.canaries]
+        found += [finding for each in fits for finding in _differences(without, each)]
+        if found:
+            break
+        worlds.append(World(without, [_shifts(without, each) for each in fits]))
+        if time.monotonic() > until:
+            break
+    further = seed + _TRAJECTORIES
+    while not (heard.is_enough() or time.monotonic() > until):
+        heard.add(subject.fit(None, further))
+        further += 1
+    return _read(first, worlds, heard, [*dict.fromkeys(found), *heard.findings()], subject.adjacency)
+
+
+# --- what the fits left behind ---
+
+
+def _differences(without: Fitted, fitted: Fitted) -> list[AuditFinding]:
+    """What is not a function of the releases, and what moved by more than a sensitivity."""
+    if _declared(without) != _declared(fitted):
+        return [AuditFinding("post-processing", "number, shape, noise or sensitivity of releases depends on the record.")]
+    found = []
+    one, other = without.published(), fitted.published()
+    places = [place for place in {**one, **other} if one.get(place) != other.get(place)]
+    if places:
+        found.append(AuditFinding("post-processing", f"fit{places[0]} depends on the record beside the releases."))
+    if without.messages != fitted.messages:
+        found.append(AuditFinding("post-processing", "what the fit says depends on the record."))
+    largest = max((np.linalg.norm(each) for shifts in _shifts(without, fitted) for each in shifts), default=0.0)
+    if largest > 1.0 + ROUNDING:
+        found.append(AuditFinding("shift", f"the record moves a release by {largest:.4g} of its sensitivity."))
+    return found
+
+
+def _declared(fitted: Fitted) -> list[list[tuple[Any, ...]]]:
+    """What can be known of releases and lots without the rows."""
+    return [
+        [(each.exact.shape, each.noise_multiplier, each.sensitivity, each.lot and each.lot.rate) for each in track.releases]
+        for track in fitted.tracks
+    ]
+
+
+def _shifts(without: Fitted, fitted: Fitted) -> list[list[Doubles]]:
+    """What the canary adds to each release of each track, in units of the sensitivity."""
+    return [
+        [np.ravel(b.exact - a.exact) / a.sensitivity for a, b in zip(one.releases, other.releases, strict=True)]
+        for one, other in zip(without.tracks, fitted.tracks, strict=True)
+    ]
+
+
+# --- what the shifts are worth ---
+
+
+def _read(
+    first: Fitted, worlds: list[World], heard: Heard, found: list[AuditFinding], adjacency: str
+) -> Replay:
+    """Price what the canaries saw: of each the least of its trajectories, of these the most."""
+    model, scale = first.model, heard.scale()
+    n_tracks, tracks = len(first.tracks), {}
+    names = getattr(model, "step_epsilons_", {})
+    if len(names) == n_tracks:
+        tracks = dict(zip(names, range(n_tracks), strict=True))
+    epsilon, event = _bound(worlds, range(n_tracks), scale, model.delta_, adjacency)
+    parts = {
+        name: (_bound(worlds, [number], scale, model.named_steps[name].delta_, adjacency)[0], names[name])
+        for name, number in tracks.items()
+    }
+    return Replay(epsilon, event, first, parts, found, heard.n_normals)
+
+
+def _bound(
+    worlds: list[World], tracks: Any, scale: float, delta: float, adjacency: str
+) -> tuple[float, DpEvent]:
+    """Epsilon of the canary that sees the most, and the event that it sees."""
+    best: tuple[float, DpEvent] = (0.0, NoOpDpEvent())
+    for canary in range(len(worlds[0].shifts) if worlds else 0):
+        events = [event_of(world, canary, tracks, scale) for world in worlds]
+        least = min(((get_epsilon_bounds(event, delta, adjacency=adjacency)[0], event) for event in events), key=lambda e: e[0])
+        best = max(best, least, key=lambda each: each[0])
+    return best
+
+
+def event_of(world: World, canary: int, tracks: Any, scale: float) -> DpEvent:
+    """What a canary sees of the releases, with noise of `scale` times the declared one.
+
+    Shifts under sampling are rounded down, so that few events are different.
+    """
+    squares, sampled = 0.0, Counter()
+    for track in tracks:
+        for release, shift in zip(world.fitted.tracks[track].releases, world.shifts[canary][track], strict=True):
+            move, noise = float(np.linalg.norm(shift)), release.noise_multiplier * scale
+            if release.lot is None or release.lot.rate == 1.0:
+                squares += (move / noise) ** 2
+            else:
+                sampled[release.lot.rate, noise, math.floor(move * (1.0 + ROUNDING) * _STEPS)] += 1
+    events: list[DpEvent] = [GaussianDpEvent(1.0 / math.sqrt(squares))] if squares else []
+    for (rate, noise, steps), count in sampled.items():
+        if steps:
+            events.append(SelfComposedDpEvent(PoissonSampledDpEvent(rate, GaussianDpEvent(noise * _STEPS / steps)), count))
+    return compose(events) if events else NoOpDpEvent()
+
+
+__all__ = ["Replay", "replay"]

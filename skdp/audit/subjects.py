@@ -1,0 +1,110 @@
+"""An estimator as an audit fits it, again and again: clones without a ledger, with a tape."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from skdp._checks.protocols import is_private
+from skdp.audit.published import leaves
+from skdp.audit.worst_case import Canary, Neighbours
+from skdp.mechanisms.tape import Tape, Track, running
+
+
+class Fitted(NamedTuple):
+    """A fitted clone, what was heard of its fit, and what the fit said."""
+
+    model: Any
+    tape: Tape
+    messages: list[tuple[type, str]]
+
+    @property
+    def tracks(self) -> list[Track]:
+        """Those on which something was released."""
+        return [track for track in self.tape.tracks if track.releases]
+
+    def published(self) -> dict[str, Any]:
+        """All that the fit left behind."""
+        return dict(leaves(vars(self.model)))
+
+
+class Subject:
+    """An estimator and two neighbouring tables.
+
+    Parameters
+    ----------
+    estimator : object
+    tables : Neighbours
+    """
+
+    def __init__(self, estimator: Any, tables: Neighbours) -> None:
+        self.tables, self._n_fits = tables, 0
+        self._template = prepared(estimator, _n_records(tables))
+
+    @property
+    def n_fits(self) -> int:
+        """Fits so far."""
+        return self._n_fits
+
+    @cached_property
+    def adjacency(self) -> str:
+        """What neighbours differ in."""
+        return str(getattr(self._template, "adjacency", None) or self._template.__private_step__().adjacency)
+
+    def fit(self, canary: Canary | None, seed: int | None, forced: Tape | None = None) -> Fitted:
+        """Fit a clone to the table with a canary, or to the one without; a `forced` tape is that of an earlier fit."""
+        X, y, groups, _ = self.tables
+        if canary is not None:
+            X, y, groups = (
+                None if rows is None else stacked(rows, more)
+                for rows, more in zip((X, y, groups), canary, strict=True)
+            )
+        model, tape = clone(self._template), Tape(seed, forced)
+        given = {} if groups is None else {"groups": groups}
+        with running(tape), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X, y, **given)
+        self._n_fits += 1
+        return Fitted(model, tape, [(each.category, str(each.message)) for each in caught])
+
+
+def prepared(estimator: Any, n_records: int) -> Any:
+    """A clone that charges nobody, whose number of records is public, and whose public randomness is fixed."""
+    model = clone(estimator)
+    parameters, settings = model.get_params(deep=True), {}
+    for path, value in parameters.items():
+        prefix, _, name = path.rpartition("__")
+        owner = parameters[prefix] if prefix else model
+        if name in ("accountant", "checkpoint", "n_jobs") and value is not None:
+            settings[path] = None
+        elif name in ("n_samples_public", "n_groups_public") and value is None:
+            settings[path] = n_records
+        elif name == "random_state" and (is_private(owner) or value is None):
+            settings[path] = None if is_private(owner) else 0  # the tape has the seed of what is private
+    return model.set_params(**settings)
+
+
+def _n_records(tables: Neighbours) -> int:
+    """Records of the larger table."""
+    return 1 + (tables.X.shape[0] if tables.groups is None else len(np.unique(tables.groups)))
+
+
+def stacked(rows: Any, more: Any) -> Any:
+    """Rows of any kind of table, and then others of the same kind."""
+    if sp.issparse(rows):
+        return sp.vstack([rows, more], format="csr")
+    if hasattr(rows, "iloc"):
+        import pandas as pd
+
+        return pd.concat([rows, more], ignore_index=True)
+    if hasattr(rows, "vstack"):
+        return rows.vstack(more)
+    return np.concatenate([rows, more])
+
+
+__all__ = ["Fitted", "Subject", "prepared", "stacked"]
