@@ -4,7 +4,7 @@
 - `checks`: noise and lots that were heard, against their laws; what is found is an `AuditFinding`
 - `worst_case`: two tables that differ in one record, the canary
 - `subjects`: an estimator as an audit fits it, again and again
-- `replay`: two fits that see the same releases
+- `attack`: what an attack found; `replay`: two fits that see the same releases; `one_run`, `many_runs`
 - `result`: `AuditResult`; `auditor`: `audit_estimator`
 """
 
@@ -20,5 +20,7 @@ __getattr__, __dir__, __all__ = lazy_face(
         "audit_estimator": "skdp.audit.auditor",
         "check_release_noise": "skdp.audit.checks",
         "check_sampling": "skdp.audit.checks",
+        "one_run_epsilon": "skdp.audit.one_run",
+        "threshold_epsilon": "skdp.audit.many_runs",
     },
 )

@@ -26,15 +26,15 @@ from skdp.accounting import (
     compose,
     get_epsilon_bounds,
 )
+from skdp.audit.attack import Attack
 from skdp.audit.checks import LEVEL, AuditFinding, check_release_noise, check_sampling, scale_interval
 from skdp.audit.subjects import Fitted, Subject
-from skdp.audit.worst_case import Canary
-from skdp.mechanisms.tape import HeardRelease, Track
 
 ROUNDING = 1e-6
 _STEPS = 500  # to which shifts are rounded down: one price for all steps whose shifts are alike
 _ENOUGH = 100_000  # normals, of which the standard deviation is known to 1.1 percent at a level of 1e-6
 _LOTS = 400
+_PATIENCE = 4.0
 _TRAJECTORIES = 2
 
 Doubles = NDArray[np.float64]
@@ -57,11 +57,12 @@ class Heard:
         self.noise: dict[tuple[int, float], list[Doubles]] = defaultdict(list)
         self.lots: dict[tuple[float, int], list[NDArray[np.int64]]] = defaultdict(list)
         self.n_normals = 0
+        self._start = time.monotonic()
 
     def add(self, fitted: Fitted) -> None:
         """Take what one fit drew."""
         for number, track in enumerate(fitted.tracks):
-            for release in track.releases:
+            for release in (each for each in track.releases if each.exact.size):
                 self.noise[number, release.noise_multiplier].append(release.noise)
                 self.n_normals += release.noise.size
             for lot in track.lots:
@@ -69,8 +70,10 @@ class Heard:
                     self.lots[lot.rate, lot.n_rows].append(lot.rows)
 
     def is_enough(self) -> bool:
-        """Whether the laws are known well enough."""
-        return self.n_normals >= _ENOUGH and all(len(lots) >= _LOTS for lots in self.lots.values())
+        """Whether the laws are known well enough; after some seconds less is enough."""
+        patient = time.monotonic() - self._start < _PATIENCE
+        enough, lots = (_ENOUGH, _LOTS) if patient else (_ENOUGH // 4, _LOTS // 4)
+        return self.n_normals >= enough and all(len(each) >= lots for each in self.lots.values())
 
     def scale(self) -> float:
         """The most that the standard deviation of the noise can be, in declared ones."""
@@ -84,56 +87,44 @@ class Heard:
             yield from check_sampling(lots, n_rows, rate, level=LEVEL / len(self.lots))
 
 
-class Replay(NamedTuple):
-    """What replay found.
+def replay(subject: Subject, seed: int, until: float) -> Attack:
+    """Audit by forced replay; no further fit begins after the time `until` of the monotonic clock, but for the second.
 
-    Attributes
-    ----------
-    epsilon : float
-        Lower bound for the whole.
-    event : DpEvent
-        What that canary saw.
-    fitted : Fitted
-        The first fit.
-    parts : dict of str to (float, float)
-        Of each private step the lower bound, and what it claims.
-    findings : list of AuditFinding
-    n_normals : int
+    The first trajectory is gone through with every canary. Then others, of which each epsilon is the least.
     """
-
-    epsilon: float
-    event: DpEvent
-    fitted: Fitted
-    parts: dict[str, tuple[float, float]]
-    findings: list[AuditFinding]
-    n_normals: int
-
-
-def replay(subject: Subject, seed: int, until: float) -> Replay:
-    """Audit by forced replay; no further fit begins after the time `until` of the monotonic clock."""
     heard, worlds, found = Heard(), [], []
     first = subject.fit(None, seed)
+    if not first.tracks:
+        raise ValueError(f"{type(first.model).__name__} releases nothing through a mechanism: there is nothing to audit.")
+    if time.monotonic() > until:
+        raise ValueError("max_seconds is less than one fit takes, and a bound takes two: give more.")
+    canaries = subject.tables.canaries
     for number in range(_TRAJECTORIES):
         without = first if number == 0 else subject.fit(None, seed + number)
         heard.add(without)
-        fits = [subject.fit(canary, seed + number, without.tape) for canary in subject.tables.canaries]
-        found += [finding for each in fits for finding in _differences(without, each)]
-        if found:
+        shifts = []
+        for canary in canaries:
+            fitted = subject.fit(canary, seed + number, without.tape)
+            found += (told := differences(without, fitted))
+            if not any(each.kind == "post-processing" for each in told):
+                shifts.append(shifts_of(without, fitted))
+            if time.monotonic() > until:
+                break
+        if len(shifts) < len(canaries):
+            worlds.append(World(without, shifts)) if not worlds else None
             break
-        worlds.append(World(without, [_shifts(without, each) for each in fits]))
-        if time.monotonic() > until:
-            break
+        worlds.append(World(without, shifts))
     further = seed + _TRAJECTORIES
     while not (heard.is_enough() or time.monotonic() > until):
         heard.add(subject.fit(None, further))
         further += 1
-    return _read(first, worlds, heard, [*dict.fromkeys(found), *heard.findings()], subject.adjacency)
+    return _read(first, worlds, heard, subject.n_fits, [*dict.fromkeys(found), *heard.findings()])
 
 
 # --- what the fits left behind ---
 
 
-def _differences(without: Fitted, fitted: Fitted) -> list[AuditFinding]:
+def differences(without: Fitted, fitted: Fitted) -> list[AuditFinding]:
     """What is not a function of the releases, and what moved by more than a sensitivity."""
     if _declared(without) != _declared(fitted):
         return [AuditFinding("post-processing", "number, shape, noise or sensitivity of releases depends on the record.")]
@@ -144,7 +135,7 @@ def _differences(without: Fitted, fitted: Fitted) -> list[AuditFinding]:
         found.append(AuditFinding("post-processing", f"fit{places[0]} depends on the record beside the releases."))
     if without.messages != fitted.messages:
         found.append(AuditFinding("post-processing", "what the fit says depends on the record."))
-    largest = max((np.linalg.norm(each) for shifts in _shifts(without, fitted) for each in shifts), default=0.0)
+    largest = max((np.linalg.norm(each) for shifts in shifts_of(without, fitted) for each in shifts), default=0.0)
     if largest > 1.0 + ROUNDING:
         found.append(AuditFinding("shift", f"the record moves a release by {largest:.4g} of its sensitivity."))
     return found
@@ -158,7 +149,7 @@ def _declared(fitted: Fitted) -> list[list[tuple[Any, ...]]]:
     ]
 
 
-def _shifts(without: Fitted, fitted: Fitted) -> list[list[Doubles]]:
+def shifts_of(without: Fitted, fitted: Fitted) -> list[list[Doubles]]:
     """What the canary adds to each release of each track, in units of the sensitivity."""
     return [
         [np.ravel(b.exact - a.exact) / a.sensitivity for a, b in zip(one.releases, other.releases, strict=True)]
@@ -170,10 +161,11 @@ def _shifts(without: Fitted, fitted: Fitted) -> list[list[Doubles]]:
 
 
 def _read(
-    first: Fitted, worlds: list[World], heard: Heard, found: list[AuditFinding], adjacency: str
-) -> Replay:
+    first: Fitted, worlds: list[World], heard: Heard, n_fits: int, found: list[AuditFinding]
+) -> Attack:
     """Price what the canaries saw: of each the least of its trajectories, of these the most."""
     model, scale = first.model, heard.scale()
+    adjacency = model.adjacency_
     n_tracks, tracks = len(first.tracks), {}
     names = getattr(model, "step_epsilons_", {})
     if len(names) == n_tracks:
@@ -183,7 +175,8 @@ def _read(
         name: (_bound(worlds, [number], scale, model.named_steps[name].delta_, adjacency)[0], names[name])
         for name, number in tracks.items()
     }
-    return Replay(epsilon, event, first, parts, found, heard.n_normals)
+    assumed = {"noise is normal with the scale that was heard, and lots have the stated rate": epsilon}
+    return Attack(model, assumed, epsilon, n_fits, found, parts, event)
 
 
 def _bound(
@@ -218,4 +211,4 @@ def event_of(world: World, canary: int, tracks: Any, scale: float) -> DpEvent:
     return compose(events) if events else NoOpDpEvent()
 
 
-__all__ = ["Replay", "replay"]
+__all__ = ["differences", "replay", "shifts_of"]

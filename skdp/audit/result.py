@@ -35,8 +35,8 @@ class AuditResult:
         What neighbours differ in.
     confidence : float
         Probability at which `epsilon_lower_bound` holds.
-    assumes : tuple of str
-        What the bound is true under.
+    bounds : dict of str to float
+        Lower bounds by what they assume; `epsilon_lower_bound` is the first of them.
     findings : tuple of AuditFinding
         What is not as the price assumes; empty for an honest estimator, but for one audit in a hundred thousand.
     steps : dict of str to (float, float)
@@ -58,7 +58,7 @@ class AuditResult:
     delta: float
     adjacency: str
     confidence: float
-    assumes: tuple[str, ...]
+    bounds: dict[str, float]
     findings: tuple[AuditFinding, ...]
     steps: dict[str, tuple[float, float]] = field(default_factory=dict)
     n_fits: int = 0
@@ -80,11 +80,11 @@ class AuditResult:
         dict
             Without the events.
         """
-        left_out = ("claimed_event", "event", "findings", "points", "assumes", "steps")
+        left_out = ("claimed_event", "event", "findings", "points", "steps")
         plain = {name: value for name, value in vars(self).items() if name not in left_out}
         steps = {name: {"bound": bound, "claimed": claimed} for name, (bound, claimed) in self.steps.items()}
         found = [{"kind": each.kind, "message": each.message} for each in self.findings]
-        return {**plain, "assumes": list(self.assumes), "steps": steps, "findings": found, "points": list(self.points)}
+        return {**plain, "steps": steps, "findings": found, "points": list(self.points)}
 
     def to_json(self) -> str:
         """Return the figures as JSON.
@@ -112,7 +112,7 @@ class AuditResult:
     def _lines(self) -> list[str]:
         lines = [f"FOUND {finding}" for finding in self.findings] or ["nothing was found that is not as claimed"]
         lines += [f"step {name}: {bound:.3g} of {claimed:.3g}" for name, (bound, claimed) in self.steps.items()]
-        lines += [f"assumes {text}" for text in self.assumes]
+        lines += [f"epsilon >= {bound:.3g}, where {text}" for text, bound in self.bounds.items()]
         return [*lines, f"{self.n_fits} fits, {self.seconds:.1f} s, confidence {self.confidence:.6g}"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.base import clone
 from skdp._checks.protocols import is_private
 from skdp.audit.published import leaves
 from skdp.audit.worst_case import Canary, Neighbours
+from skdp.base import JointPrice
 from skdp.mechanisms.tape import Tape, Track, running
 
 
@@ -43,6 +43,8 @@ class Subject:
     """
 
     def __init__(self, estimator: Any, tables: Neighbours) -> None:
+        if not (is_private(estimator) or isinstance(estimator, JointPrice)):
+            raise TypeError(f"{type(estimator).__name__} is no private estimator: give one that states its epsilon.")
         self.tables, self._n_fits = tables, 0
         self._template = prepared(estimator, _n_records(tables))
 
@@ -50,11 +52,6 @@ class Subject:
     def n_fits(self) -> int:
         """Fits so far."""
         return self._n_fits
-
-    @cached_property
-    def adjacency(self) -> str:
-        """What neighbours differ in."""
-        return str(getattr(self._template, "adjacency", None) or self._template.__private_step__().adjacency)
 
     def fit(self, canary: Canary | None, seed: int | None, forced: Tape | None = None) -> Fitted:
         """Fit a clone to the table with a canary, or to the one without; a `forced` tape is that of an earlier fit."""

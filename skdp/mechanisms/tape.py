@@ -103,10 +103,15 @@ class Tape:
         Root streams without a seed of their own are made of it; None leaves them secret.
     forced : Tape or None, default=None
         That of an earlier fit with the same seed, whose tracks force those of this one (`Track`).
+    track_type : type of Track, default=Track
+        What the tracks keep.
     """
 
-    def __init__(self, seed: int | None = None, forced: Tape | None = None) -> None:
+    def __init__(
+        self, seed: int | None = None, forced: Tape | None = None, track_type: type[Track] = Track
+    ) -> None:
         self.tracks: list[Track] = []
+        self._track_type = track_type
         self._seed, self._forced = seed, [] if forced is None else forced.tracks
 
     def root_key(self) -> bytes | None:
@@ -118,7 +123,7 @@ class Tape:
     def new_track(self) -> Track:
         """The track of the next root stream."""
         number = len(self.tracks)
-        self.tracks.append(Track(self._forced[number] if number < len(self._forced) else None))
+        self.tracks.append(self._track_type(self._forced[number] if number < len(self._forced) else None))
         return self.tracks[-1]
 
 
