@@ -77,7 +77,7 @@ def audit_estimator(
     release, and to no lot but those that it is drawn for. A release of noise s and shift D is the Gaussian mechanism of
     noise s/||D||, sampled where it is of a lot, and the accountant composes them. The bound is a proof for this canary
     where shifts do not depend on the trajectory, as under a clip that all of them reach; else it is the least over the
-    trajectories that were tried. It takes the noise to be normal, with the largest standard deviation that its chi-square
+    trajectories that were tried. It takes the noise to be normal, with the largest standard deviation that a chi-square
     interval admits at a level of 1e-6, and lots to be drawn at the rate that was stated; both are tested
     (`check_release_noise`, `check_sampling`). All that the two fits leave behind must be equal bit for bit.
 

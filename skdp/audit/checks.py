@@ -64,9 +64,9 @@ def check_release_noise(
 
     Notes
     -----
-    The tests are: the sum of squares against its chi-square law, which is the most powerful one against another scale;
-    the sum against its normal law; the distribution function, by Kolmogorov and Smirnov; and the angles between releases
-    of the same length, of which the squared cosine is Beta(1/2, (p - 1)/2) for p independent normals (Muirhead 1982,
+    The tests are: the sum of squares against its chi-square law, the most powerful one against another scale; the sum
+    against its normal law; the distribution function, by Kolmogorov and Smirnov; and the angles between releases of one
+    length, of which the squared cosine is Beta(1/2, (p - 1)/2) for p independent normals (Muirhead 1982,
     theorem 1.5.7), by a union bound over all pairs.
 
     Examples
@@ -186,7 +186,12 @@ def _lot_findings(rows: list[NDArray[np.int64]], n: int, q: float, level: float)
         found.append(f"rows are in lots at a rate of {total / cells:.4g}, where {q:.4g} is priced.")
     found += _dispersion(sizes, n, q, level, "the sizes of lots vary", "those of independent rows")
     found += _dispersion(
-        np.bincount(numbers, minlength=n), n_lots, q, level, "the rows' numbers of lots vary", "those of independent lots"
+        np.bincount(numbers, minlength=n),
+        n_lots,
+        q,
+        level,
+        "the rows' numbers of lots vary",
+        "those of independent lots",
     )
     keys = np.concatenate([number * (n + 1) + each for number, each in enumerate(rows)])  # n + 1: no row has a next lot
     beside = int(np.isin(keys + 1, keys, assume_unique=True).sum())

@@ -60,7 +60,9 @@ def threshold_epsilon(
     delta = check_real("delta", delta, above=0, below=1, remedy="give that of the claim")
     check_real("confidence", confidence, above=0, below=1, remedy="choose a probability such as 0.95")
     halves = [np.array_split(np.asarray(each, np.float64).ravel(), 2) for each in (scores_without, scores_with)]
-    if min(len(half) for pair in halves for half in pair) < _LEAST_RUNS // 4 or any(np.isnan(p).any() for h in halves for p in h):
+    if min(len(half) for pair in halves for half in pair) < _LEAST_RUNS // 4 or any(
+        np.isnan(p).any() for h in halves for p in h
+    ):
         raise ValueError(f"scores of {_LEAST_RUNS // 2} fits of each kind at least, and no NaN, are needed: give more.")
     level = (1.0 - confidence) / 2.0  # one for each of the two rates
     (tried_without, judged_without), (tried_with, judged_with) = halves
@@ -107,10 +109,11 @@ def many_runs(subject: Subject, seed: int, until: float, confidence: float) -> A
             f"max_seconds sufficed for {len(scores[1])} pairs of fits, and a bound takes {_LEAST_RUNS // 2}: give more."
         )
     delta = start.model.delta_
-    bounds = threshold_epsilon(*scores, delta, confidence=confidence)
-    sure = threshold_epsilon(*scores, delta, confidence=1.0 - LEVEL)["nothing is assumed"]
+    without, with_ = map(np.array, scores)
+    bounds = threshold_epsilon(without, with_, delta, confidence=confidence)
+    sure = threshold_epsilon(without, with_, delta, confidence=1.0 - LEVEL)["nothing is assumed"]
     places = np.quantile(np.concatenate(scores), np.linspace(0.05, 0.95, 19))
-    points = tuple(_rates(*map(np.array, scores), place, (1.0 - confidence) / 2.0) for place in places)
+    points = tuple(_rates(without, with_, place, (1.0 - confidence) / 2.0) for place in places)
     return Attack(start.model, bounds, sure, subject.n_fits, differences(start, forced), points=points)
 
 

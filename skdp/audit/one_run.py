@@ -56,11 +56,11 @@ def one_run_epsilon(
 
     Notes
     -----
-    With m canaries, of which r are guessed and v of them rightly, no (epsilon, delta)-private fit gives so many but with
-    probability beta + 2 m delta alpha, beta = P[B >= v] and alpha = max over i of P[v - i <= B < v] / i for B binomial
-    of r and 1 / (1 + exp(-epsilon)) (Steinke, Nasr & Jagielski 2023, corollary 5.4). With a trade-off function f,
-    r_v = t v / m and h_v = t (r - v) / m, h_i = max(h_(i+1), g(r_(i+1))) and r_i = r_(i+1) + i / (r - i) (h_i -
-    h_(i+1)), where g(x) = Phi(Phi^-1(x) - mu) for the Gaussian mechanism; f is refuted at level t if r_0 + h_0 > r / m
+    With m canaries, of which r are guessed and v of these rightly, no (epsilon, delta)-private fit gives so many but
+    with probability beta + 2 m delta alpha, beta = P[B >= v] and alpha = max over i of P[v - i <= B < v] / i, for B
+    binomial of r and 1 / (1 + exp(-epsilon)) (Steinke, Nasr & Jagielski 2023, corollary 5.4). For a trade-off function
+    let r_v = t v / m and h_v = t (r - v) / m, h_i = max(h_(i+1), g(r_(i+1))) and r_i = r_(i+1) + i / (r - i) (h_i -
+    h_(i+1)), where g(x) = Phi(Phi^-1(x) - mu) for the Gaussian mechanism; it is refuted at level t if r_0 + h_0 > r / m
     (Mahloujifar, Melis & Chaudhuri 2025, algorithm 3). Numbers of guesses are tried by halves, at a level divided by
     how many are tried.
 
@@ -79,11 +79,15 @@ def one_run_epsilon(
     delta = check_real("delta", delta, above=0, below=1, remedy="give that of the claim")
     coins, values = np.asarray(included).astype(bool).ravel(), np.asarray(scores, np.float64).ravel()
     if coins.shape != values.shape or len(coins) < _LEAST_GUESSES or np.isnan(values).any():
-        raise ValueError(f"included and scores need one entry for each of at least {_LEAST_GUESSES} canaries, and no NaN.")
+        raise ValueError(
+            f"included and scores need one entry for each of at least {_LEAST_GUESSES} canaries, and no NaN."
+        )
     guesses = list(_guesses(coins, values))
     level = (1.0 - confidence) / len(guesses)
     if trade_off == "any":
-        return _largest(guesses, lambda r, v, epsilon: _p_value(len(coins), r, v, epsilon, delta) < level, _MOST_EPSILON)
+        return _largest(
+            guesses, lambda r, v, epsilon: _p_value(len(coins), r, v, epsilon, delta) < level, _MOST_EPSILON
+        )
     mu = _largest(guesses, lambda r, v, mu: _refuted(len(coins), r, v, mu, level), _MOST_MU)
     return get_epsilon(GaussianDpEvent(1.0 / mu), delta) if mu else 0.0
 
@@ -160,13 +164,14 @@ def one_run(estimator: Any, X: Any, y: Any, groups: Any, confidence: float, seed
         model.set_params(n_samples_public=n_others + _CANARIES // 2)
     with running(tape):
         model.fit(rows[kept], labels[kept])
-    released = next(track.total for track in tape.tracks if np.size(track.total) > _CANARIES)
+    sums = [track.total for track in tape.tracks if isinstance(track, _Sums)]
+    released = next(total for total in sums if np.size(total) > _CANARIES)
     columns = slice(rows.shape[1] - _CANARIES, rows.shape[1])
     white, black = -signs * np.ravel(released)[columns], signs * np.ravel(model.coef_)[columns]
     return _read(model, coins, white, black, confidence)
 
 
-def _with_canaries(estimator: DPLogisticRegression, X: Any, y: Any) -> tuple[Any, NDArray[Any], Doubles]:
+def _with_canaries(estimator: DPLogisticRegression, X: Any, y: Any) -> tuple[Any, NDArray[Any], Any]:
     """Rows and labels, those of the canaries at the end, and to which side the label of each canary pulls."""
     labels, numbers = np.asarray(estimator.classes)[:2], np.arange(_CANARIES) % 2
     width = (0 if X is None else X.shape[1]) + _CANARIES

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,14 +29,16 @@ from skdp.accounting import (
 )
 from skdp.audit.attack import Attack
 from skdp.audit.checks import LEVEL, AuditFinding, check_release_noise, check_sampling, scale_interval
+from skdp.audit.parts import parts_of
 from skdp.audit.subjects import Fitted, Subject
 
 ROUNDING = 1e-6
-_STEPS = 500  # to which shifts are rounded down: one price for all steps whose shifts are alike
+_LEVELS = np.array([0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 1.0])  # of the largest shift
 _ENOUGH = 100_000  # normals, of which the standard deviation is known to 1.1 percent at a level of 1e-6
 _LOTS = 400
 _PATIENCE = 4.0
 _TRAJECTORIES = 2
+_SPLITS = 20  # of a search, until the canary was in each part of the rows
 
 Doubles = NDArray[np.float64]
 
@@ -92,29 +95,34 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
 
     The first trajectory is gone through with every canary. Then others, of which each epsilon is the least.
     """
-    heard, worlds, found = Heard(), [], []
+    heard, found = Heard(), []
+    worlds: list[World] = []
     first = subject.fit(None, seed)
     if not first.tracks:
-        raise ValueError(f"{type(first.model).__name__} releases nothing through a mechanism: there is nothing to audit.")
+        raise ValueError(
+            f"{type(first.model).__name__} releases nothing through a mechanism: there is nothing to audit."
+        )
     if time.monotonic() > until:
         raise ValueError("max_seconds is less than one fit takes, and a bound takes two: give more.")
-    canaries = subject.tables.canaries
-    for number in range(_TRAJECTORIES):
+    parts, canaries = parts_of(first), subject.tables.canaries
+    while (number := len(worlds)) < _TRAJECTORIES or (parts.given and number < _SPLITS and not _all_seen(worlds)):
         without = first if number == 0 else subject.fit(None, seed + number)
         heard.add(without)
         shifts = []
-        for canary in canaries:
+        for canary in canaries[:1] if parts.given else canaries:
             fitted = subject.fit(canary, seed + number, without.tape)
-            found += (told := differences(without, fitted))
-            if not any(each.kind == "post-processing" for each in told):
-                shifts.append(shifts_of(without, fitted))
+            told = differences(without, fitted)
+            found += told
+            if any(each.kind == "post-processing" for each in told):
+                break
+            shifts.append(shifts_of(without, fitted))
             if time.monotonic() > until:
                 break
-        if len(shifts) < len(canaries):
-            worlds.append(World(without, shifts)) if not worlds else None
+        if shifts:
+            worlds.append(World(without, shifts))
+        if not shifts or time.monotonic() > until:
             break
-        worlds.append(World(without, shifts))
-    further = seed + _TRAJECTORIES
+    further = seed + _SPLITS
     while not (heard.is_enough() or time.monotonic() > until):
         heard.add(subject.fit(None, further))
         further += 1
@@ -127,7 +135,9 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
 def differences(without: Fitted, fitted: Fitted) -> list[AuditFinding]:
     """What is not a function of the releases, and what moved by more than a sensitivity."""
     if _declared(without) != _declared(fitted):
-        return [AuditFinding("post-processing", "number, shape, noise or sensitivity of releases depends on the record.")]
+        return [
+            AuditFinding("post-processing", "number, shape, noise or sensitivity of releases depends on the record.")
+        ]
     found = []
     one, other = without.published(), fitted.published()
     places = [place for place in {**one, **other} if one.get(place) != other.get(place)]
@@ -144,7 +154,10 @@ def differences(without: Fitted, fitted: Fitted) -> list[AuditFinding]:
 def _declared(fitted: Fitted) -> list[list[tuple[Any, ...]]]:
     """What can be known of releases and lots without the rows."""
     return [
-        [(each.exact.shape, each.noise_multiplier, each.sensitivity, each.lot and each.lot.rate) for each in track.releases]
+        [
+            (each.exact.shape, each.noise_multiplier, each.sensitivity, each.lot and each.lot.rate)
+            for each in track.releases
+        ]
         for track in fitted.tracks
     ]
 
@@ -160,54 +173,93 @@ def shifts_of(without: Fitted, fitted: Fitted) -> list[list[Doubles]]:
 # --- what the shifts are worth ---
 
 
-def _read(
-    first: Fitted, worlds: list[World], heard: Heard, n_fits: int, found: list[AuditFinding]
-) -> Attack:
+def _read(first: Fitted, worlds: list[World], heard: Heard, n_fits: int, found: list[AuditFinding]) -> Attack:
     """Price what the canaries saw: of each the least of its trajectories, of these the most."""
     model, scale = first.model, heard.scale()
     adjacency = model.adjacency_
-    n_tracks, tracks = len(first.tracks), {}
-    names = getattr(model, "step_epsilons_", {})
-    if len(names) == n_tracks:
-        tracks = dict(zip(names, range(n_tracks), strict=True))
-    epsilon, event = _bound(worlds, range(n_tracks), scale, model.delta_, adjacency)
-    parts = {
-        name: (_bound(worlds, [number], scale, model.named_steps[name].delta_, adjacency)[0], names[name])
-        for name, number in tracks.items()
-    }
+    parts = parts_of(first)
+    price = partial(_bound, worlds, scale=scale, adjacency=adjacency, given=parts.given)
+    epsilon, event = price(parts.whole, delta=model.delta_)
+    steps = {each.name: (price(each.tracks, delta=each.delta)[0], each.claimed) for each in parts.parts}
+    if worlds and not parts.given:
+        declared = event_of(_whole(worlds), 0, parts.whole, 1.0)
+        if (cost := get_epsilon_bounds(declared, model.delta_, adjacency=adjacency)[0]) > model.epsilon_ * (
+            1.0 + LEVEL
+        ):
+            found.append(AuditFinding("charge", f"the releases cost {cost:.4g}, and {model.epsilon_:.4g} is charged."))
+    for name, (bound, claim) in steps.items():
+        if bound > claim * (1.0 + LEVEL):
+            found.append(AuditFinding("bound", f"{name}: epsilon is at least {bound:.4g}, and {claim:.4g} is claimed."))
     assumed = {"noise is normal with the scale that was heard, and lots have the stated rate": epsilon}
-    return Attack(model, assumed, epsilon, n_fits, found, parts, event)
+    return Attack(model, assumed, epsilon, n_fits, found, steps, event)
+
+
+def _whole(worlds: list[World]) -> World:
+    """The first trajectory with the sensitivity as the shift of each release that any canary moves."""
+    moved = [
+        [
+            np.ones(1) * any(np.any(canary[track][number]) for canary in worlds[0].shifts)
+            for number in range(len(releases))
+        ]
+        for track, releases in enumerate(worlds[0].shifts[0])
+    ]
+    return World(worlds[0].fitted, [moved])
 
 
 def _bound(
-    worlds: list[World], tracks: Any, scale: float, delta: float, adjacency: str
+    worlds: list[World], tracks: tuple[int, ...], *, scale: float, delta: float, adjacency: str, given: bool
 ) -> tuple[float, DpEvent]:
-    """Epsilon of the canary that sees the most, and the event that it sees."""
-    best: tuple[float, DpEvent] = (0.0, NoOpDpEvent())
-    for canary in range(len(worlds[0].shifts) if worlds else 0):
-        events = [event_of(world, canary, tracks, scale) for world in worlds]
-        least = min(((get_epsilon_bounds(event, delta, adjacency=adjacency)[0], event) for event in events), key=lambda e: e[0])
-        best = max(best, least, key=lambda each: each[0])
-    return best
+    """Epsilon of the canary that sees the most, the least of its trajectories, and the event that it sees.
+
+    Of a search the most: the split of the rows is `given`.
+    """
+    if not worlds:
+        return 0.0, NoOpDpEvent()
+    n_canaries = min(len(world.shifts) for world in worlds)
+    canary = max(range(n_canaries), key=lambda number: min(_strength(world, number, tracks) for world in worlds))
+    events = [event_of(world, canary, tracks, scale) for world in worlds]
+    bounds = [get_epsilon_bounds(event, delta, adjacency=adjacency)[0] for event in events]
+    chosen = int(np.argmax(bounds) if given else np.argmin(bounds))
+    return bounds[chosen], events[chosen]
+
+
+def _all_seen(worlds: list[World]) -> bool:
+    """Whether each track was moved in some world."""
+    return all(
+        any(np.any(shift) for world in worlds for shift in world.shifts[0][track])
+        for track in range(len(worlds[0].shifts[0]))
+    )
+
+
+def _strength(world: World, canary: int, tracks: Any) -> float:
+    """About the mu^2 of what a canary sees."""
+    return sum(
+        (float(np.linalg.norm(shift)) / release.noise_multiplier * (release.lot.rate if release.lot else 1.0)) ** 2
+        for track in tracks
+        for release, shift in zip(world.fitted.tracks[track].releases, world.shifts[canary][track], strict=True)
+    )
 
 
 def event_of(world: World, canary: int, tracks: Any, scale: float) -> DpEvent:
     """What a canary sees of the releases, with noise of `scale` times the declared one.
 
-    Shifts under sampling are rounded down, so that few events are different.
+    Shifts under sampling are rounded down to few levels, each of which is one event.
     """
-    squares, sampled = 0.0, Counter()
+    squares, sampled = 0.0, defaultdict(list)
     for track in tracks:
         for release, shift in zip(world.fitted.tracks[track].releases, world.shifts[canary][track], strict=True):
             move, noise = float(np.linalg.norm(shift)), release.noise_multiplier * scale
             if release.lot is None or release.lot.rate == 1.0:
                 squares += (move / noise) ** 2
             else:
-                sampled[release.lot.rate, noise, math.floor(move * (1.0 + ROUNDING) * _STEPS)] += 1
+                sampled[release.lot.rate, noise].append(move)
     events: list[DpEvent] = [GaussianDpEvent(1.0 / math.sqrt(squares))] if squares else []
-    for (rate, noise, steps), count in sampled.items():
-        if steps:
-            events.append(SelfComposedDpEvent(PoissonSampledDpEvent(rate, GaussianDpEvent(noise * _STEPS / steps)), count))
+    for (rate, noise), moves in sampled.items():
+        levels = max(moves) * _LEVELS
+        counts = np.bincount(np.digitize(np.array(moves) * (1.0 + ROUNDING), levels), minlength=len(levels) + 1)
+        for level, count in zip(levels, counts[1:].tolist(), strict=True):
+            if count and level:
+                events.append(SelfComposedDpEvent(PoissonSampledDpEvent(rate, GaussianDpEvent(noise / level)), count))
     return compose(events) if events else NoOpDpEvent()
 
 

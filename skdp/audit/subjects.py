@@ -25,8 +25,17 @@ class Fitted(NamedTuple):
 
     @property
     def tracks(self) -> list[Track]:
-        """Those on which something was released."""
-        return [track for track in self.tape.tracks if track.releases]
+        """Those on which something was released. Each score of a search is a release, drawn together as they are."""
+        tracks = [track for track in self.tape.tracks if track.releases]
+        if hasattr(self.model, "_fitted_tuning") and self.model._fitted_tuning:
+            scores = Track()
+            scores.releases = [
+                each._replace(exact=each.exact[k : k + 1], noisy=each.noisy[k : k + 1])
+                for each in tracks[0].releases
+                for k in range(len(each.exact))
+            ]
+            tracks[0] = scores
+        return tracks
 
     def published(self) -> dict[str, Any]:
         """All that the fit left behind."""
@@ -43,7 +52,7 @@ class Subject:
     """
 
     def __init__(self, estimator: Any, tables: Neighbours) -> None:
-        if not (is_private(estimator) or isinstance(estimator, JointPrice)):
+        if not states_its_price(estimator):
             raise TypeError(f"{type(estimator).__name__} is no private estimator: give one that states its epsilon.")
         self.tables, self._n_fits = tables, 0
         self._template = prepared(estimator, _n_records(tables))
@@ -58,8 +67,7 @@ class Subject:
         X, y, groups, _ = self.tables
         if canary is not None:
             X, y, groups = (
-                None if rows is None else stacked(rows, more)
-                for rows, more in zip((X, y, groups), canary, strict=True)
+                None if rows is None else stacked(rows, more) for rows, more in zip((X, y, groups), canary, strict=True)
             )
         model, tape = clone(self._template), Tape(seed, forced)
         given = {} if groups is None else {"groups": groups}
@@ -70,10 +78,20 @@ class Subject:
         return Fitted(model, tape, [(each.category, str(each.message)) for each in caught])
 
 
+def states_its_price(estimator: Any) -> bool:
+    """Whether it is a private estimator, or a pipeline or a search with one budget."""
+    return is_private(estimator) or isinstance(estimator, JointPrice)
+
+
 def prepared(estimator: Any, n_records: int) -> Any:
-    """A clone that charges nobody, whose number of records is public, and whose public randomness is fixed."""
+    """A clone that charges nobody, whose number of records is public, and whose public randomness is fixed.
+
+    Searches are audited under ``"add_remove"``, which costs what ``"zero_out"`` does: its split lets a row leave.
+    """
     model = clone(estimator)
-    parameters, settings = model.get_params(deep=True), {}
+    parameters = model.get_params(deep=True)
+    settings: dict[str, Any] = {}
+    is_search = hasattr(model, "test_size")
     for path, value in parameters.items():
         prefix, _, name = path.rpartition("__")
         owner = parameters[prefix] if prefix else model
@@ -81,8 +99,10 @@ def prepared(estimator: Any, n_records: int) -> Any:
             settings[path] = None
         elif name in ("n_samples_public", "n_groups_public") and value is None:
             settings[path] = n_records
-        elif name == "random_state" and (is_private(owner) or value is None):
-            settings[path] = None if is_private(owner) else 0  # the tape has the seed of what is private
+        elif name == "adjacency" and value == "zero_out" and is_search:
+            settings[path] = "add_remove"
+        elif name == "random_state" and (states_its_price(owner) or value is None):
+            settings[path] = None if states_its_price(owner) else 0  # the tape has the seed of what is private
     return model.set_params(**settings)
 
 

@@ -85,7 +85,9 @@ def given_case(X: Any, y: Any, groups: Any, canary: Any) -> Neighbours:
             )
         return Neighbours(X, y, None, [Canary(row, None if target is None else np.array([target]))])
     number = 0 if not hasattr(X, "astype") or hasattr(X, "iloc") else int(np.argmax(_squares(X)))
-    return Neighbours(X, y, None, [Canary(take(X, [number]), None if y is None else _contradicting(np.asarray(y), number))])
+    return Neighbours(
+        X, y, None, [Canary(take(X, [number]), None if y is None else _contradicting(np.asarray(y), number))]
+    )
 
 
 def _left_out(X: Any, y: Any, groups: Any, number: int) -> Neighbours:
@@ -95,11 +97,11 @@ def _left_out(X: Any, y: Any, groups: Any, number: int) -> Neighbours:
     labels = np.arange(X.shape[0]) if groups is None else np.asarray(groups)
     out = labels == labels[number]
     rest, rows = np.flatnonzero(~out), np.flatnonzero(out)
-    parts = [[None if each is None else take(each, kept) for each in (X, y, groups)] for kept in (rest, rows)]
+    common, canary = ([None if each is None else take(each, kept) for each in (X, y, groups)] for kept in (rest, rows))
     if groups is not None:  # units are numbered by their labels, and the canary has to be the last of them
-        numbers_of = np.unique(labels[rest], return_inverse=True)[1]
-        parts[0][2], parts[1][2] = numbers_of, np.full(len(rows), numbers_of.max() + 1)
-    return Neighbours(*parts[0], [Canary(*parts[1])])
+        common[2] = np.unique(np.asarray(groups)[rest], return_inverse=True)[1]
+        canary[2] = np.full(len(rows), len(np.unique(labels[rest])))
+    return Neighbours(common[0], common[1], common[2], [Canary(*canary)])
 
 
 def _squares(X: Any) -> Any:
@@ -120,7 +122,13 @@ def take(rows: Any, numbers: Any) -> Any:
     """Some rows of a table of any kind."""
     if hasattr(rows, "iloc"):
         return rows.iloc[numbers]
-    return rows.tocsr()[numbers] if hasattr(rows, "tocsr") else rows[numbers] if hasattr(rows, "shape") else np.asarray(rows)[numbers]
+    return (
+        rows.tocsr()[numbers]
+        if hasattr(rows, "tocsr")
+        else rows[numbers]
+        if hasattr(rows, "shape")
+        else np.asarray(rows)[numbers]
+    )
 
 
 def _has_columns(estimator: Any) -> bool:

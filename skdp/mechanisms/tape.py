@@ -23,7 +23,7 @@ class HeardLot(NamedTuple):
 
     rate: float
     n_rows: int
-    rows: NDArray[np.int64]
+    rows: Numbers
     copies: NDArray[np.int64] | None = None
 
 
@@ -55,7 +55,8 @@ class Track:
     def __init__(self, forced: Track | None = None) -> None:
         self.releases: list[HeardRelease] = []
         self.lots: list[HeardLot] = []
-        self._forced, self._lot = forced, None
+        self._forced = forced
+        self._lot: HeardLot | None = None
 
     def release(self, mechanism: Any, exact: Numbers, noisy: Numbers) -> Numbers:
         """Hear a release, and return the noisy value of it."""
@@ -107,9 +108,7 @@ class Tape:
         What the tracks keep.
     """
 
-    def __init__(
-        self, seed: int | None = None, forced: Tape | None = None, track_type: type[Track] = Track
-    ) -> None:
+    def __init__(self, seed: int | None = None, forced: Tape | None = None, track_type: type[Track] = Track) -> None:
         self.tracks: list[Track] = []
         self._track_type = track_type
         self._seed, self._forced = seed, [] if forced is None else forced.tracks
