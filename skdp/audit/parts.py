@@ -28,6 +28,10 @@ class Parts(NamedTuple):
     whole: tuple[int, ...]
     given: bool = False
 
+    def tracks_of(self, name: str) -> tuple[int, ...]:
+        """The tracks of a part, the whole for an empty name; none where there is no such part."""
+        return self.whole if not name else next((each.tracks for each in self.parts if each.name == name), ())
+
 
 def parts_of(fitted: Fitted) -> Parts:
     """The private steps of a pipeline; tries, scores and refit of a search; nothing for an estimator alone.

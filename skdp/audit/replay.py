@@ -8,11 +8,11 @@ the noise that was heard and not with the declared one. All else that the fits l
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from skdp.accounting import (
 )
 from skdp.audit.attack import Attack
 from skdp.audit.checks import LEVEL, AuditFinding, check_release_noise, check_sampling, scale_interval
-from skdp.audit.parts import parts_of
+from skdp.audit.parts import Part, Parts, parts_of
 from skdp.audit.subjects import Fitted, Subject
 
 ROUNDING = 1e-6
@@ -44,13 +44,15 @@ Doubles = NDArray[np.float64]
 
 
 class World(NamedTuple):
-    """One trajectory: a fit without a canary, and what each canary adds to its releases, track by track.
+    """One trajectory: a fit without a canary, and how far each view of the canaries moves its releases.
 
-    A shift is a vector in units of the sensitivity.
+    A view is a canary, which leaves, or under ``"replace_one"`` a pair of them, of which one takes the other's place.
+    `moves` has an array for each view and track, in units of what one record adds.
     """
 
     fitted: Fitted
-    shifts: list[list[list[Doubles]]]
+    parts: Parts
+    moves: list[list[Doubles]]
 
 
 class Heard:
@@ -119,7 +121,8 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
             if time.monotonic() > until:
                 break
         if shifts:
-            worlds.append(World(without, shifts))
+            worlds.append(World(without, parts_of(without), views_of(shifts, without)))
+            found += _too_far(worlds[-1])
         if not shifts or time.monotonic() > until:
             break
     further = seed + _SPLITS
@@ -133,7 +136,7 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
 
 
 def differences(without: Fitted, fitted: Fitted) -> list[AuditFinding]:
-    """What is not a function of the releases, and what moved by more than a sensitivity."""
+    """What is not a function of the releases."""
     if _declared(without) != _declared(fitted):
         return [
             AuditFinding("post-processing", "number, shape, noise or sensitivity of releases depends on the record.")
@@ -145,10 +148,14 @@ def differences(without: Fitted, fitted: Fitted) -> list[AuditFinding]:
         found.append(AuditFinding("post-processing", f"fit{places[0]} depends on the record beside the releases."))
     if without.messages != fitted.messages:
         found.append(AuditFinding("post-processing", "what the fit says depends on the record."))
-    largest = max((np.linalg.norm(each) for shifts in shifts_of(without, fitted) for each in shifts), default=0.0)
-    if largest > 1.0 + ROUNDING:
-        found.append(AuditFinding("shift", f"the record moves a release by {largest:.4g} of its sensitivity."))
     return found
+
+
+def _too_far(world: World) -> list[AuditFinding]:
+    """What moved by more than a sensitivity."""
+    largest = max((float(moves.max()) for view in world.moves for moves in view if moves.size), default=0.0)
+    text = f"the record moves a release by {largest:.4g} of its sensitivity."
+    return [AuditFinding("shift", text)] if largest > 1.0 + ROUNDING else []
 
 
 def _declared(fitted: Fitted) -> list[list[tuple[Any, ...]]]:
@@ -173,19 +180,46 @@ def shifts_of(without: Fitted, fitted: Fitted) -> list[list[Doubles]]:
 # --- what the shifts are worth ---
 
 
+def views_of(shifts: list[list[list[Doubles]]], without: Fitted) -> list[list[Doubles]]:
+    """How far each view moves each release, from the shifts of each canary.
+
+    Who takes the place of another moves a release by half of the difference, as ``"replace_one"`` counts it. In a lot,
+    a on one side and -b on the other (of the shifts, along their difference) are told apart as well as b and -b at
+    least, for b <= a: the best tests of these two compare the sum with a threshold, and what lies farther out passes
+    it more often. So the smaller one counts there.
+    """
+    if without.model.adjacency_ != "replace_one":
+        return [[np.array([np.linalg.norm(each) for each in track]) for track in canary] for canary in shifts]
+    sampled = [[each.lot is not None and each.lot.rate < 1.0 for each in track.releases] for track in without.tracks]
+    return [
+        [
+            np.array([_exchange(*three) for three in zip(*tracks, strict=True)])
+            for tracks in zip(one, other, sampled, strict=True)
+        ]
+        for one, other in itertools.combinations(shifts, 2)
+    ]
+
+
+def _exchange(one: Doubles, other: Doubles, is_sampled: bool) -> float:
+    """How far an exchange of two shifts moves a release, in halves of the change."""
+    distance = float(np.linalg.norm(one - other))
+    if not is_sampled or distance == 0.0:
+        return distance / 2.0
+    along = (one - other) / distance
+    return max(0.0, min(float(one @ along), -float(other @ along)))
+
+
 def _read(first: Fitted, worlds: list[World], heard: Heard, n_fits: int, found: list[AuditFinding]) -> Attack:
-    """Price what the canaries saw: of each the least of its trajectories, of these the most."""
+    """Price what the canaries saw: of each view the least of its trajectories, of these the most."""
     model, scale = first.model, heard.scale()
-    adjacency = model.adjacency_
     parts = parts_of(first)
-    price = partial(_bound, worlds, scale=scale, adjacency=adjacency, given=parts.given)
-    epsilon, event = price(parts.whole, delta=model.delta_)
-    steps = {each.name: (price(each.tracks, delta=each.delta)[0], each.claimed) for each in parts.parts}
+    epsilon, event = _bound(worlds, Part("", parts.whole, model.epsilon_, model.delta_), scale)
+    steps = {each.name: (_bound(worlds, each, scale)[0], each.claimed) for each in parts.parts}
     if worlds and not parts.given:
-        declared = event_of(_whole(worlds), 0, parts.whole, 1.0)
-        if (cost := get_epsilon_bounds(declared, model.delta_, adjacency=adjacency)[0]) > model.epsilon_ * (
-            1.0 + LEVEL
-        ):
+        declared = event_of(
+            first, parts.whole, [np.max(each, axis=0) > 0.0 for each in zip(*worlds[0].moves, strict=True)], 1.0
+        )
+        if (cost := _least_epsilon(declared, first, model.delta_)) > model.epsilon_ * (1.0 + LEVEL):
             found.append(AuditFinding("charge", f"the releases cost {cost:.4g}, and {model.epsilon_:.4g} is charged."))
     for name, (bound, claim) in steps.items():
         if bound > claim * (1.0 + LEVEL):
@@ -194,69 +228,61 @@ def _read(first: Fitted, worlds: list[World], heard: Heard, n_fits: int, found: 
     return Attack(model, assumed, epsilon, n_fits, found, steps, event)
 
 
-def _whole(worlds: list[World]) -> World:
-    """The first trajectory with the sensitivity as the shift of each release that any canary moves."""
-    moved = [
-        [
-            np.ones(1) * any(np.any(canary[track][number]) for canary in worlds[0].shifts)
-            for number in range(len(releases))
-        ]
-        for track, releases in enumerate(worlds[0].shifts[0])
-    ]
-    return World(worlds[0].fitted, [moved])
+def _least_epsilon(event: DpEvent, fitted: Fitted, delta: float) -> float:
+    return get_epsilon_bounds(event, delta, adjacency=fitted.model.adjacency_)[0]
 
 
-def _bound(
-    worlds: list[World], tracks: tuple[int, ...], *, scale: float, delta: float, adjacency: str, given: bool
-) -> tuple[float, DpEvent]:
-    """Epsilon of the canary that sees the most, the least of its trajectories, and the event that it sees.
+def _bound(worlds: list[World], part: Part, scale: float) -> tuple[float, DpEvent]:
+    """Epsilon of the view that sees the most of a part, the least of its trajectories, and the event that it sees.
 
-    Of a search the most: the split of the rows is `given`.
+    Of a search the most: which rows train is drawn without the data, and given.
     """
-    if not worlds:
+    tracks = [(world, world.parts.tracks_of(part.name)) for world in worlds]
+    tracks = [(world, numbers) for world, numbers in tracks if numbers]
+    if not tracks:
         return 0.0, NoOpDpEvent()
-    n_canaries = min(len(world.shifts) for world in worlds)
-    canary = max(range(n_canaries), key=lambda number: min(_strength(world, number, tracks) for world in worlds))
-    events = [event_of(world, canary, tracks, scale) for world in worlds]
-    bounds = [get_epsilon_bounds(event, delta, adjacency=adjacency)[0] for event in events]
-    chosen = int(np.argmax(bounds) if given else np.argmin(bounds))
+    views = range(min(len(world.moves) for world, _ in tracks))
+    best = max(views, key=lambda view: min(_strength(*each, view) for each in tracks), default=None)
+    if best is None:
+        return 0.0, NoOpDpEvent()
+    events = [event_of(world.fitted, numbers, world.moves[best], scale) for world, numbers in tracks]
+    bounds = [_least_epsilon(event, worlds[0].fitted, part.delta) for event in events]
+    chosen = int(np.argmax(bounds) if worlds[0].parts.given else np.argmin(bounds))
     return bounds[chosen], events[chosen]
 
 
 def _all_seen(worlds: list[World]) -> bool:
-    """Whether each track was moved in some world."""
-    return all(
-        any(np.any(shift) for world in worlds for shift in world.shifts[0][track])
-        for track in range(len(worlds[0].shifts[0]))
-    )
+    """Whether some world moves a score, and some a try."""
+    seen = [{track > 0 for track, moves in enumerate(world.moves[0][:-1]) if np.any(moves)} for world in worlds]
+    return set().union(*seen) == {True, False}
 
 
-def _strength(world: World, canary: int, tracks: Any) -> float:
-    """About the mu^2 of what a canary sees."""
+def _strength(world: World, tracks: tuple[int, ...], view: int) -> float:
+    """About the mu^2 of what is seen."""
     return sum(
-        (float(np.linalg.norm(shift)) / release.noise_multiplier * (release.lot.rate if release.lot else 1.0)) ** 2
+        (move / release.noise_multiplier * (release.lot.rate if release.lot else 1.0)) ** 2
         for track in tracks
-        for release, shift in zip(world.fitted.tracks[track].releases, world.shifts[canary][track], strict=True)
+        for release, move in zip(world.fitted.tracks[track].releases, world.moves[view][track].tolist(), strict=True)
     )
 
 
-def event_of(world: World, canary: int, tracks: Any, scale: float) -> DpEvent:
-    """What a canary sees of the releases, with noise of `scale` times the declared one.
+def event_of(fitted: Fitted, tracks: tuple[int, ...], moves: list[Any], scale: float) -> DpEvent:
+    """What is seen of the releases of some tracks that move so far, with noise of `scale` times the declared one.
 
-    Shifts under sampling are rounded down to few levels, each of which is one event.
+    Moves under sampling are rounded down to few levels, each of which is one event.
     """
     squares, sampled = 0.0, defaultdict(list)
     for track in tracks:
-        for release, shift in zip(world.fitted.tracks[track].releases, world.shifts[canary][track], strict=True):
-            move, noise = float(np.linalg.norm(shift)), release.noise_multiplier * scale
+        for release, move in zip(fitted.tracks[track].releases, moves[track].tolist(), strict=True):
+            noise = release.noise_multiplier * scale
             if release.lot is None or release.lot.rate == 1.0:
                 squares += (move / noise) ** 2
             else:
                 sampled[release.lot.rate, noise].append(move)
     events: list[DpEvent] = [GaussianDpEvent(1.0 / math.sqrt(squares))] if squares else []
-    for (rate, noise), moves in sampled.items():
-        levels = max(moves) * _LEVELS
-        counts = np.bincount(np.digitize(np.array(moves) * (1.0 + ROUNDING), levels), minlength=len(levels) + 1)
+    for (rate, noise), found in sampled.items():
+        levels = max(found) * _LEVELS
+        counts = np.bincount(np.digitize(np.array(found) * (1.0 + ROUNDING), levels), minlength=len(levels) + 1)
         for level, count in zip(levels, counts[1:].tolist(), strict=True):
             if count and level:
                 events.append(SelfComposedDpEvent(PoissonSampledDpEvent(rate, GaussianDpEvent(noise / level)), count))

@@ -56,7 +56,7 @@ def worst_case(estimator: Any) -> Neighbours:
         y = np.where(np.arange(n) // 2 % 2 == 0, one, other)
     else:
         y = np.where(np.arange(n) % 2 == 0, one, other)
-    pairs = [(high, other), (mixed, other), (mixed, one)]
+    pairs = [(high, other), (high, one), (mixed, other), (mixed, one)]
     return Neighbours(X, y, None, [Canary(row[None], np.array([target])) for row, target in pairs])
 
 
