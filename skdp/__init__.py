@@ -45,6 +45,7 @@ _PUBLIC = {
 }
 _MODULES = (
     "accounting",
+    "audit",
     "budget",
     "datasets",
     "decomposition",

@@ -15,7 +15,7 @@ from skdp.audit.result import AuditResult
 from skdp.audit.subjects import Subject
 from skdp.audit.worst_case import Neighbours, given_case, worst_case
 
-METHODS = ("replay", "one_run", "many_runs")
+ATTACKS = ("replay", "one_run", "many_runs")
 
 
 def audit_estimator(
@@ -92,7 +92,7 @@ def audit_estimator(
     ()
     """
     start = time.monotonic()
-    check_choice("method", method, METHODS)
+    check_choice("method", method, ATTACKS)
     check_real("confidence", confidence, above=0, below=1, remedy="choose a probability such as 0.95")
     until = start + check_real("max_seconds", max_seconds, above=0, remedy="give the seconds after which no fit begins")
     seed = check_count("random_state", random_state, at_least=0, remedy="give a whole number, the seed of the audit")

@@ -7,19 +7,17 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from skdp._checks.parameters import check_real
+from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.audit.attack import Attack
 from skdp.audit.checks import LEVEL
 from skdp.audit.replay import differences, shifts_of
-from skdp.audit.subjects import Fitted, Subject
+from skdp.audit.subjects import AuditedFit, Subject
 
-_LEAST_RUNS = 40
-
-Doubles = NDArray[np.float64]
+_LEAST_RUNS, _MOST_RUNS = 40, 100_000
 
 
 def threshold_epsilon(
@@ -100,7 +98,7 @@ def many_runs(subject: Subject, seed: int, until: float, confidence: float) -> A
     forced = subject.fit(canary, seed, start.tape)
     directions = shifts_of(start, forced)
     scores: list[list[float]] = [[], []]
-    while time.monotonic() < until or min(map(len, scores)) == 0:
+    while len(scores[1]) < _MOST_RUNS and (time.monotonic() < until or not scores[1]):
         for number, each in enumerate((None, canary)):
             seed += 1
             scores[number].append(_score(subject.fit(each, seed), directions))
@@ -117,7 +115,7 @@ def many_runs(subject: Subject, seed: int, until: float, confidence: float) -> A
     return Attack(start.model, bounds, sure, subject.n_fits, differences(start, forced), points=points)
 
 
-def _score(fitted: Fitted, directions: list[list[Doubles]]) -> float:
+def _score(fitted: AuditedFit, directions: list[list[Doubles]]) -> float:
     """How far the releases lie in the directions of the canary, in units of the noise."""
     score = 0.0
     for track, shifts in zip(fitted.tracks, directions, strict=True):

@@ -14,6 +14,7 @@ from scipy import special, stats
 from sklearn.base import clone
 
 from skdp._checks.parameters import check_choice, check_real
+from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.accounting.formulas.numeric import bisect
 from skdp.audit.attack import Attack
@@ -25,8 +26,6 @@ from skdp.mechanisms.tape import Numbers, Tape, Track, running
 _CANARIES = 100_000
 _LEAST_GUESSES = 64
 _MOST_EPSILON, _MOST_MU = 100.0, 30.0
-
-Doubles = NDArray[np.float64]
 
 
 def one_run_epsilon(

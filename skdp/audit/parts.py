@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from skdp._fit.private_step import private_steps
 from skdp.accounting import RepeatAndSelectDpEvent, get_epsilon
-from skdp.audit.subjects import Fitted
+from skdp.audit.subjects import AuditedFit
 
 
-class Part(NamedTuple):
+class Claim(NamedTuple):
     """Releases that have a claim of their own, by the numbers of their tracks."""
 
     name: str
@@ -18,13 +18,13 @@ class Part(NamedTuple):
     delta: float
 
 
-class Parts(NamedTuple):
+class Claims(NamedTuple):
     """The parts of a fit, and the tracks on which its whole claim rests.
 
     `given` says whether a part sees the canary in some splits of the rows only, as in a search.
     """
 
-    parts: list[Part]
+    parts: list[Claim]
     whole: tuple[int, ...]
     given: bool = False
 
@@ -33,7 +33,7 @@ class Parts(NamedTuple):
         return self.whole if not name else next((each.tracks for each in self.parts if each.name == name), ())
 
 
-def parts_of(fitted: Fitted) -> Parts:
+def parts_of(fitted: AuditedFit) -> Claims:
     """The private steps of a pipeline; tries, scores and refit of a search; nothing for an estimator alone.
 
     Of a search that draws its number of tries, what is published of these is the best, and what this choice costs is a
@@ -44,15 +44,15 @@ def parts_of(fitted: Fitted) -> Parts:
         return _of_search(model, everything)
     claims = getattr(model, "step_epsilons_", {})
     if len(claims) != len(everything):
-        return Parts([], everything)
+        return Claims([], everything)
     steps = zip(claims.items(), everything, strict=True)
-    return Parts([Part(name, (k,), claim, model.named_steps[name].delta_) for (name, claim), k in steps], everything)
+    return Claims([Claim(name, (k,), claim, model.named_steps[name].delta_) for (name, claim), k in steps], everything)
 
 
-def _of_search(model: Any, tracks: tuple[int, ...]) -> Parts:
+def _of_search(model: Any, tracks: tuple[int, ...]) -> Claims:
     tuning, delta, adjacency = model._fitted_tuning, model.delta_, model.adjacency_
     if not tuning:
-        return Parts([], tracks)
+        return Claims([], tracks)
     best = model.best_estimator_
     size = len(private_steps(best.steps)) if hasattr(best, "steps") else 1
     scores, fits = tracks[0], [tracks[at : at + size] for at in range(1, len(tracks), size)]
@@ -61,11 +61,11 @@ def _of_search(model: Any, tracks: tuple[int, ...]) -> Parts:
     hidden = isinstance(choice, RepeatAndSelectDpEvent)
     claim = get_epsilon(choice.event if hidden else choice, delta, adjacency=adjacency)
     joint = tries if hidden else [sum(tries, ())]
-    parts = [Part(f"try {k + 1}" if hidden else "all tries", each, claim, delta) for k, each in enumerate(joint)]
-    parts.append(Part("scores", (scores,), claim, delta))
+    parts = [Claim(f"try {k + 1}" if hidden else "all tries", each, claim, delta) for k, each in enumerate(joint)]
+    parts.append(Claim("scores", (scores,), claim, delta))
     for each in refits:
-        parts.append(Part("refit", each, get_epsilon(tuning["refit"], delta, adjacency=adjacency), delta))
-    return Parts(parts, (refits[0] if refits else tries[0]) if hidden else tracks, given=True)
+        parts.append(Claim("refit", each, get_epsilon(tuning["refit"], delta, adjacency=adjacency), delta))
+    return Claims(parts, (refits[0] if refits else tries[0]) if hidden else tracks, given=True)
 
 
-__all__ = ["Part", "Parts", "parts_of"]
+__all__ = ["Claim", "Claims", "parts_of"]

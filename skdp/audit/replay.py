@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._typing import Doubles
 from skdp.accounting import (
     DpEvent,
     GaussianDpEvent,
@@ -29,18 +30,16 @@ from skdp.accounting import (
 )
 from skdp.audit.attack import Attack
 from skdp.audit.checks import LEVEL, AuditFinding, check_release_noise, check_sampling, scale_interval
-from skdp.audit.parts import Part, Parts, parts_of
-from skdp.audit.subjects import Fitted, Subject
+from skdp.audit.parts import Claim, Claims, parts_of
+from skdp.audit.subjects import AuditedFit, Subject
 
-ROUNDING = 1e-6
+_ROUNDING = 1e-6
 _LEVELS = np.array([0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 1.0])  # of the largest shift
 _ENOUGH = 100_000  # normals, of which the standard deviation is known to 1.1 percent at a level of 1e-6
 _LOTS = 400
 _PATIENCE = 4.0
 _TRAJECTORIES = 2
 _SPLITS = 20  # of a search, until the canary was in each part of the rows
-
-Doubles = NDArray[np.float64]
 
 
 class World(NamedTuple):
@@ -50,8 +49,8 @@ class World(NamedTuple):
     `moves` has an array for each view and track, in units of what one record adds.
     """
 
-    fitted: Fitted
-    parts: Parts
+    fitted: AuditedFit
+    parts: Claims
     moves: list[list[Doubles]]
 
 
@@ -64,7 +63,7 @@ class Heard:
         self.n_normals = 0
         self._start = time.monotonic()
 
-    def add(self, fitted: Fitted) -> None:
+    def add(self, fitted: AuditedFit) -> None:
         """Take what one fit drew."""
         for number, track in enumerate(fitted.tracks):
             for release in (each for each in track.releases if each.exact.size):
@@ -135,7 +134,7 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
 # --- what the fits left behind ---
 
 
-def differences(without: Fitted, fitted: Fitted) -> list[AuditFinding]:
+def differences(without: AuditedFit, fitted: AuditedFit) -> list[AuditFinding]:
     """What is not a function of the releases."""
     if _declared(without) != _declared(fitted):
         return [
@@ -155,10 +154,10 @@ def _too_far(world: World) -> list[AuditFinding]:
     """What moved by more than a sensitivity."""
     largest = max((float(moves.max()) for view in world.moves for moves in view if moves.size), default=0.0)
     text = f"the record moves a release by {largest:.4g} of its sensitivity."
-    return [AuditFinding("shift", text)] if largest > 1.0 + ROUNDING else []
+    return [AuditFinding("shift", text)] if largest > 1.0 + _ROUNDING else []
 
 
-def _declared(fitted: Fitted) -> list[list[tuple[Any, ...]]]:
+def _declared(fitted: AuditedFit) -> list[list[tuple[Any, ...]]]:
     """What can be known of releases and lots without the rows."""
     return [
         [
@@ -169,7 +168,7 @@ def _declared(fitted: Fitted) -> list[list[tuple[Any, ...]]]:
     ]
 
 
-def shifts_of(without: Fitted, fitted: Fitted) -> list[list[Doubles]]:
+def shifts_of(without: AuditedFit, fitted: AuditedFit) -> list[list[Doubles]]:
     """What the canary adds to each release of each track, in units of the sensitivity."""
     return [
         [np.ravel(b.exact - a.exact) / a.sensitivity for a, b in zip(one.releases, other.releases, strict=True)]
@@ -180,7 +179,7 @@ def shifts_of(without: Fitted, fitted: Fitted) -> list[list[Doubles]]:
 # --- what the shifts are worth ---
 
 
-def views_of(shifts: list[list[list[Doubles]]], without: Fitted) -> list[list[Doubles]]:
+def views_of(shifts: list[list[list[Doubles]]], without: AuditedFit) -> list[list[Doubles]]:
     """How far each view moves each release, from the shifts of each canary.
 
     Who takes the place of another moves a release by half of the difference, as ``"replace_one"`` counts it. In a lot,
@@ -209,11 +208,11 @@ def _exchange(one: Doubles, other: Doubles, is_sampled: bool) -> float:
     return max(0.0, min(float(one @ along), -float(other @ along)))
 
 
-def _read(first: Fitted, worlds: list[World], heard: Heard, n_fits: int, found: list[AuditFinding]) -> Attack:
+def _read(first: AuditedFit, worlds: list[World], heard: Heard, n_fits: int, found: list[AuditFinding]) -> Attack:
     """Price what the canaries saw: of each view the least of its trajectories, of these the most."""
     model, scale = first.model, heard.scale()
     parts = parts_of(first)
-    epsilon, event = _bound(worlds, Part("", parts.whole, model.epsilon_, model.delta_), scale)
+    epsilon, event = _bound(worlds, Claim("", parts.whole, model.epsilon_, model.delta_), scale)
     steps = {each.name: (_bound(worlds, each, scale)[0], each.claimed) for each in parts.parts}
     if worlds and not parts.given:
         declared = event_of(
@@ -228,11 +227,11 @@ def _read(first: Fitted, worlds: list[World], heard: Heard, n_fits: int, found: 
     return Attack(model, assumed, epsilon, n_fits, found, steps, event)
 
 
-def _least_epsilon(event: DpEvent, fitted: Fitted, delta: float) -> float:
+def _least_epsilon(event: DpEvent, fitted: AuditedFit, delta: float) -> float:
     return get_epsilon_bounds(event, delta, adjacency=fitted.model.adjacency_)[0]
 
 
-def _bound(worlds: list[World], part: Part, scale: float) -> tuple[float, DpEvent]:
+def _bound(worlds: list[World], part: Claim, scale: float) -> tuple[float, DpEvent]:
     """Epsilon of the view that sees the most of a part, the least of its trajectories, and the event that it sees.
 
     Of a search the most: which rows train is drawn without the data, and given.
@@ -266,7 +265,7 @@ def _strength(world: World, tracks: tuple[int, ...], view: int) -> float:
     )
 
 
-def event_of(fitted: Fitted, tracks: tuple[int, ...], moves: list[Any], scale: float) -> DpEvent:
+def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scale: float) -> DpEvent:
     """What is seen of the releases of some tracks that move so far, with noise of `scale` times the declared one.
 
     Moves under sampling are rounded down to few levels, each of which is one event.
@@ -282,7 +281,7 @@ def event_of(fitted: Fitted, tracks: tuple[int, ...], moves: list[Any], scale: f
     events: list[DpEvent] = [GaussianDpEvent(1.0 / math.sqrt(squares))] if squares else []
     for (rate, noise), found in sampled.items():
         levels = max(found) * _LEVELS
-        counts = np.bincount(np.digitize(np.array(found) * (1.0 + ROUNDING), levels), minlength=len(levels) + 1)
+        counts = np.bincount(np.digitize(np.array(found) * (1.0 + _ROUNDING), levels), minlength=len(levels) + 1)
         for level, count in zip(levels, counts[1:].tolist(), strict=True):
             if count and level:
                 events.append(SelfComposedDpEvent(PoissonSampledDpEvent(rate, GaussianDpEvent(noise / level)), count))

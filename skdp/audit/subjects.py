@@ -16,7 +16,7 @@ from skdp.base import JointPrice
 from skdp.mechanisms.tape import Tape, Track, running
 
 
-class Fitted(NamedTuple):
+class AuditedFit(NamedTuple):
     """A fitted clone, what was heard of its fit, and what the fit said."""
 
     model: Any
@@ -62,7 +62,7 @@ class Subject:
         """Fits so far."""
         return self._n_fits
 
-    def fit(self, canary: Canary | None, seed: int | None, forced: Tape | None = None) -> Fitted:
+    def fit(self, canary: Canary | None, seed: int | None, forced: Tape | None = None) -> AuditedFit:
         """Fit a clone to the table with a canary, or to the one without; a `forced` tape is that of an earlier fit."""
         X, y, groups, _ = self.tables
         if canary is not None:
@@ -75,7 +75,7 @@ class Subject:
             warnings.simplefilter("always")
             model.fit(X, y, **given)
         self._n_fits += 1
-        return Fitted(model, tape, [(each.category, str(each.message)) for each in caught])
+        return AuditedFit(model, tape, [(each.category, str(each.message)) for each in caught])
 
 
 def states_its_price(estimator: Any) -> bool:
@@ -124,4 +124,4 @@ def stacked(rows: Any, more: Any) -> Any:
     return np.concatenate([rows, more])
 
 
-__all__ = ["Fitted", "Subject", "prepared", "stacked"]
+__all__ = ["AuditedFit", "Subject", "prepared", "stacked"]
