@@ -50,6 +50,7 @@ _PUBLIC = {
 }
 _MODULES = (
     "accounting",
+    "audit",
     "budget",
     "datasets",
     "decomposition",

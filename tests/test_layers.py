@@ -25,7 +25,7 @@ FLOORS = {
         ("base", "image"),
         ("decomposition", "pipeline", "preprocessing"),
         ("_training", "datasets", "model_selection", "naive_bayes"),
-        ("ensemble", "linear_model", "neural_network", "plotting", "synthesis"),
+        ("audit", "ensemble", "linear_model", "neural_network", "plotting", "synthesis"),
         ("tabular",),
     ),
     "_checks": (
@@ -143,6 +143,14 @@ FLOORS = {
         ("lower_bounds",),
     ),
     "accounting.rdp": (("mechanisms", "selection"), ("allocation", "sampled"), ("others",), ("rdp",)),
+    "audit": (
+        ("attack", "checks", "published", "worst_case"),
+        ("one_run", "result", "subjects"),
+        ("parts",),
+        ("replay",),
+        ("many_runs",),
+        ("auditor",),
+    ),
     "datasets": (("_archives", "_pickles", "_tables"), ("census", "cifar", "mnist")),
     "ensemble": (
         ("growth", "people", "target_units"),
@@ -160,10 +168,14 @@ FLOORS = {
         ("patch_transformer", "transformer"),
     ),
     "linear_model": (("logistic", "normal_equations"), ("least_squares",)),
-    "mechanisms": (("second_moments", "spectrum", "streams", "unit_shares"), ("gaussian", "sampling", "unit_norms")),
+    "mechanisms": (
+        ("second_moments", "spectrum", "tape", "unit_shares"),
+        ("streams",),
+        ("gaussian", "sampling", "unit_norms"),
+    ),
     "model_selection": (("candidates", "scores"), ("search_plan",), ("search",), ("searches",)),
     "neural_network": (("classifier", "regressor"),),
-    "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "trade_off", "utility")),
+    "plotting": (("_axes", "_study"), ("accountants", "audit", "budget", "coefficients", "trade_off", "utility")),
     "preprocessing": (
         ("histograms", "schema"),
         ("purchasing_transformer",),
@@ -299,7 +311,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (27, 10, 131), "accounting": (11, 7, 38)}
+    assert found == {"": (28, 10, 140), "accounting": (11, 7, 38)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -117,7 +117,7 @@ class GaussianMechanism:
             The ceiling does not admit the release. Nothing was charged.
         """
         if isinstance(random_state, SecretStream) and accountant is None:  # of a fit, which has charged its releases
-            return self._add_noise(value, random_state)
+            return self._heard(value, random_state)
         check_choice("adjacency", adjacency, ADJACENCIES)
         stream = random_state
         if not isinstance(stream, SecretStream):
@@ -128,8 +128,13 @@ class GaussianMechanism:
         exact = finite_value(value)
         if ledger is not None:
             ledger.spend(self.event, label, adjacency=adjacency)
-        noisy = self._add_noise(exact, stream)
+        noisy = self._heard(exact, stream)
         return float(noisy) if exact.ndim == 0 else noisy
+
+    def _heard(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
+        """The value with noise, which an audit hears that follows the stream."""
+        noisy = self._add_noise(value, stream)
+        return noisy if stream.track is None else stream.track.release(self, value, noisy)
 
     def _add_noise(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
         """The only line of the library that adds noise is here."""

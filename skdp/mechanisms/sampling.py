@@ -27,7 +27,8 @@ class PoissonSampling:
 
     def rows(self, n: int, stream: SecretStream) -> NDArray[np.int64]:
         """Draw the rows of one lot, ascending. A lot may be empty."""
-        return stream.poisson_rows(n, self.rate)
+        rows = stream.poisson_rows(n, self.rate)
+        return rows if stream.track is None else stream.track.rows(self.rate, n, rows)
 
     def counter(self, copies: NDArray[np.int64]) -> Callable[[SecretStream], NDArray[np.float64]]:
         """Return a sampler of how many of each of equal rows are in a lot: Binomial(copies, rate).
@@ -44,7 +45,7 @@ class PoissonSampling:
         def draw(stream: SecretStream) -> NDArray[np.float64]:
             counts = np.zeros(len(copies))
             add_counts(stream.words(2 * len(groups)).reshape(2, -1), groups, first_draw, tables, counts)
-            return counts
+            return counts if stream.track is None else stream.track.counts(self.rate, copies, counts)
 
         return draw
 

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import DTypeLike, NDArray
 
 from skdp._kernels.bits import BLOCK, normals_from_words, rows_from_words
+from skdp.mechanisms.tape import Track, running_tape
 
 _ZEROS = memoryview(bytes(1 << 16))
 _NORMALS_AHEAD = 16 * BLOCK  # made at once: few calls to OpenSSL for a small model, no more than fits in cache
@@ -85,6 +86,8 @@ class SecretStream:
     Parameters
     ----------
     key : bytes of length 32
+    track : Track or None, default=None
+        Where an audit hears what is released and drawn by this stream and its children (`skdp.mechanisms.tape`).
 
     Notes
     -----
@@ -95,8 +98,8 @@ class SecretStream:
     on an estimator: its state would reveal the noise that it made.
     """
 
-    def __init__(self, key: bytes) -> None:
-        self._key = key
+    def __init__(self, key: bytes, track: Track | None = None) -> None:
+        self._key, self.track = key, track
         self._process = _PROCESS[0]
         self._at_rest = [_Draws(key, 0)]
 
@@ -144,8 +147,13 @@ class SecretStream:
         random_state : int, numpy.random.RandomState, numpy.random.Generator or None
             Anything but None makes the noise predictable for anyone who knows it.
         """
+        tape = running_tape()
         if random_state is None:
-            return cls(os.urandom(32))  # the operating system's generator, seeded with entropy
+            key = (
+                None if tape is None else tape.root_key()
+            )  # a key that is not secret exists on the tape of an audit alone
+            secret = os.urandom(32) if key is None else key  # the operating system's generator, seeded with entropy
+            return cls(secret, None if tape is None else tape.new_track())
         if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
             seed = str(int(random_state)).encode()
         elif isinstance(random_state, np.random.RandomState | np.random.Generator):
@@ -156,11 +164,11 @@ class SecretStream:
                 "pass None for secret noise or an int for a reproducible run."
             )
         # The prefix separates these keys from those of other uses of the same seed.
-        return cls(hashlib.sha256(b"skdp seed 1:" + seed).digest())
+        return cls(hashlib.sha256(b"skdp seed 1:" + seed).digest(), None if tape is None else tape.new_track())
 
     def spawn(self, *purpose: str | int) -> SecretStream:
         """The independent stream of this purpose; the same purpose gives the same stream again."""
-        return SecretStream(self.subkey(*purpose))
+        return SecretStream(self.subkey(*purpose), self.track)
 
     def subkey(self, *purpose: str | int) -> bytes:
         """The key of the stream that `spawn` gives for this purpose, to be sent to a process that may know no other."""

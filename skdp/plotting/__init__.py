@@ -6,6 +6,7 @@ matplotlib is imported when something is drawn, scikit-learn when something is f
 from __future__ import annotations
 
 from .accountants import AccountantComparisonDisplay
+from .audit import AuditDisplay
 from .budget import BudgetDisplay
 from .coefficients import CoefficientDisplay
 from .trade_off import TradeOffDisplay
@@ -13,6 +14,7 @@ from .utility import PrivacyUtilityDisplay
 
 __all__ = [
     "AccountantComparisonDisplay",
+    "AuditDisplay",
     "BudgetDisplay",
     "CoefficientDisplay",
     "PrivacyUtilityDisplay",

@@ -1,0 +1,230 @@
+"""Noise and lots that were heard, against the laws that they are priced by."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from skdp._checks.parameters import check_count, check_real
+
+LEVEL = 1e-6
+"""Rate of false alarms of each test."""
+
+_LEAST_LENGTH, _MOST_RELEASES = 8, 512  # of directions that are compared; of shorter ones the angle tells little
+
+
+@dataclass(frozen=True)
+class AuditFinding:
+    """Something that an audit found and that an honest estimator shows once in a million audits at most.
+
+    Parameters
+    ----------
+    kind : {"noise", "shift", "sampling", "charge", "post-processing", "bound"}
+        What is not as the price assumes.
+    message : str
+        One line, without a value of the data.
+    """
+
+    kind: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}"
+
+
+# --- noise ---
+
+
+def check_release_noise(
+    noise: Sequence[Any], standard_deviation: float = 1.0, *, level: float = LEVEL
+) -> list[AuditFinding]:
+    """Test whether what was added to releases is independent normal noise of a standard deviation.
+
+    Parameters
+    ----------
+    noise : sequence of array-like
+        For each release what was added: the noisy value minus the exact one, which is not for the public. Arrays of
+        any shape.
+    standard_deviation : float, default=1.0
+        Of each coordinate, in the units of the noise.
+    level : float, default=1e-6
+        Probability that each of the four tests speaks of honest noise.
+
+    Returns
+    -------
+    list of AuditFinding
+        Of kind "noise". Empty if nothing was found.
+
+    Notes
+    -----
+    The tests are: the sum of squares against its chi-square law, the most powerful one against another scale; the sum
+    against its normal law; the distribution function, by Kolmogorov and Smirnov; and the angles between releases of one
+    length, of which the squared cosine is Beta(1/2, (p - 1)/2) for p independent normals (Muirhead 1982,
+    theorem 1.5.7), by a union bound over all pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.audit import check_release_noise
+    >>> rng = np.random.default_rng(0)
+    >>> check_release_noise(rng.normal(scale=2.0, size=(100, 20)), 2.0)
+    []
+    >>> print(*check_release_noise(rng.normal(scale=1.0, size=(100, 20)), 2.0), sep="\\n")  # doctest: +ELLIPSIS
+    noise: its standard deviation is ... of what is declared...
+    """
+    check_real("level", level, above=0, below=1, remedy="choose a rate of false alarms, such as 1e-6")
+    scale = check_real("standard_deviation", standard_deviation, above=0, remedy="give that of each coordinate")
+    parts = [np.ravel(np.asarray(each, np.float64)) / scale for each in noise]
+    values = np.concatenate(parts) if parts else np.zeros(0)
+    if not len(values) or not np.isfinite(values).all():
+        raise ValueError("noise holds no finite number, or one that is not: give what was added to each release.")
+    return [*_scale_findings(values, level), *_law_findings(values, level), *_angle_findings(parts, level)]
+
+
+def scale_interval(values: NDArray[np.float64], level: float = LEVEL) -> tuple[float, float]:
+    """Interval for the standard deviation of independent normals of mean 0, missed at either end at level/2."""
+    squares, n = float(values @ values), len(values)
+    return math.sqrt(squares / stats.chi2.isf(level / 2, n)), math.sqrt(squares / stats.chi2.ppf(level / 2, n))
+
+
+def _scale_findings(values: NDArray[np.float64], level: float) -> list[AuditFinding]:
+    low, high = scale_interval(values, level)
+    if low <= 1.0 <= high:
+        return []
+    return [AuditFinding("noise", f"its standard deviation is {low:.3g} to {high:.3g} of what is declared.")]
+
+
+def _law_findings(values: NDArray[np.float64], level: float) -> list[AuditFinding]:
+    n, found = len(values), []
+    if 2.0 * stats.norm.sf(abs(values.sum()) / math.sqrt(n)) < level:
+        found.append(AuditFinding("noise", "its mean is not 0."))
+    if stats.kstest(values, "norm").pvalue < level:
+        found.append(AuditFinding("noise", "it is not normal with the declared standard deviation."))
+    return found
+
+
+def _angle_findings(parts: list[NDArray[np.float64]], level: float) -> list[AuditFinding]:
+    by_length: dict[int, list[NDArray[np.float64]]] = defaultdict(list)
+    for part in parts:
+        if len(part) >= _LEAST_LENGTH and len(by_length[len(part)]) < _MOST_RELEASES:
+            by_length[len(part)].append(part)
+    for length, same in by_length.items():
+        if len(same) < 2:
+            continue
+        rows = np.stack(same)
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(float).tiny)
+        cosines = np.abs((rows @ rows.T)[np.triu_indices(len(rows), 1)])
+        tail = stats.beta.sf(min(cosines.max() ** 2, 1.0), 0.5, 0.5 * (length - 1))
+        if tail * len(cosines) * len(by_length) < level:
+            return [AuditFinding("noise", "that of one release is not independent of that of another.")]
+    return []
+
+
+# --- lots ---
+
+
+def check_sampling(lots: Sequence[Any], n_rows: int, rate: float, *, level: float = LEVEL) -> list[AuditFinding]:
+    """Test whether lots are Poisson samples: each row in each lot with the same probability, independently.
+
+    Parameters
+    ----------
+    lots : sequence of array-like of int
+        The numbers of the rows of each lot, from 0.
+    n_rows : int
+        Number of rows of the table.
+    rate : float
+        Probability that a row is in a lot, in (0, 1).
+    level : float, default=1e-6
+        Probability that the tests together speak of honest lots, up to the approximation below.
+
+    Returns
+    -------
+    list of AuditFinding
+        Of kind "sampling". Empty if nothing was found.
+
+    Notes
+    -----
+    Write the lots as a table of zeros and ones, a line for each lot. It is tested how many ones there are (a binomial
+    law, exactly), how the sizes of lots and the rows' numbers of lots vary, and how often neighbours in a line and in a
+    column are both one. The last four have the mean and the variance of their statistic under Poisson sampling, and a
+    gamma law with these. Lots of a fixed size, epochs of shuffled rows, blocks of rows and lots that are kept for
+    several steps are far outside of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.audit import check_sampling
+    >>> rng = np.random.default_rng(0)
+    >>> check_sampling([np.flatnonzero(rng.random(500) < 0.1) for _ in range(200)], 500, 0.1)
+    []
+    >>> print(*check_sampling([rng.permutation(500)[:50] for _ in range(200)], 500, 0.1))
+    sampling: the sizes of lots vary less than those of independent rows.
+    """
+    n = check_count("n_rows", n_rows, remedy="give the number of rows of the table")
+    check_real("level", level, above=0, below=1, remedy="choose a rate of false alarms, such as 1e-6")
+    q = check_real("rate", rate, above=0, below=1, remedy="give the probability that a row is in a lot")
+    rows = [np.sort(np.ravel(np.asarray(each)).astype(np.int64)) for each in lots]
+    if not rows or any(len(each) and (each[0] < 0 or each[-1] >= n) for each in rows):
+        raise ValueError(f"lots is empty, or has numbers of rows outside of 0 to {n - 1}: give the rows of each lot.")
+    if any((np.diff(each) == 0).any() for each in rows):
+        return [AuditFinding("sampling", "a row is in a lot more than once.")]
+    return _lot_findings(rows, n, q, level / 5)
+
+
+def _lot_findings(rows: list[NDArray[np.int64]], n: int, q: float, level: float) -> list[AuditFinding]:
+    n_lots, sizes = len(rows), np.array([len(each) for each in rows])
+    numbers, found = np.concatenate(rows), []
+    total, cells = len(numbers), n_lots * n
+    if stats.binomtest(total, cells, q).pvalue < level:
+        found.append(f"rows are in lots at a rate of {total / cells:.4g}, where {q:.4g} is priced.")
+    found += _dispersion(sizes, n, q, level, "the sizes of lots vary", "those of independent rows")
+    found += _dispersion(
+        np.bincount(numbers, minlength=n),
+        n_lots,
+        q,
+        level,
+        "the rows' numbers of lots vary",
+        "those of independent lots",
+    )
+    keys = np.concatenate([number * (n + 1) + each for number, each in enumerate(rows)])  # n + 1: no row has a next lot
+    beside = int(np.isin(keys + 1, keys, assume_unique=True).sum())
+    found += _pairs(beside, n, n_lots, q, level, "neighbouring rows share lots")
+    again = int(np.isin(keys + n + 1, keys, assume_unique=True).sum())
+    found += _pairs(again, n_lots, n, q, level, "rows are in consecutive lots")
+    return [AuditFinding("sampling", text) for text in found]
+
+
+def _dispersion(counts: NDArray[np.int64], trials: int, q: float, level: float, what: str, than: str) -> list[str]:
+    """Test counts that are independent and Binomial(trials, q) by their sum of squared deviations."""
+    variance = trials * q * (1 - q)
+    statistic = float(((counts - trials * q) ** 2).sum()) / variance
+    excess = (1 - 6 * q * (1 - q)) / variance
+    tail, more = _two_sided(statistic, len(counts), len(counts) * (2.0 + excess))
+    return [f"{what} {more} than {than}."] if tail < level else []
+
+
+def _pairs(count: int, length: int, n_lines: int, q: float, level: float, what: str) -> list[str]:
+    """Test how many of the neighbours along lines of independent ones are both one."""
+    if length < 3:
+        return []
+    mean = n_lines * (length - 1) * q**2
+    variance = n_lines * ((length - 1) * (q**2 - q**4) + 2 * (length - 2) * (q**3 - q**4))
+    tail, more = _two_sided(count, mean, variance)
+    return [f"{what} {more} often than independent ones."] if tail < level else []
+
+
+def _two_sided(statistic: float, mean: float, variance: float) -> tuple[float, str]:
+    """Tail beyond a statistic of a gamma law of this mean and variance, and on which side it is."""
+    law = stats.gamma(mean**2 / variance, scale=variance / mean)
+    below, above = law.cdf(statistic), law.sf(statistic)
+    return 2.0 * min(below, above), "less" if below < above else "more"
+
+
+__all__ = ["LEVEL", "AuditFinding", "check_release_noise", "check_sampling", "scale_interval"]

@@ -1,0 +1,291 @@
+"""Forced replay: two fits that see the same releases, one with the canary and one without.
+
+The fit without the canary is heard first. The fit with it is given the noisy values of the first in the place of its
+own, and its lots, with the canary in each of them. So both follow one trajectory, and the difference of the exact
+values is what the canary adds to each release, its shift. What the shifts are worth is priced by the accountant, with
+the noise that was heard and not with the declared one. All else that the fits leave behind must be equal, bit for bit.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._typing import Doubles
+from skdp.accounting import (
+    DpEvent,
+    GaussianDpEvent,
+    NoOpDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+    compose,
+    get_epsilon_bounds,
+)
+from skdp.audit.attack import Attack
+from skdp.audit.checks import LEVEL, AuditFinding, check_release_noise, check_sampling, scale_interval
+from skdp.audit.parts import Claim, Claims, parts_of
+from skdp.audit.subjects import AuditedFit, Subject
+
+_ROUNDING = 1e-6
+_LEVELS = np.array([0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 1.0])  # of the largest shift
+_ENOUGH = 100_000  # normals, of which the standard deviation is known to 1.1 percent at a level of 1e-6
+_LOTS = 400
+_PATIENCE = 4.0
+_TRAJECTORIES = 2
+_SPLITS = 20  # of a search, until the canary was in each part of the rows
+
+
+class World(NamedTuple):
+    """One trajectory: a fit without a canary, and how far each view of the canaries moves its releases.
+
+    A view is a canary, which leaves, or under ``"replace_one"`` a pair of them, of which one takes the other's place.
+    `moves` has an array for each view and track, in units of what one record adds.
+    """
+
+    fitted: AuditedFit
+    parts: Claims
+    moves: list[list[Doubles]]
+
+
+class Heard:
+    """Noise by its kind, and lots by their law, over all fits."""
+
+    def __init__(self) -> None:
+        self.noise: dict[tuple[int, float], list[Doubles]] = defaultdict(list)
+        self.lots: dict[tuple[float, int], list[NDArray[np.int64]]] = defaultdict(list)
+        self.n_normals = 0
+        self._start = time.monotonic()
+
+    def add(self, fitted: AuditedFit) -> None:
+        """Take what one fit drew."""
+        for number, track in enumerate(fitted.tracks):
+            for release in (each for each in track.releases if each.exact.size):
+                self.noise[number, release.noise_multiplier].append(release.noise)
+                self.n_normals += release.noise.size
+            for lot in track.lots:
+                if lot.copies is None and lot.rate < 1.0:
+                    self.lots[lot.rate, lot.n_rows].append(lot.rows)
+
+    def is_enough(self) -> bool:
+        """Whether the laws are known well enough; after some seconds less is enough."""
+        patient = time.monotonic() - self._start < _PATIENCE
+        enough, lots = (_ENOUGH, _LOTS) if patient else (_ENOUGH // 4, _LOTS // 4)
+        return self.n_normals >= enough and all(len(each) >= lots for each in self.lots.values())
+
+    def scale(self) -> float:
+        """The most that the standard deviation of the noise can be, in declared ones."""
+        return scale_interval(np.concatenate([each for parts in self.noise.values() for each in parts]), 2 * LEVEL)[1]
+
+    def findings(self) -> Iterator[AuditFinding]:
+        """What noise and lots are not as they are declared."""
+        for parts in self.noise.values():
+            yield from check_release_noise(parts, level=LEVEL / len(self.noise))
+        for (rate, n_rows), lots in self.lots.items():
+            yield from check_sampling(lots, n_rows, rate, level=LEVEL / len(self.lots))
+
+
+def replay(subject: Subject, seed: int, until: float) -> Attack:
+    """Audit by forced replay; no further fit begins after the time `until` of the monotonic clock, but for the second.
+
+    The first trajectory is gone through with every canary. Then others, of which each epsilon is the least.
+    """
+    heard, found = Heard(), []
+    worlds: list[World] = []
+    first = subject.fit(None, seed)
+    if not first.tracks:
+        raise ValueError(
+            f"{type(first.model).__name__} releases nothing through a mechanism: there is nothing to audit."
+        )
+    if time.monotonic() > until:
+        raise ValueError("max_seconds is less than one fit takes, and a bound takes two: give more.")
+    parts, canaries = parts_of(first), subject.tables.canaries
+    while (number := len(worlds)) < _TRAJECTORIES or (parts.given and number < _SPLITS and not _all_seen(worlds)):
+        without = first if number == 0 else subject.fit(None, seed + number)
+        heard.add(without)
+        shifts = []
+        for canary in canaries[:1] if parts.given else canaries:
+            fitted = subject.fit(canary, seed + number, without.tape)
+            told = differences(without, fitted)
+            found += told
+            if any(each.kind == "post-processing" for each in told):
+                break
+            shifts.append(shifts_of(without, fitted))
+            if time.monotonic() > until:
+                break
+        if shifts:
+            worlds.append(World(without, parts_of(without), views_of(shifts, without)))
+            found += _too_far(worlds[-1])
+        if not shifts or time.monotonic() > until:
+            break
+    further = seed + _SPLITS
+    while not (heard.is_enough() or time.monotonic() > until):
+        heard.add(subject.fit(None, further))
+        further += 1
+    return _read(first, worlds, heard, subject.n_fits, [*dict.fromkeys(found), *heard.findings()])
+
+
+# --- what the fits left behind ---
+
+
+def differences(without: AuditedFit, fitted: AuditedFit) -> list[AuditFinding]:
+    """What is not a function of the releases."""
+    if _declared(without) != _declared(fitted):
+        return [
+            AuditFinding("post-processing", "number, shape, noise or sensitivity of releases depends on the record.")
+        ]
+    found = []
+    one, other = without.published(), fitted.published()
+    places = [place for place in {**one, **other} if one.get(place) != other.get(place)]
+    if places:
+        found.append(AuditFinding("post-processing", f"fit{places[0]} depends on the record beside the releases."))
+    if without.messages != fitted.messages:
+        found.append(AuditFinding("post-processing", "what the fit says depends on the record."))
+    return found
+
+
+def _too_far(world: World) -> list[AuditFinding]:
+    """What moved by more than a sensitivity."""
+    largest = max((float(moves.max()) for view in world.moves for moves in view if moves.size), default=0.0)
+    text = f"the record moves a release by {largest:.4g} of its sensitivity."
+    return [AuditFinding("shift", text)] if largest > 1.0 + _ROUNDING else []
+
+
+def _declared(fitted: AuditedFit) -> list[list[tuple[Any, ...]]]:
+    """What can be known of releases and lots without the rows."""
+    return [
+        [
+            (each.exact.shape, each.noise_multiplier, each.sensitivity, each.lot and each.lot.rate)
+            for each in track.releases
+        ]
+        for track in fitted.tracks
+    ]
+
+
+def shifts_of(without: AuditedFit, fitted: AuditedFit) -> list[list[Doubles]]:
+    """What the canary adds to each release of each track, in units of the sensitivity."""
+    return [
+        [np.ravel(b.exact - a.exact) / a.sensitivity for a, b in zip(one.releases, other.releases, strict=True)]
+        for one, other in zip(without.tracks, fitted.tracks, strict=True)
+    ]
+
+
+# --- what the shifts are worth ---
+
+
+def views_of(shifts: list[list[list[Doubles]]], without: AuditedFit) -> list[list[Doubles]]:
+    """How far each view moves each release, from the shifts of each canary.
+
+    Who takes the place of another moves a release by half of the difference, as ``"replace_one"`` counts it. In a lot,
+    a on one side and -b on the other (of the shifts, along their difference) are told apart as well as b and -b at
+    least, for b <= a: the best tests of these two compare the sum with a threshold, and what lies farther out passes
+    it more often. So the smaller one counts there.
+    """
+    if without.model.adjacency_ != "replace_one":
+        return [[np.array([np.linalg.norm(each) for each in track]) for track in canary] for canary in shifts]
+    sampled = [[each.lot is not None and each.lot.rate < 1.0 for each in track.releases] for track in without.tracks]
+    return [
+        [
+            np.array([_exchange(*three) for three in zip(*tracks, strict=True)])
+            for tracks in zip(one, other, sampled, strict=True)
+        ]
+        for one, other in itertools.combinations(shifts, 2)
+    ]
+
+
+def _exchange(one: Doubles, other: Doubles, is_sampled: bool) -> float:
+    """How far an exchange of two shifts moves a release, in halves of the change."""
+    distance = float(np.linalg.norm(one - other))
+    if not is_sampled or distance == 0.0:
+        return distance / 2.0
+    along = (one - other) / distance
+    return max(0.0, min(float(one @ along), -float(other @ along)))
+
+
+def _read(first: AuditedFit, worlds: list[World], heard: Heard, n_fits: int, found: list[AuditFinding]) -> Attack:
+    """Price what the canaries saw: of each view the least of its trajectories, of these the most."""
+    model, scale = first.model, heard.scale()
+    parts = parts_of(first)
+    epsilon, event = _bound(worlds, Claim("", parts.whole, model.epsilon_, model.delta_), scale)
+    steps = {each.name: (_bound(worlds, each, scale)[0], each.claimed) for each in parts.parts}
+    if worlds and not parts.given:
+        declared = event_of(
+            first, parts.whole, [np.max(each, axis=0) > 0.0 for each in zip(*worlds[0].moves, strict=True)], 1.0
+        )
+        if (cost := _least_epsilon(declared, first, model.delta_)) > model.epsilon_ * (1.0 + LEVEL):
+            found.append(AuditFinding("charge", f"the releases cost {cost:.4g}, and {model.epsilon_:.4g} is charged."))
+    for name, (bound, claim) in steps.items():
+        if bound > claim * (1.0 + LEVEL):
+            found.append(AuditFinding("bound", f"{name}: epsilon is at least {bound:.4g}, and {claim:.4g} is claimed."))
+    assumed = {"noise is normal with the scale that was heard, and lots have the stated rate": epsilon}
+    return Attack(model, assumed, epsilon, n_fits, found, steps, event)
+
+
+def _least_epsilon(event: DpEvent, fitted: AuditedFit, delta: float) -> float:
+    return get_epsilon_bounds(event, delta, adjacency=fitted.model.adjacency_)[0]
+
+
+def _bound(worlds: list[World], part: Claim, scale: float) -> tuple[float, DpEvent]:
+    """Epsilon of the view that sees the most of a part, the least of its trajectories, and the event that it sees.
+
+    Of a search the most: which rows train is drawn without the data, and given.
+    """
+    tracks = [(world, world.parts.tracks_of(part.name)) for world in worlds]
+    tracks = [(world, numbers) for world, numbers in tracks if numbers]
+    if not tracks:
+        return 0.0, NoOpDpEvent()
+    views = range(min(len(world.moves) for world, _ in tracks))
+    best = max(views, key=lambda view: min(_strength(*each, view) for each in tracks), default=None)
+    if best is None:
+        return 0.0, NoOpDpEvent()
+    events = [event_of(world.fitted, numbers, world.moves[best], scale) for world, numbers in tracks]
+    bounds = [_least_epsilon(event, worlds[0].fitted, part.delta) for event in events]
+    chosen = int(np.argmax(bounds) if worlds[0].parts.given else np.argmin(bounds))
+    return bounds[chosen], events[chosen]
+
+
+def _all_seen(worlds: list[World]) -> bool:
+    """Whether some world moves a score, and some a try."""
+    seen = [{track > 0 for track, moves in enumerate(world.moves[0][:-1]) if np.any(moves)} for world in worlds]
+    return set().union(*seen) == {True, False}
+
+
+def _strength(world: World, tracks: tuple[int, ...], view: int) -> float:
+    """About the mu^2 of what is seen."""
+    return sum(
+        (move / release.noise_multiplier * (release.lot.rate if release.lot else 1.0)) ** 2
+        for track in tracks
+        for release, move in zip(world.fitted.tracks[track].releases, world.moves[view][track].tolist(), strict=True)
+    )
+
+
+def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scale: float) -> DpEvent:
+    """What is seen of the releases of some tracks that move so far, with noise of `scale` times the declared one.
+
+    Moves under sampling are rounded down to few levels, each of which is one event.
+    """
+    squares, sampled = 0.0, defaultdict(list)
+    for track in tracks:
+        for release, move in zip(fitted.tracks[track].releases, moves[track].tolist(), strict=True):
+            noise = release.noise_multiplier * scale
+            if release.lot is None or release.lot.rate == 1.0:
+                squares += (move / noise) ** 2
+            else:
+                sampled[release.lot.rate, noise].append(move)
+    events: list[DpEvent] = [GaussianDpEvent(1.0 / math.sqrt(squares))] if squares else []
+    for (rate, noise), found in sampled.items():
+        levels = max(found) * _LEVELS
+        counts = np.bincount(np.digitize(np.array(found) * (1.0 + _ROUNDING), levels), minlength=len(levels) + 1)
+        for level, count in zip(levels, counts[1:].tolist(), strict=True):
+            if count and level:
+                events.append(SelfComposedDpEvent(PoissonSampledDpEvent(rate, GaussianDpEvent(noise / level)), count))
+    return compose(events) if events else NoOpDpEvent()
+
+
+__all__ = ["differences", "replay", "shifts_of"]

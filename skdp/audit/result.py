@@ -1,0 +1,119 @@
+"""`AuditResult`: what an attack found, beside what the estimator claims."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from skdp.accounting import DpEvent, NoOpDpEvent
+from skdp.audit.checks import AuditFinding
+from skdp.report.as_html import caption_of, escaped
+
+
+class AuditError(AssertionError):
+    """An audit found that an estimator releases more than it claims, or otherwise than it claims."""
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an attack found; another one may find more.
+
+    Parameters
+    ----------
+    estimator : str
+        Name of the class.
+    method : {"replay", "one_run", "many_runs"}
+        The attack.
+    epsilon_lower_bound : float
+        Largest epsilon that the attack excludes, in nats at `delta`. Not an estimate of epsilon.
+    epsilon_claimed : float
+        What the fitted estimator states.
+    delta : float
+        That of both figures.
+    adjacency : str
+        What neighbours differ in.
+    confidence : float
+        Probability at which `epsilon_lower_bound` holds.
+    bounds : dict of str to float
+        Lower bounds by what they assume; `epsilon_lower_bound` is the first of them.
+    findings : tuple of AuditFinding
+        What is not as the price assumes; empty for an honest estimator, but for one audit in a hundred thousand.
+    steps : dict of str to (float, float)
+        Bound and claim of each private step of a pipeline.
+    n_fits : int
+        Fits that the audit made.
+    seconds : float
+        How long it took.
+    claimed_event, event : DpEvent
+        What was charged, and what the canary saw of it; `skdp.plotting.AuditDisplay` draws both.
+    points : tuple of (float, float, float, float)
+        Observed rates of false positives and false negatives, and the largest that are likely.
+    """
+
+    estimator: str
+    method: str
+    epsilon_lower_bound: float
+    epsilon_claimed: float
+    delta: float
+    adjacency: str
+    confidence: float
+    bounds: dict[str, float]
+    findings: tuple[AuditFinding, ...]
+    steps: dict[str, tuple[float, float]] = field(default_factory=dict)
+    n_fits: int = 0
+    seconds: float = 0.0
+    claimed_event: DpEvent = field(default_factory=NoOpDpEvent, repr=False)
+    event: DpEvent = field(default_factory=NoOpDpEvent, repr=False)
+    points: tuple[tuple[float, float, float, float], ...] = ()
+
+    def raise_if_violated(self) -> None:
+        """Raise an `AuditError` that names all findings, if there are any."""
+        if self.findings:
+            raise AuditError(f"{self.estimator}: " + "; ".join(map(str, self.findings)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as numbers, texts and lists.
+
+        Returns
+        -------
+        dict
+            Without the events.
+        """
+        left_out = ("claimed_event", "event", "findings", "points", "steps")
+        plain = {name: value for name, value in vars(self).items() if name not in left_out}
+        steps = {name: {"bound": bound, "claimed": claimed} for name, (bound, claimed) in self.steps.items()}
+        found = [{"kind": each.kind, "message": each.message} for each in self.findings]
+        return {**plain, "steps": steps, "findings": found, "points": list(self.points)}
+
+    def to_json(self) -> str:
+        """Return the figures as JSON.
+
+        Returns
+        -------
+        str
+            An object with the keys of `to_dict`.
+        """
+        return json.dumps(self.to_dict(), indent=2)
+
+    def __str__(self) -> str:
+        return "\n".join([self._headline(), *self._lines()])
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<li>{escaped(line)}</li>" for line in self._lines())
+        return f"{caption_of(self._headline(), warns=bool(self.findings))}<ul>{lines}</ul>"
+
+    def _headline(self) -> str:
+        return (
+            f"{self.estimator}: this attack ({self.method}) found epsilon >= {self.epsilon_lower_bound:.3g}, and "
+            f"{self.epsilon_claimed:.3g} is claimed, at delta = {self.delta:.2g} ({self.adjacency})"
+        )
+
+    def _lines(self) -> list[str]:
+        lines = [f"FOUND {finding}" for finding in self.findings] or ["nothing was found that is not as claimed"]
+        lines += [f"step {name}: {bound:.3g} of {claimed:.3g}" for name, (bound, claimed) in self.steps.items()]
+        lines += [f"epsilon >= {bound:.3g}, where {text}" for text, bound in self.bounds.items()]
+        return [*lines, f"{self.n_fits} fits, {self.seconds:.1f} s, confidence {self.confidence:.6g}"]
+
+
+__all__ = ["AuditError", "AuditResult"]

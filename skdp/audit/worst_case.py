@@ -1,0 +1,164 @@
+"""Two tables that differ in one record, the canary: the worst ones for an estimator's kind, or those of the user."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+
+_WIDTH, _N_ROWS = 20, 300
+_WIDE, _MANY = 40, 4000  # what is bought of columns is found where many rows have it; a fit of few steps is quick
+
+
+class Canary(NamedTuple):
+    """The rows of one record, with their targets and labels of units, None where there are none."""
+
+    X: Any
+    y: Any = None
+    groups: Any = None
+
+
+class Neighbours(NamedTuple):
+    """What both tables have, and canaries, of which one table has one and the other none."""
+
+    X: Any
+    y: Any
+    groups: Any
+    canaries: list[Canary]
+
+
+def parameter(estimator: Any, name: str) -> Any:
+    """The value of a parameter in the last step that sets it; None if no step does."""
+    found = [
+        value for path, value in estimator.get_params(deep=True).items()
+        if path.rpartition("__")[2] == name and value is not None
+    ]  # fmt: skip
+    return found[-1] if found else None
+
+
+def worst_case(estimator: Any) -> Neighbours:
+    """Tables on which the canaries move all that they may: all rows agree, and the canaries contradict them.
+
+    Rows are at two opposite corners of the bounds, each with a target of its own; a canary has the target of the other.
+    Of models that learn no target each record moves as much as any other does.
+    """
+    low, high = _corners(estimator)
+    one, other = _targets(estimator)
+    n = max(_MANY if _has_columns(estimator) else _N_ROWS, 2 * int(parameter(estimator, "lot_size") or 0))
+    X = np.where(np.arange(n)[:, None] % 2 == 0, high, low)
+    mixed = np.where(np.arange(len(low)) % 2 == 0, high, low)
+    if one is None:
+        return Neighbours(X, None, None, [Canary(high[None]), Canary(mixed[None])])
+    if parameter(estimator, "adjacency") == "replace_one":  # each record is as far from the one as from the other
+        y = np.where(np.arange(n) // 2 % 2 == 0, one, other)
+    else:
+        y = np.where(np.arange(n) % 2 == 0, one, other)
+    pairs = [(high, other), (high, one), (mixed, other), (mixed, one)]
+    return Neighbours(X, y, None, [Canary(row[None], np.array([target])) for row, target in pairs])
+
+
+def given_case(X: Any, y: Any, groups: Any, canary: Any) -> Neighbours:
+    """Tables of the user, beside a canary of the user or a row of the table with another target.
+
+    Parameters
+    ----------
+    X, y, groups : array-like
+        Public, or made up.
+    canary : "contradict", int, row, or pair of a row and its target
+        A number is that of a row of the table, which, with all rows of its group, is in one of the tables only.
+    """
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    if isinstance(canary, numbers.Integral):
+        return _left_out(X, y, groups, int(canary))
+    if groups is not None:
+        raise ValueError(f"canary={canary!r} with groups: give the number of a row, whose whole group is the canary.")
+    if not isinstance(canary, str):
+        row, target = canary if isinstance(canary, tuple) else (canary, None)
+        row = row if hasattr(row, "iloc") else np.atleast_2d(np.asarray(row))
+        if row.shape != (1, X.shape[1]) or (y is None) != (target is None):
+            raise ValueError(
+                f"canary has shape {row.shape} {'with' if target is not None else 'without'} a target, where X has "
+                f"{X.shape[1]} columns {'with' if y is not None else 'without'} targets: give a row like those of X."
+            )
+        return Neighbours(X, y, None, [Canary(row, None if target is None else np.array([target]))])
+    number = 0 if not hasattr(X, "astype") or hasattr(X, "iloc") else int(np.argmax(_squares(X)))
+    return Neighbours(
+        X, y, None, [Canary(take(X, [number]), None if y is None else _contradicting(np.asarray(y), number))]
+    )
+
+
+def _left_out(X: Any, y: Any, groups: Any, number: int) -> Neighbours:
+    """The tables with and without a row, or with and without all rows of its group."""
+    if not 0 <= number < X.shape[0]:
+        raise ValueError(f"canary={number} is no row of X, which has {X.shape[0]}: give a number from 0.")
+    labels = np.arange(X.shape[0]) if groups is None else np.asarray(groups)
+    out = labels == labels[number]
+    rest, rows = np.flatnonzero(~out), np.flatnonzero(out)
+    common, canary = ([None if each is None else take(each, kept) for each in (X, y, groups)] for kept in (rest, rows))
+    if groups is not None:  # units are numbered by their labels, and the canary has to be the last of them
+        common[2] = np.unique(np.asarray(groups)[rest], return_inverse=True)[1]
+        canary[2] = np.full(len(rows), len(np.unique(labels[rest])))
+    return Neighbours(common[0], common[1], common[2], [Canary(*canary)])
+
+
+def _squares(X: Any) -> Any:
+    """Squared norms of the rows of an array or a sparse matrix of numbers."""
+    squares = X.multiply(X) if hasattr(X, "tocsr") else np.nan_to_num(np.asarray(X, float)) ** 2
+    return np.asarray(squares.sum(axis=1)).ravel()
+
+
+def _contradicting(y: Any, number: int) -> Any:
+    """The target that is farthest from that of a row; of labels the first other one."""
+    others = y[y != y[number]]
+    if not len(others):
+        raise ValueError("y holds one target only, and nothing contradicts it: give the canary, as (row, target).")
+    return others[[np.argmax(np.abs(others - y[number]))]] if others.dtype.kind == "f" else others[:1]
+
+
+def take(rows: Any, numbers: Any) -> Any:
+    """Some rows of a table of any kind."""
+    if hasattr(rows, "iloc"):
+        return rows.iloc[numbers]
+    return (
+        rows.tocsr()[numbers]
+        if hasattr(rows, "tocsr")
+        else rows[numbers]
+        if hasattr(rows, "shape")
+        else np.asarray(rows)[numbers]
+    )
+
+
+def _has_columns(estimator: Any) -> bool:
+    """Whether it may buy something of each column: a transformer, or a composition, whose first step may be one."""
+    return hasattr(estimator, "transform") or hasattr(estimator, "steps") or hasattr(estimator, "estimator")
+
+
+def _corners(estimator: Any) -> tuple[Any, Any]:
+    """Opposite corners of the public bounds of the rows, each of shape (n_features,)."""
+    shape, bounds = parameter(estimator, "image_shape"), parameter(estimator, "bounds")
+    width = math.prod(shape) if shape is not None else _WIDE if hasattr(estimator, "transform") else _WIDTH
+    if bounds is not None and not isinstance(bounds, str):
+        pairs = np.asarray(bounds, float)
+        pairs = np.broadcast_to(pairs, (width if pairs.ndim == 1 else len(pairs), 2))
+        return pairs[:, 0].copy(), pairs[:, 1].copy()
+    norm = parameter(estimator, "data_norm")
+    corner = np.ones(width) * (1.0 if norm is None else float(norm) / math.sqrt(width))
+    return -corner, corner
+
+
+def _targets(estimator: Any) -> tuple[Any, Any]:
+    """Two targets that are as far from each other as may be; None for what learns without targets."""
+    classes = parameter(estimator, "classes")
+    if is_regressor(estimator):
+        bounds = parameter(estimator, "y_bounds")
+        return (0.0, 1.0) if bounds is None else (float(bounds[0]), float(bounds[1]))
+    if not is_classifier(estimator) and classes is None:
+        return None, None
+    known = [0, 1] if classes is None or len(classes) < 2 else list(classes)
+    return known[0], known[1]
+
+
+__all__ = ["Canary", "Neighbours", "given_case", "parameter", "take", "worst_case"]

@@ -1,0 +1,275 @@
+"""What audits say, refuse and leave alone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import skdp
+from skdp import (
+    DPPCA,
+    DPGaussianNB,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPRidge,
+    DPStandardScaler,
+    PrivacyAccountant,
+    allocate_budget,
+)
+from skdp.audit import audit_estimator, one_run_epsilon, threshold_epsilon
+from skdp.audit.result import AuditError
+from skdp.exceptions import PrivacyLeakWarning
+from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.streams import SecretStream
+from skdp.mechanisms.tape import Tape, running
+from skdp.plotting import AuditDisplay
+
+SECONDS = 600.0  # never the limit
+RIDGE = {"y_bounds": (-1, 1)}
+X = np.random.default_rng(0).uniform(-1, 1, (120, 3))
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr("skdp.audit.replay._ENOUGH", 20_000)
+
+
+ESTIMATORS = {
+    "naive Bayes": lambda **kw: DPGaussianNB(classes=[0, 1], bounds=(-1, 1), **kw),
+    "ridge": lambda **kw: DPRidge(**RIDGE, **kw),
+    "components": lambda **kw: DPPCA(2, **kw),
+    "bought bounds": lambda **kw: DPStandardScaler(**kw),
+    "merged rows, lots": lambda **kw: DPLogisticRegression(
+        classes=[0, 1], merge_equal_rows=True, sampling_rate=0.1, max_iter=5, **kw
+    ),
+}
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 8.0])
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_a_claim_is_nearly_reached_and_never_exceeded(kind, epsilon):
+    """.90 with 20,000 normals, whose scale is known to 2.4 percent at the level 1e-6."""
+    audit = audit_estimator(ESTIMATORS[kind](epsilon=epsilon), max_seconds=SECONDS)
+    assert not audit.findings
+    assert 0.9 < audit.epsilon_lower_bound / audit.epsilon_claimed <= 1.0
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+def test_other_neighbours(adjacency):
+    audit = audit_estimator(DPPCA(2, adjacency=adjacency, n_samples_public=4000), max_seconds=SECONDS)
+    assert not audit.findings
+    assert audit.adjacency == adjacency
+    assert 0.9 < audit.epsilon_lower_bound / audit.epsilon_claimed <= 1.0
+
+
+def test_each_step_of_a_pipeline_is_set_beside_its_own_claim():
+    model = allocate_budget(make_pipeline(DPPCA(2), DPLogisticRegression(classes=[0, 1], max_iter=20)), epsilon=2.0)
+    audit = audit_estimator(model, max_seconds=SECONDS)
+    assert not audit.findings
+    assert list(audit.steps) == ["dppca", "dplogisticregression"]
+    assert all(0.9 < bound / claim <= 1.0 for bound, claim in audit.steps.values())
+
+
+def test_tries_scores_and_refit_of_a_search():
+    model = DPLogisticRegression(classes=[0, 1], max_iter=5)
+    search = DPGridSearchCV(model, {"max_grad_norm": [0.05, 0.1]}, epsilon=2.0, strategy="compose")
+    audit = audit_estimator(search, max_seconds=SECONDS)
+    assert not audit.findings
+    assert list(audit.steps) == ["all tries", "scores", "refit"]
+    assert all(0.9 < bound / claim <= 1.0 for bound, claim in audit.steps.values())
+
+
+@pytest.mark.parametrize("canary", ["contradict", 5, (np.ones(3), 1.0)])
+def test_rows_of_the_user_are_a_leak(canary):
+    with pytest.warns(PrivacyLeakWarning, match="X and y are read without a charge"):
+        audit = audit_estimator(DPRidge(**RIDGE), X, X[:, 0], canary=canary, max_seconds=SECONDS)
+    assert not audit.findings
+    assert 0.0 < audit.epsilon_lower_bound <= audit.epsilon_claimed
+    with skdp.config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning):
+        audit_estimator(DPRidge(**RIDGE), X, X[:, 0], canary=canary)
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+def test_a_unit_of_several_rows():
+    homes = np.arange(len(X)) // 3
+    audit = audit_estimator(DPRidge(**RIDGE), X, X[:, 0], groups=homes, canary=4, max_seconds=SECONDS)
+    assert not audit.findings
+    assert 0.0 < audit.epsilon_lower_bound <= audit.epsilon_claimed
+
+
+def test_nobody_is_charged_and_nothing_is_changed():
+    ledger = PrivacyAccountant(3.0, 1e-5)
+    model = DPRidge(**RIDGE, accountant=ledger)
+    audit_estimator(model, max_seconds=SECONDS)
+    assert not ledger.history
+    assert not hasattr(model, "coef_")
+
+
+def test_figures_as_text_html_and_json():
+    audit = audit_estimator(DPRidge(**RIDGE), max_seconds=SECONDS)
+    assert "this attack (replay) found epsilon >=" in str(audit)
+    assert "nothing was found" in audit._repr_html_()
+    plain = json.loads(audit.to_json())
+    assert plain["epsilon_lower_bound"] == audit.epsilon_lower_bound
+    assert plain["findings"] == []
+    audit.raise_if_violated()
+
+
+def test_the_display_draws_the_claim_and_what_was_seen():
+    audit = audit_estimator(DPRidge(**RIDGE), max_seconds=SECONDS)
+    display = AuditDisplay.from_audit(audit)
+    assert (np.array(display.seen) >= np.array(display.claimed) - 1e-9).all()
+    assert len(display.ax_.lines) == 3
+
+
+REFUSED = {
+    "no private estimator": (lambda: audit_estimator(LogisticRegression()), "is no private estimator"),
+    "method": (lambda: audit_estimator(DPRidge(), method="guess"), "method='guess'"),
+    "confidence": (lambda: audit_estimator(DPRidge(), confidence=1.0), "confidence=1.0"),
+    "max_seconds": (lambda: audit_estimator(DPRidge(**RIDGE), max_seconds=1e-9), "max_seconds is less than one fit"),
+    "random_state": (lambda: audit_estimator(DPRidge(), random_state=None), "random_state=None"),
+    "y alone": (lambda: audit_estimator(DPRidge(), y=[1.0]), "without X"),
+    "canary alone": (lambda: audit_estimator(DPRidge(), canary=3), "without X"),
+    "canary of another width": (
+        lambda: audit_estimator(DPRidge(), X, X[:, 0], canary=(X[0, :2], 1.0)), "canary has shape"
+    ),
+    "canary without a target": (lambda: audit_estimator(DPRidge(), X, X[:, 0], canary=X[0]), "without a target"),
+    "canary that is no row": (lambda: audit_estimator(DPRidge(), X, X[:, 0], canary=500), "canary=500 is no row"),
+    "a word": (lambda: audit_estimator(DPRidge(), X, X[:, 0], canary="any"), "canary='any'"),
+    "one target": (lambda: audit_estimator(DPRidge(), X, np.ones(120)), "one target only"),
+    "one run of another kind": (lambda: audit_estimator(DPRidge(), method="one_run"), "method='one_run' with DPRidge"),
+    "few scores": (lambda: one_run_epsilon([True], [1.0], 1e-5), "one entry for each"),
+    "few runs": (lambda: threshold_epsilon([1.0], [2.0], 1e-5), "scores of 20 fits"),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_input_is_refused_in_one_line(case):
+    call, said = REFUSED[case]
+    with pytest.raises((TypeError, ValueError), match=said) as refusal:
+        call()
+    assert "\n" not in str(refusal.value)
+
+
+class Silent(DPRidge):
+    """An estimator that never releases."""
+
+    def _learn(self, plan, rows, targets):
+        self._set_price(plan.price)
+        return ""
+
+
+def test_an_estimator_that_never_releases_has_no_bound():
+    with pytest.raises(ValueError, match="releases nothing through a mechanism"):
+        audit_estimator(Silent(**RIDGE))
+
+
+# --- the tape ---
+
+
+def test_no_stream_is_heard_but_those_of_an_audit():
+    before, tape = SecretStream.from_random_state(0), Tape(0)
+    with running(tape):
+        heard = SecretStream.from_random_state(None)
+        child = []
+        thread = threading.Thread(target=lambda: child.append((heard.spawn("x"), SecretStream.from_random_state(None))))
+        thread.start()
+        thread.join()
+        GaussianMechanism(1.0, 1.0).release(np.zeros(3), before)
+    after = SecretStream.from_random_state(None)
+    assert [stream.track for stream in (before, after, child[0][1])] == [None] * 3
+    assert heard.track is child[0][0].track is tape.tracks[0]
+    assert not tape.tracks[0].releases
+
+
+def test_keys_are_secret_but_those_of_an_audit():
+    def words():
+        return SecretStream.from_random_state(None).words(4).tolist()
+
+    def on(tape):
+        with running(tape):
+            return [words(), words()]
+
+    assert on(Tape(0)) == on(Tape(0)) != on(Tape(1))
+    assert len({tuple(each) for tape in (Tape(0), Tape(None), Tape(None)) for each in on(tape)}) == 6
+    assert words() not in on(Tape(0))
+    with contextlib.suppress(KeyError), running(Tape(0)):
+        raise KeyError
+    assert SecretStream.from_random_state(None).track is None
+
+
+def test_a_tape_changes_no_number_of_a_seeded_fit():
+    rows, y = X, (X[:, 0] > 0).astype(int)
+    fit = {"classes": [0, 1], "sampling_rate": 0.3, "max_iter": 3, "random_state": 0}
+    with pytest.warns(PrivacyLeakWarning):
+        plain = DPLogisticRegression(**fit).fit(rows, y)
+    with running(Tape(5)), pytest.warns(PrivacyLeakWarning):
+        heard = DPLogisticRegression(**fit).fit(rows, y)
+    np.testing.assert_array_equal(plain.coef_, heard.coef_)
+
+
+# --- statistics ---
+
+
+def test_one_run_gives_the_figures_of_the_paper():
+    """Steinke, Nasr & Jagielski 2023: appendix D, and section 7."""
+    from skdp.audit.one_run import _p_value
+
+    for m, r, v, delta, epsilon in ((1000, 100, 75, 1e-4, 0.673), (100_000, 1510, 1439, 1e-5, 2.675)):
+        assert _p_value(m, r, v, epsilon - 1e-3, delta) < 0.05 < _p_value(m, r, v, epsilon + 1e-3, delta)
+
+
+@pytest.mark.parametrize("law", ["any", "gaussian"])
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_one_run_bounds_an_ideal_mechanism(law, epsilon):
+    """Level 1e-6: no bound above the truth in 20 audits; with 100,000 canaries a third of it, half as a Gaussian one."""
+    from skdp.accounting import GaussianDpEvent, calibrate_noise_multiplier
+
+    sigma, rng = calibrate_noise_multiplier(GaussianDpEvent, epsilon=epsilon, delta=1e-5), np.random.default_rng(0)
+    for _ in range(20):
+        coins = rng.random(2000) < 0.5
+        scores = coins + sigma * rng.normal(size=2000)
+        assert one_run_epsilon(coins, scores, 1e-5, confidence=1 - 1e-6, trade_off=law) <= epsilon
+    coins = rng.random(100_000) < 0.5
+    found = one_run_epsilon(coins, coins + sigma * rng.normal(size=100_000), 1e-5, trade_off=law)
+    assert found > {"any": 1 / 3, "gaussian": 1 / 2}[law] * epsilon
+
+
+def test_many_runs_bound_an_ideal_mechanism():
+    from skdp.accounting import GaussianDpEvent, calibrate_noise_multiplier
+
+    sigma, rng = calibrate_noise_multiplier(GaussianDpEvent, epsilon=4.0, delta=1e-5), np.random.default_rng(0)
+    without, with_ = sigma * rng.normal(size=(2, 10_000)) + [[0.0], [1.0]]
+    sure = threshold_epsilon(without, with_, 1e-5, confidence=1 - 1e-6)
+    assert all(0.5 < bound <= 4.0 for bound in sure.values())
+    assert sure["the trade-off is Gaussian"] > 3.0
+
+
+def test_many_fits_of_an_estimator(monkeypatch):
+    monkeypatch.setattr("skdp.audit.many_runs._MOST_RUNS", 60)
+    audit = audit_estimator(DPRidge(**RIDGE, epsilon=8.0), method="many_runs", max_seconds=SECONDS)
+    assert not audit.findings
+    assert audit.bounds["nothing is assumed"] == audit.epsilon_lower_bound <= 8.0
+    assert len(AuditDisplay.from_audit(audit).points) == 19
+
+
+def test_one_fit_of_many_canaries(monkeypatch):
+    monkeypatch.setattr("skdp.audit.one_run._CANARIES", 2000)
+    ledger = PrivacyAccountant(20.0, 1e-4)
+    model = DPLogisticRegression(classes=[0, 1], epsilon=8.0, accountant=ledger)
+    audit = audit_estimator(model, X, (X[:, 0] > 0).astype(int), method="one_run")
+    assert len(ledger.history) == 1
+    assert not audit.findings
+    assert 0.0 < audit.epsilon_lower_bound <= audit.epsilon_claimed
+    assert len(audit.bounds) == 4
+
+
+def test_an_audit_error_is_an_assertion():
+    assert issubclass(AuditError, AssertionError)

@@ -1,0 +1,156 @@
+"""Mistakes that are planted and heard by audits, each of whose tests raises a false alarm once in a million."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skdp import DPLogisticRegression
+from skdp.accounting import ComposedDpEvent, SelfComposedDpEvent
+from skdp.audit import audit_estimator
+from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.streams import SecretStream
+
+SECONDS = 600.0  # never the limit
+FULL = {"classes": [0, 1], "max_iter": 100}
+LOTS = {**FULL, "sampling_rate": 0.05, "max_iter": 20}
+BOTH = pytest.mark.parametrize("parameters", [FULL, LOTS], ids=["full batch", "lots"])
+
+
+def audit(parameters, estimator=DPLogisticRegression):
+    return audit_estimator(estimator(**parameters), max_seconds=SECONDS)
+
+
+def kinds(found):
+    return {finding.kind for finding in found.findings}
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Fewer normals: mistakes are heard by much less than what a narrow bound takes."""
+    monkeypatch.setattr("skdp.audit.replay._ENOUGH", 20_000)
+
+
+@BOTH
+@pytest.mark.parametrize("factor", [0.5, 0.95])
+def test_noise_that_is_too_small_is_heard(quick, monkeypatch, parameters, factor):
+    deviation = GaussianMechanism.standard_deviation
+    monkeypatch.setattr(GaussianMechanism, "standard_deviation", property(lambda self: factor * deviation.fget(self)))
+    found = audit(parameters)
+    assert {"noise", "bound"} <= kinds(found)
+    assert found.epsilon_lower_bound > found.epsilon_claimed * (1.5 if factor == 0.5 else 1.0)
+    with pytest.raises(AssertionError, match="noise: its standard deviation is"):
+        found.raise_if_violated()
+
+
+@BOTH
+def test_one_noise_for_all_steps_is_heard(quick, monkeypatch, parameters):
+    normal = SecretStream.normal
+    monkeypatch.setattr(
+        SecretStream, "normal", lambda self, size, dtype=float: normal(self.spawn("again"), size, dtype)
+    )
+    assert any("not independent" in finding.message for finding in audit(parameters).findings)
+
+
+def scaled_sums(monkeypatch, change):
+    from skdp._training.models.linear import LinearModel
+
+    sums = LinearModel.clipped_gradient_sum
+    monkeypatch.setattr(LinearModel, "clipped_gradient_sum", lambda *given: change(sums, *given))
+
+
+@BOTH
+def test_a_clip_that_is_too_large_is_heard(quick, monkeypatch, parameters):
+    scaled_sums(monkeypatch, lambda sums, model, theta, lot, clip: 1.2 * sums(model, theta, lot, clip))
+    found = audit(parameters)
+    assert {"shift", "bound"} <= kinds(found)
+    assert any("1.2 of its sensitivity" in finding.message for finding in found.findings)
+
+
+@BOTH
+def test_a_row_that_is_counted_twice_is_heard(quick, monkeypatch, parameters):
+    def twice(sums, model, theta, lot, clip):
+        rows = np.arange(model.n_rows) if lot is None else lot
+        return sums(model, theta, np.append(rows, rows[-1:]), clip)
+
+    scaled_sums(monkeypatch, twice)
+    found = audit(parameters)
+    assert {"shift", "bound"} <= kinds(found)
+
+
+def drawing(monkeypatch, draw):
+    poisson = SecretStream.poisson_rows
+
+    def rows(self, n, rate):
+        if not hasattr(self, "drawn"):
+            self.drawn = 0
+        self.drawn += 1
+        return np.sort(draw(self, n, rate, poisson)).astype(np.int64)
+
+    monkeypatch.setattr(SecretStream, "poisson_rows", rows)
+
+
+def shuffled(stream, n):
+    return np.argsort(stream.words(n), kind="stable")
+
+
+LAWS = {
+    "fixed size": lambda self, n, q, poisson: shuffled(self, n)[: round(n * q)],
+    "shuffled epochs": lambda self, n, q, poisson: np.array_split(
+        shuffled(self.spawn("epoch", (self.drawn - 1) // round(1 / q)), n), round(1 / q)
+    )[(self.drawn - 1) % round(1 / q)],
+    "blocks": lambda self, n, q, poisson: np.concatenate(
+        [np.arange(20) + 20 * block for block in poisson(self, n // 20, q)] or [np.zeros(0, np.int64)]
+    ),
+    "rate": lambda self, n, q, poisson: poisson(self, n, 1.1 * q),
+    "kept lots": lambda self, n, q, poisson: poisson(self.spawn("lot", (self.drawn - 1) // 2), n, q),
+    "a row twice": lambda self, n, q, poisson: np.append(poisson(self, n, q), [0, 0]),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_lots_of_another_law_are_heard(quick, monkeypatch, law):
+    drawing(monkeypatch, LAWS[law])
+    assert "sampling" in kinds(audit(LOTS))
+
+
+class Telling(DPLogisticRegression):
+    """One that publishes what it never released."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.row_sum_ = float(np.sum(X))
+        return self
+
+
+class Cheap(DPLogisticRegression):
+    """One that makes twice the steps that it charges."""
+
+    def _price(self, event, earlier, delta):
+        return super()._price(half_of(event), earlier, delta)
+
+
+def half_of(event):
+    if isinstance(event, ComposedDpEvent):
+        return ComposedDpEvent(tuple(map(half_of, event.events)))
+    return SelfComposedDpEvent(event.event, event.count // 2) if isinstance(event, SelfComposedDpEvent) else event
+
+
+def test_an_attribute_that_no_release_gave_is_heard(quick):
+    found = audit(FULL, Telling)
+    assert kinds(found) == {"post-processing"}
+    assert "row_sum_" in str(found.findings[0])
+
+
+@BOTH
+def test_steps_that_are_not_charged_are_heard(quick, parameters):
+    found = audit(parameters, Cheap)
+    assert {"bound", "charge"} <= kinds(found)
+
+
+@BOTH
+def test_an_honest_estimator_raises_no_alarm(quick, parameters):
+    found = audit(parameters)
+    assert found.findings == ()
+    assert 0.9 < found.epsilon_lower_bound / found.epsilon_claimed <= 1.0
+    found.raise_if_violated()
