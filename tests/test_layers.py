@@ -167,8 +167,8 @@ FLOORS = {
     "preprocessing": (
         ("histograms", "schema"),
         ("purchasing_transformer",),
-        ("bounds", "imputer", "scaler", "vectorizer"),
-        ("categories", "quantiles"),
+        ("bounds", "imputer", "scaler", "schema_buyer"),
+        ("categories", "quantiles", "vectorizer"),
     ),
     "preprocessing.histograms": (
         ("cell_tree", "counts", "threshold"),

@@ -10,6 +10,7 @@ from paths import (
     PUBLIC,
     READINGS,
     RUNNING,
+    SCHEMA_BUYER,
     SEARCH,
     SEARCH_PLAN,
     TABULAR,
@@ -88,13 +89,13 @@ MUTANTS = [
     ),
     mutant(
         "the threshold of categories lower than was priced",
-        (VECTORIZER, "planned.threshold_delta if n_words", "10 * planned.threshold_delta if n_words"),
+        (SCHEMA_BUYER, "planned.threshold_delta if n_words", "10 * planned.threshold_delta if n_words"),
         tests="vectorizer",
         select="what_was_priced",
     ),
     mutant(
         "categories bought without their delta where types decide",
-        (VECTORIZER, 'words = unknown or "category" in bought', 'words = "category" in bought'),
+        (SCHEMA_BUYER, 'words = unknown or "category" in bought', 'words = "category" in bought'),
         tests="vectorizer",
         select="depends_on_parameters or finds_what",
     ),
