@@ -111,6 +111,10 @@ class Table:
             refuse_cells(COMPLEX if letter == "c" else OTHER, self.names[j])
         return "date" if letter == "M" else "category"
 
+    def is_whole(self, j: int) -> bool:
+        """Return whether column j is of a type of whole numbers."""
+        return self.is_typed and _letter(self._raw(j)) in "iu"
+
     def cells(self, j: int) -> CellValues:
         """Read column j, or refuse it if it has complex or nested cells."""
         self.kind(j)

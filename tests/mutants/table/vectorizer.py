@@ -80,9 +80,9 @@ MUTANTS = [
     mutant(
         "less noise than was priced",
         (
-            VECTORIZER,
-            "rows.words, plan.noise_multiplier, plan.n_public",
-            "rows.words, plan.noise_multiplier / 2, plan.n_public",
+            SCHEMA_BUYER,
+            "rows.words, noise_multiplier, n_public",
+            "rows.words, noise_multiplier / 2, n_public",
         ),
         tests="vectorizer",
         select="what_was_priced",
