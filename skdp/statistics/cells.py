@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -109,11 +108,12 @@ def _fits_whole(block: Block, is_whole: bool) -> bool:
 
 
 def _whole_cells(block: Block, n_bins: int) -> tuple[Doubles, Doubles, Doubles]:
-    """Cells of whole numbers: one for each, or for runs of them; the least and the largest always have one."""
+    """Cells of whole numbers: one for each of up to twice as many, else for runs of them, and one for each bound."""
     edges = block.edges()
     low, high = math.ceil(edges[0]), math.floor(edges[-1])
     if block.column.edges is None and block.column.scale == "linear":
-        inner = np.arange(low + 1, high, max(1, math.ceil((high - low - 1) / max(1, n_bins - 2))), dtype=np.float64)
+        step = 1 if high - low < 2 * n_bins else math.ceil((high - low - 1) / max(1, n_bins - 2))
+        inner = np.arange(low + 1, high, step, dtype=np.float64)
     else:
         inner = np.ceil(edges[1:-1])
     breaks = np.unique([*inner[(inner > low) & (inner < high)], min(low + 1.0, high), float(high)])
@@ -199,17 +199,12 @@ def _span(first: str, last: str) -> str:
     return first if first == last else f"{first.split('..')[0]}..{last.split('..')[-1]}"
 
 
-def count_cells(codes: Sequence[NDArray[Any]], sizes: Sequence[int], weights: Doubles | None) -> Doubles:
-    """Return how many rows, or which sum of their weights, have each combination of cells."""
+def add_up_cells(codes: Sequence[NDArray[Any]], sizes: Sequence[int], values: Doubles | None) -> Doubles:
+    """Return how many rows, or which sum of their values, have each combination of cells."""
     places = np.zeros(len(codes[0]), np.int64)
     for each, size in zip(codes, sizes, strict=True):
         places = places * size + each
-    return np.bincount(places, weights, minlength=math.prod(sizes)).astype(np.float64, copy=False).reshape(tuple(sizes))
+    return np.bincount(places, values, minlength=math.prod(sizes)).astype(np.float64, copy=False).reshape(tuple(sizes))
 
 
-def pairs_of(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return all pairs."""
-    return list(itertools.combinations(names, 2))
-
-
-__all__ = ["GAP", "OTHER", "REST", "Cells", "Merged", "count_cells", "pairs_of"]
+__all__ = ["GAP", "OTHER", "REST", "Cells", "Merged", "add_up_cells"]

@@ -252,7 +252,8 @@ class ColumnFigures:
         middle, half = self.cells.scale
         error = intervals.error(self._mean.error, self.variance.value, self.n_present)
         found = intervals.around(self._mean.value, error, -1.0, 1.0)
-        return NoisyFigure(*(middle + half * each for each in found[:3]), half * error)
+        value, low, high = (middle + half * each for each in found[:3])
+        return NoisyFigure(value, low, high, half * error)
 
     def deviation(self, intervals: Intervals) -> NoisyFigure:
         """Standard deviation, of numbers and dates."""

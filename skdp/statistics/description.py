@@ -12,11 +12,11 @@ from skdp._checks.parameters import check_count, check_real
 from skdp.accounting import DpEvent
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.statistics.cells import GAP, Cells
-from skdp.statistics.column_figures import NOTHING, ColumnFigures, Intervals, NoisyFigure
+from skdp.statistics.column_figures import ColumnFigures, Intervals, NoisyFigure
 from skdp.statistics.describer import TableDescriber
-from skdp.statistics.pair_figures import CorrelationMatrix, association, positive_counts
+from skdp.statistics.pair_figures import CorrelationMatrix, correlation_ratio, cramers_v, positive_counts
 from skdp.statistics.pictures import page_of
-from skdp.statistics.table_release import Questions, Tally, add_up
+from skdp.statistics.table_release import NoisyTable, Questions, Tally, add_up
 
 
 class PrivateDescription:
@@ -247,7 +247,7 @@ class PrivateDescription:
         """Return how much any two columns have to do with each other.
 
         Of two numbers it is their correlation, of two categories Cramér's V, and of a number and a category the
-        correlation ratio of the number in bins; the last two are between 0 and 1. Rare categories are taken together.
+        correlation ratio of the number; the last two are between 0 and 1. Rare categories are taken together.
 
         Returns
         -------
@@ -288,21 +288,29 @@ class PrivateDescription:
     def _pairs(self, intervals: Intervals) -> dict[tuple[str, str], NoisyFigure]:
         if not self._asked.correlation:
             return {}
-        found, numbers = {}, [cells.name for cells in self._asked.numbers]
+        found = {}
         for j, second in enumerate(self.columns):
             for first in self.columns[:j]:
-                if first in numbers and second in numbers:
-                    each = (
-                        NOTHING
-                        if self._matrix is None
-                        else self._matrix.figure(numbers.index(first), numbers.index(second), intervals)
-                    )
-                else:
-                    table = self._tally.tables.get((first, second))
-                    pair = (first, second) if table is not None else (second, first)
-                    each = association(self._tally.tables[pair], self._of(pair[0]), self._of(pair[1]), intervals)
-                found[first, second] = each
+                found[first, second] = self._pair(first, second, intervals)
         return found
+
+    def _pair(self, first: str, second: str, intervals: Intervals) -> NoisyFigure:
+        one, other = self._of(first), self._of(second)
+        if one.k is not None and other.k is not None and self._matrix is not None:
+            return self._matrix.figure(one.k, other.k, intervals)
+        if one.cells.is_line:
+            return correlation_ratio(self._tally.sums[first, second], one, other, intervals)
+        if other.cells.is_line:
+            return self._pair(second, first, intervals)
+        return cramers_v(self._table(first, second), one, other, intervals)
+
+    def _table(self, first: str, second: str) -> NoisyTable:
+        if (first, second) in self._tally.tables:
+            return self._tally.tables[first, second]
+        if (second, first) not in self._tally.tables:
+            raise KeyError(f"the table of {first!r} and {second!r} was not measured: ask for it by crosstabs.")
+        turned = self._tally.tables[second, first]
+        return turned._replace(first=turned.second, second=turned.first, counts=turned.counts.T)
 
     def crosstab(self, first: str, second: str) -> Any:
         """Return the counts of two columns together, which are nonnegative and add up to the number of rows.
@@ -310,8 +318,8 @@ class PrivateDescription:
         Parameters
         ----------
         first, second : str
-            A pair that was asked for by `crosstabs`; or, with correlations, any that has a category, with rare
-            categories taken together.
+            A pair that was asked for by `crosstabs`; or, with correlations, any two categories, of which rare
+            levels are taken together.
 
         Returns
         -------
@@ -322,12 +330,7 @@ class PrivateDescription:
         import pandas as pd
 
         self._of(first), self._of(second)
-        table = self._tally.tables.get((first, second))
-        if table is None:
-            turned = self._tally.tables.get((second, first))
-            if turned is None:
-                raise KeyError(f"the table of {first!r} and {second!r} was not measured: ask for it by crosstabs.")
-            table = turned._replace(first=turned.second, second=turned.first, counts=turned.counts.T)
+        table = self._table(first, second)
         index, columns = ([*each.labels, GAP] for each in (table.first, table.second))
         frame = pd.DataFrame(positive_counts(table, self._tally.n), index=index, columns=columns)
         frame.index.name, frame.columns.name = first, second
@@ -371,7 +374,7 @@ def _intervals(level: float, sampling: bool, n_figures: int = 1) -> Intervals:
 
 
 def _spread(figures: Mapping[str, NoisyFigure]) -> dict[str, float]:
-    made = {}
+    made: dict[str, float] = {}
     for name, each in figures.items():
         made |= {name: each.value, f"{name}_low": each.low, f"{name}_high": each.high}
     return made

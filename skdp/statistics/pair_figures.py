@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from skdp._typing import Doubles
-from skdp.statistics.column_figures import NOTHING, ColumnFigures, Intervals, NoisyFigure
-from skdp.statistics.table_release import NoisyMoments, NoisyTable
+from skdp.statistics.cells import Merged
+from skdp.statistics.column_figures import ColumnFigures, Intervals, NoisyFigure
+from skdp.statistics.table_release import NoisyMoments, NoisySums, NoisyTable, least_counts
 from skdp.synthesis.marginals.contingency_tables import centred
 from skdp.synthesis.marginals.denoising import onto_simplex
 
@@ -87,54 +88,54 @@ def positive_counts(table: NoisyTable, n: float) -> Doubles:
     return n * onto_simplex(table.counts.ravel() / n).reshape(table.counts.shape)
 
 
-def association(table: NoisyTable, first: ColumnFigures, second: ColumnFigures, intervals: Intervals) -> NoisyFigure:
-    """Return how much two columns have to do with each other, from 0 to 1; rows with a gap in either are left out.
+def cramers_v(table: NoisyTable, first: ColumnFigures, second: ColumnFigures, intervals: Intervals) -> NoisyFigure:
+    """Return Cramér's V of two categories, without rows that have a gap in either, and without rare levels."""
+    rows, columns = _margin(first, table.first), _margin(second, table.second)
+    least = 0.5 * least_counts(first.tally.n, table.deviation)[0]  # below, noise would outweigh all else
+    kept_rows, kept_columns = rows >= least, columns >= least
+    a, b = int(kept_rows.sum()), int(kept_columns.sum())
+    if min(a, b) < 2:
+        return _UNKNOWN
+    counts, n = table.counts[:-1, :-1][np.ix_(kept_rows, kept_columns)], max(float(rows.sum()), 1.0)
+    expected = np.outer(rows[kept_rows], columns[kept_columns]) / n
+    noise = table.deviation**2 * (1.0 - 1.0 / a) * (1.0 - 1.0 / b)
+    return _root_of_squares(centred(counts - expected), 1.0 / expected, noise, n * (min(a, b) - 1), n, intervals)
 
-    Of two categories it is Cramer's V; of a number and a category the correlation ratio of the number, whose values
-    are taken as the means of the table's bins. The square of what noise alone adds to either is subtracted.
-    """
-    if first.cells.is_line and not second.cells.is_line:
-        return association(
-            table._replace(first=table.second, second=table.first, counts=table.counts.T), second, first, intervals
-        )
-    counts = table.counts[:-1, :-1]
-    n = max(float(counts.sum()), 1.0)
-    rows = _margin(first, table.first.places, n)
-    columns = _margin(second, table.second.places, n)
-    beyond = centred(counts - np.outer(rows, columns) / n)
-    a, b = counts.shape
-    if second.cells.is_line:
-        scores = _scores(second, table.second.places)
-        scores = scores - columns @ scores / n
-        total = float(columns @ scores**2)
-        values, weights = beyond @ scores, 1.0 / np.maximum(rows, 1.0)
-        noise = table.deviation**2 * float(((scores - scores.mean()) ** 2).sum()) * (1.0 - 1.0 / a)
-    else:
-        total = n * (min(a, b) - 1)
-        values, weights = beyond, n / np.maximum(np.outer(rows, columns), n)
-        noise = table.deviation**2 * (1.0 - 1.0 / a) * (1.0 - 1.0 / b)
-    if total <= 0.0 or min(a, b) < 2:
-        return NOTHING._replace(value=0.0, low=0.0, high=1.0)
+
+def correlation_ratio(
+    sums: NoisySums, number: ColumnFigures, levels: ColumnFigures, intervals: Intervals
+) -> NoisyFigure:
+    """Return the correlation ratio of a number by the levels of a category: the root of the part that they explain."""
+    rows = _margin(levels, sums.levels)
+    kept = rows >= 0.5 * least_counts(number.tally.n, sums.deviation)[1]
+    total = float(rows.sum()) * number.variance.value
+    if kept.sum() < 2 or total <= 0.0:
+        return _UNKNOWN
+    about_mean = sums.sums[:-1][kept] - number.mean * rows[kept]
+    return _root_of_squares(about_mean, 1.0 / rows[kept], sums.deviation**2, total, float(rows.sum()), intervals)
+
+
+_UNKNOWN = NoisyFigure(0.0, 0.0, 1.0, math.nan)
+"""Of what noise outweighs."""
+
+
+def _root_of_squares(
+    values: Doubles, weights: Doubles, noise: float, total: float, n: float, intervals: Intervals
+) -> NoisyFigure:
+    """Return the root of the weighted sum of squares over `total`, less what noise of this variance adds to it."""
     square = float((weights * (values**2 - noise)).sum()) / total
     signal = np.maximum(values**2 - noise, 0.0)
     spread = math.sqrt(float((weights**2 * (4.0 * signal * noise + 2.0 * noise**2)).sum())) / total
-    error = intervals.error(spread, 4.0 * max(square, 0.0) * (1.0 - min(max(square, 0.0), 1.0)), n)
+    part = min(max(square, 0.0), 1.0)
+    error = intervals.error(spread, 4.0 * part * (1.0 - part), n)
     found = intervals.around(square, error, 0.0, 1.0)
     root, low, high = (math.sqrt(each) for each in found[:3])
     return NoisyFigure(root, low, high, error / (2.0 * max(root, math.sqrt(error / 2.0), 1e-300)))
 
 
-def _margin(figures: ColumnFigures, places: Doubles, n: float) -> Doubles:
-    """Counts of the merged cells of a column, without gaps, that add up to n."""
-    found = np.bincount(places, figures.shares)[:-1]
-    return n * found / max(float(found.sum()), 1e-300)
+def _margin(figures: ColumnFigures, merged: Merged) -> Doubles:
+    """Counts of the merged cells of a column, without that of the gaps."""
+    return np.bincount(merged.places, figures.tally.n * figures.shares, merged.size)[:-1].astype(np.float64, copy=False)
 
 
-def _scores(figures: ColumnFigures, places: Doubles) -> Doubles:
-    """Means of the merged cells of a number, between -1 and 1."""
-    middle, half = figures.cells.scale
-    middles, shares = (figures.cells.middles - middle) / half, figures.shares[:-1] + 1e-12
-    return np.bincount(places[:-1], shares * middles) / np.bincount(places[:-1], shares)
-
-
-__all__ = ["CorrelationMatrix", "association", "nearest_correlation", "positive_counts"]
+__all__ = ["CorrelationMatrix", "correlation_ratio", "cramers_v", "nearest_correlation", "positive_counts"]

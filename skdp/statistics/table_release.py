@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,31 +16,31 @@ from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum, UnitBall, sensitivity
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import column_sensitivity, released
-from skdp.statistics.cells import Cells, Merged, count_cells, pairs_of
+from skdp.statistics.cells import Cells, Merged, add_up_cells
 from skdp.synthesis.marginals.denoising import onto_simplex
 
 Pair = tuple[str, str]
 
-_COUNTS, _MOMENTS, _TABLES = 0.6, 0.25, 0.15
-"""Shares of mu^2 of the counts, the moments and the tables of pairs, where there are all of them."""
+_COUNTS, _MOMENTS, _PAIRS = 0.65, 0.25, 0.1
+"""Shares of mu^2 of the counts, the moments, and the tables and sums of pairs, where there are all of them."""
 
-_BINS, _LEVELS = 8, 12
-"""Cells of a number, and listed levels of a category, in a table of a pair that nobody asked for."""
+_BINS, _LEVELS = 8, 24
+"""Cells of a number in a table that was asked for, and listed levels of a category in what nobody asked for."""
 
 _ROWS = 1 << 15
 
 
 class Shares(NamedTuple):
-    """Parts of mu^2 that counts, moments and tables get, which add up to one."""
+    """Parts of mu^2 that counts, moments and pairs of columns get, which add up to one."""
 
     counts: float
     moments: float
-    tables: float
+    pairs: float
 
     @classmethod
     def by_rule(cls, n_numbers: int, n_pairs: int) -> Shares:
         """Shares of what there is."""
-        return cls.of(_COUNTS, _MOMENTS * (n_numbers > 0), _TABLES * (n_pairs > 0))
+        return cls.of(_COUNTS, _MOMENTS * (n_numbers > 0), _PAIRS * (n_pairs > 0))
 
     @classmethod
     def of(cls, *parts: float) -> Shares:
@@ -83,13 +84,18 @@ class Questions(NamedTuple):
         return [each for each in self.cells if each.is_line]
 
     @property
-    def pairs(self) -> list[Pair]:
-        """Pairs of columns whose table is measured: those asked for, and for correlations those with a category."""
-        kind = {each.name: each.is_line for each in self.cells}
-        found = pairs_of(list(kind)) if self.correlation else []
-        others = [pair for pair in found if not (kind[pair[0]] and kind[pair[1]])]
+    def tables(self) -> list[Pair]:
+        """Pairs of columns whose counts are measured: those asked for, and for correlations those of categories."""
+        words = [each.name for each in self.cells if not each.is_line]
         asked = {frozenset(pair) for pair in self.crosstabs}
+        others = itertools.combinations(words, 2) if self.correlation else ()
         return [*self.crosstabs, *(pair for pair in others if frozenset(pair) not in asked)]
+
+    @property
+    def sums(self) -> list[Pair]:
+        """Numbers and categories of which, for correlations, the numbers are added up by category."""
+        words = [each.name for each in self.cells if not each.is_line]
+        return list(itertools.product((each.name for each in self.numbers), words)) if self.correlation else []
 
 
 class NoisyTable(NamedTuple):
@@ -98,6 +104,14 @@ class NoisyTable(NamedTuple):
     first: Merged
     second: Merged
     counts: Doubles
+    deviation: float
+
+
+class NoisySums(NamedTuple):
+    """Noisy sums of a number, scaled to [-1, 1], over the rows with each level of a category; the last has the gaps."""
+
+    levels: Merged
+    sums: Doubles
     deviation: float
 
 
@@ -130,6 +144,8 @@ class Tally:
         Of the noise of a count, before they were made to add up.
     moments : NoisyMoments or None
     tables : dict of (str, str) to NoisyTable
+    sums : dict of (str, str) to NoisySums
+        Of a number and a category, in this order.
     """
 
     n: float
@@ -138,6 +154,7 @@ class Tally:
     deviation: float
     moments: NoisyMoments | None
     tables: Mapping[Pair, NoisyTable]
+    sums: Mapping[Pair, NoisySums]
 
     def shares(self, j: int) -> Doubles:
         """Probabilities of the cells of column j, by projection onto the simplex."""
@@ -175,7 +192,7 @@ class TableRelease:
     different subgroups add to different matrices: vectors of norm 1 at right angles, sqrt(2) apart, as far as two rows
     of one subgroup may be.
 
-    *Tables.* A row adds its weight to one cell of each of m tables. They are counted as m columns are.
+    *Pairs.* See `pairs_sensitivity`.
 
     *Weights and units.* Weights are numbers in [0, 1]; those of a unit add up to 1 at most
     (`skdp.mechanisms.unit_norms.average_units`). What a unit adds then lies in the convex hull of what rows can add,
@@ -196,16 +213,16 @@ class TableRelease:
         stream : SecretStream
             Of these releases alone.
         """
-        shares = self.shares or Shares.by_rule(len(asked.numbers), len(asked.pairs))
+        shares = self.shares or Shares.by_rule(len(asked.numbers), len(asked.tables) + len(asked.sums))
         codes = [cells.codes(values) for cells, values in zip(asked.cells, rows.values, strict=True)]
         tallies = self._counts(rows, codes, asked, shares.counts, stream.spawn("counts"))
         whole = add_up(tallies, asked.n)
         if asked.numbers and shares.moments:
             found = self._moments(rows, asked, whole, shares.moments, stream.spawn("moments"))
             tallies = [replace(each, moments=moments) for each, moments in zip(tallies, found, strict=True)]
-        if asked.pairs and shares.tables:
-            tables = self._tables(rows, codes, asked, whole, shares.tables, stream.spawn("tables"))
-            tallies = [replace(each, tables=found) for each, found in zip(tallies, tables, strict=True)]
+        if (asked.tables or asked.sums) and shares.pairs:
+            pairs = self._pairs(rows, codes, asked, whole, shares.pairs, stream.spawn("pairs"))
+            tallies = [replace(each, tables=a, sums=b) for each, (a, b) in zip(tallies, pairs, strict=True)]
         return tallies
 
     def _mechanism(self, share: float, bound: float) -> GaussianMechanism:
@@ -219,11 +236,11 @@ class TableRelease:
         mechanism = self._mechanism(share, column_sensitivity(len(codes) + several, self.adjacency))
         sizes = [cells.size for cells in asked.cells]
         exact = [
-            count_cells([rows.groups, each], [n_groups, size], rows.weights)
+            add_up_cells([rows.groups, each], [n_groups, size], rows.weights)
             for each, size in zip(codes, sizes, strict=True)
         ]
         if several:
-            exact.append(count_cells([rows.groups], [n_groups], rows.weights)[:, None])
+            exact.append(add_up_cells([rows.groups], [n_groups], rows.weights)[:, None])
         noisy = released(mechanism, [each.ravel() for each in exact], stream)
         counts = [each.reshape(n_groups, -1) for each in noisy]
         totals, of_total = _totals(counts, mechanism.standard_deviation, asked.n)
@@ -234,6 +251,7 @@ class TableRelease:
                 [each[g] + (total - each[g].sum()) / each.shape[1] for each in counts[: len(codes)]],
                 mechanism.standard_deviation,
                 None,
+                {},
                 {},
             )
             for g, total in enumerate(totals.tolist())
@@ -264,7 +282,7 @@ class TableRelease:
             found.append(NoisyMoments(_unweighted(lower + np.tril(lower, -1).T, weight), scale, weight, of_gaps))
         return found
 
-    def _tables(
+    def _pairs(
         self,
         rows: DescribedRows,
         codes: list[NDArray[np.int64]],
@@ -272,32 +290,55 @@ class TableRelease:
         whole: Tally,
         share: float,
         stream: SecretStream,
-    ) -> list[dict[Pair, NoisyTable]]:
-        mechanism = self._mechanism(share, column_sensitivity(len(asked.pairs), self.adjacency))
-        n_groups, place = len(asked.groups), {cells.name: j for j, cells in enumerate(asked.cells)}
-        least = math.sqrt(whole.n * mechanism.standard_deviation)
-        merged = [_merged(cells, whole.n * whole.shares(j)[:-1], least) for j, cells in enumerate(asked.cells)]
+    ) -> list[tuple[dict[Pair, NoisyTable], dict[Pair, NoisySums]]]:
+        bound = pairs_sensitivity(len(asked.tables), len(asked.sums), self.adjacency)
+        mechanism = self._mechanism(share, bound)
+        deviation, n_groups = mechanism.standard_deviation, len(asked.groups)
+        place = {cells.name: j for j, cells in enumerate(asked.cells)}
+        counts = [whole.n * whole.shares(j)[:-1] for j in range(len(asked.cells))]
+        least = least_counts(whole.n, deviation)
         listed = [
-            each if cells.is_line else Merged.none(cells) for each, cells in zip(merged, asked.cells, strict=True)
+            Merged.bins(cells, each, _BINS) if cells.is_line else Merged.none(cells)
+            for cells, each in zip(asked.cells, counts, strict=True)
         ]
-        found, exact = [], []
-        for number, (first, second) in enumerate(asked.pairs):
+        levels, exact = [], []
+        for number, (first, second) in enumerate([*asked.tables, *asked.sums]):
             i, j = place[first], place[second]
-            a, b = (listed[i], listed[j]) if number < len(asked.crosstabs) else (merged[i], merged[j])
-            found.append((a, b))
-            exact.append(
-                count_cells(
-                    [rows.groups, a.places[codes[i]], b.places[codes[j]]], [n_groups, a.size, b.size], rows.weights
+            is_table = number < len(asked.tables)
+            a, b = listed[i], listed[j]
+            if number >= len(asked.crosstabs):
+                a, b = (
+                    Merged.frequent(asked.cells[m], counts[m], least[0 if is_table else 1], _LEVELS) for m in (i, j)
                 )
-            )
+            levels.append((a, b))
+            if is_table:
+                where, sizes, values = [a.places[codes[i]], b.places[codes[j]]], [a.size, b.size], rows.weights
+            else:
+                where, sizes, values = [b.places[codes[j]]], [b.size], asked.cells[i].scaled(rows.values[i], 0.0)
+                values = values if rows.weights is None else values * rows.weights
+            exact.append(add_up_cells([rows.groups, *where], [n_groups, *sizes], values))
         noisy = released(mechanism, [each.ravel() for each in exact], stream)
+        noisy = [each.reshape(like.shape) for each, like in zip(noisy, exact, strict=True)]
+        found = list(zip(levels, noisy, strict=True))
+        tables = dict(zip(asked.tables, found, strict=False))
+        sums = dict(zip(asked.sums, found[len(asked.tables) :], strict=True))
         return [
-            {
-                pair: NoisyTable(a, b, counts.reshape(n_groups, a.size, b.size)[g], mechanism.standard_deviation)
-                for pair, (a, b), counts in zip(asked.pairs, found, noisy, strict=True)
-            }
+            (
+                {pair: NoisyTable(a, b, each[g], deviation) for pair, ((a, b), each) in tables.items()},
+                {pair: NoisySums(b, each[g], deviation) for pair, ((_, b), each) in sums.items()},
+            )
             for g in range(n_groups)
         ]
+
+
+def pairs_sensitivity(n_tables: int, n_sums: int, adjacency: str) -> float:
+    """Largest norm of what a row adds to tables of counts and to sums of numbers by category.
+
+    It adds 1, or a number in [-1, 1], to one cell of each, or less with a weight: of norm sqrt(n_tables + n_sums) at
+    most. Under ``replace_one`` a table changes by sqrt(2) at most, and the sums of a number by 2, where 1 becomes -1 in
+    one cell; the sensitivity is half of the root of 2 n_tables + 4 n_sums.
+    """
+    return math.sqrt(n_tables / 2.0 + n_sums if adjacency == "replace_one" else n_tables + n_sums)
 
 
 def _unweighted(gram: Doubles, weight: float) -> Doubles:
@@ -308,8 +349,13 @@ def _unweighted(gram: Doubles, weight: float) -> Doubles:
     return gram * np.outer(factors, factors)
 
 
-def _merged(cells: Cells, counts: Doubles, least: float) -> Merged:
-    return Merged.bins(cells, counts, _BINS) if cells.is_line else Merged.frequent(cells, counts, least, _LEVELS)
+def least_counts(n: float, deviation: float) -> tuple[float, float]:
+    """Return the least counts of a level in a table, and in sums of numbers, that is not merged with others.
+
+    A cell of a table then holds as much as a quarter of its noise, if the columns have nothing to do with each other;
+    a level in which numbers are added up, four times the noise.
+    """
+    return math.sqrt(n * deviation) / 2.0, 4.0 * deviation
 
 
 def _middle_of_mass(cells: Cells, shares: Doubles) -> float:
@@ -352,13 +398,20 @@ def add_up(tallies: Sequence[Tally], n: float | None) -> Tally:
         )
         for pair, table in first.tables.items()
     }
+    sums = {
+        pair: each._replace(
+            sums=np.sum([tally.sums[pair].sums for tally in tallies], axis=0), deviation=root * each.deviation
+        )
+        for pair, each in first.sums.items()
+    }
     of_total = 0.0 if n is not None else root * first.n_deviation
-    return Tally(total, of_total, counts, root * first.deviation, moments, tables)
+    return Tally(total, of_total, counts, root * first.deviation, moments, tables, sums)
 
 
 __all__ = [
     "DescribedRows",
     "NoisyMoments",
+    "NoisySums",
     "NoisyTable",
     "Pair",
     "Questions",
@@ -366,4 +419,6 @@ __all__ = [
     "TableRelease",
     "Tally",
     "add_up",
+    "least_counts",
+    "pairs_sensitivity",
 ]
