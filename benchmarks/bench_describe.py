@@ -4,8 +4,8 @@
     SKDP_DATA=... python benchmarks/bench_describe.py [--epsilons 0.1 1 4] [--repeats 20]
 
 Errors are means over columns, or over pairs, and over repeats: of means in standard deviations of the column, of
-standard deviations relative, of quantiles in ranks, of categories and bins the total variation. Coverage is that of 95 %
-intervals for the table itself. The schema is public: bounds and categories as the documentation of Adult has them.
+standard deviations relative, of quantiles in ranks, of categories and bins the total variation. Coverage is that of
+95 % intervals for the table itself. The schema is public: bounds and categories as the documentation of Adult has them.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ FLOORS = {
         ("decomposition", "pipeline", "preprocessing"),
         ("_training", "datasets", "model_selection", "naive_bayes"),
         ("ensemble", "linear_model", "neural_network", "plotting", "synthesis"),
-        ("tabular",),
+        ("statistics", "tabular"),
     ),
     "_checks": (
         ("arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
@@ -189,6 +189,14 @@ FLOORS = {
         ("document",),
         ("reported",),
     ),
+    "statistics": (
+        ("cells", "pictures"),
+        ("table_release",),
+        ("column_figures", "describer"),
+        ("pair_figures",),
+        ("description",),
+        ("describing", "single_figures"),
+    ),
     "synthesis": (("generator",), ("class_mixture", "marginals"), ("gan", "metrics")),
     "synthesis.class_mixture": (
         ("clipped_normals", "row_blocks"),
@@ -299,7 +307,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (27, 10, 131), "accounting": (11, 7, 38)}
+    assert found == {"": (28, 10, 139), "accounting": (11, 7, 38)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -22,7 +22,7 @@ _LARGEST_WHOLE = 2.0**53
 
 
 @dataclass(frozen=True)
-class Cells:
+class ColumnCells:
     """The cells of one column, by what is public of it.
 
     Attributes
@@ -48,7 +48,7 @@ class Cells:
     labels: list[str]
 
     @classmethod
-    def of(cls, name: str, position: int, column: Column, n_bins: int, is_whole: bool) -> Cells:
+    def of(cls, name: str, position: int, column: Column, n_bins: int, is_whole: bool) -> ColumnCells:
         """Cells of a complete column; of whole numbers, if the type of the column says so."""
         block = Block(name, position, column, "bins", n_bins)
         if not block.is_line:
@@ -80,7 +80,7 @@ class Cells:
     def scale(self) -> tuple[float, float]:
         """Middle between the bounds, and half of their distance."""
         low, high = float(self.left[0]), float(self.right[-1])
-        return low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
+        return low / 2.0 + high / 2.0, high / 2.0 - low / 2.0 or 1.0  # of neighbouring doubles
 
     def read(self, table: Table) -> NDArray[Any]:
         """Return numbers between the bounds with NaN for gaps, or the levels."""
@@ -131,7 +131,7 @@ def _line_cells(block: Block, n_bins: int) -> tuple[Doubles, Doubles, Doubles]:
     breaks = np.unique([above, *inner[(inner > above) & (inner < high)], high])
     left = np.concatenate([[low], breaks])
     right = np.concatenate([[low], breaks[1:], [high]])
-    left[1] = low
+    left[1] = low if above < high else high
     return breaks, left, right
 
 
@@ -168,12 +168,12 @@ class Merged:
         return len(self.labels) + 1
 
     @classmethod
-    def none(cls, cells: Cells) -> Merged:
+    def none(cls, cells: ColumnCells) -> Merged:
         """The cells as they are."""
         return cls(np.arange(cells.size), cells.labels)
 
     @classmethod
-    def bins(cls, cells: Cells, shares: Doubles, most: int) -> Merged:
+    def bins(cls, cells: ColumnCells, shares: Doubles, most: int) -> Merged:
         """Neighbouring cells of numbers, merged to at most `most` of about equal shares."""
         before = np.cumsum(shares) - shares / 2.0
         found = np.minimum((before / max(shares.sum(), 1e-300) * most).astype(np.int64), most - 1)
@@ -183,7 +183,7 @@ class Merged:
         return cls(np.append(places, len(labels)), labels)
 
     @classmethod
-    def frequent(cls, cells: Cells, counts: Doubles, least: float, most: int) -> Merged:
+    def frequent(cls, cells: ColumnCells, counts: Doubles, least: float, most: int) -> Merged:
         """The `most` frequent levels with a count of `least` or more, and one for all the rest."""
         order = np.argsort(-counts, kind="stable")[:most]
         kept = np.sort(order[counts[order] >= least])
@@ -207,4 +207,4 @@ def add_up_cells(codes: Sequence[NDArray[Any]], sizes: Sequence[int], values: Do
     return np.bincount(places, values, minlength=math.prod(sizes)).astype(np.float64, copy=False).reshape(tuple(sizes))
 
 
-__all__ = ["GAP", "OTHER", "REST", "Cells", "Merged", "add_up_cells"]
+__all__ = ["GAP", "OTHER", "REST", "ColumnCells", "Merged", "add_up_cells"]

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import norm
 
 from skdp._typing import Doubles
-from skdp.statistics.cells import Cells
+from skdp.statistics.cells import ColumnCells
 from skdp.statistics.table_release import Tally
 
 _BIAS = 0.25
@@ -21,11 +21,14 @@ _BIAS = 0.25
 class NoisyFigure(NamedTuple):
     """A figure and an interval for it.
 
-    Attributes
+    Parameters
     ----------
     value : float
-    low, high : float
-        Ends of the interval.
+        The figure.
+    low : float
+        Lower end of the interval.
+    high : float
+        Upper end of the interval.
     standard_error : float
         Of the noise, and of sampling where that was asked for; NaN where there is no single one, as of a quantile.
     """
@@ -36,7 +39,18 @@ class NoisyFigure(NamedTuple):
     standard_error: float
 
     def at(self, value: float) -> NoisyFigure:
-        """Return the interval, with another estimate of the same figure, which it is made to hold."""
+        """Return the interval with another estimate of the same figure, which it is made to hold.
+
+        Parameters
+        ----------
+        value : float
+            The other estimate.
+
+        Returns
+        -------
+        figure : NoisyFigure
+            Its interval is as wide or wider.
+        """
         return NoisyFigure(value, min(self.low, value), max(self.high, value), self.standard_error)
 
 
@@ -103,7 +117,7 @@ class ColumnFigures:
 
     Parameters
     ----------
-    cells : Cells
+    cells : ColumnCells
     tally : Tally
     j : int
         Position of the column among all.
@@ -111,7 +125,7 @@ class ColumnFigures:
         Position among the numbers whose moments were measured.
     """
 
-    cells: Cells
+    cells: ColumnCells
     tally: Tally
     j: int
     k: int | None

@@ -21,7 +21,7 @@ from skdp.preprocessing.purchasing_transformer import BuyingPlan
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns
-from skdp.statistics.cells import OTHER, Cells
+from skdp.statistics.cells import OTHER, ColumnCells
 from skdp.statistics.table_release import DescribedRows, Questions, Shares, TableRelease
 
 _PURCHASE = 0.1
@@ -144,7 +144,7 @@ class TableDescriber(SchemaBuyer):
             found = bought_columns(self._purchase(), rows, noise, plan.n_public, plan.stream.spawn("purchase"))
         columns = {name: found.get(name, column) for name, _, column in rows.columns}
         cells = [
-            Cells.of(name, j, columns[name], int(self.n_bins), rows.table.is_whole(j))
+            ColumnCells.of(name, j, columns[name], int(self.n_bins), rows.table.is_whole(j))
             for name, j, _ in rows.columns
             if columns[name].kind != "drop"
         ]
@@ -172,7 +172,7 @@ class TableDescriber(SchemaBuyer):
         given = self.n_samples_public if self._unit() == ROW else self.n_groups_public
         return None if self.adjacency == "add_remove" or given is not None else float(plan.n_public)
 
-    def _subgroups(self, by: Cells | None, table: Table) -> tuple[list[str], NDArray[np.int64]]:
+    def _subgroups(self, by: ColumnCells | None, table: Table) -> tuple[list[str], NDArray[np.int64]]:
         """Names of the subgroups, and that of each row: what is not listed, and gaps, are "other"."""
         if by is None:
             return [""], np.zeros(table.shape[0], np.int64)

@@ -11,7 +11,7 @@ from skdp._checks.cells import format_names
 from skdp._checks.parameters import check_count, check_real
 from skdp.accounting import DpEvent
 from skdp.preprocessing.schema.table_schema import TableSchema
-from skdp.statistics.cells import GAP, Cells
+from skdp.statistics.cells import GAP, ColumnCells
 from skdp.statistics.column_figures import ColumnFigures, Intervals, NoisyFigure
 from skdp.statistics.describer import TableDescriber
 from skdp.statistics.pair_figures import CorrelationMatrix, correlation_ratio, cramers_v, positive_counts
@@ -20,10 +20,21 @@ from skdp.statistics.table_release import NoisyTable, Questions, Tally, add_up
 
 
 class PrivateDescription:
-    """What `skdp.describe` found of a table, all of it from one noisy release: reading it costs nothing.
+    """What `skdp.describe` found of a table. Reading it costs nothing.
 
     Every figure has an interval for the noise. With ``sampling=True`` it is one for the population that the rows, or
     the groups, were drawn from; with ``simultaneous=True`` all intervals of the answer hold at once.
+
+    Parameters
+    ----------
+    asked : Questions
+        What was asked of the table.
+    tally : Tally
+        Noisy sums.
+    quantiles : sequence of float
+        Those that figures have.
+    subgroups : mapping of str to PrivateDescription
+        Descriptions of the categories of `by`.
 
     Attributes
     ----------
@@ -69,7 +80,18 @@ class PrivateDescription:
 
     @classmethod
     def of(cls, fitted: TableDescriber) -> PrivateDescription:
-        """Return what a fitted describer found."""
+        """Return what a fitted describer found.
+
+        Parameters
+        ----------
+        fitted : TableDescriber
+            Its releases, and what was asked.
+
+        Returns
+        -------
+        description : PrivateDescription
+            Of the whole table, with those of its subgroups.
+        """
         asked, tallies = fitted.questions_, fitted.tallies_
         quantiles = sorted(float(q) for q in fitted.quantiles)
         parts = {name: cls(asked, each, quantiles, {}) for name, each in zip(asked.groups, tallies, strict=True)}
@@ -92,12 +114,24 @@ class PrivateDescription:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns that are described."""
+        """Names of the columns that are described.
+
+        Returns
+        -------
+        columns : list of str
+            In the order of the table.
+        """
         return list(self._columns)
 
     @property
     def n(self) -> float:
-        """Number of rows, or of groups: exact where it is public, else noisy."""
+        """Number of rows, or of groups: exact where it is public, else noisy.
+
+        Returns
+        -------
+        n : float
+            To which all counts of a column add up.
+        """
         return self._tally.n
 
     def _of(self, column: str) -> ColumnFigures:
@@ -105,7 +139,7 @@ class PrivateDescription:
             raise KeyError(f"column={column!r} is not described: name one of {format_names(self.columns)}.")
         return self._columns[column]
 
-    def _cells(self, column: str) -> Cells:
+    def _cells(self, column: str) -> ColumnCells:
         return self._of(column).cells
 
     # --- figures ---
@@ -116,6 +150,7 @@ class PrivateDescription:
         Parameters
         ----------
         column : str
+            Its name.
         level : float, default=0.95
             Probability with which an interval holds the figure.
         sampling : bool, default=False
@@ -178,6 +213,7 @@ class PrivateDescription:
         Parameters
         ----------
         column : str
+            Its name.
         level : float, default=0.95
             Probability with which an interval holds its count.
         sampling : bool, default=False
@@ -212,7 +248,9 @@ class PrivateDescription:
         Parameters
         ----------
         column : str
+            Its name.
         k : int, default=5
+            Number of categories.
         level : float, default=0.95
             Probability with which all intervals hold their counts.
         sampling : bool, default=False
@@ -235,6 +273,7 @@ class PrivateDescription:
         Returns
         -------
         frame : pandas.DataFrame of shape (d, d)
+            Empty where correlations were not asked for.
         """
         import pandas as pd
 
@@ -252,6 +291,7 @@ class PrivateDescription:
         Returns
         -------
         frame : pandas.DataFrame of shape (n_columns, n_columns)
+            It is symmetric, with ones on the diagonal.
         """
         import pandas as pd
 
@@ -360,6 +400,7 @@ class PrivateDescription:
         Returns
         -------
         text : str
+            One element with its style, for a notebook or a page.
         """
         text = page_of(self)
         if path is not None:

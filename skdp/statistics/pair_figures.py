@@ -10,7 +10,7 @@ import numpy as np
 from skdp._typing import Doubles
 from skdp.statistics.cells import Merged
 from skdp.statistics.column_figures import ColumnFigures, Intervals, NoisyFigure
-from skdp.statistics.table_release import NoisyMoments, NoisySums, NoisyTable, least_counts
+from skdp.statistics.table_release import MomentsOfNumbers, NoisySums, NoisyTable, least_counts
 from skdp.synthesis.marginals.contingency_tables import centred
 from skdp.synthesis.marginals.denoising import onto_simplex
 
@@ -20,7 +20,7 @@ class CorrelationMatrix:
 
     Parameters
     ----------
-    moments : NoisyMoments
+    moments : MomentsOfNumbers
     columns : sequence of ColumnFigures
         Of the numbers, in the order of the moments.
 
@@ -32,7 +32,7 @@ class CorrelationMatrix:
         The same without negative eigenvalues, and with a diagonal of ones: a correlation matrix.
     """
 
-    def __init__(self, moments: NoisyMoments, columns: Sequence[ColumnFigures]) -> None:
+    def __init__(self, moments: MomentsOfNumbers, columns: Sequence[ColumnFigures]) -> None:
         self._moments, n = moments, columns[0].tally.n
         self._n = n
         mean = np.array([each.mean for each in columns])

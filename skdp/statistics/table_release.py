@@ -16,10 +16,10 @@ from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum, UnitBall, sensitivity
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import column_sensitivity, released
-from skdp.statistics.cells import Cells, Merged, add_up_cells
+from skdp.statistics.cells import ColumnCells, Merged, add_up_cells
 from skdp.synthesis.marginals.denoising import onto_simplex
 
-Pair = tuple[str, str]
+ColumnPair = tuple[str, str]
 
 _COUNTS, _MOMENTS, _PAIRS = 0.65, 0.25, 0.1
 """Shares of mu^2 of the counts, the moments, and the tables and sums of pairs, where there are all of them."""
@@ -61,7 +61,7 @@ class Questions(NamedTuple):
 
     Attributes
     ----------
-    cells : list of Cells
+    cells : list of ColumnCells
         Of each column.
     groups : list of str
         Names of the subgroups; one for none.
@@ -72,19 +72,19 @@ class Questions(NamedTuple):
         Number of rows or units, None where it is private.
     """
 
-    cells: list[Cells]
+    cells: list[ColumnCells]
     groups: list[str]
     correlation: bool
-    crosstabs: list[Pair]
+    crosstabs: list[ColumnPair]
     n: float | None
 
     @property
-    def numbers(self) -> list[Cells]:
+    def numbers(self) -> list[ColumnCells]:
         """Columns on a line."""
         return [each for each in self.cells if each.is_line]
 
     @property
-    def tables(self) -> list[Pair]:
+    def tables(self) -> list[ColumnPair]:
         """Pairs of columns whose counts are measured: those asked for, and for correlations those of categories."""
         words = [each.name for each in self.cells if not each.is_line]
         asked = {frozenset(pair) for pair in self.crosstabs}
@@ -92,7 +92,7 @@ class Questions(NamedTuple):
         return [*self.crosstabs, *(pair for pair in others if frozenset(pair) not in asked)]
 
     @property
-    def sums(self) -> list[Pair]:
+    def sums(self) -> list[ColumnPair]:
         """Numbers and categories of which, for correlations, the numbers are added up by category."""
         words = [each.name for each in self.cells if not each.is_line]
         return list(itertools.product((each.name for each in self.numbers), words)) if self.correlation else []
@@ -115,7 +115,7 @@ class NoisySums(NamedTuple):
     deviation: float
 
 
-class NoisyMoments(NamedTuple):
+class MomentsOfNumbers(NamedTuple):
     """Noisy sums of (1, z) (1, z)', of shape (d + 1, d + 1).
 
     With the scale c of the noise and the weight w of the constant, entries have independent noise: c on the diagonal,
@@ -142,7 +142,7 @@ class Tally:
         Of each column: noisy counts of the cells, the last of which is that of the gaps. They add up to n.
     deviation : float
         Of the noise of a count, before they were made to add up.
-    moments : NoisyMoments or None
+    moments : MomentsOfNumbers or None
     tables : dict of (str, str) to NoisyTable
     sums : dict of (str, str) to NoisySums
         Of a number and a category, in this order.
@@ -152,9 +152,9 @@ class Tally:
     n_deviation: float
     counts: list[Doubles]
     deviation: float
-    moments: NoisyMoments | None
-    tables: Mapping[Pair, NoisyTable]
-    sums: Mapping[Pair, NoisySums]
+    moments: MomentsOfNumbers | None
+    tables: Mapping[ColumnPair, NoisyTable]
+    sums: Mapping[ColumnPair, NoisySums]
 
     def shares(self, j: int) -> Doubles:
         """Probabilities of the cells of column j, by projection onto the simplex."""
@@ -259,7 +259,7 @@ class TableRelease:
 
     def _moments(
         self, rows: DescribedRows, asked: Questions, whole: Tally, share: float, stream: SecretStream
-    ) -> list[NoisyMoments]:
+    ) -> list[MomentsOfNumbers]:
         mechanism = self._mechanism(share, sensitivity(0.0, self.adjacency))
         columns = [(j, cells) for j, cells in enumerate(asked.cells) if cells.is_line]
         d = len(columns)
@@ -279,7 +279,7 @@ class TableRelease:
         for each, vector in zip(sums, noisy, strict=True):
             lower = each.moments(vector).gram
             scale = (weight**2 + d) * mechanism.standard_deviation * each.rounding
-            found.append(NoisyMoments(_unweighted(lower + np.tril(lower, -1).T, weight), scale, weight, of_gaps))
+            found.append(MomentsOfNumbers(_unweighted(lower + np.tril(lower, -1).T, weight), scale, weight, of_gaps))
         return found
 
     def _pairs(
@@ -290,7 +290,7 @@ class TableRelease:
         whole: Tally,
         share: float,
         stream: SecretStream,
-    ) -> list[tuple[dict[Pair, NoisyTable], dict[Pair, NoisySums]]]:
+    ) -> list[tuple[dict[ColumnPair, NoisyTable], dict[ColumnPair, NoisySums]]]:
         bound = pairs_sensitivity(len(asked.tables), len(asked.sums), self.adjacency)
         mechanism = self._mechanism(share, bound)
         deviation, n_groups = mechanism.standard_deviation, len(asked.groups)
@@ -358,7 +358,7 @@ def least_counts(n: float, deviation: float) -> tuple[float, float]:
     return math.sqrt(n * deviation) / 2.0, 4.0 * deviation
 
 
-def _middle_of_mass(cells: Cells, shares: Doubles) -> float:
+def _middle_of_mass(cells: ColumnCells, shares: Doubles) -> float:
     """Return the noisy mean of a column, as a number in [-1, 1]; 0.0 where there is none."""
     middle, half = cells.scale
     present = shares[:-1]
@@ -409,11 +409,11 @@ def add_up(tallies: Sequence[Tally], n: float | None) -> Tally:
 
 
 __all__ = [
+    "ColumnPair",
     "DescribedRows",
-    "NoisyMoments",
+    "MomentsOfNumbers",
     "NoisySums",
     "NoisyTable",
-    "Pair",
     "Questions",
     "Shares",
     "TableRelease",
