@@ -1490,7 +1490,8 @@ SENTENCES = {
         ],
         "All of it is a function of noisy releases, whose sensitivities are proved in the notes of "
         "`skdp.statistics.table_release.TableRelease` and `skdp.preprocessing.histograms.purchase.Purchase`, and of "
-        "what is public: parameters, names and types of the columns, and the number of rows but under ``add_remove``.": [
+        "what is public: parameters, names and types of the columns, and the number of rows but under "
+        "``add_remove``.": [
             "tests/statistics/test_table_release.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
             "tests/statistics/test_table_release.py::test_a_gap_is_imputed_by_a_noisy_mean_and_not_by_the_exact_one",
             "tests/statistics/test_describe.py::test_the_number_of_rows_is_not_in_a_description_where_it_is_private",
