@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skdp._checks.cells import values_of
 from skdp._checks.parameters import read_real, show
@@ -306,7 +307,7 @@ def _described(columns: list[Any], kinds: list[Any], settings: dict[str, Any], *
     """Describe one or two columns, of which the schema says these kinds; None leaves it to the type."""
     import pandas as pd
 
-    given = [values_of(name, each) for name, each in zip((_X, _Y), columns, strict=False)]
+    given = [_column(name, each) for name, each in zip((_X, _Y), columns, strict=False)]
     if any(each.ndim != 1 for each in given) or len({len(each) for each in given}) > 1:
         shapes = " and ".join(str(each.shape) for each in given)
         raise ValueError(f"the input has shape {shapes}: give columns of one dimension and of one length.")
@@ -316,6 +317,12 @@ def _described(columns: list[Any], kinds: list[Any], settings: dict[str, Any], *
     schema = None if None in kinds else dict(zip((_X, _Y), kinds, strict=False))
     describer = TableDescriber(schema, **{"correlation": False, **asked, **others})
     return PrivateDescription.of(describer.fit(frame, groups=groups))
+
+
+def _column(name: str, given: Any) -> NDArray[Any]:
+    """Return a column as an array; of a list as objects, since its type would follow from its cells."""
+    values = values_of(name, given)
+    return values if hasattr(given, "dtype") else values.astype(object)
 
 
 __all__ = [
