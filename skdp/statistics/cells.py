@@ -87,12 +87,12 @@ class ColumnCells:
         codes = self.block.codes(table.cells(self.block.position))
         return np.clip(codes, self.left[0], self.right[-1]) if self.is_line else codes
 
-    def codes(self, values: NDArray[Any]) -> NDArray[np.int64]:
+    def codes(self, values: NDArray[Any]) -> NDArray[np.int32]:
         """Return the cell of each row, of what `read` returned."""
         if not self.is_line:
-            return values.astype(np.int64)
-        cells = np.searchsorted(self.breaks, values, side="right")
-        return np.where(np.isnan(values), self.size - 1, cells)
+            return values.astype(np.int32, copy=False)
+        cells = np.searchsorted(self.breaks, values, side="right").astype(np.int32)
+        return np.where(np.isnan(values), np.int32(self.size - 1), cells)
 
     def scaled(self, values: Doubles, of_gaps: Any) -> Doubles:
         """Return numbers as numbers in [-1, 1], and `of_gaps` for gaps."""

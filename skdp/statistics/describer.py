@@ -172,10 +172,10 @@ class TableDescriber(SchemaBuyer):
         given = self.n_samples_public if self._unit() == ROW else self.n_groups_public
         return None if self.adjacency == "add_remove" or given is not None else float(plan.n_public)
 
-    def _subgroups(self, by: ColumnCells | None, table: Table) -> tuple[list[str], NDArray[np.int64]]:
+    def _subgroups(self, by: ColumnCells | None, table: Table) -> tuple[list[str], NDArray[np.int32]]:
         """Names of the subgroups, and that of each row: what is not listed, and gaps, are "other"."""
         if by is None:
-            return [""], np.zeros(table.shape[0], np.int64)
+            return [""], np.zeros(table.shape[0], np.int32)
         names = [*(each for each in by.labels if each != OTHER), OTHER]
         return names, np.minimum(by.codes(by.read(table)), len(names) - 1)
 

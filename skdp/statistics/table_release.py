@@ -52,7 +52,7 @@ class DescribedRows(NamedTuple):
     """Columns that were read, the number of the subgroup of each row, and weights or None for none. Private."""
 
     values: list[NDArray[Any]]
-    groups: NDArray[np.int64]
+    groups: NDArray[np.int32]
     weights: Doubles | None
 
 
@@ -229,7 +229,7 @@ class TableRelease:
         return GaussianMechanism(self.noise_multiplier / math.sqrt(share), bound)
 
     def _counts(
-        self, rows: DescribedRows, codes: list[NDArray[np.int64]], asked: Questions, share: float, stream: SecretStream
+        self, rows: DescribedRows, codes: list[NDArray[np.int32]], asked: Questions, share: float, stream: SecretStream
     ) -> list[Tally]:
         n_groups = len(asked.groups)
         several = n_groups > 1
@@ -285,7 +285,7 @@ class TableRelease:
     def _pairs(
         self,
         rows: DescribedRows,
-        codes: list[NDArray[np.int64]],
+        codes: list[NDArray[np.int32]],
         asked: Questions,
         whole: Tally,
         share: float,
