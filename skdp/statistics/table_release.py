@@ -196,7 +196,8 @@ class TableRelease:
 
     *Weights and units.* Weights are numbers in [0, 1]; those of a unit add up to 1 at most
     (`skdp.mechanisms.unit_norms.average_units`). What a unit adds then lies in the convex hull of what rows can add,
-    so all bounds hold for units too. Counts of multiples of 2**-24 are exact.
+    so all bounds hold for units too. Counts of multiples of 2**-24 are exact; sums of numbers are rounded in float64,
+    which is not in the price (``docs/pitfalls.md``).
     """
 
     noise_multiplier: float
@@ -235,12 +236,9 @@ class TableRelease:
         several = n_groups > 1
         mechanism = self._mechanism(share, column_sensitivity(len(codes) + several, self.adjacency))
         sizes = [cells.size for cells in asked.cells]
-        exact = [
-            add_up_cells([rows.groups, each], [n_groups, size], rows.weights)
-            for each, size in zip(codes, sizes, strict=True)
-        ]
+        exact = [_add_up(rows, asked, [each], [size], rows.weights) for each, size in zip(codes, sizes, strict=True)]
         if several:
-            exact.append(add_up_cells([rows.groups], [n_groups], rows.weights)[:, None])
+            exact.append(_add_up(rows, asked, [], [], rows.weights)[:, None])
         noisy = released(mechanism, [each.ravel() for each in exact], stream)
         counts = [each.reshape(n_groups, -1) for each in noisy]
         totals, of_total = _totals(counts, mechanism.standard_deviation, asked.n)
@@ -291,44 +289,62 @@ class TableRelease:
         share: float,
         stream: SecretStream,
     ) -> list[tuple[dict[ColumnPair, NoisyTable], dict[ColumnPair, NoisySums]]]:
-        bound = pairs_sensitivity(len(asked.tables), len(asked.sums), self.adjacency)
-        mechanism = self._mechanism(share, bound)
-        deviation, n_groups = mechanism.standard_deviation, len(asked.groups)
+        mechanism = self._mechanism(share, pairs_sensitivity(len(asked.tables), len(asked.sums), self.adjacency))
+        deviation = mechanism.standard_deviation
+        tables, sums = _levels_of_tables(asked, whole, deviation), _levels_of_sums(asked, whole, deviation)
         place = {cells.name: j for j, cells in enumerate(asked.cells)}
-        counts = [whole.n * whole.shares(j)[:-1] for j in range(len(asked.cells))]
-        least = least_counts(whole.n, deviation)
-        listed = [
-            Merged.bins(cells, each, _BINS) if cells.is_line else Merged.none(cells)
-            for cells, each in zip(asked.cells, counts, strict=True)
-        ]
-        levels, exact = [], []
-        for number, (first, second) in enumerate([*asked.tables, *asked.sums]):
-            i, j = place[first], place[second]
-            is_table = number < len(asked.tables)
-            a, b = listed[i], listed[j]
-            if number >= len(asked.crosstabs):
-                a, b = (
-                    Merged.frequent(asked.cells[m], counts[m], least[0 if is_table else 1], _LEVELS) for m in (i, j)
-                )
-            levels.append((a, b))
-            if is_table:
-                where, sizes, values = [a.places[codes[i]], b.places[codes[j]]], [a.size, b.size], rows.weights
-            else:
-                where, sizes, values = [b.places[codes[j]]], [b.size], asked.cells[i].scaled(rows.values[i], 0.0)
-                values = values if rows.weights is None else values * rows.weights
-            exact.append(add_up_cells([rows.groups, *where], [n_groups, *sizes], values))
+        exact = []
+        for (first, second), (a, b) in tables.items():
+            cells = [a.places[codes[place[first]]], b.places[codes[place[second]]]]
+            exact.append(_add_up(rows, asked, cells, [a.size, b.size], rows.weights))
+        for (number, words), levels in sums.items():
+            values = asked.cells[place[number]].scaled(rows.values[place[number]], 0.0)
+            weighted = values if rows.weights is None else values * rows.weights
+            exact.append(_add_up(rows, asked, [levels.places[codes[place[words]]]], [levels.size], weighted))
         noisy = released(mechanism, [each.ravel() for each in exact], stream)
-        noisy = [each.reshape(like.shape) for each, like in zip(noisy, exact, strict=True)]
-        found = list(zip(levels, noisy, strict=True))
-        tables = dict(zip(asked.tables, found, strict=False))
-        sums = dict(zip(asked.sums, found[len(asked.tables) :], strict=True))
+        parts = [each.reshape(like.shape) for each, like in zip(noisy, exact, strict=True)]
+        of_sums = parts[len(tables) :]
         return [
             (
-                {pair: NoisyTable(a, b, each[g], deviation) for pair, ((a, b), each) in tables.items()},
-                {pair: NoisySums(b, each[g], deviation) for pair, ((_, b), each) in sums.items()},
+                {
+                    pair: NoisyTable(*both, each[g], deviation)
+                    for (pair, both), each in zip(tables.items(), parts, strict=False)
+                },
+                {
+                    pair: NoisySums(one, each[g], deviation)
+                    for (pair, one), each in zip(sums.items(), of_sums, strict=True)
+                },
             )
-            for g in range(n_groups)
+            for g in range(len(asked.groups))
         ]
+
+
+def _add_up(
+    rows: DescribedRows, asked: Questions, codes: list[NDArray[Any]], sizes: list[int], values: Doubles | None
+) -> Doubles:
+    """Return how many rows, or which sum of values, each subgroup has in each combination of cells."""
+    return add_up_cells([rows.groups, *codes], [len(asked.groups), *sizes], values)
+
+
+def _levels_of_tables(asked: Questions, whole: Tally, deviation: float) -> dict[ColumnPair, tuple[Merged, Merged]]:
+    """Return the levels of both columns of each table, by the counts that were released: all that were asked for."""
+    listed, frequent, least = {}, {}, least_counts(whole.n, deviation)[0]
+    for j, cells in enumerate(asked.cells):
+        counts = whole.n * whole.shares(j)[:-1]
+        listed[cells.name] = Merged.bins(cells, counts, _BINS) if cells.is_line else Merged.none(cells)
+        frequent[cells.name] = Merged.frequent(cells, counts, least, _LEVELS)
+    chosen = [listed if pair in asked.crosstabs else frequent for pair in asked.tables]
+    return {pair: (of[pair[0]], of[pair[1]]) for pair, of in zip(asked.tables, chosen, strict=True)}
+
+
+def _levels_of_sums(asked: Questions, whole: Tally, deviation: float) -> dict[ColumnPair, Merged]:
+    """Return the levels in which numbers are added up, by the counts that were released."""
+    least, place = least_counts(whole.n, deviation)[1], {cells.name: j for j, cells in enumerate(asked.cells)}
+
+    def frequent(j: int) -> Merged:
+        return Merged.frequent(asked.cells[j], whole.n * whole.shares(j)[:-1], least, _LEVELS)
+
+    return {pair: frequent(place[pair[1]]) for pair in asked.sums}
 
 
 def pairs_sensitivity(n_tables: int, n_sums: int, adjacency: str) -> float:

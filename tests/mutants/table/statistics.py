@@ -40,8 +40,11 @@ MUTANTS = [
         "levels merged by exact counts",
         (
             TABLE_RELEASE,
-            "counts = [whole.n * whole.shares(j)[:-1] for j in range(len(asked.cells))]",
-            "counts = [np.bincount(codes[j], minlength=c.size)[:-1] * 1.0 for j, c in enumerate(asked.cells)]",
+            "tables, sums = _levels_of_tables(asked, whole, deviation),",
+            "whole = replace(\n"
+            "            whole, counts=[np.bincount(each, minlength=c.size) for each, c in zip(codes, asked.cells)]\n"
+            "        )\n"
+            "        tables, sums = _levels_of_tables(asked, whole, deviation),",
         ),
         tests="table_release",
         select="one_row_moves",
