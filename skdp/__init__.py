@@ -44,6 +44,7 @@ _PUBLIC = {
     "allocate_budget": "skdp.pipeline",
     "check_pipeline": "skdp.pipeline",
     "config_context": "skdp._checks.leak_setting",
+    "describe": "skdp.statistics",
     "privacy_report": "skdp.report",
     "row_wise": "skdp._guard.row_wise",
     "tabular_pipeline": "skdp.tabular",
@@ -66,6 +67,7 @@ _MODULES = (
     "plotting",
     "preprocessing",
     "report",
+    "statistics",
     "synthesis",
 )
 

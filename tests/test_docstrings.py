@@ -54,6 +54,7 @@ MODULES = (
     "skdp.plotting",
     "skdp.preprocessing",
     "skdp.report",
+    "skdp.statistics",
     "skdp.synthesis",
 )
 

@@ -60,6 +60,8 @@ from skdp.plotting._study import Study
 from skdp.preprocessing import DPTableVectorizer, dp_bounds
 from skdp.preprocessing.histograms.counts import CountedColumns
 from skdp.preprocessing.histograms.weight_bound import WeightPurchase
+from skdp.statistics import describe
+from skdp.statistics.table_release import TableRelease
 from skdp.synthesis import DPWGAN, DPClassMixtureGenerator, DPMarginalSynthesizer
 from skdp.synthesis.class_mixture.noisy_moments import ClassMeasurement
 from skdp.synthesis.class_mixture.row_blocks import ClassRows
@@ -1533,6 +1535,42 @@ SENTENCES = {
         "It is handed on: a private estimator that comes next uses it where ``data_norm=None``.": [
             "tests/preprocessing/test_purchasing_transformer.py::test_rows_of_bins_and_categories_have_one_1_for_each_column",
             "tests/preprocessing/test_purchasing_transformer.py::test_a_pipeline_has_one_budget",
+        ],
+    },
+    describe: {
+        "The description is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if "
+        "`random_state` is None.": [
+            "tests/statistics/test_table_release.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/statistics/test_table_release.py::test_what_is_bought_is_moved_by_no_more_either",
+            "tests/statistics/test_table_release.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
+        ],
+        "With `groups` it is so for all rows of one label together: their weights add up to 1 at most.": [
+            "tests/statistics/test_table_release.py::test_one_unit_moves_each_release_by_its_sensitivity_and_nothing_else",
+        ],
+        "All of it is a function of noisy releases, whose sensitivities are proved in the notes of "
+        "`skdp.statistics.table_release.TableRelease` and `skdp.preprocessing.histograms.purchase.Purchase`, and of "
+        "what is public: parameters, names and types of the columns, and the number of rows but under "
+        "``add_remove``.": [
+            "tests/statistics/test_table_release.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/statistics/test_table_release.py::test_a_gap_is_imputed_by_a_noisy_mean_and_not_by_the_exact_one",
+            "tests/statistics/test_describe.py::test_the_number_of_rows_is_not_in_a_description_where_it_is_private",
+        ],
+        "The accountant is charged before the rows are counted.": [
+            "tests/statistics/test_describe.py::test_a_charge_is_made_once_and_before_the_release",
+        ],
+        "Refusals are one line without a cell and are not charged; no row is refused or warned of for its values.": [
+            "tests/statistics/test_describe.py::test_refusals_are_one_line_and_cost_nothing",
+            "tests/statistics/test_describe.py::test_no_row_is_warned_of_or_refused",
+        ],
+    },
+    TableRelease: {
+        "`measure` costs as much as one Gaussian release of this noise multiplier.": [
+            "tests/statistics/test_table_release.py::test_the_noise_of_all_releases_is_that_of_one",
+            "tests/statistics/test_table_release.py::test_the_noise_of_counts_has_the_deviation_that_is_stated",
+        ],
+        "What it returns is a function of its releases and of what is public.": [
+            "tests/statistics/test_table_release.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/statistics/test_table_release.py::test_one_unit_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
     },
     dp_bounds: {

@@ -26,7 +26,7 @@ FLOORS = {
         ("decomposition", "pipeline", "preprocessing"),
         ("_training", "datasets", "model_selection", "naive_bayes"),
         ("audit", "ensemble", "linear_model", "neural_network", "plotting", "synthesis"),
-        ("tabular",),
+        ("statistics", "tabular"),
     ),
     "_checks": (
         ("arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
@@ -179,8 +179,8 @@ FLOORS = {
     "preprocessing": (
         ("histograms", "schema"),
         ("purchasing_transformer",),
-        ("bounds", "imputer", "scaler", "vectorizer"),
-        ("categories", "quantiles"),
+        ("bounds", "imputer", "scaler", "schema_buyer"),
+        ("categories", "quantiles", "vectorizer"),
     ),
     "preprocessing.histograms": (
         ("cell_tree", "counts", "threshold"),
@@ -200,6 +200,14 @@ FLOORS = {
         ("as_html", "as_text", "report_data"),
         ("document",),
         ("reported",),
+    ),
+    "statistics": (
+        ("cells", "pictures"),
+        ("table_release",),
+        ("column_figures", "describer"),
+        ("pair_figures",),
+        ("description",),
+        ("describing", "single_figures"),
     ),
     "synthesis": (("generator",), ("class_mixture", "marginals"), ("gan", "metrics")),
     "synthesis.class_mixture": (
@@ -311,7 +319,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (28, 10, 140), "accounting": (11, 7, 38)}
+    assert found == {"": (29, 10, 148), "accounting": (11, 7, 38)}
 
 
 def test_heavy_imports_stay_where_they_belong():

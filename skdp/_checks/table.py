@@ -112,7 +112,7 @@ class Table:
         return "date" if letter == "M" else "category"
 
     def is_whole(self, j: int) -> bool:
-        """Whether the type of column j is one of whole numbers, which may be amounts or codes."""
+        """Return whether column j is of a type of whole numbers, which may be amounts or codes."""
         return self.is_typed and _letter(self._raw(j)) in "iu"
 
     def cells(self, j: int) -> CellValues:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,26 +12,24 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, refuse_fit_params
-from skdp._checks.readings import day_text, days_of
+from skdp._checks.parameters import absolute_path, check_choice, refuse_fit_params
 from skdp._checks.row_traits import with_row_norm, with_row_schema
 from skdp._checks.rows import check_schema
-from skdp._checks.table import Table, as_days, as_keys, as_numbers, fitted_table
-from skdp._checks.units import Units
+from skdp._checks.table import Table, fitted_table
 from skdp._fit.conductor import fit_publicly, units_of
 from skdp._fit.private_step import PrivateStep
 from skdp._fit.step_traits import StepTraits
 from skdp._guard.public_rules import register
 from skdp._guard.public_steps import output_of
 from skdp.accounting import DpEvent, NoOpDpEvent
-from skdp.preprocessing.histograms.edges import all_edges
-from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase
-from skdp.preprocessing.purchasing_transformer import BuyingPlan, ColumnBuyer
+from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE
+from skdp.preprocessing.purchasing_transformer import BuyingPlan
 from skdp.preprocessing.schema.blocks import NUMBERS, Block, numbers_by_rule, row_norm, unique_names
 from skdp.preprocessing.schema.combinations import combinations_left
 from skdp.preprocessing.schema.kinds import Column
-from skdp.preprocessing.schema.matching import check_input_names, match_columns, read_schema, refuse_dates, sparse_rows
+from skdp.preprocessing.schema.matching import check_input_names, match_columns, refuse_dates, sparse_rows
 from skdp.preprocessing.schema.table_schema import TableSchema
+from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns
 
 _SPARSE_BELOW = 0.5
 """With "auto", rows are sparse where a smaller share of their entries is not zero."""
@@ -39,17 +37,7 @@ _SPARSE_BELOW = 0.5
 _DENSE_ROWS = 1024
 
 
-class _Rows(NamedTuple):
-    """A table whose columns are known to be readable: those to be bought are kept."""
-
-    shape: tuple[int, int]
-    columns: list[tuple[str, int, Column]]
-    numbers: list[NDArray[np.float64]]
-    words: list[tuple[NDArray[np.int64], list[str]]]
-    units: Units | None = None
-
-
-class DPTableVectorizer(ColumnBuyer):
+class DPTableVectorizer(SchemaBuyer):
     """Table of any columns to numbers, by a public schema.
 
     Numbers and dates become bins between public bounds, categories one column for each level, and gaps a level of their
@@ -294,47 +282,15 @@ class DPTableVectorizer(ColumnBuyer):
         """See `ColumnBuyer`."""
         return self._purchase().event_at(noise_multiplier)
 
-    def _check_rows(self, X: Any) -> _Rows:
-        """See `PrivateEstimator`: all cells are looked at, since a refusal after the charge would be dear."""
-        table = Table(X)
-        columns = match_columns(self._given_schema(), table)
-        rows = _Rows(table.shape, columns, [], [])
-        for _, j, column in columns:
-            if column.kind == "drop":
-                continue
-            cells = table.cells(j)
-            if column.is_bought and column.kind == "category":
-                rows.words.append(as_keys(cells, column.gaps))
-            elif column.is_bought:
-                rows.numbers.append((as_days if column.kind == "date" else as_numbers)(cells, column.gaps))
-        check_schema(self, table.source, reset=True)
-        return rows
-
-    def _buy(self, plan: BuyingPlan, rows: _Rows) -> None:
+    def _buy(self, plan: BuyingPlan, rows: SchemaRows) -> None:
         """See `ColumnBuyer`."""
-        self._take(rows.columns, _bought(self._purchase(), plan, rows), plan.noise_multiplier)
+        found = bought_columns(self._purchase(), rows, plan.noise_multiplier, plan.n_public, plan.stream)
+        self._take(rows.columns, found, plan.noise_multiplier)
 
-    def _purchase(self) -> Purchase:
-        """What the fit may buy, as far as that is known from parameters: a column of each kind represents all."""
-        schema = self._given_schema()
-        bought = [column.kind for _, column in schema.items() if column.is_bought]
-        unknown = schema.others == "buy"  # kinds follow from types, which are known at the fit
-        words = unknown or "category" in bought
-        numbers = unknown or any(kind != "category" for kind in bought)
-        remedy = "choose a part of delta in (0, 1), such as 0.01"
-        share = check_real("threshold_share", self.threshold_share, above=0, below=1, remedy=remedy)
-        threshold = share * float(self.delta) if words else 0.0
-        return Purchase(int(numbers), int(words), self.n_bins, self.max_categories, self.adjacency, threshold)
-
-    # --- schema and columns ---
-
-    def _given_schema(self) -> TableSchema:
-        if self.schema is None:
-            return TableSchema({}, others="buy")
-        return read_schema(self.schema, "TableSchema.from_json(path), or None to buy everything")
+    # --- columns ---
 
     def _check_own_parameters(self) -> None:
-        self._given_schema()
+        super()._check_own_parameters()
         check_choice("numbers", self.numbers, (*NUMBERS, "auto"))
         check_choice("dtype", self.dtype, ("float32", "float64"))
         if not isinstance(self.sparse_output, bool | np.bool_):
@@ -343,10 +299,6 @@ class DPTableVectorizer(ColumnBuyer):
             raise ValueError("sparse_output=True with numbers='codes': codes are dense; use 'auto'.")
         elif self.sparse_output and output_of(self) != "default":
             raise ValueError(f"sparse_output=True with output for {output_of(self)}: no frame is sparse; use 'auto'.")
-        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
-        check_count("max_categories", self.max_categories, remedy="choose a whole number, such as 100")
-        remedy = "choose a part of delta in (0, 1), such as 0.01"
-        check_real("threshold_share", self.threshold_share, above=0, below=1, remedy=remedy)
 
     def _take(self, columns: list[tuple[str, int, Column]], found: dict[str, Column], noise_multiplier: float) -> None:
         """Keep complete columns, and what follows from them."""
@@ -464,41 +416,6 @@ class DPTableVectorizer(ColumnBuyer):
     @property
     def _n_features_out(self) -> int:
         return sum(block.width for block in self._fitted_blocks)
-
-
-def _bought(planned: Purchase, plan: BuyingPlan, rows: _Rows) -> dict[str, Column]:
-    """Buy what is missing of the columns, and return them complete."""
-    kinds = [(name, column) for name, _, column in rows.columns if column.is_bought]
-    if not kinds:
-        return {}
-    n_numbers, n_words = len(rows.numbers), len(rows.words)
-    purchase = Purchase(
-        n_numbers, n_words, planned.n_bins, planned.max_categories, planned.adjacency,
-        planned.threshold_delta if n_words else 0.0,
-    )  # fmt: skip
-    bought = purchase.release(
-        rows.numbers, rows.words, plan.noise_multiplier, plan.n_public, plan.stream, units=rows.units
-    )
-    lines = list(zip(bought.edges, bought.bounds, strict=True))
-    named = list(bought.categories)
-    made = {}
-    for name, column in kinds:
-        if column.kind == "category":
-            made[name] = Column("category", categories=tuple(named.pop(0)), gaps=column.gaps)
-        else:
-            edges = all_edges(*lines.pop(0))
-            edges = _on_calendar(edges) if column.kind == "date" else edges
-            made[name] = Column(column.kind, (edges[0], edges[-1]), None, edges, column.scale, column.gaps)
-    return made
-
-
-_CALENDAR = days_of("0001-01-01"), days_of("9999-12-31")
-
-
-def _on_calendar(edges: tuple[float, ...]) -> tuple[float, ...]:
-    """Edges as dates that can be written down, so that a schema of them is the same when it is read."""
-    dates = np.unique([days_of(day_text(edge)) for edge in np.clip(edges, *_CALENDAR).tolist()])
-    return tuple(dates.tolist()) if len(dates) > 1 else _CALENDAR
 
 
 # --- rows from entries ---

@@ -1,0 +1,124 @@
+"""What reads a table by a public schema, and buys what the schema leaves out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.parameters import check_count, check_real
+from skdp._checks.readings import day_text, days_of
+from skdp._checks.rows import check_schema
+from skdp._checks.table import Table, as_days, as_keys, as_numbers
+from skdp._checks.units import Units
+from skdp.mechanisms.streams import SecretStream
+from skdp.preprocessing.histograms.edges import all_edges
+from skdp.preprocessing.histograms.purchase import Purchase
+from skdp.preprocessing.purchasing_transformer import ColumnBuyer
+from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.matching import match_columns, read_schema
+from skdp.preprocessing.schema.table_schema import TableSchema
+
+
+class SchemaRows(NamedTuple):
+    """A table whose columns are known to be readable: those to be bought are kept."""
+
+    table: Table
+    columns: list[tuple[str, int, Column]]
+    numbers: list[NDArray[np.float64]]
+    words: list[tuple[NDArray[np.int64], list[str]]]
+    units: Units | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.table.shape
+
+
+class SchemaBuyer(ColumnBuyer):
+    """Base of those that have the parameters ``schema, n_bins, max_categories, threshold_share``."""
+
+    schema: Any
+    n_bins: int
+    max_categories: int
+    threshold_share: float
+
+    def _given_schema(self) -> TableSchema:
+        if self.schema is None:
+            return TableSchema({}, others="buy")
+        return read_schema(self.schema, "TableSchema.from_json(path), or None to buy everything")
+
+    def _check_own_parameters(self) -> None:
+        """See `ColumnBuyer`."""
+        self._given_schema()
+        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
+        check_count("max_categories", self.max_categories, remedy="choose a whole number, such as 100")
+        self._checked_threshold_share()
+
+    def _checked_threshold_share(self) -> float:
+        remedy = "choose a part of delta in (0, 1), such as 0.01"
+        return check_real("threshold_share", self.threshold_share, above=0, below=1, remedy=remedy)
+
+    def _purchase(self) -> Purchase:
+        """What the fit may buy, as far as that is known from parameters: a column of each kind represents all."""
+        schema = self._given_schema()
+        bought = [column.kind for _, column in schema.items() if column.is_bought]
+        unknown = schema.others == "buy"  # kinds follow from types, which are known at the fit
+        words = unknown or "category" in bought
+        numbers = unknown or any(kind != "category" for kind in bought)
+        threshold = self._checked_threshold_share() * float(self.delta) if words else 0.0
+        return Purchase(int(numbers), int(words), self.n_bins, self.max_categories, self.adjacency, threshold)
+
+    def _check_rows(self, X: Any) -> SchemaRows:
+        """See `PrivateEstimator`: all cells are looked at, since a refusal after the charge would be dear."""
+        table = Table(X)
+        rows = SchemaRows(table, match_columns(self._given_schema(), table), [], [])
+        for _, j, column in rows.columns:
+            if column.kind == "drop":
+                continue
+            cells = table.cells(j)
+            if column.is_bought and column.kind == "category":
+                rows.words.append(as_keys(cells, column.gaps))
+            elif column.is_bought:
+                rows.numbers.append((as_days if column.kind == "date" else as_numbers)(cells, column.gaps))
+        check_schema(self, table.source, reset=True)
+        return rows
+
+
+def bought_columns(
+    planned: Purchase, rows: SchemaRows, noise_multiplier: float, n_public: int, stream: SecretStream
+) -> dict[str, Column]:
+    """Buy what is missing of the columns, at the price of the planned purchase, and return them complete, by name."""
+    kinds = [(name, column) for name, _, column in rows.columns if column.is_bought]
+    if not kinds:
+        return {}
+    n_numbers, n_words = len(rows.numbers), len(rows.words)
+    purchase = Purchase(
+        n_numbers, n_words, planned.n_bins, planned.max_categories, planned.adjacency,
+        planned.threshold_delta if n_words else 0.0,
+    )  # fmt: skip
+    bought = purchase.release(rows.numbers, rows.words, noise_multiplier, n_public, stream, units=rows.units)
+    lines = list(zip(bought.edges, bought.bounds, strict=True))
+    named = list(bought.categories)
+    made = {}
+    for name, column in kinds:
+        if column.kind == "category":
+            made[name] = Column("category", categories=tuple(named.pop(0)), gaps=column.gaps)
+        else:
+            edges = all_edges(*lines.pop(0))
+            edges = _on_calendar(edges) if column.kind == "date" else edges
+            made[name] = Column(column.kind, (edges[0], edges[-1]), None, edges, column.scale, column.gaps)
+    return made
+
+
+_CALENDAR = days_of("0001-01-01"), days_of("9999-12-31")
+
+
+def _on_calendar(edges: tuple[float, ...]) -> tuple[float, ...]:
+    """Edges as dates that can be written down, so that a schema of them is the same when it is read."""
+    dates = np.unique([days_of(day_text(edge)) for edge in np.clip(edges, *_CALENDAR).tolist()])
+    return tuple(dates.tolist()) if len(dates) > 1 else _CALENDAR
+
+
+__all__ = ["SchemaBuyer", "SchemaRows", "bought_columns"]

@@ -1,0 +1,22 @@
+"""A table described, and single figures of it, with differential privacy."""
+
+from __future__ import annotations
+
+from skdp._lazy import lazy_face
+
+__getattr__, __dir__, __all__ = lazy_face(
+    __name__,
+    {
+        "NoisyFigure": "skdp.statistics.column_figures",
+        "PrivateDescription": "skdp.statistics.description",
+        "describe": "skdp.statistics.describing",
+        "private_correlation": "skdp.statistics.single_figures",
+        "private_count": "skdp.statistics.single_figures",
+        "private_crosstab": "skdp.statistics.single_figures",
+        "private_histogram": "skdp.statistics.single_figures",
+        "private_mean": "skdp.statistics.single_figures",
+        "private_quantile": "skdp.statistics.single_figures",
+        "private_sum": "skdp.statistics.single_figures",
+        "private_top_k": "skdp.statistics.single_figures",
+    },
+)

@@ -1,0 +1,210 @@
+"""Columns as cells that are counted: bins of numbers with cells of their own for the bounds, levels, and gaps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.readings import day_text
+from skdp._checks.table import Table
+from skdp._typing import Doubles
+from skdp.preprocessing.schema.blocks import Block
+from skdp.preprocessing.schema.kinds import Column
+
+OTHER, GAP, REST = "(other)", "(gap)", "(rest)"
+
+_LARGEST_WHOLE = 2.0**53
+
+
+@dataclass(frozen=True)
+class ColumnCells:
+    """The cells of one column, by what is public of it.
+
+    Attributes
+    ----------
+    name : str
+    block : Block
+    breaks : ndarray of shape (n_cells - 1,)
+        Of a number or a date: each is the least value of the cell above it. Empty for levels.
+    left, right : ndarray of shape (n_cells,)
+        Least and largest value of each cell. Values at the bounds, to which those beyond are moved, have cells of their
+        own: that of a top code may hold many.
+    middles : ndarray of shape (n_cells,)
+    labels : list of str
+        Of all cells but that of the gaps, which comes last.
+    """
+
+    name: str
+    block: Block
+    breaks: Doubles
+    left: Doubles
+    right: Doubles
+    middles: Doubles
+    labels: list[str]
+
+    @classmethod
+    def of(cls, name: str, position: int, column: Column, n_bins: int, is_whole: bool) -> ColumnCells:
+        """Cells of a complete column; of whole numbers, if the type of the column says so."""
+        block = Block(name, position, column, "bins", n_bins)
+        if not block.is_line:
+            labels = _labels_of_levels(block)
+            empty = np.empty(0)
+            return cls(name, block, empty, empty, empty, empty, labels)
+        breaks, left, right = (
+            _whole_cells(block, n_bins) if _fits_whole(block, is_whole) else _line_cells(block, n_bins)
+        )
+        middles = (left + right) / 2.0
+        return cls(name, block, breaks, left, right, middles, _labels_of_line(block, left, right))
+
+    @property
+    def is_line(self) -> bool:
+        """Whether the cells are those of numbers or dates."""
+        return self.block.is_line
+
+    @property
+    def size(self) -> int:
+        """Number of cells, with that of the gaps, the last."""
+        return len(self.labels) + 1
+
+    @property
+    def widths(self) -> Doubles:
+        """Width of each cell but that of the gaps."""
+        return self.right - self.left
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Middle between the bounds, and half of their distance."""
+        low, high = float(self.left[0]), float(self.right[-1])
+        return low / 2.0 + high / 2.0, high / 2.0 - low / 2.0 or 1.0  # of neighbouring doubles
+
+    def read(self, table: Table) -> NDArray[Any]:
+        """Return numbers between the bounds with NaN for gaps, or the levels."""
+        codes = self.block.codes(table.cells(self.block.position))
+        return np.clip(codes, self.left[0], self.right[-1]) if self.is_line else codes
+
+    def codes(self, values: NDArray[Any]) -> NDArray[np.int32]:
+        """Return the cell of each row, of what `read` returned."""
+        if not self.is_line:
+            return values.astype(np.int32, copy=False)
+        cells = np.searchsorted(self.breaks, values, side="right").astype(np.int32)
+        return np.where(np.isnan(values), np.int32(self.size - 1), cells)
+
+    def scaled(self, values: Doubles, of_gaps: Any) -> Doubles:
+        """Return numbers as numbers in [-1, 1], and `of_gaps` for gaps."""
+        middle, half = self.scale
+        return np.clip(np.where(np.isnan(values), of_gaps, (values - middle) / half), -1.0, 1.0)
+
+
+def _fits_whole(block: Block, is_whole: bool) -> bool:
+    low, high = block.edges()[[0, -1]]
+    return (
+        is_whole and block.column.kind == "number" and max(abs(low), abs(high)) < _LARGEST_WHOLE and high - low >= 1.0
+    )
+
+
+def _whole_cells(block: Block, n_bins: int) -> tuple[Doubles, Doubles, Doubles]:
+    """Cells of whole numbers: one for each of up to twice as many, else for runs of them, and one for each bound."""
+    edges = block.edges()
+    low, high = math.ceil(edges[0]), math.floor(edges[-1])
+    if block.column.edges is None and block.column.scale == "linear":
+        step = 1 if high - low < 2 * n_bins else math.ceil((high - low - 1) / max(1, n_bins - 2))
+        inner = np.arange(low + 1, high, step, dtype=np.float64)
+    else:
+        inner = np.ceil(edges[1:-1])
+    breaks = np.unique([*inner[(inner > low) & (inner < high)], min(low + 1.0, high), float(high)])
+    left = np.concatenate([[float(low)], breaks])
+    return breaks, left, np.concatenate([breaks - 1.0, [float(high)]])
+
+
+def _line_cells(block: Block, n_bins: int) -> tuple[Doubles, Doubles, Doubles]:
+    """Cells between the edges of bins, and one for each bound."""
+    few = block if block.column.edges is not None else Block(block.name, 0, block.column, "bins", max(1, n_bins - 2))
+    edges = few.edges()
+    low, high = edges[0], edges[-1]
+    inner = edges[1:-1]
+    above = np.nextafter(low, np.inf)
+    breaks = np.unique([above, *inner[(inner > above) & (inner < high)], high])
+    left = np.concatenate([[low], breaks])
+    right = np.concatenate([[low], breaks[1:], [high]])
+    left[1] = low if above < high else high
+    return breaks, left, right
+
+
+def _labels_of_line(block: Block, left: Doubles, right: Doubles) -> list[str]:
+    show: Any = day_text if block.column.kind == "date" else (lambda value: f"{value:.6g}")
+    ends = [(show(low), show(high)) for low, high in zip(left.tolist(), right.tolist(), strict=True)]
+    return [low if low == high else f"{low}..{high}" for low, high in ends]
+
+
+def _labels_of_levels(block: Block) -> list[str]:
+    if block.column.kind == "flag":
+        return ["False", "True"]
+    return [*(block.column.categories or ()), OTHER]
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A column whose cells were merged to fewer; that of the gaps stays the last.
+
+    Attributes
+    ----------
+    places : ndarray of shape (size,)
+        The merged cell of each cell, that of the gaps included.
+    labels : list of str
+        Of all merged cells but that of the gaps.
+    """
+
+    places: NDArray[np.int64]
+    labels: list[str]
+
+    @property
+    def size(self) -> int:
+        """Number of merged cells, with that of the gaps."""
+        return len(self.labels) + 1
+
+    @classmethod
+    def none(cls, cells: ColumnCells) -> Merged:
+        """The cells as they are."""
+        return cls(np.arange(cells.size), cells.labels)
+
+    @classmethod
+    def bins(cls, cells: ColumnCells, shares: Doubles, most: int) -> Merged:
+        """Neighbouring cells of numbers, merged to at most `most` of about equal shares."""
+        before = np.cumsum(shares) - shares / 2.0
+        found = np.minimum((before / max(shares.sum(), 1e-300) * most).astype(np.int64), most - 1)
+        _, places = np.unique(np.maximum.accumulate(found), return_inverse=True)
+        ends = [np.flatnonzero(places == k)[[0, -1]] for k in range(places[-1] + 1)]
+        labels = [_span(cells.labels[first], cells.labels[last]) for first, last in ends]
+        return cls(np.append(places, len(labels)), labels)
+
+    @classmethod
+    def frequent(cls, cells: ColumnCells, counts: Doubles, least: float, most: int) -> Merged:
+        """The `most` frequent levels with a count of `least` or more, and one for all the rest."""
+        order = np.argsort(-counts, kind="stable")[:most]
+        kept = np.sort(order[counts[order] >= least])
+        places = np.full(cells.size, len(kept))
+        places[kept] = np.arange(len(kept))
+        rest = [REST] if len(kept) < len(counts) else []
+        labels = [*(cells.labels[k] for k in kept.tolist()), *rest]
+        places[-1] = len(labels)
+        return cls(places, labels)
+
+
+def _span(first: str, last: str) -> str:
+    return first if first == last else f"{first.split('..')[0]}..{last.split('..')[-1]}"
+
+
+def add_up_cells(codes: Sequence[NDArray[Any]], sizes: Sequence[int], values: Doubles | None) -> Doubles:
+    """Return how many rows, or which sum of their values, have each combination of cells."""
+    places = np.zeros(len(codes[0]), np.int64)
+    for each, size in zip(codes, sizes, strict=True):
+        places = places * size + each
+    return np.bincount(places, values, minlength=math.prod(sizes)).astype(np.float64, copy=False).reshape(tuple(sizes))
+
+
+__all__ = ["GAP", "OTHER", "REST", "ColumnCells", "Merged", "add_up_cells"]

@@ -1,0 +1,189 @@
+"""How a table is described: what is read and paid, in the phases of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.cells import format_names
+from skdp._checks.parameters import absolute_path, read_real, show
+from skdp._checks.table import Table
+from skdp._checks.units import ROW
+from skdp._checks.weights import exactly_summable
+from skdp._typing import Doubles
+from skdp.accounting import DpEvent, GaussianDpEvent, compose
+from skdp.mechanisms.unit_norms import average_units
+from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, noise_ratio
+from skdp.preprocessing.purchasing_transformer import BuyingPlan
+from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.table_schema import TableSchema
+from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns
+from skdp.statistics.cells import OTHER, ColumnCells
+from skdp.statistics.table_release import DescribedRows, Questions, Shares, TableRelease
+
+_PURCHASE = 0.1
+"""Share of mu^2 for what the schema leaves out, where it does."""
+
+_PURCHASE_RATIO = noise_ratio(_PURCHASE)
+
+MOST_BINS = 64
+
+
+class TableDescriber(SchemaBuyer):
+    """What `skdp.describe` fits; its parameters are explained there."""
+
+    def __init__(
+        self,
+        schema: Any = None,
+        *,
+        by: Any = None,
+        correlation: bool = True,
+        crosstabs: Any = (),
+        quantiles: Any = (0.05, 0.25, 0.5, 0.75, 0.95),
+        n_bins: int = MOST_BINS,
+        shares: Shares | None = None,
+        epsilon: float | None = 1.0,
+        delta: float | str = "auto",
+        noise_multiplier: float | None = None,
+        max_categories: int = 100,
+        threshold_share: float = THRESHOLD_SHARE,
+        adjacency: str = "zero_out",
+        accounting: str = "pld",
+        accountant: Any = None,
+        n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.schema = schema
+        self.by = by
+        self.correlation = correlation
+        self.crosstabs = crosstabs
+        self.quantiles = quantiles
+        self.n_bins = n_bins
+        self.shares = shares
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.max_categories = max_categories
+        self.threshold_share = threshold_share
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = absolute_path(accountant)
+        self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Describe the rows."""
+        return self._fit_alone(X, y, groups=groups)
+
+    # --- the price ---
+
+    def _event_at(self, noise_multiplier: float) -> DpEvent:
+        """See `ColumnBuyer`: the purchase, where there is one, beside the release of the description."""
+        if self._given_schema().is_complete:
+            return GaussianDpEvent(noise_multiplier)
+        bought = self._purchase().event_at(_PURCHASE_RATIO * noise_multiplier)
+        return compose([bought, GaussianDpEvent(noise_multiplier)])
+
+    # --- what is refused ---
+
+    def _check_own_parameters(self) -> None:
+        """See `ColumnBuyer`."""
+        super()._check_own_parameters()
+        if not isinstance(self.correlation, bool | np.bool_):
+            raise ValueError(f"correlation={show(self.correlation)} is no truth value: use True or False.")
+        found = [read_real(each) for each in _listed("quantiles", self.quantiles)]
+        if any(q is None or not 0.0 < q < 1.0 for q in found):
+            raise ValueError(
+                f"quantiles={show(self.quantiles)}: give numbers between 0 and 1, such as (0.25, 0.5, 0.75)."
+            )
+        if self.by is not None and not isinstance(self.by, str):
+            raise ValueError(f"by={show(self.by)} is no name of a column: name one with listed categories, or None.")
+        for pair in _listed("crosstabs", self.crosstabs):
+            if (
+                not isinstance(pair, tuple | list)
+                or len(pair) != 2
+                or not all(isinstance(each, str) for each in pair)
+                or pair[0] == pair[1]
+            ):
+                raise ValueError(
+                    f"crosstabs has {show(pair)}: give pairs of names of two columns, such as ('sex', 'job')."
+                )
+
+    def _check_rows(self, X: Any) -> SchemaRows:
+        """See `PrivateEstimator`."""
+        rows = super()._check_rows(X)
+        there = [name for name, _, column in rows.columns if column.kind != "drop"]
+        asked = [name for pair in self.crosstabs for name in pair]
+        if unknown := [name for name in asked if name not in there or name == self.by]:
+            raise ValueError(
+                f"crosstabs names {format_names(unknown)}, no described column of X: name those of the schema."
+            )
+        if self.by is not None:
+            column = next((column for name, _, column in rows.columns if name == self.by and name in there), None)
+            if column is None or column.kind in ("number", "date") or column.is_bought:
+                raise ValueError(
+                    f"by={self.by!r} is no column whose categories the schema lists: list them there, as subgroups "
+                    "have to be public."
+                )
+            if len(there) == 1:
+                raise ValueError(f"by={self.by!r} is the only column: there is nothing to describe in its subgroups.")
+        return rows
+
+    # --- the release ---
+
+    def _buy(self, plan: BuyingPlan, rows: SchemaRows) -> None:
+        """See `ColumnBuyer`."""
+        found: dict[str, Column] = {}
+        if not self._given_schema().is_complete:
+            noise = _PURCHASE_RATIO * plan.noise_multiplier
+            found = bought_columns(self._purchase(), rows, noise, plan.n_public, plan.stream.spawn("purchase"))
+        columns = {name: found.get(name, column) for name, _, column in rows.columns}
+        cells = [
+            ColumnCells.of(name, j, columns[name], int(self.n_bins), rows.table.is_whole(j))
+            for name, j, _ in rows.columns
+            if columns[name].kind != "drop"
+        ]
+        described = [each for each in cells if each.name != self.by]
+        groups, of_rows = self._subgroups(next((each for each in cells if each.name == self.by), None), rows.table)
+        weights = None if rows.units is None else self._weights_of(rows)
+        asked = Questions(
+            described,
+            groups,
+            bool(self.correlation),
+            [tuple(pair) for pair in self.crosstabs],
+            self._public_total(plan),
+        )
+        given = DescribedRows([each.read(rows.table) for each in described], of_rows, weights)
+        release = TableRelease(plan.noise_multiplier, self.adjacency, self.shares)
+        self.tallies_ = release.measure(given, asked, plan.stream.spawn("description"))
+        self.questions_, self.schema_ = asked, TableSchema(columns)
+
+    def _weights_of(self, rows: SchemaRows) -> Doubles:
+        """Weights of the rows, which add up to 1 at most in each unit."""
+        return np.asarray(exactly_summable(average_units(rows.units, np.ones(rows.shape[0]))))
+
+    def _public_total(self, plan: BuyingPlan) -> float | None:
+        """The number of rows or units, where it is public and no other one is given in its place."""
+        given = self.n_samples_public if self._unit() == ROW else self.n_groups_public
+        return None if self.adjacency == "add_remove" or given is not None else float(plan.n_public)
+
+    def _subgroups(self, by: ColumnCells | None, table: Table) -> tuple[list[str], NDArray[np.int32]]:
+        """Names of the subgroups, and that of each row: what is not listed, and gaps, are "other"."""
+        if by is None:
+            return [""], np.zeros(table.shape[0], np.int32)
+        names = [*(each for each in by.labels if each != OTHER), OTHER]
+        return names, np.minimum(by.codes(by.read(table)), len(names) - 1)
+
+
+def _listed(name: str, given: Any) -> Sequence[Any]:
+    if isinstance(given, tuple | list | np.ndarray):
+        return list(given)
+    raise ValueError(f"{name}={show(given)} is no list: give a list or a tuple.")
+
+
+__all__ = ["MOST_BINS", "TableDescriber"]

@@ -1,0 +1,424 @@
+"""A private description of a table: what a reader asks of it, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from skdp._checks.cells import format_names
+from skdp._checks.parameters import check_count, check_real
+from skdp.accounting import DpEvent
+from skdp.preprocessing.schema.table_schema import TableSchema
+from skdp.statistics.cells import GAP, ColumnCells
+from skdp.statistics.column_figures import ColumnFigures, Intervals, NoisyFigure
+from skdp.statistics.describer import TableDescriber
+from skdp.statistics.pair_figures import CorrelationMatrix, correlation_ratio, cramers_v, positive_counts
+from skdp.statistics.pictures import page_of
+from skdp.statistics.table_release import NoisyTable, Questions, Tally, add_up
+
+
+class PrivateDescription:
+    """What `skdp.describe` found of a table. Reading it costs nothing.
+
+    Every figure has an interval for the noise. With ``sampling=True`` it is one for the population that the rows, or
+    the groups, were drawn from; with ``simultaneous=True`` all intervals of the answer hold at once.
+
+    Parameters
+    ----------
+    asked : Questions
+        What was asked of the table.
+    tally : Tally
+        Noisy sums.
+    quantiles : sequence of float
+        Those that figures have.
+    subgroups : mapping of str to PrivateDescription
+        Descriptions of the categories of `by`.
+
+    Attributes
+    ----------
+    schema_ : TableSchema
+        Schema of all columns, with what was bought. As `schema` of something else it costs nothing.
+    subgroups : dict of str to PrivateDescription
+        Of each category of `by`; empty without.
+    epsilon_ : float
+        Price of `privacy_event_` at `delta_`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_unit_ : {"row", "group"}
+        What the guarantee is for: one row, or all rows with one label of `groups`.
+    noise_multiplier_ : float
+        Noise multiplier of the description.
+    """
+
+    schema_: TableSchema
+    epsilon_: float
+    delta_: float
+    privacy_event_: DpEvent
+    adjacency_: str
+    privacy_unit_: str
+    noise_multiplier_: float
+
+    def __init__(
+        self, asked: Questions, tally: Tally, quantiles: Sequence[float], subgroups: Mapping[str, PrivateDescription]
+    ) -> None:
+        self.subgroups = dict(subgroups)
+        self._tally, self._quantiles, self._asked = tally, tuple(quantiles), asked
+        numbers = [cells.name for cells in asked.numbers]
+        self._columns = {
+            cells.name: ColumnFigures(cells, tally, j, numbers.index(cells.name) if cells.is_line else None)
+            for j, cells in enumerate(asked.cells)
+        }
+        lines = [each for each in self._columns.values() if each.cells.is_line]
+        wanted = asked.correlation and tally.moments is not None
+        self._matrix = CorrelationMatrix(tally.moments, lines) if wanted and tally.moments is not None else None
+
+    @classmethod
+    def of(cls, fitted: TableDescriber) -> PrivateDescription:
+        """Return what a fitted describer found.
+
+        Parameters
+        ----------
+        fitted : TableDescriber
+            Its releases, and what was asked.
+
+        Returns
+        -------
+        description : PrivateDescription
+            Of the whole table, with those of its subgroups.
+        """
+        asked, tallies = fitted.questions_, fitted.tallies_
+        quantiles = sorted(float(q) for q in fitted.quantiles)
+        parts = {name: cls(asked, each, quantiles, {}) for name, each in zip(asked.groups, tallies, strict=True)}
+        found = cls(asked, add_up(tallies, asked.n), quantiles, parts if fitted.by is not None else {})
+        for each in [found, *parts.values()]:
+            each._take_facts(fitted)
+        return found
+
+    def _take_facts(self, fitted: TableDescriber) -> None:
+        for name in (
+            "schema_",
+            "epsilon_",
+            "delta_",
+            "privacy_event_",
+            "adjacency_",
+            "privacy_unit_",
+            "noise_multiplier_",
+        ):
+            setattr(self, name, getattr(fitted, name))
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns that are described.
+
+        Returns
+        -------
+        columns : list of str
+            In the order of the table.
+        """
+        return list(self._columns)
+
+    @property
+    def n(self) -> float:
+        """Number of rows, or of groups: exact where it is public, else noisy.
+
+        Returns
+        -------
+        n : float
+            To which all counts of a column add up.
+        """
+        return self._tally.n
+
+    def _of(self, column: str) -> ColumnFigures:
+        if column not in self._columns:
+            raise KeyError(f"column={column!r} is not described: name one of {format_names(self.columns)}.")
+        return self._columns[column]
+
+    def _cells(self, column: str) -> ColumnCells:
+        return self._of(column).cells
+
+    # --- figures ---
+
+    def figures(self, column: str, *, level: float = 0.95, sampling: bool = False) -> dict[str, NoisyFigure]:
+        """Return count, share of gaps, mean, standard deviation and quantiles of a column.
+
+        Parameters
+        ----------
+        column : str
+            Its name.
+        level : float, default=0.95
+            Probability with which an interval holds the figure.
+        sampling : bool, default=False
+            Whether intervals are for the population that the rows were drawn from.
+
+        Returns
+        -------
+        figures : dict of str to NoisyFigure
+            With value, low, high and standard error each; NaN for what words do not have.
+        """
+        return self._figures(column, _intervals(level, sampling))
+
+    def _figures(self, column: str, intervals: Intervals) -> dict[str, NoisyFigure]:
+        each = self._of(column)
+        found = {
+            "count": each.count(intervals),
+            "gaps": each.share_of_gaps(intervals),
+            "mean": each.mean_of_cells(intervals),
+            "std": each.deviation(intervals),
+        }
+        return found | {f"{100 * q:g}%": each.quantile(q, intervals) for q in self._quantiles}
+
+    def to_frame(self, *, level: float = 0.95, sampling: bool = False, simultaneous: bool = False) -> Any:
+        """Return a frame with one row for each column of the table, and for each subgroup.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability with which an interval holds its figure.
+        sampling : bool, default=False
+            Whether intervals are for the population that the rows were drawn from.
+        simultaneous : bool, default=False
+            Whether all intervals hold at once with this probability (Bonferroni).
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Columns are the figures; ``mean`` is followed by ``mean_low`` and ``mean_high``, and so on. With `by` the
+            index has the subgroups first.
+        """
+        import pandas as pd
+
+        parts: Mapping[str, PrivateDescription] = self.subgroups or {"": self}
+        n_figures = len(parts) * sum(
+            4 + len(self._quantiles) if self._cells(each).is_line else 2 for each in self.columns
+        )
+        intervals = _intervals(level, sampling, n_figures if simultaneous else 1)
+        rows = {
+            (name, column): _spread(part._figures(column, intervals))
+            for name, part in parts.items()
+            for column in self.columns
+        }
+        frame = pd.DataFrame.from_dict(rows, orient="index")
+        frame.index = pd.MultiIndex.from_tuples(list(rows), names=["subgroup", "column"])
+        return frame if self.subgroups else frame.droplevel(0)
+
+    def histogram(self, column: str, *, level: float = 0.95, sampling: bool = False, simultaneous: bool = False) -> Any:
+        """Return the counts of the cells of a column, which add up to the number of rows.
+
+        Parameters
+        ----------
+        column : str
+            Its name.
+        level : float, default=0.95
+            Probability with which an interval holds its count.
+        sampling : bool, default=False
+            Whether intervals are for the population that the rows were drawn from.
+        simultaneous : bool, default=False
+            Whether all intervals hold at once with this probability (Bonferroni).
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Bins or levels, the last row being that of the gaps, with ``count``, ``low`` and ``high``; of numbers also
+            the least and the largest value of a bin, ``left`` and ``right``.
+        """
+        import pandas as pd
+
+        each = self._of(column)
+        counts = each.counts_of_cells(_intervals(level, sampling, each.cells.size if simultaneous else 1))
+        frame = pd.DataFrame(
+            {"count": [x.value for x in counts], "low": [x.low for x in counts], "high": [x.high for x in counts]},
+            index=[*each.cells.labels, GAP],
+        )
+        if each.cells.is_line:
+            frame.insert(0, "left", np.append(each.cells.left, np.nan))
+            frame.insert(1, "right", np.append(each.cells.right, np.nan))
+        return frame
+
+    def top(self, column: str, k: int = 5, *, level: float = 0.95, sampling: bool = False) -> Any:
+        """Return the k most frequent categories of a column, or bins of a number, by the noisy counts.
+
+        Which stand at the top was decided by noise too, so their intervals hold for all cells of the column at once.
+
+        Parameters
+        ----------
+        column : str
+            Its name.
+        k : int, default=5
+            Number of categories.
+        level : float, default=0.95
+            Probability with which all intervals hold their counts.
+        sampling : bool, default=False
+            Whether intervals are for the population that the rows were drawn from.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            As of ``histogram``, in descending order, without gaps.
+        """
+        k = check_count("k", k, remedy="choose a whole number of categories, such as 5")
+        frame = self.histogram(column, level=level, sampling=sampling, simultaneous=True).iloc[:-1]
+        return frame.sort_values("count", ascending=False, kind="stable").head(k)
+
+    # --- pairs ---
+
+    def correlation(self) -> Any:
+        """Return the correlation matrix of numbers and dates, which is positive semidefinite. A gap is the mean.
+
+        Returns
+        -------
+        frame : pandas.DataFrame of shape (d, d)
+            Empty where correlations were not asked for.
+        """
+        import pandas as pd
+
+        names = [cells.name for cells in self._asked.numbers]
+        values = np.empty((0, 0)) if self._matrix is None else self._matrix.values
+        names = names if self._matrix is not None else []
+        return pd.DataFrame(values, index=names, columns=names)
+
+    def association(self) -> Any:
+        """Return how much any two columns have to do with each other.
+
+        Of two numbers it is their correlation, of two categories Cramér's V, and of a number and a category the
+        correlation ratio of the number; the last two are between 0 and 1. Rare categories are taken together.
+
+        Returns
+        -------
+        frame : pandas.DataFrame of shape (n_columns, n_columns)
+            It is symmetric, with ones on the diagonal.
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame(np.eye(len(self.columns)), index=self.columns, columns=self.columns)
+        for (first, second), each in self._pairs(_intervals(0.95, False)).items():
+            frame.loc[first, second] = frame.loc[second, first] = each.value
+        return frame
+
+    def pairs(self, *, level: float = 0.95, sampling: bool = False, simultaneous: bool = False) -> Any:
+        """Return what ``association`` has, one pair a row, with intervals.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability with which an interval holds its figure.
+        sampling : bool, default=False
+            Whether intervals are for the population that the rows were drawn from.
+        simultaneous : bool, default=False
+            Whether all intervals hold at once with this probability (Bonferroni).
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Indexed by two names of columns, with ``value``, ``low`` and ``high``.
+        """
+        import pandas as pd
+
+        d = len(self.columns)
+        found = self._pairs(_intervals(level, sampling, max(1, d * (d - 1) // 2) if simultaneous else 1))
+        index = pd.MultiIndex.from_tuples(list(found), names=["first", "second"]) if found else None
+        rows = [{"value": each.value, "low": each.low, "high": each.high} for each in found.values()]
+        return pd.DataFrame(rows, index=index, columns=["value", "low", "high"])
+
+    def _pairs(self, intervals: Intervals) -> dict[tuple[str, str], NoisyFigure]:
+        if not self._asked.correlation:
+            return {}
+        found = {}
+        for j, second in enumerate(self.columns):
+            for first in self.columns[:j]:
+                found[first, second] = self._pair(first, second, intervals)
+        return found
+
+    def _pair(self, first: str, second: str, intervals: Intervals) -> NoisyFigure:
+        one, other = self._of(first), self._of(second)
+        if one.k is not None and other.k is not None and self._matrix is not None:
+            return self._matrix.figure(one.k, other.k, intervals)
+        if one.cells.is_line:
+            return correlation_ratio(self._tally.sums[first, second], one, other, intervals)
+        if other.cells.is_line:
+            return self._pair(second, first, intervals)
+        return cramers_v(self._table(first, second), one, other, intervals)
+
+    def _table(self, first: str, second: str) -> NoisyTable:
+        if (first, second) in self._tally.tables:
+            return self._tally.tables[first, second]
+        if (second, first) not in self._tally.tables:
+            raise KeyError(f"the table of {first!r} and {second!r} was not measured: ask for it by crosstabs.")
+        turned = self._tally.tables[second, first]
+        return turned._replace(first=turned.second, second=turned.first, counts=turned.counts.T)
+
+    def crosstab(self, first: str, second: str) -> Any:
+        """Return the counts of two columns together, which are nonnegative and add up to the number of rows.
+
+        Parameters
+        ----------
+        first, second : str
+            A pair that was asked for by `crosstabs`; or, with correlations, any two categories, of which rare
+            levels are taken together.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            The last row and the last column are gaps. The noise of a cell before it was made nonnegative has the
+            standard deviation ``frame.attrs["noise"]``.
+        """
+        import pandas as pd
+
+        self._of(first), self._of(second)
+        table = self._table(first, second)
+        index, columns = ([*each.labels, GAP] for each in (table.first, table.second))
+        frame = pd.DataFrame(positive_counts(table, self._tally.n), index=index, columns=columns)
+        frame.index.name, frame.columns.name = first, second
+        frame.attrs["noise"] = table.deviation
+        return frame
+
+    # --- how it is shown ---
+
+    def __repr__(self) -> str:
+        unit = "row" if self.privacy_unit_ == "row" else "group"
+        return (
+            f"<PrivateDescription of {len(self.columns)} columns: epsilon={self.epsilon_:.4g} at delta={self.delta_:g} "
+            f"for one {unit} ({self.adjacency_})>"
+        )
+
+    def _repr_html_(self) -> str:
+        return page_of(self)
+
+    def to_html(self, path: Any = None) -> str:
+        """Return the description as HTML without scripts or links, and write it to a file if one is named.
+
+        Parameters
+        ----------
+        path : path-like or None, default=None
+            File to write.
+
+        Returns
+        -------
+        text : str
+            One element with its style, for a notebook or a page.
+        """
+        text = page_of(self)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f'<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8">\n{text}\n</html>\n')
+        return text
+
+
+def _intervals(level: float, sampling: bool, n_figures: int = 1) -> Intervals:
+    level = check_real("level", level, above=0, below=1, remedy="choose a probability, such as 0.95")
+    return Intervals.of(level, bool(sampling), n_figures)
+
+
+def _spread(figures: Mapping[str, NoisyFigure]) -> dict[str, float]:
+    made: dict[str, float] = {}
+    for name, each in figures.items():
+        made |= {name: each.value, f"{name}_low": each.low, f"{name}_high": each.high}
+    return made
+
+
+__all__ = ["PrivateDescription"]

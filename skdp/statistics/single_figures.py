@@ -1,0 +1,337 @@
+"""Single figures: a description of one column, or of two, with the whole budget for what is asked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.cells import values_of
+from skdp._checks.parameters import read_real, show
+from skdp.statistics.column_figures import Intervals, NoisyFigure
+from skdp.statistics.describer import MOST_BINS, TableDescriber
+from skdp.statistics.description import PrivateDescription
+from skdp.statistics.table_release import Shares
+
+_X, _Y = "x", "y"
+
+_OF_CELLS = Shares.of(1.0, 0.0, 0.0)
+_OF_MOMENTS = Shares.of(0.1, 0.9, 0.0)
+_OF_TABLE = Shares.of(0.1, 0.0, 0.9)
+
+_INTERVALS = Intervals.of(0.95, False)
+
+
+def private_count(x: Any, **settings: Any) -> NoisyFigure:
+    """Release how many rows are true.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        Private truth values. Gaps, and what is no truth value, are not counted.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group
+        counts as the share of its rows that are true.
+
+    Returns
+    -------
+    figure : NoisyFigure
+        Value, both ends of its 95 % interval for the noise, and standard error.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The ceiling of the accountant does not admit the release. Nothing was charged.
+    """
+    found = _described([x], ["flag"], settings, shares=_OF_CELLS)
+    return found._of(_X).counts_of_cells(_INTERVALS)[1]
+
+
+def private_mean(x: Any, *, bounds: Any = None, **settings: Any) -> NoisyFigure:
+    """Release the mean of numbers.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        Private numbers. NaN and other gaps are left out.
+    bounds : (float, float) or None, default=None
+        Public bounds, to which numbers beyond are moved. If None, they are bought.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
+        the weight of one row.
+
+    Returns
+    -------
+    figure : NoisyFigure
+        Value, both ends of its 95 % interval for the noise, and standard error.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The ceiling of the accountant does not admit the release. Nothing was charged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.statistics import private_mean
+    >>> ages = np.random.default_rng(0).integers(18, 90, 10_000)
+    >>> found = private_mean(ages, bounds=(18, 90), epsilon=1.0)
+    >>> bool(abs(found.value - ages.mean()) < 1.0)
+    True
+    """
+    return _of_moments([x], [bounds], settings).figures(_X)["mean"]
+
+
+def private_sum(x: Any, *, bounds: Any = None, **settings: Any) -> NoisyFigure:
+    """Release the sum of numbers.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        Private numbers. NaN and other gaps are left out.
+    bounds : (float, float) or None, default=None
+        Public bounds, to which numbers beyond are moved. If None, they are bought.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group
+        adds the mean of its rows.
+
+    Returns
+    -------
+    figure : NoisyFigure
+        Value, both ends of its 95 % interval for the noise, and standard error.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The ceiling of the accountant does not admit the release. Nothing was charged.
+    """
+    found = _of_moments([x], [bounds], settings).figures(_X)
+    mean, count = found["mean"], found["count"]
+    error = math.hypot(count.value * mean.standard_error, mean.value * count.standard_error)
+    return _INTERVALS.around(count.value * mean.value, error)
+
+
+def private_quantile(x: Any, q: Any = 0.5, *, bounds: Any = None, **settings: Any) -> Any:
+    """Release quantiles of numbers.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        Private numbers. NaN and other gaps are left out.
+    q : float or list of float, default=0.5
+        Shares of the numbers that lie below, between 0 and 1. Several cost no more than one.
+    bounds : (float, float) or None, default=None
+        Public bounds, to which numbers beyond are moved. If None, they are bought.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
+        the weight of one row.
+
+    Returns
+    -------
+    figures : NoisyFigure or list of NoisyFigure
+        One for each of `q`, which ascend as these do.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The ceiling of the accountant does not admit the release. Nothing was charged.
+    """
+    several = isinstance(q, list | tuple | np.ndarray)
+    asked = list(q) if several else [q]
+    found = _described([x], [_number(bounds)], settings, shares=_OF_CELLS, quantiles=asked)._of(_X)
+    figures = [found.quantile(float(each), _INTERVALS) for each in asked]
+    return figures if several else figures[0]
+
+
+def private_histogram(
+    x: Any, *, bounds: Any = None, categories: Any = None, n_bins: int = MOST_BINS, **settings: Any
+) -> Any:
+    """Release a histogram of numbers, or the counts of categories.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        Private numbers or categories.
+    bounds : (float, float) or None, default=None
+        Public bounds, to which numbers beyond are moved. If None, they are bought.
+    categories : list or None, default=None
+        Public categories; all others are "(other)". Where neither these nor `bounds` are given, the type of `x` says
+        which of them is bought.
+    n_bins : int, default=64
+        Bins of numbers, at most; whole numbers have one each if they are not twice as many.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
+        the weight of one row.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        Bins or levels, that of gaps last, with ``count``, ``low`` and ``high``. The counts add up to the number of
+        rows.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The ceiling of the accountant does not admit the release. Nothing was charged.
+    """
+    if bounds is not None and categories is not None:
+        raise ValueError(f"bounds={show(bounds)} and categories are both given: numbers have bounds, words categories.")
+    given = _words(categories) if categories is not None else None if bounds is None else _number(bounds)
+    return _described([x], [given], settings, shares=_OF_CELLS, n_bins=n_bins).histogram(_X)
+
+
+def private_top_k(x: Any, k: int = 5, *, categories: Any = None, **settings: Any) -> Any:
+    """Release the k most frequent categories, and how many rows have them.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        Private categories.
+    k : int, default=5
+        Number of categories.
+    categories : list or None, default=None
+        Public categories; all others are "(other)". If None, they are bought.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
+        the weight of one row.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        In descending order of ``count``, with ``low`` and ``high``, which hold for all categories at once.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The ceiling of the accountant does not admit the release. Nothing was charged.
+    """
+    return _described([x], [_words(categories)], settings, shares=_OF_CELLS).top(_X, k)
+
+
+def private_correlation(x: Any, y: Any, *, bounds: Any = None, **settings: Any) -> NoisyFigure:
+    """Release the correlation of two columns of numbers, where a gap counts as the mean.
+
+    Parameters
+    ----------
+    x, y : array-like of shape (n_samples,)
+        Private numbers.
+    bounds : list of two (float, float) or None, default=None
+        Public bounds of `x` and of `y`, to which numbers beyond are moved. If None, they are bought.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
+        the weight of one row.
+
+    Returns
+    -------
+    figure : NoisyFigure
+        Value, both ends of its 95 % interval for the noise, and standard error.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The ceiling of the accountant does not admit the release. Nothing was charged.
+    """
+    pairs = [None, None] if bounds is None else bounds
+    if not isinstance(pairs, list | tuple) or len(pairs) != 2 or any(read_real(each) is not None for each in pairs):
+        raise ValueError(f"bounds={show(bounds)}: give two pairs of numbers, those of x and those of y, or None.")
+    found = _of_moments([x, y], list(pairs), settings, correlation=True)
+    return found._pair(_X, _Y, _INTERVALS)
+
+
+def private_crosstab(x: Any, y: Any, *, categories: Any = None, **settings: Any) -> Any:
+    """Release how many rows have each pair of categories.
+
+    Parameters
+    ----------
+    x, y : array-like of shape (n_samples,)
+        Private categories.
+    categories : list of two lists or None, default=None
+        Public categories of `x` and of `y`; all others are "(other)". If None, they are bought.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
+        the weight of one row.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        Counts, which add up to the number of rows. The last row and column are gaps. The noise of a cell before the
+        counts were made nonnegative has the standard deviation ``frame.attrs["noise"]``.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The ceiling of the accountant does not admit the release. Nothing was charged.
+    """
+    pairs = [None, None] if categories is None else categories
+    if not isinstance(pairs, list | tuple) or len(pairs) != 2:
+        raise ValueError("categories is no pair of lists: give those of x and those of y, or None.")
+    kinds = [_words(each) for each in pairs]
+    found = _described([x, y], kinds, settings, shares=_OF_TABLE, crosstabs=[(_X, _Y)])
+    return found.crosstab(_X, _Y)
+
+
+def _number(bounds: Any) -> Any:
+    return "number" if bounds is None else {"kind": "number", "bounds": bounds}
+
+
+def _words(categories: Any) -> Any:
+    return "category" if categories is None else {"kind": "category", "categories": categories}
+
+
+def _of_moments(
+    columns: list[Any], bounds: list[Any], settings: dict[str, Any], correlation: bool = False
+) -> PrivateDescription:
+    kinds = [_number(each) for each in bounds]
+    return _described(columns, kinds, settings, shares=_OF_MOMENTS, n_bins=1, correlation=correlation)
+
+
+def _described(columns: list[Any], kinds: list[Any], settings: dict[str, Any], **asked: Any) -> PrivateDescription:
+    """Describe one or two columns, of which the schema says these kinds; None leaves it to the type."""
+    import pandas as pd
+
+    given = [_column(name, each) for name, each in zip((_X, _Y), columns, strict=False)]
+    if any(each.ndim != 1 for each in given) or len({len(each) for each in given}) > 1:
+        shapes = " and ".join(str(each.shape) for each in given)
+        raise ValueError(f"the input has shape {shapes}: give columns of one dimension and of one length.")
+    others = dict(settings)
+    groups = others.pop("groups", None)
+    frame = pd.DataFrame(dict(zip((_X, _Y), given, strict=False)))
+    schema = None if None in kinds else dict(zip((_X, _Y), kinds, strict=False))
+    describer = TableDescriber(schema, **{"correlation": False, **asked, **others})
+    return PrivateDescription.of(describer.fit(frame, groups=groups))
+
+
+def _column(name: str, given: Any) -> NDArray[Any]:
+    """Return a column as an array; of a list as objects, since its type would follow from its cells."""
+    values = values_of(name, given)
+    return values if hasattr(given, "dtype") else values.astype(object)
+
+
+__all__ = [
+    "private_correlation",
+    "private_count",
+    "private_crosstab",
+    "private_histogram",
+    "private_mean",
+    "private_quantile",
+    "private_sum",
+    "private_top_k",
+]

@@ -1,0 +1,440 @@
+"""What is released of a table that is described: counts of cells, then second moments and tables of pairs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._typing import Doubles
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.second_moments import MomentSum, UnitBall, sensitivity
+from skdp.mechanisms.streams import SecretStream
+from skdp.preprocessing.histograms.purchase import column_sensitivity, released
+from skdp.statistics.cells import ColumnCells, Merged, add_up_cells
+from skdp.synthesis.marginals.denoising import onto_simplex
+
+ColumnPair = tuple[str, str]
+
+_COUNTS, _MOMENTS, _PAIRS = 0.65, 0.25, 0.1
+"""Shares of mu^2 of the counts, the moments, and the tables and sums of pairs, where there are all of them."""
+
+_BINS, _LEVELS = 8, 24
+"""Cells of a number in a table that was asked for, and listed levels of a category in what nobody asked for."""
+
+_ROWS = 1 << 15
+
+
+class Shares(NamedTuple):
+    """Parts of mu^2 that counts, moments and pairs of columns get, which add up to one."""
+
+    counts: float
+    moments: float
+    pairs: float
+
+    @classmethod
+    def by_rule(cls, n_numbers: int, n_pairs: int) -> Shares:
+        """Shares of what there is."""
+        return cls.of(_COUNTS, _MOMENTS * (n_numbers > 0), _PAIRS * (n_pairs > 0))
+
+    @classmethod
+    def of(cls, *parts: float) -> Shares:
+        """Shares in these proportions."""
+        return cls(*(part / sum(parts) for part in parts))
+
+
+class DescribedRows(NamedTuple):
+    """Columns that were read, the number of the subgroup of each row, and weights or None for none. Private."""
+
+    values: list[NDArray[Any]]
+    groups: NDArray[np.int32]
+    weights: Doubles | None
+
+
+class Questions(NamedTuple):
+    """What is asked of a table; all of it is public.
+
+    Attributes
+    ----------
+    cells : list of ColumnCells
+        Of each column.
+    groups : list of str
+        Names of the subgroups; one for none.
+    correlation : bool
+    crosstabs : list of (str, str)
+        Pairs whose table is wanted with all levels.
+    n : float or None
+        Number of rows or units, None where it is private.
+    """
+
+    cells: list[ColumnCells]
+    groups: list[str]
+    correlation: bool
+    crosstabs: list[ColumnPair]
+    n: float | None
+
+    @property
+    def numbers(self) -> list[ColumnCells]:
+        """Columns on a line."""
+        return [each for each in self.cells if each.is_line]
+
+    @property
+    def tables(self) -> list[ColumnPair]:
+        """Pairs of columns whose counts are measured: those asked for, and for correlations those of categories."""
+        words = [each.name for each in self.cells if not each.is_line]
+        asked = {frozenset(pair) for pair in self.crosstabs}
+        others = itertools.combinations(words, 2) if self.correlation else ()
+        return [*self.crosstabs, *(pair for pair in others if frozenset(pair) not in asked)]
+
+    @property
+    def sums(self) -> list[ColumnPair]:
+        """Numbers and categories of which, for correlations, the numbers are added up by category."""
+        words = [each.name for each in self.cells if not each.is_line]
+        return list(itertools.product((each.name for each in self.numbers), words)) if self.correlation else []
+
+
+class NoisyTable(NamedTuple):
+    """Noisy counts of a pair of columns, whose last row and column are gaps; each has noise of this deviation."""
+
+    first: Merged
+    second: Merged
+    counts: Doubles
+    deviation: float
+
+
+class NoisySums(NamedTuple):
+    """Noisy sums of a number, scaled to [-1, 1], over the rows with each level of a category; the last has the gaps."""
+
+    levels: Merged
+    sums: Doubles
+    deviation: float
+
+
+class MomentsOfNumbers(NamedTuple):
+    """Noisy sums of (1, z) (1, z)', of shape (d + 1, d + 1).
+
+    With the scale c of the noise and the weight w of the constant, entries have independent noise: c on the diagonal,
+    c / sqrt(2) off it, c / (w sqrt(2)) in the first row but for its first entry, of c / w^2.
+
+    `of_gaps` has what a gap counted as in each column of z.
+    """
+
+    sums: Doubles
+    scale: float
+    weight: float
+    of_gaps: Doubles
+
+
+@dataclass(frozen=True)
+class Tally:
+    """All that is known of the rows of a table, or of a subgroup: noisy sums, and the sizes of their noise.
+
+    Attributes
+    ----------
+    n, n_deviation : float
+        Number of rows or units, and the standard deviation of its noise, 0.0 where it is public.
+    counts : list of ndarray
+        Of each column: noisy counts of the cells, the last of which is that of the gaps. They add up to n.
+    deviation : float
+        Of the noise of a count, before they were made to add up.
+    moments : MomentsOfNumbers or None
+    tables : dict of (str, str) to NoisyTable
+    sums : dict of (str, str) to NoisySums
+        Of a number and a category, in this order.
+    """
+
+    n: float
+    n_deviation: float
+    counts: list[Doubles]
+    deviation: float
+    moments: MomentsOfNumbers | None
+    tables: Mapping[ColumnPair, NoisyTable]
+    sums: Mapping[ColumnPair, NoisySums]
+
+    def shares(self, j: int) -> Doubles:
+        """Probabilities of the cells of column j, by projection onto the simplex."""
+        return onto_simplex(self.counts[j] / self.n)
+
+
+@dataclass(frozen=True)
+class TableRelease:
+    """How a table is measured; all of it is public.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Of one Gaussian release with the whole budget.
+    adjacency : {"zero_out", "add_remove", "replace_one"}
+    shares : Shares or None
+        None for the rule.
+
+    Notes
+    -----
+    **Guarantees.** `measure` costs as much as one Gaussian release of this noise multiplier. What it returns is a
+    function of its releases and of what is public.
+
+    Proof. There are three Gaussian releases at most. Their noise multipliers are that of the whole, divided by the
+    roots of shares that add up to one and depend on the public columns alone. What the second and the third one count
+    depends on the first one's output, and their sensitivity is the same for whatever that may be. So they compose to
+    one release, as their mu^2 add up (Dong, Roth & Su 2022, corollary 2).
+
+    *Counts.* A row adds its weight to one cell of each of d columns, which are disjoint, also those of the subgroups:
+    as `skdp.preprocessing.histograms.purchase.column_sensitivity` has it. The column that names the subgroups is one of
+    the d.
+
+    *Moments.* A row adds u u' to the matrix of its subgroup, where u = (w, z) / sqrt(w^2 + d) with z in [-1, 1]^d, so
+    that it lies in the unit ball; `skdp.mechanisms.second_moments.sensitivity` is the bound for one matrix. Two rows of
+    different subgroups add to different matrices: vectors of norm 1 at right angles, sqrt(2) apart, as far as two rows
+    of one subgroup may be.
+
+    *Pairs.* See `pairs_sensitivity`.
+
+    *Weights and units.* Weights are numbers in [0, 1]; those of a unit add up to 1 at most
+    (`skdp.mechanisms.unit_norms.average_units`). What a unit adds then lies in the convex hull of what rows can add,
+    so all bounds hold for units too. Counts of multiples of 2**-24 are exact; sums of numbers are rounded in float64,
+    which is not in the price (``docs/pitfalls.md``).
+    """
+
+    noise_multiplier: float
+    adjacency: str
+    shares: Shares | None = None
+
+    def measure(self, rows: DescribedRows, asked: Questions, stream: SecretStream) -> list[Tally]:
+        """Release, and return what is known of each subgroup.
+
+        Parameters
+        ----------
+        rows : DescribedRows
+        asked : Questions
+        stream : SecretStream
+            Of these releases alone.
+        """
+        shares = self.shares or Shares.by_rule(len(asked.numbers), len(asked.tables) + len(asked.sums))
+        codes = [cells.codes(values) for cells, values in zip(asked.cells, rows.values, strict=True)]
+        tallies = self._counts(rows, codes, asked, shares.counts, stream.spawn("counts"))
+        whole = add_up(tallies, asked.n)
+        if asked.numbers and shares.moments:
+            found = self._moments(rows, asked, whole, shares.moments, stream.spawn("moments"))
+            tallies = [replace(each, moments=moments) for each, moments in zip(tallies, found, strict=True)]
+        if (asked.tables or asked.sums) and shares.pairs:
+            pairs = self._pairs(rows, codes, asked, whole, shares.pairs, stream.spawn("pairs"))
+            tallies = [replace(each, tables=a, sums=b) for each, (a, b) in zip(tallies, pairs, strict=True)]
+        return tallies
+
+    def _mechanism(self, share: float, bound: float) -> GaussianMechanism:
+        return GaussianMechanism(self.noise_multiplier / math.sqrt(share), bound)
+
+    def _counts(
+        self, rows: DescribedRows, codes: list[NDArray[np.int32]], asked: Questions, share: float, stream: SecretStream
+    ) -> list[Tally]:
+        n_groups = len(asked.groups)
+        several = n_groups > 1
+        mechanism = self._mechanism(share, column_sensitivity(len(codes) + several, self.adjacency))
+        sizes = [cells.size for cells in asked.cells]
+        exact = [_add_up(rows, asked, [each], [size], rows.weights) for each, size in zip(codes, sizes, strict=True)]
+        if several:
+            exact.append(_add_up(rows, asked, [], [], rows.weights)[:, None])
+        noisy = released(mechanism, [each.ravel() for each in exact], stream)
+        counts = [each.reshape(n_groups, -1) for each in noisy]
+        totals, of_total = _totals(counts, mechanism.standard_deviation, asked.n)
+        return [
+            Tally(
+                total,
+                of_total,
+                [each[g] + (total - each[g].sum()) / each.shape[1] for each in counts[: len(codes)]],
+                mechanism.standard_deviation,
+                None,
+                {},
+                {},
+            )
+            for g, total in enumerate(totals.tolist())
+        ]
+
+    def _moments(
+        self, rows: DescribedRows, asked: Questions, whole: Tally, share: float, stream: SecretStream
+    ) -> list[MomentsOfNumbers]:
+        mechanism = self._mechanism(share, sensitivity(0.0, self.adjacency))
+        columns = [(j, cells) for j, cells in enumerate(asked.cells) if cells.is_line]
+        d = len(columns)
+        weight = math.sqrt(d / 2.0 if asked.correlation else d)
+        of_gaps = np.array([_middle_of_mass(cells, whole.shares(j)) for j, cells in columns])
+        sums = [MomentSum(UnitBall(np.zeros(d + 1), 1.0), 0.0, by_position=False) for _ in asked.groups]
+        for start in range(0, len(rows.groups), _ROWS):
+            part = slice(start, start + _ROWS)
+            scaled = [cells.scaled(rows.values[j][part], gap) for (j, cells), gap in zip(columns, of_gaps, strict=True)]
+            u = np.column_stack([np.full(len(scaled[0]), weight), *scaled]) / math.sqrt(weight**2 + d)
+            if rows.weights is not None:
+                u *= np.sqrt(rows.weights[part, None])
+            for g, each in enumerate(sums):
+                each.add(u[rows.groups[part] == g])
+        noisy = released(mechanism, [each.isometric for each in sums], stream)
+        found = []
+        for each, vector in zip(sums, noisy, strict=True):
+            lower = each.moments(vector).gram
+            scale = (weight**2 + d) * mechanism.standard_deviation * each.rounding
+            found.append(MomentsOfNumbers(_unweighted(lower + np.tril(lower, -1).T, weight), scale, weight, of_gaps))
+        return found
+
+    def _pairs(
+        self,
+        rows: DescribedRows,
+        codes: list[NDArray[np.int32]],
+        asked: Questions,
+        whole: Tally,
+        share: float,
+        stream: SecretStream,
+    ) -> list[tuple[dict[ColumnPair, NoisyTable], dict[ColumnPair, NoisySums]]]:
+        mechanism = self._mechanism(share, pairs_sensitivity(len(asked.tables), len(asked.sums), self.adjacency))
+        deviation = mechanism.standard_deviation
+        tables, sums = _levels_of_tables(asked, whole, deviation), _levels_of_sums(asked, whole, deviation)
+        place = {cells.name: j for j, cells in enumerate(asked.cells)}
+        exact = []
+        for (first, second), (a, b) in tables.items():
+            cells = [a.places[codes[place[first]]], b.places[codes[place[second]]]]
+            exact.append(_add_up(rows, asked, cells, [a.size, b.size], rows.weights))
+        for (number, words), levels in sums.items():
+            values = asked.cells[place[number]].scaled(rows.values[place[number]], 0.0)
+            weighted = values if rows.weights is None else values * rows.weights
+            exact.append(_add_up(rows, asked, [levels.places[codes[place[words]]]], [levels.size], weighted))
+        noisy = released(mechanism, [each.ravel() for each in exact], stream)
+        parts = [each.reshape(like.shape) for each, like in zip(noisy, exact, strict=True)]
+        of_sums = parts[len(tables) :]
+        return [
+            (
+                {
+                    pair: NoisyTable(*both, each[g], deviation)
+                    for (pair, both), each in zip(tables.items(), parts, strict=False)
+                },
+                {
+                    pair: NoisySums(one, each[g], deviation)
+                    for (pair, one), each in zip(sums.items(), of_sums, strict=True)
+                },
+            )
+            for g in range(len(asked.groups))
+        ]
+
+
+def _add_up(
+    rows: DescribedRows, asked: Questions, codes: list[NDArray[Any]], sizes: list[int], values: Doubles | None
+) -> Doubles:
+    """Return how many rows, or which sum of values, each subgroup has in each combination of cells."""
+    return add_up_cells([rows.groups, *codes], [len(asked.groups), *sizes], values)
+
+
+def _levels_of_tables(asked: Questions, whole: Tally, deviation: float) -> dict[ColumnPair, tuple[Merged, Merged]]:
+    """Return the levels of both columns of each table, by the counts that were released: all that were asked for."""
+    listed, frequent, least = {}, {}, least_counts(whole.n, deviation)[0]
+    for j, cells in enumerate(asked.cells):
+        counts = whole.n * whole.shares(j)[:-1]
+        listed[cells.name] = Merged.bins(cells, counts, _BINS) if cells.is_line else Merged.none(cells)
+        frequent[cells.name] = Merged.frequent(cells, counts, least, _LEVELS)
+    chosen = [listed if pair in asked.crosstabs else frequent for pair in asked.tables]
+    return {pair: (of[pair[0]], of[pair[1]]) for pair, of in zip(asked.tables, chosen, strict=True)}
+
+
+def _levels_of_sums(asked: Questions, whole: Tally, deviation: float) -> dict[ColumnPair, Merged]:
+    """Return the levels in which numbers are added up, by the counts that were released."""
+    least, place = least_counts(whole.n, deviation)[1], {cells.name: j for j, cells in enumerate(asked.cells)}
+
+    def frequent(j: int) -> Merged:
+        return Merged.frequent(asked.cells[j], whole.n * whole.shares(j)[:-1], least, _LEVELS)
+
+    return {pair: frequent(place[pair[1]]) for pair in asked.sums}
+
+
+def pairs_sensitivity(n_tables: int, n_sums: int, adjacency: str) -> float:
+    """Largest norm of what a row adds to tables of counts and to sums of numbers by category.
+
+    It adds 1, or a number in [-1, 1], to one cell of each, or less with a weight: of norm sqrt(n_tables + n_sums) at
+    most. Under ``replace_one`` a table changes by sqrt(2) at most, and the sums of a number by 2, where 1 becomes -1 in
+    one cell; the sensitivity is half of the root of 2 n_tables + 4 n_sums.
+    """
+    return math.sqrt(n_tables / 2.0 + n_sums if adjacency == "replace_one" else n_tables + n_sums)
+
+
+def _unweighted(gram: Doubles, weight: float) -> Doubles:
+    """Return sums of (1, z) (1, z)' from those of u u'."""
+    d = len(gram) - 1
+    factors = np.full(d + 1, math.sqrt(weight**2 + d))
+    factors[0] /= weight
+    return gram * np.outer(factors, factors)
+
+
+def least_counts(n: float, deviation: float) -> tuple[float, float]:
+    """Return the least counts of a level in a table, and in sums of numbers, that is not merged with others.
+
+    A cell of a table then holds as much as a quarter of its noise, if the columns have nothing to do with each other;
+    a level in which numbers are added up, four times the noise.
+    """
+    return math.sqrt(n * deviation) / 2.0, 4.0 * deviation
+
+
+def _middle_of_mass(cells: ColumnCells, shares: Doubles) -> float:
+    """Return the noisy mean of a column, as a number in [-1, 1]; 0.0 where there is none."""
+    middle, half = cells.scale
+    present = shares[:-1]
+    return float(np.clip((present @ cells.middles / present.sum() - middle) / half, -1, 1)) if present.sum() else 0.0
+
+
+def _totals(counts: Sequence[Doubles], deviation: float, n: float | None) -> tuple[Doubles, float]:
+    """Return the number of rows of each subgroup and the deviation of its noise: by all columns, which all count them.
+
+    The total of a column of k cells has k times the variance of a cell, so it weighs 1 / k.
+    """
+    weights = np.array([1.0 / each.shape[1] for each in counts])
+    found = np.array([each.sum(axis=1) for each in counts]).T @ weights / weights.sum()
+    variance = deviation**2 / float(weights.sum())
+    if n is not None:
+        found += (n - found.sum()) / len(found)
+        variance *= 1.0 - 1.0 / len(found)
+    return np.maximum(found, 1.0), math.sqrt(variance)
+
+
+def add_up(tallies: Sequence[Tally], n: float | None) -> Tally:
+    """Return what is known of all subgroups together."""
+    if len(tallies) == 1:
+        return tallies[0]
+    root = math.sqrt(len(tallies))
+    first = tallies[0]
+    total = n or sum(each.n for each in tallies)
+    counts = [np.sum(each, axis=0) for each in zip(*(tally.counts for tally in tallies), strict=True)]
+    counts = [each + (total - each.sum()) / len(each) for each in counts]
+    moments = None
+    if first.moments is not None:
+        added = np.sum([each.moments.sums for each in tallies if each.moments is not None], axis=0)
+        moments = first.moments._replace(sums=added, scale=root * first.moments.scale)
+    tables = {
+        pair: table._replace(
+            counts=np.sum([each.tables[pair].counts for each in tallies], axis=0), deviation=root * table.deviation
+        )
+        for pair, table in first.tables.items()
+    }
+    sums = {
+        pair: each._replace(
+            sums=np.sum([tally.sums[pair].sums for tally in tallies], axis=0), deviation=root * each.deviation
+        )
+        for pair, each in first.sums.items()
+    }
+    of_total = 0.0 if n is not None else root * first.n_deviation
+    return Tally(total, of_total, counts, root * first.deviation, moments, tables, sums)
+
+
+__all__ = [
+    "ColumnPair",
+    "DescribedRows",
+    "MomentsOfNumbers",
+    "NoisySums",
+    "NoisyTable",
+    "Questions",
+    "Shares",
+    "TableRelease",
+    "Tally",
+    "add_up",
+    "least_counts",
+    "pairs_sensitivity",
+]

@@ -1,0 +1,133 @@
+"""Single figures: near the truth, with intervals, at the price that was asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from replay import recording
+from scipy.stats import binom
+
+from skdp import PrivacyAccountant
+from skdp import statistics as st
+from skdp.accounting import get_epsilon
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::skdp.exceptions.PrivacyLeakWarning"
+)  # seeds, so that no run is unlucky
+
+N = 3000
+RNG = np.random.default_rng(0)
+AGE = RNG.integers(18, 91, N)
+PAY = np.where(RNG.random(N) < 0.1, np.nan, np.clip(AGE / 2 + RNG.normal(20, 8, N), 0, 100))
+JOB = RNG.choice(["clerk", "nurse", "cook"], N, p=[0.6, 0.3, 0.1])
+SEX = RNG.choice(["f", "m"], N)
+JOBS, SEXES = ["clerk", "nurse", "cook"], ["f", "m"]
+R = np.corrcoef(AGE, np.nan_to_num(PAY, nan=np.nanmean(PAY)))[0, 1]
+
+FIGURES = {
+    "mean": (lambda **s: st.private_mean(PAY, bounds=(0, 100), **s), np.nanmean(PAY)),
+    "sum": (lambda **s: st.private_sum(PAY, bounds=(0, 100), **s), np.nansum(PAY)),
+    "count": (lambda **s: st.private_count(AGE > 65, **s), (AGE > 65).sum()),
+    "quantile": (
+        lambda **s: st.private_quantile(AGE, 0.3, bounds=(18, 90), **s),
+        np.quantile(AGE, 0.3, method="inverted_cdf"),
+    ),
+    "correlation": (lambda **s: st.private_correlation(AGE, PAY, bounds=[(18, 90), (0, 100)], **s), R),
+}
+FRAMES = {
+    "histogram": lambda **s: st.private_histogram(JOB, categories=JOBS, **s),
+    "histogram of numbers": lambda **s: st.private_histogram(AGE, bounds=(18, 90), **s),
+    "top": lambda **s: st.private_top_k(JOB, 2, categories=JOBS, **s),
+    "crosstab": lambda **s: st.private_crosstab(JOB, SEX, categories=[JOBS, SEXES], **s),
+}
+ALL = {name: call for name, (call, _) in FIGURES.items()} | FRAMES
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_figure_is_charged_once_at_the_price_that_was_asked_for(name):
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
+    with recording([]) as releases:
+        ALL[name](epsilon=0.5, accountant=accountant)
+    assert len(accountant.history) == 1
+    assert get_epsilon(accountant.history[0].event, 1e-5) == pytest.approx(0.5, rel=1e-3)
+    assert 1 <= len(releases) <= 2
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_are_near_the_truth_within_their_intervals(name):
+    """Of 100 intervals of 95 %, as many as chance lets hold, but for one in a million."""
+    call, exact = FIGURES[name]
+    found = [call(epsilon=0.5, random_state=seed) for seed in range(100)]
+    assert sum(each.low - 1e-9 <= exact <= each.high + 1e-9 for each in found) >= binom.ppf(1e-6, 100, 0.95)
+    assert np.mean([each.value for each in found]) == pytest.approx(exact, rel=0.05)
+    assert all(each.low <= each.value <= each.high for each in found)
+
+
+def test_frames_are_near_the_truth():
+    counts = pd.Series(JOB).value_counts()
+    np.testing.assert_allclose(
+        FRAMES["histogram"](epsilon=100.0, random_state=0)["count"].iloc[:3], counts[JOBS], atol=2.0
+    )
+    assert list(FRAMES["top"](epsilon=100.0, random_state=0).index) == list(counts.index[:2])
+    ages = FRAMES["histogram of numbers"](epsilon=100.0, random_state=0)
+    np.testing.assert_allclose(ages["count"].iloc[:-1], np.bincount(AGE)[18:], atol=2.0)
+    assert ages["count"].sum() == pytest.approx(N)
+    table = FRAMES["crosstab"](epsilon=100.0, random_state=0)
+    np.testing.assert_allclose(table.iloc[:3, :2], pd.crosstab(JOB, SEX).loc[JOBS, SEXES], atol=2.0)
+    assert (table.index.name, table.columns.name) == ("x", "y")
+
+
+def test_what_is_not_said_is_bought():
+    assert st.private_mean(AGE, epsilon=2.0, random_state=0).value == pytest.approx(AGE.mean(), abs=5.0)
+    assert list(st.private_top_k(JOB, 2, epsilon=2.0, random_state=0).index) == ["clerk", "nurse"]
+    assert {"clerk", "nurse"} <= set(st.private_histogram(JOB, epsilon=2.0, random_state=0).index)
+    assert "left" in st.private_histogram(AGE, epsilon=2.0, random_state=0)
+    assert st.private_correlation(AGE, PAY, epsilon=2.0, random_state=0).value == pytest.approx(R, abs=0.3)
+    assert {"clerk", "nurse"} <= set(st.private_crosstab(JOB, SEX, epsilon=2.0, random_state=0).index)
+
+
+def test_several_quantiles_ascend_and_cost_what_one_does():
+    accountant = PrivacyAccountant()
+    low, middle, high = st.private_quantile(PAY, [0.25, 0.5, 0.75], bounds=(0, 100), epsilon=0.1, accountant=accountant)
+    assert low.value <= middle.value <= high.value
+    assert len(accountant.history) == 1
+
+
+def test_groups_have_the_weight_of_one_row():
+    values, labels = np.r_[np.full(900, 10.0), np.zeros(100)], np.r_[np.zeros(900, int), np.arange(1, 101)]
+    found = st.private_mean(values, bounds=(0, 10), groups=labels, epsilon=1000.0, random_state=0)
+    assert found.value == pytest.approx(10 / 101, abs=0.01)
+    assert st.private_count(values > 5, groups=labels, epsilon=1000.0, random_state=0).value == pytest.approx(
+        1.0, abs=0.1
+    )
+
+
+def test_a_list_has_no_type():
+    """Whether its numbers are whole would follow from its cells: a gap in one of them would change all bins."""
+    whole = [20, 30] * 50
+    one, other = (st.private_histogram(each, bounds=(0, 100)) for each in (whole, [None, *whole[1:]]))
+    assert list(one.index) == list(other.index)
+    assert len(st.private_histogram(np.array(whole), bounds=(0, 100))) == 102
+
+
+REFUSED = {
+    "two dimensions": (lambda **s: st.private_mean(np.ones((3, 2)), bounds=(0, 1), **s), "shape"),
+    "two lengths": (lambda **s: st.private_crosstab(JOB, SEX[:3], **s), "one length"),
+    "bounds": (lambda **s: st.private_mean(AGE, bounds=(90, 18), **s), "ascend"),
+    "one pair of bounds for two": (lambda **s: st.private_correlation(AGE, PAY, bounds=(0, 1), **s), "two pairs"),
+    "one list for two": (lambda **s: st.private_crosstab(JOB, SEX, categories="f", **s), "pair of lists"),
+    "bounds and categories": (lambda **s: st.private_histogram(AGE, bounds=(0, 1), categories=[1], **s), "both"),
+    "quantile": (lambda **s: st.private_quantile(AGE, 1.5, bounds=(0, 1), **s), "quantiles"),
+    "gaps in groups": (lambda **s: st.private_count(AGE > 3, groups=[None] * N, **s), "gaps"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_are_one_line_and_cost_nothing(name):
+    call, words = REFUSED[name]
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match=words) as refusal:
+        call(accountant=accountant)
+    assert "\n" not in str(refusal.value)
+    assert accountant.history == ()

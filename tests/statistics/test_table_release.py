@@ -1,0 +1,249 @@
+"""What one row, or one unit, changes of the releases of a description; and their price."""
+
+from __future__ import annotations
+
+import math
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from combinations import combined
+from replay import assert_all_else_is_equal, moves, recording, replay, run
+from scipy.stats import chi2
+
+from skdp.accounting import GaussianDpEvent, get_epsilon
+from skdp.mechanisms import GaussianMechanism
+from skdp.statistics.describer import TableDescriber
+from skdp.statistics.table_release import Shares, TableRelease, pairs_sensitivity
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
+
+N = 60
+SCHEMA = {
+    "age": (18, 90),
+    "income": {"bounds": (-50.0, 1e4), "scale": "log"},
+    "born": ("1930-01-01", "2010-01-01"),
+    "job": ["clerk", "nurse", "cook"],
+    "sex": ["f", "m"],
+    "member": "flag",
+}
+JOBS, EXTREME = (
+    ["clerk", "nurse", "cook", "judge", None],
+    {
+        "low": (18, -1e9, "1900-01-01", "clerk", "f", True),
+        "high": (90, np.inf, "2100-01-01", "cook", "m", False),
+        "gap": (50, np.nan, None, None, None, None),
+        "unlisted": (30, 0.0, "1970-01-01", "judge", "x", True),
+    },
+)
+
+
+def people(n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(10, 99, n),
+            "income": np.where(rng.random(n) < 0.1, np.nan, rng.lognormal(5, 2, n)),
+            "born": pd.to_datetime("1930-01-01") + pd.to_timedelta(rng.integers(0, 30_000, n), unit="D"),
+            "job": rng.choice(np.array(JOBS, dtype=object), n),
+            "sex": rng.choice(["f", "m", "x"], n),
+            "member": rng.random(n) < 0.5,
+        }
+    ).astype({"born": "datetime64[us]", "member": object})
+
+
+def with_row(frame, row, cells):
+    changed = frame.copy()
+    changed.loc[row] = [*cells[:2], None if cells[2] is None else pd.Timestamp(cells[2]), *cells[3:]]
+    return changed.astype(frame.dtypes)
+
+
+def describe_seeded(**parameters):
+    def fit(given):
+        frame, groups = given if isinstance(given, tuple) else (given, None)
+        settings = {"schema": SCHEMA, "epsilon": None, "noise_multiplier": 0.3, "delta": 1e-5, "random_state": 0}
+        return TableDescriber(**{**settings, **parameters}).fit(frame, groups=groups)
+
+    return fit
+
+
+def muting(fit, row):
+    """The same fit in which a row has weight 0, as a null record has."""
+
+    def muted(given):
+        measure = TableRelease.measure
+
+        def with_weights(release, rows, asked, stream):
+            weights = np.ones(len(rows.groups))
+            weights[row] = 0.0
+            return measure(release, rows._replace(weights=weights), asked, stream)
+
+        with mock.patch.object(TableRelease, "measure", with_weights):
+            return fit(given)
+
+    return muted
+
+
+ASKED = {
+    "all": {},
+    "subgroups": {"by": "sex", "crosstabs": [("job", "age")]},
+    "flags": {"by": "member", "correlation": False, "crosstabs": [["job", "sex"]]},
+}
+
+
+@combined(asked=list(ASKED), kind=list(EXTREME), adjacency=["zero_out", "add_remove", "replace_one"])
+def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(asked, kind, adjacency):
+    parameters = {**ASKED[asked], "adjacency": adjacency}
+    parameters |= {"n_samples_public": N} if adjacency == "add_remove" else {}
+    fit = describe_seeded(**parameters)
+    one = with_row(people(), N - 1, EXTREME[kind])
+    if adjacency == "zero_out":
+        first = run(fit, one)
+        second = run(muting(fit, N - 1), one, first.releases)
+    else:
+        others = list(EXTREME)
+        replaced = with_row(one, N - 1, EXTREME[others[others.index(kind) - 1]])
+        first, second = replay(fit, one, one.iloc[:-1] if adjacency == "add_remove" else replaced)
+    most = 2.0 if adjacency == "replace_one" else 1.0
+    found = moves(first, second)
+    assert len(found) == 3
+    assert min(found) > 0.0
+    assert max(found) <= most * (1.0 + 1e-9)
+    assert_all_else_is_equal(first, second)
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove"])
+def test_one_row_reaches_the_sensitivity_of_counts_and_pairs(adjacency):
+    """So that no bound is larger than it has to be: of the row at all bounds."""
+    public = {"n_samples_public": N} if adjacency == "add_remove" else {}
+    fit, one = describe_seeded(adjacency=adjacency, **public), with_row(people(), N - 1, EXTREME["high"])
+    first = run(fit, one)
+    second = run(muting(fit, N - 1), one, first.releases)
+    np.testing.assert_allclose(moves(first, second), 1.0, rtol=1e-9)
+
+
+def test_a_row_that_is_replaced_reaches_the_sensitivity_of_counts():
+    """Two rows that differ in all columns, and lie at opposite bounds."""
+    one = with_row(people(), N - 1, EXTREME["low"])
+    other = with_row(people(), N - 1, EXTREME["high"])
+    first, second = replay(describe_seeded(adjacency="replace_one"), one, other)
+    counts, moments, pairs = moves(first, second)
+    assert counts == pytest.approx(2.0)
+    assert 1.0 < min(moments, pairs) <= max(moments, pairs) <= 2.0
+
+
+@pytest.mark.parametrize(("n_tables", "n_sums"), [(1, 0), (0, 1), (3, 2), (91, 45)])
+def test_the_sensitivity_of_pairs_is_that_of_the_worst_rows(n_tables, n_sums):
+    """A row is a unit vector in each table, and 1 or -1 in one cell of each sum."""
+    one = np.concatenate([np.tile([1.0, 0.0], n_tables), np.ones(n_sums)])
+    other = np.concatenate([np.tile([0.0, 1.0], n_tables), -np.ones(n_sums)])
+    assert np.linalg.norm(one) == pytest.approx(pairs_sensitivity(n_tables, n_sums, "zero_out"))
+    assert np.linalg.norm(one - other) == pytest.approx(2.0 * pairs_sensitivity(n_tables, n_sums, "replace_one"))
+
+
+@combined(asked=list(ASKED), size=[2, 7, 40], kind=["one", "any"], adjacency=["add_remove", "replace_one"])
+def test_one_unit_moves_each_release_by_its_sensitivity_and_nothing_else(asked, size, kind, adjacency):
+    """A unit of many rows, of one kind or of any, leaves; or becomes one of rows at the other bounds."""
+    frame = people(N + size)
+    for row in range(N, N + size) if kind == "one" else ():
+        frame = with_row(frame, row, EXTREME["low"])
+    labels = np.concatenate([np.arange(N) // 2, np.full(size, 1000)])
+    public = {"n_groups_public": 31} if adjacency == "add_remove" else {}
+    fit = describe_seeded(**ASKED[asked], adjacency=adjacency, **public)
+    if adjacency == "add_remove":
+        other = frame.iloc[:N], labels[:N]
+    else:
+        other = with_row(frame.iloc[: N + 1], N, EXTREME["high"]), labels[: N + 1]
+    first, second = replay(fit, (frame, labels), other)
+    most = 2.0 if adjacency == "replace_one" else 1.0
+    assert 0.0 < max(moves(first, second)) <= most * (1.0 + 1e-9)
+    assert_all_else_is_equal(first, second)
+
+
+def test_units_of_one_row_are_rows():
+    frame = people()
+    one, other = run(describe_seeded(), frame), run(describe_seeded(), (frame, np.arange(N)))
+    for a, b in zip(one.releases, other.releases, strict=True):
+        np.testing.assert_allclose(a.exact, b.exact, rtol=1e-12)
+        assert a.sensitivity == b.sensitivity
+
+
+@combined(adjacency=["zero_out", "add_remove", "replace_one"], kind=["low", "high", "gap"])
+def test_what_is_bought_is_moved_by_no_more_either(adjacency, kind):
+    """No category is held by the row alone, which the threshold is for."""
+    frame = with_row(people(400), 399, EXTREME[kind])
+    public = {"n_samples_public": 400} if adjacency == "add_remove" else {}
+    fit = describe_seeded(schema=None, adjacency=adjacency, noise_multiplier=0.3, **public)
+    if adjacency == "zero_out":  # a null row of a purchase has gaps alone
+        null = frame.copy()
+        null.loc[399] = None
+        null = null.astype({"age": float})
+        first = run(fit, frame.astype({"age": float}))
+        second = run(muting(fit, 399), null, first.releases)
+    else:
+        other = with_row(frame, 399, EXTREME["low" if kind != "low" else "high"])
+        first, second = replay(fit, frame, frame.iloc[:-1] if adjacency == "add_remove" else other)
+    assert len(first.releases) == 6
+    assert max(moves(first, second)) <= (2.0 if adjacency == "replace_one" else 1.0) * (1.0 + 1e-9)
+    assert_all_else_is_equal(first, second)
+
+
+# --- the price ---
+
+
+@pytest.fixture
+def multipliers(monkeypatch):
+    """Noise multipliers of all mechanisms that add noise."""
+    seen, add_noise = [], GaussianMechanism._add_noise
+
+    def noted(mechanism, value, stream):
+        seen.append(mechanism.noise_multiplier)
+        return add_noise(mechanism, value, stream)
+
+    monkeypatch.setattr(GaussianMechanism, "_add_noise", noted)
+    return seen
+
+
+@pytest.mark.parametrize("shares", [None, Shares.of(1, 2, 3), Shares.of(1, 0, 0), Shares.of(1, 9, 0)])
+@pytest.mark.parametrize("correlation", [True, False])
+def test_the_noise_of_all_releases_is_that_of_one(shares, correlation, multipliers):
+    """Their mu^2 add up to that of the event."""
+    fitted = describe_seeded(shares=shares, noise_multiplier=2.5, correlation=correlation)(people())
+    assert fitted.privacy_event_ == GaussianDpEvent(2.5)
+    total = sum(each**-2 for each in multipliers)
+    assert total <= 2.5**-2 * (1 + 1e-12)
+    if shares is None:
+        assert total == pytest.approx(2.5**-2)
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, None])
+def test_the_noise_that_is_added_is_the_noise_that_is_paid(schema, multipliers):
+    fitted = describe_seeded(schema=schema, epsilon=1.0, noise_multiplier=None)(people(500))
+    mu = math.sqrt(sum(each**-2 for each in multipliers))
+    assert fitted.epsilon_ <= 1.0
+    threshold = 0.0 if schema else 0.01 * fitted.delta_
+    alone = get_epsilon(GaussianDpEvent(1.0 / mu), fitted.delta_ - threshold)
+    assert alone == pytest.approx(1.0, rel=1e-2)
+    assert mu == pytest.approx(1.0 / fitted.noise_multiplier_ * (1.0 if schema else math.sqrt(1.0 / 0.9)))
+
+
+def test_the_noise_of_counts_has_the_deviation_that_is_stated():
+    """Sum of squares of all noise over its variance is chi-squared; false alarm 1e-6."""
+    with recording([]) as seen:
+        fitted = describe_seeded(noise_multiplier=5.0)(people())
+    stated = fitted.tallies_[0].deviation, fitted.tallies_[0].sums["age", "job"].deviation
+    for each, deviation in zip((seen[0], seen[2]), stated, strict=True):
+        noise = (each.noisy - each.exact) / deviation
+        assert chi2.ppf(5e-7, len(noise)) < float((noise**2).sum()) < chi2.isf(5e-7, len(noise))
+
+
+def test_a_gap_is_imputed_by_a_noisy_mean_and_not_by_the_exact_one():
+    """What gaps count as follows from the counts that were released: it is the same for another column of numbers."""
+    frame = people()
+    first = run(describe_seeded(), frame)
+    second = run(describe_seeded(), frame.assign(income=0.0), first.releases)
+    one, other = (dict(each.state) for each in (first, second))
+    places = [place for place in one if "of_gaps" in place or "moments" in place]
+    assert places
+    assert all(one[place] == other[place] for place in places)
