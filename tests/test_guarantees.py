@@ -45,7 +45,7 @@ from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, Publi
 from skdp.ensemble.people import count_people
 from skdp.ensemble.target_units import sum_targets
 from skdp.image import PatchTransformer, ScatteringTransformer
-from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.unit_norms import average_units, clip_moments
@@ -1141,6 +1141,24 @@ SENTENCES = {
             "tests/_training/dask/test_cluster.py::test_steps_of_workers_that_die_are_computed_again_from_the_same_sample",
             "tests/_training/dask/test_dask_rows.py::test_parts_of_a_sum_are_left_as_they_are",
             "tests/_training/dask/test_dask_rows.py::test_one_release_a_step_and_one_charge_a_fit",
+        ],
+    },
+    DiscreteLaplaceMechanism: {
+        "The noise of every coordinate has exactly the law of its scale (Canonne, Kamath & Steinke 2020, algorithm 2): "
+        "no floating-point number takes part in a draw.": [
+            "tests/mechanisms/test_discrete_laplace.py::test_noise_has_exactly_the_law_that_is_priced",
+            "tests/mechanisms/test_discrete_laplace.py::test_noise_of_a_large_scale_falls_on_every_residue",
+        ],
+        "The event states that scale, or noise no larger.": [
+            "tests/mechanisms/test_discrete_laplace.py::test_the_scale_is_rounded_up_and_priced_as_rounded",
+            "tests/mechanisms/test_discrete_laplace.py::test_the_event_states_no_less_than_the_noise",
+        ],
+        "A release is private at ``sensitivity / scale``, with a delta of 0; at twice that under ``replace_one``.": [
+            "tests/mechanisms/test_discrete_laplace.py::test_its_price_is_that_of_its_event",
+        ],
+        "`release` charges the accountant before it draws noise, and nothing that it refuses is charged.": [
+            "tests/mechanisms/test_discrete_laplace.py::test_a_release_alone_is_charged_before_it_draws",
+            "tests/mechanisms/test_discrete_laplace.py::test_what_is_no_whole_number_is_refused_without_its_value",
         ],
     },
     GaussianMechanism: {

@@ -160,7 +160,12 @@ FLOORS = {
         ("patch_transformer", "transformer"),
     ),
     "linear_model": (("logistic", "normal_equations"), ("least_squares",)),
-    "mechanisms": (("second_moments", "spectrum", "streams", "unit_shares"), ("gaussian", "sampling", "unit_norms")),
+    "mechanisms": (
+        ("second_moments", "spectrum", "streams", "unit_shares"),
+        ("additive", "sampling"),
+        ("discrete_laplace", "gaussian"),
+        ("unit_norms",),
+    ),
     "model_selection": (("candidates", "scores"), ("search_plan",), ("search",), ("searches",)),
     "neural_network": (("classifier", "regressor"),),
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "trade_off", "utility")),
