@@ -25,7 +25,7 @@ FLOORS = {
         ("base", "image"),
         ("decomposition", "pipeline", "preprocessing"),
         ("_training", "datasets", "model_selection", "naive_bayes"),
-        ("ensemble", "linear_model", "neural_network", "plotting", "synthesis"),
+        ("ensemble", "evaluation", "linear_model", "neural_network", "plotting", "synthesis"),
         ("tabular",),
     ),
     "_checks": (
@@ -151,6 +151,12 @@ FLOORS = {
         ("embedding",),
         ("leaf_model",),
         ("classifier", "regressor"),
+    ),
+    "evaluation": (
+        ("amounts", "binary_metrics", "estimates", "scored_rows"),
+        ("replicates",),
+        ("binary_figures", "counted"),
+        ("evaluate",),
     ),
     "image": (
         ("filters", "public_images", "reading"),
@@ -304,7 +310,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (27, 10, 131), "accounting": (11, 7, 38)}
+    assert found == {"": (28, 10, 139), "accounting": (11, 7, 38)}
 
 
 def test_heavy_imports_stay_where_they_belong():
