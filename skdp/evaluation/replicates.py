@@ -85,8 +85,8 @@ class Replicates(NamedTuple):
         spread = np.sqrt(np.mean((drawn - value) ** 2, axis=0))
         reach = NormalDist().inv_cdf(0.5 + level / 2) * spread
         errors = [np.sqrt(np.mean((metric(each) - value) ** 2, axis=0)) for each in (self.noise, self.sampling)]
-        ends = np.clip(value - reach, low, high), np.clip(value + reach, low, high)
-        return Estimate(*(_plain(each) for each in (value, *ends, spread, *errors)))
+        figures = (np.clip(each, low, high) for each in (value, value - reach, value + reach))
+        return Estimate(*(_plain(each) for each in (*figures, spread, *errors)))
 
 
 def _plain(value: Any) -> Any:
