@@ -25,8 +25,8 @@ FLOORS = {
         ("base", "image"),
         ("decomposition", "pipeline", "preprocessing"),
         ("_training", "datasets", "model_selection", "naive_bayes"),
-        ("audit", "ensemble", "linear_model", "neural_network", "plotting", "synthesis"),
-        ("statistics", "tabular"),
+        ("audit", "ensemble", "evaluation", "linear_model", "neural_network", "plotting", "synthesis"),
+        ("metrics", "statistics", "tabular"),
     ),
     "_checks": (
         ("arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
@@ -160,6 +160,12 @@ FLOORS = {
         ("leaf_model",),
         ("classifier", "regressor"),
     ),
+    "evaluation": (
+        ("amounts", "binary_metrics", "estimates", "scored_rows"),
+        ("replicates",),
+        ("binary_figures", "counted"),
+        ("private_evaluation",),
+    ),
     "image": (
         ("filters", "public_images", "reading"),
         ("base", "scattering"),
@@ -171,7 +177,9 @@ FLOORS = {
     "mechanisms": (
         ("second_moments", "spectrum", "tape", "unit_shares"),
         ("streams",),
-        ("gaussian", "sampling", "unit_norms"),
+        ("additive", "sampling"),
+        ("discrete_laplace", "gaussian"),
+        ("unit_norms",),
     ),
     "model_selection": (("candidates", "scores"), ("search_plan",), ("search",), ("searches",)),
     "neural_network": (("classifier", "regressor"),),
@@ -319,7 +327,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (29, 10, 148), "accounting": (11, 7, 38)}
+    assert found == {"": (31, 10, 157), "accounting": (11, 7, 38)}
 
 
 def test_heavy_imports_stay_where_they_belong():
