@@ -40,6 +40,7 @@ _PUBLIC = {
     "check_pipeline": "skdp.pipeline",
     "config_context": "skdp._checks.leak_setting",
     "privacy_report": "skdp.report",
+    "private_train_test_split": "skdp.model_selection",
     "row_wise": "skdp._guard.row_wise",
     "tabular_pipeline": "skdp.tabular",
 }

@@ -50,6 +50,7 @@ from skdp.mechanisms.second_moments import MomentSum
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.unit_norms import average_units, clip_moments
 from skdp.mechanisms.unit_shares import shares_of_units
+from skdp.model_selection.parts import private_train_test_split
 from skdp.model_selection.scores import Errors, PrivateScore
 from skdp.model_selection.search_plan import SearchPlan
 from skdp.naive_bayes import DPGaussianNB
@@ -1183,6 +1184,19 @@ SENTENCES = {
             "tests/model_selection/test_search.py::test_every_try_of_compose_is_paid_for",
             "tests/model_selection/test_search.py::test_the_choice_has_its_exact_law",
             "tests/model_selection/test_search.py::test_the_choice_is_as_private_as_its_price",
+        ],
+    },
+    private_train_test_split: {
+        "A record that changes, within the neighbouring relation of the charges to a part, moves no other to another "
+        "part.": [
+            "tests/model_selection/test_parts.py::test_a_replaced_row_moves_no_other",
+            "tests/model_selection/test_parts.py::test_a_unit_is_on_one_side_in_any_table",
+            "tests/model_selection/test_parts.py::test_which_neighbours_a_part_is_charged_for",
+        ],
+        "A ledger takes one split. No call, in any process, puts a unit into both parts.": [
+            "tests/model_selection/test_parts.py::test_each_row_is_in_one_part_and_in_the_same_one_again",
+            "tests/model_selection/test_parts.py::test_refused_in_one_line",
+            "tests/model_selection/test_parts.py::test_two_processes_at_once_get_the_same_parts",
         ],
     },
     DPGridSearchCV: {

@@ -122,7 +122,7 @@ FLOORS = {
     ),
     "accounting.formulas": (("numeric", "quadrature", "response"), ("gaussian", "selection_law")),
     "accounting.ledger": (
-        ("filters", "report"),
+        ("filters", "report", "split"),
         ("charges", "odometer"),
         ("balance", "serial"),
         ("ledger",),
@@ -161,7 +161,7 @@ FLOORS = {
     ),
     "linear_model": (("logistic", "normal_equations"), ("least_squares",)),
     "mechanisms": (("second_moments", "spectrum", "streams", "unit_shares"), ("gaussian", "sampling", "unit_norms")),
-    "model_selection": (("candidates", "scores"), ("search_plan",), ("search",), ("searches",)),
+    "model_selection": (("candidates", "parts", "scores"), ("search_plan",), ("search",), ("searches",)),
     "neural_network": (("classifier", "regressor"),),
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "trade_off", "utility")),
     "preprocessing": (

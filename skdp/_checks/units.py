@@ -84,6 +84,13 @@ def read_units(groups: Any, n_rows: int) -> Units:
     return Units(codes, n_units, name if isinstance(name, str) else "")
 
 
+def keys_of_units(groups: Any, units: Units) -> list[str]:
+    """Return the text by which the label of each unit is compared, whatever other labels there are and of what type."""
+    labels = values_of("groups", groups).reshape(len(units.codes))
+    _, first = np.unique(units.codes, return_index=True)
+    return [str(_key(label)) for label in labels[first]]
+
+
 def _refuse_shape(shape: tuple[int, ...], n_rows: int) -> None:
     raise ValueError(f"groups has shape {shape} where X has {n_rows} rows: give one label a row, in one dimension.")
 
@@ -124,4 +131,4 @@ def refuse_groups_elsewhere(groups: Any) -> None:
         )
 
 
-__all__ = ["GROUP", "ROW", "Units", "read_units", "refuse_groups_elsewhere", "split_labels"]
+__all__ = ["GROUP", "ROW", "Units", "keys_of_units", "read_units", "refuse_groups_elsewhere", "split_labels"]

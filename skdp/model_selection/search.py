@@ -22,7 +22,7 @@ from skdp._checks.leak_setting import report_leak, silence
 from skdp._checks.leaks import CLASSES_READ, SEEDED, begin_record, note_leaks
 from skdp._checks.parameters import check_choice, check_real
 from skdp._checks.protocols import is_private
-from skdp._checks.row_traits import row_schema_of, with_row_schema
+from skdp._checks.row_traits import indexable, take_rows
 from skdp._checks.rows import check_labels, check_targets, classes_of, number_of_columns, table_shape
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.units import ROW, Units
@@ -45,6 +45,7 @@ from skdp.model_selection.candidates import (
     refuse_terms_of_the_budget,
     seen_by_the_user,
 )
+from skdp.model_selection.parts import draw_by_number, n_tested
 from skdp.model_selection.scores import PrivateScore, name_of_score, score_of
 from skdp.model_selection.search_plan import SearchPlan, SearchTerms, check_rows, plan_search
 from skdp.pipeline import PrivatePipeline, public_rows_of
@@ -184,15 +185,6 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
             note_leaks(self, SEEDED)
         return stream
 
-    def _n_scored(self, n: int) -> int:
-        n_scored = round(self.test_size * n)
-        if not 0 < n_scored < n:
-            raise ValueError(
-                f"test_size={self.test_size!r} leaves no row to train or to score of n_samples={n}: "
-                "choose another share, or give more rows."
-            )
-        return n_scored
-
     def _kept(self, plan: SearchPlan, terms: SearchTerms) -> dict[str, Any]:
         """What the ledger keeps with the charge: public parameters alone."""
         names = ("strategy", "n_tries", "refit", "test_size", "epsilon")
@@ -224,7 +216,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         )
         mechanism = GaussianMechanism(plan.score_noise, score.sensitivity)
         noisy = mechanism.release(np.array([total for _, total in totals]), stream.spawn("scores"))
-        n_scored = self._n_scored(n)
+        n_scored = n_tested(self.test_size, n)
         return [
             _Tried(number, estimator, score.value(float(total), n_scored))
             for number, (estimator, _), total in zip(numbers, totals, noisy, strict=True)
@@ -239,12 +231,9 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
 
     def _split(self, n: int, stream: SecretStream, adjacency: str) -> NDArray[np.bool_]:
         """Which units score. Targets have no say; under add_remove each has a coin: one that leaves moves no other."""
-        keys = stream.words(n)
         if adjacency == "add_remove":
-            return keys < np.uint64(self.test_size * 2.0**64)
-        scored = np.zeros(n, bool)
-        scored[np.argsort(keys, kind="stable")[: self._n_scored(n)]] = True
-        return scored
+            return stream.words(n) < np.uint64(self.test_size * 2.0**64)
+        return draw_by_number(stream, n, n_tested(self.test_size, n))
 
     def _final(
         self, plan: SearchPlan, terms: SearchTerms, best: _Tried | None, rows: _Rows, stream: SecretStream
@@ -287,7 +276,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         self.best_index_ = 0 if alone else -1 if best is None else best.number
         self.best_params_ = grid[self.best_index_] if self.best_index_ >= 0 else {}
         self.best_score_ = math.nan if best is None else best.score
-        self.score_noise_ = plan.score_noise * self.scorer_.sensitivity / self._n_scored(n)
+        self.score_noise_ = plan.score_noise * self.scorer_.sensitivity / n_tested(self.test_size, n)
         scores = np.full(len(grid), math.nan)
         for each in tried if plan.tries is None else filter(None, [best]):
             scores[each.number] = each.score
@@ -338,7 +327,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
             Score, larger for a better model.
         """
         check_is_fitted(self, "best_estimator_")
-        X, y = _rows_of(X), np.asarray(y)
+        X, y = indexable(X), np.asarray(y)
         weights = None if sample_weight is None else check_weights(sample_weight, len(y))
         n = max(1, len(y)) if weights is None else float(np.sum(weights))
         return self.scorer_.value(self.scorer_.total(self.best_estimator_, X, y, weights), n)
@@ -448,7 +437,7 @@ class SearchFit(Fit):
         template._take_unit(work)
         if not is_private(template.steps[0][1]) and not takes_any_types(template.steps[0][1]):
             check_types(self._X)
-        self._stream, self._X = work._root_stream(), _rows_of(self._X)
+        self._stream, self._X = work._root_stream(), indexable(self._X)
         n_rows, n_features = table_shape(self._X)
         n_samples = n_rows if self.units is None else self.units.n_units
         self.n_public = n = public_rows_of(template, n_samples)
@@ -461,7 +450,7 @@ class SearchFit(Fit):
         self._reader = None if self._given is None else _weight_reader(made, self._given)
         self._labels = _name_classes(made, y, n_rows)
         note_leaks(work, *([] if self._labels is None else [CLASSES_READ]))
-        self._plan = plan_search(grid, made, (n - work._n_scored(n), n, n_features), terms)
+        self._plan = plan_search(grid, made, (n - n_tested(work.test_size, n), n, n_features), terms)
         work.scorer_ = _one_score(work.scoring, made[1:])
         self._kept = work._kept(self._plan, terms)
         if name := work.__dict__.get("_fitted_group_name"):
@@ -529,7 +518,7 @@ class _Rows(NamedTuple):
         """All rows of the units that are marked: no unit is split."""
         rows = np.flatnonzero(marked if self.units is None else marked[self.units.codes])
         weights = None if self.weights is None else self.weights.take(rows)
-        return _Rows(_take(self.X, rows), self.y[rows], weights, self.units and self.units.take(rows))
+        return _Rows(take_rows(self.X, rows), self.y[rows], weights, self.units and self.units.take(rows))
 
 
 def _weight_reader(made: list[PrivatePipeline], sample_weight: Any) -> WeightReader:
@@ -544,15 +533,6 @@ def _weight_reader(made: list[PrivatePipeline], sample_weight: Any) -> WeightRea
         )
     warn_of_no_bound(bounds[0], sample_weight)
     return WeightReader.of(bounds[0])
-
-
-def _rows_of(X: Any) -> Any:
-    """A table whose rows can be taken by number. A list stays one: as an array it would have a type by its cells."""
-    if hasattr(X, "tocsr"):
-        return X.tocsr()
-    if hasattr(X, "shape"):
-        return X
-    return np.asarray(X) if hasattr(X, "__array__") else list(X)
 
 
 def _name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> NDArray[Any] | None:
@@ -599,13 +579,6 @@ def _checked_labels(last: Any, y: Any, n_samples: int) -> NDArray[Any]:
 def _last_of(pipeline: PrivatePipeline) -> Any:
     """The last private estimator of a candidate, which is the one that labels are for."""
     return private_steps(pipeline.steps)[-1][1].estimator
-
-
-def _take(X: Any, rows: NDArray[np.intp]) -> Any:
-    """Some rows, with the public schema that all of them carry: a try would be refused without it."""
-    if isinstance(X, list):
-        return [X[row] for row in rows.tolist()]
-    return X.iloc[rows] if hasattr(X, "iloc") else with_row_schema(X[rows], row_schema_of(X))
 
 
 @contextlib.contextmanager
