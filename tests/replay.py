@@ -16,15 +16,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdp._fit.releases import Release
-from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
+
+MECHANISMS = GaussianMechanism, DiscreteLaplaceMechanism
 
 
 class Recorded(NamedTuple):
-    """One release: the exact value, the noisy one, and the sensitivity that is priced."""
+    """One release: the exact value, the noisy one, the sensitivity that is priced, and of which norm it is."""
 
     exact: np.ndarray
     noisy: np.ndarray
     sensitivity: float
+    order: int
 
 
 class Run(NamedTuple):
@@ -38,20 +41,23 @@ class Run(NamedTuple):
 @contextlib.contextmanager
 def recording(forced: list[Recorded]) -> Iterator[list[Recorded]]:
     """Record all releases; those that `forced` has get its noisy values."""
-    add_noise, seen = GaussianMechanism._add_noise, []
+    add_noise, seen = {kind: kind._add_noise for kind in MECHANISMS}, []
 
-    def recorded(mechanism: GaussianMechanism, value: np.ndarray, stream: Any) -> np.ndarray:
-        exact, noisy = value.copy(), add_noise(mechanism, value, stream)
+    def recorded(mechanism: Any, value: np.ndarray, stream: Any) -> np.ndarray:
+        exact, noisy = value.copy(), add_noise[type(mechanism)](mechanism, value, stream)
         if len(seen) < len(forced):
             noisy = forced[len(seen)].noisy.copy()
-        seen.append(Recorded(exact, noisy.copy(), mechanism.sensitivity))
+        order = 1 if isinstance(mechanism, DiscreteLaplaceMechanism) else 2
+        seen.append(Recorded(exact, noisy.copy(), mechanism.sensitivity, order))
         return noisy
 
-    GaussianMechanism._add_noise = recorded
+    for kind in MECHANISMS:
+        kind._add_noise = recorded
     try:
         yield seen
     finally:
-        GaussianMechanism._add_noise = add_noise
+        for kind in MECHANISMS:
+            kind._add_noise = add_noise[kind]
 
 
 def run(fit: Callable[[Any], Any], table: Any, forced: list[Recorded] | tuple[()] = ()) -> Run:
@@ -73,7 +79,7 @@ def moves(one: Run, other: Run) -> list[float]:
     assert [each.exact.shape for each in one.releases] == [each.exact.shape for each in other.releases]
     assert [each.sensitivity for each in one.releases] == [each.sensitivity for each in other.releases]
     pairs = zip(one.releases, other.releases, strict=True)
-    return [float(np.linalg.norm(a.exact - b.exact)) / a.sensitivity for a, b in pairs]
+    return [float(np.linalg.norm((a.exact - b.exact).ravel(), a.order)) / a.sensitivity for a, b in pairs]
 
 
 def assert_all_else_is_equal(one: Run, other: Run) -> None:

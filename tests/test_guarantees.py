@@ -44,8 +44,11 @@ from skdp.base import PrivateEstimator
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.ensemble.people import count_people
 from skdp.ensemble.target_units import sum_targets
+from skdp.evaluation.amounts import amounts_of
+from skdp.evaluation.counted import CountedEvaluation
+from skdp.evaluation.scored_rows import ScoredRows
 from skdp.image import PatchTransformer, ScatteringTransformer
-from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.unit_norms import average_units, clip_moments
@@ -1142,6 +1145,58 @@ SENTENCES = {
             "tests/_training/dask/test_cluster.py::test_steps_of_workers_that_die_are_computed_again_from_the_same_sample",
             "tests/_training/dask/test_dask_rows.py::test_parts_of_a_sum_are_left_as_they_are",
             "tests/_training/dask/test_dask_rows.py::test_one_release_a_step_and_one_charge_a_fit",
+        ],
+    },
+    CountedEvaluation: {
+        "One row, or one unit, adds at most one row's worth to all cells together: to those of all bins, classes and "
+        "subgroups.": [
+            "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
+            "tests/test_replay.py::test_one_weight_moves_the_releases_and_nothing_else",
+            "tests/evaluation/test_evaluate.py::test_one_unit_moves_the_counts_by_one_row_and_nothing_else",
+        ],
+        "That is the sensitivity of the release; another row in its place moves two counts, and is priced so.": [
+            "tests/evaluation/test_evaluate.py::test_all_figures_together_cost_epsilon",
+            "tests/evaluation/test_evaluate.py::test_normal_noise_is_priced_as_one_gaussian",
+        ],
+        "Cells are public: numbers of bins, classes and categories are parameters, or follow from the public number of "
+        "rows and the noise.": [
+            "tests/evaluation/test_evaluate.py::test_the_number_of_bins_follows_from_public_numbers",
+            "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
+        ],
+    },
+    amounts_of: {
+        "What one row adds, or one unit over all of its rows, is at most `GRID` in sum, whatever cells it goes to.": [
+            "tests/evaluation/test_evaluate.py::test_no_unit_adds_more_than_a_row",
+            "tests/evaluation/test_evaluate.py::test_weights_are_divided_by_their_bound_and_cut_at_it",
+        ],
+        "It depends on the weight of the row, or on those of its unit's rows, alone.": [
+            "tests/evaluation/test_evaluate.py::test_one_unit_moves_the_counts_by_one_row_and_nothing_else",
+        ],
+    },
+    ScoredRows: {
+        "Nothing that the model says of a row gets out but its score: no warning, and no error.": [
+            "tests/evaluation/test_evaluate.py::test_what_a_model_says_of_a_row_stays_inside",
+        ],
+        "A row that the model refuses has the score NaN, whatever the rows beside it are.": [
+            "tests/evaluation/test_evaluate.py::test_a_row_that_is_refused_is_so_whatever_is_beside_it",
+        ],
+    },
+    DiscreteLaplaceMechanism: {
+        "The noise of every coordinate has exactly the law of its scale (Canonne, Kamath & Steinke 2020, algorithm 2): "
+        "no floating-point number takes part in a draw.": [
+            "tests/mechanisms/test_discrete_laplace.py::test_noise_has_exactly_the_law_that_is_priced",
+            "tests/mechanisms/test_discrete_laplace.py::test_noise_of_a_large_scale_falls_on_every_residue",
+        ],
+        "The event states that scale, or noise no larger.": [
+            "tests/mechanisms/test_discrete_laplace.py::test_the_scale_is_rounded_up_and_priced_as_rounded",
+            "tests/mechanisms/test_discrete_laplace.py::test_the_event_states_no_less_than_the_noise",
+        ],
+        "A release is private at ``sensitivity / scale``, with a delta of 0; at twice that under ``replace_one``.": [
+            "tests/mechanisms/test_discrete_laplace.py::test_its_price_is_that_of_its_event",
+        ],
+        "`release` charges the accountant before it draws noise, and nothing that it refuses is charged.": [
+            "tests/mechanisms/test_discrete_laplace.py::test_a_release_alone_is_charged_before_it_draws",
+            "tests/mechanisms/test_discrete_laplace.py::test_what_is_no_whole_number_is_refused_without_its_value",
         ],
     },
     GaussianMechanism: {

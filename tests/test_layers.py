@@ -25,7 +25,7 @@ FLOORS = {
         ("base", "image"),
         ("decomposition", "pipeline", "preprocessing"),
         ("_training", "datasets", "model_selection", "naive_bayes"),
-        ("ensemble", "linear_model", "neural_network", "plotting", "synthesis"),
+        ("ensemble", "evaluation", "linear_model", "neural_network", "plotting", "synthesis"),
         ("tabular",),
     ),
     "_checks": (
@@ -152,6 +152,12 @@ FLOORS = {
         ("leaf_model",),
         ("classifier", "regressor"),
     ),
+    "evaluation": (
+        ("amounts", "binary_metrics", "estimates", "scored_rows"),
+        ("replicates",),
+        ("binary_figures", "counted"),
+        ("evaluate",),
+    ),
     "image": (
         ("filters", "public_images", "reading"),
         ("base", "scattering"),
@@ -160,7 +166,12 @@ FLOORS = {
         ("patch_transformer", "transformer"),
     ),
     "linear_model": (("logistic", "normal_equations"), ("least_squares",)),
-    "mechanisms": (("second_moments", "spectrum", "streams", "unit_shares"), ("gaussian", "sampling", "unit_norms")),
+    "mechanisms": (
+        ("second_moments", "spectrum", "streams", "unit_shares"),
+        ("additive", "sampling"),
+        ("discrete_laplace", "gaussian"),
+        ("unit_norms",),
+    ),
     "model_selection": (("candidates", "parts", "scores"), ("search_plan",), ("search",), ("searches",)),
     "neural_network": (("classifier", "regressor"),),
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "trade_off", "utility")),
@@ -299,7 +310,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (27, 10, 131), "accounting": (11, 7, 38)}
+    assert found == {"": (28, 10, 139), "accounting": (11, 7, 38)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -91,7 +91,29 @@ def searching(search, **parameters):
     return search(model, grid, epsilon=2.0, strategy="compose", **SEED, **parameters)
 
 
+class Judge:
+    """A model that was fitted elsewhere."""
+
+    classes_ = np.array([0, 1])
+
+    def predict_proba(self, X):
+        chances = 1.0 / (1.0 + np.exp(-np.asarray(X) @ [2.0, -2.0, 1.0]))
+        return np.column_stack([1.0 - chances, chances])
+
+
+def evaluation(**parameters):
+    def evaluate(people):
+        given = {"sample_weight": people.weight, "random_state": 0, **parameters}
+        by = np.asarray(people.X)[:, 0] > 0 if "categories" in parameters else None
+        return skdp.evaluate(Judge(), people.X, people.y, epsilon=1.0, by=by, **given)
+
+    return evaluate
+
+
 OF_WEIGHTS = {
+    "evaluation": evaluation(),
+    "evaluation, replaced": evaluation(adjacency="replace_one", categories=[True]),
+    "evaluation, normal noise": evaluation(noise="gaussian", delta=1e-4),
     "logistic": classifier(logistic),
     "logistic, lots": classifier(lambda: logistic(sampling_rate=0.5, adjacency="replace_one")),
     "logistic, three classes": classifier(lambda: logistic(classes=[0, 1, 2])),

@@ -1,9 +1,8 @@
-"""Mechanisms: what adds noise also says what the noise is worth."""
+"""Normal noise, and what it is worth."""
 
 from __future__ import annotations
 
 import math
-import os
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -11,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.leak_setting import report_leak
-from skdp._checks.parameters import check_choice, check_real
+from skdp._checks.parameters import check_real
 from skdp._kernels.bits import scale_and_add
-from skdp.accounting import ADJACENCIES, GaussianDpEvent, PrivacyAccountant, resolve_accountant
+from skdp.accounting import GaussianDpEvent
+from skdp.mechanisms.additive import AdditiveMechanism
 from skdp.mechanisms.streams import SecretStream
 
 
 @dataclass(frozen=True)
-class GaussianMechanism:
+class GaussianMechanism(AdditiveMechanism):
     """Gaussian mechanism, which adds independent normal noise to a number or an array and prices the release.
 
     Parameters
@@ -79,60 +78,11 @@ class GaussianMechanism:
         """Standard deviation of the noise in each coordinate, in the units of the value."""
         return self.noise_multiplier * self.sensitivity
 
-    def release(
-        self,
-        value: Any,
-        random_state: Any = None,
-        *,
-        accountant: PrivacyAccountant | str | os.PathLike[str] | None = None,
-        adjacency: str = "zero_out",
-        label: str = "GaussianMechanism",
-    ) -> Any:
-        """Charge the release, and return the value with noise added.
-
-        Parameters
-        ----------
-        value : float or array-like of real numbers
-            Exact private value of any shape. It is not modified.
-        random_state : int, RandomState instance, Generator instance or None, default=None
-            Source of the noise. None draws a fresh secret key. Any other value makes the noise reproducible and issues
-            a `PrivacyLeakWarning`.
-        accountant : PrivacyAccountant, str, path-like or None, default=None
-            Ledger to charge. A path names the file of an existing ledger. If None, nothing is charged.
-        adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-            Neighbouring relation of the charge. `sensitivity` is what one record adds in each case.
-        label : str, default="GaussianMechanism"
-            Name of the release in the ledger.
-
-        Returns
-        -------
-        float or ndarray of float64 of the shape of `value`
-            Noisy value.
-
-        Raises
-        ------
-        ValueError
-            `value` holds something other than finite real numbers. Nothing was charged.
-        BudgetExceededError
-            The ceiling does not admit the release. Nothing was charged.
-        """
-        if isinstance(random_state, SecretStream) and accountant is None:  # of a fit, which has charged its releases
-            return self._add_noise(value, random_state)
-        check_choice("adjacency", adjacency, ADJACENCIES)
-        stream = random_state
-        if not isinstance(stream, SecretStream):
-            stream = SecretStream.from_random_state(random_state)
-        if random_state is not None and stream is not random_state:
-            report_leak(f"random_state={random_state!r} makes the noise reproducible: use random_state=None.")
-        ledger = resolve_accountant(accountant)
-        exact = finite_value(value)
-        if ledger is not None:
-            ledger.spend(self.event, label, adjacency=adjacency)
-        noisy = self._add_noise(exact, stream)
-        return float(noisy) if exact.ndim == 0 else noisy
+    def _checked(self, value: Any) -> NDArray[np.float64]:
+        return finite_value(value)
 
     def _add_noise(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
-        """The only line of the library that adds noise is here."""
+        """The only line of the library that adds normal noise is here."""
         noisy: Any = stream.normal(value.size)
         scale_and_add(noisy, self.standard_deviation, value.ravel())
         return noisy if value.ndim == 1 else noisy.reshape(value.shape)

@@ -34,9 +34,9 @@ class Reported:
 
         def draw() -> str:
             try:
-                return _caption(self) + diagram()
+                return price_caption(self) + diagram()
             except ValueError:  # a diagram lists fitted attributes, and a joint price may not exist
-                return f"{_caption(self)}<pre>{html.escape(repr(self))}</pre>"
+                return f"{price_caption(self)}<pre>{html.escape(repr(self))}</pre>"
 
         return draw
 
@@ -47,7 +47,7 @@ class Reported:
         return bundle
 
 
-def _caption(model: Any) -> str:
+def price_caption(model: Any) -> str:
     """The price of the present state in a line, nothing before a fit."""
     try:
         epsilon, delta, adjacency = model.epsilon_, model.delta_, model.adjacency_
@@ -65,4 +65,4 @@ def _caption(model: Any) -> str:
     return caption_of(text, warns=";" in text)
 
 
-__all__ = ["Reported"]
+__all__ = ["Reported", "price_caption"]

@@ -2,6 +2,7 @@
 
 from mutant import BY_PROPERTY, mutant
 from paths import (
+    ADDITIVE,
     AVERAGING,
     BASE,
     BITS,
@@ -160,11 +161,13 @@ MUTANTS = [
     mutant(
         "noise of a release alone drawn before its charge",
         (
-            MECHANISMS,
-            "        if ledger is not None:\n            ledger.spend(self.event, label, adjacency=adjacency)\n"
+            ADDITIVE,
+            "        if ledger is not None:\n"
+            "            ledger.spend(self.event, label or type(self).__name__, adjacency=adjacency)\n"
             "        noisy = self._add_noise(exact, stream)\n",
             "        noisy = self._add_noise(exact, stream)\n"
-            "        if ledger is not None:\n            ledger.spend(self.event, label, adjacency=adjacency)\n",
+            "        if ledger is not None:\n"
+            "            ledger.spend(self.event, label or type(self).__name__, adjacency=adjacency)\n",
         ),
         tests="gaussian_mechanism",
         select="stands_when or refuses_draws",

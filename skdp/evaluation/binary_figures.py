@@ -1,0 +1,324 @@
+"""Figures of two classes: what follows from one noisy table."""
+
+from __future__ import annotations
+
+import html
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from skdp._checks.parameters import check_count, check_real
+from skdp._typing import Doubles
+from skdp.evaluation import binary_metrics
+from skdp.evaluation.estimates import Estimate, EstimatedCurve
+from skdp.evaluation.replicates import Metric, Replicates
+
+_SUMMARY = "roc_auc", "average_precision", "accuracy", "brier_score", "log_loss", "positive_rate"
+
+
+class BinaryFigures:
+    """Figures of two classes, all from one noisy table: none costs anything, however many are asked for."""
+
+    @property
+    def _replicates(self) -> Replicates:
+        """Tables of shape (n_tables, 2, n_bins)."""
+        raise NotImplementedError(f"{type(self).__name__} has no tables: write _replicates.")
+
+    @property
+    def _level(self) -> float:
+        """Of the intervals."""
+        raise NotImplementedError(f"{type(self).__name__} has no intervals: write _level.")
+
+    def estimate(self, metric: Metric, low: float = -np.inf, high: float = np.inf) -> Any:
+        """Estimate any figure of a table of scores.
+
+        Parameters
+        ----------
+        metric : callable
+            Maps tables of shape (n_tables, 2, n_bins), of negatives and then positives in bins of the score, to one
+            number a table, or to one array a table.
+        low, high : float
+            Bounds of the figure.
+
+        Returns
+        -------
+        Estimate
+            Of numbers, or of arrays.
+        """
+        return self._replicates.estimate(metric, self._level, low, high)
+
+    # --- of all thresholds together ---
+
+    @property
+    def roc_auc(self) -> Estimate:
+        """Area under the ROC curve, with linear densities of scores within bins."""
+        return self._share(binary_metrics.roc_auc)
+
+    @property
+    def average_precision(self) -> Estimate:
+        """Mean precision over the recall."""
+        return self._share(binary_metrics.average_precision)
+
+    @property
+    def brier_score(self) -> Estimate:
+        """Mean squared distance between score and class."""
+        return self._share(binary_metrics.brier_score)
+
+    @property
+    def log_loss(self) -> Estimate:
+        """Mean negative logarithm, in nats, of the probability of what is true; scores of a bin are spread over it."""
+        return self.estimate(binary_metrics.log_loss, 0.0)
+
+    @property
+    def positive_rate(self) -> Estimate:
+        """Share of the second class."""
+        return self._share(binary_metrics.positive_rate)
+
+    # --- at a threshold ---
+
+    def accuracy(self, threshold: float = 0.5) -> Estimate:
+        """Share of right predictions, the second class being predicted from `threshold` on.
+
+        Parameters
+        ----------
+        threshold : float, default=0.5
+            In [0, 1].
+
+        Returns
+        -------
+        Estimate
+        """
+        return self._at(binary_metrics.accuracy, threshold)
+
+    def precision(self, threshold: float = 0.5) -> Estimate:
+        """Share of the second class among what is predicted to be of it. See `accuracy`.
+
+        Parameters
+        ----------
+        threshold : float, default=0.5
+
+        Returns
+        -------
+        Estimate
+        """
+        return self._at(binary_metrics.precision, threshold)
+
+    def recall(self, threshold: float = 0.5) -> Estimate:
+        """Share of the second class that is predicted to be of it. See `accuracy`.
+
+        Parameters
+        ----------
+        threshold : float, default=0.5
+
+        Returns
+        -------
+        Estimate
+        """
+        return self._at(binary_metrics.recall, threshold)
+
+    def f1(self, threshold: float = 0.5) -> Estimate:
+        """Harmonic mean of precision and recall. See `accuracy`.
+
+        Parameters
+        ----------
+        threshold : float, default=0.5
+
+        Returns
+        -------
+        Estimate
+        """
+        return self._at(binary_metrics.f1, threshold)
+
+    def confusion_matrix(self, threshold: float = 0.5) -> Estimate:
+        """Counts by class and prediction. See `accuracy`.
+
+        Parameters
+        ----------
+        threshold : float, default=0.5
+
+        Returns
+        -------
+        Estimate
+            Of arrays of shape (2, 2): rows are classes, columns predictions. Counts are in rows, or units, and parts of
+            them.
+        """
+
+        def counts(tables: Doubles) -> Doubles:
+            return binary_metrics.confusion(tables, _checked(threshold)).reshape(-1, 2, 2)
+
+        found: Estimate = self.estimate(counts, 0.0)
+        return found
+
+    # --- curves ---
+
+    def roc_curve(self) -> EstimatedCurve:
+        """Share of true positives against that of false ones.
+
+        Returns
+        -------
+        EstimatedCurve
+            From (0, 0) to (1, 1), with a band for the share of true positives where that of false ones is `x`.
+        """
+        return self._against(lambda tables, at: binary_metrics.rates(tables, at))
+
+    def precision_recall_curve(self) -> EstimatedCurve:
+        """Precision against recall.
+
+        Returns
+        -------
+        EstimatedCurve
+            From high thresholds to low ones, with a band for the precision at each threshold.
+        """
+        at = self._edges()
+        x = binary_metrics.recall(self._replicates.released, at)[0]
+        return self._band(x, at, partial(binary_metrics.precision, thresholds=at), 1.0)
+
+    def calibration_curve(self, n_bins: int = 8) -> EstimatedCurve:
+        """Share of the second class against the mean score, in bins of equal width.
+
+        Parameters
+        ----------
+        n_bins : int, default=8
+            Number of points.
+
+        Returns
+        -------
+        EstimatedCurve
+            With the lower edges of the bins as thresholds.
+        """
+        n = check_count("n_bins", n_bins, remedy="choose a whole number above 0, such as 8")
+        x = binary_metrics.calibration(self._replicates.released, n)[0, 1]
+        return self._band(x, np.arange(n) / n, lambda tables: binary_metrics.calibration(tables, n)[:, 0], 1.0)
+
+    def lift_curve(self) -> EstimatedCurve:
+        """Lift, how much more often the second class is found than by chance, against the share that is predicted.
+
+        Returns
+        -------
+        EstimatedCurve
+        """
+        at = self._edges()
+        released = self._replicates.released
+        x = binary_metrics.above(released, at)[0].sum(0) / max(float(released.sum()), 1e-9)
+        return self._band(x, at, partial(binary_metrics.lift, thresholds=at), np.inf)
+
+    # --- decisions ---
+
+    def best_threshold(self, false_positive: float = 1.0, false_negative: float = 1.0) -> Estimate:
+        """Threshold of the least mean cost.
+
+        Parameters
+        ----------
+        false_positive, false_negative : float, default=1.0
+            Costs of either mistake, 0 or above.
+
+        Returns
+        -------
+        Estimate
+            Of the threshold, which is the edge of a bin.
+        """
+        remedy = "give a cost of 0 or above"
+        costs = [check_real("cost", each, at_least=0, remedy=remedy) for each in (false_positive, false_negative)]
+        at = self._edges()[::-1]
+        return self._share(lambda tables: at[np.argmin(binary_metrics.cost(tables, at, *costs), axis=-1)])
+
+    def conformal_quantile(self, alpha: float = 0.1) -> Estimate:
+        """Quantile q for prediction sets that hold the true class of 1 - alpha of all rows: those with 1 - p <= q.
+
+        `high` in the place of the value allows for the noise and for the draw of the rows.
+
+        Parameters
+        ----------
+        alpha : float, default=0.1
+            Share of rows whose class may be left out, in (0, 1).
+
+        Returns
+        -------
+        Estimate
+        """
+        share = check_real("alpha", alpha, above=0, below=1, remedy="choose a share, such as 0.1")
+        return self._share(partial(binary_metrics.conformal_quantile, alpha=share))
+
+    # --- forms ---
+
+    def summary(self) -> dict[str, Estimate]:
+        """Return the usual figures by name.
+
+        Returns
+        -------
+        dict of str to Estimate
+        """
+        found = {name: getattr(self, name) for name in _SUMMARY}
+        return {name: each() if callable(each) else each for name, each in found.items()}
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name.replace('_', ' '):18} {each}" for name, each in self.summary().items())
+
+    def _figures_as_html(self) -> str:
+        cells = (
+            f"<tr><th>{html.escape(name.replace('_', ' '))}</th><td>{each.value:.4g}</td>"
+            f"<td>{each.low:.4g} to {each.high:.4g}</td></tr>"
+            for name, each in self.summary().items()
+        )
+        return f"<table><tr><th></th><th>value</th><th>{self._level:.0%} interval</th></tr>{''.join(cells)}</table>"
+
+    # --- small parts ---
+
+    def _edges(self) -> Doubles:
+        """Edges of the bins, falling."""
+        n_bins = self._replicates.released.shape[-1]
+        return np.arange(n_bins, -1, -1) / n_bins
+
+    def _share(self, metric: Metric) -> Estimate:
+        found: Estimate = self.estimate(metric, 0.0, 1.0)
+        return found
+
+    def _at(self, metric: Any, threshold: float) -> Estimate:
+        at = _checked(threshold)
+        return self._share(lambda tables: metric(tables, at)[..., 0])
+
+    def _band(self, x: Doubles, thresholds: Doubles, metric: Metric, high: float) -> EstimatedCurve:
+        found = self.estimate(metric, 0.0, high)
+        return EstimatedCurve(x, found.value, found.low, found.high, thresholds)
+
+    def _against(self, pair: Any) -> EstimatedCurve:
+        """A curve of the second of two numbers against the first, with bands at fixed first numbers."""
+        at = self._edges()
+        x = pair(self._replicates.released, at)[0, 0]
+        upward = 1e-12 * np.arange(len(at))  # where many points lie above each other, each keeps its own place
+
+        def at_x(tables: Doubles) -> Doubles:
+            return np.array([np.interp(x + upward, a + upward, b) for a, b in pair(tables, at)])
+
+        return self._band(x, at, at_x, 1.0)
+
+
+class SubgroupFigures(BinaryFigures):
+    """Figures of a part of all rows.
+
+    Parameters
+    ----------
+    replicates : Replicates
+        Of shape (n_tables, 2, n_bins).
+    level : float
+    """
+
+    def __init__(self, replicates: Replicates, level: float) -> None:
+        self._part = replicates, level
+
+    @property
+    def _replicates(self) -> Replicates:
+        return self._part[0]
+
+    @property
+    def _level(self) -> float:
+        return self._part[1]
+
+
+def _checked(threshold: float) -> Doubles:
+    remedy = "choose a score from 0 to 1, such as 0.5"
+    return np.array([check_real("threshold", threshold, at_least=0, at_most=1, remedy=remedy)])
+
+
+__all__ = ["BinaryFigures", "SubgroupFigures"]

@@ -1,0 +1,300 @@
+"""Evaluations that are post-processing of one noisy table of counts: its fit, and its price."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.cells import values_of
+from skdp._checks.leak_setting import warn
+from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, show
+from skdp._checks.readings import key_of
+from skdp._checks.rows import check_classes, check_labels, column_names, encode_labels
+from skdp._checks.table import Table, as_keys
+from skdp._checks.units import GROUP, Units
+from skdp._checks.weights import WeightReader, refuse_bought_bound, warn_of_no_bound
+from skdp._fit.conductor import EstimatorFit, conduct
+from skdp._fit.payment import Payment
+from skdp.accounting import ADJACENCIES, DpEvent, GaussianDpEvent, resolve_accountant
+from skdp.base import Budget, FitTerms, Price, PrivateEstimator, refuse_fit_params
+from skdp.evaluation.amounts import GRID, amounts_of
+from skdp.evaluation.replicates import Mechanism, Replicates
+from skdp.evaluation.scored_rows import ScoredRows, bins_of, check_model, scores_given
+from skdp.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.streams import SecretStream
+
+NOISES = "laplace", "gaussian"
+
+
+class CountingPlan(NamedTuple):
+    """All that is decided of a release of counts before a row is read.
+
+    Attributes
+    ----------
+    mechanism : DiscreteLaplaceMechanism or GaussianMechanism
+        In units of what a row of weight 1 adds, which is `unit`.
+    unit : int
+    n_bins : int
+    total : float or None
+        Public number of rows, or of units, None where it is not.
+    price : Price
+    stream : SecretStream
+    """
+
+    mechanism: Mechanism
+    unit: int
+    n_bins: int
+    total: float | None
+    price: Price
+    stream: SecretStream
+
+    @property
+    def event(self) -> DpEvent:
+        """What the release costs."""
+        return self.price.event
+
+
+class RowsOfCounts(NamedTuple):
+    """What is known of each row beside its score: its class, what it adds, and its subgroup."""
+
+    labels: NDArray[np.int64]
+    amounts: NDArray[np.int64] | None
+    subgroups: NDArray[np.int64] | None
+
+
+class CountedEvaluation(PrivateEstimator):
+    """Base of evaluations: counts of rows in cells, released once. A subclass says what follows from them.
+
+    Constructor parameters are public, arguments of `fit` are private. See `skdp.evaluation.evaluate`.
+
+    Notes
+    -----
+    **Guarantees.** One row, or one unit, adds at most one row's worth to all cells together: to those of all bins,
+    classes and subgroups. That is the sensitivity of the release; another row in its place moves two counts, and is
+    priced so. Cells are public: numbers of bins, classes and categories are parameters, or follow from the public
+    number of rows and the noise.
+
+    Proof. A row has one score, one class and one subgroup, so it is in one cell, and adds 1 or, with weights or units,
+    what `skdp.evaluation.amounts.amounts_of` bounds for a unit. A null row has a weight of 0, or is not there. Gaussian
+    noise is priced by Euclidean norms: what a row or unit adds has one of at most 1, as its numbers are not negative
+    and have a sum of at most 1, and two such vectors differ by at most sqrt(2) = 2 sqrt(1/2).
+    """
+
+    noise_multiplier = None
+    accounting = "pld"
+    _has_weights = False
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        epsilon: float,
+        delta: float | str = 0,
+        noise: str = "laplace",
+        classes: Any = None,
+        categories: Any = None,
+        n_bins: int | str = "auto",
+        weight_bound: float | None = None,
+        level: float = 0.95,
+        adjacency: str = "zero_out",
+        n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
+        accountant: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise = noise
+        self.classes = classes
+        self.categories = categories
+        self.n_bins = n_bins
+        self.weight_bound = weight_bound
+        self.level = level
+        self.adjacency = adjacency
+        self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
+        self.accountant = absolute_path(accountant)
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None, by: Any = None) -> Self:
+        """Count, charge and release. See `skdp.evaluation.evaluate`.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_samples,)
+            Private rows, or scores where `model` is None.
+        y : array-like of shape (n_samples,)
+            Private labels.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private units of the rows.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private weights.
+        by : array-like of shape (n_samples,), str or None, default=None
+            Private subgroups, or the name of their column.
+
+        Returns
+        -------
+        self : object
+        """
+        if isinstance(by, str):
+            if by not in (column_names(X) or ()):
+                raise ValueError(f"by={by!r} is no column of X: name one of a frame, or give one label a row.")
+            by = X[by]
+        conduct(CountingFit(self, X, y, {"groups": groups, "sample_weight": sample_weight, "by": by}))
+        return self
+
+    # --- the phases of a fit ---
+
+    def _check_budget(self) -> Budget:
+        """See `PrivateEstimator`: Laplace noise has a delta of 0."""
+        if check_choice("noise", self.noise, NOISES) == "gaussian":
+            if self.delta == 0:
+                raise ValueError("delta=0 with noise='gaussian', which needs one: give delta='auto', or use 'laplace'.")
+            return super()._check_budget()
+        if self.delta != 0:
+            raise ValueError(f"delta={show(self.delta)} with noise='laplace', which needs none: leave it out.")
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+        resolve_accountant(self.accountant)
+        return Budget(check_real("epsilon", self.epsilon, above=0, remedy="choose a number, such as 0.5"), None, 0.0)
+
+    def _settle_delta(self, terms: FitTerms, n_samples: int, earlier: float | None = None) -> FitTerms:
+        """See `PrivateEstimator`."""
+        if self.noise == "laplace":
+            self.delta = 0.0
+            return terms
+        return super()._settle_delta(terms, n_samples, earlier)
+
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
+        """See `PrivateEstimator`."""
+        check_real("level", self.level, above=0, below=1, remedy="choose a probability, such as 0.95")
+        WeightReader.of(self.weight_bound)
+        refuse_bought_bound(self.weight_bound, True)
+        self.classes_ = self._classes()
+        given = [] if self.categories is None else list(self.categories)
+        self.categories_ = list(dict.fromkeys(key for key in map(key_of, given) if key is not None))
+        if len(self.categories_) < len(given):
+            raise ValueError("categories repeat one, or have a gap: name each category once.")
+
+    def _classes(self) -> NDArray[Any]:
+        """The public classes, of the model where it has some."""
+        given = self.classes if self.classes is not None else getattr(self.model, "classes_", (0, 1))
+        classes = check_classes("classes", given)
+        if len(classes) != 2:
+            raise ValueError(f"classes={classes.tolist()!r} are not two: give a model of two classes.")
+        known = getattr(self.model, "classes_", None)
+        if known is not None and list(known) != classes.tolist():
+            raise ValueError(f"classes={classes.tolist()!r} are not those of the model: leave them out.")
+        return classes
+
+    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> CountingPlan:
+        """See `PrivateEstimator`."""
+        unit = GRID if self._has_weights or self._unit() == GROUP else 1
+        mechanism, price = self._priced_noise(terms, unit)
+        n_public = self._public_n_samples(n_samples)
+        strength = n_public / max(mechanism.standard_deviation / unit / math.sqrt(2.0), 1e-9)
+        if strength < 100:
+            warn(f"{n_public} rows at this epsilon: the noise hides most figures; give more rows, or a larger epsilon.")
+        total = None if self._has_weights or self.adjacency == "add_remove" else float(n_samples)
+        stream = terms.stream.spawn("counts", *map(int, terms.stream.words(2)))
+        return CountingPlan(mechanism, unit, self._number_of_bins(strength), total, price, stream)
+
+    def _priced_noise(self, terms: FitTerms, unit: int) -> tuple[Mechanism, Price]:
+        """The mechanism, and what it costs."""
+        replaced = self.adjacency == "replace_one"
+        if self.noise == "laplace":
+            epsilon = float(terms.budget.epsilon or 0.0)
+            laplace = DiscreteLaplaceMechanism.for_epsilon(epsilon / 2 if replaced else epsilon, unit)
+            return laplace, Price(laplace.event, laplace.epsilon * (2 if replaced else 1), 0.0)
+        sigma = self._solve_noise(terms.budget, GaussianDpEvent)
+        gaussian = GaussianMechanism(sigma, unit * (math.sqrt(0.5) if replaced else 1.0))
+        return gaussian, self._price(gaussian.event, None, self.delta)
+
+    def _number_of_bins(self, strength: float) -> int:
+        """Number of bins: the power of two nearest to .75 sqrt(n epsilon) of a subgroup, from 8 to 256, by default."""
+        if self.n_bins != "auto":
+            return check_count("n_bins", self.n_bins, at_least=2, remedy="choose a whole number above 1, or 'auto'")
+        n_subgroups = len(self.categories_) + 1
+        return int(2 ** np.clip(np.rint(np.log2(0.75 * math.sqrt(strength / n_subgroups))), 3, 8))
+
+    def _check_rows(self, X: Any) -> ScoredRows:
+        """See `PrivateEstimator`: cells are for the model to read."""
+        return ScoredRows(self.model, scores_given(X) if self.model is None else check_model(self.model, X))
+
+    def _check_targets(
+        self, y: Any, n_samples: int, groups: Units | None = None, sample_weight: Any = None, by: Any = None,
+        **fit_params: Any,
+    ) -> RowsOfCounts:  # fmt: skip
+        """See `PrivateEstimator`."""
+        refuse_fit_params(fit_params)
+        labels = encode_labels(check_labels(y, n_samples, classes=self.classes_), self.classes_)
+        warn_of_no_bound(self.weight_bound, sample_weight)
+        weights = WeightReader.of(self.weight_bound)(sample_weight, n_samples)
+        plain = groups is None and sample_weight is None
+        amounts = None if plain else amounts_of(weights, groups, n_samples)
+        return RowsOfCounts(labels, amounts, self._subgroups(by, n_samples))
+
+    def _subgroups(self, by: Any, n_samples: int) -> NDArray[np.int64] | None:
+        """The number of each row's category, that of "other" being the last."""
+        if (by is None) != (self.categories is None):
+            raise ValueError("by and categories belong together: give labels of subgroups, and a public list of them.")
+        if by is None:
+            return None
+        cells = values_of("by", by).reshape(-1, 1)
+        if len(cells) != n_samples:
+            raise ValueError(f"by has {len(cells)} labels where X has {n_samples} rows: give one a row.")
+        codes, keys = as_keys(Table(cells).cells(0))
+        places = {key: place for place, key in enumerate(self.categories_)}
+        return np.array([places.get(key, len(places)) for key in keys] + [len(places)], np.int64)[codes]
+
+    def _learn(self, plan: CountingPlan, rows: ScoredRows, targets: RowsOfCounts) -> str:
+        """See `PrivateEstimator`."""
+        if (targets.amounts is None) != (plan.unit == 1):
+            raise RuntimeError("what a row adds is not what was planned: fit a new object.")
+        shape = len(self.categories_) + 1, len(self.classes_), plan.n_bins
+        noisy = plan.mechanism.release(_count(rows, targets, shape), plan.stream)
+        self.noisy_counts_ = noisy / plan.unit
+        self.noise_deviation_ = plan.mechanism.standard_deviation / plan.unit
+        self.n_bins_ = plan.n_bins
+        self._fitted_replicates = Replicates.of(noisy, plan.mechanism, plan.unit, plan.total)
+        self._set_price(plan.price)
+        return ""
+
+    def _payment(self) -> Payment:
+        """See `PrivateEstimator`."""
+        return super()._payment()._replace(label="evaluate")
+
+    def _public_parameters(self) -> dict[str, Any]:
+        """See `PrivateEstimator`: of the model, its class."""
+        return {**super()._public_parameters(), "model": type(self.model).__name__}
+
+
+class CountingFit(EstimatorFit):
+    """The fit of an evaluation, which knows before a row is read whether there are weights."""
+
+    def plan(self) -> None:
+        """See `Fit`."""
+        if self.work.model is None:
+            self._X = scores_given(self._X)
+        self.work._has_weights = self._fit_params["sample_weight"] is not None
+        super().plan()
+
+
+def _count(rows: ScoredRows, targets: RowsOfCounts, shape: tuple[int, int, int]) -> NDArray[np.int64]:
+    """Exact counts, of shape (n_subgroups, n_classes, n_bins): sums of whole numbers, in any order."""
+    counts = np.zeros(math.prod(shape), np.int64)
+    for block, scores in rows.blocks():
+        cells = targets.labels[block] * shape[2] + bins_of(scores, shape[2])
+        if targets.subgroups is not None:
+            cells += targets.subgroups[block] * (shape[1] * shape[2])
+        amounts = None if targets.amounts is None else targets.amounts[block]
+        # float64 sums of a block are exact: of fewer than 2**17 numbers below 2**21
+        counts += np.bincount(cells, amounts, minlength=len(counts)).astype(np.int64)
+    return counts.reshape(shape)
+
+
+__all__ = ["CountedEvaluation"]

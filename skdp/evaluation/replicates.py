@@ -1,0 +1,121 @@
+"""Noisy tables of counts, what they are projected to, and intervals by a parametric bootstrap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from statistics import NormalDist
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from skdp._typing import Doubles
+from skdp.evaluation.estimates import Estimate
+from skdp.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
+from skdp.mechanisms.gaussian import GaussianMechanism
+
+Mechanism = DiscreteLaplaceMechanism | GaussianMechanism
+Metric = Callable[[Doubles], Doubles]
+"""From tables of shape (n_tables, ...) to numbers of shape (n_tables,) or (n_tables, n_points)."""
+
+N_DRAWS = 400
+
+
+class Replicates(NamedTuple):
+    """A projected noisy table, and tables that might have been released in its place.
+
+    Attributes
+    ----------
+    released : ndarray of shape (1, n_subgroups, n_classes, n_bins)
+        The noisy table, projected.
+    both, noise, sampling : ndarray of shape (n_draws, n_subgroups, n_classes, n_bins)
+        Tables drawn from it: rows and noise, noise alone, rows alone.
+
+    Notes
+    -----
+    All of it is post-processing of one noisy table. Tables of rows are multinomial, with as many rows as the table has
+    weight. A row of weight w < 1, or a unit whose rows share a weight of 1, spreads less: what it adds to a linear
+    figure has a second moment of at most that of one row in one cell (Jensen), so intervals are no narrower than they
+    should be.
+    """
+
+    released: Doubles
+    both: Doubles
+    noise: Doubles
+    sampling: Doubles
+
+    @classmethod
+    def of(cls, noisy: Any, mechanism: Mechanism, unit: int, total: float | None, seed: int = 0) -> Self:
+        """Project a noisy table, and draw others.
+
+        Parameters
+        ----------
+        noisy : ndarray of shape (n_subgroups, n_classes, n_bins)
+            Released counts.
+        mechanism : DiscreteLaplaceMechanism or GaussianMechanism
+            That made the noise.
+        unit : int
+            What a row of weight 1 adds.
+        total : float or None
+            Public total of the table in rows, None where there is none.
+        seed : int
+            Of a generator, which is public: it reads nothing but the noisy table.
+        """
+        rng = np.random.default_rng(seed)
+        released = project(np.asarray(noisy, np.float64)[None] / unit, total)
+        shape = (N_DRAWS, *released.shape[1:])
+        n = int(np.rint(released.sum()))
+        shares = released.ravel() / released.sum() if n else np.full(released.size, 1.0 / released.size)
+        rows = rng.multinomial(n, shares, N_DRAWS).reshape(shape).astype(np.float64)
+        noise = [simulated_noise(mechanism, rng, shape) / unit for _ in range(2)]
+        return cls(released, project(rows + noise[0], total), project(released + noise[1], total), rows)
+
+    def map(self, function: Callable[[Doubles], Doubles]) -> Self:
+        """Return the same with a function of all tables, such as a choice of subgroups."""
+        return type(self)(*(function(each) for each in self))
+
+    def estimate(self, metric: Metric, level: float, low: float = 0.0, high: float = 1.0) -> Any:
+        """Return the `Estimate` of a figure between `low` and `high`, of arrays for a figure of several points.
+
+        The interval is normal, around the value. Noise in tables that cannot be negative is biased where they are
+        empty, by about as much in the draws as in what was released: half the width is that of the root of the
+        variance of the draws and of their squared bias.
+        """
+        value, drawn = metric(self.released)[0], metric(self.both)
+        spread = np.sqrt(np.mean((drawn - value) ** 2, axis=0))
+        reach = NormalDist().inv_cdf(0.5 + level / 2) * spread
+        errors = [np.sqrt(np.mean((metric(each) - value) ** 2, axis=0)) for each in (self.noise, self.sampling)]
+        figures = (np.clip(each, low, high) for each in (value, value - reach, value + reach))
+        return Estimate(*(_plain(each) for each in (*figures, spread, *errors)))
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if np.ndim(value) == 0 else value
+
+
+def project(tables: Doubles, total: float | None) -> Doubles:
+    """Return the nearest tables without negative counts, each with the public total if there is one.
+
+    Parameters
+    ----------
+    tables : ndarray of shape (n_tables, ...)
+    total : float or None
+    """
+    if total is None:
+        return np.maximum(tables, 0.0)
+    flat = tables.reshape(len(tables), -1)
+    falling = -np.sort(-flat, axis=1)
+    shift = (np.cumsum(falling, axis=1) - total) / np.arange(1, flat.shape[1] + 1)
+    n_above = (falling > shift).sum(axis=1)
+    return np.maximum(flat - shift[np.arange(len(flat)), n_above - 1][:, None], 0.0).reshape(tables.shape)
+
+
+def simulated_noise(mechanism: Mechanism, rng: np.random.Generator, shape: tuple[int, ...]) -> Doubles:
+    """Noise of the law of a mechanism, in its units, from a public generator."""
+    if isinstance(mechanism, GaussianMechanism):
+        return mechanism.standard_deviation * rng.standard_normal(shape)
+    p = -math.expm1(-1.0 / float(mechanism.scale))
+    return (rng.geometric(p, shape) - rng.geometric(p, shape)).astype(np.float64)
+
+
+__all__ = ["Mechanism", "Metric", "Replicates", "project", "simulated_noise"]

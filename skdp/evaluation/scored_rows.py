@@ -1,0 +1,112 @@
+"""Scores of private rows by a fitted model, block by block, and the counts that they go to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.cells import NUMBER, numbers_of, refuse, shape_of, values_of
+from skdp._checks.leak_setting import silence
+from skdp._checks.parameters import WrongTypeError
+from skdp._checks.rows import column_names
+from skdp._typing import Doubles
+
+_ROWS = 1 << 16
+"""Rows that are scored at once."""
+
+
+class ScoredRows:
+    """Rows that a model gives scores to, or scores of a model that is elsewhere.
+
+    Parameters
+    ----------
+    model : estimator or None
+        Fitted classifier with ``predict_proba`` or ``decision_function``. If None, `X` holds the scores.
+    X : table or ndarray of shape (n_rows, 1)
+        Private.
+
+    Notes
+    -----
+    **Guarantees.** Nothing that the model says of a row gets out but its score: no warning, and no error. A row that
+    the model refuses has the score NaN, whatever the rows beside it are.
+
+    Proof. Warnings are ignored. Where a block fails, its halves are tried, down to single rows, so that a row has NaN
+    if and only if it is refused alone, given that the model treats rows one by one.
+    """
+
+    def __init__(self, model: Any, X: Any) -> None:
+        self._model, self._X = model, X
+        self.shape = (int(shape_of("X", X)[0]),)
+
+    def blocks(self) -> Iterator[tuple[slice, Doubles]]:
+        """Generate slices of rows and their scores."""
+        for start in range(0, self.shape[0], _ROWS):
+            rows = slice(start, min(start + _ROWS, self.shape[0]))
+            yield rows, self._X[rows, 0] if self._model is None else self._scores(rows)
+
+    def _scores(self, rows: slice) -> Doubles:
+        n = rows.stop - rows.start
+        try:
+            with silence():
+                found = _scores_of(self._model, self._X.iloc[rows] if hasattr(self._X, "iloc") else self._X[rows])
+        except Exception:  # its message may quote a cell
+            found = None
+        if found is not None:
+            if found.shape != (n,):
+                raise WrongTypeError(
+                    f"model={type(self._model).__name__} does not give one score of two classes a row."
+                )
+            return found
+        if n == 1:
+            return np.full(1, np.nan)
+        half = rows.start + n // 2
+        return np.concatenate([self._scores(slice(rows.start, half)), self._scores(slice(half, rows.stop))])
+
+
+def _scores_of(model: Any, rows: Any) -> Doubles:
+    """Probability of the second class; of a model without one, the logistic function of its decision."""
+    if hasattr(model, "predict_proba"):
+        chances = np.asarray(model.predict_proba(rows), np.float64)
+        return chances[:, 1] if chances.shape[1:] == (2,) else np.empty((0, 0))
+    return 1.0 / (1.0 + np.exp(-np.asarray(model.decision_function(rows), np.float64)))
+
+
+def check_model(model: Any, X: Any) -> Any:
+    """Return the rows as the model takes them, or refuse a model that cannot score them, by what is public of both."""
+    if not (hasattr(model, "predict_proba") or hasattr(model, "decision_function")):
+        raise WrongTypeError(
+            f"model={type(model).__name__} has neither predict_proba nor decision_function: give a fitted classifier, "
+            "or None with its scores as X."
+        )
+    names, known = column_names(X), getattr(model, "feature_names_in_", None)
+    if names is not None and known is not None and not hasattr(model, "steps") and set(known) <= set(names):
+        X = X[list(known)]  # columns of groups or subgroups need not be features
+    width, found = getattr(model, "n_features_in_", None), shape_of("X", X)
+    if len(found) != 2 or (width is not None and found[1] != width):
+        raise ValueError(f"X has shape {found} where the model was fitted to {width} columns: give it the same ones.")
+    return X
+
+
+def scores_given(y_score: Any) -> Doubles:
+    """Return scores of a model that is elsewhere, of shape (n_rows, 1). They may hold NaN."""
+    scores = values_of("X", y_score)
+    if scores.ndim == 1:
+        scores = scores[:, None]
+    if scores.ndim != 2 or scores.shape[1] != 1:
+        raise ValueError(f"X has shape {scores.shape} with model=None: give one score a row, that of the second class.")
+    fault, column = numbers_of(scores[:, 0])
+    if fault != NUMBER:
+        refuse(fault, "X")
+    with np.errstate(all="ignore"):
+        return column.astype(np.float64)[:, None]
+
+
+def bins_of(scores: Doubles, n_bins: int) -> NDArray[np.int64]:
+    """Return the bin of each score, of equal width between 0 and 1; what lies beyond is cut, NaN is in the first."""
+    return np.minimum((np.clip(np.nan_to_num(scores), 0.0, 1.0) * n_bins).astype(np.int64), n_bins - 1)
+
+
+__all__ = ["ScoredRows", "bins_of", "check_model", "scores_given"]

@@ -1,0 +1,198 @@
+"""Discrete Laplace noise on whole numbers, drawn exactly, by whole numbers alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.parameters import check_real
+from skdp.accounting import DiscreteLaplaceDpEvent
+from skdp.mechanisms.additive import AdditiveMechanism
+from skdp.mechanisms.streams import SecretStream
+
+_Whole = NDArray[np.int64]
+
+_LARGEST = 2**53
+_BITS = 40
+_MOST_STEPS = 1024
+
+
+@dataclass(frozen=True)
+class DiscreteLaplaceMechanism(AdditiveMechanism):
+    """Discrete Laplace mechanism, which adds independent whole numbers to whole numbers and prices the release.
+
+    Parameters
+    ----------
+    scale : Fraction
+        Public scale b of the noise, whose masses are in proportion to ``exp(-|x| / b)``; above 0. Numerator and
+        denominator are below 2**62.
+    sensitivity : int, default=1
+        Largest sum of the sizes (L1 norm) of what one record adds to the value; above 0.
+
+    Notes
+    -----
+    **Guarantees.** The noise of every coordinate has exactly the law of its scale (Canonne, Kamath & Steinke 2020,
+    algorithm 2): no floating-point number takes part in a draw. The event states that scale, or noise no larger. A
+    release is private at ``sensitivity / scale``, with a delta of 0; at twice that under ``replace_one``. `release`
+    charges the accountant before it draws noise, and nothing that it refuses is charged.
+
+    Proof. The masses of two values that differ by (d_1, d_2, ...) differ by a factor of at most exp(sum |d_i| / b).
+    Where one coordinate moves by D steps of a = 1 / b, delta is a convex function of e^epsilon, linear between the
+    losses a (D - 2 j), j = 0, ..., D, where it is 1 - exp(-a j) for the nonnegative ones. k larger steps of a D / k, k
+    a divisor of D, have some of these losses with the same deltas, so that their chords lie above. `event` states at
+    most 1024 steps for this reason, which are priced at once.
+
+    That `sensitivity` bounds what one record adds is the caller's promise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.mechanisms import DiscreteLaplaceMechanism
+    >>> mechanism = DiscreteLaplaceMechanism.for_epsilon(0.5)
+    >>> mechanism.scale, mechanism.event
+    (Fraction(2, 1), DiscreteLaplaceDpEvent(noise_parameter=0.5, sensitivity=1))
+    >>> mechanism.release(np.array([130, 7, 0])).dtype
+    dtype('int64')
+    """
+
+    scale: Fraction
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", Fraction(self.scale))
+        if self.scale <= 0 or max(self.scale.as_integer_ratio()) >= 2**62:
+            raise ValueError(f"scale={self.scale} is out of range: give a fraction above 0 of numbers below 2**62.")
+        if not isinstance(self.sensitivity, int) or not 1 <= self.sensitivity <= _LARGEST:
+            raise ValueError(f"sensitivity={self.sensitivity!r} is not valid: give a whole number from 1 to 2**53.")
+
+    @classmethod
+    def for_epsilon(cls, epsilon: float, sensitivity: int = 1) -> Self:
+        """Return the mechanism of the least noise that costs epsilon, its scale being rounded up.
+
+        Parameters
+        ----------
+        epsilon : float
+            Price of a release under ``zero_out`` and ``add_remove``, in nats; from 1e-5 to 1e6.
+        sensitivity : int, default=1
+            L1 norm of what one record adds.
+
+        Returns
+        -------
+        DiscreteLaplaceMechanism
+        """
+        remedy = "choose a number from 1e-5 to 1e6, such as 1.0"
+        exact = sensitivity / Fraction(check_real("epsilon", epsilon, at_least=1e-5, at_most=1e6, remedy=remedy))
+        denominator = 2 ** max(0, _BITS - math.ceil(exact).bit_length())
+        return cls(Fraction(math.ceil(exact * denominator), denominator), sensitivity)
+
+    @property
+    def event(self) -> DiscreteLaplaceDpEvent:
+        """Event of one release."""
+        steps = next(k for k in range(_MOST_STEPS, 0, -1) if self.sensitivity % k == 0)
+        return DiscreteLaplaceDpEvent(_rounded_up(self.sensitivity / (steps * self.scale)), steps)
+
+    @property
+    def epsilon(self) -> float:
+        """Price of a release with a delta of 0, in nats; twice that under ``replace_one``."""
+        return _rounded_up(self.sensitivity / self.scale)
+
+    @property
+    def standard_deviation(self) -> float:
+        """Standard deviation of the noise in each coordinate, in the units of the value."""
+        return math.sqrt(0.5) / math.sinh(float(0.5 / self.scale)) if self.scale > Fraction(1, 1000) else 0.0
+
+    def _checked(self, value: Any) -> _Whole:
+        return whole_value(value)
+
+    def _add_noise(self, value: _Whole, stream: SecretStream) -> _Whole:
+        """The only line of the library that adds discrete Laplace noise is here."""
+        return value + discrete_laplace(stream, value.size, self.scale).reshape(value.shape)
+
+
+def whole_value(value: Any) -> _Whole:
+    """`value` as an array of int64, or a ValueError that says nothing of what is in it."""
+    try:
+        exact = np.asarray(value)
+        usable = exact.dtype.kind in "uib" and not np.ma.isMaskedArray(value)
+        usable = usable and bool((exact <= _LARGEST).all() and (exact >= -_LARGEST).all())
+    except Exception:  # somebody's own array may raise anything, with values in its message
+        usable = False
+    if not usable:
+        raise ValueError("value holds what is no whole number up to 2**53: give an int or an array of ints.") from None
+    return exact.astype(np.int64)
+
+
+def _rounded_up(exact: Fraction) -> float:
+    """The least double that is no less."""
+    found = float(exact)
+    return found if Fraction(found) >= exact else math.nextafter(found, math.inf)
+
+
+# --- exact draws: Canonne, Kamath & Steinke 2020, algorithms 1 and 2 ---
+
+
+def discrete_laplace(stream: SecretStream, size: int, scale: Fraction) -> _Whole:
+    """Draw whole numbers with masses in proportion to ``exp(-|x| / scale)`` (algorithm 2).
+
+    With t / s the scale, U + t V is geometric: U below t is accepted with probability exp(-U / t), and V counts trials
+    of probability exp(-1). The quotient by s, with a sign, is the draw; one of the two zeros is rejected.
+    """
+    t, s = scale.as_integer_ratio()
+    found = np.empty(size, np.int64)
+    missing = np.arange(size)
+    while missing.size:
+        below = _uniform(stream, t, missing.size)
+        kept = _exp_trials(stream, below, t)
+        sizes = (below[kept] + t * _trials_before_a_failure(stream, int(kept.sum()))) // s
+        negative = stream.words(sizes.size) >> np.uint64(63) == 1
+        good = ~(negative & (sizes == 0))
+        drawn = missing[kept]
+        found[drawn[good]] = np.where(negative, -sizes, sizes)[good]
+        missing = np.concatenate([missing[~kept], drawn[~good]])
+    return found
+
+
+def _uniform(stream: SecretStream, n: int, size: int) -> _Whole:
+    """Whole numbers from 0 below n, by rejection of leading bits of words."""
+    bits = (n - 1).bit_length()
+    found = np.empty(size, np.int64)
+    missing = np.arange(size)
+    while missing.size:
+        # two shifts, as a word cannot be shifted by all of its bits
+        drawn = (stream.words(missing.size) >> np.uint64(1) >> np.uint64(63 - bits)).astype(np.int64)
+        found[missing] = drawn
+        missing = missing[drawn >= n]
+    return found
+
+
+def _exp_trials(stream: SecretStream, numerators: _Whole, denominator: int) -> NDArray[np.bool_]:
+    """Trials of probability exp(-g), g being a fraction in [0, 1] (algorithm 1).
+
+    Trials of probability g / k, for k = 1, 2, ..., go on until one fails, and it is the first, third, ... with
+    probability 1 - g + g^2 / 2! - ... A trial of g / k is one of g and one of 1 / k.
+    """
+    succeeded = np.ones(numerators.size, bool)
+    going, k = np.arange(numerators.size), 1
+    while going.size:
+        passed = _uniform(stream, denominator, going.size) < numerators[going]
+        passed &= _uniform(stream, k, going.size) == 0
+        succeeded[going[~passed]] = k % 2 == 1
+        going, k = going[passed], k + 1
+    return succeeded
+
+
+def _trials_before_a_failure(stream: SecretStream, size: int) -> _Whole:
+    """How many trials of probability exp(-1) succeed before one fails."""
+    counts, going = np.zeros(size, np.int64), np.arange(size)
+    while going.size:
+        going = going[_exp_trials(stream, np.ones(going.size, np.int64), 1)]
+        counts[going] += 1
+    return counts
+
+
+__all__ = ["DiscreteLaplaceMechanism", "discrete_laplace", "whole_value"]

@@ -1,0 +1,142 @@
+"""Figures of two classes: what they are where there is no noise, and what the intervals cover."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from sklearn import metrics
+
+from skdp.evaluation import binary_metrics, evaluate
+from skdp.evaluation.replicates import project
+
+N = 20_000
+FALSE_ALARM = 1e-6
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(0)
+    scores = rng.beta(1.2, 2.0, N)
+    return scores, (rng.uniform(size=N) < 0.9 * scores).astype(int)
+
+
+@pytest.fixture(scope="module")
+def found(people):
+    return evaluate(None, *people, epsilon=1e3, n_bins=64)
+
+
+def test_figures_are_those_of_scikit_learn_but_for_the_width_of_a_bin(people, found):
+    scores, y = people
+    predicted = scores >= 0.5
+    exact = {
+        found.roc_auc: (metrics.roc_auc_score(y, scores), 1e-4),
+        found.average_precision: (metrics.average_precision_score(y, scores), 2e-3),
+        found.brier_score: (metrics.brier_score_loss(y, scores), 1e-4),
+        found.log_loss: (metrics.log_loss(y, scores), 1e-3),
+        found.positive_rate: (y.mean(), 1e-12),
+        found.accuracy(): (metrics.accuracy_score(y, predicted), 1e-12),
+        found.precision(): (metrics.precision_score(y, predicted), 1e-12),
+        found.recall(): (metrics.recall_score(y, predicted), 1e-12),
+        found.f1(): (metrics.f1_score(y, predicted), 1e-12),
+        found.accuracy(0.237): (metrics.accuracy_score(y, scores >= 0.237), 1e-3),
+    }
+    for estimate, (value, room) in exact.items():
+        assert estimate.value == pytest.approx(value, abs=room)
+        assert estimate.low < estimate.value < estimate.high
+        assert estimate.noise_error <= estimate.sampling_error
+    np.testing.assert_allclose(found.confusion_matrix().value, metrics.confusion_matrix(y, predicted))
+
+
+def test_curves_are_those_of_scikit_learn(people, found):
+    scores, y = people
+    curve = found.roc_curve()
+    for k, axis in ((0, curve.x), (1, curve.y)):
+        np.testing.assert_allclose(axis[1:-1], [(scores[y == k] >= t).mean() for t in curve.thresholds[1:-1]])
+    assert (curve.x[0], curve.y[0], curve.x[-1], curve.y[-1]) == (0.0, 0.0, 1.0, 1.0)
+    assert np.all(curve.low <= curve.y)
+    assert np.all(curve.y <= curve.high)
+    calibration = found.calibration_curve(n_bins=8)
+    group = np.minimum((scores * 8).astype(int), 7)
+    np.testing.assert_allclose(calibration.y, [y[group == k].mean() for k in range(8)])
+    np.testing.assert_allclose(calibration.x, [scores[group == k].mean() for k in range(8)], atol=1e-3)
+    pr = found.precision_recall_curve()
+    k = int(np.flatnonzero(pr.thresholds == 0.5)[0])
+    assert pr.x[k] == pytest.approx(metrics.recall_score(y, scores >= 0.5))
+    assert pr.y[k] == pytest.approx(metrics.precision_score(y, scores >= 0.5))
+    lift = found.lift_curve()
+    assert lift.x[k] == pytest.approx((scores >= 0.5).mean())
+    assert lift.y[k] == pytest.approx(metrics.precision_score(y, scores >= 0.5) / y.mean())
+
+
+def test_decisions_follow_from_the_table(people, found):
+    scores, y = people
+    edges = np.arange(65) / 64
+    costs = [(5.0 * ((scores < t) & (y == 1)) + ((scores >= t) & (y == 0))).mean() for t in edges]
+    assert found.best_threshold(1.0, 5.0).value == edges[np.argmin(costs)]
+    chances = np.where(y == 1, scores, 1.0 - scores)
+    q = np.quantile(1.0 - chances, np.ceil((N + 1) * 0.9) / N, method="higher")
+    assert found.conformal_quantile(0.1).value == pytest.approx(q, abs=1 / 256)
+    assert (1.0 - chances <= found.conformal_quantile(0.1).high).mean() >= 0.9
+    twice = found.estimate(lambda tables: 2.0 * binary_metrics.positive_rate(tables))
+    assert twice.value == 2.0 * found.positive_rate.value
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.1, "a", np.nan])
+def test_a_threshold_that_is_none_is_refused(found, bad):
+    with pytest.raises(ValueError, match="threshold"):
+        found.accuracy(bad)
+    with pytest.raises(ValueError, match="alpha"):
+        found.conformal_quantile(bad if bad == "a" else 1.5)
+    with pytest.raises(ValueError, match="cost"):
+        found.best_threshold(-1.0)
+    with pytest.raises(ValueError, match="n_bins"):
+        found.calibration_curve(0)
+
+
+def test_a_linear_density_within_bins_takes_out_the_width_of_a_bin():
+    """Two triangles, of which the area under the curve is 5/6: without slopes eight bins are off by .002."""
+    edges = np.linspace(0, 1, 9)
+    tables = np.array([[np.diff(2 * edges - edges**2), np.diff(edges**2)]])
+    negatives, positives = tables[0]
+    plain = (positives * (np.cumsum(negatives) - negatives / 2)).sum()
+    assert abs(plain - 5 / 6) > 2e-3
+    assert binary_metrics.roc_auc(tables)[0] == pytest.approx(5 / 6, abs=2e-4)
+    np.testing.assert_allclose(binary_metrics.refined(tables).reshape(2, 8, -1).sum(-1), tables[0], atol=1e-12)
+    assert binary_metrics.refined(np.array([[[0.0, 0.0, 9.0], [9.0, 0.0, 0.0]]])).min() >= 0.0
+
+
+@pytest.mark.parametrize("total", [None, 50.0])
+def test_projection_gives_the_nearest_counts(total):
+    rng = np.random.default_rng(0)
+    tables = rng.normal(3.0, 5.0, (7, 2, 3, 4))
+    found = project(tables, total)
+    assert found.min() >= 0.0
+    if total is None:
+        np.testing.assert_array_equal(found, np.maximum(tables, 0.0))
+        return
+    np.testing.assert_allclose(found.sum((1, 2, 3)), total)
+    for table, projected in zip(tables, found, strict=True):
+        shift = (table - projected)[projected > 0]
+        np.testing.assert_allclose(shift, shift[0])
+        assert np.all(table[projected == 0] <= shift[0] + 1e-9)
+
+
+@pytest.mark.parametrize(("n", "epsilon", "rate"), [(1000, 0.3, 0.5), (4000, 0.2, 0.05)])
+def test_intervals_cover_the_figures_of_the_population(n, epsilon, rate):
+    """Nominally 95 %: at most so few misses as happen once in a million at 90 %."""
+    rng, repeats, n_covered = np.random.default_rng(1), 60, np.zeros(3)
+    # of the logistic scores of two normals; a population as large as none is
+    side = np.concatenate([np.zeros(int(10**6 * (1 - rate))), np.ones(int(10**6 * rate))])
+    scores = 1.0 / (1.0 + np.exp(-(rng.standard_normal(len(side)) + 1.5 * side - 1.0)))
+    truth = (
+        metrics.roc_auc_score(side, scores),
+        metrics.brier_score_loss(side, scores),
+        ((scores >= 0.5) == side).mean(),
+    )
+    for _ in range(repeats):
+        drawn = rng.integers(0, len(side), n)
+        found = evaluate(None, scores[drawn], side[drawn].astype(int), epsilon=epsilon)
+        estimates = found.roc_auc, found.brier_score, found.accuracy()
+        n_covered += [each.low <= value <= each.high for each, value in zip(estimates, truth, strict=True)]
+    assert n_covered.min() >= binom.ppf(FALSE_ALARM, repeats, 0.9)
