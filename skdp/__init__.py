@@ -56,6 +56,7 @@ _MODULES = (
     "image",
     "linear_model",
     "mechanisms",
+    "metrics",
     "model_selection",
     "naive_bayes",
     "neural_network",

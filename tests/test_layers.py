@@ -26,7 +26,7 @@ FLOORS = {
         ("decomposition", "pipeline", "preprocessing"),
         ("_training", "datasets", "model_selection", "naive_bayes"),
         ("ensemble", "evaluation", "linear_model", "neural_network", "plotting", "synthesis"),
-        ("tabular",),
+        ("metrics", "tabular"),
     ),
     "_checks": (
         ("arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
@@ -156,7 +156,7 @@ FLOORS = {
         ("amounts", "binary_metrics", "estimates", "scored_rows"),
         ("replicates",),
         ("binary_figures", "counted"),
-        ("evaluate",),
+        ("private_evaluation",),
     ),
     "image": (
         ("filters", "public_images", "reading"),
@@ -310,7 +310,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (28, 10, 139), "accounting": (11, 7, 38)}
+    assert found == {"": (29, 10, 140), "accounting": (11, 7, 38)}
 
 
 def test_heavy_imports_stay_where_they_belong():

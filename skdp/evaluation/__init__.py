@@ -1,6 +1,6 @@
 """Private evaluation: how good a model is on private rows, from one noisy table of counts.
 
-- `evaluate`: `evaluate`, `PrivateEvaluation`
+- `private_evaluation`: `evaluate`, `PrivateEvaluation`
 - `counted`: the fit of all evaluations by counts, its price and its sensitivity; `scored_rows`: scores, block by block;
   `amounts`: what a row or a unit adds
 - `replicates`: projection of noisy tables, and the bootstrap; `estimates`: figures with intervals
@@ -16,7 +16,7 @@ __getattr__, __dir__, __all__ = lazy_face(
     {
         "EstimatedCurve": "skdp.evaluation.estimates",
         "Estimate": "skdp.evaluation.estimates",
-        "PrivateEvaluation": "skdp.evaluation.evaluate",
-        "evaluate": "skdp.evaluation.evaluate",
+        "PrivateEvaluation": "skdp.evaluation.private_evaluation",
+        "evaluate": "skdp.evaluation.private_evaluation",
     },
 )

@@ -51,16 +51,25 @@ def price_of(model: Any) -> Priced:
     return Priced(event, epsilon, delta, adjacency, _method_of(event, epsilon, delta, adjacency, stated), bounds)
 
 
+PURE = "pure"
+"""How an epsilon at a delta of 0 was found."""
+
+_TINY = 1e-300
+
+
 def bracket(event: DpEvent, delta: float, adjacency: str) -> tuple[float, float] | None:
-    """Certified bounds of epsilon; None if PLD cannot price the event."""
+    """Certified bounds of epsilon; None if PLD cannot price the event. A delta of 0 is taken for a tiny one."""
     try:
-        return get_epsilon_bounds(event, delta, adjacency=adjacency)
+        return get_epsilon_bounds(event, delta or _TINY, adjacency=adjacency)
     except (TypeError, ValueError):
         return None
 
 
 def _method_of(event: DpEvent, epsilon: float, delta: float, adjacency: str, stated: str) -> str | None:
     """The method that gives `epsilon`; the parameter may have been changed after the fit."""
+    if delta == 0.0:
+        bounds = bracket(event, delta, adjacency)
+        return PURE if bounds is not None and epsilon <= bounds[1] else None
     for method in dict.fromkeys([stated, *METHODS]):
         try:
             if method in METHODS and get_epsilon(event, delta, method=method, adjacency=adjacency) == epsilon:
@@ -101,4 +110,4 @@ def guess_by_profile(priced: Priced) -> float | None:
     return bound
 
 
-__all__ = ["Priced", "bracket", "guess_at", "guess_by_profile", "price_of"]
+__all__ = ["PURE", "Priced", "bracket", "guess_at", "guess_by_profile", "price_of"]

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from skdp.accounting.ledger.report import to_digits
+from skdp.report.price import PURE
 
 Facts = dict[str, Any]
 
@@ -127,6 +128,8 @@ def method(facts: Facts) -> str:
     name = facts["accounting"]["method"]
     if name is None:
         return "By an earlier version: no method gives the stored epsilon today."
+    if name == PURE:
+        return "By the largest ratio of two probabilities of one outcome: delta is 0."
     return f"By {METHOD_NAMES[name]}, an upper bound for the composition of all releases."
 
 

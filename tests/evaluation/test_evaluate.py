@@ -346,6 +346,7 @@ def test_a_model_of_another_shape_of_scores_is_refused(people):
 def test_it_is_shown_pickled_and_reported(people):
     scores, y = people
     found = skdp.evaluate(None, scores, y, epsilon=1.0)
+    assert skdp.evaluate is evaluate
     assert isinstance(found, PrivateEvaluation)
     assert "roc auc" in repr(found)
     assert "epsilon=1" in repr(found)
@@ -354,6 +355,10 @@ def test_it_is_shown_pickled_and_reported(people):
     assert again.roc_auc == found.roc_auc
     assert isinstance(found.roc_auc, Estimate)
     assert float(found.roc_auc) == found.roc_auc.value
-    assert "Epsilon                              1" in str(found.privacy_report())
+    report = str(found.privacy_report())
+    assert "Epsilon                              1" in report
+    assert "delta is 0" in report
+    assert "earlier version" not in report
+    assert "with these exceptions" not in report
     assert "PrivateEvaluation" in repr(PrivateEvaluation(None, epsilon=1.0))
     assert "PrivateEvaluation" in PrivateEvaluation(None, epsilon=1.0)._repr_html_()

@@ -1,0 +1,302 @@
+"""Metrics of scikit-learn on private labels and scores, each in a line; `skdp.evaluate` gives all at one price."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skdp.evaluation.estimates import Estimate, EstimatedCurve
+from skdp.evaluation.private_evaluation import evaluate
+
+
+def private_roc_auc_score(y_true: Any, y_score: Any, *, epsilon: float, **options: Any) -> Estimate:
+    """Area under the ROC curve of private scores.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Private labels, 0 and 1 unless `classes` are given.
+    y_score : array-like of shape (n_samples,)
+        Private scores: probabilities of the second class.
+    epsilon : float
+        Privacy budget.
+    **options : dict
+        Other parameters of `skdp.evaluate`, such as `accountant`, `groups` and `sample_weight`.
+
+    Returns
+    -------
+    Estimate
+        With an interval.
+
+    See Also
+    --------
+    skdp.evaluate : All metrics at the price of one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.metrics import private_roc_auc_score
+    >>> rng = np.random.default_rng(0)
+    >>> y_score = rng.uniform(size=10_000)
+    >>> y_true = rng.uniform(size=10_000) < y_score
+    >>> round(private_roc_auc_score(y_true, y_score, epsilon=0.5).value, 1)
+    0.8
+    """
+    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).roc_auc
+
+
+def private_average_precision_score(y_true: Any, y_score: Any, *, epsilon: float, **options: Any) -> Estimate:
+    """Average precision of private scores. See `private_roc_auc_score`.
+
+    Parameters
+    ----------
+    y_true, y_score : array-like of shape (n_samples,)
+        Private labels and scores.
+    epsilon : float
+        Privacy budget.
+    **options : dict
+        Other parameters of `skdp.evaluate`.
+
+    Returns
+    -------
+    Estimate
+        With an interval.
+    """
+    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).average_precision
+
+
+def private_brier_score_loss(y_true: Any, y_score: Any, *, epsilon: float, **options: Any) -> Estimate:
+    """Brier score of private scores. See `private_roc_auc_score`.
+
+    Parameters
+    ----------
+    y_true, y_score : array-like of shape (n_samples,)
+        Private labels and scores.
+    epsilon : float
+        Privacy budget.
+    **options : dict
+        Other parameters of `skdp.evaluate`.
+
+    Returns
+    -------
+    Estimate
+        With an interval.
+    """
+    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).brier_score
+
+
+def private_log_loss(y_true: Any, y_score: Any, *, epsilon: float, **options: Any) -> Estimate:
+    """Log loss, in nats, of private scores. See `private_roc_auc_score`.
+
+    Parameters
+    ----------
+    y_true, y_score : array-like of shape (n_samples,)
+        Private labels and scores.
+    epsilon : float
+        Privacy budget.
+    **options : dict
+        Other parameters of `skdp.evaluate`.
+
+    Returns
+    -------
+    Estimate
+        With an interval.
+    """
+    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).log_loss
+
+
+def private_accuracy_score(
+    y_true: Any, y_score: Any, *, epsilon: float, threshold: float = 0.5, **options: Any
+) -> Estimate:
+    """Accuracy of private scores at a threshold. See `private_roc_auc_score`.
+
+    Parameters
+    ----------
+    y_true, y_score : array-like of shape (n_samples,)
+        Private labels and scores.
+    epsilon : float
+        Privacy budget.
+    threshold : float, default=0.5
+        Score from which on the second class is predicted.
+    **options : dict
+        Other parameters of `skdp.evaluate`.
+
+    Returns
+    -------
+    Estimate
+        With an interval.
+    """
+    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).accuracy(threshold)
+
+
+def private_precision_score(
+    y_true: Any, y_score: Any, *, epsilon: float, threshold: float = 0.5, **options: Any
+) -> Estimate:
+    """Precision of private scores at a threshold. See `private_roc_auc_score`.
+
+    Parameters
+    ----------
+    y_true, y_score : array-like of shape (n_samples,)
+        Private labels and scores.
+    epsilon : float
+        Privacy budget.
+    threshold : float, default=0.5
+        Score from which on the second class is predicted.
+    **options : dict
+        Other parameters of `skdp.evaluate`.
+
+    Returns
+    -------
+    Estimate
+        With an interval.
+    """
+    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).precision(threshold)
+
+
+def private_recall_score(
+    y_true: Any, y_score: Any, *, epsilon: float, threshold: float = 0.5, **options: Any
+) -> Estimate:
+    """Recall of private scores at a threshold. See `private_roc_auc_score`.
+
+    Parameters
+    ----------
+    y_true, y_score : array-like of shape (n_samples,)
+        Private labels and scores.
+    epsilon : float
+        Privacy budget.
+    threshold : float, default=0.5
+        Score from which on the second class is predicted.
+    **options : dict
+        Other parameters of `skdp.evaluate`.
+
+    Returns
+    -------
+    Estimate
+        With an interval.
+    """
+    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).recall(threshold)
+
+
+def private_f1_score(y_true: Any, y_score: Any, *, epsilon: float, threshold: float = 0.5, **options: Any) -> Estimate:
+    """F1 score of private scores at a threshold. See `private_roc_auc_score`.
+
+    Parameters
+    ----------
+    y_true, y_score : array-like of shape (n_samples,)
+        Private labels and scores.
+    epsilon : float
+        Privacy budget.
+    threshold : float, default=0.5
+        Score from which on the second class is predicted.
+    **options : dict
+        Other parameters of `skdp.evaluate`.
+
+    Returns
+    -------
+    Estimate
+        With an interval.
+    """
+    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).f1(threshold)
+
+
+def private_confusion_matrix(
+    y_true: Any, y_score: Any, *, epsilon: float, threshold: float = 0.5, **options: Any
+) -> Estimate:
+    """Confusion matrix of private scores at a threshold. See `private_roc_auc_score`.
+
+    Parameters
+    ----------
+    y_true, y_score : array-like of shape (n_samples,)
+        Private labels and scores.
+    epsilon : float
+        Privacy budget.
+    threshold : float, default=0.5
+        Score from which on the second class is predicted.
+    **options : dict
+        Other parameters of `skdp.evaluate`.
+
+    Returns
+    -------
+    Estimate
+        Of arrays of shape (2, 2): rows are classes, columns predictions.
+    """
+    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).confusion_matrix(threshold)
+
+
+def private_roc_curve(y_true: Any, y_score: Any, *, epsilon: float, **options: Any) -> EstimatedCurve:
+    """ROC curve of private scores. See `private_roc_auc_score`.
+
+    Parameters
+    ----------
+    y_true, y_score : array-like of shape (n_samples,)
+        Private labels and scores.
+    epsilon : float
+        Privacy budget.
+    **options : dict
+        Other parameters of `skdp.evaluate`.
+
+    Returns
+    -------
+    EstimatedCurve
+        With a band.
+    """
+    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).roc_curve()
+
+
+def private_precision_recall_curve(y_true: Any, y_score: Any, *, epsilon: float, **options: Any) -> EstimatedCurve:
+    """Precision-recall curve of private scores. See `private_roc_auc_score`.
+
+    Parameters
+    ----------
+    y_true, y_score : array-like of shape (n_samples,)
+        Private labels and scores.
+    epsilon : float
+        Privacy budget.
+    **options : dict
+        Other parameters of `skdp.evaluate`.
+
+    Returns
+    -------
+    EstimatedCurve
+        With a band.
+    """
+    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).precision_recall_curve()
+
+
+def private_calibration_curve(
+    y_true: Any, y_score: Any, *, epsilon: float, n_bins: int = 8, **options: Any
+) -> EstimatedCurve:
+    """Calibration curve of private scores. See `private_roc_auc_score`.
+
+    Parameters
+    ----------
+    y_true, y_score : array-like of shape (n_samples,)
+        Private labels and scores.
+    epsilon : float
+        Privacy budget.
+    n_bins : int, default=8
+        Number of points.
+    **options : dict
+        Other parameters of `skdp.evaluate`.
+
+    Returns
+    -------
+    EstimatedCurve
+        With a band.
+    """
+    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).calibration_curve(n_bins)
+
+
+__all__ = [
+    "private_accuracy_score",
+    "private_average_precision_score",
+    "private_brier_score_loss",
+    "private_calibration_curve",
+    "private_confusion_matrix",
+    "private_f1_score",
+    "private_log_loss",
+    "private_precision_recall_curve",
+    "private_precision_score",
+    "private_recall_score",
+    "private_roc_auc_score",
+    "private_roc_curve",
+]
