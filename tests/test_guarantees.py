@@ -46,6 +46,7 @@ from skdp.ensemble.people import count_people
 from skdp.ensemble.target_units import sum_targets
 from skdp.evaluation.amounts import amounts_of
 from skdp.evaluation.counted import CountedEvaluation
+from skdp.evaluation.regression import RegressionEvaluation
 from skdp.evaluation.scored_rows import ScoredRows
 from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
@@ -1162,6 +1163,18 @@ SENTENCES = {
         "rows and the noise.": [
             "tests/evaluation/test_evaluate.py::test_the_number_of_bins_follows_from_public_numbers",
             "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
+        ],
+    },
+    RegressionEvaluation: {
+        "One row, or one unit, adds at most 4 parts to the counts of errors and one to the sums of targets, in sizes "
+        "and over all cells together, a part being `GRID`.": [
+            "tests/evaluation/test_regression.py::test_a_row_adds_five_parts_at_most",
+            "tests/evaluation/test_regression.py::test_one_unit_moves_the_sums_by_a_row",
+            "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
+            "tests/test_replay.py::test_one_weight_moves_the_releases_and_nothing_else",
+        ],
+        "That is the sensitivity of the release.": [
+            "tests/evaluation/test_regression.py::test_all_figures_together_cost_epsilon",
         ],
     },
     amounts_of: {

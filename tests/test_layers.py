@@ -153,9 +153,11 @@ FLOORS = {
         ("classifier", "regressor"),
     ),
     "evaluation": (
-        ("amounts", "binary_metrics", "estimates", "scored_rows"),
+        ("amounts", "binary_metrics", "error_metrics", "estimates", "scored_rows"),
         ("replicates",),
+        ("figures",),
         ("binary_figures", "counted"),
+        ("multiclass", "regression"),
         ("private_evaluation",),
     ),
     "image": (
