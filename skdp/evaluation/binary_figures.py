@@ -1,4 +1,4 @@
-"""Figures of two classes: what follows from one noisy table."""
+"""TableFigures of two classes: what follows from one noisy table."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from skdp._checks.parameters import check_count, check_real
 from skdp._typing import Doubles
 from skdp.evaluation import binary_metrics
 from skdp.evaluation.estimates import Estimate, EstimatedCurve
-from skdp.evaluation.figures import Figures, PartOfRows
+from skdp.evaluation.figures import PartOfRows, TableFigures
 from skdp.evaluation.replicates import Metric
 
 
-class BinaryFigures(Figures):
-    """Figures of two classes, all from one noisy table: none costs anything, however many are asked for."""
+class BinaryFigures(TableFigures):
+    """TableFigures of two classes, all from one noisy table: none costs anything, however many are asked for."""
 
     _summary = "roc_auc", "average_precision", "accuracy", "brier_score", "log_loss", "positive_rate"
 
@@ -240,7 +240,7 @@ class BinaryFigures(Figures):
 
 
 class SubgroupFigures(BinaryFigures, PartOfRows):
-    """Figures of a part of all rows."""
+    """TableFigures of a part of all rows."""
 
 
 def _checked(threshold: float) -> Doubles:

@@ -25,7 +25,7 @@ from skdp._typing import Doubles
 from skdp.accounting import ADJACENCIES, DpEvent, GaussianDpEvent, resolve_accountant
 from skdp.base import Budget, FitTerms, Price, PrivateEstimator, refuse_fit_params
 from skdp.evaluation.amounts import GRID, amounts_of
-from skdp.evaluation.figures import Figures
+from skdp.evaluation.figures import TableFigures
 from skdp.evaluation.replicates import Mechanism, Replicates
 from skdp.evaluation.scored_rows import ScoredRows, bins_of, check_model, score_of_two, scores_given
 from skdp.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
@@ -74,7 +74,7 @@ class RowsOfCounts(NamedTuple):
     subgroups: NDArray[np.int64] | None
 
 
-class CountedEvaluation(PrivateEstimator, Figures):
+class CountedEvaluation(PrivateEstimator, TableFigures):
     """Base of evaluations: counts of rows in cells, released once. A subclass says what follows from them.
 
     Constructor parameters are public, arguments of `fit` are private. See `skdp.evaluation.evaluate`.
@@ -137,7 +137,7 @@ class CountedEvaluation(PrivateEstimator, Figures):
 
     @property
     def subgroups(self) -> dict[str, Any]:
-        """Figures of each of `categories`, and of all other rows, by name; empty without `categories`."""
+        """TableFigures of each of `categories`, and of all other rows, by name; empty without `categories`."""
         names = [*self.categories_, OTHER] if self.categories_ else []
         parts = (self._fitted_replicates.map(partial(np.take, indices=k, axis=1)) for k in range(len(names)))
         return {name: self._of_part(part, self._level) for name, part in zip(names, parts, strict=True)}
@@ -165,7 +165,7 @@ class CountedEvaluation(PrivateEstimator, Figures):
         return draw
 
     def _of_part(self, replicates: Replicates, level: float) -> Any:
-        """Figures of a subgroup."""
+        """TableFigures of a subgroup."""
         raise NotImplementedError(f"{type(self).__name__} has no figures of subgroups: write _of_part.")
 
     def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None, by: Any = None) -> Self:

@@ -1,4 +1,4 @@
-"""Figures that follow from one noisy table: what those of all kinds of targets share."""
+"""TableFigures that follow from one noisy table: what those of all kinds of targets share."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from skdp.evaluation.estimates import Estimate
 from skdp.evaluation.replicates import Metric, Replicates
 
 
-class Figures:
-    """Figures that all follow from one noisy table: none costs anything, however many are asked for."""
+class TableFigures:
+    """TableFigures that all follow from one noisy table: none costs anything, however many are asked for."""
 
     _summary: tuple[str, ...] = ()
 
@@ -72,8 +72,8 @@ class Figures:
         return f"<table><tr><th></th><th>value</th><th>{self._level:.0%} interval</th></tr>{''.join(cells)}</table>"
 
 
-class PartOfRows(Figures):
-    """Figures of a part of all rows.
+class PartOfRows(TableFigures):
+    """TableFigures of a part of all rows.
 
     Parameters
     ----------
@@ -95,4 +95,4 @@ class PartOfRows(Figures):
         return self._part[1]
 
 
-__all__ = ["Figures", "PartOfRows"]
+__all__ = ["PartOfRows", "TableFigures"]

@@ -12,13 +12,13 @@ from skdp._checks.rows import check_labels, encode_labels
 from skdp._typing import Doubles
 from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.estimates import Estimate
-from skdp.evaluation.figures import Figures, PartOfRows
+from skdp.evaluation.figures import PartOfRows, TableFigures
 from skdp.evaluation.replicates import Replicates
 from skdp.evaluation.scored_rows import ScoredRows
 
 
-class ConfusionFigures(Figures):
-    """Figures of several classes, all from one noisy confusion matrix: none costs anything."""
+class ConfusionFigures(TableFigures):
+    """TableFigures of several classes, all from one noisy confusion matrix: none costs anything."""
 
     _summary = "accuracy", "balanced_accuracy", "macro_f1"
 
@@ -60,11 +60,11 @@ class ConfusionFigures(Figures):
 
 
 class ConfusionOfPart(PartOfRows, ConfusionFigures):
-    """Figures of several classes on a part of all rows."""
+    """TableFigures of several classes on a part of all rows."""
 
 
 class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
-    """Figures of a model of several classes on private rows, all from one noisy table. Made by `skdp.evaluate`.
+    """TableFigures of a model of several classes on private rows, all from one noisy table. Made by `skdp.evaluate`.
 
     Attributes
     ----------

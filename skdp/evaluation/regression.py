@@ -16,7 +16,7 @@ from skdp.evaluation import error_metrics
 from skdp.evaluation.amounts import GRID
 from skdp.evaluation.counted import CountedEvaluation, CountingPlan, RowsOfCounts
 from skdp.evaluation.estimates import Estimate
-from skdp.evaluation.figures import Figures, PartOfRows
+from skdp.evaluation.figures import PartOfRows, TableFigures
 from skdp.evaluation.replicates import N_DRAWS, Metric, Replicates, project, simulated_noise
 from skdp.evaluation.scored_rows import ScoredRows, scores_given
 
@@ -26,8 +26,8 @@ ERROR_PARTS = 4
 _FINE = 1e5  # rows times epsilon from which twice as many bins pay
 
 
-class ErrorFigures(Figures):
-    """Figures of a regressor, all from one noisy table: none costs anything, however many are asked for."""
+class ErrorFigures(TableFigures):
+    """TableFigures of a regressor, all from one noisy table: none costs anything, however many are asked for."""
 
     _summary = "r2", "root_mean_squared_error", "mean_absolute_error", "median_absolute_error", "mean_target"
 
@@ -117,7 +117,7 @@ class ErrorFigures(Figures):
 
 
 class ErrorsOfPart(PartOfRows, ErrorFigures):
-    """Figures of a regressor on a part of all rows.
+    """TableFigures of a regressor on a part of all rows.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class ErrorsOfPart(PartOfRows, ErrorFigures):
 
 
 class RegressionEvaluation(CountedEvaluation, ErrorFigures):
-    """Figures of a regressor on private rows, all from one noisy release. Made by `skdp.evaluate`.
+    """TableFigures of a regressor on private rows, all from one noisy release. Made by `skdp.evaluate`.
 
     Attributes
     ----------
