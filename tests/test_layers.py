@@ -176,7 +176,7 @@ FLOORS = {
     ),
     "model_selection": (("candidates", "parts", "scores"), ("search_plan",), ("search",), ("searches",)),
     "neural_network": (("classifier", "regressor"),),
-    "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "trade_off", "utility")),
+    "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "scores", "trade_off", "utility")),
     "preprocessing": (
         ("histograms", "schema"),
         ("purchasing_transformer",),
@@ -312,7 +312,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (29, 10, 140), "accounting": (11, 7, 38)}
+    assert found == {"": (29, 10, 141), "accounting": (11, 7, 38)}
 
 
 def test_heavy_imports_stay_where_they_belong():

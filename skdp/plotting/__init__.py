@@ -8,6 +8,7 @@ from __future__ import annotations
 from .accountants import AccountantComparisonDisplay
 from .budget import BudgetDisplay
 from .coefficients import CoefficientDisplay
+from .scores import PrivateCalibrationDisplay, PrivateConfusionMatrixDisplay, PrivateRocCurveDisplay
 from .trade_off import TradeOffDisplay
 from .utility import PrivacyUtilityDisplay
 
@@ -16,5 +17,8 @@ __all__ = [
     "BudgetDisplay",
     "CoefficientDisplay",
     "PrivacyUtilityDisplay",
+    "PrivateCalibrationDisplay",
+    "PrivateConfusionMatrixDisplay",
+    "PrivateRocCurveDisplay",
     "TradeOffDisplay",
 ]
