@@ -47,6 +47,7 @@ _PUBLIC = {
     "describe": "skdp.statistics",
     "evaluate": "skdp.evaluation",
     "privacy_report": "skdp.report",
+    "private_train_test_split": "skdp.model_selection",
     "row_wise": "skdp._guard.row_wise",
     "tabular_pipeline": "skdp.tabular",
 }

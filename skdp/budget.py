@@ -118,7 +118,8 @@ def _show(given: argparse.Namespace) -> str:
     text = accountant.to_json()
     content, read = json.loads(text), type(accountant).from_json(text)  # read once, while others may charge
     if given.json:
-        rule = {} if read.partition_rule is None else {"partition_rule_assumed_by_the_owner": read.partition_rule}
+        whose = "partition_rule" if read.split else "partition_rule_assumed_by_the_owner"
+        rule = {} if read.partition_rule is None else {whose: read.partition_rule}
         return json.dumps({"path": accountant.path, **content, **rule, **_figures(read, given.delta)}, indent=2)
     lines = [f"{accountant.path}, created {content['created']}", read.table(given.delta)]
     return "\n".join([*lines, *parameter_lines(read.entries), f"head: {content['head']}"])

@@ -47,6 +47,7 @@ from skdp.ensemble.people import count_people
 from skdp.ensemble.target_units import sum_targets
 from skdp.evaluation.amounts import amounts_of
 from skdp.evaluation.counted import CountedEvaluation
+from skdp.evaluation.regression import RegressionEvaluation
 from skdp.evaluation.scored_rows import ScoredRows
 from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
@@ -54,6 +55,7 @@ from skdp.mechanisms.second_moments import MomentSum
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.unit_norms import average_units, clip_moments
 from skdp.mechanisms.unit_shares import shares_of_units
+from skdp.model_selection.parts import private_train_test_split
 from skdp.model_selection.scores import Errors, PrivateScore
 from skdp.model_selection.search_plan import SearchPlan
 from skdp.naive_bayes import DPGaussianNB
@@ -1224,6 +1226,18 @@ SENTENCES = {
             "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
         ],
     },
+    RegressionEvaluation: {
+        "One row, or one unit, adds at most 4 parts to the counts of errors and one to the sums of targets, in sizes "
+        "and over all cells together, a part being `GRID`.": [
+            "tests/evaluation/test_regression.py::test_a_row_adds_five_parts_at_most",
+            "tests/evaluation/test_regression.py::test_one_unit_moves_the_sums_by_a_row",
+            "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
+            "tests/test_replay.py::test_one_weight_moves_the_releases_and_nothing_else",
+        ],
+        "That is the sensitivity of the release.": [
+            "tests/evaluation/test_regression.py::test_all_figures_together_cost_epsilon",
+        ],
+    },
     amounts_of: {
         "What one row adds, or one unit over all of its rows, is at most `GRID` in sum, whatever cells it goes to.": [
             "tests/evaluation/test_evaluate.py::test_no_unit_adds_more_than_a_row",
@@ -1299,6 +1313,19 @@ SENTENCES = {
             "tests/model_selection/test_search.py::test_every_try_of_compose_is_paid_for",
             "tests/model_selection/test_search.py::test_the_choice_has_its_exact_law",
             "tests/model_selection/test_search.py::test_the_choice_is_as_private_as_its_price",
+        ],
+    },
+    private_train_test_split: {
+        "A record that changes, within the neighbouring relation of the charges to a part, moves no other to another "
+        "part.": [
+            "tests/model_selection/test_parts.py::test_a_replaced_row_moves_no_other",
+            "tests/model_selection/test_parts.py::test_a_unit_is_on_one_side_in_any_table",
+            "tests/model_selection/test_parts.py::test_which_neighbours_a_part_is_charged_for",
+        ],
+        "A ledger takes one split. No call, in any process, puts a unit into both parts.": [
+            "tests/model_selection/test_parts.py::test_each_row_is_in_one_part_and_in_the_same_one_again",
+            "tests/model_selection/test_parts.py::test_refused_in_one_line",
+            "tests/model_selection/test_parts.py::test_two_processes_at_once_get_the_same_parts",
         ],
     },
     DPGridSearchCV: {

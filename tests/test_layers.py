@@ -122,7 +122,7 @@ FLOORS = {
     ),
     "accounting.formulas": (("numeric", "quadrature", "response"), ("gaussian", "selection_law")),
     "accounting.ledger": (
-        ("filters", "report"),
+        ("filters", "report", "split"),
         ("charges", "odometer"),
         ("balance", "serial"),
         ("ledger",),
@@ -161,9 +161,11 @@ FLOORS = {
         ("classifier", "regressor"),
     ),
     "evaluation": (
-        ("amounts", "binary_metrics", "estimates", "scored_rows"),
+        ("amounts", "binary_metrics", "error_metrics", "estimates", "scored_rows"),
         ("replicates",),
+        ("figures",),
         ("binary_figures", "counted"),
+        ("multiclass", "regression"),
         ("private_evaluation",),
     ),
     "image": (
@@ -181,9 +183,12 @@ FLOORS = {
         ("discrete_laplace", "gaussian"),
         ("unit_norms",),
     ),
-    "model_selection": (("candidates", "scores"), ("search_plan",), ("search",), ("searches",)),
+    "model_selection": (("candidates", "parts", "scores"), ("search_plan",), ("search",), ("searches",)),
     "neural_network": (("classifier", "regressor"),),
-    "plotting": (("_axes", "_study"), ("accountants", "audit", "budget", "coefficients", "trade_off", "utility")),
+    "plotting": (
+        ("_axes", "_study"),
+        ("accountants", "audit", "budget", "coefficients", "scores", "trade_off", "utility"),
+    ),
     "preprocessing": (
         ("histograms", "schema"),
         ("purchasing_transformer",),
@@ -327,7 +332,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (31, 10, 157), "accounting": (11, 7, 38)}
+    assert found == {"": (31, 10, 158), "accounting": (11, 7, 38)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -101,6 +101,31 @@ class Judge:
         return np.column_stack([1.0 - chances, chances])
 
 
+class Teller:
+    """The same for targets, and for three classes."""
+
+    def __init__(self, classes=None):
+        if classes is not None:
+            self.classes_ = np.asarray(classes)
+
+    def predict(self, X):
+        found = np.asarray(X) @ [0.5, -0.5, 0.25]
+        return (found > 0).astype(int) if hasattr(self, "classes_") else found
+
+
+def evaluation_of_targets(**parameters):
+    def evaluate(people):
+        given = {"sample_weight": people.weight, "random_state": 0, **parameters}
+        return skdp.evaluate(Teller(), people.X, people.target, epsilon=1.0, y_bounds=(-1, 1), **given)
+
+    return evaluate
+
+
+def evaluation_of_three(people):
+    given = {"sample_weight": people.weight, "random_state": 0}
+    return skdp.evaluate(Teller([0, 1, 2]), people.X, people.y, epsilon=1.0, **given)
+
+
 def evaluation(**parameters):
     def evaluate(people):
         given = {"sample_weight": people.weight, "random_state": 0, **parameters}
@@ -113,6 +138,10 @@ def evaluation(**parameters):
 OF_WEIGHTS = {
     "evaluation": evaluation(),
     "evaluation, replaced": evaluation(adjacency="replace_one", categories=[True]),
+    "evaluation of targets": evaluation_of_targets(),
+    "evaluation of targets, replaced": evaluation_of_targets(adjacency="replace_one"),
+    "evaluation of targets, normal noise": evaluation_of_targets(noise="gaussian", delta=1e-4, adjacency="replace_one"),
+    "evaluation of three classes": evaluation_of_three,
     "evaluation, normal noise": evaluation(noise="gaussian", delta=1e-4),
     "logistic": classifier(logistic),
     "logistic, lots": classifier(lambda: logistic(sampling_rate=0.5, adjacency="replace_one")),

@@ -1,4 +1,5 @@
 """What is public of rows, handed on with them by the step that made them: a bound on their norm, their form, a schema.
+Rows by number, of a table of any kind.
 
 An attribute carries it, which slices, copies and the results of arithmetic do not have. Norm and schema are defaults of
 parameters, `data_norm` and `schema`, and no more: rows are clipped to the norm like to any other, and read by the
@@ -135,12 +136,37 @@ def _plain(value: Any) -> Any:
     return value.view(np.ndarray) if isinstance(value, NormedRows) else value
 
 
+def indexable(X: Any) -> Any:
+    """A table or a column whose rows can be taken by number. A list stays one, as an array has one type of cells."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()
+    if hasattr(X, "shape") or type(X).__module__.startswith("pyarrow"):
+        return X
+    return np.asarray(X) if hasattr(X, "__array__") else list(X)
+
+
+def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Some rows of what is `indexable`, with what all rows carry: it holds of each of them."""
+    if isinstance(X, list):
+        return [X[row] for row in rows.tolist()]
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if type(X).__module__.startswith("pyarrow"):
+        return X.take(rows)
+    taken = with_row_norm(X[rows], row_norm_of(X))
+    if row_form_of(X) is not None:
+        taken = with_row_form(taken, row_form_of(X))
+    return taken if row_schema_of(X) is None else with_row_schema(taken, row_schema_of(X))
+
+
 __all__ = [
     "NormedRows",
     "forget_row_norm",
+    "indexable",
     "row_form_of",
     "row_norm_of",
     "row_schema_of",
+    "take_rows",
     "with_row_form",
     "with_row_norm",
     "with_row_schema",

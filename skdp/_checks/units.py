@@ -118,6 +118,16 @@ def read_labels(groups: Any, n_rows: int) -> NDArray[Any]:
     return comparable(labels)
 
 
+def keys_of_units(groups: Any, units: Units) -> list[str]:
+    """Return the text by which the label of each unit is compared, whatever other labels there are and of what type."""
+    labels = values_of("groups", groups).reshape(len(units.codes))
+    _, first = np.unique(units.codes, return_index=True)
+    keys = [_key(label) for label in labels[first].tolist()]
+    if not all(isinstance(key, str) for key in keys):
+        _refuse_kind()
+    return keys
+
+
 def _refuse_shape(shape: tuple[int, ...], n_rows: int) -> None:
     raise ValueError(f"groups has shape {shape} where X has {n_rows} rows: give one label a row, in one dimension.")
 
@@ -209,6 +219,7 @@ __all__ = [
     "CountedUnits",
     "Units",
     "comparable",
+    "keys_of_units",
     "read_labels",
     "read_units",
     "refuse_gaps",

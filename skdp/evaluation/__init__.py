@@ -3,8 +3,9 @@
 - `private_evaluation`: `evaluate`, `PrivateEvaluation`
 - `counted`: the fit of all evaluations by counts, its price and its sensitivity; `scored_rows`: scores, block by block;
   `amounts`: what a row or a unit adds
+- `figures`: what all figures share; `binary_figures`, `binary_metrics`: what follows from a table of two classes
+- `multiclass`: from a confusion matrix; `regression`, `error_metrics`: from counts of errors
 - `replicates`: projection of noisy tables, and the bootstrap; `estimates`: figures with intervals
-- `binary_figures`, `binary_metrics`: what follows from a table of two classes
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ __getattr__, __dir__, __all__ = lazy_face(
     {
         "EstimatedCurve": "skdp.evaluation.estimates",
         "Estimate": "skdp.evaluation.estimates",
+        "MulticlassEvaluation": "skdp.evaluation.multiclass",
+        "RegressionEvaluation": "skdp.evaluation.regression",
         "PrivateEvaluation": "skdp.evaluation.private_evaluation",
         "evaluate": "skdp.evaluation.private_evaluation",
     },

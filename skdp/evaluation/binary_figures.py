@@ -1,8 +1,7 @@
-"""Figures of two classes: what follows from one noisy table."""
+"""TableFigures of two classes: what follows from one noisy table."""
 
 from __future__ import annotations
 
-import html
 from functools import partial
 from typing import Any
 
@@ -12,41 +11,14 @@ from skdp._checks.parameters import check_count, check_real
 from skdp._typing import Doubles
 from skdp.evaluation import binary_metrics
 from skdp.evaluation.estimates import Estimate, EstimatedCurve
-from skdp.evaluation.replicates import Metric, Replicates
+from skdp.evaluation.figures import PartOfRows, TableFigures
+from skdp.evaluation.replicates import Metric
 
-_SUMMARY = "roc_auc", "average_precision", "accuracy", "brier_score", "log_loss", "positive_rate"
 
+class BinaryFigures(TableFigures):
+    """TableFigures of two classes, all from one noisy table: none costs anything, however many are asked for."""
 
-class BinaryFigures:
-    """Figures of two classes, all from one noisy table: none costs anything, however many are asked for."""
-
-    @property
-    def _replicates(self) -> Replicates:
-        """Tables of shape (n_tables, 2, n_bins)."""
-        raise NotImplementedError(f"{type(self).__name__} has no tables: write _replicates.")
-
-    @property
-    def _level(self) -> float:
-        """Of the intervals."""
-        raise NotImplementedError(f"{type(self).__name__} has no intervals: write _level.")
-
-    def estimate(self, metric: Metric, low: float = -np.inf, high: float = np.inf) -> Any:
-        """Estimate any figure of a table of scores.
-
-        Parameters
-        ----------
-        metric : callable
-            Maps tables of shape (n_tables, 2, n_bins), of negatives and then positives in bins of the score, to one
-            number a table, or to one array a table.
-        low, high : float
-            Bounds of the figure.
-
-        Returns
-        -------
-        Estimate
-            Of numbers, or of arrays.
-        """
-        return self._replicates.estimate(metric, self._level, low, high)
+    _summary = "roc_auc", "average_precision", "accuracy", "brier_score", "log_loss", "positive_rate"
 
     # --- of all thresholds together ---
 
@@ -240,39 +212,12 @@ class BinaryFigures:
         share = check_real("alpha", alpha, above=0, below=1, remedy="choose a share, such as 0.1")
         return self._share(partial(binary_metrics.conformal_quantile, alpha=share))
 
-    # --- forms ---
-
-    def summary(self) -> dict[str, Estimate]:
-        """Return the usual figures by name.
-
-        Returns
-        -------
-        dict of str to Estimate
-        """
-        found = {name: getattr(self, name) for name in _SUMMARY}
-        return {name: each() if callable(each) else each for name, each in found.items()}
-
-    def __str__(self) -> str:
-        return "\n".join(f"{name.replace('_', ' '):18} {each}" for name, each in self.summary().items())
-
-    def _figures_as_html(self) -> str:
-        cells = (
-            f"<tr><th>{html.escape(name.replace('_', ' '))}</th><td>{each.value:.4g}</td>"
-            f"<td>{each.low:.4g} to {each.high:.4g}</td></tr>"
-            for name, each in self.summary().items()
-        )
-        return f"<table><tr><th></th><th>value</th><th>{self._level:.0%} interval</th></tr>{''.join(cells)}</table>"
-
     # --- small parts ---
 
     def _edges(self) -> Doubles:
         """Edges of the bins, falling."""
         n_bins = self._replicates.released.shape[-1]
         return np.arange(n_bins, -1, -1) / n_bins
-
-    def _share(self, metric: Metric) -> Estimate:
-        found: Estimate = self.estimate(metric, 0.0, 1.0)
-        return found
 
     def _at(self, metric: Any, threshold: float) -> Estimate:
         at = _checked(threshold)
@@ -294,26 +239,8 @@ class BinaryFigures:
         return self._band(x, at, at_x, 1.0)
 
 
-class SubgroupFigures(BinaryFigures):
-    """Figures of a part of all rows.
-
-    Parameters
-    ----------
-    replicates : Replicates
-        Of shape (n_tables, 2, n_bins).
-    level : float
-    """
-
-    def __init__(self, replicates: Replicates, level: float) -> None:
-        self._part = replicates, level
-
-    @property
-    def _replicates(self) -> Replicates:
-        return self._part[0]
-
-    @property
-    def _level(self) -> float:
-        return self._part[1]
+class SubgroupFigures(BinaryFigures, PartOfRows):
+    """TableFigures of a part of all rows."""
 
 
 def _checked(threshold: float) -> Doubles:

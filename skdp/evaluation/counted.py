@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,16 +21,21 @@ from skdp._checks.units import GROUP, Units
 from skdp._checks.weights import WeightReader, refuse_bought_bound, warn_of_no_bound
 from skdp._fit.conductor import EstimatorFit, conduct
 from skdp._fit.payment import Payment
+from skdp._typing import Doubles
 from skdp.accounting import ADJACENCIES, DpEvent, GaussianDpEvent, resolve_accountant
 from skdp.base import Budget, FitTerms, Price, PrivateEstimator, refuse_fit_params
 from skdp.evaluation.amounts import GRID, amounts_of
+from skdp.evaluation.figures import TableFigures
 from skdp.evaluation.replicates import Mechanism, Replicates
-from skdp.evaluation.scored_rows import ScoredRows, bins_of, check_model, scores_given
+from skdp.evaluation.scored_rows import ScoredRows, bins_of, check_model, score_of_two, scores_given
 from skdp.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
+from skdp.report.reported import price_caption
 
 NOISES = "laplace", "gaussian"
+OTHER = "other"
+"""The subgroup of rows whose category is not listed."""
 
 
 class CountingPlan(NamedTuple):
@@ -59,14 +67,14 @@ class CountingPlan(NamedTuple):
 
 
 class RowsOfCounts(NamedTuple):
-    """What is known of each row beside its score: its class, what it adds, and its subgroup."""
+    """What is known of each row beside its score: its class or target, what it adds, and its subgroup."""
 
-    labels: NDArray[np.int64]
+    labels: NDArray[Any]
     amounts: NDArray[np.int64] | None
     subgroups: NDArray[np.int64] | None
 
 
-class CountedEvaluation(PrivateEstimator):
+class CountedEvaluation(PrivateEstimator, TableFigures):
     """Base of evaluations: counts of rows in cells, released once. A subclass says what follows from them.
 
     Constructor parameters are public, arguments of `fit` are private. See `skdp.evaluation.evaluate`.
@@ -87,6 +95,10 @@ class CountedEvaluation(PrivateEstimator):
     noise_multiplier = None
     accounting = "pld"
     _has_weights = False
+    _methods: tuple[str, ...] = (
+        "predict_proba",
+        "decision_function",
+    )  # of a model, to score rows with: the first that it has
 
     def __init__(
         self,
@@ -96,6 +108,7 @@ class CountedEvaluation(PrivateEstimator):
         delta: float | str = 0,
         noise: str = "laplace",
         classes: Any = None,
+        y_bounds: Any = None,
         categories: Any = None,
         n_bins: int | str = "auto",
         weight_bound: float | None = None,
@@ -111,6 +124,7 @@ class CountedEvaluation(PrivateEstimator):
         self.delta = delta
         self.noise = noise
         self.classes = classes
+        self.y_bounds = y_bounds
         self.categories = categories
         self.n_bins = n_bins
         self.weight_bound = weight_bound
@@ -120,6 +134,39 @@ class CountedEvaluation(PrivateEstimator):
         self.n_groups_public = n_groups_public
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
+
+    @property
+    def subgroups(self) -> dict[str, Any]:
+        """TableFigures of each of `categories`, and of all other rows, by name; empty without `categories`."""
+        names = [*self.categories_, OTHER] if self.categories_ else []
+        parts = (self._fitted_replicates.map(partial(np.take, indices=k, axis=1)) for k in range(len(names)))
+        return {name: self._of_part(part, self._level) for name, part in zip(names, parts, strict=True)}
+
+    @property
+    def _replicates(self) -> Replicates:
+        return self._fitted_replicates.map(lambda tables: tables.sum(axis=1))
+
+    @property
+    def _level(self) -> float:
+        return float(self.level)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        if "_fitted_replicates" not in self.__dict__:
+            return super().__repr__(N_CHAR_MAX)
+        return f"{type(self).__name__}, epsilon={self.epsilon_:.6g}, {self._level:.0%} intervals\n{self}"
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        def draw() -> str:
+            if "_fitted_replicates" not in self.__dict__:
+                return f"<pre>{html.escape(repr(self))}</pre>"
+            return price_caption(self) + self._figures_as_html()
+
+        return draw
+
+    def _of_part(self, replicates: Replicates, level: float) -> Any:
+        """TableFigures of a subgroup."""
+        raise NotImplementedError(f"{type(self).__name__} has no figures of subgroups: write _of_part.")
 
     def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None, by: Any = None) -> Self:
         """Count, charge and release. See `skdp.evaluation.evaluate`.
@@ -174,26 +221,32 @@ class CountedEvaluation(PrivateEstimator):
         check_real("level", self.level, above=0, below=1, remedy="choose a probability, such as 0.95")
         WeightReader.of(self.weight_bound)
         refuse_bought_bound(self.weight_bound, True)
-        self.classes_ = self._classes()
+        self._check_targets_known()
         given = [] if self.categories is None else list(self.categories)
         self.categories_ = list(dict.fromkeys(key for key in map(key_of, given) if key is not None))
         if len(self.categories_) < len(given):
             raise ValueError("categories repeat one, or have a gap: name each category once.")
 
-    def _classes(self) -> NDArray[Any]:
-        """The public classes, of the model where it has some."""
+    def _check_targets_known(self) -> None:
+        """Set what is public of the targets: the classes, of the model where it has some."""
         given = self.classes if self.classes is not None else getattr(self.model, "classes_", (0, 1))
         classes = check_classes("classes", given)
-        if len(classes) != 2:
-            raise ValueError(f"classes={classes.tolist()!r} are not two: give a model of two classes.")
         known = getattr(self.model, "classes_", None)
         if known is not None and list(known) != classes.tolist():
             raise ValueError(f"classes={classes.tolist()!r} are not those of the model: leave them out.")
-        return classes
+        self.classes_ = classes
+
+    def _read_targets(self, y: Any, n_samples: int) -> NDArray[Any]:
+        """What is known of each row beside its score: the number of its class."""
+        return encode_labels(check_labels(y, n_samples, classes=self.classes_), self.classes_)
+
+    def _adds_parts(self) -> bool:
+        """Whether a row may add a part of one to a cell, and not one or nothing."""
+        return self._has_weights or self._unit() == GROUP
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> CountingPlan:
         """See `PrivateEstimator`."""
-        unit = GRID if self._has_weights or self._unit() == GROUP else 1
+        unit = self._unit_of_counts()
         mechanism, price = self._priced_noise(terms, unit)
         n_public = self._public_n_samples(n_samples)
         strength = n_public / max(mechanism.standard_deviation / unit / math.sqrt(2.0), 1e-9)
@@ -202,6 +255,10 @@ class CountedEvaluation(PrivateEstimator):
         total = None if self._has_weights or self.adjacency == "add_remove" else float(n_samples)
         stream = terms.stream.spawn("counts", *map(int, terms.stream.words(2)))
         return CountingPlan(mechanism, unit, self._number_of_bins(strength), total, price, stream)
+
+    def _unit_of_counts(self) -> int:
+        """What a row of weight 1 adds to all cells together, in whole numbers."""
+        return GRID if self._adds_parts() else 1
 
     def _priced_noise(self, terms: FitTerms, unit: int) -> tuple[Mechanism, Price]:
         """The mechanism, and what it costs."""
@@ -227,7 +284,17 @@ class CountedEvaluation(PrivateEstimator):
 
     def _check_rows(self, X: Any) -> ScoredRows:
         """See `PrivateEstimator`: cells are for the model to read."""
-        return ScoredRows(self.model, scores_given(X) if self.model is None else check_model(self.model, X))
+        if self.model is None:
+            return ScoredRows(None, self._given(X))
+        return ScoredRows(self.model, check_model(self.model, X, self._methods), self._score)
+
+    def _given(self, X: Any) -> Doubles:
+        """Scores of a model that is elsewhere, of shape (n_rows, 1)."""
+        return scores_given(X)
+
+    def _score(self, model: Any, rows: Any) -> Doubles:
+        """One number for each row, all that is counted of what the model says."""
+        return score_of_two(model, rows)
 
     def _check_targets(
         self, y: Any, n_samples: int, groups: Units | None = None, sample_weight: Any = None, by: Any = None,
@@ -235,11 +302,10 @@ class CountedEvaluation(PrivateEstimator):
     ) -> RowsOfCounts:  # fmt: skip
         """See `PrivateEstimator`."""
         refuse_fit_params(fit_params)
-        labels = encode_labels(check_labels(y, n_samples, classes=self.classes_), self.classes_)
+        labels = self._read_targets(y, n_samples)
         warn_of_no_bound(self.weight_bound, sample_weight)
         weights = WeightReader.of(self.weight_bound)(sample_weight, n_samples)
-        plain = groups is None and sample_weight is None
-        amounts = None if plain else amounts_of(weights, groups, n_samples)
+        amounts = amounts_of(weights, groups, n_samples) if self._adds_parts() else None
         return RowsOfCounts(labels, amounts, self._subgroups(by, n_samples))
 
     def _subgroups(self, by: Any, n_samples: int) -> NDArray[np.int64] | None:
@@ -259,14 +325,23 @@ class CountedEvaluation(PrivateEstimator):
         """See `PrivateEstimator`."""
         if (targets.amounts is None) != (plan.unit == 1):
             raise RuntimeError("what a row adds is not what was planned: fit a new object.")
-        shape = len(self.categories_) + 1, len(self.classes_), plan.n_bins
-        noisy = plan.mechanism.release(_count(rows, targets, shape), plan.stream)
+        noisy = plan.mechanism.release(self._count(rows, targets, plan.n_bins), plan.stream)
         self.noisy_counts_ = noisy / plan.unit
         self.noise_deviation_ = plan.mechanism.standard_deviation / plan.unit
         self.n_bins_ = plan.n_bins
-        self._fitted_replicates = Replicates.of(noisy, plan.mechanism, plan.unit, plan.total)
+        self._fitted_replicates = self._replicates_of(noisy, plan)
         self._set_price(plan.price)
         return ""
+
+    def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
+        """The exact table, of shape (n_subgroups, n_classes, n_bins)."""
+        return _count(rows, targets, (len(self.categories_) + 1, len(self.classes_), n_bins), self._bins_of)
+
+    def _bins_of(self, scores: Doubles, n_bins: int) -> NDArray[np.int64]:
+        return bins_of(scores, n_bins)
+
+    def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
+        return Replicates.of(noisy, plan.mechanism, plan.unit, plan.total)
 
     def _payment(self) -> Payment:
         """See `PrivateEstimator`."""
@@ -283,16 +358,18 @@ class CountingFit(EstimatorFit):
     def plan(self) -> None:
         """See `Fit`."""
         if self.work.model is None:
-            self._X = scores_given(self._X)
+            self._X = self.work._given(self._X)
         self.work._has_weights = self._fit_params["sample_weight"] is not None
         super().plan()
 
 
-def _count(rows: ScoredRows, targets: RowsOfCounts, shape: tuple[int, int, int]) -> NDArray[np.int64]:
+def _count(
+    rows: ScoredRows, targets: RowsOfCounts, shape: tuple[int, int, int], columns: Callable[..., NDArray[np.int64]]
+) -> NDArray[np.int64]:
     """Exact counts, of shape (n_subgroups, n_classes, n_bins): sums of whole numbers, in any order."""
     counts = np.zeros(math.prod(shape), np.int64)
     for block, scores in rows.blocks():
-        cells = targets.labels[block] * shape[2] + bins_of(scores, shape[2])
+        cells = targets.labels[block] * shape[2] + columns(scores, shape[2])
         if targets.subgroups is not None:
             cells += targets.subgroups[block] * (shape[1] * shape[2])
         amounts = None if targets.amounts is None else targets.amounts[block]
@@ -301,4 +378,4 @@ def _count(rows: ScoredRows, targets: RowsOfCounts, shape: tuple[int, int, int])
     return counts.reshape(shape)
 
 
-__all__ = ["CountedEvaluation"]
+__all__ = ["OTHER", "CountedEvaluation"]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-import numpy as np
+from sklearn.base import is_regressor
 
 from skdp.evaluation.binary_figures import BinaryFigures, SubgroupFigures
 from skdp.evaluation.counted import CountedEvaluation
+from skdp.evaluation.multiclass import MulticlassEvaluation
+from skdp.evaluation.regression import RegressionEvaluation
 from skdp.evaluation.replicates import Replicates
-from skdp.report.reported import price_caption
-
-OTHER = "other"
-"""The subgroup of rows whose category is not listed."""
 
 
 class PrivateEvaluation(CountedEvaluation, BinaryFigures):
@@ -43,34 +38,8 @@ class PrivateEvaluation(CountedEvaluation, BinaryFigures):
     evaluate : Make one.
     """
 
-    @property
-    def subgroups(self) -> dict[str, BinaryFigures]:
-        """Figures of each of `categories`, and of all other rows, by name; empty without `categories`."""
-        names = [*self.categories_, OTHER] if self.categories_ else []
-        parts = (self._fitted_replicates.map(partial(np.take, indices=k, axis=1)) for k in range(len(names)))
-        return {name: SubgroupFigures(part, self._level) for name, part in zip(names, parts, strict=True)}
-
-    @property
-    def _replicates(self) -> Replicates:
-        return self._fitted_replicates.map(lambda tables: tables.sum(axis=1))
-
-    @property
-    def _level(self) -> float:
-        return float(self.level)
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        if "_fitted_replicates" not in self.__dict__:
-            return super().__repr__(N_CHAR_MAX)
-        return f"{type(self).__name__}, epsilon={self.epsilon_:.6g}, {self._level:.0%} intervals\n{self}"
-
-    @property
-    def _repr_html_(self) -> Callable[[], str]:
-        def draw() -> str:
-            if "_fitted_replicates" not in self.__dict__:
-                return f"<pre>{html.escape(repr(self))}</pre>"
-            return price_caption(self) + self._figures_as_html()
-
-        return draw
+    def _of_part(self, replicates: Replicates, level: float) -> SubgroupFigures:
+        return SubgroupFigures(replicates, level)
 
 
 def evaluate(
@@ -86,6 +55,7 @@ def evaluate(
     by: Any = None,
     categories: Any = None,
     classes: Any = None,
+    y_bounds: Any = None,
     noise: str = "laplace",
     n_bins: int | str = "auto",
     level: float = 0.95,
@@ -94,25 +64,31 @@ def evaluate(
     n_groups_public: int | None = None,
     accountant: Any = None,
     random_state: Any = None,
-) -> PrivateEvaluation:
-    """Evaluate a model of two classes on private rows.
+) -> Any:
+    """Evaluate a model on private rows.
 
-    One table is released: how many rows of either class have a score in each of some bins, with noise. ROC curve and
-    AUROC, precision and recall, accuracy and confusion matrix at any threshold, calibration, Brier score, log loss,
-    lift, and the best threshold for a cost follow from it, each with an interval for noise and sampling, and no figure
-    costs anything more.
+    **Two classes.** One table is released: how many rows of either class have a score in each of some bins, with noise.
+    ROC curve and AUROC, precision and recall, accuracy and confusion matrix at any threshold, calibration, Brier score,
+    log loss, lift, and the best threshold for a cost follow from it, each with an interval for noise and sampling, and
+    no figure costs anything more.
+
+    **More classes.** The table is the confusion matrix.
+
+    **Regressors.** Released are counts of the sizes of errors in bins that grow by a constant factor, and two sums of
+    the targets: R^2, root mean squared and mean absolute error, quantiles of the error and prediction intervals follow.
 
     Parameters
     ----------
     model : estimator or None
-        Fitted classifier of two classes, of any library, with ``predict_proba``, or ``decision_function``, whose
-        logistic function is the score then. It was not fitted to these rows, and scores each row for itself. None: `X`
-        holds the scores.
+        Fitted model of any library: a classifier of two classes with ``predict_proba``, or ``decision_function``, whose
+        logistic function is the score then; one of more classes, or a regressor, with ``predict``. It was not fitted to
+        these rows, and scores each row for itself. None: `X` holds the scores, or the predictions.
     X : table of shape (n_samples, n_features), or array-like of shape (n_samples,) if `model` is None
-        Private rows; or private scores, probabilities of the second class. Scores are cut to [0, 1]; NaN counts as 0,
-        and so does a row that the model refuses.
+        Private rows; or private scores, probabilities of the second class of two, or predictions. Scores are cut to
+        [0, 1]; NaN counts as 0, and so does a row that the model refuses. Of more classes that row counts as predicted
+        to be of the first one, and with a regressor its error as the range of the targets.
     y : array-like of shape (n_samples,)
-        Private labels.
+        Private labels or targets.
     epsilon : float
         Privacy budget of all figures together, in nats.
     delta : float or "auto", default=0
@@ -129,13 +105,17 @@ def evaluate(
         Private subgroup of each row, or the name of a column of `X`. All subgroups are in the one table.
     categories : list or None, default=None
         Public list of the subgroups. Rows of others are in "other".
-    classes : array-like of shape (2,) or None, default=None
+    classes : array-like of shape (n_classes,) or None, default=None
         Public classes. None takes those of the model, or 0 and 1.
+    y_bounds : tuple (low, high) or None, default=None
+        Public bounds on the targets of a regressor, at which targets and predictions are cut. None takes those of the
+        model, if it has some.
     noise : {"laplace", "gaussian"}, default="laplace"
         Discrete Laplace noise, which has the smaller deviation for a table in which a row is counted once; or normal
         noise, which needs a `delta`, and leaves a ledger all-Gaussian.
     n_bins : int or "auto", default="auto"
-        Number of bins of the score. "auto" takes a power of two near 2.4 times the cube root of n epsilon.
+        Number of bins of the score. "auto" takes a power of two near 2.4 times the cube root of n epsilon, from 8 to
+        256. Of the size of an error, which spans seven octaves: "auto" takes three bins for each, or six.
     level : float, default=0.95
         Probability with which an interval covers the figure of the population.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
@@ -152,8 +132,8 @@ def evaluate(
 
     Returns
     -------
-    PrivateEvaluation
-        Figures with intervals.
+    PrivateEvaluation, MulticlassEvaluation or RegressionEvaluation
+        Figures with intervals, of a model of two classes, of more, or of a regressor.
 
     Raises
     ------
@@ -179,12 +159,14 @@ def evaluate(
     >>> round(evaluation.roc_auc.value, 1), evaluation.epsilon_
     (0.8, 0.5)
     """
-    evaluation = PrivateEvaluation(
+    kind = _kind_of(model, classes, y_bounds)
+    evaluation = kind(
         model,
         epsilon=epsilon,
         delta=delta,
         noise=noise,
         classes=classes,
+        y_bounds=y_bounds,
         categories=categories,
         n_bins=n_bins,
         weight_bound=weight_bound,
@@ -198,4 +180,12 @@ def evaluate(
     return evaluation.fit(X, y, groups=groups, sample_weight=sample_weight, by=by)
 
 
-__all__ = ["OTHER", "PrivateEvaluation", "evaluate"]
+def _kind_of(model: Any, classes: Any, y_bounds: Any) -> type[CountedEvaluation]:
+    """By what is public: a regressor, a model of more than two classes, or one of two."""
+    if y_bounds is not None or (hasattr(model, "__sklearn_tags__") and is_regressor(model)):
+        return RegressionEvaluation
+    known = classes if classes is not None else getattr(model, "classes_", (0, 1))
+    return MulticlassEvaluation if len(known) > 2 else PrivateEvaluation
+
+
+__all__ = ["PrivateEvaluation", "evaluate"]

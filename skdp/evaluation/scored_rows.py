@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,11 @@ class ScoredRows:
     Parameters
     ----------
     model : estimator or None
-        Fitted classifier with ``predict_proba`` or ``decision_function``. If None, `X` holds the scores.
+        Fitted model. If None, `X` holds the scores.
     X : table or ndarray of shape (n_rows, 1)
         Private.
+    score : callable, optional
+        Maps the model and rows to one number a row.
 
     Notes
     -----
@@ -37,8 +39,8 @@ class ScoredRows:
     if and only if it is refused alone, given that the model treats rows one by one.
     """
 
-    def __init__(self, model: Any, X: Any) -> None:
-        self._model, self._X = model, X
+    def __init__(self, model: Any, X: Any, score: Callable[[Any, Any], Doubles] | None = None) -> None:
+        self._model, self._X, self._score = model, X, score or score_of_two
         self.shape = (int(shape_of("X", X)[0]),)
 
     def blocks(self) -> Iterator[tuple[slice, Doubles]]:
@@ -51,13 +53,13 @@ class ScoredRows:
         n = rows.stop - rows.start
         try:
             with silence():
-                found = _scores_of(self._model, self._X.iloc[rows] if hasattr(self._X, "iloc") else self._X[rows])
+                found = self._score(self._model, self._X.iloc[rows] if hasattr(self._X, "iloc") else self._X[rows])
         except Exception:  # its message may quote a cell
             found = None
         if found is not None:
             if found.shape != (n,):
                 raise WrongTypeError(
-                    f"model={type(self._model).__name__} does not give one score of two classes a row."
+                    f"model={type(self._model).__name__} does not give one score of two classes, or one target, a row."
                 )
             return found
         if n == 1:
@@ -66,7 +68,7 @@ class ScoredRows:
         return np.concatenate([self._scores(slice(rows.start, half)), self._scores(slice(half, rows.stop))])
 
 
-def _scores_of(model: Any, rows: Any) -> Doubles:
+def score_of_two(model: Any, rows: Any) -> Doubles:
     """Probability of the second class; of a model without one, the logistic function of its decision."""
     if hasattr(model, "predict_proba"):
         chances = np.asarray(model.predict_proba(rows), np.float64)
@@ -74,12 +76,12 @@ def _scores_of(model: Any, rows: Any) -> Doubles:
     return 1.0 / (1.0 + np.exp(-np.asarray(model.decision_function(rows), np.float64)))
 
 
-def check_model(model: Any, X: Any) -> Any:
+def check_model(model: Any, X: Any, methods: tuple[str, ...]) -> Any:
     """Return the rows as the model takes them, or refuse a model that cannot score them, by what is public of both."""
-    if not (hasattr(model, "predict_proba") or hasattr(model, "decision_function")):
+    if not any(hasattr(model, each) for each in methods):
         raise WrongTypeError(
-            f"model={type(model).__name__} has neither predict_proba nor decision_function: give a fitted classifier, "
-            "or None with its scores as X."
+            f"model={type(model).__name__} has no {' or '.join(methods)}: give a fitted model, or None with its scores "
+            "as X."
         )
     names, known = column_names(X), getattr(model, "feature_names_in_", None)
     if names is not None and known is not None and not hasattr(model, "steps") and set(known) <= set(names):
@@ -109,4 +111,4 @@ def bins_of(scores: Doubles, n_bins: int) -> NDArray[np.int64]:
     return np.minimum((np.clip(np.nan_to_num(scores), 0.0, 1.0) * n_bins).astype(np.int64), n_bins - 1)
 
 
-__all__ = ["ScoredRows", "bins_of", "check_model", "scores_given"]
+__all__ = ["ScoredRows", "bins_of", "check_model", "score_of_two", "scores_given"]

@@ -1,4 +1,4 @@
-"""Private choice among candidates: a search whose epsilon is that of the whole search."""
+"""Two parts of a data set, and private choice among candidates: a search whose epsilon is that of the whole search."""
 
 from __future__ import annotations
 
@@ -11,5 +11,6 @@ __getattr__, __dir__, __all__ = lazy_face(
         "DPRandomizedSearchCV": "skdp.model_selection.searches",
         "PrivateScore": "skdp.model_selection.scores",
         "SCORES": "skdp.model_selection.scores",
+        "private_train_test_split": "skdp.model_selection.parts",
     },
 )

@@ -22,7 +22,7 @@ from skdp._checks.leak_setting import report_leak, silence
 from skdp._checks.leaks import CLASSES_READ, SEEDED, begin_record, note_leaks
 from skdp._checks.parameters import check_choice, check_real
 from skdp._checks.protocols import is_private
-from skdp._checks.row_traits import row_schema_of, with_row_schema
+from skdp._checks.row_traits import indexable, take_rows
 from skdp._checks.rows import check_labels, check_targets, classes_of, number_of_columns, table_shape
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.units import ROW, Units
@@ -45,6 +45,7 @@ from skdp.model_selection.candidates import (
     refuse_terms_of_the_budget,
     seen_by_the_user,
 )
+from skdp.model_selection.parts import draw_by_number, n_tested
 from skdp.model_selection.scores import PrivateScore, name_of_score, score_of
 from skdp.model_selection.search_plan import SearchPlan, SearchTerms, check_rows, plan_search
 from skdp.pipeline import PrivatePipeline, public_rows_of
@@ -185,14 +186,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         return stream
 
     def _n_scored(self, n: int) -> int:
-        n_scored = round(self.test_size * n)
-        if not 0 < n_scored < n:
-            what, size = ("row", "n_samples") if self.privacy_unit_ == ROW else ("group", "n_groups")
-            raise ValueError(
-                f"test_size={self.test_size!r} leaves no {what} to train or to score of {size}={n}: "
-                f"choose another share, or give more {what}s."
-            )
-        return n_scored
+        return n_tested(self.test_size, n, self.privacy_unit_)
 
     def _kept(self, plan: SearchPlan, terms: SearchTerms) -> dict[str, Any]:
         """What the ledger keeps with the charge: public parameters alone."""
@@ -240,12 +234,9 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
 
     def _split(self, n: int, stream: SecretStream, adjacency: str) -> NDArray[np.bool_]:
         """Which units score. Targets have no say; under add_remove each has a coin: one that leaves moves no other."""
-        keys = stream.words(n)
         if adjacency == "add_remove":
-            return keys < np.uint64(self.test_size * 2.0**64)
-        scored = np.zeros(n, bool)
-        scored[np.argsort(keys, kind="stable")[: self._n_scored(n)]] = True
-        return scored
+            return stream.words(n) < np.uint64(self.test_size * 2.0**64)
+        return draw_by_number(stream, n, self._n_scored(n))
 
     def _final(
         self, plan: SearchPlan, terms: SearchTerms, best: _Tried | None, rows: _Rows, stream: SecretStream
@@ -339,7 +330,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
             Score, larger for a better model.
         """
         check_is_fitted(self, "best_estimator_")
-        X, y = _rows_of(X), np.asarray(y)
+        X, y = indexable(X), np.asarray(y)
         weights = None if sample_weight is None else check_weights(sample_weight, len(y))
         n = max(1, len(y)) if weights is None else float(np.sum(weights))
         return self.scorer_.value(self.scorer_.total(self.best_estimator_, X, y, weights), n)
@@ -449,7 +440,7 @@ class SearchFit(Fit):
         template._take_unit(work)
         if not is_private(template.steps[0][1]) and not takes_any_types(template.steps[0][1]):
             check_types(self._X)
-        self._stream, self._X = work._root_stream(), _rows_of(self._X)
+        self._stream, self._X = work._root_stream(), indexable(self._X)
         n_rows, n_features = table_shape(self._X)
         n_samples = n_rows if self.units is None else self.units.n_units
         self.n_public = n = public_rows_of(template, n_samples)
@@ -530,7 +521,7 @@ class _Rows(NamedTuple):
         """All rows of the units that are marked: no unit is split."""
         rows = np.flatnonzero(marked if self.units is None else marked[self.units.codes])
         weights = None if self.weights is None else self.weights.take(rows)
-        return _Rows(_take(self.X, rows), self.y[rows], weights, self.units and self.units.take(rows))
+        return _Rows(take_rows(self.X, rows), self.y[rows], weights, self.units and self.units.take(rows))
 
 
 def _weight_reader(made: list[PrivatePipeline], sample_weight: Any) -> WeightReader:
@@ -551,15 +542,6 @@ def _weight_reader(made: list[PrivatePipeline], sample_weight: Any) -> WeightRea
         )
     warn_of_no_bound(bounds[-1], sample_weight)
     return readers[-1]
-
-
-def _rows_of(X: Any) -> Any:
-    """A table whose rows can be taken by number. A list stays one: as an array it would have a type by its cells."""
-    if hasattr(X, "tocsr"):
-        return X.tocsr()
-    if hasattr(X, "shape"):
-        return X
-    return np.asarray(X) if hasattr(X, "__array__") else list(X)
 
 
 def _name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> NDArray[Any] | None:
@@ -606,13 +588,6 @@ def _checked_labels(last: Any, y: Any, n_samples: int) -> NDArray[Any]:
 def _last_of(pipeline: PrivatePipeline) -> Any:
     """The last private estimator of a candidate, which is the one that labels are for."""
     return private_steps(pipeline.steps)[-1][1].estimator
-
-
-def _take(X: Any, rows: NDArray[np.intp]) -> Any:
-    """Some rows, with the public schema that all of them carry: a try would be refused without it."""
-    if isinstance(X, list):
-        return [X[row] for row in rows.tolist()]
-    return X.iloc[rows] if hasattr(X, "iloc") else with_row_schema(X[rows], row_schema_of(X))
 
 
 @contextlib.contextmanager

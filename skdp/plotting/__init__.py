@@ -9,6 +9,7 @@ from .accountants import AccountantComparisonDisplay
 from .audit import AuditDisplay
 from .budget import BudgetDisplay
 from .coefficients import CoefficientDisplay
+from .scores import PrivateCalibrationDisplay, PrivateConfusionMatrixDisplay, PrivateRocCurveDisplay
 from .trade_off import TradeOffDisplay
 from .utility import PrivacyUtilityDisplay
 
@@ -18,5 +19,8 @@ __all__ = [
     "BudgetDisplay",
     "CoefficientDisplay",
     "PrivacyUtilityDisplay",
+    "PrivateCalibrationDisplay",
+    "PrivateConfusionMatrixDisplay",
+    "PrivateRocCurveDisplay",
     "TradeOffDisplay",
 ]

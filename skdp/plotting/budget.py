@@ -203,6 +203,8 @@ def _running_totals(ledger: PrivacyAccountant, delta: float) -> tuple[list[str],
     """Labels of the bars, the joint price after each, and the price of each alone, by ledgers in memory."""
     charges, again = ledger.history, PrivacyAccountant()
     n_together = len(charges) - _MOST_BARS + 1 if len(charges) > _MOST_BARS else 0
+    if ledger.split is not None:
+        again.keep_split(ledger.split.test_size, n_rows=ledger.split.n_rows, groups=ledger.split.groups)
     labels: list[str] = []
     totals: list[float] = []
     prices: list[float | None] = []

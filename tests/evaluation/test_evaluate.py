@@ -318,7 +318,7 @@ def test_few_rows_are_warned_of_by_public_numbers(people):
         ({"adjacency": "add_remove"}, "n_samples_public"),
         ({"weight_bound": -1.0}, "weight_bound"),
         ({"weight_bound": "private"}, "weight_bound"),
-        ({"classes": [0, 1, 2]}, "not two"),
+        ({"classes": [0, 1, 2]}, "X|y"),
         ({"classes": ["a", "b"]}, "y"),
         ({"by": np.zeros(N)}, "categories"),
         ({"categories": ["a"]}, "by"),

@@ -18,6 +18,7 @@ from .figures import Figures
 from .ledger import Ledger
 from .log import Log, MemoryLog
 from .serial import ledger_from_json, ledger_to_json
+from .split import DataSplit
 
 __all__ = ["Charge", "PrivacyAccountant", "resolve_accountant"]
 
@@ -61,7 +62,8 @@ class PrivacyAccountant(Figures):
     partition has paid what was charged to all and its own, together; the ledger's figures are the largest over
     partitions, and what is left the least. The proof (`skdp.accounting.ledger.balance`) needs that each unit is in one
     partition by a rule that its record cannot change: the month of the first admission, not that of each transaction.
-    The library cannot check the rule, and keeps it as an assumption of the owner.
+    The library cannot check the rule, and keeps it as an assumption of the owner. It needs none for the two parts of
+    `skdp.model_selection.private_train_test_split`, whose rule is its own.
     """
 
     def __init__(
@@ -136,6 +138,66 @@ class PrivacyAccountant(Figures):
             raise TypeError("name=None is not valid; give the name of a partition, such as '2026-01'.")
         rule = check_name("rule", rule)
         return self._of(self._log, name, self._partition_rule if rule is None else rule)
+
+    def keep_split(
+        self, test_size: float, *, n_rows: int | None = None, groups: str = "", unit: str | None = None
+    ) -> DataSplit:
+        """The split of the data set into the partitions "train" and "test": the one that is kept, or a new one.
+
+        `skdp.model_selection.private_train_test_split` draws the parts by it. Of several processes at once one makes
+        it, and all get the same.
+
+        Parameters
+        ----------
+        test_size : float
+            Share of the part "test", in (0, 1).
+        n_rows : int, optional
+            Public number of rows, which are drawn by number; left out: units are drawn by label.
+        groups : str
+            Name of the labels, "" if they have none.
+        unit : {"row", "group"} or None
+            What is drawn. None is the unit of this accountant.
+
+        Returns
+        -------
+        DataSplit
+            With its key.
+
+        Raises
+        ------
+        ValueError
+            If the ledger keeps another split, or partitions, labels or charges that contradict this one.
+        BudgetFileError, AccountantDetachedError
+            If there is none yet and it cannot be kept.
+        """
+        self._refuse_other_unit(unit)
+        asked = DataSplit(float(test_size), n_rows, groups)
+        if self._partition is not None:
+            raise ValueError(
+                f"ledger is that of partition={self._partition!r}, and parts are not split again: give the accountant "
+                "of the whole ledger."
+            )
+        found = self.split or self._make_split(asked)
+        found.refuse_other(asked)
+        return found
+
+    def _make_split(self, asked: DataSplit) -> DataSplit:
+        """Write a new key down, unless another process did so first; the one that is kept."""
+        adjacency, made = self.adjacency or "zero_out", asked.with_new_key()
+        entry = self._entry(NoOpDpEvent(), "private_train_test_split", adjacency, made.to_parameters(), "", "split")
+        try:
+            self._log.append(replace(entry, partition_rule=made.rule))
+        except ValueError:
+            found = self.split
+            if found is None:
+                raise
+            return found
+        return made
+
+    @property
+    def split(self) -> DataSplit | None:
+        """The split of the data set that is kept; None where there is none."""
+        return self._log.read().split
 
     @property
     def partition_name(self) -> str | None:

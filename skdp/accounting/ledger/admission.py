@@ -44,6 +44,9 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
     """
     if entry.kind == "refusal":
         return entry
+    if entry.kind == "split":
+        ledger.refuse_split(entry)
+        return entry
     if entry.kind == "raise":
         return _check_raise(ledger, entry)
     ledger.refuse_contradiction(entry)

@@ -24,8 +24,9 @@ __all__ = [
     "plain_parameters",
 ]  # fmt: skip
 
-ENTRY_KINDS = ("charge", "refusal", "raise")
-"""Of entries: a charge has a price; a refusal of rows has none; a raise of the ceiling has the new one as parameter."""
+ENTRY_KINDS = ("charge", "refusal", "raise", "split")
+"""Of entries: a charge has a price; a refusal of rows has none; a raise of the ceiling has the new one as parameter; a
+split of the data set has its key."""
 
 _VERSION = 2  # of the rules by which ledgers admit charges
 _MOST_VALUES = 64  # of a sequence that is written out
@@ -39,7 +40,7 @@ class Charge:
     Parameters
     ----------
     event : DpEvent
-        What was charged; `NoOpDpEvent` for a refusal and for a raise.
+        What was charged; `NoOpDpEvent` for all other entries.
     label : str
         What the charge was for.
     adjacency : {"zero_out", "add_remove", "replace_one"}
@@ -47,12 +48,12 @@ class Charge:
     unit : str, default="row"
         What one record is.
     parameters : mapping, optional
-        Public parameters of what was run; the new `epsilon` of a raise.
+        Public parameters of what was run; the new `epsilon` of a raise; what a split keeps.
     note : str, default=""
         Anything else worth keeping.
     time : str, default=""
         Time of the entry, ISO 8601 in UTC.
-    kind : {"charge", "refusal", "raise"}, default="charge"
+    kind : {"charge", "refusal", "raise", "split"}, default="charge"
         Kind of entry.
     rule : Rule or None, default=None
         Rule by which further charges are admitted, with the charge that fixed it.

@@ -22,7 +22,7 @@ def _count_entries(ledger: Ledger) -> str:
     charges = len(ledger.history)
     others = [
         f"{number} {kind}{'s' * (number != 1)}"
-        for kind in ("refusal", "raise")
+        for kind in ("refusal", "raise", "split")
         if (number := sum(entry.kind == kind for entry in ledger.entries))
     ]
     return ", ".join([f"{charges} charge{'s' * (charges != 1)}", *others])
@@ -78,8 +78,9 @@ def _of_partitions(ledger: Ledger) -> list[tuple[str, str]]:
     if ledger.partition_rule is None:
         return []
     whose = f"the largest over {len(ledger.partitions)} partitions" if ledger.partitions else "those of one partition"
+    known = "an assumption of the owner, not checked" if ledger.split is None else "the split of this ledger sees to it"
     return [
-        ("figures", f"{whose}; each unit is in one, whatever its record: an assumption of the owner, not checked"),
+        ("figures", f"{whose}; each unit is in one, whatever its record: {known}"),
         ("rule of partitions", " ".join(ledger.partition_rule.split())),
     ]
 

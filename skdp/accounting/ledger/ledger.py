@@ -9,6 +9,7 @@ from ..events.specifications import DpEvent
 from ..releases import Releases, releases
 from .balance import Balance
 from .charges import ENTRY_KINDS, Charge, Terms, joint_delta, joint_price
+from .split import PARTS, DataSplit
 
 __all__ = ["Ledger"]
 
@@ -31,11 +32,14 @@ class Ledger:
     Attributes
     ----------
     entries : list of Charge
-        All of them: charges, refusals and raises.
+        All of them: charges, refusals, raises, and a split.
     groups : str
         Name of the labels of units, of all charges that have one; "" before the first.
     partition_rule : str or None
-        How units are assigned to partitions, as the owner says it; None before the first charge of a partition.
+        How units are assigned to partitions, as the owner says it, or by the split; None before the first charge of a
+        partition.
+    split : DataSplit or None
+        How the data set was cut into two parts, if it was.
     shape : DpEvent or None
         The last charge that was no selection, as the shape of what may come; a selection takes long to price.
     """
@@ -44,6 +48,7 @@ class Ledger:
         self.terms = terms
         self.groups = ""
         self.partition_rule: str | None = None
+        self.split: DataSplit | None = None
         self.entries: list[Charge] = []
         self.shape: DpEvent | None = None
         self._common, self._own = Balance(terms), dict[str, Balance]()
@@ -131,6 +136,9 @@ class Ledger:
             self.partition_rule = self.partition_rule or entry.partition_rule
             found = releases(entry.event)
             self.shape = self.shape if found.empty or found.selected else entry.event
+        if entry.kind == "split":
+            self.split = self.refuse_split(entry)
+            self.partition_rule, self.groups = self.split.rule, self.split.groups or self.groups
         for each in self._concerned(entry.partition):
             each.add(entry)
         self.entries.append(entry)
@@ -176,7 +184,9 @@ class Ledger:
             )
         if partition is None:
             return
-        if charge.adjacency == "replace_one":
+        if self.split is not None:
+            self._refuse_part(charge, self.split)
+        elif charge.adjacency == "replace_one":
             raise ValueError(
                 f"partition={partition!r} is not valid with adjacency='replace_one': a unit and the one in its place "
                 "may be in two partitions; use zero_out or add_remove, or leave partition out."
@@ -186,6 +196,37 @@ class Ledger:
                 f"partition={partition!r} with partition_rule=None: the first charge of a partition tells by what rule "
                 "a unit is in one; give a text such as 'month of first admission'."
             )
+
+    def _refuse_part(self, charge: Charge, split: DataSplit) -> None:
+        """Raise unless a charge is for a part of the split, under an adjacency that keeps each unit in its part."""
+        if charge.partition not in PARTS:
+            raise ValueError(
+                f"partition={charge.partition!r} is no part of the split of this ledger; give 'train' or 'test'."
+            )
+        if charge.adjacency == split.refused_adjacency == "add_remove":
+            raise ValueError(
+                f"partition={charge.partition!r} of a split by row number is not valid with adjacency='add_remove', as "
+                "a row that leaves moves all after it; split by labels (groups) on a ledger of units, or use zero_out."
+            )
+        if charge.adjacency == split.refused_adjacency:
+            raise ValueError(
+                f"partition={charge.partition!r} of a split by label is not valid with adjacency='replace_one', as the "
+                "unit in the place of another may be in the other part; use zero_out or add_remove."
+            )
+
+    def refuse_split(self, entry: Charge) -> DataSplit:
+        """The split of an entry; raise if the ledger has one, or partitions or labels that contradict it."""
+        if self.split is not None:
+            raise ValueError("this ledger keeps a split already, and a second one would put units into both parts.")
+        split = DataSplit.read(entry.parameters)
+        self._refuse_partition(entry)
+        self._refuse_other_groups(entry)
+        if self.adjacency == split.refused_adjacency:
+            raise ValueError(
+                f"this ledger holds charges of adjacency={self.adjacency!r}, under which units may change sides: split "
+                "by labels (groups) for add_remove, by row number (groups=None) for replace_one, or use zero_out."
+            )
+        return split
 
     # --- what is admitted: by all balances ---
 

@@ -24,7 +24,8 @@ ReportRows = Sequence[Sequence[str]]
 _LONGEST = 72
 _MOST_NUMBERS = 4
 _COLUMNS = ("entry", "time", "label", "event", "asked for", "sampling", "adjacency", "unit", "partition", "note")
-_KINDS = {"refusal": "refused, not priced", "raise": "ceiling raised"}
+_KINDS = {"refusal": "refused, not priced", "raise": "ceiling raised", "split": "split in two, not priced"}
+_UNSHOWN = ("key",)  # of a split: it is in the file and in JSON, and no guarantee rests upon it
 
 
 def describe(event: DpEvent) -> str:
@@ -145,7 +146,8 @@ def parameter_lines(entries: Sequence[Any]) -> list[str]:
     lines = []
     for which, entry in _groups(entries):
         if entry.parameters:
-            listed = ", ".join(f"{name}={value!r}" for name, value in entry.parameters.items())
+            shown = {name: value for name, value in entry.parameters.items() if name not in _UNSHOWN}
+            listed = ", ".join(f"{name}={value!r}" for name, value in shown.items())
             lines.append(f"parameters of {which}: {listed}")
     return lines
 

@@ -1,7 +1,7 @@
 """Mistakes by which one cell decides how another one is read."""
 
 from mutant import mutant
-from paths import ARITHMETIC, CELLS, COLUMNS, IMAGE_BASE, INPUT, PIPELINE, PUBLIC, READINGS, SEARCH
+from paths import ARITHMETIC, CELLS, COLUMNS, IMAGE_BASE, INPUT, NORMS, PIPELINE, PUBLIC, READINGS
 
 MUTANTS = [
     mutant(
@@ -67,7 +67,7 @@ MUTANTS = [
     ),
     mutant(
         "a search makes an array of a list",
-        (SEARCH, 'np.asarray(X) if hasattr(X, "__array__") else list(X)', "np.asarray(X)"),
+        (NORMS, 'np.asarray(X) if hasattr(X, "__array__") else list(X)', "np.asarray(X)"),
         tests="cells",
         select="moves_a_fit",
     ),

@@ -1,0 +1,98 @@
+"""TableFigures that follow from one noisy table: what those of all kinds of targets share."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import numpy as np
+
+from skdp.evaluation.estimates import Estimate
+from skdp.evaluation.replicates import Metric, Replicates
+
+
+class TableFigures:
+    """TableFigures that all follow from one noisy table: none costs anything, however many are asked for."""
+
+    _summary: tuple[str, ...] = ()
+
+    @property
+    def _replicates(self) -> Replicates:
+        """Tables of shape (n_tables, ...)."""
+        raise NotImplementedError(f"{type(self).__name__} has no tables: write _replicates.")
+
+    @property
+    def _level(self) -> float:
+        """Of the intervals."""
+        raise NotImplementedError(f"{type(self).__name__} has no intervals: write _level.")
+
+    def estimate(self, metric: Metric, low: float = -np.inf, high: float = np.inf) -> Any:
+        """Estimate any figure of a table.
+
+        Parameters
+        ----------
+        metric : callable
+            Maps tables of shape (n_tables, ...) to one number a table, or to one array a table. Of two classes they
+            have the shape (n_tables, 2, n_bins): negatives and then positives, in bins of the score.
+        low, high : float
+            Bounds of the figure.
+
+        Returns
+        -------
+        Estimate
+            Of numbers, or of arrays.
+        """
+        return self._replicates.estimate(metric, self._level, low, high)
+
+    def _share(self, metric: Metric) -> Estimate:
+        found: Estimate = self.estimate(metric, 0.0, 1.0)
+        return found
+
+    # --- forms ---
+
+    def summary(self) -> dict[str, Estimate]:
+        """Return the usual figures by name.
+
+        Returns
+        -------
+        dict of str to Estimate
+        """
+        found = {name: getattr(self, name) for name in self._summary}
+        return {name: each() if callable(each) else each for name, each in found.items()}
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name.replace('_', ' '):18} {each}" for name, each in self.summary().items())
+
+    def _figures_as_html(self) -> str:
+        cells = (
+            f"<tr><th>{html.escape(name.replace('_', ' '))}</th><td>{each.value:.4g}</td>"
+            f"<td>{each.low:.4g} to {each.high:.4g}</td></tr>"
+            for name, each in self.summary().items()
+        )
+        return f"<table><tr><th></th><th>value</th><th>{self._level:.0%} interval</th></tr>{''.join(cells)}</table>"
+
+
+class PartOfRows(TableFigures):
+    """TableFigures of a part of all rows.
+
+    Parameters
+    ----------
+    replicates : Replicates
+        Of the part.
+    level : float
+        Of the intervals.
+    """
+
+    def __init__(self, replicates: Replicates, level: float) -> None:
+        self._part = replicates, level
+
+    @property
+    def _replicates(self) -> Replicates:
+        return self._part[0]
+
+    @property
+    def _level(self) -> float:
+        return self._part[1]
+
+
+__all__ = ["PartOfRows", "TableFigures"]

@@ -1,0 +1,281 @@
+"""`RegressionEvaluation`: how good a regressor is on private rows, from counts of errors and two sums of targets."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.parameters import check_count, check_real
+from skdp._checks.rows import check_targets
+from skdp._checks.targets import check_y_bounds
+from skdp._typing import Doubles
+from skdp.evaluation import error_metrics
+from skdp.evaluation.amounts import GRID
+from skdp.evaluation.counted import CountedEvaluation, CountingPlan, RowsOfCounts
+from skdp.evaluation.estimates import Estimate
+from skdp.evaluation.figures import PartOfRows, TableFigures
+from skdp.evaluation.replicates import N_DRAWS, Metric, Replicates, project, simulated_noise
+from skdp.evaluation.scored_rows import ScoredRows, scores_given
+
+ERROR_PARTS = 4
+"""What a row adds to the count of its error, where it adds one to both sums of targets together."""
+
+_FINE = 1e5  # rows times epsilon from which twice as many bins pay
+
+
+class ErrorFigures(TableFigures):
+    """TableFigures of a regressor, all from one noisy table: none costs anything, however many are asked for."""
+
+    _summary = "r2", "root_mean_squared_error", "mean_absolute_error", "median_absolute_error", "mean_target"
+
+    @property
+    def _terms(self) -> tuple[float, float, float]:
+        """Public bounds of the targets, and the standard deviation of the noise in a count."""
+        raise NotImplementedError(f"{type(self).__name__} has no bounds: write _terms.")
+
+    @property
+    def r2(self) -> Estimate:
+        """1 - mean squared error / variance of the targets."""
+        return self._figure(partial(error_metrics.r2, deviation=self._terms[2]), -np.inf, 1.0)
+
+    @property
+    def mean_squared_error(self) -> Estimate:
+        """Mean of the squared errors."""
+        return self._of_power(2, lambda mean: self._range**2 * mean, self._range**2)
+
+    @property
+    def root_mean_squared_error(self) -> Estimate:
+        """Root of the mean of the squared errors."""
+        return self._of_power(2, lambda mean: self._range * np.sqrt(mean), self._range)
+
+    @property
+    def mean_absolute_error(self) -> Estimate:
+        """Mean of the sizes of the errors."""
+        return self._of_power(1, lambda mean: self._range * mean, self._range)
+
+    @property
+    def median_absolute_error(self) -> Estimate:
+        """Median of the sizes of the errors."""
+        return self.error_quantile(0.5)
+
+    @property
+    def mean_target(self) -> Estimate:
+        """Mean of the targets."""
+        low, high, _ = self._terms
+        return self._figure(lambda tables: low + (1.0 + error_metrics.mean_target(tables)) * self._range / 2, low, high)
+
+    def error_quantile(self, order: float) -> Estimate:
+        """Quantile of the sizes of the errors.
+
+        Parameters
+        ----------
+        order : float
+            In [0, 1].
+
+        Returns
+        -------
+        Estimate
+        """
+        at = check_real("order", order, at_least=0, at_most=1, remedy="choose a share of the rows, such as 0.9")
+        found = partial(error_metrics.quantile, deviation=self._terms[2], order=at)
+        return self._figure(lambda tables: self._range * found(tables), 0.0, self._range)
+
+    def prediction_interval(self, alpha: float = 0.1) -> Estimate:
+        """Half the width of intervals around predictions that hold the target of 1 - alpha of all rows.
+
+        `high` in the place of the value allows for the noise and for the draw of the rows.
+
+        Parameters
+        ----------
+        alpha : float, default=0.1
+            Share of rows whose target may be outside, in (0, 1).
+
+        Returns
+        -------
+        Estimate
+        """
+        share = check_real("alpha", alpha, above=0, below=1, remedy="choose a share, such as 0.1")
+        n = float(self._replicates.released[:, : -error_metrics.NODES].sum())
+        return self.error_quantile(error_metrics.conformal_order(n, share))
+
+    @property
+    def _range(self) -> float:
+        return self._terms[1] - self._terms[0]
+
+    def _of_power(self, power: int, form: Any, high: float) -> Estimate:
+        def metric(tables: Doubles) -> Doubles:
+            return np.asarray(form(error_metrics.mean_power(error_metrics.clipped(tables, self._terms[2]), power)))
+
+        return self._figure(metric, 0.0, high)
+
+    def _figure(self, metric: Metric, low: float, high: float) -> Estimate:
+        found: Estimate = self.estimate(metric, low, high)
+        return found
+
+
+class ErrorsOfPart(PartOfRows, ErrorFigures):
+    """TableFigures of a regressor on a part of all rows.
+
+    Parameters
+    ----------
+    replicates : Replicates
+    level : float
+    terms : tuple of float
+    """
+
+    def __init__(self, replicates: Replicates, level: float, terms: tuple[float, float, float]) -> None:
+        super().__init__(replicates, level)
+        self._given_terms = terms
+
+    @property
+    def _terms(self) -> tuple[float, float, float]:
+        return self._given_terms
+
+
+class RegressionEvaluation(CountedEvaluation, ErrorFigures):
+    """TableFigures of a regressor on private rows, all from one noisy release. Made by `skdp.evaluate`.
+
+    Attributes
+    ----------
+    epsilon_, delta_ : float
+        Price of all figures together.
+    privacy_event_ : DpEvent
+        What was released.
+    privacy_unit_ : {"row", "group"}
+        What the price is for.
+    y_bounds_ : tuple of float
+        Public bounds, at which targets and predictions are cut.
+    noisy_counts_ : ndarray of shape (n_subgroups, n_bins_ + 2)
+        Released: counts of the sizes of errors, in rows or units, and two sums over targets t, from -1 to 1 between
+        their bounds: of t / 2, and of t^2 - 1/2.
+    noise_deviation_ : float
+        Standard deviation of the noise of a count.
+    n_bins_ : int
+        Number of bins of the size of an error.
+
+    See Also
+    --------
+    skdp.evaluate : Make one.
+
+    Notes
+    -----
+    **Guarantees.** One row, or one unit, adds at most 4 parts to the counts of errors and one to the sums of targets,
+    in sizes and over all cells together, a part being `GRID`. That is the sensitivity of the release.
+
+    Proof. A row of amount a (`skdp.evaluation.amounts.amounts_of`: at most `GRID`, and at most that in sum over a unit)
+    has one error, and adds 4 a to its cell. Of its target t in [-1, 1] it adds a t / 2 and a (t^2 - 1/2), both rounded
+    towards 0. With s = |t|, s / 2 + |s^2 - 1/2| is at most 9/16 up to the root of 1/2 (at s = 1/4), and rises to 1 from
+    there: the sizes of both are at most a in sum, and so are the whole numbers, which no rounding of doubles takes
+    beyond a whole number. So the sizes of what a unit adds have a sum of at most 5 `GRID`. Gaussian noise is priced by
+    the Euclidean norm, which is no larger; what another unit adds in its place is at most 6 parts away, the root of 4^2
+    + 4^2 for the counts and 2^2 for the sums, which is below 5 sqrt(2).
+
+    The variance of t^2 in another draw of the rows is taken to be as large as it can be, given the mean and variance of
+    the targets, and errors and targets to vary apart. So the interval of R^2 is rather too wide than too narrow.
+    """
+
+    _methods = ("predict",)
+
+    def _check_targets_known(self) -> None:
+        """See `CountedEvaluation`: bounds of the targets, of the model where it has some."""
+        given = self.y_bounds if self.y_bounds is not None else getattr(self.model, "y_bounds", None)
+        bounds = check_y_bounds(given)
+        if bounds is None:
+            raise ValueError(
+                "y_bounds=None with a regressor: give public bounds on the targets, e.g. y_bounds=(0, 100)."
+            )
+        self.y_bounds_ = bounds
+
+    def _read_targets(self, y: Any, n_samples: int) -> NDArray[Any]:
+        """See `CountedEvaluation`: targets, cut at their bounds."""
+        return np.clip(check_targets(y, n_samples), *self.y_bounds_)
+
+    def _adds_parts(self) -> bool:
+        """See `CountedEvaluation`."""
+        return True
+
+    def _unit_of_counts(self) -> int:
+        """See `CountedEvaluation`."""
+        return (ERROR_PARTS + 1) * GRID
+
+    def _number_of_bins(self, strength: float) -> int:
+        """Number of bins: three or six for each octave of the size of an error, by default, and the innermost one."""
+        if self.n_bins != "auto":
+            return check_count("n_bins", self.n_bins, at_least=2, remedy="choose a whole number above 1, or 'auto'")
+        return 1 + error_metrics.OCTAVES * (3 if strength < _FINE else 6)
+
+    def _score(self, model: Any, rows: Any) -> Doubles:
+        """See `CountedEvaluation`."""
+        return np.asarray(model.predict(rows), np.float64)
+
+    def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
+        """See `CountedEvaluation`."""
+        low, high = self.y_bounds_
+        inner, half = error_metrics.edges(n_bins)[1:-1], (high - low) / 2
+        table = np.zeros((len(self.categories_) + 1, n_bins + 2), np.int64)
+        for block, predicted in rows.blocks():
+            y, amounts = targets.labels[block], np.asarray(targets.amounts)[block]
+            group = np.zeros(len(y), np.int64) if targets.subgroups is None else targets.subgroups[block]
+            error = np.abs(np.clip(predicted, low, high) - y) / (high - low)
+            places = np.where(np.isnan(error), n_bins - 1, np.searchsorted(inner, error, side="right"))
+            t = np.clip((y - low) / half - 1.0, -1.0, 1.0)
+            np.add.at(table, (group, places), ERROR_PARTS * amounts)
+            np.add.at(table[:, n_bins], group, np.trunc(amounts * (t / 2)).astype(np.int64))
+            np.add.at(table[:, n_bins + 1], group, np.trunc(amounts * (t**2 - 0.5)).astype(np.int64))
+        return table
+
+    def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
+        """See `CountedEvaluation`: tables without a projection, so that means are not biased by it."""
+        self.noise_deviation_ = plan.mechanism.standard_deviation / (ERROR_PARTS * GRID)
+        self.noisy_counts_ = np.concatenate([noisy[:, :-2] / ERROR_PARTS, noisy[:, -2:]], axis=1) / GRID
+        rng = np.random.default_rng(0)  # public: it reads nothing but what was released
+        released = _tables(self.noisy_counts_[None], plan.total)
+        rows = np.concatenate(
+            [_drawn(part, rng) for part in np.split(project(released, None), [-error_metrics.NODES], axis=-1)],
+            axis=-1,
+        )
+        noise = []
+        for _ in range(2):
+            drawn = simulated_noise(plan.mechanism, rng, (N_DRAWS, *noisy.shape)) / GRID
+            drawn[..., :-2] /= ERROR_PARTS
+            noise.append(_tables(drawn, None if plan.total is None else 0.0))
+        return Replicates(released, rows + noise[0], released + noise[1], rows)
+
+    @property
+    def _terms(self) -> tuple[float, float, float]:
+        return (*self.y_bounds_, float(self.noise_deviation_) * (len(self.categories_) + 1) ** 0.5)
+
+    def _of_part(self, replicates: Replicates, level: float) -> ErrorsOfPart:
+        return ErrorsOfPart(replicates, level, (*self.y_bounds_, float(self.noise_deviation_)))
+
+    def _given(self, X: Any) -> Doubles:
+        """See `CountedEvaluation`: predictions."""
+        return scores_given(X)
+
+
+def _tables(released: Doubles, total: float | None) -> Doubles:
+    """Counts of errors and of targets at three places, as `error_metrics` takes them: linear in what was released.
+
+    Counts of errors have the public total, where there is one.
+    """
+    errors = released[..., :-2]
+    if total is not None:
+        missing = total - errors.sum((-2, -1), keepdims=True)
+        errors = errors + missing / (errors.shape[-2] * errors.shape[-1])
+    n = errors.sum(-1)
+    first, second = 2.0 * released[..., -2], released[..., -1] + n / 2.0
+    nodes = np.stack([(second - first) / 2.0, n - second, (second + first) / 2.0], axis=-1)
+    return np.concatenate([errors, nodes], axis=-1)
+
+
+def _drawn(counts: Doubles, rng: np.random.Generator) -> Doubles:
+    """Draws of as many rows from counts of shape (1, n_subgroups, n_cells)."""
+    total = float(counts.sum())
+    shares = counts.ravel() / total if total > 0 else np.full(counts.size, 1.0 / counts.size)
+    return rng.multinomial(round(total), shares, N_DRAWS).reshape(N_DRAWS, *counts.shape[1:]).astype(np.float64)
+
+
+__all__ = ["ERROR_PARTS", "ErrorFigures", "RegressionEvaluation"]

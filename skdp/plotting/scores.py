@@ -1,0 +1,280 @@
+"""Displays of private evaluations: ROC curve, calibration curve and confusion matrix, with bands."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from skdp.evaluation.estimates import Estimate, EstimatedCurve
+
+from ._axes import AS_IT_IS, BLUE, GREY, axes_for, clear_frame, draw_legend, in_a_line, require_matplotlib, small_print
+
+_LEVEL = "bands: {level:.0%} intervals for noise and sampling, epsilon={epsilon:.3g}"
+
+
+class _CurveDisplay:
+    """Base of displays of a curve with a band.
+
+    Parameters
+    ----------
+    curve : EstimatedCurve
+        Points, and the band.
+    name : str, default=""
+        Shown in the legend.
+    note : str, default=""
+        Small print.
+    """
+
+    _reference = ""
+    _labels = "", ""
+    _marker: str | None = None
+
+    def __init__(self, *, curve: EstimatedCurve, name: str = "", note: str = "") -> None:
+        self.curve = curve
+        self.name = name
+        self.note = note
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Plot the curve and its band.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of `matplotlib.axes.Axes.plot` for the curve.
+
+        Returns
+        -------
+        display : object
+            The display itself, with `ax_`, `figure_`, `line_`, `band_` and `reference_`.
+        """
+        ax = axes_for(self, ax, (5.2, 4.8))
+        (self.reference_,) = ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", linewidth=1.0)
+        style = {"color": BLUE, "marker": self._marker, "markersize": 4, **kwargs}
+        (self.line_,) = ax.plot(self.curve.x, self.curve.y, **style)
+        order = np.argsort(self.curve.x, kind="stable")
+        low, high = self.curve.low[order], self.curve.high[order]
+        self.band_ = ax.fill_between(
+            self.curve.x[order], low, high, color=self.line_.get_color(), alpha=0.2, linewidth=0
+        )
+        ax.set(xlabel=self._labels[0], ylabel=self._labels[1], xlim=(0, 1), ylim=(0, 1.005))
+        clear_frame(ax)
+        named = [(self.line_, in_a_line(self.name))] if self.name else []
+        self.line_.set_label(in_a_line(self.name) or "_")
+        self.reference_.set_label(self._reference)
+        draw_legend(ax, [*named, (self.reference_, self._reference)], fontsize="small", loc="best")
+        if self.note:
+            small_print(ax, self.note, 72)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class PrivateRocCurveDisplay(_CurveDisplay):
+    """Display of a private ROC curve, with a band for noise and sampling.
+
+    It is recommended to use `from_evaluation` to create a display. All parameters are stored as attributes.
+
+    Parameters
+    ----------
+    curve : EstimatedCurve
+        Share of true positives against that of false ones.
+    name : str, default=""
+        Shown in the legend.
+    note : str, default=""
+        Small print.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Axes with the curve.
+    figure_ : matplotlib.figure.Figure
+        Figure of the axes.
+    line_ : matplotlib.lines.Line2D
+        The curve.
+    band_ : matplotlib.collections.PolyCollection
+        The band.
+    reference_ : matplotlib.lines.Line2D
+        The line of guessing.
+    """
+
+    _reference = "guessing"
+    _labels = "false positive rate", "true positive rate"
+
+    @classmethod
+    def from_evaluation(cls, evaluation: Any, *, name: str = "", ax: Any = None, **kwargs: Any) -> Self:
+        """Plot the ROC curve of an evaluation. It costs nothing.
+
+        Parameters
+        ----------
+        evaluation : PrivateEvaluation
+            Of a model of two classes.
+        name : str, default=""
+            Name of the model, before its area under the curve.
+        ax : matplotlib axes, optional
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of `plot`.
+
+        Returns
+        -------
+        display : PrivateRocCurveDisplay
+        """
+        area = f"AUC = {evaluation.roc_auc}"
+        display = cls(curve=evaluation.roc_curve(), name=f"{name}, {area}" if name else area, note=_note(evaluation))
+        return display.plot(ax=ax, **kwargs)
+
+
+class PrivateCalibrationDisplay(_CurveDisplay):
+    """Display of a private calibration curve, with a band for noise and sampling.
+
+    It is recommended to use `from_evaluation` to create a display. All parameters are stored as attributes.
+
+    Parameters
+    ----------
+    curve : EstimatedCurve
+        Share of the second class against the mean score.
+    name : str, default=""
+        Shown in the legend.
+    note : str, default=""
+        Small print.
+
+    Attributes
+    ----------
+    ax_, figure_, line_, band_ : objects of matplotlib
+        As for `PrivateRocCurveDisplay`.
+    reference_ : matplotlib.lines.Line2D
+        The line of scores that are right on average.
+    """
+
+    _reference = "perfectly calibrated"
+    _labels = "mean score", "share of the second class"
+    _marker = "o"
+
+    @classmethod
+    def from_evaluation(
+        cls, evaluation: Any, *, n_bins: int = 8, name: str = "", ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Plot the calibration curve of an evaluation. It costs nothing.
+
+        Parameters
+        ----------
+        evaluation : PrivateEvaluation
+            Of a model of two classes.
+        n_bins : int, default=8
+            Number of points.
+        name : str, default=""
+            Name of the model, before its Brier score.
+        ax : matplotlib axes, optional
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of `plot`.
+
+        Returns
+        -------
+        display : PrivateCalibrationDisplay
+        """
+        score = f"Brier score = {evaluation.brier_score}"
+        curve, shown = evaluation.calibration_curve(n_bins), f"{name}, {score}" if name else score
+        return cls(curve=curve, name=shown, note=_note(evaluation)).plot(ax=ax, **kwargs)
+
+
+class PrivateConfusionMatrixDisplay:
+    """Display of a private confusion matrix, with half the width of the interval of each count.
+
+    It is recommended to use `from_evaluation` to create a display. All parameters are stored as attributes.
+
+    Parameters
+    ----------
+    confusion_matrix : Estimate
+        Of arrays of shape (n_classes, n_classes).
+    display_labels : sequence of str
+        Names of the classes.
+    note : str, default=""
+        Small print.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Axes with the matrix.
+    figure_ : matplotlib.figure.Figure
+        Figure of the axes.
+    im_ : matplotlib.image.AxesImage
+        Shares of each class.
+    text_ : ndarray of shape (n_classes, n_classes)
+        Texts of the cells.
+    """
+
+    def __init__(self, *, confusion_matrix: Estimate, display_labels: Any, note: str = "") -> None:
+        self.confusion_matrix = confusion_matrix
+        self.display_labels = display_labels
+        self.note = note
+
+    @classmethod
+    def from_evaluation(cls, evaluation: Any, *, threshold: float = 0.5, ax: Any = None, **kwargs: Any) -> Self:
+        """Plot the confusion matrix of an evaluation. It costs nothing.
+
+        Parameters
+        ----------
+        evaluation : PrivateEvaluation or MulticlassEvaluation
+            Of a model of two classes, or of more.
+        threshold : float, default=0.5
+            Score from which the second class of two is predicted.
+        ax : matplotlib axes, optional
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of `plot`.
+
+        Returns
+        -------
+        display : PrivateConfusionMatrixDisplay
+        """
+        found = evaluation.confusion_matrix
+        counts = found(threshold) if callable(found) else found
+        note = _note(evaluation).replace("bands: ", "±: half of ")
+        return cls(confusion_matrix=counts, display_labels=evaluation.classes_.tolist(), note=note).plot(
+            ax=ax, **kwargs
+        )
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Plot the matrix: colours are shares of each class, texts are counts.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of `matplotlib.axes.Axes.imshow`.
+
+        Returns
+        -------
+        display : PrivateConfusionMatrixDisplay
+            The display itself, with `ax_`, `figure_`, `im_` and `text_`.
+        """
+        require_matplotlib(self)
+        counts, n = np.asarray(self.confusion_matrix.value), len(self.display_labels)
+        ax = axes_for(self, ax, (3.2 + 0.7 * n, 2.8 + 0.6 * n))
+        shares = counts / np.maximum(counts.sum(1, keepdims=True), 1e-9)
+        self.im_ = ax.imshow(shares, **{"cmap": "Blues", "vmin": 0.0, "vmax": 1.0, **kwargs})
+        reach = (np.asarray(self.confusion_matrix.high) - np.asarray(self.confusion_matrix.low)) / 2
+        self.text_ = np.empty((n, n), object)
+        for i, j in np.ndindex(n, n):
+            colour = "white" if shares[i, j] > 0.6 else "black"
+            text = f"{counts[i, j]:.0f}\n±{reach[i, j]:.0f}"
+            self.text_[i, j] = ax.text(j, i, text, ha="center", va="center", color=colour, fontsize="small")
+        names = [in_a_line(each) for each in self.display_labels]
+        ax.set_xticks(range(n), names, **AS_IT_IS)
+        ax.set_yticks(range(n), names, **AS_IT_IS)
+        ax.set(xlabel="predicted class", ylabel="class")
+        if self.note:
+            small_print(ax, self.note, 56)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _note(evaluation: Any) -> str:
+    return _LEVEL.format(level=float(evaluation.level), epsilon=evaluation.epsilon_)
+
+
+__all__ = ["PrivateCalibrationDisplay", "PrivateConfusionMatrixDisplay", "PrivateRocCurveDisplay"]

@@ -1,0 +1,323 @@
+"""`private_train_test_split`: one key a ledger, a part by number or label, one price for both parts."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from ledger_files import FIT, GAUSS, ROOT, THIRD, fresh, one_line, together
+from scipy.stats import binom
+
+import skdp
+from skdp import DPLogisticRegression, PrivacyAccountant, private_train_test_split
+from skdp._checks.row_traits import row_norm_of, row_schema_of, with_row_norm, with_row_schema
+from skdp._checks.sources import TableRows
+from skdp.accounting import compose, get_epsilon
+from skdp.exceptions import AccountantDetachedError, BudgetExceededError, BudgetFileError
+
+N = 400
+X = np.arange(2.0 * N).reshape(N, 2)
+Y = np.arange(N)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return os.fspath(tmp_path / "census.budget")
+
+
+@pytest.fixture(params=[False, True])
+def ledger(request, path):
+    return PrivacyAccountant(2.0, 1e-5, path=path if request.param else None)
+
+
+@pytest.fixture
+def households(path):
+    return PrivacyAccountant(2.0, 1e-5, unit="household", path=path)
+
+
+def numbers(*parts):
+    return [np.asarray(part.y).tolist() for part in parts]
+
+
+def test_each_row_is_in_one_part_and_in_the_same_one_again(ledger):
+    first = private_train_test_split(X, Y, ledger=ledger)
+    train, test = numbers(*first)
+    assert (len(train), len(test)) == (300, 100)
+    assert sorted(train + test) == Y.tolist()
+    assert train == sorted(train)
+    np.testing.assert_array_equal(first[0].X, X[train])
+    again = private_train_test_split(X, Y, ledger=fresh(ledger.path) if ledger.path else ledger)
+    assert numbers(*again) == [train, test]
+    assert len(ledger.entries) == 1
+
+
+def test_the_parts_are_drawn_by_the_key():
+    """Each ledger has a key of its own, and each row is as likely tested on as any other.
+
+    The counts of 400 rows over 200 ledgers are binomial: one of them is outside of the bounds once in 1e6 runs.
+    """
+    drawn = [private_train_test_split(X, Y, ledger=PrivacyAccountant())[1].y for _ in range(200)]
+    assert len({tuple(each) for each in drawn}) == 200
+    counts = np.bincount(np.concatenate(drawn), minlength=N)
+    low, high = binom.ppf([0.5e-6 / N, 1 - 0.5e-6 / N], 200, 0.25)
+    assert low <= counts.min() <= counts.max() <= high
+    runs = [np.count_nonzero(np.diff(each) == 1) for each in drawn]
+    assert max(runs) < 60  # of 99 if cut by order; 25 expected, standard deviation 4
+
+
+@pytest.mark.parametrize(
+    "kind", [list, pd.DataFrame, sp.csr_matrix, sp.coo_array, lambda rows: pl.DataFrame(rows), np.asarray]
+)
+def test_tables_of_any_kind_keep_their_type(kind):
+    ledger = PrivacyAccountant()
+    plain = private_train_test_split(X, Y, ledger=ledger)
+    table = kind(X.tolist() if kind is list else X)
+    parts = private_train_test_split(table, Y, ledger=ledger, sample_weight=Y.tolist())
+    for part, known in zip(parts, plain, strict=True):
+        got = part.X.toarray() if sp.issparse(part.X) else np.asarray(part.X)
+        np.testing.assert_array_equal(got, known.X)
+        assert part.sample_weight == known.y.tolist()
+    assert isinstance(parts[0].X, type(table)) or sp.issparse(table)
+
+
+def test_arrow_tables_and_what_rows_carry():
+    ledger = PrivacyAccountant()
+    test = private_train_test_split(X, Y, ledger=ledger)[1]
+    table = pa.table({"a": X[:, 0], "b": X[:, 1]})
+    found = private_train_test_split(table, table["a"], ledger=ledger)[1]
+    assert found.X["b"].to_pylist() == test.X[:, 1].tolist()
+    assert found.y.to_pylist() == test.X[:, 0].tolist()
+    assert row_norm_of(private_train_test_split(with_row_norm(X, 7.0), ledger=ledger)[0].X) == 7.0
+    assert row_norm_of(private_train_test_split(with_row_norm(sp.csr_matrix(X), 7.0), ledger=ledger)[0].X) == 7.0
+    assert row_schema_of(private_train_test_split(with_row_schema(X, "schema"), ledger=ledger)[0].X) == "schema"
+    with pytest.raises(TypeError, match="not in memory"):
+        private_train_test_split(TableRows("rows.parquet"), Y, ledger=ledger)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"X": X[1:], "y": Y[1:]}, "n_rows=399 is not that of the split that this ledger keeps, n_rows=400"),
+        ({"X": np.vstack([X, X[:1]]), "y": np.append(Y, 0)}, "n_rows=401"),
+        ({"test_size": 0.3}, "test_size=0.3"),
+        ({"test_size": 1.0}, "test_size=1.0"),
+        ({"groups": Y}, "unit='group'"),
+        ({"y": Y[1:]}, "y has 399 rows where X has 400"),
+        ({"sample_weight": Y[1:]}, "sample_weight has 399 rows"),
+        ({"ledger": None}, "ledger=None"),
+        ({"ledger": "no.budget"}, "names no file"),
+    ],
+)
+def test_refused_in_one_line(ledger, change, match):
+    private_train_test_split(X, Y, ledger=ledger)
+    with pytest.raises((ValueError, TypeError, BudgetFileError), match=match) as error:
+        private_train_test_split(**{"X": X, "y": Y, "ledger": ledger, **change})
+    one_line(error)
+    assert len(ledger.entries) == 1
+
+
+def test_a_table_too_short_and_a_part_split_again(ledger):
+    with pytest.raises(ValueError, match="leaves no row to train or to score"):
+        private_train_test_split(X[:1], Y[:1], ledger=ledger)
+    assert ledger.split is None
+    train, _ = private_train_test_split(X, Y, ledger=ledger)
+    with pytest.raises(ValueError, match="parts are not split again"):
+        private_train_test_split(train.X, train.y, ledger=train.ledger)
+
+
+def test_all_pay_and_then_the_larger_of_the_two_parts(ledger):
+    ledger.spend(GAUSS)
+    train, test = private_train_test_split(X, Y, ledger=ledger)
+    train.ledger.spend(FIT)
+    test.ledger.spend(GAUSS)
+    assert ledger.get_epsilon() == get_epsilon(compose([GAUSS, FIT]), 1e-5)
+    assert test.ledger.get_epsilon() == get_epsilon(compose([GAUSS, GAUSS]), 1e-5)
+    assert "the split of this ledger sees to it" in ledger.table()
+    again = PrivacyAccountant.from_json(ledger.to_json(), resume=True)
+    assert again.get_epsilon(partition="test") == test.ledger.get_epsilon()
+    assert numbers(*private_train_test_split(X, Y, ledger=again)) == numbers(train, test)
+
+
+def test_each_part_has_the_ceiling(ledger):
+    for part in private_train_test_split(X, Y, ledger=ledger):
+        for _ in range(3):
+            part.ledger.spend(THIRD)
+        with pytest.raises(BudgetExceededError, match="for partition="):
+            part.ledger.spend(THIRD)
+
+
+def test_an_estimator_is_charged_to_its_part(ledger):
+    rows = np.random.default_rng(0).uniform(-1, 1, (N, 2))
+    train, test = private_train_test_split(rows, Y % 2, ledger=ledger)
+    model = DPLogisticRegression(epsilon=1.0, delta=1e-5, classes=[0, 1], accountant=train.ledger)
+    model.fit(train.X, train.y)
+    assert [charge.partition for charge in ledger.history] == ["train"]
+    assert (test.ledger.remaining(), ledger.spent) == (2.0, train.ledger.spent)
+    skdp.plotting.BudgetDisplay.from_accountant(ledger)
+
+
+def test_which_neighbours_a_part_is_charged_for(households):
+    by_number, by_label = PrivacyAccountant(), households
+    rows = private_train_test_split(X, Y, ledger=by_number)[0].ledger
+    units = private_train_test_split(X, Y, ledger=by_label, groups=Y // 3)[0].ledger
+    rows.check(GAUSS, "zero_out")
+    rows.check(GAUSS, "replace_one")
+    units.check(GAUSS, "zero_out")
+    units.check(GAUSS, "add_remove")
+    with pytest.raises(ValueError, match="of a split by row number is not valid with adjacency='add_remove'"):
+        rows.spend(GAUSS, adjacency="add_remove")
+    with pytest.raises(ValueError, match="of a split by label is not valid with adjacency='replace_one'"):
+        units.spend(GAUSS, adjacency="replace_one")
+    with pytest.raises(ValueError, match="give 'train' or 'test'"):
+        by_number.partition("2026-01").spend(GAUSS)
+    by_number.spend(GAUSS, adjacency="add_remove")
+    with pytest.raises(ValueError, match="cannot be mixed"):
+        rows.spend(GAUSS)
+
+
+def test_a_ledger_that_contradicts_a_split():
+    for adjacency, groups, unit in (("add_remove", None, "row"), ("replace_one", Y, "person")):
+        ledger = PrivacyAccountant(unit=unit)
+        ledger.spend(GAUSS, adjacency=adjacency)
+        with pytest.raises(ValueError, match="units may change sides"):
+            private_train_test_split(X, Y, ledger=ledger, groups=groups)
+    ledger = PrivacyAccountant()
+    ledger.partition("2026-01", rule="month").spend(GAUSS)
+    with pytest.raises(ValueError, match="cannot be mixed with 'month'"):
+        private_train_test_split(X, Y, ledger=ledger)
+    assert ledger.split is None
+
+
+def test_a_replaced_row_moves_no_other(ledger):
+    """Under zero_out and replace_one a record changes, its number stays: the same rows are in the same parts."""
+    before = numbers(*private_train_test_split(X, Y, ledger=ledger))
+    for value in (0.0, np.inf):
+        other = X.copy()
+        other[17] = value
+        after = private_train_test_split(other, Y, ledger=ledger)
+        assert numbers(*after) == before
+
+
+# --- units ---
+
+
+def test_a_unit_is_on_one_side_in_any_table(households):
+    """In another order, grown, of another type of labels, without a unit: each unit stays where it was."""
+    labels = np.random.default_rng(1).integers(0, 90, N)
+    train, test = private_train_test_split(X, Y, ledger=households, groups=labels)
+    assert set(train.groups).isdisjoint(test.groups)
+    tested = set(test.groups.tolist())
+    assert len(tested) > 2
+    order = np.random.default_rng(2).permutation(N)
+    for rows, given in (
+        (order, labels[order].astype(float)),
+        (order, [str(label) for label in labels[order]]),
+        (np.flatnonzero(labels != labels[0]), labels[labels != labels[0]]),
+        (np.append(np.arange(N), [0, 1]), np.append(labels, [1000, 1001])),
+    ):
+        again = private_train_test_split(X[rows], Y[rows], ledger=fresh(households.path), groups=given)
+        here = {int(float(label)) for label in again[1].groups}
+        assert here - {1000, 1001} == tested & {int(float(label)) for label in given}
+    assert len(households.entries) == 1
+
+
+def test_the_coin_of_a_unit():
+    """A quarter of 20,000 units, by a coin each: the count is binomial, within its bounds but once in 1e6 runs."""
+    labels = np.arange(20_000)
+    ledger = PrivacyAccountant(unit="person")
+    _, test = private_train_test_split(labels[:, None], labels, ledger=ledger, groups=labels)
+    low, high = binom.ppf([0.5e-6, 1 - 0.5e-6], 20_000, 0.25)
+    assert low <= len(test.y) <= high
+
+
+def test_labels_as_a_column_and_by_name(households):
+    frame = pd.DataFrame({"a": X[:, 0], "serialno": Y // 4})
+    train, test = private_train_test_split(frame, Y, ledger=households, groups="serialno")
+    assert list(train.X) == ["a"]
+    assert train.groups.name == "serialno"
+    assert set(train.groups).isdisjoint(test.groups)
+    with pytest.raises(ValueError, match="groups='person' is not that of the split"):
+        private_train_test_split(frame, Y, ledger=households, groups=pd.Series(Y, name="person"))
+    with pytest.raises(ValueError, match="cannot be mixed with 'serialno'"):
+        train.ledger.spend(GAUSS, parameters={"groups": "person"}, unit="group")
+    with pytest.raises(ValueError, match="unit='row'"):
+        private_train_test_split(frame, Y, ledger=households)
+
+
+# --- processes ---
+
+SPLIT = """
+from skdp import private_train_test_split
+accountant = PrivacyAccountant.open(path)
+ready()
+rows = list(range(400))
+_, test = private_train_test_split([[row] for row in rows], rows, ledger=accountant)
+print(sum(1 << row for row in test.y))
+"""
+
+
+def test_two_processes_at_once_get_the_same_parts(path, tmp_path):
+    accountant = PrivacyAccountant(2.0, 1e-5, path=path)
+    found = together(tmp_path, path, SPLIT, 4, 0)
+    assert set(found) == {sum(1 << row for row in private_train_test_split(X, Y, ledger=accountant)[1].y.tolist())}
+    assert [entry.kind for entry in accountant.entries] == ["split"]
+
+
+def test_a_process_killed_between_key_and_use(path):
+    PrivacyAccountant(2.0, 1e-5, path=path)
+    code = (
+        "import os, signal, sys; from skdp import PrivacyAccountant; "
+        "print(PrivacyAccountant.open(sys.argv[1]).keep_split(.25, n_rows=400).key.hex(), flush=True); "
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    command = [os.sys.executable, "-c", code, path]
+    child = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=False)
+    assert child.returncode == -signal.SIGKILL
+    kept = fresh(path)
+    private_train_test_split(X, Y, ledger=kept)
+    assert kept.split.key.hex() == child.stdout.decode().strip()
+    assert kept.verify() == 1
+
+
+def test_the_first_key_counts_of_two_that_are_written_at_once(ledger, monkeypatch):
+    """Another thread or process writes its key between our look and our entry."""
+    original, late = PrivacyAccountant._make_split, []
+
+    def make(self, asked):
+        if not late:
+            late.append(True)
+            late.append(original(self, asked))
+        return original(self, asked)
+
+    monkeypatch.setattr(PrivacyAccountant, "_make_split", make)
+    found = ledger.keep_split(0.25, n_rows=N)
+    assert found.key == late[1].key == ledger.split.key
+    assert len(ledger.entries) == 1
+
+
+def test_a_copy_in_another_process_splits_alike_and_makes_no_key():
+    ledger = PrivacyAccountant()
+    with pytest.raises(AccountantDetachedError):
+        private_train_test_split(X, Y, ledger=pickle.loads(pickle.dumps(ledger)))
+    before = numbers(*private_train_test_split(X, Y, ledger=ledger))
+    assert numbers(*private_train_test_split(X, Y, ledger=pickle.loads(pickle.dumps(ledger)))) == before
+
+
+def test_the_key_is_no_part_of_what_is_shown(ledger):
+    private_train_test_split(X, Y, ledger=ledger)
+    key = ledger.split.key.hex()
+    assert key not in ledger.table() + repr(ledger) + ledger._repr_html_() + repr(ledger.split)
+    assert key in ledger.to_json()
+    if ledger.path:
+        command = [os.sys.executable, "-m", "skdp.budget", "show", ledger.path]
+        shown = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout.decode()
+        assert "test_size=0.25" in shown
+        assert key not in shown

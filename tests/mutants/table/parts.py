@@ -1,0 +1,63 @@
+"""Mistakes in the two parts of a data set."""
+
+from mutant import mutant
+from paths import ACCOUNTANT, LEDGER, PARTS, SPLIT
+
+MUTANTS = [
+    mutant(
+        "a split drawn twice",
+        (ACCOUNTANT, "found = self.split or self._make_split(asked)", "found = asked.with_new_key()"),
+        tests="parts",
+        select="same_one_again",
+    ),
+    mutant(
+        "a second key of two that are made at once",
+        (
+            LEDGER,
+            '        if self.split is not None:\n            raise ValueError("this ledger keeps',
+            '        if False:\n            raise ValueError("this ledger keeps',
+        ),
+        tests="parts",
+        select="written_at_once",
+    ),
+    mutant(
+        "parts cut by order",
+        (PARTS, 'np.argsort(stream.words(n), kind="stable")[:count]', "np.arange(count)"),
+        tests="parts",
+        select="drawn_by_the_key",
+    ),
+    mutant(
+        "a unit on both sides",
+        (
+            PARTS,
+            "return np.array(tested, bool)[units.codes]",
+            "return draw_by_number(SecretStream(key), n_rows, n_tested(share, n_rows))",
+        ),
+        tests="parts",
+        select="one_side or by_name",
+    ),
+    mutant(
+        "the coin of a unit by its number in a table",
+        (PARTS, "for each in keys_of_units(groups, units)", "for each in map(str, range(units.n_units))"),
+        tests="parts",
+        select="one_side",
+    ),
+    mutant(
+        "a table of another length accepted",
+        (SPLIT, '            ("n_rows", "give the table', '            ("test_size", "give the table'),
+        tests="parts",
+        select="refused_in_one_line",
+    ),
+    mutant(
+        "a split by number for rows that leave",
+        (SPLIT, 'return "replace_one" if self.n_rows is None else "add_remove"', 'return "replace_one"'),
+        tests="parts",
+        select="which_neighbours",
+    ),
+    mutant(
+        "a part by no name of the split",
+        (LEDGER, "if charge.partition not in PARTS:", "if False:"),
+        tests="parts",
+        select="which_neighbours",
+    ),
+]

@@ -1,0 +1,72 @@
+"""Displays of private evaluations: what they draw is what the evaluation says, and costs nothing more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import skdp
+from skdp import PrivacyAccountant
+from skdp.plotting import PrivateCalibrationDisplay, PrivateConfusionMatrixDisplay, PrivateRocCurveDisplay
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+N = 2_000
+
+
+@pytest.fixture(scope="module")
+def ledger():
+    return PrivacyAccountant(2.0, 1e-5)
+
+
+@pytest.fixture(scope="module")
+def binary(ledger):
+    rng = np.random.default_rng(0)
+    scores = rng.uniform(size=N)
+    return skdp.evaluate(None, scores, (rng.uniform(size=N) < scores).astype(int), epsilon=1.0, accountant=ledger)
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("display", "curve", "named"),
+    [
+        (PrivateRocCurveDisplay, "roc_curve", "$m$, AUC = "),
+        (PrivateCalibrationDisplay, "calibration_curve", "$m$, Brier score = "),
+    ],
+)
+def test_curves_and_their_bands(binary, ledger, display, curve, named):
+    spent = ledger.spent
+    shown = display.from_evaluation(binary, name="$m$", color="#D55E00")
+    expected = getattr(binary, curve)()
+    np.testing.assert_array_equal(shown.line_.get_xydata(), np.column_stack([expected.x, expected.y]))
+    corners = shown.band_.get_paths()[0].vertices
+    assert corners[:, 1].min() == pytest.approx(expected.low.min())
+    assert corners[:, 1].max() == pytest.approx(expected.high.max())
+    assert shown.line_.get_color() == "#D55E00"
+    assert shown.ax_.get_legend().get_texts()[0].get_text().startswith(named)
+    assert "95% intervals for noise and sampling, epsilon=1" in shown.note
+    shown.figure_.canvas.draw()
+    assert display(curve=expected).plot(ax=shown.ax_).ax_ is shown.ax_
+    assert ledger.spent == spent
+
+
+def test_confusion_matrices_of_two_classes_and_more(binary):
+    shown = PrivateConfusionMatrixDisplay.from_evaluation(binary, threshold=0.7)
+    found = binary.confusion_matrix(0.7)
+    reach = (found.high - found.low) / 2
+    assert shown.text_[1, 0].get_text() == f"{found.value[1, 0]:.0f}\n±{reach[1, 0]:.0f}"
+    np.testing.assert_allclose(shown.im_.get_array().sum(1), 1.0)
+    rng = np.random.default_rng(0)
+    y = rng.choice(["a", "b", "$c$"], N)
+    several = skdp.evaluate(None, y, y, epsilon=1.0, classes=["a", "b", "$c$"])
+    drawn = PrivateConfusionMatrixDisplay.from_evaluation(several)
+    assert [tick.get_text() for tick in drawn.ax_.get_xticklabels()] == several.classes_.tolist()
+    drawn.figure_.canvas.draw()
