@@ -79,6 +79,26 @@ def test_a_unit_moves_no_release_by_more_than_its_sensitivity_and_nothing_else(k
     assert_all_else_is_equal(one, other)
 
 
+@pytest.mark.parametrize("kind", ["trees", "trees regressor"])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+def test_rows_of_a_unit_with_numbers_of_their_own_in_one_cell_count_as_one_row(kind, size, adjacency):
+    """Of the release that says where people are, which is told by its sensitivity, the root of the columns."""
+    X, y, weights, labels = given = table(size, "copies", np.random.default_rng(size))
+    X[N_OTHERS:] = 0.9 + np.random.default_rng(0).uniform(0, 1e-3, (size, N_COLUMNS))
+    other = without_the_unit(*given)
+    if adjacency == "replace_one":
+        other = (np.where(np.arange(len(X))[:, None] < N_OTHERS, X, -X), y, weights, labels)
+    one, other = replay(fitted(lambda: GRADIENT[kind](adjacency=adjacency)), given, other)
+    expected = np.sqrt(N_COLUMNS / (2 if adjacency == "replace_one" else 1))
+    fits = [each.sensitivity == pytest.approx(expected) and each.exact.size > N_COLUMNS for each in one.releases]
+    (at,) = np.flatnonzero(fits)  # the sums that move the mean prediction are fewer
+    most = 2.0 if adjacency == "replace_one" else 1.0
+    assert 0.999 * most < moves(one, other)[at] <= most + 1e-9
+    assert max(moves(one, other)) <= most + 1e-6
+    assert_all_else_is_equal(one, other)
+
+
 @pytest.mark.parametrize("kind", list(GRADIENT))
 def test_the_price_is_that_of_rows(kind):
     """As many units as rows elsewhere: the same noise, event and plan."""
@@ -256,6 +276,22 @@ def test_a_unit_moves_no_count_and_no_sum_by_more_than_its_sensitivity(kind, siz
     assert max(moves(*found)) <= most + 1e-9
     if rows == "copies" and (adjacency == "zero_out" or size == 1 or ("means" not in kind and "scaler" not in kind)):
         assert max(moves(*found)) > 0.8 * most  # the bound is reached: nothing was bounded twice
+    assert_all_else_is_equal(*found)
+
+
+@pytest.mark.parametrize("kind", list(TRANSFORMERS))
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("rows", ["copies", "any"])
+def test_a_unit_that_leaves_moves_no_count_and_no_sum_by_more_than_its_sensitivity(kind, size, rows):
+    """Under `add_remove` there is no null unit in its place: all that is public is `n_groups_public`."""
+    X, _, _, labels = table(size, "any", np.random.default_rng(size))
+    if rows == "copies":
+        X[N_OTHERS:] = 1.0
+    fit = rows_in_units(TRANSFORMERS[kind], adjacency="add_remove", n_groups_public=100)
+    found = replay(fit, (X, labels), (X[:N_OTHERS], labels[:N_OTHERS]))
+    assert max(moves(*found)) <= 1.0 + 1e-9
+    if rows == "copies":
+        assert max(moves(*found)) > 0.8
     assert_all_else_is_equal(*found)
 
 
