@@ -24,7 +24,7 @@ WARM_UP = 5
 
 
 def trainer(given: dict[str, Any]) -> Callable[[float], tuple[list[float], float]]:
-    """Return what trains at a learning rate: scores of the test rows, and the median seconds of a step with its draw."""
+    """Return what trains at a learning rate: scores of the test rows, and the median seconds of a step and its draw."""
     X, y, groups = given["X"], given["y"], given["groups"]
     rate, n_steps, n_users = float(given["rate"]), int(given["n_steps"]), len(np.unique(groups))
     lot, clip, seed = rate * n_users, float(given["clip"]), int(given["seed"])
