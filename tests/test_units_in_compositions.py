@@ -209,6 +209,18 @@ def test_bad_labels_are_refused_before_the_charge_and_recorded():
         search(model(adjacency="add_remove", n_samples_public=100)).fit(X, y, groups=labels)
 
 
+def test_a_report_tells_of_the_partition_and_of_the_owners_assumption():
+    X, y, _, labels = table(20)
+    ledger = PrivacyAccountant(2.0, 1e-4, unit="household")
+    january = ledger.partition("2026-01", rule="month of first admission")
+    for accountant, told in ((ledger, None), (january, ("2026-01", "month of first admission"))):
+        report = model(accountant=accountant).fit(X, y, groups=labels).privacy_report()
+        stated = report.to_dict()["guarantee"]
+        assert (stated["partition"], stated["partition_rule"]) == (told or (None, None))
+        assert ("partition `2026-01`, by the rule `month of first admission`" in str(report)) == (told is not None)
+        assert ("an assumption of the owner" in str(report)) == (told is not None)
+
+
 # --- compositions of others ---
 
 TWICE = {"cv": GroupKFold(2), "error_score": "raise"}
