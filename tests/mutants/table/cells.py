@@ -85,7 +85,7 @@ MUTANTS = [
     ),
     mutant(
         "public steps of a pipeline keep the caller's arithmetic",
-        (PIPELINE, "available_if(method.check)(silent_arithmetic(method.fn))", "available_if(method.check)(method.fn)"),
+        (PIPELINE, "available_if(method.check)(silent_arithmetic(run))", "available_if(method.check)(run)"),
         tests="replay",
         select="by_public_steps",
     ),

@@ -68,7 +68,7 @@ MUTANTS = [
     mutant(
         "what a model says of a row shown",
         (SCORED, "with silence():", "with contextlib.nullcontext():"),
-        (SCORED, "from collections.abc import Iterator\n", "import contextlib\nfrom collections.abc import Iterator\n"),
+        (SCORED, "from typing import Any\n", "import contextlib\nfrom typing import Any\n"),
         tests="evaluate",
         select="stays_inside",
     ),

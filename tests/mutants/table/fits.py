@@ -175,8 +175,8 @@ MUTANTS = [
         "a slice that spends a budget of its own",
         (
             PIPELINE,
-            "            return PipelineSlice(Pipeline(self.steps)[ind].steps)\n",
-            "            return type(self)(Pipeline(self.steps)[ind].steps)\n",
+            "            taken = PipelineSlice(Pipeline(self.steps)[ind].steps)\n",
+            "            taken = type(self)(Pipeline(self.steps)[ind].steps)\n",
         ),
         tests="releases",
         select="slice",

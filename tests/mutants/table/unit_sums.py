@@ -36,7 +36,7 @@ MUTANTS = [
     ),
     mutant(
         "units: weights of a unit that add up to more than one",
-        (UNIT_NORMS, "shares_of_units(units, total**2, total, 1.0)", "shares_of_units(units, total, total, 1.0)"),
+        (UNIT_NORMS, "shares_of_units(units, total**2, total, limit)", "shares_of_units(units, total, total, limit)"),
         tests="guarantees_units unit_norms",
         select=REPLAY,
     ),

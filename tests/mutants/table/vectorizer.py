@@ -11,7 +11,6 @@ from paths import (
     READINGS,
     RUNNING,
     SCHEMA_BUYER,
-    SEARCH,
     SEARCH_PLAN,
     TABULAR,
     VECTORIZER,
@@ -131,7 +130,11 @@ MUTANTS = [
     ),
     mutant(
         "the schema lost with the rows of a try",
-        (SEARCH, "with_row_schema(X[rows], row_schema_of(X))", "X[rows]"),
+        (
+            NORMS,
+            "return taken if row_schema_of(X) is None else with_row_schema(taken, row_schema_of(X))",
+            "return taken",
+        ),
         tests="codes",
         select="tries_of_a_search",
     ),
