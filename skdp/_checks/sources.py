@@ -47,7 +47,7 @@ class TableRows:
         its columns.
     columns : sequence of str or None, default=None
         Names of the columns that are features, in this order. None takes all columns but those that ``fit`` is given as
-        `y` and `sample_weight`, in the order of the table.
+        `y`, `sample_weight` and `groups`, in the order of the table.
 
     See Also
     --------
@@ -55,7 +55,7 @@ class TableRows:
 
     Notes
     -----
-    Nothing is read before a fit is charged but metadata.
+    Nothing is read before a fit is charged but metadata, and the labels of `groups`.
     """
 
     def __init__(self, source: Any, columns: Sequence[str] | None = None) -> None:

@@ -52,8 +52,8 @@ class UnitsOfRows:
     def units(self) -> Units:
         """The whole units, numbered from 0; all other rows have the number after these."""
         n_units = len(self.sizes)
-        counts = np.array([self.head, *self.sizes, self.tail])
-        return Units(np.repeat(np.array([n_units, *range(n_units), n_units]), counts), n_units)
+        counts = np.concatenate([[self.head], self.sizes, [self.tail]])
+        return Units(np.repeat(np.concatenate([[n_units], np.arange(n_units), [n_units]]), counts), n_units)
 
     @property
     def whole(self) -> Units:
