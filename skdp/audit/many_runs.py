@@ -53,7 +53,7 @@ def threshold_epsilon(
     >>> rng = np.random.default_rng(0)
     >>> found = threshold_epsilon(rng.normal(0, 1, 5000), rng.normal(2, 1, 5000), 1e-5)
     >>> {text: round(epsilon, 1) for text, epsilon in found.items()}
-    {'nothing is assumed': 3.2, 'the trade-off is Gaussian': 9.0}
+    {'nothing is assumed': 4.0, 'the trade-off is Gaussian': 9.1}
     """
     delta = check_real("delta", delta, above=0, below=1, remedy="give that of the claim")
     check_real("confidence", confidence, above=0, below=1, remedy="choose a probability such as 0.95")

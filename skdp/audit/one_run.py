@@ -71,7 +71,7 @@ def one_run_epsilon(
     >>> included = rng.random(10_000) < 0.5
     >>> scores = included + rng.normal(scale=0.5, size=10_000)
     >>> round(one_run_epsilon(included, scores, 1e-5), 1)
-    2.2
+    3.6
     """
     check_choice("trade_off", trade_off, ("any", "gaussian"))
     check_real("confidence", confidence, above=0, below=1, remedy="choose a probability such as 0.95")

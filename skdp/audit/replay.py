@@ -106,6 +106,7 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
     if time.monotonic() > until:
         raise ValueError("max_seconds is less than one fit takes, and a bound takes two: give more.")
     parts, canaries = parts_of(first), subject.tables.canaries
+    slow = until if parts.given else min(until, time.monotonic() + _PATIENCE)  # further canaries are for quick fits
     while (number := len(worlds)) < _TRAJECTORIES or (parts.given and number < _SPLITS and not _all_seen(worlds)):
         without = first if number == 0 else subject.fit(None, seed + number)
         heard.add(without)
@@ -117,12 +118,12 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
             if any(each.kind == "post-processing" for each in told):
                 break
             shifts.append(shifts_of(without, fitted))
-            if time.monotonic() > until:
+            if time.monotonic() > slow:
                 break
         if shifts:
             worlds.append(World(without, parts_of(without), views_of(shifts, without)))
             found += _too_far(worlds[-1])
-        if not shifts or time.monotonic() > until:
+        if not shifts or time.monotonic() > slow:
             break
     further = seed + _SPLITS
     while not (heard.is_enough() or time.monotonic() > until):

@@ -229,7 +229,7 @@ def test_one_run_gives_the_figures_of_the_paper():
 @pytest.mark.parametrize("law", ["any", "gaussian"])
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_one_run_bounds_an_ideal_mechanism(law, epsilon):
-    """Level 1e-6: no bound above the truth in 20 audits; of 100,000 canaries a third of it, half as a Gaussian."""
+    """Level 1e-6: no bound above the truth in 20 audits; with 100,000 canaries a third, a half as Gaussian."""
     from skdp.accounting import GaussianDpEvent, calibrate_noise_multiplier
 
     sigma, rng = calibrate_noise_multiplier(GaussianDpEvent, epsilon=epsilon, delta=1e-5), np.random.default_rng(0)
