@@ -20,6 +20,7 @@ _Whole = NDArray[np.int64]
 _LARGEST = 2**53
 _BITS = 40
 _MOST_STEPS = 1024
+_MOST_TRIALS = 1024
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
     ----------
     scale : Fraction
         Public scale b of the noise, whose masses are in proportion to ``exp(-|x| / b)``; above 0. Numerator and
-        denominator are below 2**62.
+        denominator are below 2**53.
     sensitivity : int, default=1
         Largest sum of the sizes (L1 norm) of what one record adds to the value; above 0.
 
@@ -65,8 +66,8 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", Fraction(self.scale))
-        if self.scale <= 0 or max(self.scale.as_integer_ratio()) >= 2**62:
-            raise ValueError(f"scale={self.scale} is out of range: give a fraction above 0 of numbers below 2**62.")
+        if self.scale <= 0 or max(self.scale.as_integer_ratio()) >= _LARGEST:
+            raise ValueError(f"scale={self.scale} is out of range: give a fraction above 0 of numbers below 2**53.")
         if not isinstance(self.sensitivity, int) or not 1 <= self.sensitivity <= _LARGEST:
             raise ValueError(f"sensitivity={self.sensitivity!r} is not valid: give a whole number from 1 to 2**53.")
 
@@ -140,7 +141,8 @@ def discrete_laplace(stream: SecretStream, size: int, scale: Fraction) -> _Whole
     """Draw whole numbers with masses in proportion to ``exp(-|x| / scale)`` (algorithm 2).
 
     With t / s the scale, U + t V is geometric: U below t is accepted with probability exp(-U / t), and V counts trials
-    of probability exp(-1). The quotient by s, with a sign, is the draw; one of the two zeros is rejected.
+    of probability exp(-1). The quotient by s, with a sign, is the draw; one of the two zeros is rejected. U + t V is
+    below 2**63 for t below 2**53 and V below 1024; a V beyond has a probability of exp(-1024), and is refused.
     """
     t, s = scale.as_integer_ratio()
     found = np.empty(size, np.int64)
@@ -148,7 +150,10 @@ def discrete_laplace(stream: SecretStream, size: int, scale: Fraction) -> _Whole
     while missing.size:
         below = _uniform(stream, t, missing.size)
         kept = _exp_trials(stream, below, t)
-        sizes = (below[kept] + t * _trials_before_a_failure(stream, int(kept.sum()))) // s
+        trials = _trials_before_a_failure(stream, int(kept.sum()))
+        if trials.size and trials.max() >= _MOST_TRIALS:
+            raise OverflowError("a draw of noise beyond 1024 scales: release again.")
+        sizes = (below[kept] + t * trials) // s
         negative = stream.words(sizes.size) >> np.uint64(63) == 1
         good = ~(negative & (sizes == 0))
         drawn = missing[kept]

@@ -180,7 +180,7 @@ class ClassMeasurement(NamedTuple):
         """Return the variances of the residuals along all directions, in the unit ball, and the directions as rows."""
         pool = WorkerPool()
         try:
-            by_position = self.adjacency != "add_remove"
+            by_position = self.adjacency != "add_remove" and not rows.have_weights  # units may have any number of rows
             sums = row_sums.residual_moments(rows, means, radius, pool, by_position=by_position)
         finally:
             pool.close()
