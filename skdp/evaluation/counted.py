@@ -272,11 +272,15 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         return gaussian, self._price(gaussian.event, None, self.delta)
 
     def _number_of_bins(self, strength: float) -> int:
-        """Number of bins: the power of two nearest to .75 sqrt(n epsilon) of a subgroup, from 8 to 256, by default."""
+        """Number of bins.
+
+        By default the power of two nearest to 2.4 times the cube root of n epsilon of a subgroup, from 8 to 256: more
+        bins add noise to all sums, fewer hide how scores lie within them (`benchmarks/bench_evaluate.py`).
+        """
         if self.n_bins != "auto":
             return check_count("n_bins", self.n_bins, at_least=2, remedy="choose a whole number above 1, or 'auto'")
         n_subgroups = len(self.categories_) + 1
-        return int(2 ** np.clip(np.rint(np.log2(0.75 * math.sqrt(strength / n_subgroups))), 3, 8))
+        return int(2 ** np.clip(np.rint(np.log2(2.4 * (strength / n_subgroups) ** (1 / 3))), 3, 8))
 
     def _check_rows(self, X: Any) -> ScoredRows:
         """See `PrivateEstimator`: cells are for the model to read."""

@@ -114,8 +114,8 @@ def evaluate(
         Discrete Laplace noise, which has the smaller deviation for a table in which a row is counted once; or normal
         noise, which needs a `delta`, and leaves a ledger all-Gaussian.
     n_bins : int or "auto", default="auto"
-        Number of bins of the score. "auto" takes a power of two near the root of n times epsilon, from 8 to 256. Of the
-        size of an error, which spans seven octaves: "auto" takes three bins for each, or six.
+        Number of bins of the score. "auto" takes a power of two near 2.4 times the cube root of n epsilon.
+        Of the size of an error, which spans seven octaves: "auto" takes three bins for each, or six.
     level : float, default=0.95
         Probability with which an interval covers the figure of the population.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"

@@ -23,6 +23,7 @@ from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
 pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
 
 N = 400
+WEIGHTS = {"sample_weight": np.full(N, 0.5), "weight_bound": 1.0}
 FITTED = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
 
 
@@ -101,7 +102,8 @@ def test_normal_noise_is_priced_as_one_gaussian(people):
     assert isinstance(found.privacy_event_, GaussianDpEvent)
     assert 0.499 < found.epsilon_ <= 0.5
     other = evaluate(None, scores, y, epsilon=0.5, delta=1e-5, noise="gaussian", adjacency="replace_one")
-    assert other.noise_deviation_ > found.noise_deviation_
+    # two counts move: sqrt(2) in norm, and not 2
+    assert other.noise_deviation_ / found.noise_deviation_ == pytest.approx(np.sqrt(2), rel=2e-3)
 
 
 def test_units_are_charged_as_units(people):
@@ -136,6 +138,19 @@ def test_the_number_of_bins_follows_from_public_numbers(people):
     for epsilon, n_public, expected in ((1.0, 100, 8), (1.0, 1_000, 32), (1.0, 10_000, 64), (1.0, 10**6, 256)):
         found = evaluate(None, scores, y, epsilon=epsilon, adjacency="add_remove", n_samples_public=n_public)
         assert found.n_bins_ == expected
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one", "add_remove"])
+def test_a_total_is_private_where_a_row_may_be_missing(people, adjacency):
+    """Counts are projected to the number of rows where it is public; else to nothing but nonnegative numbers."""
+    scores, y = people
+    found = evaluate(None, scores, y, epsilon=0.5, adjacency=adjacency, n_samples_public=500)
+    counts = found.confusion_matrix().value.sum()
+    noisy = np.maximum(found.noisy_counts_, 0.0).sum()
+    assert counts == pytest.approx(noisy if adjacency == "add_remove" else N)
+    assert noisy != pytest.approx(N)
+    weighted = evaluate(None, scores, y, epsilon=0.5, adjacency=adjacency, n_samples_public=500, **WEIGHTS)
+    assert weighted.confusion_matrix().value.sum() == pytest.approx(np.maximum(weighted.noisy_counts_, 0.0).sum())
 
 
 def test_classes_are_those_of_the_model(exact):

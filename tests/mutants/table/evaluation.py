@@ -1,0 +1,97 @@
+"""Mistakes in the private evaluation of models."""
+
+from mutant import mutant
+from paths import AMOUNTS, COUNTED, SCORED, WEIGHTS
+
+MUTANTS = [
+    mutant(
+        "an exchanged row of an evaluation priced as one count",
+        (COUNTED, "for_epsilon(epsilon / 2 if replaced else epsilon, unit)", "for_epsilon(epsilon, unit)"),
+        (COUNTED, "laplace.epsilon * (2 if replaced else 1)", "laplace.epsilon"),
+        tests="evaluate",
+        select="cost_epsilon",
+    ),
+    mutant(
+        "an exchanged row of an evaluation at half its norm",
+        (COUNTED, "math.sqrt(0.5) if replaced else 1.0", "0.5 if replaced else 1.0"),
+        tests="evaluate",
+        select="one_gaussian",
+    ),
+    mutant(
+        "weights of an evaluation not cut",
+        (WEIGHTS, "return np.minimum(weights / self.bound, 1.0)", "return weights / self.bound"),
+        tests="evaluate",
+        select="cut_at_it",
+    ),
+    mutant(
+        "weights of an evaluation rounded up",
+        (AMOUNTS, "np.floor(weight_of_each", "np.ceil(weight_of_each"),
+        tests="evaluate",
+        select="no_unit_adds",
+    ),
+    mutant(
+        "counts of a unit not scaled",
+        (AMOUNTS, "return shares * GRID // np.maximum(sums, GRID)[units.codes]", "return shares"),
+        tests="evaluate",
+        select="unit",
+    ),
+    mutant(
+        "counts of a unit rounded up",
+        (
+            AMOUNTS,
+            "return shares * GRID // np.maximum(sums, GRID)",
+            "return 1 + shares * GRID // np.maximum(sums, GRID)",
+        ),
+        tests="evaluate",
+        select="no_unit_adds",
+    ),
+    mutant(
+        "noise of an evaluation for whole rows on a finer grid",
+        (
+            COUNTED,
+            "DiscreteLaplaceMechanism.for_epsilon(epsilon / 2 if replaced else epsilon, unit)",
+            "DiscreteLaplaceMechanism.for_epsilon(epsilon / 2 if replaced else epsilon)",
+        ),
+        tests="evaluate",
+        select="cost_epsilon",
+    ),
+    mutant(
+        "rows scored before the charge",
+        (
+            SCORED,
+            '        self.shape = (int(shape_of("X", X)[0]),)\n',
+            '        self.shape = (int(shape_of("X", X)[0]),)\n        list(self.blocks())\n',
+        ),
+        tests="evaluate",
+        select="after_the_charge",
+    ),
+    mutant(
+        "what a model says of a row shown",
+        (SCORED, "with silence():", "with contextlib.nullcontext():"),
+        (SCORED, "from collections.abc import Iterator\n", "import contextlib\nfrom collections.abc import Iterator\n"),
+        tests="evaluate",
+        select="stays_inside",
+    ),
+    mutant(
+        "a block of rows without scores for one that is refused",
+        (SCORED, "        if n == 1:\n            return np.full(1, np.nan)\n", "        return np.full(n, np.nan)\n"),
+        tests="evaluate",
+        select="whatever_is_beside or stays_inside",
+    ),
+    mutant(
+        "bins of an evaluation by the number of private rows",
+        (
+            COUNTED,
+            "n_public = self._public_n_samples(n_samples)\n        strength",
+            "n_public = n_samples\n        strength",
+        ),
+        tests="evaluate",
+        select="number_of_bins",
+    ),
+    mutant(
+        "the private number of rows as the total",
+        (COUNTED, 'if self._has_weights or self.adjacency == "add_remove" else', "if self._has_weights else"),
+        tests="evaluate",
+        select="total_is_private",
+    ),
+]
