@@ -177,7 +177,8 @@ class TableDescriber(SchemaBuyer):
         if by is None:
             return [""], np.zeros(table.shape[0], np.int32)
         names = [*(each for each in by.labels if each != OTHER), OTHER]
-        return names, np.minimum(by.codes(by.read(table)), len(names) - 1)
+        places = [*map(names.index, by.labels), len(names) - 1]  # a listed category may be called "(other)" too
+        return names, np.array(places, np.int32)[by.codes(by.read(table))]
 
 
 def _listed(name: str, given: Any) -> Sequence[Any]:

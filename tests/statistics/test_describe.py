@@ -252,6 +252,13 @@ def test_subgroups_are_the_listed_categories_and_one_for_the_rest():
     assert describe_people(gone, by="sex", epsilon=1000.0).subgroups["(other)"].n == pytest.approx(N, abs=1.0)
 
 
+def test_a_listed_category_may_have_the_name_of_the_rest():
+    frame = pd.DataFrame({"kind": ["a"] * 100 + ["(other)"] * 200 + ["b"] * 300 + ["z"] * 50, "n": 1.0})
+    schema = {"kind": ["a", "(other)", "b"], "n": (0, 1)}
+    found = describe(frame, schema=schema, by="kind", epsilon=1000.0, random_state=0).subgroups
+    assert {name: round(part.n) for name, part in found.items()} == {"a": 100, "b": 300, "(other)": 250}
+
+
 def test_a_subgroup_knows_the_price_of_all():
     found = describe_people(by="sex")
     assert {part.epsilon_ for part in found.subgroups.values()} == {found.epsilon_}

@@ -94,6 +94,8 @@ def _hashes(key: bytes, kind: str, groups: Any, n_rows: int) -> Any:
     if str(groups.dtype) != kind:
         return Refused("its labels of groups have another type than those of the collection: cast them")
     labels = read_labels(groups, n_rows)
+    if labels.dtype.kind in "mM" and kind == "category":  # each partition has its own unit of time, and other texts
+        return Refused("its labels of groups are categories of dates, which are compared by their text: cast them")
     texts = texts_of(labels if labels.dtype.kind == "O" else np.unique(labels))
     return np.sort(hashes_of(list(dict.fromkeys(texts)), key))
 

@@ -167,6 +167,18 @@ def test_gaps_in_a_partition_are_refused_before_the_charge(given):
     assert [entry.kind for entry in ledger.entries] == ["refusal"]
 
 
+@pytest.mark.parametrize("other", ["datetime64[s]", object])
+def test_dates_in_categories_are_refused_as_partitions_may_write_them_in_different_ways(other):
+    """A unit in two partitions, whose categories have another unit of time in each, would be two units."""
+    dates = pd.Series(np.array(["2020-01-01", "2020-01-02"], "datetime64[ns]"))
+    assert str(dates.astype("category").dtype) == str(dates.astype(other).astype("category").dtype) == "category"
+    for column in (dates, dates.astype(other)):
+        refused = partitions.hash_units(b"key", "category", column.astype("category"))
+        assert isinstance(refused, partitions.Refused)
+        assert "categories of dates" in refused.why
+    assert len(partitions.hash_units(b"key", "datetime64[ns]", dates)) == 2
+
+
 @pytest.mark.parametrize("kind", MADE)
 def test_labels_that_change_after_they_were_looked_at_are_refused(monkeypatch, kind):
     """A worker compares the labels that it binds with those of the pass before the charge."""

@@ -223,6 +223,12 @@ MUTANTS = [
         select="labels_that_change",
     ),
     mutant(
+        "units elsewhere: dates in categories are compared by what each partition writes",
+        (PARTITIONS, 'in "mM" and kind == "category"', 'in "mM" and False'),
+        tests="dask_units",
+        select="dates_in_categories",
+    ),
+    mutant(
         "units elsewhere: partitions add up rows",
         (PARTITIONS, '**({} if units is None else {"units": units})', "**{}"),
         tests="dask_units",
