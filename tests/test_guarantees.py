@@ -1324,6 +1324,7 @@ SENTENCES = {
         ],
         "A ledger takes one split. No call, in any process, puts a unit into both parts.": [
             "tests/model_selection/test_parts.py::test_each_row_is_in_one_part_and_in_the_same_one_again",
+            "tests/model_selection/test_parts.py::test_a_moment_is_on_one_side_whatever_it_is_counted_in",
             "tests/model_selection/test_parts.py::test_refused_in_one_line",
             "tests/model_selection/test_parts.py::test_two_processes_at_once_get_the_same_parts",
         ],
