@@ -27,7 +27,14 @@ from skdp.base import Budget, FitTerms, Price, PrivateEstimator, refuse_fit_para
 from skdp.evaluation.amounts import GRID, amounts_of
 from skdp.evaluation.figures import TableFigures
 from skdp.evaluation.replicates import Mechanism, Replicates
-from skdp.evaluation.scored_rows import ScoredRows, bins_of, check_model, score_of_two, scores_given
+from skdp.evaluation.scored_rows import (
+    ScoredRows,
+    bins_of,
+    check_model,
+    refuse_other_scores,
+    score_of_two,
+    scores_given,
+)
 from skdp.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
@@ -286,7 +293,9 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """See `PrivateEstimator`: cells are for the model to read."""
         if self.model is None:
             return ScoredRows(None, self._given(X))
-        return ScoredRows(self.model, check_model(self.model, X, self._methods), self._score)
+        X = check_model(self.model, X, self._methods)
+        refuse_other_scores(self.model, X, self._score)
+        return ScoredRows(self.model, X, self._score)
 
     def _given(self, X: Any) -> Doubles:
         """Scores of a model that is elsewhere, of shape (n_rows, 1)."""

@@ -52,8 +52,9 @@ class Watched:
         self.accountant, self.charges = accountant, []
 
     def predict_proba(self, X):
-        self.charges.append(0 if self.accountant is None else len(self.accountant.history))
         chances = np.asarray(X, float)[:, 0]
+        if chances.any():  # a row of zeros is public
+            self.charges.append(0 if self.accountant is None else len(self.accountant.history))
         return np.column_stack([1.0 - chances, chances])
 
 
@@ -263,6 +264,18 @@ def test_what_a_model_says_of_a_row_stays_inside(people, exact):
     np.testing.assert_array_equal(exact[0][0].sum(0), np.histogram(expected, 10, (0, 1))[0])
 
 
+def test_a_row_of_another_number_of_scores_is_one_that_is_refused(people, exact):
+    class Sized(Watched):
+        def predict_proba(self, X):
+            found = super().predict_proba(X)
+            return np.hstack([found, found]) if np.max(X) > 0.9 else found
+
+    scores, y = people
+    evaluate(Sized(), scores[:, None], y, epsilon=1.0, n_bins=10)
+    expected = np.where(scores > 0.9, 0.0, scores)
+    np.testing.assert_array_equal(exact[0][0].sum(0), np.histogram(expected, 10, (0, 1))[0])
+
+
 def test_a_row_that_is_refused_is_so_whatever_is_beside_it(people):
     scores, _ = people
     alone = np.concatenate([found for s in scores for _, found in ScoredRows(Picky(), np.array([[s]])).blocks()])
@@ -346,13 +359,16 @@ def test_what_is_unusable_is_refused_in_one_line_and_not_charged(people, change,
     assert accountant.get_epsilon(1e-5) == 0.0
 
 
-def test_a_model_of_another_shape_of_scores_is_refused(people):
+@pytest.mark.parametrize("table", [np.asarray, pd.DataFrame])
+def test_a_model_of_another_shape_of_scores_is_refused(people, table):
     class Three(Watched):
         def predict_proba(self, X):
             return np.ones((len(X), 3)) / 3
 
+    accountant = PrivacyAccountant(1.0, 1e-6)
     with pytest.raises(TypeError, match="one score of two classes"):
-        evaluate(Three(), people[0][:, None], people[1], epsilon=1.0)
+        evaluate(Three(), table(people[0][:, None]), people[1], epsilon=0.5, accountant=accountant)
+    assert not accountant.history
 
 
 # --- the object ---

@@ -73,6 +73,17 @@ MUTANTS = [
         select="stays_inside",
     ),
     mutant(
+        "a private row named by the shape of its scores",
+        (
+            SCORED,
+            "        if found is not None and found.shape == (n,):\n            return found\n",
+            "        if found is not None:\n            if found.shape != (n,):\n"
+            "                raise WrongTypeError(str(found.shape))\n            return found\n",
+        ),
+        tests="evaluate",
+        select="another_number_of_scores",
+    ),
+    mutant(
         "a block of rows without scores for one that is refused",
         (SCORED, "        if n == 1:\n            return np.full(1, np.nan)\n", "        return np.full(n, np.nan)\n"),
         tests="evaluate",

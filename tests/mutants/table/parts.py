@@ -1,7 +1,7 @@
 """Mistakes in the two parts of a data set."""
 
 from mutant import mutant
-from paths import ACCOUNTANT, LEDGER, PARTS, SPLIT, UNITS
+from paths import ACCOUNTANT, LABELS, LEDGER, PARTS, SPLIT
 
 MUTANTS = [
     mutant(
@@ -44,7 +44,7 @@ MUTANTS = [
     ),
     mutant(
         "a moment in nanoseconds as another label than in days",
-        (UNITS, 'list(found) if found.dtype.kind in "mM" else found.tolist()', "found.tolist()"),
+        (LABELS, 'list(found) if found.dtype.kind in "mM" else found.tolist()', "found.tolist()"),
         tests="parts",
         select="whatever_it_is_counted_in",
     ),
