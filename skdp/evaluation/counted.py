@@ -367,7 +367,8 @@ class CountingFit(EstimatorFit):
     def plan(self) -> None:
         """See `Fit`."""
         if self.work.model is None:
-            self._X = self.work._given(self._X)
+            with self.work._payment().recording_refusals():
+                self._X = self.work._given(self._X)
         self.work._has_weights = self._fit_params["sample_weight"] is not None
         super().plan()
 

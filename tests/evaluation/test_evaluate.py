@@ -359,6 +359,13 @@ def test_what_is_unusable_is_refused_in_one_line_and_not_charged(people, change,
     assert accountant.get_epsilon(1e-5) == 0.0
 
 
+def test_a_refusal_of_scores_is_recorded(people):
+    accountant = PrivacyAccountant(1.0, 1e-6)
+    with pytest.raises(ValueError, match="has strings"):
+        evaluate(None, ["high"] * N, people[1], epsilon=0.5, accountant=accountant)
+    assert [entry.kind for entry in accountant.entries] == ["refusal"]
+
+
 @pytest.mark.parametrize("table", [np.asarray, pd.DataFrame])
 def test_a_model_of_another_shape_of_scores_is_refused(people, table):
     class Three(Watched):

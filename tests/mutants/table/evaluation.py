@@ -90,6 +90,12 @@ MUTANTS = [
         select="whatever_is_beside or stays_inside",
     ),
     mutant(
+        "a refusal of scores that the ledger does not know of",
+        (COUNTED, "with self.work._payment().recording_refusals():", "if True:"),
+        tests="evaluate",
+        select="refusal_of_scores",
+    ),
+    mutant(
         "bins of an evaluation by the number of private rows",
         (
             COUNTED,
