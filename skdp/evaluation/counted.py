@@ -233,6 +233,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         self.categories_ = list(dict.fromkeys(key for key in map(key_of, given) if key is not None))
         if len(self.categories_) < len(given):
             raise ValueError("categories repeat one, or have a gap: name each category once.")
+        if OTHER in self.categories_:
+            raise ValueError(f"categories have {OTHER!r}, the name of all rows that are not listed: leave it out.")
 
     def _check_targets_known(self) -> None:
         """Set what is public of the targets: the classes, of the model where it has some."""

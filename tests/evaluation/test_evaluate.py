@@ -336,6 +336,7 @@ def test_few_rows_are_warned_of_by_public_numbers(people):
         ({"by": np.zeros(N)}, "categories"),
         ({"categories": ["a"]}, "by"),
         ({"by": np.zeros(N), "categories": ["a", "a"]}, "categories"),
+        ({"by": np.zeros(N), "categories": ["a", "other"]}, "leave it out"),
         ({"by": np.zeros(3), "categories": ["a"]}, "by has 3"),
         ({"by": "sex", "categories": ["a"]}, "no column"),
         ({"sample_weight": np.full(N, -1.0), "weight_bound": 1.0}, "sample_weight"),
