@@ -1251,8 +1251,10 @@ SENTENCES = {
         "Nothing that the model says of a row gets out but its score: no warning, and no error.": [
             "tests/evaluation/test_evaluate.py::test_what_a_model_says_of_a_row_stays_inside",
         ],
-        "A row that the model refuses has the score NaN, whatever the rows beside it are.": [
+        "A row that the model refuses, or gives another number of scores than one, has the score NaN, whatever the "
+        "rows beside it are.": [
             "tests/evaluation/test_evaluate.py::test_a_row_that_is_refused_is_so_whatever_is_beside_it",
+            "tests/evaluation/test_evaluate.py::test_a_row_of_another_number_of_scores_is_one_that_is_refused",
         ],
     },
     DiscreteLaplaceMechanism: {
@@ -1324,6 +1326,7 @@ SENTENCES = {
         ],
         "A ledger takes one split. No call, in any process, puts a unit into both parts.": [
             "tests/model_selection/test_parts.py::test_each_row_is_in_one_part_and_in_the_same_one_again",
+            "tests/model_selection/test_parts.py::test_a_moment_is_on_one_side_whatever_it_is_counted_in",
             "tests/model_selection/test_parts.py::test_refused_in_one_line",
             "tests/model_selection/test_parts.py::test_two_processes_at_once_get_the_same_parts",
         ],

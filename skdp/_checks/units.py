@@ -122,7 +122,9 @@ def keys_of_units(groups: Any, units: Units) -> list[str]:
     """Return the text by which the label of each unit is compared, whatever other labels there are and of what type."""
     labels = values_of("groups", groups).reshape(len(units.codes))
     _, first = np.unique(units.codes, return_index=True)
-    keys = [_key(label) for label in labels[first].tolist()]
+    found = labels[first]
+    # moments and spans as NumPy's scalars: `tolist` makes plain numbers of nanoseconds
+    keys = list(map(_key, list(found) if found.dtype.kind in "mM" else found.tolist()))
     if not all(isinstance(key, str) for key in keys):
         _refuse_kind()
     return keys

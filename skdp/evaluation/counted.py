@@ -27,7 +27,14 @@ from skdp.base import Budget, FitTerms, Price, PrivateEstimator, refuse_fit_para
 from skdp.evaluation.amounts import GRID, amounts_of
 from skdp.evaluation.figures import TableFigures
 from skdp.evaluation.replicates import Mechanism, Replicates
-from skdp.evaluation.scored_rows import ScoredRows, bins_of, check_model, score_of_two, scores_given
+from skdp.evaluation.scored_rows import (
+    ScoredRows,
+    bins_of,
+    check_model,
+    refuse_other_scores,
+    score_of_two,
+    scores_given,
+)
 from skdp.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
@@ -226,6 +233,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         self.categories_ = list(dict.fromkeys(key for key in map(key_of, given) if key is not None))
         if len(self.categories_) < len(given):
             raise ValueError("categories repeat one, or have a gap: name each category once.")
+        if OTHER in self.categories_:
+            raise ValueError(f"categories have {OTHER!r}, the name of all rows that are not listed: leave it out.")
 
     def _check_targets_known(self) -> None:
         """Set what is public of the targets: the classes, of the model where it has some."""
@@ -286,7 +295,9 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """See `PrivateEstimator`: cells are for the model to read."""
         if self.model is None:
             return ScoredRows(None, self._given(X))
-        return ScoredRows(self.model, check_model(self.model, X, self._methods), self._score)
+        X = check_model(self.model, X, self._methods)
+        refuse_other_scores(self.model, X, self._score)
+        return ScoredRows(self.model, X, self._score)
 
     def _given(self, X: Any) -> Doubles:
         """Scores of a model that is elsewhere, of shape (n_rows, 1)."""
@@ -358,7 +369,8 @@ class CountingFit(EstimatorFit):
     def plan(self) -> None:
         """See `Fit`."""
         if self.work.model is None:
-            self._X = self.work._given(self._X)
+            with self.work._payment().recording_refusals():
+                self._X = self.work._given(self._X)
         self.work._has_weights = self._fit_params["sample_weight"] is not None
         super().plan()
 

@@ -33,7 +33,7 @@ class ScoredRows:
     Notes
     -----
     **Guarantees.** Nothing that the model says of a row gets out but its score: no warning, and no error. A row that
-    the model refuses has the score NaN, whatever the rows beside it are.
+    the model refuses, or gives another number of scores than one, has the score NaN, whatever the rows beside it are.
 
     Proof. Warnings are ignored. Where a block fails, its halves are tried, down to single rows, so that a row has NaN
     if and only if it is refused alone, given that the model treats rows one by one.
@@ -56,16 +56,27 @@ class ScoredRows:
                 found = self._score(self._model, self._X.iloc[rows] if hasattr(self._X, "iloc") else self._X[rows])
         except Exception:  # its message may quote a cell
             found = None
-        if found is not None:
-            if found.shape != (n,):
-                raise WrongTypeError(
-                    f"model={type(self._model).__name__} does not give one score of two classes, or one target, a row."
-                )
+        if found is not None and found.shape == (n,):
             return found
         if n == 1:
             return np.full(1, np.nan)
         half = rows.start + n // 2
         return np.concatenate([self._scores(slice(rows.start, half)), self._scores(slice(half, rows.stop))])
+
+
+def refuse_other_scores(model: Any, X: Any, score: Callable[[Any, Any], Doubles]) -> None:
+    """Refuse a model that gives something else than one score to a row of zeros, which is public."""
+    shape = None
+    try:
+        with silence():
+            zeros = X.iloc[:0].reindex([0], fill_value=0) if hasattr(X, "iloc") else np.zeros((1, X.shape[1]), X.dtype)
+            shape = score(model, zeros).shape
+    except Exception:  # not every model takes zeros
+        pass
+    if shape not in (None, (1,)):
+        raise WrongTypeError(
+            f"model={type(model).__name__} does not give one score of two classes, or one target, a row."
+        )
 
 
 def score_of_two(model: Any, rows: Any) -> Doubles:
@@ -111,4 +122,4 @@ def bins_of(scores: Doubles, n_bins: int) -> NDArray[np.int64]:
     return np.minimum((np.clip(np.nan_to_num(scores), 0.0, 1.0) * n_bins).astype(np.int64), n_bins - 1)
 
 
-__all__ = ["ScoredRows", "bins_of", "check_model", "score_of_two", "scores_given"]
+__all__ = ["ScoredRows", "bins_of", "check_model", "refuse_other_scores", "score_of_two", "scores_given"]

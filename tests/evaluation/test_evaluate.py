@@ -52,8 +52,9 @@ class Watched:
         self.accountant, self.charges = accountant, []
 
     def predict_proba(self, X):
-        self.charges.append(0 if self.accountant is None else len(self.accountant.history))
         chances = np.asarray(X, float)[:, 0]
+        if chances.any():  # a row of zeros is public
+            self.charges.append(0 if self.accountant is None else len(self.accountant.history))
         return np.column_stack([1.0 - chances, chances])
 
 
@@ -263,6 +264,18 @@ def test_what_a_model_says_of_a_row_stays_inside(people, exact):
     np.testing.assert_array_equal(exact[0][0].sum(0), np.histogram(expected, 10, (0, 1))[0])
 
 
+def test_a_row_of_another_number_of_scores_is_one_that_is_refused(people, exact):
+    class Sized(Watched):
+        def predict_proba(self, X):
+            found = super().predict_proba(X)
+            return np.hstack([found, found]) if np.max(X) > 0.9 else found
+
+    scores, y = people
+    evaluate(Sized(), scores[:, None], y, epsilon=1.0, n_bins=10)
+    expected = np.where(scores > 0.9, 0.0, scores)
+    np.testing.assert_array_equal(exact[0][0].sum(0), np.histogram(expected, 10, (0, 1))[0])
+
+
 def test_a_row_that_is_refused_is_so_whatever_is_beside_it(people):
     scores, _ = people
     alone = np.concatenate([found for s in scores for _, found in ScoredRows(Picky(), np.array([[s]])).blocks()])
@@ -323,6 +336,7 @@ def test_few_rows_are_warned_of_by_public_numbers(people):
         ({"by": np.zeros(N)}, "categories"),
         ({"categories": ["a"]}, "by"),
         ({"by": np.zeros(N), "categories": ["a", "a"]}, "categories"),
+        ({"by": np.zeros(N), "categories": ["a", "other"]}, "leave it out"),
         ({"by": np.zeros(3), "categories": ["a"]}, "by has 3"),
         ({"by": "sex", "categories": ["a"]}, "no column"),
         ({"sample_weight": np.full(N, -1.0), "weight_bound": 1.0}, "sample_weight"),
@@ -346,13 +360,23 @@ def test_what_is_unusable_is_refused_in_one_line_and_not_charged(people, change,
     assert accountant.get_epsilon(1e-5) == 0.0
 
 
-def test_a_model_of_another_shape_of_scores_is_refused(people):
+def test_a_refusal_of_scores_is_recorded(people):
+    accountant = PrivacyAccountant(1.0, 1e-6)
+    with pytest.raises(ValueError, match="has strings"):
+        evaluate(None, ["high"] * N, people[1], epsilon=0.5, accountant=accountant)
+    assert [entry.kind for entry in accountant.entries] == ["refusal"]
+
+
+@pytest.mark.parametrize("table", [np.asarray, pd.DataFrame])
+def test_a_model_of_another_shape_of_scores_is_refused(people, table):
     class Three(Watched):
         def predict_proba(self, X):
             return np.ones((len(X), 3)) / 3
 
+    accountant = PrivacyAccountant(1.0, 1e-6)
     with pytest.raises(TypeError, match="one score of two classes"):
-        evaluate(Three(), people[0][:, None], people[1], epsilon=1.0)
+        evaluate(Three(), table(people[0][:, None]), people[1], epsilon=0.5, accountant=accountant)
+    assert not accountant.history
 
 
 # --- the object ---

@@ -229,6 +229,15 @@ def test_a_unit_is_on_one_side_in_any_table(households):
     assert len(households.entries) == 1
 
 
+@pytest.mark.parametrize("dtype", ["datetime64[ns]", "datetime64[us]", "datetime64[s]", object])
+@pytest.mark.parametrize("kind", ["datetime64[D]", "timedelta64[D]"])
+def test_a_moment_is_on_one_side_whatever_it_is_counted_in(households, kind, dtype):
+    days = np.arange(N).astype(kind)
+    dtype = dtype if dtype is object else np.dtype(str(dtype).replace("datetime64", kind[:-3]))
+    parts = [private_train_test_split(X, Y, ledger=households, groups=each) for each in (days, days.astype(dtype))]
+    assert numbers(*parts[0]) == numbers(*parts[1])
+
+
 def test_the_coin_of_a_unit():
     """A quarter of 20,000 units, by a coin each: the count is binomial, within its bounds but once in 1e6 runs."""
     labels = np.arange(20_000)

@@ -73,10 +73,27 @@ MUTANTS = [
         select="stays_inside",
     ),
     mutant(
+        "a private row named by the shape of its scores",
+        (
+            SCORED,
+            "        if found is not None and found.shape == (n,):\n            return found\n",
+            "        if found is not None:\n            if found.shape != (n,):\n"
+            "                raise WrongTypeError(str(found.shape))\n            return found\n",
+        ),
+        tests="evaluate",
+        select="another_number_of_scores",
+    ),
+    mutant(
         "a block of rows without scores for one that is refused",
         (SCORED, "        if n == 1:\n            return np.full(1, np.nan)\n", "        return np.full(n, np.nan)\n"),
         tests="evaluate",
         select="whatever_is_beside or stays_inside",
+    ),
+    mutant(
+        "a refusal of scores that the ledger does not know of",
+        (COUNTED, "with self.work._payment().recording_refusals():", "if True:"),
+        tests="evaluate",
+        select="refusal_of_scores",
     ),
     mutant(
         "bins of an evaluation by the number of private rows",

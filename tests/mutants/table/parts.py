@@ -1,7 +1,7 @@
 """Mistakes in the two parts of a data set."""
 
 from mutant import mutant
-from paths import ACCOUNTANT, LEDGER, PARTS, SPLIT
+from paths import ACCOUNTANT, LABELS, LEDGER, PARTS, SPLIT
 
 MUTANTS = [
     mutant(
@@ -41,6 +41,12 @@ MUTANTS = [
         (PARTS, "for each in keys_of_units(groups, units)", "for each in map(str, range(units.n_units))"),
         tests="parts",
         select="one_side",
+    ),
+    mutant(
+        "a moment in nanoseconds as another label than in days",
+        (LABELS, 'list(found) if found.dtype.kind in "mM" else found.tolist()', "found.tolist()"),
+        tests="parts",
+        select="whatever_it_is_counted_in",
     ),
     mutant(
         "a table of another length accepted",
