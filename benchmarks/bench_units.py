@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from benchmark_tables import Table, load
-from environments import PEERS, default_folder, python_of
+from environments import default_folder, python_of
 from numpy.typing import NDArray
 from sklearn.metrics import log_loss, roc_auc_score
 
@@ -169,7 +169,7 @@ def beside_jax_privacy(task: Task, epsilon: float, seed: int, folder: Path) -> d
                 X_test=X[test], rate=RATE, n_steps=N_STEPS, clip=model.max_grad_norm_, noise=noise, seed=seed,
                 rows_a_user=rows_a_user, learning_rates=[1.0, 3.0, 10.0, 30.0],
             )  # fmt: skip
-            command = [python_of("jax", folder), PEERS / "users_of_jax.py", file]
+            command = [python_of("jax", folder), Path(__file__).with_name("users_of_jax.py"), file]
             said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         best = max(said.values(), key=lambda each: roc_auc_score(y[test], each[0]))
         found[f"jax-privacy, {rows_a_user} rows"] = roc_auc_score(y[test], best[0]), 1e3 * best[1]

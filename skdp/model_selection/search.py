@@ -186,7 +186,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         return stream
 
     def _n_scored(self, n: int) -> int:
-        return n_tested(self.test_size, n, self.privacy_unit_)
+        return n_tested(self.test_size, n, getattr(self, "privacy_unit_", ROW))
 
     def _kept(self, plan: SearchPlan, terms: SearchTerms) -> dict[str, Any]:
         """What the ledger keeps with the charge: public parameters alone."""

@@ -142,7 +142,10 @@ class PrivateCalibrationDisplay(_CurveDisplay):
 
     Attributes
     ----------
-    ax_, figure_, line_, band_ : objects of matplotlib
+    ax_ : matplotlib.axes.Axes
+    figure_ : matplotlib.figure.Figure
+    line_ : matplotlib.lines.Line2D
+    band_ : matplotlib.collections.PolyCollection
         As for `PrivateRocCurveDisplay`.
     reference_ : matplotlib.lines.Line2D
         The line of scores that are right on average.

@@ -671,7 +671,11 @@ def test_weights_that_a_search_cannot_use_are_refused_before_any_charge():
     for bad, words, model in (
         (np.full(N, np.inf), "sample_weight contains infinity", search(accountant=ledger)),
         (np.zeros(N), "sample_weight is zero for every row", search(accountant=ledger)),
-        (table.weight, "^weight_bound='private' in a search", search(accountant=ledger, weight_bound="private")),
+        (
+            table.weight,
+            "^weight_bound='private' of DPLogisticRegression in a search",
+            search(accountant=ledger, weight_bound="private"),
+        ),
     ):
         with pytest.raises(ValueError, match=words):
             model.fit(table.X, table.y, sample_weight=bad)

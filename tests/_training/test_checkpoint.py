@@ -131,7 +131,9 @@ def test_without_a_seed_the_noise_is_fresh(tmp_path, monkeypatch):
 def test_no_state_of_a_generator_in_the_file_unless_seeded(seed, tmp_path, monkeypatch):
     path, keys = tmp_path / "run.npz", []
     begin = SecretStream.__init__
-    monkeypatch.setattr(SecretStream, "__init__", lambda self, key: keys.append(key) or begin(self, key))
+    monkeypatch.setattr(
+        SecretStream, "__init__", lambda self, key, *track: keys.append(key) or begin(self, key, *track)
+    )
     stopped(make("network", path, random_state=seed), 20, KeyboardInterrupt(), monkeypatch)
     with np.load(path, allow_pickle=False) as file:
         header = json.loads(bytes(file["header"]))
@@ -185,7 +187,7 @@ def test_a_run_for_groups_goes_on_for_groups_by_the_same_column(first, then, tmp
     path, ledger = tmp_path / "run.npz", PrivacyAccountant(unit="household" if first else "row")
     given = {"accountant": ledger, "n_samples_public": 200, "n_groups_public": 200}
     stopped(make("sampled", path, **given), 9, KeyboardInterrupt(), monkeypatch, **labels[first])
-    with pytest.raises(ValueError, match=r"is of another run \(its groups differs\)"):
+    with pytest.raises(ValueError, match=r"is of another run \(its unit differs\)"):
         make("sampled", path, **given).fit(X, Y, **labels[then])
     resumed = make("sampled", path, **given).fit(X, Y, **labels[first])
     assert resumed.privacy_unit_ == ("group" if first else "row")

@@ -262,9 +262,9 @@ def test_no_key_is_left_behind(table, seed, monkeypatch):
     keys = []
     original = skdp.mechanisms.streams.SecretStream.__init__
 
-    def remembering(self, key):
+    def remembering(self, key, *track):
         keys.append(key)
-        original(self, key)
+        original(self, key, *track)
 
     monkeypatch.setattr(skdp.mechanisms.streams.SecretStream, "__init__", remembering)
     model = binary(random_state=seed, **POISSON).fit(*table)

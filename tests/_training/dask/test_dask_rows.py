@@ -302,9 +302,9 @@ def keys_of_fit(monkeypatch, model, X, y):
     """What is sent in a fit, and all keys of streams that exist meanwhile."""
     made, started = [], SecretStream.__init__
 
-    def noted(stream, key):
+    def noted(stream, key, *track):
         made.append(key)
-        started(stream, key)
+        started(stream, key, *track)
 
     sent = Sent()
     X, y = split(X), split(y)
