@@ -673,7 +673,7 @@ def test_weights_that_a_search_cannot_use_are_refused_before_any_charge():
         (np.zeros(N), "sample_weight is zero for every row", search(accountant=ledger)),
         (
             table.weight,
-            "^weight_bound='private' of DPLogisticRegression in a search",
+            "^weight_bound='private' of ",
             search(accountant=ledger, weight_bound="private"),
         ),
     ):

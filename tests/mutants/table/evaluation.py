@@ -67,7 +67,7 @@ MUTANTS = [
     ),
     mutant(
         "what a model says of a row shown",
-        (SCORED, "with silence():", "with contextlib.nullcontext():"),
+        (SCORED, "            with silence():\n", "            with contextlib.nullcontext():\n"),
         (SCORED, "from typing import Any\n", "import contextlib\nfrom typing import Any\n"),
         tests="evaluate",
         select="stays_inside",
