@@ -1,4 +1,4 @@
-"""Metrics of scikit-learn on private labels and scores, each in a line; `skdp.evaluate` gives all at one price."""
+"""Metrics of scikit-learn on private labels and scores, each in a line; `evaluate` gives all of them at one price."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def private_roc_auc_score(y_true: Any, y_score: Any, *, epsilon: float, **option
     epsilon : float
         Privacy budget.
     **options : dict
-        Other parameters of `skdp.evaluate`, such as `accountant`, `groups` and `sample_weight`.
+        Other parameters of `skdp.evaluation.evaluate`, such as `accountant`, `groups` and `sample_weight`.
 
     Returns
     -------
@@ -29,7 +29,7 @@ def private_roc_auc_score(y_true: Any, y_score: Any, *, epsilon: float, **option
 
     See Also
     --------
-    skdp.evaluate : All metrics at the price of one.
+    skdp.evaluation.evaluate : All metrics at the price of one.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def private_average_precision_score(y_true: Any, y_score: Any, *, epsilon: float
     epsilon : float
         Privacy budget.
     **options : dict
-        Other parameters of `skdp.evaluate`.
+        Other parameters of `skdp.evaluation.evaluate`.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def private_brier_score_loss(y_true: Any, y_score: Any, *, epsilon: float, **opt
     epsilon : float
         Privacy budget.
     **options : dict
-        Other parameters of `skdp.evaluate`.
+        Other parameters of `skdp.evaluation.evaluate`.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def private_log_loss(y_true: Any, y_score: Any, *, epsilon: float, **options: An
     epsilon : float
         Privacy budget.
     **options : dict
-        Other parameters of `skdp.evaluate`.
+        Other parameters of `skdp.evaluation.evaluate`.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def private_accuracy_score(
     threshold : float, default=0.5
         Score from which on the second class is predicted.
     **options : dict
-        Other parameters of `skdp.evaluate`.
+        Other parameters of `skdp.evaluation.evaluate`.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def private_precision_score(
     threshold : float, default=0.5
         Score from which on the second class is predicted.
     **options : dict
-        Other parameters of `skdp.evaluate`.
+        Other parameters of `skdp.evaluation.evaluate`.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def private_recall_score(
     threshold : float, default=0.5
         Score from which on the second class is predicted.
     **options : dict
-        Other parameters of `skdp.evaluate`.
+        Other parameters of `skdp.evaluation.evaluate`.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def private_f1_score(y_true: Any, y_score: Any, *, epsilon: float, threshold: fl
     threshold : float, default=0.5
         Score from which on the second class is predicted.
     **options : dict
-        Other parameters of `skdp.evaluate`.
+        Other parameters of `skdp.evaluation.evaluate`.
 
     Returns
     -------
@@ -212,7 +212,7 @@ def private_confusion_matrix(
     threshold : float, default=0.5
         Score from which on the second class is predicted.
     **options : dict
-        Other parameters of `skdp.evaluate`.
+        Other parameters of `skdp.evaluation.evaluate`.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def private_roc_curve(y_true: Any, y_score: Any, *, epsilon: float, **options: A
     epsilon : float
         Privacy budget.
     **options : dict
-        Other parameters of `skdp.evaluate`.
+        Other parameters of `skdp.evaluation.evaluate`.
 
     Returns
     -------
@@ -252,7 +252,7 @@ def private_precision_recall_curve(y_true: Any, y_score: Any, *, epsilon: float,
     epsilon : float
         Privacy budget.
     **options : dict
-        Other parameters of `skdp.evaluate`.
+        Other parameters of `skdp.evaluation.evaluate`.
 
     Returns
     -------
@@ -276,7 +276,7 @@ def private_calibration_curve(
     n_bins : int, default=8
         Number of points.
     **options : dict
-        Other parameters of `skdp.evaluate`.
+        Other parameters of `skdp.evaluation.evaluate`.
 
     Returns
     -------

@@ -57,8 +57,8 @@ def tabular_pipeline(
     Parameters
     ----------
     estimator : "classifier", "regressor" or estimator instance, default="classifier"
-        "classifier" is a `skdp.ensemble.DPRandomTreesClassifier`. "regressor" is a
-        `skdp.ensemble.DPRandomTreesRegressor`, or a `DPMLPRegressor` of scaled numbers where all columns are numbers,
+        "classifier" is a `skdp.DPRandomTreesClassifier`. "regressor" is a
+        `skdp.DPRandomTreesRegressor`, or a `DPMLPRegressor` of scaled numbers where all columns are numbers,
         or most are and noise rules: each ``fit`` chooses it by `schema`, names and types of the columns, until
         parameters of the model are set. An instance is a private estimator; it is copied. Its `epsilon`, `delta` and
         `noise_multiplier` are not used; its `adjacency`, `n_samples_public` and `random_state` hold for the whole
@@ -164,7 +164,7 @@ class TabularPipeline(PrivatePipeline):
     Parameters
     ----------
     steps : list of (str, estimator)
-        "vectorizer" and "model", a `DPTableVectorizer` and a `skdp.ensemble.DPRandomTreesRegressor` or a
+        "vectorizer" and "model", a `DPTableVectorizer` and a `skdp.DPRandomTreesRegressor` or a
         `DPMLPRegressor`. A fit that chooses the other model puts it in the place of this one, with its `y_bounds`,
         `weight_bound`, `accountant` and other parameters of the target and the budget.
     chooses_model : bool, default=True

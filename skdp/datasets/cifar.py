@@ -65,7 +65,7 @@ def load_cifar10(path: str | Path) -> Bunch:
 
     See Also
     --------
-    skdp.image.ScatteringTransformer : Features of images that read no other image.
+    skdp.ScatteringTransformer : Features of images that read no other image.
     """
     folder = Path(path)
     if not folder.is_dir():

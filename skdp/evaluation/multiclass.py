@@ -64,7 +64,9 @@ class ConfusionOfPart(PartOfRows, ConfusionFigures):
 
 
 class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
-    """TableFigures of a model of several classes on private rows, all from one noisy table. Made by `skdp.evaluate`.
+    """Figures of a model of several classes on private rows, all from one noisy table.
+
+    `skdp.evaluation.evaluate` makes one.
 
     Attributes
     ----------
@@ -85,7 +87,7 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
 
     See Also
     --------
-    skdp.evaluate : Make one.
+    skdp.evaluation.evaluate : Make one.
     """
 
     _methods = ("predict",)

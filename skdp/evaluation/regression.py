@@ -136,7 +136,7 @@ class ErrorsOfPart(PartOfRows, ErrorFigures):
 
 
 class RegressionEvaluation(CountedEvaluation, ErrorFigures):
-    """TableFigures of a regressor on private rows, all from one noisy release. Made by `skdp.evaluate`.
+    """Figures of a regressor on private rows, all from one noisy release. `skdp.evaluation.evaluate` makes one.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
 
     See Also
     --------
-    skdp.evaluate : Make one.
+    skdp.evaluation.evaluate : Make one.
 
     Notes
     -----

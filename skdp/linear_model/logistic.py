@@ -31,8 +31,8 @@ class DPLogisticRegression(GradientClassifier):
     Rows are clipped to the public norm `data_norm`. Scale columns to [-1, 1] or [0, 1] by *public* bounds first: a
     column with values up to 90 would dominate the norm, and clipping would shrink all others.
 
-    Rows of `skdp.ensemble.PublicTreesEmbedding`, just as its ``transform`` returns them and with ``data_norm=None``,
-    are trained on like those of `skdp.ensemble.DPRandomTreesClassifier`: by lookups, with the defaults of that
+    Rows of `skdp.PublicTreesEmbedding`, just as its ``transform`` returns them and with ``data_norm=None``,
+    are trained on like those of `skdp.DPRandomTreesClassifier`: by lookups, with the defaults of that
     estimator but for the share of the trees, which is that of the rows. Slices and copies are rows like any other.
 
     Parameters
@@ -55,7 +55,7 @@ class DPLogisticRegression(GradientClassifier):
     data_norm : float or None, default=None
         Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
         If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` and of
-        `skdp.ensemble.PublicTreesEmbedding` bring along; other rows have none, and get sqrt(n_features), which suits
+        `skdp.PublicTreesEmbedding` bring along; other rows have none, and get sqrt(n_features), which suits
         columns in [-1, 1] and reads no data.
     lot_size : float or None, default=None
         Expected number of rows in one step. Each row is drawn independently (Poisson sampling). This is a privacy
@@ -67,7 +67,7 @@ class DPLogisticRegression(GradientClassifier):
     n_groups_public : int or None, default=None
         The same for the number of groups, where ``fit`` is given `groups`.
     max_iter : int or None, default=None
-        Number of epochs. If None, the run makes 200 steps, or 100 on rows of `skdp.ensemble.PublicTreesEmbedding`.
+        Number of epochs. If None, the run makes 200 steps, or 100 on rows of `skdp.PublicTreesEmbedding`.
     learning_rate : float or "auto", default="auto"
         Step size for the scaled rows and the mean gradient. If "auto", it is chosen from public quantities.
     momentum : float, default=0.9
@@ -174,7 +174,7 @@ class DPLogisticRegression(GradientClassifier):
     See Also
     --------
     DPMLPClassifier : Neural network trained in the same way.
-    skdp.ensemble.DPRandomTreesClassifier : Logistic regression over trees, which has interactions of columns.
+    skdp.DPRandomTreesClassifier : Logistic regression over trees, which has interactions of columns.
     DPGridSearchCV : Private choice of parameters.
     allocate_budget : One budget for a pipeline of private steps.
 
@@ -185,7 +185,7 @@ class DPLogisticRegression(GradientClassifier):
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is given and
       `random_state` is None.
     - One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain.
-    - Rows of `skdp.ensemble.PublicTreesEmbedding` are compared with the public form that came along, one by one: a row
+    - Rows of `skdp.PublicTreesEmbedding` are compared with the public form that came along, one by one: a row
       of another form is a null row.
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
     - With `groups` all of this holds for all rows of one label together: their clipped gradients are added up, and the

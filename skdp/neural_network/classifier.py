@@ -220,7 +220,7 @@ class DPMLPClassifier(GradientClassifier):
       in the block that holds it if the rows are not in memory. Such a refusal depends on the data and is not covered.
     - The initial weights are random and depend on no row.
 
-    **When to use it.** On tables `skdp.ensemble.DPRandomTreesClassifier` is ahead, and so is `DPLogisticRegression`
+    **When to use it.** On tables `skdp.DPRandomTreesClassifier` is ahead, and so is `DPLogisticRegression`
     unless columns interact and the budget is not tiny.
     With the defaults and rows of `skdp.preprocessing.DPTableVectorizer`, AUROC at epsilon .1, 1 and 4 was .756, .792
     and .802 on Fulton (who is married; linear .765, .785 and .785), .874, .912 and .916 on Adult (.887, .914 and .917),

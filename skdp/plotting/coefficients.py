@@ -55,7 +55,7 @@ class CoefficientDisplay:
     See Also
     --------
     skdp.DPLogisticRegression : A model with `coef_` and `coef_noise_`.
-    skdp.ensemble.DPRandomTreesClassifier : A model with `feature_importances_`.
+    skdp.DPRandomTreesClassifier : A model with `feature_importances_`.
     """
 
     def __init__(

@@ -57,7 +57,7 @@ class DPTableVectorizer(SchemaBuyer):
         "auto" is for least squares behind it in a pipeline with one budget (`skdp.allocate_budget`): "both" where the
         public number of rows times epsilon is at least three times the squared number of bins, else "scale". In any
         other place it is "scale". "codes" is for models of random trees, such as
-        `skdp.ensemble.DPRandomTreesClassifier`: one column for each of the table, a number or the days of a date as
+        `skdp.DPRandomTreesClassifier`: one column for each of the table, a number or the days of a date as
         such, a level by its place in the schema (behind the last one for "other"), and NaN for a gap. The public schema
         of these codes is handed on with them.
     n_bins : int, default=16
