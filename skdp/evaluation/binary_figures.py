@@ -1,4 +1,4 @@
-"""TableFigures of two classes: what follows from one noisy table."""
+"""Figures of two classes: what follows from one noisy table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skdp.evaluation.replicates import Metric
 
 
 class BinaryFigures(TableFigures):
-    """TableFigures of two classes, all from one noisy table: none costs anything, however many are asked for."""
+    """Figures of two classes, all from one noisy table: none costs anything, however many are asked for."""
 
     _summary = "roc_auc", "average_precision", "accuracy", "brier_score", "log_loss", "positive_rate"
 
@@ -240,7 +240,7 @@ class BinaryFigures(TableFigures):
 
 
 class SubgroupFigures(BinaryFigures, PartOfRows):
-    """TableFigures of a part of all rows."""
+    """Figures of a part of all rows."""
 
 
 def _checked(threshold: float) -> Doubles:

@@ -144,7 +144,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     @property
     def subgroups(self) -> dict[str, Any]:
-        """TableFigures of each of `categories`, and of all other rows, by name; empty without `categories`."""
+        """Figures of each of `categories`, and of all other rows, by name; empty without `categories`."""
         names = [*self.categories_, OTHER] if self.categories_ else []
         parts = (self._fitted_replicates.map(partial(np.take, indices=k, axis=1)) for k in range(len(names)))
         return {name: self._of_part(part, self._level) for name, part in zip(names, parts, strict=True)}
@@ -172,7 +172,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         return draw
 
     def _of_part(self, replicates: Replicates, level: float) -> Any:
-        """TableFigures of a subgroup."""
+        """Figures of a subgroup."""
         raise NotImplementedError(f"{type(self).__name__} has no figures of subgroups: write _of_part.")
 
     def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None, by: Any = None) -> Self:

@@ -73,7 +73,7 @@ class TableFigures:
 
 
 class PartOfRows(TableFigures):
-    """TableFigures of a part of all rows.
+    """Figures of a part of all rows.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from skdp.evaluation.scored_rows import ScoredRows
 
 
 class ConfusionFigures(TableFigures):
-    """TableFigures of several classes, all from one noisy confusion matrix: none costs anything."""
+    """Figures of several classes, all from one noisy confusion matrix: none costs anything."""
 
     _summary = "accuracy", "balanced_accuracy", "macro_f1"
 
@@ -60,7 +60,7 @@ class ConfusionFigures(TableFigures):
 
 
 class ConfusionOfPart(PartOfRows, ConfusionFigures):
-    """TableFigures of several classes on a part of all rows."""
+    """Figures of several classes on a part of all rows."""
 
 
 class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):

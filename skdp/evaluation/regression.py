@@ -27,7 +27,7 @@ _FINE = 1e5  # rows times epsilon from which twice as many bins pay
 
 
 class ErrorFigures(TableFigures):
-    """TableFigures of a regressor, all from one noisy table: none costs anything, however many are asked for."""
+    """Figures of a regressor, all from one noisy table: none costs anything, however many are asked for."""
 
     _summary = "r2", "root_mean_squared_error", "mean_absolute_error", "median_absolute_error", "mean_target"
 
@@ -117,7 +117,7 @@ class ErrorFigures(TableFigures):
 
 
 class ErrorsOfPart(PartOfRows, ErrorFigures):
-    """TableFigures of a regressor on a part of all rows.
+    """Figures of a regressor on a part of all rows.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         What the price is for.
     y_bounds_ : tuple of float
         Public bounds, at which targets and predictions are cut.
-    noisy_counts_ : ndarray of shape (n_subgroups, n_bins_ + 2)
+    noisy_counts_ : ndarray of shape (n_subgroups, n_bins + 2)
         Released: counts of the sizes of errors, in rows or units, and two sums over targets t, from -1 to 1 between
         their bounds: of t / 2, and of t^2 - 1/2.
     noise_deviation_ : float
@@ -167,8 +167,8 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
 
     Proof. A row of amount a (`skdp.evaluation.amounts.amounts_of`: at most `GRID`, and at most that in sum over a unit)
     has one error, and adds 4 a to its cell. Of its target t in [-1, 1] it adds a t / 2 and a (t^2 - 1/2), both rounded
-    towards 0. With s = |t|, s / 2 + |s^2 - 1/2| is at most 9/16 up to the root of 1/2 (at s = 1/4), and rises to 1 from
-    there: the sizes of both are at most a in sum, and so are the whole numbers, which no rounding of doubles takes
+    towards 0. With s the size of t, ``s / 2 + |s**2 - 1/2|`` is at most 9/16 up to the root of 1/2 (at s = 1/4), and
+    rises to 1 from there: the sizes of both are at most a in sum, and so are the whole numbers, which no rounding of doubles takes
     beyond a whole number. So the sizes of what a unit adds have a sum of at most 5 `GRID`. Gaussian noise is priced by
     the Euclidean norm, which is no larger; what another unit adds in its place is at most 6 parts away, the root of 4^2
     + 4^2 for the counts and 2^2 for the sums, which is below 5 sqrt(2).
