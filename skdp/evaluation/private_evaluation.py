@@ -26,7 +26,7 @@ class PrivateEvaluation(CountedEvaluation, BinaryFigures):
         What the price is for.
     classes_ : ndarray of shape (2,)
         Classes, that of the scores last.
-    noisy_counts_ : ndarray of shape (n_subgroups, 2, n_bins_)
+    noisy_counts_ : ndarray of shape (n_subgroups, 2, n_bins)
         Released counts, in rows or units, as they were drawn: some may be negative.
     noise_deviation_ : float
         Standard deviation of the noise of a count, in the same unit.
