@@ -153,7 +153,7 @@ SENTENCES = {
             "tests/test_guarantees_neighbours.py::test_copies_of_a_row_move_the_sum_by_so_many_clips",
             "tests/linear_model/test_embedded_rows.py::test_one_row_moves_releases_by_the_clip",
         ],
-        "Rows of `skdp.ensemble.PublicTreesEmbedding` are compared with the public form that came along, one by one: a "
+        "Rows of `skdp.PublicTreesEmbedding` are compared with the public form that came along, one by one: a "
         "row of another form is a null row.": [
             "tests/linear_model/test_embedded_rows.py::test_each_row_is_held_to_the_form_for_itself",
             "tests/linear_model/test_embedded_rows.py::test_a_row_of_another_form_is_a_null_row",

@@ -169,9 +169,9 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
     has one error, and adds 4 a to its cell. Of its target t in [-1, 1] it adds a t / 2 and a (t^2 - 1/2), both rounded
     towards 0. With s the size of t, ``s / 2 + |s**2 - 1/2|`` is at most 9/16 up to the root of 1/2 (at s = 1/4), and
     rises to 1 from there: the sizes of both are at most a in sum, and so are the whole numbers, which no rounding of
-    doubles takes beyond a whole number. So the sizes of what a unit adds have a sum of at most 5 `GRID`. Gaussian noise is priced by
-    the Euclidean norm, which is no larger; what another unit adds in its place is at most 6 parts away, the root of 4^2
-    + 4^2 for the counts and 2^2 for the sums, which is below 5 sqrt(2).
+    doubles takes beyond a whole number. So the sizes of what a unit adds have a sum of at most 5 `GRID`. Gaussian noise
+    is priced by the Euclidean norm, which is no larger; what another unit adds in its place is at most 6 parts away,
+    the root of 4^2 + 4^2 for the counts and 2^2 for the sums, which is below 5 sqrt(2).
 
     The variance of t^2 in another draw of the rows is taken to be as large as it can be, given the mean and variance of
     the targets, and errors and targets to vary apart. So the interval of R^2 is rather too wide than too narrow.
