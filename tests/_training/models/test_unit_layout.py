@@ -167,6 +167,7 @@ def test_blocks_and_shares_hold_whole_units():
     cuts = [lot.cut(n * part // 7, n * (part + 1) // 7) for part in range(7)]
     assert (cuts[0][0], cuts[-1][1]) == (0, n)
     assert [end for _, end in cuts[:-1]] == [begin for begin, _ in cuts[1:]]
+    assert {place for cut in cuts for place in cut} <= set(lot.starts.tolist())
     seen = []
     for begin, end in cuts:
         for rows, units in lot.blocks(begin, end, MOST_PAIRED):
