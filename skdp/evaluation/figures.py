@@ -1,4 +1,4 @@
-"""TableFigures that follow from one noisy table: what those of all kinds of targets share."""
+"""Figures that follow from one noisy table: what those of all kinds of targets share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skdp.evaluation.replicates import Metric, Replicates
 
 
 class TableFigures:
-    """TableFigures that all follow from one noisy table: none costs anything, however many are asked for."""
+    """Figures that all follow from one noisy table: none costs anything, however many are asked for."""
 
     _summary: tuple[str, ...] = ()
 
