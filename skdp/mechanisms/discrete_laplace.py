@@ -42,7 +42,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
     release is private at ``sensitivity / scale``, with a delta of 0; at twice that under ``replace_one``. `release`
     charges the accountant before it draws noise, and nothing that it refuses is charged.
 
-    Proof. The masses of two values that differ by (d_1, d_2, ...) differ by a factor of at most exp(sum |d_i| / b).
+    Proof. The masses of two values that differ by (d_1, d_2, ...) differ by a factor of at most ``exp(sum |d_i| / b)``.
     Where one coordinate moves by D steps of a = 1 / b, delta is a convex function of e^epsilon, linear between the
     losses a (D - 2 j), j = 0, ..., D, where it is 1 - exp(-a j) for the nonnegative ones. k larger steps of a D / k, k
     a divisor of D, have some of these losses with the same deltas, so that their chords lie above. `event` states at
