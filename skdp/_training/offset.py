@@ -24,6 +24,9 @@ OFFSET_SHARE = 0.02
 ENOUGH = 8.0
 """Standard deviations of the noise that rows, or those of a class, exceed, if a mean of them is to be used at all."""
 
+ENOUGH_FOR_ERRORS = 50.0
+"""The same for a mean error, whose noise then is at most 2 % of the largest error that is told."""
+
 LARGEST_ERROR = 2.0
 """Where errors of targets from -1 to 1 are cut: nowhere, as predictions are moved into the bounds."""
 
@@ -239,7 +242,7 @@ class TargetMean(Means):
     def offset(self, sums: Doubles, deviation: float) -> Doubles:
         """See `Means`: the mean error in units of targets, which is taken to be 0 where noise may have made it."""
         total, errors = sums
-        if total < ENOUGH * deviation:
+        if total < ENOUGH_FOR_ERRORS * deviation:
             return np.zeros(1)
         errors = shrunk(sums[1:], deviation, doubted=2.0)
         return self.largest * np.clip(errors / total, -1.0, 1.0)

@@ -178,9 +178,9 @@ def test_the_mean_error_is_added_unless_noise_may_have_made_it():
     assert mean.offset(np.array([1e9, 19.0]), deviation) == 0.0
     assert mean.offset(np.array([1e9, 0.0]), deviation) == 0.0
     assert 0.0 < mean.offset(np.array([1e9, 21.0]), deviation)[0] < 0.2 * 2.25 * 21e-9
-    assert mean.offset(np.array([70.0, 60.0]), deviation) == 0.0  # too few rows
+    assert mean.offset(np.array([490.0, 400.0]), deviation) == 0.0  # too few rows
     assert mean.offset(np.array([-1e9, 1e8]), deviation) == 0.0
-    assert mean.offset(np.array([90.0, 1e9]), deviation) == pytest.approx(2.25)
+    assert mean.offset(np.array([510.0, 1e9]), deviation) == pytest.approx(2.25)
 
 
 def test_counts_are_multiplied_by_the_ratio_of_the_means():
