@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_choice
 from skdp._typing import Doubles
-from skdp.calibration.score_maps import METHODS, fit_map
+from skdp.calibration.score_maps import MAPS, fit_map
 from skdp.calibration.table_classifier import TableClassifier
 from skdp.evaluation.private_evaluation import PrivateEvaluation
 
@@ -32,26 +33,40 @@ class DPCalibratedClassifier(TableClassifier):
         Map of scores: Platt's, with a slope and an offset of the logit; with a slope alone, which keeps 1/2 where it
         is; or any map that ascends, which wants some thousand rows.
     epsilon : float, default=1.0
-        Privacy budget, in nats. Fit and table concern different rows, and cost it once.
+        Privacy budget of one ``fit``, which is all of it: where the estimator is fitted here, fit and table concern
+        different rows, and cost it once.
     delta : float or "auto", default="auto"
-        Probability with which the guarantee of the fit may fail; the table alone needs none. See
-        `skdp.DPLogisticRegression` for "auto".
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows. The table alone, of a fitted estimator, has a delta of 0.
     test_size : float, default=0.25
         Share of the rows, or units, that the table is made of where the estimator is fitted here.
     classes : array-like of shape (2,) or None, default=None
-        Public classes. None takes those of the estimator; if that has none either, they are read from the labels, with
-        a `PrivacyLeakWarning`.
+        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
+        `PrivacyLeakWarning` is issued. The classes of the estimator, where it names some, stand in their place.
     weight_bound : float or None, default=None
-        Public number by which weights are divided, and at which they are cut. None is 1.
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1. It is
+        that of the estimator too, where that is fitted here.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        How neighbouring tables differ. Equal to that of the estimator.
-    n_samples_public, n_groups_public : int or None, default=None
-        Public number of rows, or of units, used in place of the real one. Required if ``adjacency="add_remove"``.
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
+
+        An estimator that is fitted here has the same.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where ``fit`` is given `groups`.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which the whole is charged; the estimator has none.
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute. The estimator has none.
     random_state : int, RandomState or Generator instance or None, default=None
-        Source of split and noise. None draws a fresh secret key from the operating system. Any other value makes the
-        result reproducible and issues a `PrivacyLeakWarning`.
+        Source of the split and the noise. None draws a fresh secret key from the operating system. Any other value
+        makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who
+        knows the value.
 
     Attributes
     ----------
@@ -65,10 +80,13 @@ class DPCalibratedClassifier(TableClassifier):
         Classes, that of the scores last.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, where they have names.
-    epsilon_, delta_ : float
-        Price of the whole, for these rows. Those that a fitted estimator was fitted to have one of their own.
+    epsilon_ : float
+        Price of the whole for these rows, at most `epsilon`. Those that a fitted estimator was fitted to have one of
+        their own.
+    delta_ : float
+        Delta of the price; 0 for the table alone.
     adjacency_ : str
         How neighbouring tables differ.
     privacy_event_ : DpEvent
@@ -137,13 +155,14 @@ class DPCalibratedClassifier(TableClassifier):
 
     def _check_purpose(self) -> None:
         """See `TableClassifier`."""
-        check_choice("method", self.method, METHODS)
+        check_choice("method", self.method, MAPS)
 
     def _follow(self, evaluation: PrivateEvaluation) -> None:
         """See `TableClassifier`."""
         table = evaluation._replicates.released[0]
         self.map_ = fit_map(self.method, table, float(evaluation.noise_deviation_))
 
+    @silent_arithmetic
     def predict_proba(self, X: Any) -> Doubles:
         """Predict calibrated probabilities of the classes.
 
@@ -157,7 +176,8 @@ class DPCalibratedClassifier(TableClassifier):
         probabilities : ndarray of shape (n_samples, 2)
             Probabilities, with classes in the order of `classes_`.
         """
-        chances = self.map_(np.clip(np.nan_to_num(self._scores(X)), 0.0, 1.0))
+        scores = np.clip(np.nan_to_num(self._scores(X)), 0.0, 1.0)
+        chances = self.map_(scores)
         return np.column_stack([1.0 - chances, chances])
 
     def predict(self, X: Any) -> NDArray[Any]:

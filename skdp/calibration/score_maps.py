@@ -11,7 +11,7 @@ from sklearn.isotonic import isotonic_regression
 from skdp._typing import Doubles
 from skdp.evaluation.binary_metrics import centres, refined
 
-METHODS = "sigmoid", "temperature", "isotonic"
+MAPS = "sigmoid", "temperature", "isotonic"
 _STEEPEST, _FURTHEST = 20.0, 20.0
 _LEAST = 1e-12  # distance of a score from 0 and 1, whose logits are infinite
 
@@ -101,4 +101,4 @@ def _inverse_logit(values: Doubles) -> Doubles:
     return np.exp(-np.logaddexp(0.0, -values))
 
 
-__all__ = ["METHODS", "LogitMap", "StepMap", "fit_map"]
+__all__ = ["MAPS", "LogitMap", "StepMap", "fit_map"]

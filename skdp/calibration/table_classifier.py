@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.default_delta import check_delta, delta_for
 from skdp._checks.leak_setting import report_leak, silence
 from skdp._checks.leaks import CLASSES_READ, SEEDED, begin_record, note_leaks
@@ -52,8 +52,13 @@ _ROOM = 0.99
 """Part of epsilon that a table beside a fit costs: the price of two possibilities is a little above either."""
 
 
+def _inner_of(estimator: Any) -> Any:
+    """The model that is fitted, or was."""
+    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+
+
 def inner_has(method: str) -> Any:
-    return lambda self: hasattr(self.__dict__.get("estimator_", self.estimator), method)
+    return lambda self: hasattr(self.__dict__.get("estimator_", _inner_of(self.estimator)), method)
 
 
 class TableClassifier(JointPrice, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -218,31 +223,16 @@ class TableClassifier(JointPrice, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             raise AttributeError(f"{type(self).__name__} has no {name} before fit.")
         return getattr(self.estimator_, name)
 
+    @silent_arithmetic
     def _scores(self, X: Any) -> Doubles:
         """Scores of the estimator, as they were counted."""
         check_is_fitted(self)
         return score_of_two(self.estimator_, without_labels(self, X))
 
-    @available_if(inner_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Any:
-        """Compute the decision function of the estimator.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-            Confidence scores of the estimator as it was fitted.
-        """
-        check_is_fitted(self)
-        return self.estimator_.decision_function(without_labels(self, X))
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        inner = _inner_of(self.estimator)
+        tags.input_tags.sparse = hasattr(inner, "__sklearn_tags__") and get_tags(inner).input_tags.sparse
         tags.classifier_tags.multi_class = False
         tags.target_tags.required = True
         return tags
@@ -325,13 +315,14 @@ class TableFit(Fit):
         refuse_bought_bound(work.weight_bound, True)
         work._check_purpose()
         resolve_accountant(work.accountant)
-        if work._is_frozen():
-            check_is_fitted(work.estimator)
-        elif not hasattr(work.estimator, "predict_proba") and not hasattr(work.estimator, "decision_function"):
+        inner = _inner_of(work.estimator)
+        if not hasattr(inner, "predict_proba") and not hasattr(inner, "decision_function"):
             raise WrongTypeError(
-                f"estimator is a {type(work.estimator).__name__} without predict_proba and decision_function: give a "
+                f"estimator is a {type(inner).__name__} without predict_proba and decision_function: give a "
                 "classifier, or a fitted one as sklearn.frozen.FrozenEstimator(model)."
             )
+        if work._is_frozen() and hasattr(inner, "fit"):
+            check_is_fitted(inner)
 
     def _candidate(self, n: int, n_public: int) -> PrivatePipeline:
         """The estimator as a pipeline of private steps, with the terms of the whole."""
@@ -376,12 +367,10 @@ class TableFit(Fit):
     def _plan_table(self, classes: Any, shape: tuple[int, int], n_public: int, epsilon: float) -> None:
         """Plan the release of the table, of so many rows or units, and columns."""
         work = self.work
-        model = work.estimator.estimator if work._is_frozen() else None
+        model = _inner_of(work.estimator) if work._is_frozen() else None
         known = classes if classes is not None else getattr(model, "classes_", (0, 1))
         if len(known) != 2:
-            raise ValueError(
-                f"classes has {len(known)} classes: a table of scores is of two, so give a classifier of two."
-            )
+            raise ValueError(f"Only binary classification is supported. classes has {len(known)}: give a model of two.")
         self._table = PrivateEvaluation(
             model,
             epsilon=epsilon,
@@ -403,7 +392,7 @@ class TableFit(Fit):
         """See `Fit`."""
         work = self.work
         names = ("epsilon", "delta", "test_size", "weight_bound")
-        inner = work.estimator.estimator if work._is_frozen() else work.estimator
+        inner = _inner_of(work.estimator)
         kept = {name: getattr(work, name) for name in names} | {"estimator": type(inner).__name__}
         if name := work.__dict__.get("_fitted_group_name"):
             kept["groups"] = name
@@ -438,7 +427,7 @@ class TableFit(Fit):
             rows = rows.take(np.flatnonzero(held))
             counted = RowsOfCounts(*(each if each is None else each[held] for each in counted))  # type: ignore[arg-type]
         self._table._learn(self._table_plan, self._table._check_rows(rows.X), counted)
-        work.estimator_ = work.estimator.estimator if fitted is None else fitted
+        work.estimator_ = _inner_of(work.estimator) if fitted is None else fitted
         work.evaluation_ = self._table
         work._follow(self._table)
         work.delta_, work.adjacency_ = self.delta, work.adjacency

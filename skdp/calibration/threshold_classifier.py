@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_choice, check_real
 from skdp._checks.rows import column_names, without_labels
 from skdp.calibration.table_classifier import TableClassifier, inner_has
@@ -35,8 +36,10 @@ class DPThresholdClassifier(TableClassifier):
     cost : array-like of shape (2, 2) or None, default=None
         Cost of a row by its class (rows) and what is predicted (columns); a gain is a negative cost. None: each mistake
         costs 1; with `min_precision` alone only misses count, with `min_recall` alone only false alarms.
-    min_precision, min_recall : float or None, default=None
-        Least precision, or recall, by the table. Where no threshold keeps it, the one that comes closest is taken.
+    min_precision : float or None, default=None
+        Least precision, by the table. Where no threshold keeps it, the one that comes closest is taken.
+    min_recall : float or None, default=None
+        Least recall, in the same way.
     equal_rates : {"selection_rate", "true_positive_rate", "false_positive_rate"} or None, default=None
         Rate that is to be equal in all subgroups, each of which has a threshold of its own then.
     by : str or None, default=None
@@ -44,26 +47,40 @@ class DPThresholdClassifier(TableClassifier):
     categories : list or None, default=None
         Public list of the subgroups. Rows of others are in "other".
     epsilon : float, default=1.0
-        Privacy budget, in nats. Fit and table concern different rows, and cost it once.
+        Privacy budget of one ``fit``, which is all of it: where the estimator is fitted here, fit and table concern
+        different rows, and cost it once.
     delta : float or "auto", default="auto"
-        Probability with which the guarantee of the fit may fail; the table alone needs none. See
-        `skdp.DPLogisticRegression` for "auto".
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows. The table alone, of a fitted estimator, has a delta of 0.
     test_size : float, default=0.25
         Share of the rows, or units, that the table is made of where the estimator is fitted here.
     classes : array-like of shape (2,) or None, default=None
-        Public classes. None takes those of the estimator; if that has none either, they are read from the labels, with
-        a `PrivacyLeakWarning`.
+        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
+        `PrivacyLeakWarning` is issued. The classes of the estimator, where it names some, stand in their place.
     weight_bound : float or None, default=None
-        Public number by which weights are divided, and at which they are cut. None is 1.
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1. It is
+        that of the estimator too, where that is fitted here.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        How neighbouring tables differ. Equal to that of the estimator.
-    n_samples_public, n_groups_public : int or None, default=None
-        Public number of rows, or of units, used in place of the real one. Required if ``adjacency="add_remove"``.
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
+
+        An estimator that is fitted here has the same.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where ``fit`` is given `groups`.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which the whole is charged; the estimator has none.
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute. The estimator has none.
     random_state : int, RandomState or Generator instance or None, default=None
-        Source of split and noise. None draws a fresh secret key from the operating system. Any other value makes the
-        result reproducible and issues a `PrivacyLeakWarning`.
+        Source of the split and the noise. None draws a fresh secret key from the operating system. Any other value
+        makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who
+        knows the value.
 
     Attributes
     ----------
@@ -74,13 +91,16 @@ class DPThresholdClassifier(TableClassifier):
     thresholds_ : dict of str to float
         Threshold of each subgroup. Without `by` it has one, of "all".
     classes_ : ndarray of shape (2,)
-        Classes; the second one is predicted from the threshold on.
+        Classes, that of the scores last.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, where they have names.
-    epsilon_, delta_ : float
-        Price of the whole, for these rows. Those that a fitted estimator was fitted to have one of their own.
+    epsilon_ : float
+        Price of the whole for these rows, at most `epsilon`. Those that a fitted estimator was fitted to have one of
+        their own.
+    delta_ : float
+        Delta of the price; 0 for the table alone.
     adjacency_ : str
         How neighbouring tables differ.
     privacy_event_ : DpEvent
@@ -202,7 +222,26 @@ class DPThresholdClassifier(TableClassifier):
         names = list(evaluation.subgroups) or ["all"]
         self.thresholds_ = dict(zip(names, chosen.tolist(), strict=True))
 
+    @available_if(inner_has("decision_function"))  # type: ignore[untyped-decorator]
+    @silent_arithmetic
+    def decision_function(self, X: Any) -> Any:
+        """Compute the decision function of the estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Confidence scores of the estimator as it was fitted.
+        """
+        check_is_fitted(self)
+        return self.estimator_.decision_function(without_labels(self, X))
+
     @available_if(inner_has("predict_proba"))  # type: ignore[untyped-decorator]
+    @silent_arithmetic
     def predict_proba(self, X: Any) -> Any:
         """Predict probabilities with the estimator.
 
