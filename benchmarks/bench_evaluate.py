@@ -1,25 +1,33 @@
 #!/usr/bin/env python3
 """Private evaluation: errors that the noise makes, and coverage of the intervals.
 
-Reads Adult, Fulton (PUMS) and credit from the folder that SKDP_DATA names. Scores are those of a logistic regression
-that was fitted to 30 % of the rows; the other rows are the population, from which tables are drawn with replacement,
-as it is and with the second class at 50 and at 5 %. Errors are root mean squares against the exact figures of the same
-rows; coverage is that of the population's figures.
+    SKDP_DATA=... python benchmarks/bench_evaluate.py --json figures.json [--repeats 2000] [--jobs 2]
+
+Reads Adult, Fulton (PUMS), credit and California housing from the folder that SKDP_DATA names. Scores are those of a
+logistic regression that was fitted to 30 % of the rows, predictions of housing those of boosted trees; the other rows
+are the population, from which tables are drawn with replacement, as it is and with the second class at 50 and at 5 %.
+Errors are root mean squares against the exact figures of the same rows; coverage is that of the population's figures.
+
+The file keeps what was measured, a hundred repetitions of a cell at a time, and a run continues from it: all cells have
+about as many at any time. ``--repeats 0`` prints what it holds.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import json
 import os
-import time
 import warnings
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+from sklearn.metrics import brier_score_loss, log_loss, r2_score, roc_auc_score, root_mean_squared_error
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -30,7 +38,14 @@ TABLES = {
     "fulton": (("pums_fulton_ga",), "married"),
     "credit": (("credit_default",), "default_payment_next_month"),
 }
+BOUNDS = 0.0, 500_001.0  # of the values of houses
+CHUNK = 100  # repetitions of a cell that are kept at once
+AS_IT_IS = "as it is"
+RATES = "0.5", "0.05"
+SIZES = "1000:0.1", "1000:1", "10000:0.1", "10000:1", "100000:1"
 FIGURES = "roc_auc", "accuracy", "brier_score", "log_loss"
+HOUSING = "r2", "root_mean_squared_error"
+HOUSING_BARS = 0.005, 0.01  # at n epsilon = 10,000; of the second in proportion
 BARS = {  # of the noise on Adult, by n epsilon: AUROC's own; the others 1.2 times the trial's
     100: (np.nan, 0.041, 0.024, 0.071),
     1_000: (0.009, 0.0077, 0.0046, 0.0144),
@@ -68,49 +83,137 @@ def population(folder: Path, name: str, rate: float | None) -> Population:
     return Population(scores, y, np.where(y == 1, share / y.sum(), (1 - share) / (1 - y).sum()))
 
 
-def measure(people: Population, n: int, epsilon: float, repeats: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """Root mean square error by the noise, and coverage, of each figure; and the number of bins."""
-    rng, truth = np.random.default_rng(0), people.figures()
-    errors, covered, n_bins = [], [], 0
-    for _ in range(repeats):
+def estimates_of(found: skdp.evaluation.PrivateEvaluation) -> list[skdp.evaluation.Estimate]:
+    """The figures of a private evaluation, in the order of the exact ones."""
+    tables = found._fitted_replicates  # intervals need the draws of rows and noise together, and no others
+    found._fitted_replicates = tables._replace(noise=tables.noise[:1], sampling=tables.sampling[:1])
+    if isinstance(found, skdp.evaluation.RegressionEvaluation):
+        return [getattr(found, name) for name in HOUSING]
+    return [found.roc_auc, found.accuracy(), found.brier_score, found.log_loss]
+
+
+class Predictions(NamedTuple):
+    """Predicted values of houses and the true ones, all as likely to be drawn."""
+
+    scores: np.ndarray
+    y: np.ndarray
+    weights: None = None
+
+    def figures(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """Exact figures of some rows, or of the population."""
+        s, y = (self.scores, self.y) if rows is None else (self.scores[rows], self.y[rows])
+        return np.array([r2_score(y, s), root_mean_squared_error(y, s)])
+
+
+def houses(folder: Path) -> Predictions:
+    """Values of houses, within public bounds, and what trees say of them."""
+    table = pd.read_csv(folder / "california_housing.csv.gz")
+    y = table["median_house_value"].to_numpy(float).clip(*BOUNDS)
+    X = pd.get_dummies(table.drop(columns=["median_house_value"]), dtype=float).to_numpy()
+    trained = np.random.default_rng(0).random(len(y)) < 0.3
+    model = HistGradientBoostingRegressor(random_state=0).fit(X[trained], y[trained])
+    return Predictions(model.predict(X[~trained]).clip(*BOUNDS), y[~trained])
+
+
+@functools.cache
+def people_of(name: str, rate: str) -> tuple[Population | Predictions, np.ndarray]:
+    """A population, and its exact figures."""
+    folder = Path(os.environ["SKDP_DATA"])
+    found = houses(folder) if name == "housing" else population(folder, name, None if rate == AS_IT_IS else float(rate))
+    return found, found.figures()
+
+
+def measure(cell: str, chunk: int) -> dict[str, object]:
+    """A hundred repetitions of a cell: sums over them of squared errors by the noise, and of intervals that hold."""
+    warnings.filterwarnings("ignore", message=".*the noise hides")
+    name, rate, size = cell.split("|")
+    n, epsilon = int(size.split(":")[0]), float(size.split(":")[1])
+    people, truth = people_of(name, rate)
+    rng = np.random.default_rng([chunk, *cell.encode()])
+    squares, covered, n_bins, n_exact = np.zeros(len(truth)), np.zeros(len(truth)), 0, 0
+    given = {"y_bounds": BOUNDS} if name == "housing" else {}
+    for _ in range(CHUNK):
         rows = rng.choice(len(people.y), n, p=people.weights)
-        found = skdp.evaluate(None, people.scores[rows], people.y[rows], epsilon=epsilon)
-        estimates = [found.roc_auc, found.accuracy(), found.brier_score, found.log_loss]
-        if np.unique(people.y[rows]).size == 2:
-            errors.append([each.value for each in estimates] - people.figures(rows))
-        covered.append([each.low <= value <= each.high for each, value in zip(estimates, truth, strict=True)])
+        found = skdp.evaluate(None, people.scores[rows], people.y[rows], epsilon=epsilon, **given)
+        estimates = estimates_of(found)
+        if rate == AS_IT_IS:  # exact figures take longer than the rest, and errors are held to bars there alone
+            exact = people.figures(rows)
+            squares += np.square(np.array([each.value for each in estimates]) - exact)
+            n_exact += 1
+        covered += [each.low <= value <= each.high for each, value in zip(estimates, truth, strict=True)]
         n_bins = found.n_bins_
-    return np.sqrt(np.mean(np.square(errors), axis=0)), np.mean(covered, axis=0), n_bins
+    return {
+        "repeats": CHUNK, "bins": n_bins, "truth": truth.tolist(), "covered": covered.tolist(), "exact": n_exact,
+        "squares": squares.tolist(),
+    }  # fmt: skip
+
+
+def added(held: dict, found: dict) -> dict:
+    """What a cell holds with one more chunk."""
+    sums = {name: held.get(name, 0) + found[name] for name in ("repeats", "exact")}
+    for name in ("covered", "squares"):
+        sums[name] = np.add(held.get(name, 0), found[name]).tolist()
+    return {"bins": found["bins"], "truth": found["truth"], **sums}
+
+
+def chunks_left(cells: dict[str, int], held: dict[str, dict]) -> list[tuple[int, str]]:
+    """Chunks to come, of the cell with the fewest repetitions first."""
+    left = [
+        (chunk, cell)
+        for cell, repeats in cells.items()
+        for chunk in range(held.get(cell, {}).get("repeats", 0) // CHUNK, repeats // CHUNK)
+    ]
+    return sorted(left, key=lambda each: each[0])
+
+
+def shown(held: dict[str, dict]) -> str:
+    """Tables of what was measured."""
+    lines = ["| table | class 2 | n, epsilon | bins | repeats | coverage of " + ", ".join(FIGURES) + " | error (bar) |"]
+    lines.append("|" + "---|" * 7)
+    cells: list[float] = []
+    for cell, each in held.items():
+        name, rate, size = cell.split("|")
+        n, epsilon = int(size.split(":")[0]), float(size.split(":")[1])
+        covered = np.array(each["covered"]) / each["repeats"]
+        cells.extend(covered if rate in RATES else [])
+        told = ""
+        if each["exact"]:
+            errors = np.sqrt(np.array(each["squares"]) / each["exact"])
+            bars = HOUSING_BARS if name == "housing" else BARS[round(n * epsilon)] if name == "adult" else errors
+            errors = errors / [1, each["truth"][1]] if name == "housing" else errors
+            told = ", ".join(f"{error:.2g} ({bar:.2g})" for error, bar in zip(errors, bars, strict=True))
+        figures = " ".join(f"{share:.3f}" for share in covered)
+        lines.append(
+            f"| {name} | {rate} | {n}, {epsilon:g} | {each['bins']} | {each['repeats']} | {figures} | {told} |"
+        )
+    if cells:
+        lines.append(f"classes at 50 and 5 %: from {min(cells):.3f} to {max(cells):.3f}, mean {np.mean(cells):.4f}")
+    return "\n".join(lines)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tables", nargs="+", default=list(TABLES), choices=list(TABLES))
-    parser.add_argument("--rates", nargs="+", default=["as it is", "0.5", "0.05"])
-    parser.add_argument("--sizes", nargs="+", default=["1000:0.1", "1000:1", "10000:0.1", "10000:1", "100000:1"])
-    parser.add_argument("--repeats", type=int, default=2000)
-    arguments = parser.parse_args()
-    warnings.filterwarnings("ignore", message=".*the noise hides")
-    folder, cells = Path(os.environ["SKDP_DATA"]), []
-    print("| table | class 2 | n, epsilon | bins | " + " | ".join(FIGURES) + " | coverage | s |")
-    print("|" + "---|" * (6 + len(FIGURES)))
-    for name in arguments.tables:
-        for rate in arguments.rates:
-            people = population(folder, name, None if rate == "as it is" else float(rate))
-            for size in arguments.sizes:
-                n, epsilon = int(size.split(":")[0]), float(size.split(":")[1])
-                start = time.perf_counter()
-                errors, covered, n_bins = measure(people, n, epsilon, arguments.repeats)
-                bars = BARS.get(round(n * epsilon), ()) if (name, rate) == ("adult", "as it is") else ()
-                told = [f"{e:.5f} ({b:g})" for e, b in zip(errors, bars or errors, strict=True)] if bars else []
-                cells.append(covered)
-                shown = " | ".join(told or [f"{each:.5f}" for each in errors])
-                print(
-                    f"| {name} | {rate} | {n}, {epsilon:g} | {n_bins} | {shown} | "
-                    f"{' '.join(f'{each:.3f}' for each in covered)} | {time.perf_counter() - start:.0f} |",
-                    flush=True,
-                )
-    print(f"coverage: from {np.min(cells):.3f} to {np.max(cells):.3f}, mean {np.mean(cells):.3f}")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", nargs="+", default=[*TABLES, "housing"], choices=[*TABLES, "housing"])
+    parser.add_argument("--repeats", type=int, default=2000, help="of each cell, for coverage")
+    parser.add_argument("--exact", type=int, default=400, help="of cells with classes as they are, for errors")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--json", type=Path, required=True, help="file of what was measured, and is continued")
+    given = parser.parse_args()
+    held = json.loads(given.json.read_text()) if given.json.exists() else {}
+    cells = {}
+    for name in given.tables:
+        if name == "housing":
+            cells |= {f"{name}|{AS_IT_IS}|{size}": given.exact for size in ("10000:1", "100000:0.1")}
+            continue
+        cells |= {f"{name}|{rate}|{size}": given.repeats for rate in RATES for size in SIZES}
+        cells |= {f"{name}|{AS_IT_IS}|{size}": given.exact for size in SIZES if name == "adult"}
+    with ProcessPoolExecutor(given.jobs) as workers:
+        running = {workers.submit(measure, cell, chunk): cell for chunk, cell in chunks_left(cells, held)}
+        for future in as_completed(running):
+            cell = running[future]
+            held[cell] = added(held.get(cell, {}), future.result())
+            given.json.write_text(json.dumps(held, indent=1, sort_keys=True) + "\n")
+    print(shown(held))
 
 
 if __name__ == "__main__":

@@ -52,6 +52,8 @@ COMPOSITIONS = {
     ),
     "raw table": lambda: skdp.tabular_pipeline(schema=None, classes=[0, 1]),
     "raw table of targets": lambda: skdp.tabular_pipeline("regressor", y_bounds=(0, 1)),
+    "calibrated": lambda: skdp.DPCalibratedClassifier(MODELS["linear"]()),
+    "threshold": lambda: skdp.DPThresholdClassifier(MODELS["linear"](), min_recall=0.5),
     "search": lambda: skdp.DPGridSearchCV(MODELS["linear"](), {"alpha": [0.0, 0.1]}),
     "random search of pipelines": lambda: skdp.DPRandomizedSearchCV(
         make_pipeline(skdp.DPStandardScaler(**BOUNDS), MODELS["linear"]()), {"dplogisticregression__alpha": [0.0, 0.1]}

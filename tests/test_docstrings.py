@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 import skdp
 from skdp import (
     DPPCA,
+    DPCalibratedClassifier,
     DPGaussianNB,
     DPGridSearchCV,
     DPLinearRegression,
@@ -25,6 +26,7 @@ from skdp import (
     DPMLPRegressor,
     DPRandomizedSearchCV,
     DPRidge,
+    DPThresholdClassifier,
     PrivacyAccountant,
     allocate_budget,
 )
@@ -39,6 +41,7 @@ MODULES = (
     "skdp",
     "skdp.accounting",
     "skdp.budget",
+    "skdp.calibration",
     "skdp.datasets",
     "skdp.decomposition",
     "skdp.ensemble",
@@ -165,6 +168,8 @@ FITTED = {
     "DPPCA": lambda: DPPCA(2).fit(X),
     "DPGridSearchCV": lambda: DPGridSearchCV(LINEAR, GRID, epsilon=50.0).fit(X, Y),
     "DPRandomizedSearchCV": lambda: DPRandomizedSearchCV(LINEAR, GRID, n_iter=2, epsilon=50.0).fit(X, Y),
+    "DPCalibratedClassifier": lambda: DPCalibratedClassifier(LINEAR).fit(X, Y),
+    "DPThresholdClassifier": lambda: DPThresholdClassifier(LINEAR).fit(X, Y),
     "DPOneHotEncoder": lambda: DPOneHotEncoder().fit(X),
     "DPQuantileBinner": lambda: DPQuantileBinner().fit(X),
     "DPSimpleImputer": lambda: DPSimpleImputer().fit(X),

@@ -12,6 +12,7 @@ import pytest
 import skdp
 from skdp import (
     DPPCA,
+    DPCalibratedClassifier,
     DPGridSearchCV,
     DPLinearRegression,
     DPLogisticRegression,
@@ -22,6 +23,7 @@ from skdp import (
     DPRidge,
     DPSimpleImputer,
     DPStandardScaler,
+    DPThresholdClassifier,
     privacy_report,
 )
 from skdp._checks.unit_runs import RunReader
@@ -42,6 +44,7 @@ from skdp._training.plan import DPSGDPlan
 from skdp._training.streamed.memory_map import MappedModel
 from skdp._training.streamed.streamed_model import StreamedModel
 from skdp.base import PrivateEstimator
+from skdp.calibration.table_classifier import TableClassifier
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.ensemble.people import count_people
 from skdp.ensemble.target_units import sum_targets
@@ -1207,6 +1210,50 @@ SENTENCES = {
             "tests/_training/dask/test_cluster.py::test_steps_of_workers_that_die_are_computed_again_from_the_same_sample",
             "tests/_training/dask/test_dask_rows.py::test_parts_of_a_sum_are_left_as_they_are",
             "tests/_training/dask/test_dask_rows.py::test_one_release_a_step_and_one_charge_a_fit",
+        ],
+    },
+    TableClassifier: {
+        "With a fitted `estimator` the table alone is released, of all rows, and the price is that of the table.": [
+            "tests/calibration/test_table_classifier.py::test_a_fitted_model_costs_the_table_alone",
+            "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
+        ],
+        "With an unfitted one each row, or unit, is in the part that the estimator is fitted to or in the part whose "
+        "scores are counted, and no record has a say in where any is.": [
+            "tests/calibration/test_table_classifier.py::test_a_row_is_in_the_fit_or_in_the_table",
+            "tests/calibration/test_table_classifier.py::test_a_unit_is_in_one_part_as_a_whole",
+            "tests/calibration/test_table_classifier.py::test_labels_and_cells_move_nobody",
+            "tests/calibration/test_table_classifier.py::test_a_row_that_leaves_has_a_coin_of_its_own",
+            "tests/calibration/test_table_classifier.py::test_parts_are_drawn_anew_by_a_secret",
+        ],
+        "`privacy_event_` is the worst of the fit and the table, charged once, before either reads a row.": [
+            "tests/calibration/test_table_classifier.py::test_fit_and_table_cost_epsilon_together",
+            "tests/calibration/test_table_classifier.py::test_above_the_ceiling_nothing_is_read",
+            "tests/calibration/test_table_classifier.py::test_rows_and_groups_are_not_mixed_in_a_ledger",
+        ],
+        "What follows is a function of what was released and of public parameters.": [
+            "tests/calibration/test_table_classifier.py::test_a_row_is_in_the_fit_or_in_the_table",
+            "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
+            "tests/test_replay.py::test_one_weight_moves_the_releases_and_nothing_else",
+        ],
+    },
+    DPCalibratedClassifier: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, or one unit with `groups`, if classes "
+        "are named and `random_state` is None: `TableClassifier` has the proof.": [
+            "tests/calibration/test_table_classifier.py::test_a_row_is_in_the_fit_or_in_the_table",
+            "tests/calibration/test_table_classifier.py::test_fit_and_table_cost_epsilon_together",
+        ],
+        "The map is a function of the noisy table and of public parameters.": [
+            "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
+        ],
+    },
+    DPThresholdClassifier: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, or one unit with `groups`, if classes "
+        "are named and `random_state` is None: `TableClassifier` has the proof.": [
+            "tests/calibration/test_table_classifier.py::test_a_unit_is_in_one_part_as_a_whole",
+            "tests/calibration/test_table_classifier.py::test_fit_and_table_cost_epsilon_together",
+        ],
+        "Thresholds are a function of the noisy table and of public parameters.": [
+            "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
         ],
     },
     CountedEvaluation: {

@@ -26,7 +26,7 @@ FLOORS = {
         ("decomposition", "pipeline", "preprocessing"),
         ("_training", "datasets", "model_selection", "naive_bayes"),
         ("audit", "ensemble", "evaluation", "linear_model", "neural_network", "plotting", "synthesis"),
-        ("metrics", "statistics", "tabular"),
+        ("calibration", "metrics", "statistics", "tabular"),
     ),
     "_checks": (
         ("arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
@@ -159,6 +159,10 @@ FLOORS = {
         ("embedding",),
         ("leaf_model",),
         ("classifier", "regressor"),
+    ),
+    "calibration": (
+        ("score_maps", "table_classifier", "threshold_choice"),
+        ("calibrated_classifier", "threshold_classifier"),
     ),
     "evaluation": (
         ("amounts", "binary_metrics", "error_metrics", "estimates", "scored_rows"),
@@ -332,7 +336,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (31, 10, 158), "accounting": (11, 7, 38)}
+    assert found == {"": (32, 10, 169), "accounting": (11, 7, 38)}
 
 
 def test_heavy_imports_stay_where_they_belong():

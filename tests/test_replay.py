@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from replay import assert_all_else_is_equal, moves, replay, run
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
@@ -23,6 +24,7 @@ import skdp
 from skdp import (
     DPPCA,
     DPWGAN,
+    DPCalibratedClassifier,
     DPClassMixtureGenerator,
     DPGaussianNB,
     DPGridSearchCV,
@@ -38,6 +40,7 @@ from skdp import (
     DPSimpleImputer,
     DPStandardScaler,
     DPTableVectorizer,
+    DPThresholdClassifier,
     allocate_budget,
     tabular_pipeline,
 )
@@ -143,6 +146,12 @@ OF_WEIGHTS = {
     "evaluation of targets, normal noise": evaluation_of_targets(noise="gaussian", delta=1e-4, adjacency="replace_one"),
     "evaluation of three classes": evaluation_of_three,
     "evaluation, normal noise": evaluation(noise="gaussian", delta=1e-4),
+    "calibrated": classifier(
+        lambda: DPCalibratedClassifier(logistic(max_iter=5, random_state=None), method="isotonic", **SEED)
+    ),
+    "threshold of a model fitted elsewhere": classifier(
+        lambda: DPThresholdClassifier(FrozenEstimator(Judge()), min_recall=0.5, adjacency="replace_one", **SEED)
+    ),
     "logistic": classifier(logistic),
     "logistic, lots": classifier(lambda: logistic(sampling_rate=0.5, adjacency="replace_one")),
     "logistic, three classes": classifier(lambda: logistic(classes=[0, 1, 2])),

@@ -9,7 +9,12 @@ from .accountants import AccountantComparisonDisplay
 from .audit import AuditDisplay
 from .budget import BudgetDisplay
 from .coefficients import CoefficientDisplay
-from .scores import PrivateCalibrationDisplay, PrivateConfusionMatrixDisplay, PrivateRocCurveDisplay
+from .scores import (
+    PrivateCalibrationDisplay,
+    PrivateConfusionMatrixDisplay,
+    PrivateRocCurveDisplay,
+    PrivateSubgroupDisplay,
+)
 from .trade_off import TradeOffDisplay
 from .utility import PrivacyUtilityDisplay
 
@@ -22,5 +27,6 @@ __all__ = [
     "PrivateCalibrationDisplay",
     "PrivateConfusionMatrixDisplay",
     "PrivateRocCurveDisplay",
+    "PrivateSubgroupDisplay",
     "TradeOffDisplay",
 ]

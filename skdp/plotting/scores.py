@@ -1,4 +1,4 @@
-"""Displays of private evaluations: ROC curve, calibration curve and confusion matrix, with bands."""
+"""Displays of private evaluations: curves and confusion matrix with bands, and figures of subgroups."""
 
 from __future__ import annotations
 
@@ -276,8 +276,118 @@ class PrivateConfusionMatrixDisplay:
         return self
 
 
+class PrivateSubgroupDisplay:
+    """Display of a figure of each subgroup, with its interval: whom a model serves, and what is known of it.
+
+    Small subgroups have wide intervals, as noise and sampling weigh most on them. It is recommended to use
+    `from_evaluation` to create a display. All parameters are stored as attributes.
+
+    Parameters
+    ----------
+    estimates : dict of str to Estimate
+        The figure of each subgroup.
+    overall : Estimate
+        The figure of all rows.
+    metric : str, default=""
+        Name of the figure.
+    note : str, default=""
+        Small print.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Axes with the figures.
+    figure_ : matplotlib.figure.Figure
+        Figure of the axes.
+    bars_ : matplotlib.container.ErrorbarContainer
+        Figures of the subgroups, and their intervals.
+    overall_ : matplotlib.lines.Line2D
+        The figure of all rows.
+    """
+
+    def __init__(self, *, estimates: dict[str, Estimate], overall: Estimate, metric: str = "", note: str = "") -> None:
+        self.estimates = estimates
+        self.overall = overall
+        self.metric = metric
+        self.note = note
+
+    @classmethod
+    def from_evaluation(cls, evaluation: Any, *, metric: str = "roc_auc", ax: Any = None, **kwargs: Any) -> Self:
+        """Plot a figure of the subgroups of an evaluation that was made with `by`. It costs nothing.
+
+        Parameters
+        ----------
+        evaluation : PrivateEvaluation, MulticlassEvaluation or RegressionEvaluation
+            With subgroups.
+        metric : str, default="roc_auc"
+            Name of an attribute of the evaluation, such as "accuracy", "recall" or "r2"; at a threshold of 1/2 where it
+            takes one.
+        ax : matplotlib axes, optional
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of `plot`.
+
+        Returns
+        -------
+        display : PrivateSubgroupDisplay
+        """
+        if not evaluation.subgroups:
+            raise ValueError("evaluation has no subgroups: give evaluate by and categories.")
+        found = {name: _figure_of(part, metric) for name, part in evaluation.subgroups.items()}
+        overall, note = _figure_of(evaluation, metric), _note(evaluation).replace("bands", "bars")
+        return cls(estimates=found, overall=overall, metric=metric.replace("_", " "), note=note).plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Plot the figures, one below the other.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of `matplotlib.axes.Axes.errorbar`.
+
+        Returns
+        -------
+        display : PrivateSubgroupDisplay
+            The display itself, with `ax_`, `figure_`, `bars_` and `overall_`.
+        """
+        require_matplotlib(self)
+        names, found = [in_a_line(each) for each in self.estimates], list(self.estimates.values())
+        ax = axes_for(self, ax, (5.2, 1.8 + 0.35 * len(names)))
+        value, low, high = (np.array([float(getattr(each, k)) for each in found]) for k in ("value", "low", "high"))
+        self.overall_ = ax.axvline(float(self.overall.value), color=GREY, linestyle=":", linewidth=1.0)
+        style = {"fmt": "o", "color": BLUE, "markersize": 5, "capsize": 3, **kwargs}
+        reach = np.maximum(np.stack([value - low, high - value]), 0.0)
+        self.bars_ = ax.errorbar(value, np.arange(len(names)), xerr=reach, **style)
+        ax.set_yticks(range(len(names)), names, **AS_IT_IS)
+        ax.invert_yaxis()
+        ax.set_xlabel(in_a_line(self.metric))
+        clear_frame(ax)
+        self.overall_.set_label("all rows")
+        draw_legend(ax, [(self.overall_, "all rows")], fontsize="small", loc="best")
+        if self.note:
+            small_print(ax, self.note, 72)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _figure_of(part: Any, metric: str) -> Estimate:
+    """A figure by its name, one number."""
+    found = getattr(part, metric, None) if not metric.startswith("_") else None
+    found = found() if callable(found) and not isinstance(found, Estimate) else found
+    if not isinstance(found, Estimate) or np.ndim(found.value):
+        raise ValueError(f"metric={metric!r} is no figure of this evaluation: name one, such as 'accuracy'.")
+    return found
+
+
 def _note(evaluation: Any) -> str:
     return _LEVEL.format(level=float(evaluation.level), epsilon=evaluation.epsilon_)
 
 
-__all__ = ["PrivateCalibrationDisplay", "PrivateConfusionMatrixDisplay", "PrivateRocCurveDisplay"]
+__all__ = [
+    "PrivateCalibrationDisplay",
+    "PrivateConfusionMatrixDisplay",
+    "PrivateRocCurveDisplay",
+    "PrivateSubgroupDisplay",
+]

@@ -129,7 +129,7 @@ class PrivacyReport:
         return fragment_of(self._facts)
 
 
-def privacy_report(model: Any) -> PrivacyReport:
+def privacy_report(model: Any, *, evaluation: Any = None) -> PrivacyReport:
     """Report what a fitted model guarantees, in a form that can be handed on.
 
     The report states epsilon and delta with their meaning, how they were accounted, all noise and clips, what was
@@ -140,6 +140,9 @@ def privacy_report(model: Any) -> PrivacyReport:
     ----------
     model : object
         Fitted private estimator, pipeline from `allocate_budget`, or private search.
+    evaluation : PrivateEvaluation, MulticlassEvaluation or RegressionEvaluation, default=None
+        What `skdp.evaluate` says of the model, for a section on quality. None takes the table that a
+        `skdp.DPCalibratedClassifier` or `skdp.DPThresholdClassifier` follows from, if the model is one.
 
     Returns
     -------
@@ -149,7 +152,7 @@ def privacy_report(model: Any) -> PrivacyReport:
     Raises
     ------
     TypeError
-        `model` has no privacy budget of its own, like an estimator of scikit-learn.
+        `model` has no privacy budget of its own, like an estimator of scikit-learn; `evaluation` is none.
     sklearn.exceptions.NotFittedError
         `model` is not fitted.
     ValueError
@@ -193,7 +196,7 @@ def privacy_report(model: Any) -> PrivacyReport:
     >>> facts["noise"], facts["unpaid"]["reads"]
     ({'source': 'secret'}, [])
     """
-    return PrivacyReport(gather(model))
+    return PrivacyReport(gather(model, evaluation))
 
 
 def _written(text: str, path: str | os.PathLike[str] | None) -> str:

@@ -24,8 +24,8 @@ SCHEMA, SCHEMA_VERSION = "skdp.privacy_report", 1
 _MOST_NAMES = 50
 
 
-def gather(model: Any) -> dict[str, Any]:
-    """The facts about a fitted private estimator, pipeline or search.
+def gather(model: Any, evaluation: Any = None) -> dict[str, Any]:
+    """The facts about a fitted private estimator, pipeline or search, and what an evaluation says of it.
 
     Keys and their order are the same for all models; the version of the schema changes with them.
     """
@@ -57,6 +57,7 @@ def gather(model: Any) -> dict[str, Any]:
         ],
         "shares": _shares(model, parts, priced),
         "tuning": _tuning(model, priced),
+        "quality": _quality(model, evaluation),
         "public": _public(model, parts, priced, leaks),
         "unpaid": {
             "recorded": not any(leak.kind == UNKNOWN for leak in leaks),
@@ -77,6 +78,8 @@ def gather(model: Any) -> dict[str, Any]:
 def _kind(model: Any) -> str:
     if hasattr(model, "best_estimator_"):
         return "search"
+    if hasattr(model, "evaluation_"):
+        return "estimator and table"
     return "pipeline" if hasattr(model, "steps") else "estimator"
 
 
@@ -195,8 +198,8 @@ def _epsilon(event: DpEvent, priced: Priced) -> float | None:
 def _tuning(model: Any, priced: Priced) -> dict[str, Any] | None:
     """What a choice cost, by a search or, for the model that one chose, by its event; None without a choice."""
     law = next((each for each in flatten(priced.event) if isinstance(each, RepeatAndSelectDpEvent)), None)
-    worst = any(isinstance(each, WorstOfDpEvent) for each in flatten(priced.event))
-    search = _kind(model) == "search"
+    search, parts = _kind(model) == "search", _kind(model) == "estimator and table"  # of rows, and no possibilities
+    worst = not parts and any(isinstance(each, WorstOfDpEvent) for each in flatten(priced.event))
     if not (search or law or worst):
         return None
     events = model.__dict__.get("_fitted_tuning", {}) if search else {}
@@ -210,6 +213,31 @@ def _tuning(model: Any, priced: Priced) -> dict[str, Any] | None:
         "epsilon_of_choice": None if prices.get("choice") is None else number(prices["choice"]),
         "epsilon_of_refit": None if prices.get("refit") is None else number(prices["refit"]),
     }
+
+
+def _quality(model: Any, evaluation: Any) -> dict[str, Any] | None:
+    """Figures of an evaluation, that of the model's own table where it has one; None without any."""
+    inside = evaluation is None
+    found = getattr(model, "evaluation_", None) if inside else evaluation
+    if found is None:
+        return None
+    if not callable(getattr(found, "summary", None)) or not hasattr(found, "privacy_event_"):
+        raise TypeError(f"evaluation={type(found).__name__} is no private evaluation: give one of skdp.evaluate.")
+    return {
+        "within": inside,
+        "epsilon": number(float(found.epsilon_)),
+        "delta": float(found.delta_),
+        "unit": found.privacy_unit_,
+        "adjacency": found.adjacency_,
+        "level": float(found.level),
+        "figures": [
+            {"name": one_line(name.replace("_", " ")), **{k: number(float(getattr(each, k))) for k in _INTERVAL}}
+            for name, each in found.summary().items()
+        ],
+    }
+
+
+_INTERVAL = "value", "low", "high"
 
 
 # --- what was public ---

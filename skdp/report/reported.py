@@ -17,15 +17,20 @@ from skdp.report.sentences import figure
 class Reported:
     """Mixin, to stand before ``BaseEstimator`` among the bases of a class."""
 
-    def privacy_report(self) -> PrivacyReport:
+    def privacy_report(self, *, evaluation: Any = None) -> PrivacyReport:
         """Report what the fitted model guarantees. See `skdp.privacy_report`.
+
+        Parameters
+        ----------
+        evaluation : PrivateEvaluation, MulticlassEvaluation or RegressionEvaluation, default=None
+            What `skdp.evaluate` says of the model, for a section on quality.
 
         Returns
         -------
         PrivacyReport
             Report that can be printed, or written as HTML or JSON.
         """
-        return privacy_report(self)
+        return privacy_report(self, evaluation=evaluation)
 
     @property
     def _repr_html_(self) -> Callable[[], str]:

@@ -48,6 +48,7 @@ def sections(facts: Facts) -> list[Section]:
         _noise(facts),
         _shares(facts),
         Section("tuning", "What tuning cost", [wording.tuned(facts)], [], []),
+        _quality(facts),
         _public(facts),
         _unpaid(facts),
         _not_covered(facts),
@@ -146,6 +147,18 @@ def _shares(facts: Facts) -> Section | None:
     )
     return Section("shares", "Shares of the steps", [words],
                    [Listing("Private steps", ("step", "epsilon alone", "share"), rows)], [])  # fmt: skip
+
+
+def _quality(facts: Facts) -> Section | None:
+    found = facts["quality"]
+    if found is None:
+        return None
+    rows: TableCells = [
+        (each["name"], *(f"{each[k]:.4g}" for k in ("value", "low", "high"))) for each in found["figures"]
+    ]
+    header = ("figure", "value", "at least", "at most")
+    caption = f"Private figures, with {found['level']:.0%} intervals"
+    return Section("quality", "Quality", [wording.quality(facts)], [Listing(caption, header, rows)], [])
 
 
 def _public(facts: Facts) -> Section:

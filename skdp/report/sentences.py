@@ -178,6 +178,8 @@ def accesses(facts: Facts) -> str:
         return (
             "The whole search: all fits, all scores, the choice of the best candidate and, if there is one, its refit."
         )
+    if kind == "estimator and table":
+        return "The fit to one part of the rows, if there was one, and the table of scores of the other part."
     if kind == "pipeline":
         return "The fit of all private steps, as one adaptive composition. The other steps learn nothing from the rows."
     return "All fits that the present state depends on, earlier instalments included."
@@ -216,6 +218,21 @@ def tuned(facts: Facts) -> str:
     ]
     alone = f" Priced alone at the same delta, {' and '.join(paid)}; together {price(facts)}." if paid else ""
     return f"{how} Scores ({tuning['scoring']}) are noisy.{alone}"
+
+
+def quality(facts: Facts) -> str:
+    """What the figures of a model are of, and what they cost."""
+    found = facts["quality"]
+    if found["within"]:
+        return (
+            "Figures of the scores that the model follows from, before it does, by its noisy table: they are within "
+            "the price. Intervals are for the noise and for the draw of the rows."
+        )
+    return (
+        f"Figures of an evaluation on private rows, from one noisy table at epsilon = {figure(found['epsilon'])} and "
+        f"delta = {found['delta']:g} for one {found['unit']} of those rows ({found['adjacency']}), which is not within "
+        "the price above. Intervals are for the noise and for the draw of the rows."
+    )
 
 
 def exceptions(facts: Facts) -> list[str]:

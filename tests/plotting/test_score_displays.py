@@ -7,7 +7,12 @@ import pytest
 
 import skdp
 from skdp import PrivacyAccountant
-from skdp.plotting import PrivateCalibrationDisplay, PrivateConfusionMatrixDisplay, PrivateRocCurveDisplay
+from skdp.plotting import (
+    PrivateCalibrationDisplay,
+    PrivateConfusionMatrixDisplay,
+    PrivateRocCurveDisplay,
+    PrivateSubgroupDisplay,
+)
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -70,3 +75,25 @@ def test_confusion_matrices_of_two_classes_and_more(binary):
     drawn = PrivateConfusionMatrixDisplay.from_evaluation(several)
     assert [tick.get_text() for tick in drawn.ax_.get_xticklabels()] == several.classes_.tolist()
     drawn.figure_.canvas.draw()
+
+
+def test_figures_of_subgroups_and_their_intervals(binary):
+    rng = np.random.default_rng(1)
+    scores = rng.uniform(size=N)
+    y, sex = (rng.uniform(size=N) < scores).astype(int), rng.choice(["F", "M"], N)
+    found = skdp.evaluate(None, scores, y, epsilon=1.0, by=sex, categories=["F", "M"])
+    for metric in ("roc_auc", "accuracy"):
+        shown = PrivateSubgroupDisplay.from_evaluation(found, metric=metric)
+        expected = [getattr(part, metric) for part in found.subgroups.values()]
+        expected = [each() if metric == "accuracy" else each for each in expected]
+        points, _, (bars,) = shown.bars_
+        np.testing.assert_array_equal(points.get_xdata(), [each.value for each in expected])
+        ends = [segment[:, 0] for segment in bars.get_segments()]
+        np.testing.assert_allclose(ends, [(each.low, each.high) for each in expected])
+        assert [each.get_text() for each in shown.ax_.get_yticklabels()] == ["F", "M", "other"]
+        shown.figure_.canvas.draw()
+    with pytest.raises(ValueError, match="no subgroups"):
+        PrivateSubgroupDisplay.from_evaluation(binary)
+    for bad in ("beauty", "roc_curve", "_replicates", "confusion_matrix"):
+        with pytest.raises(ValueError, match="metric="):
+            PrivateSubgroupDisplay.from_evaluation(found, metric=bad)

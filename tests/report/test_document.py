@@ -740,9 +740,41 @@ def test_json_holds_the_facts_and_gives_the_same_report(name):
     assert (str(read), read.to_html(), read.to_json()) == (str(report), report.to_html(), report.to_json())
 
 
+@pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
+def test_private_figures_are_stated_with_their_price():
+    scores = np.linspace(0, 1, 400)
+    found = skdp.evaluate(None, scores, (scores > 0.4).astype(int), epsilon=0.7)
+    model = fitted("linear")
+    report = model.privacy_report(evaluation=found)
+    assert report == privacy_report(model, evaluation=found)
+    assert report.to_dict()["quality"]["within"] is False
+    words = section_of(str(report), "Quality")
+    for name, each in found.summary().items():
+        assert f"{name.replace('_', ' ')} {each.value:.4g} {each.low:.4g} {each.high:.4g}" in words
+    assert "epsilon = 0.7" in words
+    assert "is not within the price" in words
+    assert "95% intervals" in report.to_html()
+    assert "Quality" not in str(privacy_report(model))
+    with pytest.raises(TypeError, match="evaluation=dict"):
+        privacy_report(model, evaluation={"roc_auc": 0.9})
+
+
+@pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
+def test_a_model_of_a_table_reports_it_and_no_search():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 2))
+    model = skdp.DPCalibratedClassifier(linear(), epsilon=1.0).fit(X, (X[:, 0] > 0).astype(int))
+    report = privacy_report(model)
+    assert report.to_dict()["quality"]["within"] is True
+    assert report.to_dict()["tuning"] is None
+    assert "they are within the price" in section_of(str(report), "Quality")
+    assert "the table of scores of the other part" in section_of(str(report), "How it was accounted")
+    assert report.to_dict()["quality"]["figures"][0]["value"] == model.evaluation_.roc_auc.value
+
+
 SCHEMA = {
     "": ["schema", "schema_version", "model", "guarantee", "accounting", "noise", "mechanisms", "constants", "shares",
-         "tuning", "public", "unpaid", "versions"],
+         "tuning", "quality", "public", "unpaid", "versions"],
     "model": ["class", "kind", "private_parts", "public_steps", "has_ledger"],
     "guarantee": ["unit", "unit_of_ledger", "groups", "partition", "partition_rule", "adjacency", "epsilon",
                   "delta", "guess_at_most", "guess_by_profile", "n_samples_public"],

@@ -2,6 +2,7 @@
 
 from table import (
     bought,
+    calibration,
     cells,
     clip,
     discrete,
@@ -51,6 +52,7 @@ MUTANTS = [
     *clip.MUTANTS,
     *discrete.MUTANTS,
     *distributed.MUTANTS,
+    *calibration.MUTANTS,
     *evaluation.MUTANTS,
     *noise.MUTANTS,
     *losses.MUTANTS,

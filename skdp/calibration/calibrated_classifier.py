@@ -1,0 +1,200 @@
+"""`DPCalibratedClassifier`: probabilities that are right on average, from a noisy table of scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.parameters import absolute_path, check_choice
+from skdp._typing import Doubles
+from skdp.calibration.score_maps import MAPS, fit_map
+from skdp.calibration.table_classifier import TableClassifier
+from skdp.evaluation.private_evaluation import PrivateEvaluation
+
+
+class DPCalibratedClassifier(TableClassifier):
+    """Classifier of two classes whose probabilities are calibrated on private rows.
+
+    One noisy table is released, how many rows of either class have a score in each of some bins, and scores are mapped
+    to probabilities by what it says. The estimator was fitted to other rows (``FrozenEstimator(model)``, private or
+    not), or is fitted here, to a part of the rows that is drawn by number.
+
+    Constructor parameters are public, arguments of `fit` are private.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Unfitted private classifier, or pipeline of private steps; or a fitted classifier of any library with
+        ``predict_proba`` or ``decision_function`` in a `sklearn.frozen.FrozenEstimator`.
+    method : {"sigmoid", "temperature", "isotonic"}, default="sigmoid"
+        Map of scores: Platt's, with a slope and an offset of the logit; with a slope alone, which keeps 1/2 where it
+        is; or any map that ascends, which wants some thousand rows.
+    epsilon : float, default=1.0
+        Privacy budget of one ``fit``, which is all of it: where the estimator is fitted here, fit and table concern
+        different rows, and cost it once.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows. The table alone, of a fitted estimator, has a delta of 0.
+    test_size : float, default=0.25
+        Share of the rows, or units, that the table is made of where the estimator is fitted here.
+    classes : array-like of shape (2,) or None, default=None
+        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
+        `PrivacyLeakWarning` is issued. The classes of the estimator, where it names some, stand in their place.
+    weight_bound : float or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1. It is
+        that of the estimator too, where that is fitted here.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
+
+        An estimator that is fitted here has the same.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where ``fit`` is given `groups`.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute. The estimator has none.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the split and the noise. None draws a fresh secret key from the operating system. Any other value
+        makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who
+        knows the value.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        Fitted estimator, whose scores are mapped.
+    evaluation_ : PrivateEvaluation
+        Figures of the estimator before it was calibrated, from the same table: free.
+    map_ : callable
+        From scores to probabilities of the second class.
+    classes_ : ndarray of shape (2,)
+        Classes, that of the scores last.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where they have names.
+    epsilon_ : float
+        Price of the whole for these rows, at most `epsilon`. Those that a fitted estimator was fitted to have one of
+        their own.
+    delta_ : float
+        Delta of the price; 0 for the table alone.
+    adjacency_ : str
+        How neighbouring tables differ.
+    privacy_event_ : DpEvent
+        The table; or the worst of the fit and the table.
+    privacy_unit_ : {"row", "group"}
+        What the price is for.
+
+    See Also
+    --------
+    DPThresholdClassifier : Choose the threshold of a classifier.
+    skdp.evaluate : Figures of a model, the calibration curve among them.
+
+    Notes
+    -----
+    **Guarantees.** ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, or one unit with `groups`, if
+    classes are named and `random_state` is None: `TableClassifier` has the proof. The map is a function of the noisy
+    table and of public parameters.
+
+    Figures of calibrated probabilities on the same rows are slightly too good, as they are without privacy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from skdp import DPCalibratedClassifier, DPLogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(20_000, 3))
+    >>> y = (rng.uniform(size=20_000) < 1 / (1 + np.exp(-4 * X[:, 0]))).astype(int)
+    >>> model = DPCalibratedClassifier(DPLogisticRegression(classes=[0, 1]), epsilon=1.0).fit(X, y)
+    >>> model.predict_proba(X[:3]).shape, 0.99 < model.epsilon_ <= 1.0
+    ((3, 2), True)
+    >>> fitted = FrozenEstimator(DPLogisticRegression(classes=[0, 1]).fit(X[:10_000], y[:10_000]))
+    >>> other = DPCalibratedClassifier(fitted, method="isotonic", epsilon=0.5).fit(X[10_000:], y[10_000:])
+    >>> other.delta_
+    0.0
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        method: str = "sigmoid",
+        epsilon: float = 1.0,
+        delta: float | str = "auto",
+        test_size: float = 0.25,
+        classes: Any = None,
+        weight_bound: float | None = None,
+        adjacency: str = "zero_out",
+        n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
+        accountant: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.epsilon = epsilon
+        self.delta = delta
+        self.test_size = test_size
+        self.classes = classes
+        self.weight_bound = weight_bound
+        self.adjacency = adjacency
+        self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
+        self.accountant = absolute_path(accountant)
+        self.random_state = random_state
+
+    def _check_purpose(self) -> None:
+        """See `TableClassifier`."""
+        check_choice("method", self.method, MAPS)
+
+    def _follow(self, evaluation: PrivateEvaluation) -> None:
+        """See `TableClassifier`."""
+        table = evaluation._replicates.released[0]
+        self.map_ = fit_map(self.method, table, float(evaluation.noise_deviation_))
+
+    @silent_arithmetic
+    def predict_proba(self, X: Any) -> Doubles:
+        """Predict calibrated probabilities of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, 2)
+            Probabilities, with classes in the order of `classes_`.
+        """
+        scores = np.clip(np.nan_to_num(self._scores(X)), 0.0, 1.0)
+        chances = self.map_(scores)
+        return np.column_stack([1.0 - chances, chances])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class whose calibrated probability is the larger one.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Predicted classes.
+        """
+        chances = self.predict_proba(X)
+        return self.classes_[np.argmax(chances, axis=1)]
+
+
+__all__ = ["DPCalibratedClassifier"]

@@ -1,0 +1,280 @@
+"""`DPThresholdClassifier`: a threshold for a purpose, from a noisy table of scores."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.parameters import absolute_path, check_choice, check_real
+from skdp._checks.rows import column_names, without_labels
+from skdp.calibration.table_classifier import TableClassifier, inner_has
+from skdp.calibration.threshold_choice import RATES, Purpose, choose_thresholds
+from skdp.evaluation.private_evaluation import PrivateEvaluation
+
+
+class DPThresholdClassifier(TableClassifier):
+    """Classifier of two classes whose threshold is chosen on private rows.
+
+    One noisy table is released, how many rows of either class have a score in each of some bins, and the threshold of
+    least cost is read from it, among those that keep a precision, a recall, or equal rates of public subgroups. The
+    estimator was fitted to other rows (``FrozenEstimator(model)``, private or not), or is fitted here, to a part of the
+    rows that is drawn by number.
+
+    Constructor parameters are public, arguments of `fit` are private.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Unfitted private classifier, or pipeline of private steps; or a fitted classifier of any library with
+        ``predict_proba`` or ``decision_function`` in a `sklearn.frozen.FrozenEstimator`.
+    cost : array-like of shape (2, 2) or None, default=None
+        Cost of a row by its class (rows) and what is predicted (columns); a gain is a negative cost. None: each mistake
+        costs 1; with `min_precision` alone only misses count, with `min_recall` alone only false alarms.
+    min_precision : float or None, default=None
+        Least precision, by the table. Where no threshold keeps it, the one that comes closest is taken.
+    min_recall : float or None, default=None
+        Least recall, in the same way.
+    equal_rates : {"selection_rate", "true_positive_rate", "false_positive_rate"} or None, default=None
+        Rate that is to be equal in all subgroups, each of which has a threshold of its own then.
+    by : str or None, default=None
+        Name of the column of `X` with the subgroups, for `equal_rates`. It may be a feature or none.
+    categories : list or None, default=None
+        Public list of the subgroups. Rows of others are in "other".
+    epsilon : float, default=1.0
+        Privacy budget of one ``fit``, which is all of it: where the estimator is fitted here, fit and table concern
+        different rows, and cost it once.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows. The table alone, of a fitted estimator, has a delta of 0.
+    test_size : float, default=0.25
+        Share of the rows, or units, that the table is made of where the estimator is fitted here.
+    classes : array-like of shape (2,) or None, default=None
+        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
+        `PrivacyLeakWarning` is issued. The classes of the estimator, where it names some, stand in their place.
+    weight_bound : float or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1. It is
+        that of the estimator too, where that is fitted here.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
+
+        An estimator that is fitted here has the same.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where ``fit`` is given `groups`.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute. The estimator has none.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the split and the noise. None draws a fresh secret key from the operating system. Any other value
+        makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who
+        knows the value.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        Fitted estimator, whose scores are compared with the threshold.
+    evaluation_ : PrivateEvaluation
+        Figures of the estimator, from the same table: free, at any threshold.
+    thresholds_ : dict of str to float
+        Threshold of each subgroup. Without `by` it has one, of "all".
+    classes_ : ndarray of shape (2,)
+        Classes, that of the scores last.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where they have names.
+    epsilon_ : float
+        Price of the whole for these rows, at most `epsilon`. Those that a fitted estimator was fitted to have one of
+        their own.
+    delta_ : float
+        Delta of the price; 0 for the table alone.
+    adjacency_ : str
+        How neighbouring tables differ.
+    privacy_event_ : DpEvent
+        The table; or the worst of the fit and the table.
+    privacy_unit_ : {"row", "group"}
+        What the price is for.
+
+    See Also
+    --------
+    DPCalibratedClassifier : Calibrate the probabilities of a classifier.
+    skdp.evaluate : Figures of a model at any threshold.
+
+    Notes
+    -----
+    **Guarantees.** ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, or one unit with `groups`, if
+    classes are named and `random_state` is None: `TableClassifier` has the proof. Thresholds are a function of the
+    noisy table and of public parameters.
+
+    A least precision is kept by the estimate, and not with certainty: ``evaluation_.precision(threshold)`` has the
+    interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPLogisticRegression, DPThresholdClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(20_000, 3))
+    >>> y = (rng.uniform(size=20_000) < 1 / (1 + np.exp(-4 * X[:, 0]))).astype(int)
+    >>> model = DPThresholdClassifier(DPLogisticRegression(classes=[0, 1]), cost=[[0, 1], [5, 0]]).fit(X, y)
+    >>> model.thresholds_["all"] < 0.4
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        cost: Any = None,
+        min_precision: float | None = None,
+        min_recall: float | None = None,
+        equal_rates: str | None = None,
+        by: str | None = None,
+        categories: Any = None,
+        epsilon: float = 1.0,
+        delta: float | str = "auto",
+        test_size: float = 0.25,
+        classes: Any = None,
+        weight_bound: float | None = None,
+        adjacency: str = "zero_out",
+        n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
+        accountant: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.cost = cost
+        self.min_precision = min_precision
+        self.min_recall = min_recall
+        self.equal_rates = equal_rates
+        self.by = by
+        self.categories = categories
+        self.epsilon = epsilon
+        self.delta = delta
+        self.test_size = test_size
+        self.classes = classes
+        self.weight_bound = weight_bound
+        self.adjacency = adjacency
+        self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
+        self.accountant = absolute_path(accountant)
+        self.random_state = random_state
+
+    def _check_purpose(self) -> None:
+        """See `TableClassifier`."""
+        self._purpose()
+        given = [self.equal_rates is not None, self.by is not None, self.categories is not None]
+        if any(given) and not all(given):
+            raise ValueError(
+                "equal_rates, by and categories belong together: name a rate, a column, and a public list of subgroups."
+            )
+        if self.by is not None and not isinstance(self.by, str):
+            raise ValueError(f"by={self.by!r} is no name of a column: thresholds by subgroup read it of new rows too.")
+
+    def _purpose(self) -> Purpose:
+        """What thresholds are for, checked."""
+        precision, recall = self._checked_share("min_precision"), self._checked_share("min_recall")
+        if self.equal_rates is not None:
+            check_choice("equal_rates", self.equal_rates, RATES)
+        given = self.cost
+        if given is None:
+            misses, alarms = recall is None or precision is not None, precision is None or recall is not None
+            given = [[0.0, float(alarms)], [float(misses), 0.0]]
+        cost = None
+        with contextlib.suppress(TypeError, ValueError):
+            cost = np.asarray(given, np.float64)
+        if cost is None or cost.shape != (2, 2) or not np.isfinite(cost).all():
+            raise ValueError(f"cost={given!r} is no matrix of 2 x 2 numbers: give e.g. [[0, 1], [5, 0]], a miss at 5.")
+        return Purpose(cost, precision, recall, self.equal_rates)
+
+    def _checked_share(self, name: str) -> float | None:
+        given, remedy = getattr(self, name), "choose a share, such as 0.9"
+        return None if given is None else check_real(name, given, above=0, at_most=1, remedy=remedy)
+
+    def _categories(self) -> Any:
+        """See `TableClassifier`."""
+        return self.categories
+
+    def _subgroups_of(self, X: Any) -> Any:
+        """See `TableClassifier`."""
+        if self.by is None:
+            return None
+        if self.by not in (column_names(X) or ()):
+            raise ValueError(f"by={self.by!r} is no column of X: name one of a frame.")
+        return X[self.by]
+
+    def _follow(self, evaluation: PrivateEvaluation) -> None:
+        """See `TableClassifier`."""
+        chosen = choose_thresholds(evaluation._fitted_replicates.released[0], self._purpose())
+        names = list(evaluation.subgroups) or ["all"]
+        self.thresholds_ = dict(zip(names, chosen.tolist(), strict=True))
+
+    @available_if(inner_has("decision_function"))  # type: ignore[untyped-decorator]
+    @silent_arithmetic
+    def decision_function(self, X: Any) -> Any:
+        """Compute the decision function of the estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Confidence scores of the estimator as it was fitted.
+        """
+        check_is_fitted(self)
+        return self.estimator_.decision_function(without_labels(self, X))
+
+    @available_if(inner_has("predict_proba"))  # type: ignore[untyped-decorator]
+    @silent_arithmetic
+    def predict_proba(self, X: Any) -> Any:
+        """Predict probabilities with the estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, 2)
+            Probabilities, with classes in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(without_labels(self, X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the second class where the score is at or above the threshold.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Predicted classes.
+        """
+        scores = np.nan_to_num(self._scores(X))
+        thresholds = np.array(list(self.thresholds_.values()))
+        groups = self.evaluation_._subgroups(self._subgroups_of(X), len(scores))
+        return self.classes_[(scores >= thresholds[0 if groups is None else groups]).astype(int)]
+
+
+__all__ = ["DPThresholdClassifier"]
