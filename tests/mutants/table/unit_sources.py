@@ -113,7 +113,7 @@ MUTANTS = [
     ),
     mutant(
         "units elsewhere: which units are drawn depends on how many rows they have",
-        (UNIT_LAYOUT, "return None if lot is None else np.sort(self.place[lot])", "return lot"),
+        (UNIT_LAYOUT, 'return None if lot is None else np.sort(self.place[lot], kind="stable")', "return lot"),
         tests="unit_layout streamed_units",
         select="depend_on_their_rows or moves_no_release",
     ),
