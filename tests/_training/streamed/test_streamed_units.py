@@ -401,7 +401,7 @@ def test_what_is_not_offered_is_refused_by_name(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["linear", "network", "ridge", "components"])
 def test_a_unit_of_a_million_rows_needs_the_memory_of_a_block(tmp_path, monkeypatch, kind):
-    """A unit of twice as many rows needs no more than the labels take, which are in memory here."""
+    """A unit of twice as many rows needs some bytes a row, by which its labels, in memory here, are compared."""
     monkeypatch.setattr(blocks, "_MAX_ROWS", 1 << 12)
     needed = []
     for n in (500_000, 1_000_000):
@@ -417,7 +417,7 @@ def test_a_unit_of_a_million_rows_needs_the_memory_of_a_block(tmp_path, monkeypa
         estimator.fit(mapped, y, groups=groups)
         needed.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert needed[1] - needed[0] < 20 * 500_000
+    assert needed[1] - needed[0] < 4 * 500_000
 
 
 # --- instalments and files of runs ---
