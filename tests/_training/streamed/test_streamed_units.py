@@ -379,6 +379,12 @@ def test_a_file_that_changes_after_its_labels_were_read_is_refused(tmp_path, mon
     assert len(ledger.history) == 1
 
 
+def test_rules_take_the_number_of_units(tmp_path):
+    rows = TableRows(Table().write(tmp_path / "t"), NAMES)
+    report = GRADIENT["linear"]().fit(rows, "label", groups="home").privacy_report()
+    assert report.to_dict()["guarantee"]["n_units_public"] == len(np.unique(Table().labels))
+
+
 def test_add_remove_needs_the_number_of_units(tmp_path):
     rows = TableRows(Table().write(tmp_path / "t"), NAMES)
     for made in (GRADIENT["linear"], SUMS["ridge"], SUMS["components"]):

@@ -186,7 +186,7 @@ MUTANTS = [
         "units elsewhere: the number of rows as that of units",
         (RUN_FIT, "shape = shape if self.units is None else (self.units.n_units, shape[1])", "pass"),
         tests="streamed_units",
-        select="equals_one_in_memory",
+        select="rules_take",
     ),
     mutant(
         "units elsewhere: a file of a run that knows no unit",
