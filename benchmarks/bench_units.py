@@ -4,10 +4,13 @@ Splits keep a unit on one side. Each line pairs a fit with `groups` and one with
 alone; differences are means over splits.
 
     python benchmarks/bench_units.py --data FOLDER [--tables colorado fulton users] [--epsilons 1] [--splits 5]
-        [--synthesis | --peer]
+        [--synthesis | --group-privacy | --peer]
 
 With ``--synthesis`` it is the total variation between pairs of columns of the rows that were fitted and as many
 samples.
+
+With ``--group-privacy`` fits with `groups` are set beside fits to rows, at the price at which as many rows as the
+largest unit has cost epsilon together.
 
 With ``--peer`` logistic regression by lots of a tenth of the units is set beside jax-privacy's `UserSelectionStrategy`
 (``python benchmarks/environments.py jax`` makes its environment): the same rows, lots, steps, clip and price. Its best
@@ -35,7 +38,13 @@ from numpy.typing import NDArray
 from sklearn.metrics import log_loss, roc_auc_score
 
 import skdp
-from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent, calibrate_noise_multiplier
+from skdp.accounting import (
+    GaussianDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+    calibrate_noise_multiplier,
+    get_epsilon,
+)
 from skdp.ensemble import DPRandomTreesClassifier
 from skdp.synthesis.metrics import marginal_error
 
@@ -134,6 +143,36 @@ def scores(model: str, task: Task, epsilon: float, seed: int) -> dict[str, tuple
     return found
 
 
+def beside_group_privacy(model: str, task: Task, epsilon: float, seed: int) -> tuple[float, float]:
+    """Area under the curve of a fit that is private for a group, and of one whose largest group pays epsilon.
+
+    Rows are those of the full batch: k of them are together k times as far away, so that noise k times as large, at the
+    price of a row, costs epsilon for k (exact for normal noise).
+    """
+    table, groups = task
+    test = split(groups, seed)
+    train = np.flatnonzero(~test)
+    noise = calibrate_noise_multiplier(GaussianDpEvent, epsilon, table.delta)
+    price = get_epsilon(GaussianDpEvent(np.bincount(groups[train]).max() * noise), table.delta)
+    found = []
+    for paid, given in ((epsilon, {"groups": groups[train]}), (price, {})):
+        fitted = pipeline(model, table, paid).fit(table.X.iloc[train], table.y[train], **given)
+        assert fitted[-1].sampling_rate_ == 1.0
+        found.append(roc_auc_score(table.y[test], fitted.predict_proba(table.X[test])[:, 1]))
+    return found[0], found[1]
+
+
+def show_group_privacy(given: argparse.Namespace) -> None:
+    print("| table | model | epsilon | largest group | group | group privacy | group - group privacy |")
+    print("|---|---|---|---|---|---|---|")
+    for name, model, epsilon in itertools.product(given.tables, given.models, given.epsilons):
+        task = TASKS[name](given.data)
+        runs = [beside_group_privacy(model, task, epsilon, seed) for seed in range(given.splits)]
+        ours, theirs = np.array(runs).T
+        shown = f"{ours.mean():.4f} | {theirs.mean():.4f} | {(ours - theirs).mean():+.4f} ({(ours - theirs).std():.4f})"
+        print(f"| {name} | {model} | {epsilon:g} | {np.bincount(task.groups).max()} | {shown} |", flush=True)
+
+
 RATE, N_STEPS = 0.1, 100
 """Of the lots of the comparison with jax-privacy."""
 
@@ -218,12 +257,16 @@ def main() -> None:
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--synthesis", action="store_true", help="synthetic rows instead of predictions")
+    parser.add_argument("--group-privacy", action="store_true", help="beside fits to rows whose group pays epsilon")
     parser.add_argument("--peer", action="store_true", help="beside jax-privacy")
     parser.add_argument("--peers", type=Path, default=default_folder(), help="folder of the peers' environments")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.peer:
         show_peer(given)
+        return
+    if given.group_privacy:
+        show_group_privacy(given)
         return
     if given.synthesis:
         print_variations(given.tables, given.data, given.epsilons, given.splits)

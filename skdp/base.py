@@ -267,14 +267,14 @@ class PrivateEstimator(Reported, BaseEstimator):
 
     def _public_n_samples(self, n_samples: int) -> int:
         """The number of rows, or of units, that rules may use: under add_remove the data's own is private."""
-        name, what = ("n_samples_public", "rows") if self._unit() == ROW else ("n_groups_public", "groups")
+        name = "n_samples_public" if self._unit() == ROW else "n_groups_public"
         given = getattr(self, name, None)
         if given is not None:
             return check_count(name, given, remedy="give a whole number above 0")
         if self.adjacency == "add_remove":
             raise ValueError(
-                f"{name}=None with adjacency='add_remove': the number of {what} is private there, so give {name}, a "
-                "round number near it, or use adjacency='zero_out'."
+                f"{name}=None with adjacency='add_remove': the number of {self._units_in_words()} is private there, so "
+                f"give {name}, a round number near it, or use adjacency='zero_out'."
             )
         return n_samples
 
@@ -288,7 +288,7 @@ class PrivateEstimator(Reported, BaseEstimator):
             remedy = "choose a probability from 1e-9 to 1; 1 is the full batch"
             return sampling_at(check_real("sampling_rate", self.sampling_rate, at_least=1e-9, at_most=1, remedy=remedy))
         if self.lot_size is not None:
-            what = "rows" if self._unit() == ROW else "groups"
+            what = self._units_in_words()
             remedy = f"choose the expected number of {what} of a step, from 1 to the {n} {what} there are"
             return sampling_at(check_real("lot_size", self.lot_size, at_least=1, at_most=n, remedy=remedy) / n)
         return None
@@ -317,6 +317,9 @@ class PrivateEstimator(Reported, BaseEstimator):
     def _unit(self) -> str:
         """What the fit is private for: a row, or a group of rows."""
         return str(self.__dict__.get("privacy_unit_", ROW))
+
+    def _units_in_words(self) -> str:
+        return "rows" if self._unit() == ROW else "groups"
 
     def _shifts_rows(self) -> bool:
         """Whether a neighbour may have another number of rows, which shifts the places of all others."""

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, TargetEncoder
 
 from skdp import (
+    DPPCA,
     DPGridSearchCV,
     DPLogisticRegression,
     DPRandomizedSearchCV,
@@ -305,6 +306,16 @@ def test_a_budgeted_pipeline_takes_groups_for_all_of_its_steps():
     assert not ledger.history
     assert made.fit(X, y, groups=labels).privacy_unit_ == "group"
     assert len(ledger.history) == 1
+
+
+@pytest.mark.parametrize("second", [lambda: DPPCA(1), model])
+def test_a_budgeted_pipeline_takes_the_public_number_of_groups(second):
+    X, y, _, labels = table(20)
+    terms = {"adjacency": "add_remove", "n_groups_public": 100}
+    steps = DPStandardScaler((-1, 1)), DPPCA(1), second()
+    made = allocate_budget(make_pipeline(*(step.set_params(**terms) for step in steps)), 1.0, 1e-4)
+    made.fit(X, y, groups=labels)
+    assert (made.privacy_unit_, made.privacy_report().to_dict()["guarantee"]["n_units_public"]) == ("group", 100)
 
 
 def test_tries_in_processes_and_pickled_plans_keep_the_unit():

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.units import Units, comparable, texts_of
+from skdp._checks.units import Units, comparable, name_of, numbers_of, read_labels, texts_of
 
 MOST_HELD = 1 << 26
 """Bytes of what is kept of units up to which they stay in memory; more are in a temporary file, without a name."""
@@ -95,12 +95,18 @@ class UnitRuns:
         return np.repeat(self.starts[numbers] - before, sizes) + np.arange(int(sizes.sum()))
 
 
-def runs_of(units: Units) -> UnitRuns:
-    """Return the runs of units whose labels are in memory, or refuse these if a unit lies in several."""
-    heads = np.flatnonzero(units.codes[1:] != units.codes[:-1]) + 1
-    if len(heads) + 1 != units.n_units:
+def runs_of(groups: Any, n_rows: int) -> UnitRuns:
+    """Return the runs of units whose labels are in memory, or refuse these if a unit lies in several.
+
+    Only the first labels of runs are sorted: of labels of one type, memory holds a byte a row beside these.
+    """
+    labels = read_labels(groups, n_rows)
+    if labels.dtype.kind == "O":
+        labels, _ = numbers_of(labels)
+    starts = np.concatenate([[0], np.flatnonzero(labels[1:] != labels[:-1]) + 1])
+    if len(np.unique(labels[starts])) < len(starts):
         refuse_apart()
-    return UnitRuns(np.concatenate([[0], heads, [len(units.codes)]]), units.name)
+    return UnitRuns(np.append(starts, n_rows), name_of(groups))
 
 
 class RunReader:

@@ -102,10 +102,14 @@ def read_units(groups: Any, n_rows: int, name: str | None = None) -> Units:
         if len(groups.codes) != n_rows:
             _refuse_shape(groups.codes.shape, n_rows)
         return groups
-    if name is None:
-        name = getattr(groups, "name", None)
-    codes, n_units = _numbered(read_labels(groups, n_rows))
-    return Units(codes, n_units, name if isinstance(name, str) else "")
+    codes, n_units = numbers_of(read_labels(groups, n_rows))
+    return Units(codes, n_units, name_of(groups) if name is None else name)
+
+
+def name_of(groups: Any) -> str:
+    """Return the name of a series of labels, "" for labels without one."""
+    name = getattr(groups, "name", None)
+    return name if isinstance(name, str) else ""
 
 
 def read_labels(groups: Any, n_rows: int) -> NDArray[Any]:
@@ -134,8 +138,8 @@ def _refuse_shape(shape: tuple[int, ...], n_rows: int) -> None:
     raise ValueError(f"groups has shape {shape} where X has {n_rows} rows: give one label a row, in one dimension.")
 
 
-def _numbered(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
-    """Numbers of labels that are `comparable`, and how many there are."""
+def numbers_of(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
+    """Return a number for each label that is `comparable`, and how many of them differ."""
     if labels.dtype.kind != "O":
         found, codes = np.unique(labels, return_inverse=True)
         return codes.astype(np.int64, copy=False), len(found)
@@ -222,6 +226,8 @@ __all__ = [
     "Units",
     "comparable",
     "keys_of_units",
+    "name_of",
+    "numbers_of",
     "read_labels",
     "read_units",
     "refuse_gaps",

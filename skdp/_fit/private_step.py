@@ -128,9 +128,11 @@ class PrivateStep:
     def check_made_up(self, rows: Any) -> tuple[Any, Any]:
         """A copy, and made-up rows as it takes them; refuses what it refuses, and objects where numbers are needed.
 
-        Of objects any cell could turn out to be no number, and its refusal would tell of its row.
+        The copy is private for what the estimator is. Of objects any cell could turn out to be no number, and its
+        refusal would tell of its row.
         """
         stand_in = clone(self.estimator)
+        take_unit(stand_in, self.estimator)
         stand_in._note_rows(rows)
         checked = stand_in._check_rows(rows)
         dtypes = rows.dtypes if hasattr(rows, "iloc") else [getattr(rows, "dtype", None)]

@@ -368,22 +368,46 @@ def clip_rows(kind, first, stretch, weights, begin, inputs, deltas, widths, boun
 
 
 @njit(**_OPTIONS)
-def _inner(x, y, n):
-    """Inner product of the first n numbers of two rows, in independent chains."""
+def _inner(x, i, j, n):
+    """Inner product of the first n numbers of rows i and j, in independent chains."""
     a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
     whole = n - n % 8
     for c in range(0, whole, 8):
-        a0 += x[c] * y[c]
-        a1 += x[c + 1] * y[c + 1]
-        a2 += x[c + 2] * y[c + 2]
-        a3 += x[c + 3] * y[c + 3]
-        a4 += x[c + 4] * y[c + 4]
-        a5 += x[c + 5] * y[c + 5]
-        a6 += x[c + 6] * y[c + 6]
-        a7 += x[c + 7] * y[c + 7]
+        a0 += x[i, c] * x[j, c]
+        a1 += x[i, c + 1] * x[j, c + 1]
+        a2 += x[i, c + 2] * x[j, c + 2]
+        a3 += x[i, c + 3] * x[j, c + 3]
+        a4 += x[i, c + 4] * x[j, c + 4]
+        a5 += x[i, c + 5] * x[j, c + 5]
+        a6 += x[i, c + 6] * x[j, c + 6]
+        a7 += x[i, c + 7] * x[j, c + 7]
     for c in range(whole, n):
-        a0 += x[c] * y[c]
+        a0 += x[i, c] * x[j, c]
     return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
+
+
+@njit(**_OPTIONS)
+def _add_products(a, d, width, above, starts, low, products):
+    """Add the inner products ``(a_i . a_j) (d_i . d_j)`` of one layer, for the pairs of rows of each unit."""
+    t = 0
+    for u in range(len(starts) - 1):
+        begin, end = starts[u] - low, starts[u + 1] - low
+        if end - begin == 1:
+            continue
+        for i in range(begin, end):
+            for j in range(begin, i + 1):
+                products[t] += _inner(a, i, j, width + 1) * _inner(d, i, j, above)
+                t += 1
+
+
+@njit(**_OPTIONS)
+def _multiply_units(d, width, starts, low, factors):
+    """Multiply the first numbers of the rows of each unit by its factor."""
+    for u in range(len(factors)):
+        if factors[u] < 1.0:
+            for i in range(starts[u] - low, starts[u + 1] - low):
+                for c in range(width):
+                    d[i, c] *= factors[u]
 
 
 @njit(**_OPTIONS)
@@ -407,6 +431,14 @@ def clip_units(inputs, deltas, widths, starts, low, max_norm, room):
     room : float
         See `skdp._training.models.unit_layout.unit_room`, which has the proof.
     """
+    n_products = 0
+    for u in range(len(starts) - 1):
+        size = starts[u + 1] - starts[u]
+        n_products += size * (size + 1) // 2 if size > 1 else 0
+    products = np.zeros(n_products)
+    for k in range(len(deltas)):  # layer by layer, as it takes long to fetch an array from a tuple
+        _add_products(inputs[k], deltas[k], widths[k], widths[k + 1], starts, low, products)
+    factors, t = np.ones(len(starts) - 1), 0
     for u in range(len(starts) - 1):
         begin, end = starts[u] - low, starts[u + 1] - low
         if end - begin == 1:
@@ -414,19 +446,14 @@ def clip_units(inputs, deltas, widths, starts, low, max_norm, room):
         square, reach = 0.0, 0.0
         for i in range(begin, end):
             for j in range(begin, i + 1):
-                product = 0.0
-                for k in range(len(deltas)):
-                    left = _inner(inputs[k][i], inputs[k][j], widths[k] + 1)
-                    product += left * _inner(deltas[k][i], deltas[k][j], widths[k + 1])
                 if i == j:
-                    square += product
-                    reach += np.sqrt(product)
+                    square += products[t]
+                    reach += np.sqrt(products[t])
                 else:
-                    square += 2.0 * product
+                    square += 2.0 * products[t]
+                t += 1
         size = np.sqrt(max(square, 0.0) + room * reach * reach)
         if size > max_norm:
-            factor = max_norm / size
-            for k in range(len(deltas)):
-                for i in range(begin, end):
-                    for c in range(widths[k + 1]):
-                        deltas[k][i, c] *= factor
+            factors[u] = max_norm / size
+    for k in range(len(deltas)):
+        _multiply_units(deltas[k], widths[k + 1], starts, low, factors)

@@ -260,7 +260,11 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         n_public = self._public_n_samples(n_samples)
         strength = n_public / max(mechanism.standard_deviation / unit / math.sqrt(2.0), 1e-9)
         if strength < 100:
-            warn(f"{n_public} rows at this epsilon: the noise hides most figures; give more rows, or a larger epsilon.")
+            what = self._units_in_words()
+            warn(
+                f"{n_public} {what} at this epsilon: the noise hides most figures; give more {what}, or a larger "
+                "epsilon."
+            )
         total = None if self._has_weights or self.adjacency == "add_remove" else float(n_samples)
         stream = terms.stream.spawn("counts", *map(int, terms.stream.words(2)))
         return CountingPlan(mechanism, unit, self._number_of_bins(strength), total, price, stream)

@@ -118,7 +118,7 @@ def _guarantee(model: Any, priced: Priced) -> dict[str, Any]:
         "delta": priced.delta,
         "guess_at_most": guess_at(priced.epsilon, priced.delta),
         "guess_by_profile": guess,
-        "n_samples_public": _n_public(model),
+        "n_units_public": _n_public(model),
     }
 
 
@@ -249,7 +249,7 @@ def _public(model: Any, parts: list[tuple[str, Any]], priced: Priced, leaks: tup
     classes = None if read else getattr(parts[-1][1], "classes_", None)
     return {
         "parameters": _parameters(model, {"classes"} if read else set()),
-        "n_samples": "public" if priced.adjacency != "add_remove" else "private",
+        "n_units": "public" if priced.adjacency != "add_remove" else "private",
         "n_features": _integer(getattr(model, "n_features_in_", None)),
         "feature_names": None if names is None else [one_line(name) for name in list(names)[:_MOST_NAMES]],
         "columns": _columns(model),

@@ -163,7 +163,7 @@ def _quality(facts: Facts) -> Section | None:
 
 def _public(facts: Facts) -> Section:
     found = facts["public"]
-    n = facts["guarantee"]["n_samples_public"]
+    n = facts["guarantee"]["n_units_public"]
     rows: TableCells = [(f"number of {wording.word(facts)}s", ("" if n is None else f"{n}, ") + _kind_of_rows(facts))]
     if found["n_features"] is not None:
         rows.append(("number of columns", str(found["n_features"])))
@@ -186,7 +186,7 @@ def _public(facts: Facts) -> Section:
 
 
 def _kind_of_rows(facts: Facts) -> str:
-    if facts["public"]["n_samples"] == "public":
+    if facts["public"]["n_units"] == "public":
         return "which is public"
     return "a public stand-in; that of the table is private and not shown"
 

@@ -117,7 +117,7 @@ def formal(facts: Facts) -> str:
 
 def delta_and_rows(facts: Facts) -> str:
     """What delta is worth for this number of rows."""
-    delta, n = facts["guarantee"]["delta"], facts["guarantee"]["n_samples_public"]
+    delta, n = facts["guarantee"]["delta"], facts["guarantee"]["n_units_public"]
     if n is None:
         return f"Delta should be well below one divided by the number of {word(facts)}s."
     remark = "which is too large: publishing one whole record would satisfy it" if delta * n >= 1 else "well below 1"
@@ -245,7 +245,7 @@ def exceptions(facts: Facts) -> list[str]:
     if not facts["unpaid"]["recorded"]:
         found.append("What was read without payment was not, or not always, recorded.")
     found += [each["text"] for each in facts["unpaid"]["reads"]]
-    delta, n = facts["guarantee"]["delta"], facts["guarantee"]["n_samples_public"]
+    delta, n = facts["guarantee"]["delta"], facts["guarantee"]["n_units_public"]
     if n is not None and delta * n >= 1:
         found.append("Delta is too large: publishing one whole record would satisfy it.")
     if facts["accounting"]["method"] is None:

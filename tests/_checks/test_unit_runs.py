@@ -7,11 +7,11 @@ import itertools
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skdp._checks import unit_runs
 from skdp._checks.unit_runs import RunReader, UnitRuns, runs_of
-from skdp._checks.units import read_units
 
 SIZES = np.array([1, 3, 1, 200, 2, 7, 1])
 LABELS = {
@@ -43,9 +43,11 @@ def held(request, monkeypatch):
 @pytest.mark.parametrize("kind", LABELS)
 @pytest.mark.parametrize("step", [1, 5, 1000])
 def test_units_start_where_the_label_changes(held, kind, step):
-    found = read(np.repeat(LABELS[kind], SIZES), step)
-    assert found.starts.tolist() == np.concatenate([[0], np.cumsum(SIZES)]).tolist()
-    assert (found.n_units, found.name) == (len(SIZES), "home")
+    labels = np.repeat(LABELS[kind], SIZES)
+    for found in (read(labels, step), runs_of(labels, len(labels))):
+        assert found.starts.tolist() == np.concatenate([[0], np.cumsum(SIZES)]).tolist()
+        assert found.n_units == len(SIZES)
+    assert (read(labels, step).name, runs_of(pd.Series([1, 1, 2], name="home"), 3).name) == ("home", "home")
 
 
 @pytest.mark.parametrize("kind", LABELS)
@@ -60,7 +62,7 @@ def test_a_unit_in_two_runs_is_refused_without_its_label(held, kind, step, again
     assert str(LABELS[kind][again]) not in str(refused.value).split()
     assert refused.value.__context__ is None
     with pytest.raises(ValueError, match="not side by side"):
-        runs_of(read_units(labels, len(labels)))
+        runs_of(labels, len(labels))
 
 
 def test_equal_numbers_are_one_unit():

@@ -341,9 +341,9 @@ class InterruptAt:
         return raised[0] is KeyboardInterrupt
 
 
-def copy_with_a_ledger(pickled):
+def copy_with_a_ledger(pickled, unit=None):
     """A fitted model that is asked for a dearer fit, and the ledger that it is charged to."""
-    ledger, model = PrivacyAccountant(), pickle.loads(pickled).set_params(epsilon=4.0)
+    ledger, model = PrivacyAccountant(unit=unit), pickle.loads(pickled).set_params(epsilon=4.0)
     for part in [model, getattr(model, "estimator", None), *(step for _, step in getattr(model, "steps", []))]:
         if hasattr(part, "accountant"):
             part.set_params(accountant=ledger)
@@ -376,6 +376,40 @@ def test_an_interrupt_at_any_line_leaves_no_state_that_costs_more_than_it_says(k
         assert len(model.predict(X) if hasattr(model, "predict") else model.transform(X)) == N
     assert n_uncharged > 0
     assert n_new > 0  # the last lines come after publication, or the loop hands out the steps done
+
+
+GROUPS = np.arange(N) // 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "every"),
+    [("pca", 29), *(pytest.param(each, 1, marks=pytest.mark.slow) for each in MAKERS)],
+)
+def test_an_interrupt_at_any_line_leaves_no_rows_that_pass_as_units(kind, every):
+    """A model of rows that is fitted to units: what stands is that of rows and says so, or one of units that paid."""
+    of_rows = MAKERS[kind](None, 0.2).fit(X, Y)
+    old, old_state, old_price = pickle.dumps(of_rows), state_of(of_rows), of_rows.epsilon_
+    with InterruptAt() as counter:
+        copy_with_a_ledger(old, unit="household")[0].fit(X, Y, groups=GROUPS)
+    n_old = n_new = 0
+    spread = range(1, counter.seen - 60, max(every, counter.seen // 400))
+    for k in itertools.chain(spread, range(counter.seen - 60, 10**9, 1 + every // 10)):
+        model, ledger = copy_with_a_ledger(old, unit="household")
+        with InterruptAt(k) as interrupt:
+            model.fit(X, Y, groups=GROUPS)
+        if interrupt.seen < k:
+            break
+        units = {release.unit for release in releases_of(model)}
+        assert {charge.unit for charge in ledger.history} <= {"household"}
+        if state_of(model) == old_state:
+            assert (model.privacy_unit_, units, model.epsilon_) == ("row", {"row"}, old_price)
+            n_old += 1
+            continue
+        assert (model.privacy_unit_, units) == ("group", {"group"})
+        assert [charge.event for charge in ledger.history] == [model.privacy_event_]
+        n_new += 1
+    assert n_old > 0
+    assert n_new > 0
 
 
 def test_an_interrupt_at_any_line_of_an_instalment_is_paid_for():

@@ -110,7 +110,8 @@ def test_normal_noise_is_priced_as_one_gaussian(people):
 def test_units_are_charged_as_units(people):
     scores, y = people
     accountant = PrivacyAccountant(1.0, 1e-6, unit="household")
-    found = evaluate(None, scores, y, epsilon=0.5, groups=np.arange(N) // 4, accountant=accountant)
+    with pytest.warns(UserWarning, match="^100 groups at this epsilon: .* give more groups"):
+        found = evaluate(None, scores, y, epsilon=0.5, groups=np.arange(N) // 4, accountant=accountant)
     assert found.privacy_unit_ == "group"
     with pytest.raises(ValueError, match="unit"):
         evaluate(None, scores, y, epsilon=0.1, accountant=accountant)

@@ -546,8 +546,18 @@ def test_the_number_of_rows_is_named_where_it_is_public():
     private = str(privacy_report(fitted("linear, add_remove")))
     assert "number of rows 500, a public stand-in" in section_of(private, "What was public")
     assert "400" not in private
-    assert facts_of(fitted("pipeline"))["guarantee"]["n_samples_public"] == N
-    assert facts_of(fitted("search"))["guarantee"]["n_samples_public"] == N
+    assert facts_of(fitted("pipeline"))["guarantee"]["n_units_public"] == N
+    assert facts_of(fitted("search"))["guarantee"]["n_units_public"] == N
+
+
+def test_units_are_counted_and_not_their_rows():
+    model = linear().fit(X, Y, groups=np.arange(N) // 3)
+    facts = facts_of(model)
+    assert (facts["guarantee"]["n_units_public"], facts["public"]["n_units"]) == (N // 3 + 1, "public")
+    assert f"number of groups {N // 3 + 1}, which is public" in section_of(
+        str(privacy_report(model)), "What was public"
+    )
+    assert str(N) not in privacy_report(model).to_json()
 
 
 # --- sentences --------------------------------------------------------------------------------------------------------
@@ -681,7 +691,7 @@ def test_a_class_of_a_third_party_is_an_exception():
     exec(block, vars(module))
     model = fit(module.DPNearestCentroid([0, 1]))
     report = model.privacy_report()
-    assert report.to_dict()["guarantee"]["n_samples_public"] == N
+    assert report.to_dict()["guarantee"]["n_units_public"] == N
     assert report.to_dict()["noise"]["source"] == "secret"
     assert wording.exceptions(report.to_dict()) == [
         "DPNearestCentroid is a class of page_of_report: its sensitivity rests on its author's proof."
@@ -777,13 +787,13 @@ SCHEMA = {
          "tuning", "quality", "public", "unpaid", "versions"],
     "model": ["class", "kind", "private_parts", "public_steps", "has_ledger"],
     "guarantee": ["unit", "unit_of_ledger", "groups", "partition", "partition_rule", "adjacency", "epsilon",
-                  "delta", "guess_at_most", "guess_by_profile", "n_samples_public"],
+                  "delta", "guess_at_most", "guess_by_profile", "n_units_public"],
     "accounting": ["method", "epsilon_at_least", "epsilon_at_most", "event", "sampling"],
     "noise": ["source"],
     "mechanisms": ["rows", "number"],
     "tuning": ["candidates", "tries", "tries_on_average", "worst_of_possibilities", "scoring", "epsilon_of_choice",
                "epsilon_of_refit"],
-    "public": ["parameters", "n_samples", "n_features", "feature_names", "columns", "classes",
+    "public": ["parameters", "n_units", "n_features", "feature_names", "columns", "classes",
                "classes_read_from_labels"],
     "unpaid": ["recorded", "reads"],
     "versions": ["skdp", "numpy", "scikit-learn", "python"],

@@ -242,11 +242,12 @@ class NetworkModel(Model):
             size = m * len(total)
             # What is not shared is one call: for few rows or parameters calls would take as long as what they do.
             shared = self._pool.shares(size)
-            clip_span = partial(self._clip_span, rows, counts, start, max_norm / self._slack)
-            self._pool.share(clip_span, self._spans(m) if shared else [slice(0, m)], size)
+            row_spans = self._spans(m) if shared else [slice(0, m)]
+            self._pool.share(partial(self._clip_span, rows, counts, start, max_norm / self._slack), row_spans, size)
             if lot is not None:
-                starts, room = lot.starts[units.start : units.stop + 1], unit_room(int(self._widths.sum()), 0)
-                kernel.clip_units(self._inputs, self._deltas, self._widths, starts, start, max_norm / self._slack, room)
+                starts = lot.starts[units.start : units.stop + 1]
+                clip_units = partial(self._clip_units, starts, max_norm / self._slack)
+                self._pool.share(clip_units, row_spans, size)
             rectangles = np.split(self._rectangles, len(self._rectangles)) if shared else [self._rectangles]
             self._pool.share(partial(self._add_products, m, total), rectangles, size)
         return total
@@ -270,6 +271,13 @@ class NetworkModel(Model):
             span.stop, self._inputs, self._deltas, self._widths, self._packed, self._packed_back, *self._codes,
             self.clip.bounds(max_norm), _STABILITY, self._tiny, self._widest,
         )  # fmt: skip
+
+    def _clip_units(self, starts: NDArray[np.int64], max_norm: float, span: slice) -> None:
+        """Clip the sums of the units of a chunk that begin in a span; each is clipped by itself."""
+        low, room = int(starts[0]), unit_room(int(self._widths.sum()), 0)
+        first, last = np.searchsorted(starts, (low + span.start, low + span.stop))
+        some = starts[first : last + 1]
+        kernel.clip_units(self._inputs, self._deltas, self._widths, some, low, max_norm, room)
 
     def _gather(self, rows: Rows, start: int, chunk: NDArray[Any]) -> None:
         X = self._X

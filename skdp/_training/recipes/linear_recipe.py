@@ -84,13 +84,12 @@ class LinearSteps(Recipe):
         plan, n_parameters = run.plan, self._n_free(run, n_features, outputs)
         signal = rule.signal_of(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_parameters)
         if signal < rule.LEAST_SIGNAL:
-            what = "rows" if self.model._unit() == ROW else "groups"
+            what = self.model._units_in_words()
             budget = (
                 f"epsilon={self.model.epsilon!r}"
                 if self.model.epsilon is not None
                 else f"noise={plan.noise_multiplier:g}"
             )
-            what = "rows" if self.model._unit() == ROW else "groups"
             warn(
                 f"{n} {what} are few for {n_parameters} parameters at {budget}: noise decides much of the model, and "
                 f"another fit to them may differ widely (signal {signal:.2g}, where {rule.LEAST_SIGNAL:g} is "

@@ -16,7 +16,7 @@ from skdp._checks.cells import format_names
 from skdp._checks.rows import column_names
 from skdp._checks.sources import after_the_charge
 from skdp._checks.unit_runs import RunReader, runs_of
-from skdp._checks.units import CountedUnits, read_units
+from skdp._checks.units import CountedUnits
 from skdp._training.streamed.blocks import BlockSource
 from skdp._training.streamed.files import files_of
 from skdp._training.streamed.memory_map import one_per_row
@@ -104,7 +104,7 @@ class ArrowRows(BlockSource):
     def find_units(self) -> CountedUnits:
         """See `RowSource`. A column is read in one pass, of which memory holds some rows."""
         if not isinstance(self._groups, str):
-            return self._keep_runs(runs_of(read_units(self._groups, self.n_rows)))
+            return self._keep_runs(runs_of(self._groups, self.n_rows))
         runs = RunReader()
         for part in self._parts:
             for batch in part.batches([self._groups], _LABELS, paid=False):

@@ -13,7 +13,7 @@ from skdp._checks.cells import values_of
 from skdp._checks.rows import check_shape
 from skdp._checks.sources import BlockRecipe
 from skdp._checks.unit_runs import runs_of
-from skdp._checks.units import CountedUnits, read_units
+from skdp._checks.units import CountedUnits
 from skdp._training.streamed.blocks import BlockSource
 from skdp._training.streamed.files import state_of
 from skdp._training.streamed.streamed_model import Order, RowBlock, StreamedModel
@@ -69,7 +69,7 @@ class MappedRows(BlockSource):
 
     def find_units(self) -> CountedUnits:
         """See `RowSource`. The labels are in memory."""
-        return self._keep_runs(runs_of(read_units(self._groups, self.n_rows)))
+        return self._keep_runs(runs_of(self._groups, self.n_rows))
 
     def read(self, order: Order = "C") -> Generator[RowBlock, None, None]:
         """See `BlockSource`. Nothing is copied, and the operating system reads ahead."""

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from skdp._checks.units import read_units
+from skdp._kernels import tiles
 from skdp._kernels.losses import LOSSES
 from skdp._training.models.linear import LinearGeometry, LinearModel
 from skdp._training.models.network import Architecture, Clip, NetworkModel
@@ -118,6 +119,22 @@ def test_a_unit_moves_the_sum_by_the_clip_at_most(kind, size, rows):
     alone = np.linalg.norm(made.model(np.arange(60, 61)).clipped_gradient_sum(made.theta, None, C))
     if rows == "copies" and size * alone > C:
         assert moved >= C * (1 - 1e-6)
+
+
+def test_shares_of_a_chunk_of_a_network_change_no_bit(monkeypatch):
+    """A unit is clipped in the share in which it begins, wherever shares end and in whatever order they are run."""
+    rng = np.random.default_rng(5)
+    made, labels = Made("network", rng, 400), labels_of(rng, 400, long=False)
+    layout = UnitLayout(read_units(labels, 400))
+    sums = []
+    for most, order in ((400, 1), (tiles.ROWS, 1), (tiles.ROWS, -1)):
+        with made.model(layout.order, layout) as model:
+            monkeypatch.setattr(model._pool, "shares", lambda size: True)
+            monkeypatch.setattr(model._pool, "share", lambda run, tasks, size: [run(each) for each in tasks[::order]])  # noqa: B023
+            monkeypatch.setattr(model, "_spans", lambda m: [slice(at, min(at + most, m)) for at in range(0, m, most)])  # noqa: B023
+            sums.append(model.clipped_gradient_sum(made.theta, None, C))
+    np.testing.assert_array_equal(sums[0], sums[1])
+    np.testing.assert_array_equal(sums[0], sums[2])
 
 
 @pytest.mark.parametrize("kind", ["linear", "trees", "network"])

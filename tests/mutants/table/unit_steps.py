@@ -42,6 +42,12 @@ MUTANTS = [
         select="moves_no_release and network and copies",
     ),
     mutant(
+        "units: the last unit of a share of a network not clipped",
+        (NETWORKS, "starts[first : last + 1]", "starts[first:last]"),
+        tests="unit_layout",
+        select="shares_of_a_chunk or sums_agree",
+    ),
+    mutant(
         "units: long units not clipped",
         (UNIT_LAYOUT, "if size > max_norm else found", "if False else found"),
         tests="guarantees_units",
@@ -201,8 +207,8 @@ MUTANTS = [
         "units: norms of gradients of a network without the first layer",
         (
             DENSE,
-            "for k in range(len(deltas)):\n                    left = _inner",
-            "for k in range(1, len(deltas)):\n                    left = _inner",
+            "for k in range(len(deltas)):  # layer",
+            "for k in range(1, len(deltas)):  # layer",
         ),
         tests="unit_layout",
         select="moves_the_sum and network",

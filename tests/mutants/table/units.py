@@ -1,7 +1,7 @@
 """Mistakes with units of several rows."""
 
 from mutant import mutant
-from paths import COLUMN_SUMS, COUNTS, MEASUREMENT, PURCHASE, THRESHOLD
+from paths import COLUMN_SUMS, COUNTS, MEASUREMENT, PRIVATE_STEP, PURCHASE, THRESHOLD
 
 BOUGHT = "no_count_and_no_sum"
 
@@ -83,5 +83,11 @@ MUTANTS = [
         ),
         tests="guarantees_units",
         select="row_may and noise",
+    ),
+    mutant(
+        "rehearsed steps that know no unit",
+        (PRIVATE_STEP, "        take_unit(stand_in, self.estimator)\n", ""),
+        tests="units_in_compositions",
+        select="public_number_of_groups",
     ),
 ]
