@@ -101,6 +101,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     noise_multiplier = None
     accounting = "pld"
+    _part: Callable[..., Any]  # figures of a part of all rows
     _has_weights = False
     _methods: tuple[str, ...] = (
         "predict_proba",
@@ -146,34 +147,21 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     def subgroups(self) -> dict[str, Any]:
         """Figures of each of `categories`, and of all other rows, by name; empty without `categories`."""
         names = [*self.categories_, OTHER] if self.categories_ else []
-        parts = (self._fitted_replicates.map(partial(np.take, indices=k, axis=1)) for k in range(len(names)))
-        return {name: self._of_part(part, self._level) for name, part in zip(names, parts, strict=True)}
-
-    @property
-    def _replicates(self) -> Replicates:
-        return self._fitted_replicates.map(lambda tables: tables.sum(axis=1))
-
-    @property
-    def _level(self) -> float:
-        return float(self.level)
+        return dict(zip(names, self._parts(), strict=True)) if names else {}
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        if "_fitted_replicates" not in self.__dict__:
+        if "_fitted_tables" not in self.__dict__:
             return super().__repr__(N_CHAR_MAX)
-        return f"{type(self).__name__}, epsilon={self.epsilon_:.6g}, {self._level:.0%} intervals\n{self}"
+        return f"{type(self).__name__}, epsilon={self.epsilon_:.6g}, {self.level:.0%} intervals\n{self}"
 
     @property
     def _repr_html_(self) -> Callable[[], str]:
         def draw() -> str:
-            if "_fitted_replicates" not in self.__dict__:
+            if "_fitted_tables" not in self.__dict__:
                 return f"<pre>{html.escape(repr(self))}</pre>"
             return price_caption(self) + self._figures_as_html()
 
         return draw
-
-    def _of_part(self, replicates: Replicates, level: float) -> Any:
-        """Figures of a subgroup."""
-        raise NotImplementedError(f"{type(self).__name__} has no figures of subgroups: write _of_part.")
 
     def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None, by: Any = None) -> Self:
         """Count, charge and release. See `skdp.evaluation.evaluate`.
@@ -340,9 +328,20 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         self.noisy_counts_ = noisy / plan.unit
         self.noise_deviation_ = plan.mechanism.standard_deviation / plan.unit
         self.n_bins_ = plan.n_bins
-        self._fitted_replicates = self._replicates_of(noisy, plan)
+        self._fitted_tables_of_parts = tables = self._replicates_of(noisy, plan)
+        self._fitted_tables = tables.map(lambda each: each.sum(axis=1))
         self._set_price(plan.price)
         return ""
+
+    def _parts(self) -> list[Any]:
+        """Figures of each subgroup, in order."""
+        tables = self._fitted_tables_of_parts
+        parts = (tables.map(partial(np.take, indices=k, axis=1)) for k in range(tables.released.shape[1]))
+        return [self._part(each, self.level, *self._terms_of_parts()) for each in parts]
+
+    def _terms_of_parts(self) -> tuple[Any, ...]:
+        """What figures of a subgroup need beside its tables."""
+        return ()
 
     def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
         """The exact table, of shape (n_subgroups, n_classes, n_bins)."""
@@ -364,15 +363,23 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
 
 class CountingFit(EstimatorFit):
-    """The fit of an evaluation, which knows before a row is read whether there are weights."""
+    """The fit of an evaluation, which knows before a row is read how many there are, and whether they have weights."""
 
     def plan(self) -> None:
         """See `Fit`."""
-        if self.work.model is None:
-            with self.work._payment().recording_refusals():
-                self._X = self.work._given(self._X)
         self.work._has_weights = self._fit_params["sample_weight"] is not None
         super().plan()
+
+    def _public_shape(self) -> tuple[int, int] | None:
+        """See `EstimatorFit`: of scores, their number, so that no cell is read before the accountant is asked."""
+        n_scores = 0 if self.work.model is not None else _number_of(self._X)
+        return (n_scores, 1) if n_scores else super()._public_shape()
+
+
+def _number_of(scores: Any) -> int:
+    """Number of scores, which is public, 0 where it does not show."""
+    shape = getattr(scores, "shape", None)
+    return int(shape[0]) if shape else len(scores) if hasattr(scores, "__len__") else 0
 
 
 def _count(

@@ -10,7 +10,6 @@ from skdp.evaluation.binary_figures import BinaryFigures, SubgroupFigures
 from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.multiclass import MulticlassEvaluation
 from skdp.evaluation.regression import RegressionEvaluation
-from skdp.evaluation.replicates import Replicates
 
 
 class PrivateEvaluation(CountedEvaluation, BinaryFigures):
@@ -38,8 +37,7 @@ class PrivateEvaluation(CountedEvaluation, BinaryFigures):
     evaluate : Make one.
     """
 
-    def _of_part(self, replicates: Replicates, level: float) -> SubgroupFigures:
-        return SubgroupFigures(replicates, level)
+    _part = SubgroupFigures
 
 
 def evaluate(

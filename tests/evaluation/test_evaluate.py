@@ -83,6 +83,22 @@ def test_above_the_ceiling_no_row_is_scored(people):
     assert not accountant.history
 
 
+def test_above_the_ceiling_no_score_is_read(people):
+    class Scores:
+        """Scores of which the number shows, and that fail where they are read."""
+
+        def __len__(self):
+            return N
+
+        def __array__(self, *args, **kwargs):
+            raise AssertionError("a score was read")
+
+    accountant = PrivacyAccountant(0.3, 1e-6)
+    with pytest.raises(BudgetExceededError):
+        evaluate(None, Scores(), people[1], epsilon=0.5, accountant=accountant)
+    assert not accountant.history
+
+
 @pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_all_figures_together_cost_epsilon(people, adjacency, weighted):
