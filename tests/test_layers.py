@@ -24,8 +24,8 @@ FLOORS = {
         ("_fit",),
         ("base", "image"),
         ("decomposition", "pipeline", "preprocessing"),
-        ("_training", "datasets", "model_selection", "naive_bayes"),
-        ("audit", "ensemble", "evaluation", "linear_model", "neural_network", "plotting", "synthesis"),
+        ("_training", "datasets", "evaluation", "model_selection", "naive_bayes"),
+        ("audit", "ensemble", "linear_model", "neural_network", "plotting", "synthesis"),
         ("metrics", "statistics", "tabular"),
     ),
     "_checks": (
@@ -183,7 +183,12 @@ FLOORS = {
         ("discrete_laplace", "gaussian"),
         ("unit_norms",),
     ),
-    "model_selection": (("candidates", "parts", "scores"), ("search_plan",), ("search",), ("searches",)),
+    "model_selection": (
+        ("candidates", "parts", "rows_of_parts", "scores"),
+        ("search_plan",),
+        ("cross_validation", "search"),
+        ("searches",),
+    ),
     "neural_network": (("classifier", "regressor"),),
     "plotting": (
         ("_axes", "_study"),
@@ -332,7 +337,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (31, 10, 158), "accounting": (11, 7, 38)}
+    assert found == {"": (31, 10, 159), "accounting": (11, 7, 38)}
 
 
 def test_heavy_imports_stay_where_they_belong():

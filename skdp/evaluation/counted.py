@@ -103,6 +103,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     accounting = "pld"
     _part: Callable[..., Any]  # figures of a part of all rows
     _has_weights = False
+    _n_folds = 0  # of a cross-validation, which counts the rows of each fold in a part of the table of its own
     _methods: tuple[str, ...] = (
         "predict_proba",
         "decision_function",
@@ -237,6 +238,10 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """What is known of each row beside its score: the number of its class."""
         return encode_labels(check_labels(y, n_samples, classes=self.classes_), self.classes_)
 
+    def _n_parts(self) -> int:
+        """Number of parts of the table: one for each fold, or for each category and all other rows."""
+        return self._n_folds or len(self.categories_) + 1
+
     def _adds_parts(self) -> bool:
         """Whether a row may add a part of one to a cell, and not one or nothing."""
         return self._has_weights or self._unit() == GROUP
@@ -276,8 +281,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """
         if self.n_bins != "auto":
             return check_count("n_bins", self.n_bins, at_least=2, remedy="choose a whole number above 1, or 'auto'")
-        n_subgroups = len(self.categories_) + 1
-        return int(2 ** np.clip(np.rint(np.log2(2.4 * (strength / n_subgroups) ** (1 / 3))), 3, 8))
+        return int(2 ** np.clip(np.rint(np.log2(2.4 * (strength / self._n_parts()) ** (1 / 3))), 3, 8))
 
     def _check_rows(self, X: Any) -> ScoredRows:
         """See `PrivateEstimator`: cells are for the model to read."""
@@ -345,7 +349,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
         """The exact table, of shape (n_subgroups, n_classes, n_bins)."""
-        return _count(rows, targets, (len(self.categories_) + 1, len(self.classes_), n_bins), self._bins_of)
+        return _count(rows, targets, (self._n_parts(), len(self.classes_), n_bins), self._bins_of)
 
     def _bins_of(self, scores: Doubles, n_bins: int) -> NDArray[np.int64]:
         return bins_of(scores, n_bins)

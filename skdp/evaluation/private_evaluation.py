@@ -157,7 +157,7 @@ def evaluate(
     >>> round(evaluation.roc_auc.value, 1), evaluation.epsilon_
     (0.8, 0.5)
     """
-    kind = _kind_of(model, classes, y_bounds)
+    kind = kind_of(model, classes, y_bounds)
     evaluation = kind(
         model,
         epsilon=epsilon,
@@ -178,7 +178,7 @@ def evaluate(
     return evaluation.fit(X, y, groups=groups, sample_weight=sample_weight, by=by)
 
 
-def _kind_of(model: Any, classes: Any, y_bounds: Any) -> type[CountedEvaluation]:
+def kind_of(model: Any, classes: Any, y_bounds: Any) -> type[CountedEvaluation]:
     """By what is public: a regressor, a model of more than two classes, or one of two."""
     if y_bounds is not None or (hasattr(model, "__sklearn_tags__") and is_regressor(model)):
         return RegressionEvaluation
@@ -186,4 +186,4 @@ def _kind_of(model: Any, classes: Any, y_bounds: Any) -> type[CountedEvaluation]
     return MulticlassEvaluation if len(known) > 2 else PrivateEvaluation
 
 
-__all__ = ["PrivateEvaluation", "evaluate"]
+__all__ = ["PrivateEvaluation", "evaluate", "kind_of"]

@@ -104,7 +104,9 @@ class ErrorFigures(TableFigures):
 
     def _of_power(self, power: int, form: Any, high: float) -> Estimate:
         def metric(tables: Doubles) -> Doubles:
-            return np.asarray(form(error_metrics.mean_power(error_metrics.clipped(tables, self._fitted_terms[2]), power)))
+            return np.asarray(
+                form(error_metrics.mean_power(error_metrics.clipped(tables, self._fitted_terms[2]), power))
+            )
 
         return self._figure(metric, 0.0, high)
 
@@ -210,7 +212,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         """See `CountedEvaluation`."""
         low, high = self.y_bounds_
         inner, half = error_metrics.edges(n_bins)[1:-1], (high - low) / 2
-        table = np.zeros((len(self.categories_) + 1, n_bins + 2), np.int64)
+        table = np.zeros((self._n_parts(), n_bins + 2), np.int64)
         for block, predicted in rows.blocks():
             y, amounts = targets.labels[block], np.asarray(targets.amounts)[block]
             group = np.zeros(len(y), np.int64) if targets.subgroups is None else targets.subgroups[block]

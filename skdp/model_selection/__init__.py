@@ -10,6 +10,7 @@ __getattr__, __dir__, __all__ = lazy_face(
         "DPGridSearchCV": "skdp.model_selection.searches",
         "DPRandomizedSearchCV": "skdp.model_selection.searches",
         "PrivateScore": "skdp.model_selection.scores",
+        "cross_validate": "skdp.model_selection.cross_validation",
         "SCORES": "skdp.model_selection.scores",
         "private_train_test_split": "skdp.model_selection.parts",
     },
