@@ -165,7 +165,7 @@ FLOORS = {
         ("replicates",),
         ("figures",),
         ("binary_figures", "counted"),
-        ("multiclass", "regression"),
+        ("comparison", "multiclass", "regression"),
         ("private_evaluation",),
     ),
     "image": (

@@ -117,7 +117,7 @@ class BinaryFigures(TableFigures):
         """
 
         def counts(tables: Doubles) -> Doubles:
-            return binary_metrics.confusion(tables, _checked(threshold)).reshape(-1, 2, 2)
+            return binary_metrics.confusion(tables, checked_threshold(threshold)).reshape(-1, 2, 2)
 
         found: Estimate = self.estimate(counts, 0.0)
         return found
@@ -220,7 +220,7 @@ class BinaryFigures(TableFigures):
         return np.arange(n_bins, -1, -1) / n_bins
 
     def _at(self, metric: Any, threshold: float) -> Estimate:
-        at = _checked(threshold)
+        at = checked_threshold(threshold)
         return self._share(lambda tables: metric(tables, at)[..., 0])
 
     def _band(self, x: Doubles, thresholds: Doubles, metric: Metric, high: float) -> EstimatedCurve:
@@ -243,9 +243,10 @@ class SubgroupFigures(BinaryFigures, PartOfRows):
     """Figures of a part of all rows."""
 
 
-def _checked(threshold: float) -> Doubles:
+def checked_threshold(threshold: float) -> Doubles:
+    """A threshold as an array, or a refusal."""
     remedy = "choose a score from 0 to 1, such as 0.5"
     return np.array([check_real("threshold", threshold, at_least=0, at_most=1, remedy=remedy)])
 
 
-__all__ = ["BinaryFigures", "SubgroupFigures"]
+__all__ = ["BinaryFigures", "SubgroupFigures", "checked_threshold"]

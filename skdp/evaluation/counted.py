@@ -227,12 +227,16 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     def _check_targets_known(self) -> None:
         """Set what is public of the targets: the classes, of the model where it has some."""
-        given = self.classes if self.classes is not None else getattr(self.model, "classes_", (0, 1))
+        known = [list(each.classes_) for each in self._models() if hasattr(each, "classes_")]
+        given = self.classes if self.classes is not None else known[0] if known else (0, 1)
         classes = check_classes("classes", given)
-        known = getattr(self.model, "classes_", None)
-        if known is not None and list(known) != classes.tolist():
+        if any(each != classes.tolist() for each in known):
             raise ValueError(f"classes={classes.tolist()!r} are not those of the model: leave them out.")
         self.classes_ = classes
+
+    def _models(self) -> tuple[Any, ...]:
+        """Models that score the rows."""
+        return () if self.model is None else (self.model,)
 
     def _read_targets(self, y: Any, n_samples: int) -> NDArray[Any]:
         """What is known of each row beside its score: the number of its class."""
@@ -287,9 +291,13 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """See `PrivateEstimator`: cells are for the model to read."""
         if self.model is None:
             return ScoredRows(None, self._given(X))
-        X = check_model(self.model, X, self._methods)
-        refuse_other_scores(self.model, X, self._score)
-        return ScoredRows(self.model, X, self._score)
+        return self._scored_by(self.model, X)
+
+    def _scored_by(self, model: Any, X: Any) -> ScoredRows:
+        """The rows with a model that was checked."""
+        X = check_model(model, X, self._methods)
+        refuse_other_scores(model, X, self._score)
+        return ScoredRows(model, X, self._score)
 
     def _given(self, X: Any) -> Doubles:
         """Scores of a model that is elsewhere, of shape (n_rows, 1)."""

@@ -79,6 +79,7 @@ RUNNING = "skdp/_fit/running.py"
 SAMPLING = "skdp/mechanisms/sampling.py"
 SCORES = "skdp/model_selection/scores.py"
 SEARCH = "skdp/model_selection/search.py"
+COMPARISON = "skdp/evaluation/comparison.py"
 PART_ROWS = "skdp/model_selection/rows_of_parts.py"
 CROSS_VALIDATION, FOLDS = (f"skdp/model_selection/{name}.py" for name in ("cross_validation", "parts"))
 SEARCH_PLAN = "skdp/model_selection/search_plan.py"
