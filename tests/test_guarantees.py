@@ -59,6 +59,7 @@ from skdp.model_selection.cross_validation import cross_validate
 from skdp.model_selection.parts import private_train_test_split
 from skdp.model_selection.scores import Errors, PrivateScore
 from skdp.model_selection.search_plan import SearchPlan
+from skdp.model_selection.table_scores import TableScore
 from skdp.naive_bayes import DPGaussianNB
 from skdp.pipeline import PrivatePipeline
 from skdp.plotting import PrivacyUtilityDisplay
@@ -1225,6 +1226,14 @@ SENTENCES = {
         "rows and the noise.": [
             "tests/evaluation/test_evaluate.py::test_the_number_of_bins_follows_from_public_numbers",
             "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
+        ],
+    },
+    TableScore: {
+        "One row, or one unit of several rows, that is replaced by a null row, added or removed moves `total` by at "
+        "most 1 in Euclidean norm; replaced by any other, by at most twice that.": [
+            "tests/model_selection/test_table_scores.py::test_a_row_moves_one_count",
+            "tests/model_selection/test_table_scores.py::test_a_unit_moves_as_much_as_a_row",
+            "tests/model_selection/test_table_scores.py::test_a_row_moves_the_releases_of_a_search_by_their_sensitivity",
         ],
     },
     cross_validate: {

@@ -184,7 +184,8 @@ FLOORS = {
         ("unit_norms",),
     ),
     "model_selection": (
-        ("candidates", "parts", "rows_of_parts", "scores"),
+        ("candidates", "part_rows", "parts", "table_scores"),
+        ("scores",),
         ("search_plan",),
         ("cross_validation", "search"),
         ("searches",),

@@ -227,6 +227,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     def _check_targets_known(self) -> None:
         """Set what is public of the targets: the classes, of the model where it has some."""
+        if any(isinstance(getattr(each, "classes_", None), list) for each in self._models()):
+            raise ValueError("model predicts several labels a row, which evaluate does not count: give one label's.")
         known = [list(each.classes_) for each in self._models() if hasattr(each, "classes_")]
         given = self.classes if self.classes is not None else known[0] if known else (0, 1)
         classes = check_classes("classes", given)
@@ -357,7 +359,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
         """The exact table, of shape (n_subgroups, n_classes, n_bins)."""
-        return _count(rows, targets, (self._n_parts(), len(self.classes_), n_bins), self._bins_of)
+        return count_cells(rows, targets, (self._n_parts(), len(self.classes_), n_bins), self._bins_of)
 
     def _bins_of(self, scores: Doubles, n_bins: int) -> NDArray[np.int64]:
         return bins_of(scores, n_bins)
@@ -394,7 +396,7 @@ def _number_of(scores: Any) -> int:
     return int(shape[0]) if shape else len(scores) if hasattr(scores, "__len__") else 0
 
 
-def _count(
+def count_cells(
     rows: ScoredRows, targets: RowsOfCounts, shape: tuple[int, int, int], columns: Callable[..., NDArray[np.int64]]
 ) -> NDArray[np.int64]:
     """Exact counts, of shape (n_subgroups, n_classes, n_bins): sums of whole numbers, in any order."""
@@ -409,4 +411,4 @@ def _count(
     return counts.reshape(shape)
 
 
-__all__ = ["OTHER", "CountedEvaluation"]
+__all__ = ["OTHER", "CountedEvaluation", "RowsOfCounts", "count_cells"]

@@ -31,16 +31,16 @@ from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.private_evaluation import kind_of
 from skdp.evaluation.scored_rows import ScoredRows
 from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
-from skdp.model_selection.parts import draw_folds, size_of_fold
-from skdp.model_selection.rows_of_parts import (
-    RowsOfParts,
-    RowWeights,
+from skdp.model_selection.part_rows import (
+    PartRows,
+    PartWeights,
     check_bounds_are_given,
     checked_labels,
     common_weight_reader,
     last_of,
     name_classes,
 )
+from skdp.model_selection.parts import draw_folds, size_of_fold
 from skdp.model_selection.search_plan import worst_of
 from skdp.pipeline import PrivatePipeline, public_rows_of
 
@@ -324,8 +324,8 @@ class FoldsFit(Fit):
             self._labels = checked_labels(self._last, self._y, n_rows)
         for fit in {fit.n: fit for fit in self._fits}.values():
             fit.check_rows(self._X, self._labels, self.units)
-        weights = None if self._reader is None else RowWeights.of(self._reader, self._given, n_rows)
-        self._rows = RowsOfParts(self._X, self._labels, weights, self.units)
+        weights = None if self._reader is None else PartWeights.of(self._reader, self._given, n_rows)
+        self._rows = PartRows(self._X, self._labels, weights, self.units)
         self._targets = self.work._check_targets(
             self._labels, n_rows, groups=self.units, sample_weight=self._given, by=None
         )
@@ -342,7 +342,7 @@ class FoldsFit(Fit):
         self.work._set_price(Price(self.event, epsilon, self.delta))
         return ""
 
-    def _fitted(self, fold: int, rows: RowsOfParts) -> Any:
+    def _fitted(self, fold: int, rows: PartRows) -> Any:
         """The model of all folds but one."""
         seeded = self._random_state is not None
         seed = int(self._stream.spawn("seed", fold).words(1)[0] >> np.uint64(2)) if seeded else None

@@ -45,18 +45,19 @@ from skdp.model_selection.candidates import (
     refuse_terms_of_the_budget,
     seen_by_the_user,
 )
-from skdp.model_selection.parts import draw_by_number, n_tested
-from skdp.model_selection.rows_of_parts import (
-    RowsOfParts,
-    RowWeights,
+from skdp.model_selection.part_rows import (
+    PartRows,
+    PartWeights,
     check_bounds_are_given,
     checked_labels,
     common_weight_reader,
     last_of,
     name_classes,
 )
+from skdp.model_selection.parts import draw_by_number, n_tested
 from skdp.model_selection.scores import PrivateScore, name_of_score, score_of
 from skdp.model_selection.search_plan import SearchPlan, SearchTerms, check_rows, plan_search
+from skdp.model_selection.table_scores import TableScore
 from skdp.pipeline import PrivatePipeline, public_rows_of
 
 STRATEGIES = ("random_stopping", "compose")
@@ -161,7 +162,8 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
     def _check_scoring(self, estimator: Any, X: Any, y: Any) -> None:
         """Refuse what a try could not be scored with."""
         name = name_of_score(self.scoring, regressor=is_regressor(estimator))
-        if isinstance(self.scoring, PrivateScore):
+        if isinstance(self.scoring, PrivateScore | TableScore):
+            self._check_table_score(estimator)
             if not hasattr(X, "shape"):  # a score that takes columns of an array would fail after the charge
                 raise ValueError(f"scoring={self.scoring.name!r} with X as a list of rows: give an array or a frame.")
             return
@@ -175,6 +177,16 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(
                 "scoring='neg_log_loss' takes one class a row and y has several columns: use 'accuracy', or give a "
                 "skdp.model_selection.PrivateScore."
+            )
+
+    def _check_table_score(self, estimator: Any) -> None:
+        """Refuse an estimator that gives no scores of classes where a table of them is made."""
+        if isinstance(self.scoring, TableScore) and not (
+            hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
+        ):
+            raise ValueError(
+                f"estimator is a {type(estimator).__name__} without predict_proba or decision_function, which "
+                f"scoring={self.scoring.name!r} needs: put a classifier behind it."
             )
 
     def _checked_candidates(self, stream: SecretStream) -> list[dict[str, Any]]:
@@ -207,7 +219,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
     # --- the search ---
 
     def _try_and_refit(
-        self, plan: SearchPlan, terms: SearchTerms, n: int, rows: RowsOfParts, stream: SecretStream
+        self, plan: SearchPlan, terms: SearchTerms, n: int, rows: PartRows, stream: SecretStream
     ) -> tuple[list[_Tried], _Tried | None, Any]:
         """What was tried, the best of it, and what was fitted to all rows."""
         with _nothing_said():
@@ -215,7 +227,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
             best = max(tried, key=lambda each: each.score, default=None)
             return tried, best, self._final(plan, terms, best, rows, stream)
 
-    def _try_all(self, plan: SearchPlan, n: int, rows: RowsOfParts, stream: SecretStream) -> list[_Tried]:
+    def _try_all(self, plan: SearchPlan, n: int, rows: PartRows, stream: SecretStream) -> list[_Tried]:
         """Train and score. The number of tries is a secret, so nothing is shown until the best is chosen."""
         numbers = self._numbers(plan, stream.spawn("tries"))
         scored = self._split(rows.n_units, stream.spawn("split"), plan.adjacency)
@@ -230,7 +242,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         noisy = mechanism.release(np.array([total for _, total in totals]), stream.spawn("scores"))
         n_scored = self._n_scored(n)
         return [
-            _Tried(number, estimator, score.value(float(total), n_scored))
+            _Tried(number, estimator, float(score.value(total, n_scored)))
             for number, (estimator, _), total in zip(numbers, totals, noisy, strict=True)
         ]
 
@@ -248,7 +260,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         return draw_by_number(stream, n, self._n_scored(n))
 
     def _final(
-        self, plan: SearchPlan, terms: SearchTerms, best: _Tried | None, rows: RowsOfParts, stream: SecretStream
+        self, plan: SearchPlan, terms: SearchTerms, best: _Tried | None, rows: PartRows, stream: SecretStream
     ) -> Any:
         """The winner, on all rows if `refit` is set; the only candidate; the default, if none was tried."""
         if best is not None and not terms.refit:
@@ -481,19 +493,19 @@ class SearchFit(Fit):
         if self._labels is None:
             self._labels = checked_labels(self._last, self._y, n_samples)
         check_rows(self._plan, self._X, self._labels, self.units)
-        self._weights = None if self._reader is None else RowWeights.of(self._reader, self._given, n_samples)
+        self._weights = None if self._reader is None else PartWeights.of(self._reader, self._given, n_samples)
 
     def learn(self) -> str:
         """See `Fit`. An interrupted search has no result."""
         work, n = self.work, self.n_public
-        rows = RowsOfParts(self._X, self._labels, self._weights, self.units)
+        rows = PartRows(self._X, self._labels, self._weights, self.units)
         tried, best, fitted = work._try_and_refit(self._plan, self._terms, n, rows, self._stream)
         work._note(self._plan, n, best, tried)
         work._take(fitted, self._template, self.event, self._terms)
         return ""
 
 
-def _one_score(scoring: Any, made: list[PrivatePipeline]) -> PrivateScore:
+def _one_score(scoring: Any, made: list[PrivatePipeline]) -> PrivateScore | TableScore:
     """Return the score by which all candidates are compared, of a known and equal bound."""
     first, *others = (score_of(scoring, last_of(each)) for each in made)
     if any(other != first for other in others):
@@ -512,11 +524,11 @@ def _fit_and_total(
     plan: FitPlan,
     scale: float,
     seed: int | None,
-    score: PrivateScore,
+    score: PrivateScore | TableScore,
     searcher: int,
-    train: RowsOfParts,
-    test: RowsOfParts,
-) -> tuple[PrivatePipeline, float]:
+    train: PartRows,
+    test: PartRows,
+) -> tuple[PrivatePipeline, Any]:
     """A fitted candidate and its exact total, for the noise that the searching process adds."""
     with _nothing_said() if os.getpid() != searcher else contextlib.nullcontext():
         fitted = plan.run(scale, seed, train.X, train.y, train.weights and train.weights.given, train.units)

@@ -54,12 +54,23 @@ MUTANTS = [
         select="labels_move_nobody or the_fits_that_read_it",
     ),
     mutant(
-        "a unit split over folds",
+        "a unit scored in several folds",
         (
             CROSS_VALIDATION,
             "folds if self.units is None else folds[self.units.codes]",
             "np.resize(folds, len(self._rows.y))",
         ),
+        tests="cross_validation",
+        select="unit",
+    ),
+    mutant(
+        "a unit split over folds",
+        (
+            CROSS_VALIDATION,
+            "PartRows(self._X, self._labels, weights, self.units)",
+            "PartRows(self._X, self._labels, weights, self.units and Units(np.arange(n_rows), n_rows))",
+        ),
+        (CROSS_VALIDATION, "import ROW, take_unit", "import ROW, Units, take_unit"),
         tests="cross_validation",
         select="unit",
     ),

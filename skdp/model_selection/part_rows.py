@@ -18,32 +18,32 @@ from skdp._fit.private_step import private_steps
 from skdp.pipeline import PrivatePipeline
 
 
-class RowWeights(NamedTuple):
+class PartWeights(NamedTuple):
     """Weights of all rows as they were given, checked, and as shares of their bound."""
 
     given: NDArray[np.float64]
     shares: NDArray[np.float64]
 
     @classmethod
-    def of(cls, reader: WeightReader, sample_weight: Any, n_rows: int) -> RowWeights:
+    def of(cls, reader: WeightReader, sample_weight: Any, n_rows: int) -> PartWeights:
         """Read the weights, or refuse them."""
         weights = check_weights(sample_weight, n_rows)
         return cls(weights, reader.shares(weights))
 
-    def take(self, rows: NDArray[np.intp]) -> RowWeights:
+    def take(self, rows: NDArray[np.intp]) -> PartWeights:
         """Weights of some rows, 0 to train with as the least number above it: what a row then adds is lost in rounding.
 
         A try would refuse weights that are all 0, after the charge, and tell that it was made.
         """
-        return RowWeights(np.maximum(self.given[rows], np.finfo(np.float64).tiny), self.shares[rows])
+        return PartWeights(np.maximum(self.given[rows], np.finfo(np.float64).tiny), self.shares[rows])
 
 
-class RowsOfParts(NamedTuple):
+class PartRows(NamedTuple):
     """Checked private rows, with all that belongs to each."""
 
     X: Any
     y: NDArray[Any]
-    weights: RowWeights | None
+    weights: PartWeights | None
     units: Units | None
 
     @property
@@ -51,11 +51,11 @@ class RowsOfParts(NamedTuple):
         """How many units there are, each row being one where no other are known."""
         return len(self.y) if self.units is None else self.units.n_units
 
-    def of_units(self, marked: NDArray[np.bool_]) -> RowsOfParts:
+    def of_units(self, marked: NDArray[np.bool_]) -> PartRows:
         """All rows of the units that are marked: no unit is split."""
         rows = np.flatnonzero(marked if self.units is None else marked[self.units.codes])
         weights = None if self.weights is None else self.weights.take(rows)
-        return RowsOfParts(take_rows(self.X, rows), self.y[rows], weights, self.units and self.units.take(rows))
+        return PartRows(take_rows(self.X, rows), self.y[rows], weights, self.units and self.units.take(rows))
 
 
 def common_weight_reader(made: list[PrivatePipeline], sample_weight: Any, what: str = "a search") -> WeightReader:
@@ -117,8 +117,8 @@ def last_of(pipeline: PrivatePipeline) -> Any:
 
 
 __all__ = [
-    "RowWeights",
-    "RowsOfParts",
+    "PartRows",
+    "PartWeights",
     "check_bounds_are_given",
     "checked_labels",
     "common_weight_reader",
