@@ -16,6 +16,7 @@ from skdp._checks.leak_setting import warn
 from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, show
 from skdp._checks.readings import key_of
 from skdp._checks.rows import check_classes, check_labels, column_names, encode_labels
+from skdp._checks.sources import source_to_predict
 from skdp._checks.table import Table, as_keys
 from skdp._checks.units import GROUP, Units
 from skdp._checks.weights import WeightReader, refuse_bought_bound, warn_of_no_bound
@@ -28,6 +29,7 @@ from skdp.evaluation.amounts import GRID, amounts_of
 from skdp.evaluation.figures import TableFigures
 from skdp.evaluation.replicates import Mechanism, Replicates
 from skdp.evaluation.scored_rows import (
+    RowsElsewhere,
     ScoredRows,
     bins_of,
     check_model,
@@ -378,6 +380,11 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
 class CountingFit(EstimatorFit):
     """The fit of an evaluation, which knows before a row is read how many there are, and whether they have weights."""
+
+    def __init__(self, target: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
+        models = target._models()
+        source = source_to_predict(X, getattr(models[0], "feature_names_in_", None)) if models else None
+        super().__init__(target, X if source is None else RowsElsewhere(source, len(y)), y, fit_params)
 
     def plan(self) -> None:
         """See `Fit`."""

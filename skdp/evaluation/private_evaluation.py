@@ -84,7 +84,9 @@ def evaluate(
     X : table of shape (n_samples, n_features), or array-like of shape (n_samples,) if `model` is None
         Private rows; or private scores, probabilities of the second class of two, or predictions. Scores are cut to
         [0, 1]; NaN counts as 0, and so does a row that the model refuses. Of more classes that row counts as predicted
-        to be of the first one, and with a regressor its error as the range of the targets.
+        to be of the first one, and with a regressor its error as the range of the targets. Rows that are not in memory,
+        `skdp.datasets.TableRows`, Dask frames and datasets of Arrow, are read block by block, after the charge; labels,
+        units and weights are given in memory. Gaps in a file are refused there, after the charge.
     y : array-like of shape (n_samples,)
         Private labels or targets.
     epsilon : float
