@@ -344,14 +344,14 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         self.noisy_counts_ = noisy / plan.unit
         self.noise_deviation_ = plan.mechanism.standard_deviation / plan.unit
         self.n_bins_ = plan.n_bins
-        self._fitted_tables_of_parts = tables = self._replicates_of(noisy, plan)
+        self._fitted_replicates = tables = self._replicates_of(noisy, plan)
         self._fitted_tables = tables.map(lambda each: each.sum(axis=1))
         self._set_price(plan.price)
         return ""
 
     def _parts(self) -> list[Any]:
         """Figures of each subgroup, in order."""
-        tables = self._fitted_tables_of_parts
+        tables = self._fitted_replicates
         parts = (tables.map(partial(np.take, indices=k, axis=1)) for k in range(tables.released.shape[1]))
         return [self._part(each, self.level, *self._terms_of_parts()) for each in parts]
 
