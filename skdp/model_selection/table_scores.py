@@ -114,7 +114,13 @@ class TableScore:
         return float(np.asarray(self.metric(project(np.asarray(total, np.float64)[None], None)))[0])
 
     def refuse_other_classes(self, estimator: Any) -> None:
-        """Refuse an estimator of which it is known that its classes are not two."""
+        """Refuse an estimator of which it is known that its classes are not two.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Private estimator whose parameters were checked.
+        """
         classes = getattr(estimator, "classes", None)
         if classes is None or len(classes) != 2:
             raise ValueError(
