@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skdp.evaluation.estimates import Estimate, EstimatedCurve
+from skdp.evaluation.multiclass import MulticlassEvaluation
 from skdp.evaluation.private_evaluation import evaluate
 
 
@@ -107,25 +108,26 @@ def private_log_loss(y_true: Any, y_score: Any, *, epsilon: float, **options: An
 def private_accuracy_score(
     y_true: Any, y_score: Any, *, epsilon: float, threshold: float = 0.5, **options: Any
 ) -> Estimate:
-    """Accuracy of private scores at a threshold. See `private_roc_auc_score`.
+    """Accuracy of private scores at a threshold, or of predictions of several classes. See `private_roc_auc_score`.
 
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Private labels and scores.
+        Private labels and scores; with more than two `classes`, labels and predicted ones.
     epsilon : float
         Privacy budget.
     threshold : float, default=0.5
-        Score from which on the second class is predicted.
+        Score from which on the second class is predicted. Not used with more than two `classes`.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluation.evaluate`, such as `classes`.
 
     Returns
     -------
     Estimate
         With an interval.
     """
-    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).accuracy(threshold)
+    found = evaluate(None, y_score, y_true, epsilon=epsilon, **options)
+    return found.accuracy if isinstance(found, MulticlassEvaluation) else found.accuracy(threshold)
 
 
 def private_precision_score(
@@ -201,25 +203,26 @@ def private_f1_score(y_true: Any, y_score: Any, *, epsilon: float, threshold: fl
 def private_confusion_matrix(
     y_true: Any, y_score: Any, *, epsilon: float, threshold: float = 0.5, **options: Any
 ) -> Estimate:
-    """Confusion matrix of private scores at a threshold. See `private_roc_auc_score`.
+    """Confusion matrix of private scores at a threshold, or of predictions of several classes.
 
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Private labels and scores.
+        Private labels and scores; with more than two `classes`, labels and predicted ones.
     epsilon : float
         Privacy budget.
     threshold : float, default=0.5
-        Score from which on the second class is predicted.
+        Score from which on the second class is predicted. Not used with more than two `classes`.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluation.evaluate`, such as `classes`.
 
     Returns
     -------
     Estimate
-        Of arrays of shape (2, 2): rows are classes, columns predictions.
+        Of arrays of shape (n_classes, n_classes): rows are classes, columns predictions.
     """
-    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).confusion_matrix(threshold)
+    found = evaluate(None, y_score, y_true, epsilon=epsilon, **options)
+    return found.confusion_matrix if isinstance(found, MulticlassEvaluation) else found.confusion_matrix(threshold)
 
 
 def private_roc_curve(y_true: Any, y_score: Any, *, epsilon: float, **options: Any) -> EstimatedCurve:
@@ -286,17 +289,183 @@ def private_calibration_curve(
     return evaluate(None, y_score, y_true, epsilon=epsilon, **options).calibration_curve(n_bins)
 
 
+def private_balanced_accuracy_score(
+    y_true: Any, y_pred: Any, *, epsilon: float, classes: Any, **options: Any
+) -> Estimate:
+    """Mean recall of more than two classes. See `private_accuracy_score`.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        Private labels and predicted ones.
+    epsilon : float
+        Privacy budget.
+    classes : array-like of shape (n_classes,)
+        Public classes, three or more.
+    **options : dict
+        Other parameters of `skdp.evaluation.evaluate`.
+
+    Returns
+    -------
+    Estimate
+        With an interval.
+    """
+    if len(classes) < 3:
+        raise ValueError("classes with private_balanced_accuracy_score: give three or more; of two, use evaluate.")
+    found: Estimate = evaluate(None, y_pred, y_true, epsilon=epsilon, classes=classes, **options).balanced_accuracy
+    return found
+
+
+def private_r2_score(y_true: Any, y_pred: Any, *, epsilon: float, y_bounds: Any, **options: Any) -> Estimate:
+    """R^2, 1 less the mean squared error divided by the variance of the targets, of private predictions.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        Private targets and predictions.
+    epsilon : float
+        Privacy budget.
+    y_bounds : tuple (low, high)
+        Public bounds, at which targets and predictions are cut.
+    **options : dict
+        Other parameters of `skdp.evaluation.evaluate`.
+
+    Returns
+    -------
+    Estimate
+        With an interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.metrics import private_r2_score
+    >>> rng = np.random.default_rng(0)
+    >>> y_pred = rng.uniform(size=10_000)
+    >>> y_true = y_pred + rng.normal(0.0, 0.1, 10_000)
+    >>> round(private_r2_score(y_true, y_pred, epsilon=2.0, y_bounds=(0, 1)).value, 1)
+    0.9
+    """
+    found: Estimate = evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).r2
+    return found
+
+
+def private_mean_squared_error(y_true: Any, y_pred: Any, *, epsilon: float, y_bounds: Any, **options: Any) -> Estimate:
+    """Mean squared error of private predictions. See `private_r2_score`.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        Private targets and predictions.
+    epsilon : float
+        Privacy budget.
+    y_bounds : tuple (low, high)
+        Public bounds, at which targets and predictions are cut.
+    **options : dict
+        Other parameters of `skdp.evaluation.evaluate`.
+
+    Returns
+    -------
+    Estimate
+        With an interval.
+    """
+    found: Estimate = evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).mean_squared_error
+    return found
+
+
+def private_root_mean_squared_error(
+    y_true: Any, y_pred: Any, *, epsilon: float, y_bounds: Any, **options: Any
+) -> Estimate:
+    """Root of the mean squared error of private predictions. See `private_r2_score`.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        Private targets and predictions.
+    epsilon : float
+        Privacy budget.
+    y_bounds : tuple (low, high)
+        Public bounds, at which targets and predictions are cut.
+    **options : dict
+        Other parameters of `skdp.evaluation.evaluate`.
+
+    Returns
+    -------
+    Estimate
+        With an interval.
+    """
+    found: Estimate = evaluate(
+        None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options
+    ).root_mean_squared_error
+    return found
+
+
+def private_mean_absolute_error(y_true: Any, y_pred: Any, *, epsilon: float, y_bounds: Any, **options: Any) -> Estimate:
+    """Mean absolute error of private predictions. See `private_r2_score`.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        Private targets and predictions.
+    epsilon : float
+        Privacy budget.
+    y_bounds : tuple (low, high)
+        Public bounds, at which targets and predictions are cut.
+    **options : dict
+        Other parameters of `skdp.evaluation.evaluate`.
+
+    Returns
+    -------
+    Estimate
+        With an interval.
+    """
+    found: Estimate = evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).mean_absolute_error
+    return found
+
+
+def private_median_absolute_error(
+    y_true: Any, y_pred: Any, *, epsilon: float, y_bounds: Any, **options: Any
+) -> Estimate:
+    """Median absolute error of private predictions. See `private_r2_score`.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        Private targets and predictions.
+    epsilon : float
+        Privacy budget.
+    y_bounds : tuple (low, high)
+        Public bounds, at which targets and predictions are cut.
+    **options : dict
+        Other parameters of `skdp.evaluation.evaluate`.
+
+    Returns
+    -------
+    Estimate
+        With an interval.
+    """
+    found: Estimate = evaluate(
+        None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options
+    ).median_absolute_error
+    return found
+
+
 __all__ = [
     "private_accuracy_score",
     "private_average_precision_score",
+    "private_balanced_accuracy_score",
     "private_brier_score_loss",
     "private_calibration_curve",
     "private_confusion_matrix",
     "private_f1_score",
     "private_log_loss",
+    "private_mean_absolute_error",
+    "private_mean_squared_error",
+    "private_median_absolute_error",
     "private_precision_recall_curve",
     "private_precision_score",
+    "private_r2_score",
     "private_recall_score",
     "private_roc_auc_score",
     "private_roc_curve",
+    "private_root_mean_squared_error",
 ]

@@ -58,9 +58,11 @@ from skdp.mechanisms.second_moments import MomentSum
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.unit_norms import average_units, clip_moments
 from skdp.mechanisms.unit_shares import shares_of_units
+from skdp.model_selection.cross_validation import cross_validate
 from skdp.model_selection.parts import private_train_test_split
 from skdp.model_selection.scores import Errors, PrivateScore
 from skdp.model_selection.search_plan import SearchPlan
+from skdp.model_selection.table_scores import TableScore
 from skdp.naive_bayes import DPGaussianNB
 from skdp.pipeline import PrivatePipeline
 from skdp.plotting import PrivacyUtilityDisplay
@@ -1271,6 +1273,29 @@ SENTENCES = {
         "rows and the noise.": [
             "tests/evaluation/test_evaluate.py::test_the_number_of_bins_follows_from_public_numbers",
             "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
+        ],
+    },
+    TableScore: {
+        "One row, or one unit of several rows, that is replaced by a null row, added or removed moves `total` by at "
+        "most 1 in Euclidean norm; replaced by any other, by at most twice that.": [
+            "tests/model_selection/test_table_scores.py::test_a_row_moves_one_count",
+            "tests/model_selection/test_table_scores.py::test_a_unit_moves_as_much_as_a_row",
+            "tests/model_selection/test_table_scores.py::test_a_row_moves_the_releases_of_a_search_by_their_sensitivity",
+        ],
+    },
+    cross_validate: {
+        "All fits and all scores together are (`epsilon`, `delta`)-differentially private for one row, or for one "
+        "unit, if the estimator names its classes and `random_state` is None.": [
+            "tests/model_selection/test_cross_validation.py::test_what_ran_is_what_was_priced",
+            "tests/model_selection/test_cross_validation.py::test_a_row_moves_the_fits_that_read_it_and_one_count",
+            "tests/model_selection/test_cross_validation.py::test_one_unit_moves_the_table_by_one_row",
+            "tests/model_selection/test_cross_validation.py::test_labels_move_nobody_between_folds",
+            "tests/model_selection/test_cross_validation.py::test_a_unit_is_in_one_fold_and_counts_once",
+        ],
+        "The fits are charged one after the other, never in parallel, and the scores of all folds at the price of "
+        "one.": [
+            "tests/model_selection/test_cross_validation.py::test_all_fits_but_one_and_one_table_are_charged",
+            "tests/model_selection/test_cross_validation.py::test_folds_of_unequal_size_are_priced_at_the_worst",
         ],
     },
     RegressionEvaluation: {

@@ -24,9 +24,9 @@ FLOORS = {
         ("_fit",),
         ("base", "image"),
         ("decomposition", "pipeline", "preprocessing"),
-        ("_training", "datasets", "model_selection", "naive_bayes"),
-        ("audit", "ensemble", "evaluation", "linear_model", "neural_network", "plotting", "synthesis"),
-        ("calibration", "metrics", "statistics", "tabular"),
+        ("_training", "datasets", "evaluation", "model_selection", "naive_bayes"),
+        ("audit", "calibration", "ensemble", "linear_model", "neural_network", "plotting", "synthesis"),
+        ("metrics", "statistics", "tabular"),
     ),
     "_checks": (
         ("arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
@@ -169,7 +169,7 @@ FLOORS = {
         ("replicates",),
         ("figures",),
         ("binary_figures", "counted"),
-        ("multiclass", "regression"),
+        ("comparison", "multiclass", "regression"),
         ("private_evaluation",),
     ),
     "image": (
@@ -187,7 +187,13 @@ FLOORS = {
         ("discrete_laplace", "gaussian"),
         ("unit_norms",),
     ),
-    "model_selection": (("candidates", "parts", "scores"), ("search_plan",), ("search",), ("searches",)),
+    "model_selection": (
+        ("candidates", "part_rows", "parts", "table_scores"),
+        ("scores",),
+        ("search_plan",),
+        ("cross_validation", "search"),
+        ("searches",),
+    ),
     "neural_network": (("classifier", "regressor"),),
     "plotting": (
         ("_axes", "_study"),
@@ -336,7 +342,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (32, 10, 169), "accounting": (11, 7, 38)}
+    assert found == {"": (32, 10, 171), "accounting": (11, 7, 38)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -23,7 +23,7 @@ FIGURES = {
 }
 
 
-@pytest.mark.parametrize("name", metrics.__all__)
+@pytest.mark.parametrize("name", FIGURES)
 def test_a_metric_is_a_figure_of_an_evaluation(name):
     scores = np.random.default_rng(0).uniform(size=500)
     y = (np.random.default_rng(1).uniform(size=500) < scores).astype(int)
@@ -35,3 +35,41 @@ def test_a_metric_is_a_figure_of_an_evaluation(name):
     for one, other in zip(found, FIGURES[name](whole), strict=True):
         np.testing.assert_array_equal(one, other)
     assert [charge.event for charge in accountant.history] == [whole.privacy_event_]
+
+
+OF_CLASSES = {
+    "private_accuracy_score": "accuracy",
+    "private_balanced_accuracy_score": "balanced_accuracy",
+    "private_confusion_matrix": "confusion_matrix",
+}
+OF_NUMBERS = {
+    "private_r2_score": "r2",
+    "private_mean_squared_error": "mean_squared_error",
+    "private_root_mean_squared_error": "root_mean_squared_error",
+    "private_mean_absolute_error": "mean_absolute_error",
+    "private_median_absolute_error": "median_absolute_error",
+}
+
+
+@pytest.mark.parametrize("name", [*OF_CLASSES, *OF_NUMBERS])
+def test_a_metric_of_classes_or_numbers_is_a_figure_of_an_evaluation(name):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=500)
+    guess = np.where(rng.uniform(size=500) < 0.7, y, rng.integers(3, size=500))
+    terms = {"classes": [0, 1, 2]} if name in OF_CLASSES else {"y_bounds": (0, 2)}
+    with pytest.warns(PrivacyLeakWarning):
+        found = getattr(metrics, name)(y, guess, epsilon=1.0, random_state=0, **terms)
+    with pytest.warns(PrivacyLeakWarning):
+        whole = evaluate(None, guess, y, epsilon=1.0, random_state=0, **terms)
+    expected = getattr(whole, {**OF_CLASSES, **OF_NUMBERS}[name])
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_every_metric_is_compared():
+    assert {*FIGURES, *OF_CLASSES, *OF_NUMBERS} == set(metrics.__all__)
+
+
+def test_balanced_accuracy_of_two_classes_is_refused():
+    with pytest.raises(ValueError, match="three or more"):
+        metrics.private_balanced_accuracy_score([0, 1], [0, 1], epsilon=1.0, classes=[0, 1])

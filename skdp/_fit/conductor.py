@@ -160,8 +160,12 @@ class EstimatorFit(Fit):
         if self.units is not None:
             self._fit_params["groups"] = self.units
         self.work._note_rows(self._X)
-        if (shape := public_shape(self._X)) is not None:
+        if (shape := self._public_shape()) is not None:
             self._plan_for(shape)
+
+    def _public_shape(self) -> tuple[int, int] | None:
+        """Rows and columns, without reading a cell; None where they do not show."""
+        return public_shape(self._X)
 
     def _plan_for(self, shape: tuple[int, int | None]) -> None:
         shape = shape if self.units is None else (self.units.n_units, shape[1])

@@ -159,7 +159,7 @@ class DPCalibratedClassifier(TableClassifier):
 
     def _follow(self, evaluation: PrivateEvaluation) -> None:
         """See `TableClassifier`."""
-        table = evaluation._replicates.released[0]
+        table = evaluation._fitted_tables.released[0]
         self.map_ = fit_map(self.method, table, float(evaluation.noise_deviation_))
 
     @silent_arithmetic

@@ -4,6 +4,7 @@
 - `counted`: the fit of all evaluations by counts, its price and its sensitivity; `scored_rows`: scores, block by block;
   `amounts`: what a row or a unit adds
 - `figures`: what all figures share; `binary_figures`, `binary_metrics`: what follows from a table of two classes
+- `comparison`: how two models differ on the same rows
 - `multiclass`: from a confusion matrix; `regression`, `error_metrics`: from counts of errors
 - `replicates`: projection of noisy tables, and the bootstrap; `estimates`: figures with intervals
 """
@@ -15,6 +16,8 @@ from skdp._lazy import lazy_face
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
+        "PrivateComparison": "skdp.evaluation.comparison",
+        "compare": "skdp.evaluation.comparison",
         "EstimatedCurve": "skdp.evaluation.estimates",
         "Estimate": "skdp.evaluation.estimates",
         "MulticlassEvaluation": "skdp.evaluation.multiclass",

@@ -117,7 +117,7 @@ class BinaryFigures(TableFigures):
         """
 
         def counts(tables: Doubles) -> Doubles:
-            return binary_metrics.confusion(tables, _checked(threshold)).reshape(-1, 2, 2)
+            return binary_metrics.confusion(tables, checked_threshold(threshold)).reshape(-1, 2, 2)
 
         found: Estimate = self.estimate(counts, 0.0)
         return found
@@ -143,7 +143,7 @@ class BinaryFigures(TableFigures):
             From high thresholds to low ones, with a band for the precision at each threshold.
         """
         at = self._edges()
-        x = binary_metrics.recall(self._replicates.released, at)[0]
+        x = binary_metrics.recall(self._fitted_tables.released, at)[0]
         return self._band(x, at, partial(binary_metrics.precision, thresholds=at), 1.0)
 
     def calibration_curve(self, n_bins: int = 8) -> EstimatedCurve:
@@ -160,7 +160,7 @@ class BinaryFigures(TableFigures):
             With the lower edges of the bins as thresholds.
         """
         n = check_count("n_bins", n_bins, remedy="choose a whole number above 0, such as 8")
-        x = binary_metrics.calibration(self._replicates.released, n)[0, 1]
+        x = binary_metrics.calibration(self._fitted_tables.released, n)[0, 1]
         return self._band(x, np.arange(n) / n, lambda tables: binary_metrics.calibration(tables, n)[:, 0], 1.0)
 
     def lift_curve(self) -> EstimatedCurve:
@@ -171,7 +171,7 @@ class BinaryFigures(TableFigures):
         EstimatedCurve
         """
         at = self._edges()
-        released = self._replicates.released
+        released = self._fitted_tables.released
         x = binary_metrics.above(released, at)[0].sum(0) / max(float(released.sum()), 1e-9)
         return self._band(x, at, partial(binary_metrics.lift, thresholds=at), np.inf)
 
@@ -216,11 +216,11 @@ class BinaryFigures(TableFigures):
 
     def _edges(self) -> Doubles:
         """Edges of the bins, falling."""
-        n_bins = self._replicates.released.shape[-1]
+        n_bins = self._fitted_tables.released.shape[-1]
         return np.arange(n_bins, -1, -1) / n_bins
 
     def _at(self, metric: Any, threshold: float) -> Estimate:
-        at = _checked(threshold)
+        at = checked_threshold(threshold)
         return self._share(lambda tables: metric(tables, at)[..., 0])
 
     def _band(self, x: Doubles, thresholds: Doubles, metric: Metric, high: float) -> EstimatedCurve:
@@ -230,7 +230,7 @@ class BinaryFigures(TableFigures):
     def _against(self, pair: Any) -> EstimatedCurve:
         """A curve of the second of two numbers against the first, with bands at fixed first numbers."""
         at = self._edges()
-        x = pair(self._replicates.released, at)[0, 0]
+        x = pair(self._fitted_tables.released, at)[0, 0]
         upward = 1e-12 * np.arange(len(at))  # where many points lie above each other, each keeps its own place
 
         def at_x(tables: Doubles) -> Doubles:
@@ -243,9 +243,10 @@ class SubgroupFigures(BinaryFigures, PartOfRows):
     """Figures of a part of all rows."""
 
 
-def _checked(threshold: float) -> Doubles:
+def checked_threshold(threshold: float) -> Doubles:
+    """A threshold as an array, or a refusal."""
     remedy = "choose a score from 0 to 1, such as 0.5"
     return np.array([check_real("threshold", threshold, at_least=0, at_most=1, remedy=remedy)])
 
 
-__all__ = ["BinaryFigures", "SubgroupFigures"]
+__all__ = ["BinaryFigures", "SubgroupFigures", "checked_threshold"]

@@ -16,6 +16,7 @@ from skdp._checks.leak_setting import warn
 from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, show
 from skdp._checks.readings import key_of
 from skdp._checks.rows import check_classes, check_labels, column_names, encode_labels
+from skdp._checks.sources import source_to_predict
 from skdp._checks.table import Table, as_keys
 from skdp._checks.units import GROUP, Units
 from skdp._checks.weights import WeightReader, refuse_bought_bound, warn_of_no_bound
@@ -28,6 +29,7 @@ from skdp.evaluation.amounts import GRID, amounts_of
 from skdp.evaluation.figures import TableFigures
 from skdp.evaluation.replicates import Mechanism, Replicates
 from skdp.evaluation.scored_rows import (
+    RowsElsewhere,
     ScoredRows,
     bins_of,
     check_model,
@@ -101,7 +103,9 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     noise_multiplier = None
     accounting = "pld"
+    _part: Callable[..., Any]  # figures of a part of all rows
     _has_weights = False
+    _n_folds = 0  # of a cross-validation, which counts the rows of each fold in a part of the table of its own
     _methods: tuple[str, ...] = (
         "predict_proba",
         "decision_function",
@@ -146,34 +150,21 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     def subgroups(self) -> dict[str, Any]:
         """Figures of each of `categories`, and of all other rows, by name; empty without `categories`."""
         names = [*self.categories_, OTHER] if self.categories_ else []
-        parts = (self._fitted_replicates.map(partial(np.take, indices=k, axis=1)) for k in range(len(names)))
-        return {name: self._of_part(part, self._level) for name, part in zip(names, parts, strict=True)}
-
-    @property
-    def _replicates(self) -> Replicates:
-        return self._fitted_replicates.map(lambda tables: tables.sum(axis=1))
-
-    @property
-    def _level(self) -> float:
-        return float(self.level)
+        return dict(zip(names, self._parts(), strict=True)) if names else {}
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        if "_fitted_replicates" not in self.__dict__:
+        if "_fitted_tables" not in self.__dict__:
             return super().__repr__(N_CHAR_MAX)
-        return f"{type(self).__name__}, epsilon={self.epsilon_:.6g}, {self._level:.0%} intervals\n{self}"
+        return f"{type(self).__name__}, epsilon={self.epsilon_:.6g}, {self.level:.0%} intervals\n{self}"
 
     @property
     def _repr_html_(self) -> Callable[[], str]:
         def draw() -> str:
-            if "_fitted_replicates" not in self.__dict__:
+            if "_fitted_tables" not in self.__dict__:
                 return f"<pre>{html.escape(repr(self))}</pre>"
             return price_caption(self) + self._figures_as_html()
 
         return draw
-
-    def _of_part(self, replicates: Replicates, level: float) -> Any:
-        """Figures of a subgroup."""
-        raise NotImplementedError(f"{type(self).__name__} has no figures of subgroups: write _of_part.")
 
     def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None, by: Any = None) -> Self:
         """Count, charge and release. See `skdp.evaluation.evaluate`.
@@ -238,16 +229,26 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     def _check_targets_known(self) -> None:
         """Set what is public of the targets: the classes, of the model where it has some."""
-        given = self.classes if self.classes is not None else getattr(self.model, "classes_", (0, 1))
+        if any(isinstance(getattr(each, "classes_", None), list) for each in self._models()):
+            raise ValueError("model predicts several labels a row, which evaluate does not count: give one label's.")
+        known = [list(each.classes_) for each in self._models() if hasattr(each, "classes_")]
+        given = self.classes if self.classes is not None else known[0] if known else (0, 1)
         classes = check_classes("classes", given)
-        known = getattr(self.model, "classes_", None)
-        if known is not None and list(known) != classes.tolist():
+        if any(each != classes.tolist() for each in known):
             raise ValueError(f"classes={classes.tolist()!r} are not those of the model: leave them out.")
         self.classes_ = classes
+
+    def _models(self) -> tuple[Any, ...]:
+        """Models that score the rows."""
+        return () if self.model is None else (self.model,)
 
     def _read_targets(self, y: Any, n_samples: int) -> NDArray[Any]:
         """What is known of each row beside its score: the number of its class."""
         return encode_labels(check_labels(y, n_samples, classes=self.classes_), self.classes_)
+
+    def _n_parts(self) -> int:
+        """Number of parts of the table: one for each fold, or for each category and all other rows."""
+        return self._n_folds or len(self.categories_) + 1
 
     def _adds_parts(self) -> bool:
         """Whether a row may add a part of one to a cell, and not one or nothing."""
@@ -292,16 +293,19 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """
         if self.n_bins != "auto":
             return check_count("n_bins", self.n_bins, at_least=2, remedy="choose a whole number above 1, or 'auto'")
-        n_subgroups = len(self.categories_) + 1
-        return int(2 ** np.clip(np.rint(np.log2(2.4 * (strength / n_subgroups) ** (1 / 3))), 3, 8))
+        return int(2 ** np.clip(np.rint(np.log2(2.4 * (strength / self._n_parts()) ** (1 / 3))), 3, 8))
 
     def _check_rows(self, X: Any) -> ScoredRows:
         """See `PrivateEstimator`: cells are for the model to read."""
         if self.model is None:
             return ScoredRows(None, self._given(X))
-        X = check_model(self.model, X, self._methods)
-        refuse_other_scores(self.model, X, self._score)
-        return ScoredRows(self.model, X, self._score)
+        return self._scored_by(self.model, X)
+
+    def _scored_by(self, model: Any, X: Any) -> ScoredRows:
+        """The rows with a model that was checked."""
+        X = check_model(model, X, self._methods)
+        refuse_other_scores(model, X, self._score)
+        return ScoredRows(model, X, self._score)
 
     def _given(self, X: Any) -> Doubles:
         """Scores of a model that is elsewhere, of shape (n_rows, 1)."""
@@ -344,13 +348,24 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         self.noisy_counts_ = noisy / plan.unit
         self.noise_deviation_ = plan.mechanism.standard_deviation / plan.unit
         self.n_bins_ = plan.n_bins
-        self._fitted_replicates = self._replicates_of(noisy, plan)
+        self._fitted_replicates = tables = self._replicates_of(noisy, plan)
+        self._fitted_tables = tables.map(lambda each: each.sum(axis=1))
         self._set_price(plan.price)
         return ""
 
+    def _parts(self) -> list[Any]:
+        """Figures of each subgroup, in order."""
+        tables = self._fitted_replicates
+        parts = (tables.map(partial(np.take, indices=k, axis=1)) for k in range(tables.released.shape[1]))
+        return [self._part(each, self.level, *self._terms_of_parts()) for each in parts]
+
+    def _terms_of_parts(self) -> tuple[Any, ...]:
+        """What figures of a subgroup need beside its tables."""
+        return ()
+
     def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
         """The exact table, of shape (n_subgroups, n_classes, n_bins)."""
-        return _count(rows, targets, (len(self.categories_) + 1, len(self.classes_), n_bins), self._bins_of)
+        return count_cells(rows, targets, (self._n_parts(), len(self.classes_), n_bins), self._bins_of)
 
     def _bins_of(self, scores: Doubles, n_bins: int) -> NDArray[np.int64]:
         return bins_of(scores, n_bins)
@@ -368,18 +383,31 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
 
 class CountingFit(EstimatorFit):
-    """The fit of an evaluation, which knows before a row is read whether there are weights."""
+    """The fit of an evaluation, which knows before a row is read how many there are, and whether they have weights."""
+
+    def __init__(self, target: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
+        models = target._models()
+        source = source_to_predict(X, getattr(models[0], "feature_names_in_", None)) if models else None
+        super().__init__(target, X if source is None else RowsElsewhere(source, len(y)), y, fit_params)
 
     def plan(self) -> None:
         """See `Fit`."""
-        if self.work.model is None:
-            with self.work._payment().recording_refusals():
-                self._X = self.work._given(self._X)
         self.work._has_weights = self._fit_params["sample_weight"] is not None
         super().plan()
 
+    def _public_shape(self) -> tuple[int, int] | None:
+        """See `EstimatorFit`: of scores, their number, so that no cell is read before the accountant is asked."""
+        n_scores = 0 if self.work.model is not None else _number_of(self._X)
+        return (n_scores, 1) if n_scores else super()._public_shape()
 
-def _count(
+
+def _number_of(scores: Any) -> int:
+    """Number of scores, which is public, 0 where it does not show."""
+    shape = getattr(scores, "shape", None)
+    return int(shape[0]) if shape else len(scores) if hasattr(scores, "__len__") else 0
+
+
+def count_cells(
     rows: ScoredRows, targets: RowsOfCounts, shape: tuple[int, int, int], columns: Callable[..., NDArray[np.int64]]
 ) -> NDArray[np.int64]:
     """Exact counts, of shape (n_subgroups, n_classes, n_bins): sums of whole numbers, in any order."""
@@ -394,4 +422,4 @@ def _count(
     return counts.reshape(shape)
 
 
-__all__ = ["OTHER", "CountedEvaluation"]
+__all__ = ["OTHER", "CountedEvaluation", "RowsOfCounts", "count_cells"]

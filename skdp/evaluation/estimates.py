@@ -1,7 +1,8 @@
-"""Figures with intervals."""
+"""Figures with intervals, of evaluations and of descriptions."""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -10,28 +11,46 @@ from skdp._typing import Doubles
 
 
 class Estimate(NamedTuple):
-    """A figure from noisy counts, with an interval for its value in the population that the rows are drawn from.
+    """A figure from noisy sums, with an interval.
+
+    Of an evaluation, the interval is for the figure of the population that the rows are drawn from: it covers noise and
+    sampling together. Of a description, it is for the figure of the table, unless sampling is asked for.
 
     Attributes
     ----------
     value : float
         Estimate.
     low, high : float
-        Ends of the interval, which covers noise and sampling together.
+        Ends of the interval.
     standard_error : float
-        Of both together.
+        Of all that the interval covers; NaN where there is no single one, as of a quantile.
     noise_error : float
-        Standard error by the noise alone: how far the figure is from the exact one of these rows.
+        Standard error by the noise alone: how far the figure is from the exact one of these rows. NaN of a description.
     sampling_error : float
-        Standard error by the draw of the rows alone, which an exact figure would have too.
+        Standard error by the draw of the rows alone, which an exact figure would have too. NaN of a description.
     """
 
     value: float
     low: float
     high: float
     standard_error: float
-    noise_error: float
-    sampling_error: float
+    noise_error: float = math.nan
+    sampling_error: float = math.nan
+
+    def at(self, value: float) -> Estimate:
+        """Return the interval with another estimate of the same figure, which it is made to hold.
+
+        Parameters
+        ----------
+        value : float
+            The other estimate.
+
+        Returns
+        -------
+        figure : Estimate
+            Its interval is as wide or wider.
+        """
+        return self._replace(value=value, low=min(self.low, value), high=max(self.high, value))
 
     def __float__(self) -> float:
         return float(self.value)

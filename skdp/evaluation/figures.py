@@ -15,16 +15,8 @@ class TableFigures:
     """Figures that all follow from one noisy table: none costs anything, however many are asked for."""
 
     _summary: tuple[str, ...] = ()
-
-    @property
-    def _replicates(self) -> Replicates:
-        """Tables of shape (n_tables, ...)."""
-        raise NotImplementedError(f"{type(self).__name__} has no tables: write _replicates.")
-
-    @property
-    def _level(self) -> float:
-        """Of the intervals."""
-        raise NotImplementedError(f"{type(self).__name__} has no intervals: write _level.")
+    level: float  # of the intervals
+    _fitted_tables: Replicates
 
     def estimate(self, metric: Metric, low: float = -np.inf, high: float = np.inf) -> Any:
         """Estimate any figure of a table.
@@ -42,7 +34,7 @@ class TableFigures:
         Estimate
             Of numbers, or of arrays.
         """
-        return self._replicates.estimate(metric, self._level, low, high)
+        return self._fitted_tables.estimate(metric, float(self.level), low, high)
 
     def _share(self, metric: Metric) -> Estimate:
         found: Estimate = self.estimate(metric, 0.0, 1.0)
@@ -69,7 +61,7 @@ class TableFigures:
             f"<td>{each.low:.4g} to {each.high:.4g}</td></tr>"
             for name, each in self.summary().items()
         )
-        return f"<table><tr><th></th><th>value</th><th>{self._level:.0%} interval</th></tr>{''.join(cells)}</table>"
+        return f"<table><tr><th></th><th>value</th><th>{self.level:.0%} interval</th></tr>{''.join(cells)}</table>"
 
 
 class PartOfRows(TableFigures):
@@ -77,22 +69,14 @@ class PartOfRows(TableFigures):
 
     Parameters
     ----------
-    replicates : Replicates
+    tables : Replicates
         Of the part.
     level : float
         Of the intervals.
     """
 
-    def __init__(self, replicates: Replicates, level: float) -> None:
-        self._part = replicates, level
-
-    @property
-    def _replicates(self) -> Replicates:
-        return self._part[0]
-
-    @property
-    def _level(self) -> float:
-        return self._part[1]
+    def __init__(self, tables: Replicates, level: float) -> None:
+        self._fitted_tables, self.level = tables, level
 
 
 __all__ = ["PartOfRows", "TableFigures"]

@@ -13,8 +13,6 @@ from skdp._typing import Doubles
 from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.estimates import Estimate
 from skdp.evaluation.figures import PartOfRows, TableFigures
-from skdp.evaluation.replicates import Replicates
-from skdp.evaluation.scored_rows import ScoredRows
 
 
 class ConfusionFigures(TableFigures):
@@ -91,6 +89,7 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
     """
 
     _methods = ("predict",)
+    _part = ConfusionOfPart
 
     def _number_of_bins(self, strength: float) -> int:
         """See `CountedEvaluation`: a column for each class that may be predicted."""
@@ -98,15 +97,9 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
             raise ValueError(f"n_bins={self.n_bins!r} with more than two classes, which have no bins: leave it out.")
         return len(self.classes_)
 
-    def _given(self, X: Any) -> Any:
+    def _given(self, X: Any) -> Doubles:
         """See `CountedEvaluation`: predicted classes."""
-        return values_of("X", X).reshape(-1, 1)
-
-    def _check_rows(self, X: Any) -> ScoredRows:
-        """See `CountedEvaluation`."""
-        if self.model is not None:
-            return super()._check_rows(X)
-        return ScoredRows(None, self._numbers(X[:, 0])[:, None])
+        return self._numbers(values_of("X", X).reshape(-1))[:, None]
 
     def _score(self, model: Any, rows: Any) -> Doubles:
         """See `CountedEvaluation`: the number of the class that is predicted."""
@@ -119,9 +112,6 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
     def _bins_of(self, scores: Doubles, n_bins: int) -> NDArray[np.int64]:
         """See `CountedEvaluation`: a row that the model refuses counts as predicted to be of the first class."""
         return np.nan_to_num(scores).astype(np.int64)
-
-    def _of_part(self, replicates: Replicates, level: float) -> ConfusionOfPart:
-        return ConfusionOfPart(replicates, level)
 
 
 def _right(tables: Doubles) -> Doubles:

@@ -10,7 +10,6 @@ from skdp.evaluation.binary_figures import BinaryFigures, SubgroupFigures
 from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.multiclass import MulticlassEvaluation
 from skdp.evaluation.regression import RegressionEvaluation
-from skdp.evaluation.replicates import Replicates
 
 
 class PrivateEvaluation(CountedEvaluation, BinaryFigures):
@@ -38,8 +37,7 @@ class PrivateEvaluation(CountedEvaluation, BinaryFigures):
     evaluate : Make one.
     """
 
-    def _of_part(self, replicates: Replicates, level: float) -> SubgroupFigures:
-        return SubgroupFigures(replicates, level)
+    _part = SubgroupFigures
 
 
 def evaluate(
@@ -86,7 +84,9 @@ def evaluate(
     X : table of shape (n_samples, n_features), or array-like of shape (n_samples,) if `model` is None
         Private rows; or private scores, probabilities of the second class of two, or predictions. Scores are cut to
         [0, 1]; NaN counts as 0, and so does a row that the model refuses. Of more classes that row counts as predicted
-        to be of the first one, and with a regressor its error as the range of the targets.
+        to be of the first one, and with a regressor its error as the range of the targets. Rows that are not in memory,
+        `skdp.datasets.TableRows`, Dask frames and datasets of Arrow, are read block by block, after the charge; labels,
+        units and weights are given in memory. Gaps in a file are refused there, after the charge.
     y : array-like of shape (n_samples,)
         Private labels or targets.
     epsilon : float
@@ -159,7 +159,7 @@ def evaluate(
     >>> round(evaluation.roc_auc.value, 1), evaluation.epsilon_
     (0.8, 0.5)
     """
-    kind = _kind_of(model, classes, y_bounds)
+    kind = kind_of(model, classes, y_bounds)
     evaluation = kind(
         model,
         epsilon=epsilon,
@@ -180,7 +180,7 @@ def evaluate(
     return evaluation.fit(X, y, groups=groups, sample_weight=sample_weight, by=by)
 
 
-def _kind_of(model: Any, classes: Any, y_bounds: Any) -> type[CountedEvaluation]:
+def kind_of(model: Any, classes: Any, y_bounds: Any) -> type[CountedEvaluation]:
     """By what is public: a regressor, a model of more than two classes, or one of two."""
     if y_bounds is not None or (hasattr(model, "__sklearn_tags__") and is_regressor(model)):
         return RegressionEvaluation
@@ -188,4 +188,4 @@ def _kind_of(model: Any, classes: Any, y_bounds: Any) -> type[CountedEvaluation]
     return MulticlassEvaluation if len(known) > 2 else PrivateEvaluation
 
 
-__all__ = ["PrivateEvaluation", "evaluate"]
+__all__ = ["PrivateEvaluation", "evaluate", "kind_of"]

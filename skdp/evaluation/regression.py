@@ -31,15 +31,12 @@ class ErrorFigures(TableFigures):
 
     _summary = "r2", "root_mean_squared_error", "mean_absolute_error", "median_absolute_error", "mean_target"
 
-    @property
-    def _terms(self) -> tuple[float, float, float]:
-        """Public bounds of the targets, and the standard deviation of the noise in a count."""
-        raise NotImplementedError(f"{type(self).__name__} has no bounds: write _terms.")
+    _fitted_terms: tuple[float, float, float]  # public bounds of the targets, and the deviation of the noise in a count
 
     @property
     def r2(self) -> Estimate:
         """1 - mean squared error / variance of the targets."""
-        return self._figure(partial(error_metrics.r2, deviation=self._terms[2]), -np.inf, 1.0)
+        return self._figure(partial(error_metrics.r2, deviation=self._fitted_terms[2]), -np.inf, 1.0)
 
     @property
     def mean_squared_error(self) -> Estimate:
@@ -64,7 +61,7 @@ class ErrorFigures(TableFigures):
     @property
     def mean_target(self) -> Estimate:
         """Mean of the targets."""
-        low, high, _ = self._terms
+        low, high, _ = self._fitted_terms
         return self._figure(lambda tables: low + (1.0 + error_metrics.mean_target(tables)) * self._range / 2, low, high)
 
     def error_quantile(self, order: float) -> Estimate:
@@ -80,7 +77,7 @@ class ErrorFigures(TableFigures):
         Estimate
         """
         at = check_real("order", order, at_least=0, at_most=1, remedy="choose a share of the rows, such as 0.9")
-        found = partial(error_metrics.quantile, deviation=self._terms[2], order=at)
+        found = partial(error_metrics.quantile, deviation=self._fitted_terms[2], order=at)
         return self._figure(lambda tables: self._range * found(tables), 0.0, self._range)
 
     def prediction_interval(self, alpha: float = 0.1) -> Estimate:
@@ -98,16 +95,18 @@ class ErrorFigures(TableFigures):
         Estimate
         """
         share = check_real("alpha", alpha, above=0, below=1, remedy="choose a share, such as 0.1")
-        n = float(self._replicates.released[:, : -error_metrics.NODES].sum())
+        n = float(self._fitted_tables.released[:, : -error_metrics.NODES].sum())
         return self.error_quantile(error_metrics.conformal_order(n, share))
 
     @property
     def _range(self) -> float:
-        return self._terms[1] - self._terms[0]
+        return self._fitted_terms[1] - self._fitted_terms[0]
 
     def _of_power(self, power: int, form: Any, high: float) -> Estimate:
         def metric(tables: Doubles) -> Doubles:
-            return np.asarray(form(error_metrics.mean_power(error_metrics.clipped(tables, self._terms[2]), power)))
+            return np.asarray(
+                form(error_metrics.mean_power(error_metrics.clipped(tables, self._fitted_terms[2]), power))
+            )
 
         return self._figure(metric, 0.0, high)
 
@@ -121,18 +120,15 @@ class ErrorsOfPart(PartOfRows, ErrorFigures):
 
     Parameters
     ----------
-    replicates : Replicates
+    tables : Replicates
     level : float
-    terms : tuple of float
+    *terms : float
+        Bounds of the targets, and the standard deviation of the noise in a count.
     """
 
-    def __init__(self, replicates: Replicates, level: float, terms: tuple[float, float, float]) -> None:
-        super().__init__(replicates, level)
-        self._given_terms = terms
-
-    @property
-    def _terms(self) -> tuple[float, float, float]:
-        return self._given_terms
+    def __init__(self, tables: Replicates, level: float, *terms: float) -> None:
+        super().__init__(tables, level)
+        self._fitted_terms = terms[0], terms[1], terms[2]
 
 
 class RegressionEvaluation(CountedEvaluation, ErrorFigures):
@@ -178,6 +174,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
     """
 
     _methods = ("predict",)
+    _part = ErrorsOfPart
 
     def _check_targets_known(self) -> None:
         """See `CountedEvaluation`: bounds of the targets, of the model where it has some."""
@@ -215,7 +212,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         """See `CountedEvaluation`."""
         low, high = self.y_bounds_
         inner, half = error_metrics.edges(n_bins)[1:-1], (high - low) / 2
-        table = np.zeros((len(self.categories_) + 1, n_bins + 2), np.int64)
+        table = np.zeros((self._n_parts(), n_bins + 2), np.int64)
         for block, predicted in rows.blocks():
             y, amounts = targets.labels[block], np.asarray(targets.amounts)[block]
             group = np.zeros(len(y), np.int64) if targets.subgroups is None else targets.subgroups[block]
@@ -230,6 +227,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
     def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
         """See `CountedEvaluation`: tables without a projection, so that means are not biased by it."""
         self.noise_deviation_ = plan.mechanism.standard_deviation / (ERROR_PARTS * GRID)
+        self._fitted_terms = (*self.y_bounds_, float(self.noise_deviation_) * len(noisy) ** 0.5)
         self.noisy_counts_ = np.concatenate([noisy[:, :-2] / ERROR_PARTS, noisy[:, -2:]], axis=1) / GRID
         rng = np.random.default_rng(0)  # public: it reads nothing but what was released
         released = _tables(self.noisy_counts_[None], plan.total)
@@ -244,12 +242,9 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
             noise.append(_tables(drawn, None if plan.total is None else 0.0))
         return Replicates(released, rows + noise[0], released + noise[1], rows)
 
-    @property
-    def _terms(self) -> tuple[float, float, float]:
-        return (*self.y_bounds_, float(self.noise_deviation_) * (len(self.categories_) + 1) ** 0.5)
-
-    def _of_part(self, replicates: Replicates, level: float) -> ErrorsOfPart:
-        return ErrorsOfPart(replicates, level, (*self.y_bounds_, float(self.noise_deviation_)))
+    def _terms_of_parts(self) -> tuple[float, float, float]:
+        """See `CountedEvaluation`."""
+        return (*self.y_bounds_, float(self.noise_deviation_))
 
     def _given(self, X: Any) -> Doubles:
         """See `CountedEvaluation`: predictions."""

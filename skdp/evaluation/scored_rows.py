@@ -12,10 +12,39 @@ from skdp._checks.cells import NUMBER, numbers_of, refuse, shape_of, values_of
 from skdp._checks.leak_setting import silence
 from skdp._checks.parameters import WrongTypeError
 from skdp._checks.rows import column_names
+from skdp._checks.sources import RowSource
 from skdp._typing import Doubles
 
 _ROWS = 1 << 16
 """Rows that are scored at once."""
+
+
+class RowsElsewhere:
+    """Rows that are not in memory: a model's scores of them are.
+
+    Parameters
+    ----------
+    source : RowSource
+    n_rows : int
+        How many rows there are, if the source does not know.
+    """
+
+    def __init__(self, source: RowSource, n_rows: int) -> None:
+        self._source, self.dtype = source, source.dtype
+        self.shape = source.n_rows or n_rows, source.n_features
+
+    def scores(self, model: Any, score: Callable[[Any, Any], Doubles]) -> Doubles:
+        """Read all rows, block by block, and return their scores."""
+
+        def of_block(rows: Any) -> Doubles:
+            return np.concatenate([found for _, found in ScoredRows(model, rows, score).blocks()])
+
+        found: Doubles = self._source.map_blocks(of_block)
+        if len(found) != self.shape[0]:
+            raise ValueError(
+                "X has another number of rows than y, after the charge, which stands: give one label a row."
+            )
+        return found
 
 
 class ScoredRows:
@@ -45,6 +74,9 @@ class ScoredRows:
 
     def blocks(self) -> Iterator[tuple[slice, Doubles]]:
         """Generate slices of rows and their scores."""
+        if isinstance(self._X, RowsElsewhere):
+            yield slice(0, self.shape[0]), self._X.scores(self._model, self._score)
+            return
         for start in range(0, self.shape[0], _ROWS):
             rows = slice(start, min(start + _ROWS, self.shape[0]))
             yield rows, self._X[rows, 0] if self._model is None else self._scores(rows)
@@ -122,4 +154,12 @@ def bins_of(scores: Doubles, n_bins: int) -> NDArray[np.int64]:
     return np.minimum((np.clip(np.nan_to_num(scores), 0.0, 1.0) * n_bins).astype(np.int64), n_bins - 1)
 
 
-__all__ = ["ScoredRows", "bins_of", "check_model", "refuse_other_scores", "score_of_two", "scores_given"]
+__all__ = [
+    "RowsElsewhere",
+    "ScoredRows",
+    "bins_of",
+    "check_model",
+    "refuse_other_scores",
+    "score_of_two",
+    "scores_given",
+]

@@ -10,7 +10,10 @@ __getattr__, __dir__, __all__ = lazy_face(
         "DPGridSearchCV": "skdp.model_selection.searches",
         "DPRandomizedSearchCV": "skdp.model_selection.searches",
         "PrivateScore": "skdp.model_selection.scores",
+        "cross_validate": "skdp.model_selection.cross_validation",
         "SCORES": "skdp.model_selection.scores",
+        "TableScore": "skdp.model_selection.table_scores",
+        "make_private_scorer": "skdp.model_selection.table_scores",
         "private_train_test_split": "skdp.model_selection.parts",
     },
 )

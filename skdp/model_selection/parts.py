@@ -185,4 +185,23 @@ def draw_by_number(stream: SecretStream, n: int, count: int) -> NDArray[np.bool_
     return drawn
 
 
-__all__ = ["Part", "draw_by_number", "n_tested", "private_train_test_split"]
+def draw_folds(stream: SecretStream, n: int, n_folds: int, adjacency: str) -> NDArray[np.int64]:
+    """Return the fold of each of `n` rows or units, by its number, or under add_remove by a coin of its own.
+
+    By number, fold j has ``size_of_fold(n, n_folds, j)`` of them, whatever they say. By coins, one that is not there
+    moves no other.
+    """
+    words = stream.words(n)
+    if adjacency == "add_remove":
+        return ((words >> np.uint64(32)) * np.uint64(n_folds) >> np.uint64(32)).astype(np.int64)
+    ranks = np.empty(n, np.int64)
+    ranks[np.argsort(words, kind="stable")] = np.arange(n)
+    return ranks * n_folds // n
+
+
+def size_of_fold(n: int, n_folds: int, fold: int) -> int:
+    """Number of rows or units in a fold that is drawn by number."""
+    return -(-n * (fold + 1) // n_folds) + -n * fold // n_folds
+
+
+__all__ = ["Part", "draw_by_number", "draw_folds", "n_tested", "private_train_test_split", "size_of_fold"]

@@ -17,6 +17,7 @@ from skdp._checks.rows import encode_labels
 from skdp._checks.units import Units
 from skdp._typing import Doubles
 from skdp.mechanisms.unit_shares import clip_vectors
+from skdp.model_selection.table_scores import TableScore
 
 LOSS_BOUND = 5.0
 """Where a row's log-loss is cut off: at a probability of 0.7 % for what is true."""
@@ -260,7 +261,9 @@ def name_of_score(scoring: Any, *, regressor: bool) -> str:
     -------
     str
     """
-    if isinstance(scoring, PrivateScore):
+    if isinstance(scoring, PrivateScore | TableScore):
+        if regressor and isinstance(scoring, TableScore):
+            raise ValueError(f"scoring={scoring.name!r} compares classes, and the estimator predicts numbers.")
         return scoring.name
     known, others = (ERRORS, SCORES) if regressor else (SCORES, ERRORS)
     name = next(iter(known)) if scoring is None else scoring
@@ -277,13 +280,17 @@ def name_of_score(scoring: Any, *, regressor: bool) -> str:
             "smallest mean of squares is also the largest R^2."
         )
     raise ValueError(
-        f"scoring={scoring!r} has no private mechanism here (of roc_auc and the like a row is no bounded part): "
+        f"scoring={scoring!r} has no private mechanism here (of roc_auc and the like a row is no bounded part: use "
+        "make_private_scorer): "
         f"{remedy}."
     )
 
 
-def score_of(scoring: Any, estimator: Any) -> PrivateScore:
+def score_of(scoring: Any, estimator: Any) -> PrivateScore | TableScore:
     """Return the score that `scoring` names, for a private estimator whose parameters were checked."""
+    if isinstance(scoring, TableScore):
+        scoring.refuse_other_classes(estimator)
+        return scoring
     if isinstance(scoring, PrivateScore):
         return scoring
     name = name_of_score(scoring, regressor=is_regressor(estimator))

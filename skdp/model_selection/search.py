@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.default_delta import check_delta, delta_for
 from skdp._checks.leak_setting import report_leak, silence
 from skdp._checks.leaks import CLASSES_READ, SEEDED, begin_record, note_leaks
 from skdp._checks.parameters import check_choice, check_real
 from skdp._checks.protocols import is_private
-from skdp._checks.row_traits import indexable, take_rows
-from skdp._checks.rows import check_labels, check_targets, classes_of, number_of_columns, table_shape
+from skdp._checks.row_traits import indexable
+from skdp._checks.rows import number_of_columns, table_shape
 from skdp._checks.sources import refuse_rows_elsewhere
-from skdp._checks.units import ROW, Units
-from skdp._checks.weights import WeightReader, check_weights, is_bought, warn_of_no_bound
+from skdp._checks.units import ROW
+from skdp._checks.weights import check_weights
 from skdp._fit.conductor import Fit, conduct, units_of
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import private_steps, step_of
@@ -45,9 +45,19 @@ from skdp.model_selection.candidates import (
     refuse_terms_of_the_budget,
     seen_by_the_user,
 )
+from skdp.model_selection.part_rows import (
+    PartRows,
+    PartWeights,
+    check_bounds_are_given,
+    checked_labels,
+    common_weight_reader,
+    last_of,
+    name_classes,
+)
 from skdp.model_selection.parts import draw_by_number, n_tested
 from skdp.model_selection.scores import PrivateScore, name_of_score, score_of
 from skdp.model_selection.search_plan import SearchPlan, SearchTerms, check_rows, plan_search
+from skdp.model_selection.table_scores import TableScore
 from skdp.pipeline import PrivatePipeline, public_rows_of
 
 STRATEGIES = ("random_stopping", "compose")
@@ -152,7 +162,8 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
     def _check_scoring(self, estimator: Any, X: Any, y: Any) -> None:
         """Refuse what a try could not be scored with."""
         name = name_of_score(self.scoring, regressor=is_regressor(estimator))
-        if isinstance(self.scoring, PrivateScore):
+        if isinstance(self.scoring, PrivateScore | TableScore):
+            self._check_table_score(estimator)
             if not hasattr(X, "shape"):  # a score that takes columns of an array would fail after the charge
                 raise ValueError(f"scoring={self.scoring.name!r} with X as a list of rows: give an array or a frame.")
             return
@@ -166,6 +177,16 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(
                 "scoring='neg_log_loss' takes one class a row and y has several columns: use 'accuracy', or give a "
                 "skdp.model_selection.PrivateScore."
+            )
+
+    def _check_table_score(self, estimator: Any) -> None:
+        """Refuse an estimator that gives no scores of classes where a table of them is made."""
+        if isinstance(self.scoring, TableScore) and not (
+            hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
+        ):
+            raise ValueError(
+                f"estimator is a {type(estimator).__name__} without predict_proba or decision_function, which "
+                f"scoring={self.scoring.name!r} needs: put a classifier behind it."
             )
 
     def _checked_candidates(self, stream: SecretStream) -> list[dict[str, Any]]:
@@ -198,7 +219,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
     # --- the search ---
 
     def _try_and_refit(
-        self, plan: SearchPlan, terms: SearchTerms, n: int, rows: _Rows, stream: SecretStream
+        self, plan: SearchPlan, terms: SearchTerms, n: int, rows: PartRows, stream: SecretStream
     ) -> tuple[list[_Tried], _Tried | None, Any]:
         """What was tried, the best of it, and what was fitted to all rows."""
         with _nothing_said():
@@ -206,7 +227,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
             best = max(tried, key=lambda each: each.score, default=None)
             return tried, best, self._final(plan, terms, best, rows, stream)
 
-    def _try_all(self, plan: SearchPlan, n: int, rows: _Rows, stream: SecretStream) -> list[_Tried]:
+    def _try_all(self, plan: SearchPlan, n: int, rows: PartRows, stream: SecretStream) -> list[_Tried]:
         """Train and score. The number of tries is a secret, so nothing is shown until the best is chosen."""
         numbers = self._numbers(plan, stream.spawn("tries"))
         scored = self._split(rows.n_units, stream.spawn("split"), plan.adjacency)
@@ -221,7 +242,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         noisy = mechanism.release(np.array([total for _, total in totals]), stream.spawn("scores"))
         n_scored = self._n_scored(n)
         return [
-            _Tried(number, estimator, score.value(float(total), n_scored))
+            _Tried(number, estimator, float(score.value(total, n_scored)))
             for number, (estimator, _), total in zip(numbers, totals, noisy, strict=True)
         ]
 
@@ -239,7 +260,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         return draw_by_number(stream, n, self._n_scored(n))
 
     def _final(
-        self, plan: SearchPlan, terms: SearchTerms, best: _Tried | None, rows: _Rows, stream: SecretStream
+        self, plan: SearchPlan, terms: SearchTerms, best: _Tried | None, rows: PartRows, stream: SecretStream
     ) -> Any:
         """The winner, on all rows if `refit` is set; the only candidate; the default, if none was tried."""
         if best is not None and not terms.refit:
@@ -448,10 +469,10 @@ class SearchFit(Fit):
         template.set_params(delta=terms.delta)
         grid = work._checked_candidates(self._stream)
         made = [make_candidate(template, parameters, self._X, n_samples) for parameters in ({}, *grid)]
-        _check_bounds_are_given(made)
-        self._last = _last_of(made[0])
-        self._reader = None if self._given is None else _weight_reader(made, self._given)
-        self._labels = _name_classes(made, y, n_rows)
+        check_bounds_are_given(made)
+        self._last = last_of(made[0])
+        self._reader = None if self._given is None else common_weight_reader(made, self._given)
+        self._labels = name_classes(made, y, n_rows)
         note_leaks(work, *([] if self._labels is None else [CLASSES_READ]))
         self._plan = plan_search(grid, made, (n - work._n_scored(n), n, n_features), terms)
         work.scorer_ = _one_score(work.scoring, made[1:])
@@ -470,124 +491,26 @@ class SearchFit(Fit):
         """See `Fit`."""
         n_samples = table_shape(self._X)[0]
         if self._labels is None:
-            self._labels = _checked_labels(self._last, self._y, n_samples)
+            self._labels = checked_labels(self._last, self._y, n_samples)
         check_rows(self._plan, self._X, self._labels, self.units)
-        self._weights = None if self._reader is None else _Weights.of(self._reader, self._given, n_samples)
+        self._weights = None if self._reader is None else PartWeights.of(self._reader, self._given, n_samples)
 
     def learn(self) -> str:
         """See `Fit`. An interrupted search has no result."""
         work, n = self.work, self.n_public
-        rows = _Rows(self._X, self._labels, self._weights, self.units)
+        rows = PartRows(self._X, self._labels, self._weights, self.units)
         tried, best, fitted = work._try_and_refit(self._plan, self._terms, n, rows, self._stream)
         work._note(self._plan, n, best, tried)
         work._take(fitted, self._template, self.event, self._terms)
         return ""
 
 
-class _Weights(NamedTuple):
-    """Weights of all rows as they were given, checked, and as shares of their bound."""
-
-    given: NDArray[np.float64]
-    shares: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, reader: WeightReader, sample_weight: Any, n_rows: int) -> _Weights:
-        """Read the weights, or refuse them."""
-        weights = check_weights(sample_weight, n_rows)
-        return cls(weights, reader.shares(weights))
-
-    def take(self, rows: NDArray[np.intp]) -> _Weights:
-        """Weights of some rows, 0 to train with as the least number above it: what a row then adds is lost in rounding.
-
-        A try would refuse weights that are all 0, after the charge, and tell that it was made.
-        """
-        return _Weights(np.maximum(self.given[rows], np.finfo(np.float64).tiny), self.shares[rows])
-
-
-class _Rows(NamedTuple):
-    """Checked private rows, with all that belongs to each."""
-
-    X: Any
-    y: NDArray[Any]
-    weights: _Weights | None
-    units: Units | None
-
-    @property
-    def n_units(self) -> int:
-        """How many units there are, each row being one where no other are known."""
-        return len(self.y) if self.units is None else self.units.n_units
-
-    def of_units(self, marked: NDArray[np.bool_]) -> _Rows:
-        """All rows of the units that are marked: no unit is split."""
-        rows = np.flatnonzero(marked if self.units is None else marked[self.units.codes])
-        weights = None if self.weights is None else self.weights.take(rows)
-        return _Rows(take_rows(self.X, rows), self.y[rows], weights, self.units and self.units.take(rows))
-
-
-def _weight_reader(made: list[PrivatePipeline], sample_weight: Any) -> WeightReader:
-    """Return a reader of the weights by the bound that all steps of all candidates share, which scores need too."""
-    if not all(has_fit_parameter(_last_of(each), "sample_weight") for each in made):
-        raise ValueError(f"sample_weight is not taken by {type(_last_of(made[0])).__name__}: leave it out.")
-    weighted = [step.estimator for each in made for _, step in private_steps(each.steps)]
-    weighted = [step for step in weighted if has_fit_parameter(step, "sample_weight")]
-    bounds = [getattr(step, "weight_bound", None) for step in weighted]
-    readers = [WeightReader.of(bound) for bound in bounds]
-    bought = [is_bought(bound) for bound in bounds]
-    faults = bought if any(bought) else [reader != readers[-1] for reader in readers]
-    if any(faults):
-        at = faults.index(True)
-        raise ValueError(
-            f"weight_bound={bounds[at]!r} of {type(weighted[at]).__name__} in a search with weights, whose fits and "
-            "scores need one public bound for all private steps of all candidates: give all of them one."
-        )
-    warn_of_no_bound(bounds[-1], sample_weight)
-    return readers[-1]
-
-
-def _name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> NDArray[Any] | None:
-    """Give all candidates the same classes: the part of the rows that they train on need not hold every class.
-
-    The labels, where they had to be read for that.
-    """
-    last = [_last_of(each) for each in made]
-    unnamed = [each for each in last if "classes" in each.get_params(deep=False) and each.classes is None]
-    if not unnamed or number_of_columns(y) > 1:
-        return None
-    report_leak(
-        "classes=None: the classes were read from the labels, which is not paid for; name all classes that can occur "
-        "in the estimator, e.g. classes=[0, 1]."
-    )
-    labels = check_labels(y, n_samples)
-    for each in unnamed:
-        each.set_params(classes=classes_of(labels).tolist())
-    return labels
-
-
-def _check_bounds_are_given(made: list[PrivatePipeline]) -> None:
-    """Refuse regressors that would read bounds of their own from the targets of each try."""
-    for each in map(_last_of, made):
-        if "y_bounds" in each.get_params(deep=False) and each.y_bounds is None:
-            raise ValueError("y_bounds=None in a search: give public bounds on the targets, e.g. y_bounds=(0, 100).")
-
-
-def _one_score(scoring: Any, made: list[PrivatePipeline]) -> PrivateScore:
+def _one_score(scoring: Any, made: list[PrivatePipeline]) -> PrivateScore | TableScore:
     """Return the score by which all candidates are compared, of a known and equal bound."""
-    first, *others = (score_of(scoring, _last_of(each)) for each in made)
+    first, *others = (score_of(scoring, last_of(each)) for each in made)
     if any(other != first for other in others):
         raise ValueError(f"y_bounds differs between the candidates, and scoring={first.name!r} needs one: give one.")
     return first
-
-
-def _checked_labels(last: Any, y: Any, n_samples: int) -> NDArray[Any]:
-    """The labels or targets of the last private estimator, refused if they are unusable."""
-    if is_regressor(last):
-        return check_targets(y, n_samples)
-    return check_labels(y, n_samples, classes=getattr(last, "classes", None), columns=True)
-
-
-def _last_of(pipeline: PrivatePipeline) -> Any:
-    """The last private estimator of a candidate, which is the one that labels are for."""
-    return private_steps(pipeline.steps)[-1][1].estimator
 
 
 @contextlib.contextmanager
@@ -598,8 +521,14 @@ def _nothing_said() -> Iterator[None]:
 
 
 def _fit_and_total(
-    plan: FitPlan, scale: float, seed: int | None, score: PrivateScore, searcher: int, train: _Rows, test: _Rows
-) -> tuple[PrivatePipeline, float]:
+    plan: FitPlan,
+    scale: float,
+    seed: int | None,
+    score: PrivateScore | TableScore,
+    searcher: int,
+    train: PartRows,
+    test: PartRows,
+) -> tuple[PrivatePipeline, Any]:
     """A fitted candidate and its exact total, for the noise that the searching process adds."""
     with _nothing_said() if os.getpid() != searcher else contextlib.nullcontext():
         fitted = plan.run(scale, seed, train.X, train.y, train.weights and train.weights.given, train.units)

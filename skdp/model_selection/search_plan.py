@@ -124,14 +124,14 @@ def _tries_event(tried: list[FitPlan], scale: float, scored: DpEvent, tries: Num
     """All tries; a row is in the part that trains or in the part that scores."""
     trained = [each.event(scale) for each in tried]
     if tries is None:
-        return _worst_of([compose(trained), compose([scored] * len(tried))])
-    return tries.event(_worst_of([*trained, scored]))
+        return worst_of([compose(trained), compose([scored] * len(tried))])
+    return tries.event(worst_of([*trained, scored]))
 
 
 def _refit_event(finals: list[FitPlan], scale: float, tries: NumberOfTries | None) -> DpEvent:
     """The fit to all rows, if there is one; of the default model only where it may be that none was tried."""
     possible = finals if tries is not None and tries.poisson else finals[1:]
-    return _worst_of([each.event(scale) for each in possible]) if finals else NoOpDpEvent()
+    return worst_of([each.event(scale) for each in possible]) if finals else NoOpDpEvent()
 
 
 def _solved(event_at: Any, n_candidates: int, terms: SearchTerms) -> tuple[NumberOfTries | None, float]:
@@ -174,9 +174,9 @@ def _epsilon_of_share(share: float, terms: SearchTerms) -> float:
     return get_epsilon(GaussianDpEvent(whole / math.sqrt(share)), terms.delta)
 
 
-def _worst_of(events: list[DpEvent]) -> DpEvent:
+def worst_of(events: list[DpEvent]) -> DpEvent:
     different = list(dict.fromkeys(events))
     return different[0] if len(different) == 1 else WorstOfDpEvent(tuple(different))
 
 
-__all__ = ["MOST_TRIES", "REFIT_SHARE", "SearchPlan", "SearchTerms", "check_rows", "plan_search"]
+__all__ = ["MOST_TRIES", "REFIT_SHARE", "SearchPlan", "SearchTerms", "check_rows", "plan_search", "worst_of"]

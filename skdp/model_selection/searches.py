@@ -43,11 +43,11 @@ class DPGridSearchCV(PrivateSearch):
         Expected number of tries under random stopping. "auto" means the number of candidates, at most 10. The number of
         tries is geometric, logarithmic or Poisson. The geometric law has this mean; another law is used if it needs
         less noise for the same probability to try one of the best tenth of the candidates.
-    scoring : str, PrivateScore or None, default=None
+    scoring : str, PrivateScore, TableScore or None, default=None
         Score by which candidates are compared: "accuracy" (None) or "neg_log_loss" of classifiers,
         "neg_mean_absolute_error" (None) or "neg_mean_squared_error" of regressors. The log-loss of a row is cut off at
         5, targets and errors at the public `y_bounds` of the regressor. Scores to which a row does not contribute a
-        bounded term, such as "roc_auc" and "r2", are refused.
+        bounded term, such as "r2", are refused; `make_private_scorer` makes one of "roc_auc".
     refit : bool, default=True
         Whether to fit the winner again to all rows, with three quarters of the budget (in mu**2). False keeps the
         winner as trained on its part of the rows, and leaves the whole budget to the tries.
@@ -76,11 +76,11 @@ class DPGridSearchCV(PrivateSearch):
     best_score_ : float
         Noisy score of the winner as trained on its part of the rows, or NaN if there is none.
     score_noise_ : float
-        Standard deviation of the noise in a score.
+        Standard deviation of the noise in a score; where it follows from a table, of a count, as a share of the rows.
     cv_results_ : dict
         Dictionary with ``params`` of all candidates and their ``mean_test_score``. Under random stopping the scores of
         all candidates but the winner are NaN, whether tried or not.
-    scorer_ : PrivateScore
+    scorer_ : PrivateScore or TableScore
         Score by which candidates were compared.
     epsilon_ : float
         Price of the whole search at `delta_`, at most `epsilon`.
@@ -206,11 +206,11 @@ class DPRandomizedSearchCV(PrivateSearch):
         Expected number of tries under random stopping. "auto" means `n_iter`, at most 10. The number of tries is
         geometric, logarithmic or Poisson. The geometric law has this mean; another law is used if it needs less noise
         for the same probability to try one of the best tenth of the candidates.
-    scoring : str, PrivateScore or None, default=None
+    scoring : str, PrivateScore, TableScore or None, default=None
         Score by which candidates are compared: "accuracy" (None) or "neg_log_loss" of classifiers,
         "neg_mean_absolute_error" (None) or "neg_mean_squared_error" of regressors. The log-loss of a row is cut off at
         5, targets and errors at the public `y_bounds` of the regressor. Scores to which a row does not contribute a
-        bounded term, such as "roc_auc" and "r2", are refused.
+        bounded term, such as "r2", are refused; `make_private_scorer` makes one of "roc_auc".
     refit : bool, default=True
         Whether to fit the winner again to all rows, with three quarters of the budget (in mu**2). False keeps the
         winner as trained on its part of the rows, and leaves the whole budget to the tries.
@@ -239,11 +239,11 @@ class DPRandomizedSearchCV(PrivateSearch):
     best_score_ : float
         Noisy score of the winner as trained on its part of the rows, or NaN if there is none.
     score_noise_ : float
-        Standard deviation of the noise in a score.
+        Standard deviation of the noise in a score; where it follows from a table, of a count, as a share of the rows.
     cv_results_ : dict
         Dictionary with ``params`` of all candidates and their ``mean_test_score``. Under random stopping the scores of
         all candidates but the winner are NaN, whether tried or not.
-    scorer_ : PrivateScore
+    scorer_ : PrivateScore or TableScore
         Score by which candidates were compared.
     epsilon_ : float
         Price of the whole search at `delta_`, at most `epsilon`.

@@ -7,7 +7,6 @@ from skdp._lazy import lazy_face
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
-        "NoisyFigure": "skdp.statistics.column_figures",
         "PrivateDescription": "skdp.statistics.description",
         "describe": "skdp.statistics.describing",
         "private_correlation": "skdp.statistics.single_figures",

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import norm
 
 from skdp._typing import Doubles
+from skdp.evaluation.estimates import Estimate
 from skdp.statistics.cells import ColumnCells
 from skdp.statistics.table_release import Tally
 
@@ -18,43 +19,7 @@ _BIAS = 0.25
 """Of its width, by how much the mean of the numbers in a cell is off its middle: what is reckoned with."""
 
 
-class NoisyFigure(NamedTuple):
-    """A figure and an interval for it.
-
-    Parameters
-    ----------
-    value : float
-        The figure.
-    low : float
-        Lower end of the interval.
-    high : float
-        Upper end of the interval.
-    standard_error : float
-        Of the noise, and of sampling where that was asked for; NaN where there is no single one, as of a quantile.
-    """
-
-    value: float
-    low: float
-    high: float
-    standard_error: float
-
-    def at(self, value: float) -> NoisyFigure:
-        """Return the interval with another estimate of the same figure, which it is made to hold.
-
-        Parameters
-        ----------
-        value : float
-            The other estimate.
-
-        Returns
-        -------
-        figure : NoisyFigure
-            Its interval is as wide or wider.
-        """
-        return NoisyFigure(value, min(self.low, value), max(self.high, value), self.standard_error)
-
-
-NOTHING = NoisyFigure(math.nan, math.nan, math.nan, math.nan)
+NOTHING = Estimate(math.nan, math.nan, math.nan, math.nan)
 """Of what a column does not have, as a mean of words."""
 
 
@@ -81,12 +46,12 @@ class Intervals(NamedTuple):
         """Return the standard error, where a row has this variance."""
         return math.hypot(noise, math.sqrt(max(variance, 0.0) / max(n, 1.0)) if self.sampling else 0.0)
 
-    def around(self, value: float, error: float, low: float = -math.inf, high: float = math.inf) -> NoisyFigure:
+    def around(self, value: float, error: float, low: float = -math.inf, high: float = math.inf) -> Estimate:
         """Return the figure, which lies between `low` and `high`."""
         least, value, most = (
             min(max(each, low), high) for each in (value - self.z * error, value, value + self.z * error)
         )
-        return NoisyFigure(value, least, most, error)
+        return Estimate(value, least, most, error)
 
 
 class _Part(NamedTuple):
@@ -159,7 +124,7 @@ class ColumnFigures:
 
     # --- counts ---
 
-    def count(self, intervals: Intervals) -> NoisyFigure:
+    def count(self, intervals: Intervals) -> Estimate:
         """Rows without a gap."""
         share = float(self.shares[-1])
         error = intervals.error(
@@ -169,7 +134,7 @@ class ColumnFigures:
         found = intervals.around(float(self._counts.sum()), error, 0.0, most)
         return found.at(self.tally.n * (1.0 - share))
 
-    def share_of_gaps(self, intervals: Intervals) -> NoisyFigure:
+    def share_of_gaps(self, intervals: Intervals) -> Estimate:
         """Gaps, relative to all rows."""
         share = float(self.shares[-1])
         noise = self._error_of_cells(-1) / self.tally.n
@@ -177,7 +142,7 @@ class ColumnFigures:
         found = intervals.around(float(self.tally.counts[self.j][-1]) / self.tally.n, error, 0.0, 1.0)
         return found.at(share)
 
-    def counts_of_cells(self, intervals: Intervals) -> list[NoisyFigure]:
+    def counts_of_cells(self, intervals: Intervals) -> list[Estimate]:
         """Rows in each cell, with that of the gaps last; they add up to the number of rows."""
         n, made = self.tally.n, []
         for cell, (noisy, share) in enumerate(
@@ -259,7 +224,7 @@ class ColumnFigures:
         present = self.shares[:-1]
         return float(present @ (self._middles - self.mean) ** 4) / max(float(present.sum()), 1e-12)
 
-    def mean_of_cells(self, intervals: Intervals) -> NoisyFigure:
+    def mean_of_cells(self, intervals: Intervals) -> Estimate:
         """Mean, of numbers and dates."""
         if not self.cells.is_line:
             return NOTHING
@@ -267,9 +232,9 @@ class ColumnFigures:
         error = intervals.error(self._mean.error, self.variance.value, self.n_present)
         found = intervals.around(self._mean.value, error, -1.0, 1.0)
         value, low, high = (middle + half * each for each in found[:3])
-        return NoisyFigure(value, low, high, half * error)
+        return Estimate(value, low, high, half * error)
 
-    def deviation(self, intervals: Intervals) -> NoisyFigure:
+    def deviation(self, intervals: Intervals) -> Estimate:
         """Standard deviation, of numbers and dates."""
         if not self.cells.is_line:
             return NOTHING
@@ -277,13 +242,13 @@ class ColumnFigures:
         error = intervals.error(noise, self.fourth_moment() - max(value, 0.0) ** 2, self.n_present)
         found = intervals.around(value, error, 0.0, 1.0)
         root, low, high = (math.sqrt(each) for each in found[:3])
-        return NoisyFigure(
+        return Estimate(
             half * root, half * low, half * high, half * error / (2.0 * max(root, math.sqrt(error / 2.0), 1e-300))
         )
 
     # --- quantiles ---
 
-    def quantile(self, q: float, intervals: Intervals) -> NoisyFigure:
+    def quantile(self, q: float, intervals: Intervals) -> Estimate:
         """The number below which a share q of the numbers lies; monotone in q.
 
         The interval holds all cells in which the quantile may lie by the noisy counts up to them.
@@ -298,7 +263,7 @@ class ColumnFigures:
         value = float(left[k] + min(max(part, 0.0), 1.0) * (right[k] - left[k]))
         held = np.flatnonzero(self._may_hold(q, intervals))
         first, last = (held[0], held[-1]) if len(held) else (k, k)
-        return NoisyFigure(value, min(float(left[first]), value), max(float(right[last]), value), math.nan)
+        return Estimate(value, min(float(left[first]), value), max(float(right[last]), value), math.nan)
 
     def _may_hold(self, q: float, intervals: Intervals) -> Doubles:
         """Whether the quantile may lie in each cell: the share before it may be below q, with it above.
@@ -317,4 +282,4 @@ class ColumnFigures:
         return (above[:-1] - room[:-1] <= 0.0) & (above[1:] + room[1:] >= 0.0)
 
 
-__all__ = ["NOTHING", "ColumnFigures", "Intervals", "NoisyFigure"]
+__all__ = ["NOTHING", "ColumnFigures", "Intervals"]

@@ -10,9 +10,10 @@ import numpy as np
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import check_count, check_real
 from skdp.accounting import DpEvent
+from skdp.evaluation.estimates import Estimate
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.statistics.cells import GAP, ColumnCells
-from skdp.statistics.column_figures import ColumnFigures, Intervals, NoisyFigure
+from skdp.statistics.column_figures import ColumnFigures, Intervals
 from skdp.statistics.describer import TableDescriber
 from skdp.statistics.pair_figures import CorrelationMatrix, correlation_ratio, cramers_v, positive_counts
 from skdp.statistics.pictures import page_of
@@ -144,7 +145,7 @@ class PrivateDescription:
 
     # --- figures ---
 
-    def figures(self, column: str, *, level: float = 0.95, sampling: bool = False) -> dict[str, NoisyFigure]:
+    def figures(self, column: str, *, level: float = 0.95, sampling: bool = False) -> dict[str, Estimate]:
         """Return count, share of gaps, mean, standard deviation and quantiles of a column.
 
         Parameters
@@ -158,12 +159,12 @@ class PrivateDescription:
 
         Returns
         -------
-        figures : dict of str to NoisyFigure
+        figures : dict of str to Estimate
             With value, low, high and standard error each; NaN for what words do not have.
         """
         return self._figures(column, _intervals(level, sampling))
 
-    def _figures(self, column: str, intervals: Intervals) -> dict[str, NoisyFigure]:
+    def _figures(self, column: str, intervals: Intervals) -> dict[str, Estimate]:
         each = self._of(column)
         found = {
             "count": each.count(intervals),
@@ -325,7 +326,7 @@ class PrivateDescription:
         rows = [{"value": each.value, "low": each.low, "high": each.high} for each in found.values()]
         return pd.DataFrame(rows, index=index, columns=["value", "low", "high"])
 
-    def _pairs(self, intervals: Intervals) -> dict[tuple[str, str], NoisyFigure]:
+    def _pairs(self, intervals: Intervals) -> dict[tuple[str, str], Estimate]:
         if not self._asked.correlation:
             return {}
         found = {}
@@ -334,7 +335,7 @@ class PrivateDescription:
                 found[first, second] = self._pair(first, second, intervals)
         return found
 
-    def _pair(self, first: str, second: str, intervals: Intervals) -> NoisyFigure:
+    def _pair(self, first: str, second: str, intervals: Intervals) -> Estimate:
         one, other = self._of(first), self._of(second)
         if one.k is not None and other.k is not None and self._matrix is not None:
             return self._matrix.figure(one.k, other.k, intervals)
@@ -414,7 +415,7 @@ def _intervals(level: float, sampling: bool, n_figures: int = 1) -> Intervals:
     return Intervals.of(level, bool(sampling), n_figures)
 
 
-def _spread(figures: Mapping[str, NoisyFigure]) -> dict[str, float]:
+def _spread(figures: Mapping[str, Estimate]) -> dict[str, float]:
     made: dict[str, float] = {}
     for name, each in figures.items():
         made |= {name: each.value, f"{name}_low": each.low, f"{name}_high": each.high}

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from skdp._typing import Doubles
+from skdp.evaluation.estimates import Estimate
 from skdp.statistics.cells import Merged
-from skdp.statistics.column_figures import ColumnFigures, Intervals, NoisyFigure
+from skdp.statistics.column_figures import ColumnFigures, Intervals
 from skdp.statistics.table_release import MomentsOfNumbers, NoisySums, NoisyTable, least_counts
 from skdp.synthesis.marginals.contingency_tables import centred
 from skdp.synthesis.marginals.denoising import onto_simplex
@@ -47,10 +48,10 @@ class CorrelationMatrix:
         np.fill_diagonal(self.raw, 1.0)
         self.values = nearest_correlation(self.raw)
 
-    def figure(self, i: int, j: int, intervals: Intervals) -> NoisyFigure:
+    def figure(self, i: int, j: int, intervals: Intervals) -> Estimate:
         """Correlation of two numbers."""
         if i == j:
-            return NoisyFigure(1.0, 1.0, 1.0, 0.0)
+            return Estimate(1.0, 1.0, 1.0, 0.0)
         r = float(self.raw[i, j])
         error = intervals.error(self._noise(i, j), (1.0 - r * r) ** 2, self._n)
         return intervals.around(r, error, -1.0, 1.0).at(float(self.values[i, j]))
@@ -88,7 +89,7 @@ def positive_counts(table: NoisyTable, n: float) -> Doubles:
     return n * onto_simplex(table.counts.ravel() / n).reshape(table.counts.shape)
 
 
-def cramers_v(table: NoisyTable, first: ColumnFigures, second: ColumnFigures, intervals: Intervals) -> NoisyFigure:
+def cramers_v(table: NoisyTable, first: ColumnFigures, second: ColumnFigures, intervals: Intervals) -> Estimate:
     """Return Cramér's V of two categories, without rows that have a gap in either, and without rare levels."""
     rows, columns = _margin(first, table.first), _margin(second, table.second)
     least = 0.5 * least_counts(first.tally.n, table.deviation)[0]  # below, noise would outweigh all else
@@ -102,9 +103,7 @@ def cramers_v(table: NoisyTable, first: ColumnFigures, second: ColumnFigures, in
     return _root_of_squares(centred(counts - expected), 1.0 / expected, noise, n * (min(a, b) - 1), n, intervals)
 
 
-def correlation_ratio(
-    sums: NoisySums, number: ColumnFigures, levels: ColumnFigures, intervals: Intervals
-) -> NoisyFigure:
+def correlation_ratio(sums: NoisySums, number: ColumnFigures, levels: ColumnFigures, intervals: Intervals) -> Estimate:
     """Return the correlation ratio of a number by the levels of a category: the root of the part that they explain."""
     rows = _margin(levels, sums.levels)
     kept = rows >= 0.5 * least_counts(number.tally.n, sums.deviation)[1]
@@ -115,13 +114,13 @@ def correlation_ratio(
     return _root_of_squares(about_mean, 1.0 / rows[kept], sums.deviation**2, total, float(rows.sum()), intervals)
 
 
-_UNKNOWN = NoisyFigure(0.0, 0.0, 1.0, math.nan)
+_UNKNOWN = Estimate(0.0, 0.0, 1.0, math.nan)
 """Of what noise outweighs."""
 
 
 def _root_of_squares(
     values: Doubles, weights: Doubles, noise: float, total: float, n: float, intervals: Intervals
-) -> NoisyFigure:
+) -> Estimate:
     """Return the root of the weighted sum of squares over `total`, less what noise of this variance adds to it."""
     square = float((weights * (values**2 - noise)).sum()) / total
     signal = np.maximum(values**2 - noise, 0.0)
@@ -130,7 +129,7 @@ def _root_of_squares(
     error = intervals.error(spread, 4.0 * part * (1.0 - part), n)
     found = intervals.around(square, error, 0.0, 1.0)
     root, low, high = (math.sqrt(each) for each in found[:3])
-    return NoisyFigure(root, low, high, error / (2.0 * max(root, math.sqrt(error / 2.0), 1e-300)))
+    return Estimate(root, low, high, error / (2.0 * max(root, math.sqrt(error / 2.0), 1e-300)))
 
 
 def _margin(figures: ColumnFigures, merged: Merged) -> Doubles:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import values_of
 from skdp._checks.parameters import read_real, show
-from skdp.statistics.column_figures import Intervals, NoisyFigure
+from skdp.evaluation.estimates import Estimate
+from skdp.statistics.column_figures import Intervals
 from skdp.statistics.describer import MOST_BINS, TableDescriber
 from skdp.statistics.description import PrivateDescription
 from skdp.statistics.table_release import Shares
@@ -24,7 +25,7 @@ _OF_TABLE = Shares.of(0.1, 0.0, 0.9)
 _INTERVALS = Intervals.of(0.95, False)
 
 
-def private_count(x: Any, **settings: Any) -> NoisyFigure:
+def private_count(x: Any, **settings: Any) -> Estimate:
     """Release how many rows are true.
 
     Parameters
@@ -37,7 +38,7 @@ def private_count(x: Any, **settings: Any) -> NoisyFigure:
 
     Returns
     -------
-    figure : NoisyFigure
+    figure : Estimate
         Value, both ends of its 95 % interval for the noise, and standard error.
 
     Raises
@@ -51,7 +52,7 @@ def private_count(x: Any, **settings: Any) -> NoisyFigure:
     return found._of(_X).counts_of_cells(_INTERVALS)[1]
 
 
-def private_mean(x: Any, *, bounds: Any = None, **settings: Any) -> NoisyFigure:
+def private_mean(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
     """Release the mean of numbers.
 
     Parameters
@@ -66,7 +67,7 @@ def private_mean(x: Any, *, bounds: Any = None, **settings: Any) -> NoisyFigure:
 
     Returns
     -------
-    figure : NoisyFigure
+    figure : Estimate
         Value, both ends of its 95 % interval for the noise, and standard error.
 
     Raises
@@ -88,7 +89,7 @@ def private_mean(x: Any, *, bounds: Any = None, **settings: Any) -> NoisyFigure:
     return _of_moments([x], [bounds], settings).figures(_X)["mean"]
 
 
-def private_sum(x: Any, *, bounds: Any = None, **settings: Any) -> NoisyFigure:
+def private_sum(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
     """Release the sum of numbers.
 
     Parameters
@@ -103,7 +104,7 @@ def private_sum(x: Any, *, bounds: Any = None, **settings: Any) -> NoisyFigure:
 
     Returns
     -------
-    figure : NoisyFigure
+    figure : Estimate
         Value, both ends of its 95 % interval for the noise, and standard error.
 
     Raises
@@ -136,7 +137,7 @@ def private_quantile(x: Any, q: Any = 0.5, *, bounds: Any = None, **settings: An
 
     Returns
     -------
-    figures : NoisyFigure or list of NoisyFigure
+    figures : Estimate or list of Estimate
         One for each of `q`, which ascend as these do.
 
     Raises
@@ -222,7 +223,7 @@ def private_top_k(x: Any, k: int = 5, *, categories: Any = None, **settings: Any
     return _described([x], [_words(categories)], settings, shares=_OF_CELLS).top(_X, k)
 
 
-def private_correlation(x: Any, y: Any, *, bounds: Any = None, **settings: Any) -> NoisyFigure:
+def private_correlation(x: Any, y: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
     """Release the correlation of two columns of numbers, where a gap counts as the mean.
 
     Parameters
@@ -237,7 +238,7 @@ def private_correlation(x: Any, y: Any, *, bounds: Any = None, **settings: Any) 
 
     Returns
     -------
-    figure : NoisyFigure
+    figure : Estimate
         Value, both ends of its 95 % interval for the noise, and standard error.
 
     Raises

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.svm import LinearSVC
 
 import skdp
@@ -80,6 +81,22 @@ def test_above_the_ceiling_no_row_is_scored(people):
     with pytest.raises(BudgetExceededError):
         evaluate(model, scores[:, None], y, epsilon=0.5, accountant=accountant)
     assert not model.charges
+    assert not accountant.history
+
+
+def test_above_the_ceiling_no_score_is_read(people):
+    class Scores:
+        """Scores of which the number shows, and that fail where they are read."""
+
+        def __len__(self):
+            return N
+
+        def __array__(self, *args, **kwargs):
+            raise AssertionError("a score was read")
+
+    accountant = PrivacyAccountant(0.3, 1e-6)
+    with pytest.raises(BudgetExceededError):
+        evaluate(None, Scores(), people[1], epsilon=0.5, accountant=accountant)
     assert not accountant.history
 
 
@@ -359,6 +376,13 @@ def test_what_is_unusable_is_refused_in_one_line_and_not_charged(people, change,
     assert "\n" not in str(refused.value)
     assert not [charge for charge in accountant.history if charge.event is not None and charge.label != "evaluate"]
     assert accountant.get_epsilon(1e-5) == 0.0
+
+
+def test_a_model_of_several_labels_a_row_is_refused_by_name(people):
+    labels = np.column_stack([people[1], people[1]])
+    model = MultiOutputClassifier(LogisticRegression()).fit(people[0][:, None], labels)
+    with pytest.raises(ValueError, match="several labels a row"):
+        evaluate(model, people[0][:, None], labels, epsilon=1.0)
 
 
 def test_a_refusal_of_scores_is_recorded(people):

@@ -13,8 +13,9 @@ from scipy.stats import binom
 
 import skdp
 from skdp import PrivacyAccountant, TableSchema
+from skdp.evaluation import Estimate
 from skdp.exceptions import BudgetExceededError
-from skdp.statistics import NoisyFigure, PrivateDescription, describe
+from skdp.statistics import PrivateDescription, describe
 from skdp.statistics.pair_figures import nearest_correlation
 
 pytestmark = pytest.mark.filterwarnings(
@@ -333,7 +334,7 @@ def test_a_description_can_be_pickled():
     found = describe_people()
     again = pickle.loads(pickle.dumps(found))
     pd.testing.assert_frame_equal(found.to_frame(), again.to_frame())
-    assert isinstance(again.figures("age")["mean"], NoisyFigure)
+    assert isinstance(again.figures("age")["mean"], Estimate)
 
 
 def test_what_was_not_measured_is_not_there():

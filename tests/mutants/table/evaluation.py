@@ -90,10 +90,14 @@ MUTANTS = [
         select="whatever_is_beside or stays_inside",
     ),
     mutant(
-        "a refusal of scores that the ledger does not know of",
-        (COUNTED, "with self.work._payment().recording_refusals():", "if True:"),
+        "scores read before the accountant is asked",
+        (
+            COUNTED,
+            "        super().plan()\n\n    def _public_shape",
+            "        super().plan()\n        self.work._check_rows(self._X)\n\n    def _public_shape",
+        ),
         tests="evaluate",
-        select="refusal_of_scores",
+        select="no_score_is_read",
     ),
     mutant(
         "bins of an evaluation by the number of private rows",

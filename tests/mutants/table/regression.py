@@ -112,7 +112,7 @@ class SumOfRows:""",
     ),
     mutant(
         "regression: a search whose tries read bounds",
-        (SEARCH, "        _check_bounds_are_given(made)\n", ""),
+        (SEARCH, "        check_bounds_are_given(made)\n", ""),
         tests="least_squares contract_fits",
         select=BY_PROPERTY,
     ),

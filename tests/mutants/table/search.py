@@ -26,7 +26,7 @@ MUTANTS = [
     ),
     mutant(
         "a search that charges training and not scores",
-        (SEARCH_PLAN, "return tries.event(_worst_of([*trained, scored]))", "return tries.event(_worst_of(trained))"),
+        (SEARCH_PLAN, "return tries.event(worst_of([*trained, scored]))", "return tries.event(worst_of(trained))"),
         tests="search",
         select="what_ran",
     ),
@@ -34,8 +34,8 @@ MUTANTS = [
         "one of all tries charged where all are tried",
         (
             SEARCH_PLAN,
-            "return _worst_of([compose(trained), compose([scored] * len(tried))])",
-            "return _worst_of([trained[0], scored])",
+            "return worst_of([compose(trained), compose([scored] * len(tried))])",
+            "return worst_of([trained[0], scored])",
         ),
         tests="search",
         select="every_try",

@@ -1,7 +1,7 @@
 """Mistakes about units of several rows in a search."""
 
 from mutant import mutant
-from paths import ACCOUNTANT, CANDIDATES, PIPELINE, SCORES, SEARCH
+from paths import ACCOUNTANT, CANDIDATES, PART_ROWS, PIPELINE, SCORES, SEARCH
 
 MUTANTS = [
     mutant(
@@ -17,7 +17,7 @@ MUTANTS = [
     mutant(
         "bounds on weights of the last step alone",
         (
-            SEARCH,
+            PART_ROWS,
             "for _, step in private_steps(each.steps)]\n    weighted",
             "for _, step in private_steps(each.steps)[-1:]]\n    weighted",
         ),

@@ -1,0 +1,102 @@
+"""Evaluations of rows that are not in memory: the same counts, read after the charge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from skdp import BudgetExceededError, PrivacyAccountant
+from skdp.evaluation import compare, evaluate
+from skdp.mechanisms import DiscreteLaplaceMechanism
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
+N = 500
+X = np.random.default_rng(0).uniform(-1, 1, size=(N, 3))
+Y = (X[:, 0] > 0).astype(int)
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
+MODEL = LogisticRegression().fit(FRAME[["a", "b"]], Y)
+ARRAY = LogisticRegression().fit(X, Y)
+
+
+def parquet(path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    from skdp.datasets import TableRows
+
+    pq.write_table(pa.Table.from_pandas(FRAME), path / "rows.parquet", row_group_size=70)
+    return TableRows(str(path / "rows.parquet"))
+
+
+def dask(path):
+    return pytest.importorskip("dask.dataframe").from_pandas(FRAME, npartitions=3)
+
+
+def dask_array(path):
+    return pytest.importorskip("dask.array").from_array(X, chunks=(120, 3))
+
+
+@pytest.fixture
+def exact(monkeypatch):
+    """The exact tables that noise was added to; the noise is left out."""
+    seen = []
+    monkeypatch.setattr(
+        DiscreteLaplaceMechanism, "_add_noise", lambda self, value, stream: seen.append(value.copy()) or value
+    )
+    return seen
+
+
+@pytest.mark.parametrize("rows", [parquet, dask, dask_array])
+def test_counts_are_those_of_rows_in_memory(rows, exact, tmp_path):
+    model = ARRAY if rows is dask_array else MODEL
+    given = {"epsilon": 1.0, "groups": np.arange(N) // 2, "n_bins": 8}
+    evaluate(model, rows(tmp_path), Y, **given)
+    evaluate(model, X if rows is dask_array else FRAME, Y, **given)
+    np.testing.assert_array_equal(*exact)
+
+
+def test_regressors_and_comparisons_read_blocks_too(exact, tmp_path):
+    regressor = LinearRegression().fit(FRAME[["a", "b"]], Y)
+    other = LogisticRegression(C=0.01).fit(FRAME[["a", "b"]], Y)
+    for each in (parquet(tmp_path), FRAME):
+        evaluate(regressor, each, Y, epsilon=1.0, y_bounds=(0, 1))
+        compare(MODEL, other, each, Y, epsilon=1.0)
+    np.testing.assert_array_equal(exact[0], exact[2])
+    np.testing.assert_array_equal(exact[1], exact[3])
+
+
+@pytest.mark.parametrize("rows", [parquet, dask])
+def test_rows_are_read_after_the_charge(rows, tmp_path):
+    accountant, charges = PrivacyAccountant(1.0, 1e-6), []
+
+    class Watched:
+        classes_ = np.array([0, 1])
+
+        def predict_proba(self, rows):
+            if np.asarray(rows).any():  # a row of zeros is public
+                charges.append(len(accountant.history))
+            return np.full((len(rows), 2), 0.5)
+
+    evaluate(Watched(), rows(tmp_path), Y, epsilon=0.7, accountant=accountant)
+    assert set(charges) == {1}
+    charges.clear()
+    with pytest.raises(BudgetExceededError):
+        evaluate(Watched(), rows(tmp_path), Y, epsilon=0.7, accountant=accountant)
+    assert not charges
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"y": Y[:-1]}, "y"),
+        ({"groups": "a"}, "groups='a'"),
+        ({"model": ARRAY.__class__().fit(X[:, :2], Y)}, "2 columns"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_not_charged(given, message, tmp_path):
+    accountant = PrivacyAccountant(1.0, 1e-6)
+    terms = {"model": MODEL, "y": Y, "epsilon": 0.5, "accountant": accountant, **given}
+    with pytest.raises(ValueError, match=message) as refused:
+        evaluate(terms.pop("model"), parquet(tmp_path), terms.pop("y"), **terms)
+    assert "\n" not in str(refused.value)
+    assert accountant.get_epsilon(1e-6) == 0.0
