@@ -123,7 +123,7 @@ def _searched(owner: Any, name: str) -> int | None:
 SCORED = Known(
     "the scores of this search or cross-validation are computed on private rows and are not paid for, nor is a choice "
     "by them",
-    "skdp.DPGridSearchCV, or score on public rows and ignore this warning",
+    "skdp.DPGridSearchCV or skdp.model_selection.cross_validate, or score on public rows and ignore this warning",
     _searched,
 )
 _EACH_CLASS = Known(
@@ -162,13 +162,13 @@ _RFECV = Known(
 )
 _CALIBRATED = Known(
     "it is calibrated by private rows, which is not paid for, and each fold is a fit that spends the budget again",
-    "CalibratedClassifierCV(FrozenEstimator(fitted)) on public rows, with a private classifier that was fitted before",
+    "skdp.DPCalibratedClassifier, or CalibratedClassifierCV(FrozenEstimator(fitted)) on public rows",
     _calibrated,
 )
 _TUNED = Known(
     "the threshold is chosen by scores of private rows, which is not paid for, and each fold is a fit that spends the "
     "budget again",
-    "FixedThresholdClassifier with a threshold found on public rows",
+    "skdp.DPThresholdClassifier, or FixedThresholdClassifier with a threshold found on public rows",
     _tuned,
 )
 _PREDICTIONS = Known(
