@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from .events.specifications import DpEvent, read_real, show
 from .methods import (
@@ -261,6 +262,8 @@ class PrivacyProfile:
         """Most that a test finds with this share of false positives."""
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"{name}={show(share)} is not valid; give shares from 0 to 1.")
+        if self._is_gaussian and 0.0 < share < 1.0:
+            return min(1.0, float(ndtr(self._gaussian_mu + ndtri(share))) * (1.0 + 1e-12))
         return min(1.0, share + largest_excess(self._pair.profile, share))
 
     # --- what attackers gain ---

@@ -340,9 +340,7 @@ def _selected_bounds(found: Releases, delta: float, replace_one: bool, close: fl
     return min(lower, upper), upper
 
 
-def _paired_bounds(
-    found: Releases, delta: float, replace_one: bool, work: int, close: float
-) -> tuple[float, float]:
+def _paired_bounds(found: Releases, delta: float, replace_one: bool, work: int, close: float) -> tuple[float, float]:
     """Bounds of a composition with pairs of weighted losses, which bound from above: below it is that of the rest."""
     upper = pld_epsilon(found, delta, replace_one=replace_one)
     rest = replace_fields(found, others=(), sampled_pure=(), without_replacement=())

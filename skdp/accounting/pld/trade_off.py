@@ -34,6 +34,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from skdp._typing import Doubles
@@ -74,7 +75,7 @@ def _corners(profile: Profile) -> tuple[Doubles, Doubles]:
     return alpha, delta[:-1] + alpha * np.expm1(loss[:-1])
 
 
-def _bent(profile: Profile) -> Doubles:
+def _bent(profile: Profile) -> NDArray[np.intp]:
     """Numbers of the cells whose corner stands out from the line between the corners beside it."""
     alpha, excess = _corners(profile)
     if alpha.size == 0:
@@ -296,8 +297,10 @@ def _mu_between(before: _Touch | None, after: _Touch | None, alpha: float) -> fl
     length = math.exp(before.epsilon) * math.expm1(after.epsilon - before.epsilon)
     start = before.delta + alpha * math.expm1(before.epsilon)
     end = after.delta + alpha * math.expm1(after.epsilon)
-    falls, rises = before.last - alpha, alpha - after.first  # the larger of start - falls t and end - rises (length - t)
-    excess = start if falls + rises <= 0.0 else start - falls * min(max((start - end + rises * length), 0.0) / (falls + rises), length)
+    falls, rises = before.last - alpha, alpha - after.first
+    # the larger of start - falls t and end - rises (length - t) is smallest where they meet
+    meet = max(start - end + rises * length, 0.0) / max(falls + rises, 1e-300)
+    excess = start - falls * min(meet, length)
     if 1.0 - alpha - excess < alpha * (1.0 - 1e-9):
         return math.inf
     return float(_mu_at(np.array([alpha]), np.array([excess]))[0]) / _SAFE
