@@ -15,6 +15,7 @@ from .scores import (
     PrivateRocCurveDisplay,
     PrivateSubgroupDisplay,
 )
+from .risk import RiskDisplay
 from .trade_off import TradeOffDisplay
 from .utility import PrivacyUtilityDisplay
 
@@ -28,5 +29,6 @@ __all__ = [
     "PrivateConfusionMatrixDisplay",
     "PrivateRocCurveDisplay",
     "PrivateSubgroupDisplay",
+    "RiskDisplay",
     "TradeOffDisplay",
 ]

@@ -721,7 +721,7 @@ def test_a_slice_of_a_pipeline_is_refused():
         privacy_report(fitted("pipeline")[:-1])
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", '{"schema": "skdp.privacy_report", "schema_version": 2}'])
+@pytest.mark.parametrize("text", ["{}", "[]", '{"schema": "skdp.privacy_report", "schema_version": 3}'])
 def test_facts_of_another_schema_are_refused(text):
     with pytest.raises(ValueError, match="to_dict or to_json"):
         PrivacyReport.from_json(text)
@@ -804,7 +804,7 @@ ROWS = {"mechanism", "rows", "sampling_rate", "noise_multiplier", "note", "times
 @pytest.mark.parametrize("name", MODELS)
 def test_keys_are_those_of_version_1_of_the_schema(name):
     facts = facts_of(fitted(name))
-    assert (facts["schema"], facts["schema_version"]) == ("skdp.privacy_report", 1)
+    assert (facts["schema"], facts["schema_version"]) == ("skdp.privacy_report", 2)
     for key, keys in SCHEMA.items():
         found = facts if not key else facts[key]
         assert found is None or list(found) == keys, key

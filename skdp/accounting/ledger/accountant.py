@@ -17,6 +17,7 @@ from .charges import Charge, Terms, check_name, check_text, now, plain_parameter
 from .figures import Figures
 from .ledger import Ledger
 from .log import Log, MemoryLog
+from .risk import ceiling_of_risk
 from .serial import ledger_from_json, ledger_to_json
 from .split import DataSplit
 
@@ -34,6 +35,11 @@ class PrivacyAccountant(Figures):
     ----------
     epsilon, delta : float, optional
         The ceiling: both or neither. A file that exists keeps the one that it was created with.
+    risk : dict, optional
+        The ceiling as what an attacker may gain, instead of `epsilon`, with `delta`: ``{"advantage": a}``, or ``{"tpr":
+        t, "fpr": f}``. It is kept as an epsilon that implies it for any charges; or, with ``filter_family="gaussian"``,
+        as one that implies it for plain Gaussian releases, and then all other charges are refused, and no raise is
+        possible. See `skdp.accounting.ledger.risk`.
     unit : str, optional
         Whose presence is protected: "row" (if left out), or what all rows with one label of `groups` are, such as
         "person" or "household". Fits without `groups` are charged to ledgers of rows alone, others to the rest.
@@ -71,10 +77,13 @@ class PrivacyAccountant(Figures):
         epsilon: float | None = None,
         delta: float | None = None,
         *,
+        risk: Mapping[str, float] | None = None,
         unit: str | None = None,
         filter_family: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> None:
+        if risk is not None:
+            epsilon, filter_family = ceiling_of_risk(risk, epsilon, delta, filter_family)
         terms = Terms.create(epsilon, delta, unit, filter_family)
         self._log: Log = MemoryLog(Ledger(terms))
         self._partition: str | None = None
