@@ -34,7 +34,7 @@ from skdp.accounting import (
     resolve_accountant,
 )
 from skdp.accounting.calibration.noise import calibrate_to
-from skdp.accounting.calibration.target import Risk, target_of
+from skdp.accounting.targets import Risk, target_of
 from skdp.mechanisms.gaussian import GaussianMechanism, finite_value
 from skdp.mechanisms.sampling import Sampling, sampling_at
 from skdp.mechanisms.streams import SecretStream

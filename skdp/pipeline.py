@@ -35,7 +35,7 @@ from skdp._guard.findings import check_structure, find
 from skdp._guard.public_steps import find_faults, passes_rows, value_refusals
 from skdp.accounting import DpEvent
 from skdp.accounting.calibration.joint import calibrate_jointly_to
-from skdp.accounting.calibration.target import Target, target_of
+from skdp.accounting.targets import BudgetTarget, target_of
 from skdp.base import JointPrice, PrivateEstimator, check_whole_budget
 
 TRANSFORMER_SHARE = 0.15
@@ -645,7 +645,7 @@ def public_rows_of(pipeline: PrivatePipeline, n_samples: int) -> int:
     return max(step.public_n_samples(n_samples) for _, step in pipeline._private_steps())
 
 
-def noises_of(pipeline: PrivatePipeline, plans: list[StepPlan], target: Target) -> tuple[float, ...]:
+def noises_of(pipeline: PrivatePipeline, plans: list[StepPlan], target: BudgetTarget) -> tuple[float, ...]:
     """Noise multiplier of each private step, by the pipeline's shares, at which all together meet the target."""
     steps = pipeline._private_steps()
     shares = pipeline._check_shares([name for name, _ in steps])

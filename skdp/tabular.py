@@ -13,7 +13,7 @@ from skdp._checks.protocols import is_private
 from skdp._checks.table import Table
 from skdp._fit.step_traits import traits_of
 from skdp._guard.public_steps import takes_sparse
-from skdp.accounting.calibration.target import Risk
+from skdp.accounting.targets import Risk
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.linear_model.least_squares import DPLinearRegression, DPRidge
 from skdp.neural_network import DPMLPRegressor

@@ -162,8 +162,8 @@ class PrivacyProfile:
     >>> profile = PrivacyProfile(LaplaceDpEvent(1.0))
     >>> round(profile(0.5), 4), round(profile.trade_off(0.1), 4)
     (0.2212, 0.7282)
-    >>> round(profile.advantage(), 4), round(profile.true_positive_rate(0.1), 4), round(profile.mu(), 3)
-    (0.3935, 0.2718, 1.026)
+    >>> round(profile.advantage(), 4), round(profile.true_positive_rate(0.1), 4), round(profile.mu(), 2)
+    (0.3935, 0.2718, 1.03)
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from skdp._fit.joint_fit import Allocation, JointFit
 from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
 from skdp.accounting import DpEvent
 from skdp.accounting.calibration.noise import calibrate_to
-from skdp.accounting.calibration.target import Target
+from skdp.accounting.targets import BudgetTarget
 from skdp.pipeline import PrivatePipeline, allocate_budget, check_budget, noises_of, take_fit, weighted_steps
 
 _OF_THE_SEARCH = {
@@ -172,7 +172,12 @@ def with_public_rows(pipeline: PrivatePipeline, n: int) -> PrivatePipeline:
 
 
 def fit_plans(
-    grid: list[dict[str, Any]], candidates: list[PrivatePipeline], n: int, n_features: int, target: Target, delta: float
+    grid: list[dict[str, Any]],
+    candidates: list[PrivatePipeline],
+    n: int,
+    n_features: int,
+    target: BudgetTarget,
+    delta: float,
 ) -> list[FitPlan]:
     """Fits to n rows, or units, that meet the target each; candidates that are planned alike share their noise."""
     known: dict[Any, tuple[float, ...]] = {}
@@ -189,7 +194,7 @@ def fit_plans(
     return made
 
 
-def _noises(pipeline: PrivatePipeline, plans: list[StepPlan], target: Target) -> tuple[float, ...]:
+def _noises(pipeline: PrivatePipeline, plans: list[StepPlan], target: BudgetTarget) -> tuple[float, ...]:
     """Noise of each private step at which a fit meets the target; a single one is solved for more closely."""
     if len(plans) > 1:
         return noises_of(pipeline, plans, target)

@@ -35,7 +35,7 @@ from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_ini
 from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import check_types
 from skdp.accounting import DpEvent, get_epsilon
-from skdp.accounting.calibration.target import Risk
+from skdp.accounting.targets import Risk
 from skdp.base import JointPrice, Price, check_whole_budget
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream

@@ -17,8 +17,8 @@ from skdp.accounting import (
     compose,
 )
 from skdp.accounting.calibration.noise import calibrate_to
-from skdp.accounting.calibration.target import Risk, Target, target_of
 from skdp.accounting.formulas.numeric import bisect
+from skdp.accounting.targets import BudgetTarget, Risk, target_of
 from skdp.model_selection.candidates import FitPlan, fit_plans
 from skdp.pipeline import PrivatePipeline
 
@@ -43,7 +43,7 @@ class SearchTerms(NamedTuple):
     risk: Risk | None = None
 
     @property
-    def target(self) -> Target:
+    def target(self) -> BudgetTarget:
         """Budget of the whole search."""
         return target_of(self.epsilon, self.delta, self.risk)
 
@@ -176,7 +176,7 @@ def _mean_of_equal_chance(shape: float, n_tries: float, n_candidates: int) -> fl
     return bisect(lambda mean: NumberOfTries(mean, shape).pgf(missed) > goal, low, high, relative=1e-6)[1]
 
 
-def _share_of(share: float, terms: SearchTerms) -> Target:
+def _share_of(share: float, terms: SearchTerms) -> BudgetTarget:
     """This share of mu**2 of the whole budget, for a start: all noise is scaled together later."""
     return terms.target.of_size(terms.target.mu * math.sqrt(share))
 

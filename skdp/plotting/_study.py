@@ -21,7 +21,7 @@ from skdp._fit.conductor import Fit, units_of
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import private_steps
 from skdp.accounting import DpEvent, PrivacyAccountant, SelfComposedDpEvent, compose
-from skdp.accounting.calibration.target import EpsilonTarget
+from skdp.accounting.targets import EpsilonTarget
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
 from skdp.pipeline import PrivatePipeline, public_rows_of, weighted_steps

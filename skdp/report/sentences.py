@@ -125,8 +125,8 @@ def people(facts: Facts) -> str:
     which = "have the value asked about" if facts["guarantee"]["adjacency"] == "replace_one" else "were used"
     return (
         f"An attacker who accepts a false alarm for 10 of 1,000 {what}s finds at most "
-        f"{math.ceil(found * 1e3 - 1e-9)} of 1,000 {what}s that {which}; without the model, 10. The advantage is an average and bounds no rare guess that "
-        "is certain: the figures at small shares of false positives do."
+        f"{math.ceil(found * 1e3 - 1e-9)} of 1,000 {what}s that {which}; without the model, 10. The advantage is an "
+        "average and bounds no rare guess that is certain: the figures at small shares of false positives do."
     )
 
 

@@ -10,8 +10,8 @@ from ..events.composition import compose
 from ..events.specifications import DpEvent, read_real, show
 from ..formulas.numeric import Secant
 from ..methods import check_adjacency
+from ..targets import BudgetTarget, target_of
 from .noise import MOST_NOISE, calibrate_to, log_of
-from .target import Target, target_of
 
 __all__ = ["calibrate_jointly", "calibrate_jointly_to"]
 
@@ -66,7 +66,7 @@ def calibrate_jointly(
 
 def calibrate_jointly_to(
     make_events: Sequence[Callable[[float], DpEvent]],
-    target: Target,
+    target: BudgetTarget,
     shares: Sequence[float],
     *,
     adjacency: str = "zero_out",
@@ -76,7 +76,7 @@ def calibrate_jointly_to(
     Parameters
     ----------
     make_events : sequence of callable
-    target : Target
+    target : BudgetTarget
     shares : sequence of float
     adjacency : str
 

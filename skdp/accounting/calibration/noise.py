@@ -19,7 +19,7 @@ from ..events.specifications import DpEvent, resolve
 from ..formulas.numeric import Secant, bisect
 from ..methods import check_adjacency, check_method
 from ..releases import Releases, releases
-from .target import Target, target_of
+from ..targets import BudgetTarget, target_of
 
 __all__ = [
     "MOST_NOISE",
@@ -81,7 +81,7 @@ def _search(
     return high, secant.slope
 
 
-def _plain(make_event: Callable[[float], DpEvent], target: Target, replace_one: bool) -> float:
+def _plain(make_event: Callable[[float], DpEvent], target: BudgetTarget, replace_one: bool) -> float:
     """Log noise multiplier for plain Gaussian releases, by the closed form and bisection on mu."""
     goal = target.mu / (2.0 if replace_one else 1.0)
 
@@ -112,7 +112,7 @@ def _limit_mu(found: Releases, replace_one: bool) -> float:
     return size
 
 
-def _guess(make_event: Callable[[float], DpEvent], target: Target, replace_one: bool, ends: Range) -> float:
+def _guess(make_event: Callable[[float], DpEvent], target: BudgetTarget, replace_one: bool, ends: Range) -> float:
     """Log of the parameter at which the central limit would meet the budget."""
     goal = target.mu
 
@@ -124,7 +124,7 @@ def _guess(make_event: Callable[[float], DpEvent], target: Target, replace_one: 
 
 
 def _prices(
-    make_event: Callable[[float], DpEvent], target: Target, method: str, adjacency: str
+    make_event: Callable[[float], DpEvent], target: BudgetTarget, method: str, adjacency: str
 ) -> tuple[PriceOf, PriceOf]:
     """Prices of what `make_event` makes: on a coarse grid, and at full accuracy."""
 
@@ -197,14 +197,14 @@ def calibrate_noise_multiplier(
 
 
 def calibrate_to(
-    make_event: Callable[[float], DpEvent], target: Target, *, method: str = "pld", adjacency: str = "zero_out"
+    make_event: Callable[[float], DpEvent], target: BudgetTarget, *, method: str = "pld", adjacency: str = "zero_out"
 ) -> float:
     """`calibrate_noise_multiplier` for a target.
 
     Parameters
     ----------
     make_event : callable
-    target : Target
+    target : BudgetTarget
     method, adjacency : str
 
     Returns

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from ..events.specifications import DpEvent
 from ..formulas.selection_law import NumberOfTries
 from ..methods import get_epsilon
+from ..targets import target_of
 from .noise import calibrate_to
-from .target import target_of
 
 __all__ = ["SHAPES", "CalibratedSelection", "calibrate_selection", "cheapest_tries"]
 

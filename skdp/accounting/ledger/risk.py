@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..calibration.target import Risk
 from ..methods import check_delta
+from ..targets import Risk
 from .filters import GDP
 
 __all__ = ["ceiling_of_risk"]

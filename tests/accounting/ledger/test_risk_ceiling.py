@@ -18,22 +18,20 @@ from skdp.exceptions import BudgetExceededError
 RISK, DELTA = {"advantage": 0.1}, 1e-6
 
 
-def fill(accountant, event):
-    count = 0
-    with pytest.raises(BudgetExceededError):
-        while True:
-            accountant.spend(event)
-            count += 1
-    return count
+def fill(accountant, event, adjacency="zero_out"):
+    for _ in range(1000):
+        try:
+            accountant.spend(event, adjacency=adjacency)
+        except BudgetExceededError:
+            return
+    raise AssertionError("nothing was refused")
 
 
 @pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
 def test_plain_gaussians_fill_a_risk_to_the_last_of_them(adjacency):
     accountant = PrivacyAccountant(risk=RISK, delta=DELTA, filter_family="gaussian")
     noise = calibrate_noise_multiplier(GaussianDpEvent, risk=RISK, adjacency=adjacency)
-    with pytest.raises(BudgetExceededError):
-        for _ in range(10):
-            accountant.spend(GaussianDpEvent(3.0 * noise), adjacency=adjacency)
+    fill(accountant, GaussianDpEvent(3.0 * noise), adjacency)
     assert len(accountant.history) == 9  # the squares of nine thirds
     found = PrivacyProfile(accountant.event, adjacency=adjacency).advantage()
     assert 0.0999 < found <= 0.1
@@ -88,5 +86,5 @@ def test_a_ceiling_is_one_of_both_and_needs_its_delta():
         PrivacyAccountant(1.0, DELTA, risk=RISK)
     with pytest.raises(ValueError, match="delta=None is not valid"):
         PrivacyAccountant(risk=RISK)
-    with pytest.raises(ValueError, match="follows from no epsilon at delta=0.2; lower delta, or raise the risk"):
+    with pytest.raises(ValueError, match=r"follows from no epsilon at delta=0.2; lower delta, or raise the risk"):
         PrivacyAccountant(risk=RISK, delta=0.2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skdp.accounting import (
+    EpsilonDeltaDpEvent,
     GaussianDpEvent,
     LaplaceDpEvent,
     NumberOfTries,
@@ -18,7 +19,7 @@ from skdp.accounting import (
     calibrate_steps,
     compose,
 )
-from skdp.accounting.calibration.target import EpsilonTarget, Risk, target_of
+from skdp.accounting.targets import EpsilonTarget, Risk, target_of
 
 ADVANTAGE, RATE = {"advantage": 0.1}, {"tpr": 0.03, "fpr": 0.01}
 
@@ -84,8 +85,6 @@ def test_a_risk_asks_for_far_less_noise_than_the_epsilon_that_implies_it():
 @pytest.mark.parametrize("risk", [ADVANTAGE, RATE, {"tpr": 0.6, "fpr": 0.5}], ids=str)
 @pytest.mark.parametrize("delta", [1e-6, 1e-3])
 def test_the_epsilon_that_implies_a_risk_does_and_no_larger_one(risk, delta):
-    from skdp.accounting import EpsilonDeltaDpEvent
-
     target = Risk.read(risk)
     epsilon = target.implied_by(delta)
     assert target.price(EpsilonDeltaDpEvent(epsilon * 0.999, delta), "pld", "zero_out") <= target.goal
@@ -123,7 +122,5 @@ def test_a_budget_is_one_of_both():
 
 
 def test_a_risk_out_of_reach_says_so():
-    with pytest.raises(
-        ValueError, match=r"risk=\{'advantage': 0.1\} cannot be reached .* raise the risk, or make fewer"
-    ):
+    with pytest.raises(ValueError, match=r"risk=.* cannot be reached .* raise the risk, or make fewer"):
         calibrate_noise_multiplier(lambda sigma: LaplaceDpEvent(1.0), risk=ADVANTAGE)

@@ -1,7 +1,7 @@
 """What a budget is stated in: an epsilon at a delta, or an attacker's success. Calibration knows a target alone.
 
-A `Target` is a price of events that falls with their noise, the most that it may be, and the Gaussian that just fits.
-To add another kind of promise is to write another target.
+A `BudgetTarget` is a price of events that falls with their noise, the most that it may be, and the Gaussian that just
+fits. To add another kind of promise is to write another target.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any, Protocol
 
 from scipy.special import ndtr, ndtri
 
-from ..curves import PrivacyProfile
-from ..events.specifications import DpEvent, read_real, show
-from ..formulas.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
-from ..methods import check_delta, check_epsilon, get_epsilon, rough_epsilon
+from .curves import PrivacyProfile
+from .events.specifications import DpEvent, read_real, show
+from .formulas.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
+from .methods import check_delta, check_epsilon, get_epsilon, rough_epsilon
 
-__all__ = ["EpsilonTarget", "Risk", "Target", "target_of"]
+__all__ = ["BudgetTarget", "EpsilonTarget", "Risk", "target_of"]
 
 _DOWN = 1.0 - 1e-9  # a mu by the inverse of the normal distribution, which is rounded
 
 
-class Target(Protocol):
+class BudgetTarget(Protocol):
     """What a budget is stated in."""
 
     @property
@@ -52,7 +52,7 @@ class Target(Protocol):
     def rough(self, event: DpEvent, method: str, adjacency: str) -> float:
         """The same in less time, a little above; for searches."""
 
-    def of_size(self, mu: float) -> Target:
+    def of_size(self, mu: float) -> BudgetTarget:
         """A target of the same kind that a Gaussian release of this size just fits."""
 
 
@@ -66,34 +66,34 @@ class EpsilonTarget:
 
     @property
     def goal(self) -> float:
-        """See `Target`."""
+        """See `BudgetTarget`."""
         return self.epsilon
 
     @property
     def mu(self) -> float:
-        """See `Target`."""
+        """See `BudgetTarget`."""
         return gaussian_mu(self.epsilon, self.delta)
 
     @property
     def words(self) -> str:
-        """See `Target`."""
+        """See `BudgetTarget`."""
         return f"epsilon={self.epsilon!r}, delta={self.delta!r}"
 
     @property
     def place(self) -> str:
-        """See `Target`."""
+        """See `BudgetTarget`."""
         return f"delta={self.delta!r}"
 
     def price(self, event: DpEvent, method: str, adjacency: str) -> float:
-        """See `Target`."""
+        """See `BudgetTarget`."""
         return get_epsilon(event, self.delta, method=method, adjacency=adjacency)
 
     def rough(self, event: DpEvent, method: str, adjacency: str) -> float:
-        """See `Target`."""
+        """See `BudgetTarget`."""
         return rough_epsilon(event, self.delta, method=method, adjacency=adjacency)
 
     def of_size(self, mu: float) -> EpsilonTarget:
-        """See `Target`."""
+        """See `BudgetTarget`."""
         return EpsilonTarget(gaussian_epsilon(self.delta, mu), self.delta)
 
 
@@ -135,35 +135,35 @@ class Risk:
 
     @property
     def mu(self) -> float:
-        """See `Target`."""
+        """See `BudgetTarget`."""
         if self.tpr is None:
             return gaussian_mu(0.0, self.goal)
         return float(ndtri(self.tpr) - ndtri(self.fpr)) * _DOWN
 
     @property
     def words(self) -> str:
-        """See `Target`."""
+        """See `BudgetTarget`."""
         stated = {"advantage": self.goal} if self.tpr is None else {"tpr": self.tpr, "fpr": self.fpr}
         return f"risk={stated!r}"
 
     @property
     def place(self) -> str:
-        """See `Target`."""
+        """See `BudgetTarget`."""
         return self.words
 
     def price(self, event: DpEvent, method: str, adjacency: str) -> float:
-        """See `Target`."""
+        """See `BudgetTarget`."""
         profile = PrivacyProfile(event, method=method, adjacency=adjacency)
         if self.tpr is None:
             return profile.advantage()
         return float(profile.true_positive_rate(self.fpr)) - self.fpr
 
     def rough(self, event: DpEvent, method: str, adjacency: str) -> float:
-        """See `Target`: there is nothing quicker."""
+        """See `BudgetTarget`: there is nothing quicker."""
         return self.price(event, method, adjacency)
 
     def of_size(self, mu: float) -> Risk:
-        """See `Target`."""
+        """See `BudgetTarget`."""
         if self.tpr is None:
             return Risk(None, 0.0, gaussian_delta(0.0, mu))
         tpr = float(ndtr(mu + ndtri(self.fpr)))
@@ -189,7 +189,7 @@ class Risk:
         return max(ahead, exchanged) * _DOWN
 
 
-def target_of(epsilon: Any, delta: Any, risk: Any) -> Target:
+def target_of(epsilon: Any, delta: Any, risk: Any) -> BudgetTarget:
     """The target that the parameters of a calibration stand for: `epsilon` with `delta`, or `risk`."""
     if (epsilon is None) == (risk is None):
         raise ValueError(f"epsilon={show(epsilon)} and risk={show(risk)}: set exactly one of them.")
