@@ -787,7 +787,8 @@ SCHEMA = {
          "tuning", "quality", "public", "unpaid", "versions"],
     "model": ["class", "kind", "private_parts", "public_steps", "has_ledger"],
     "guarantee": ["unit", "unit_of_ledger", "groups", "partition", "partition_rule", "adjacency", "epsilon",
-                  "delta", "guess_at_most", "guess_by_profile", "n_units_public"],
+                  "delta", "guess_at_most", "guess_by_profile", "mu", "advantage", "found_at_1_percent",
+                  "found_at_01_percent", "n_units_public"],
     "accounting": ["method", "epsilon_at_least", "epsilon_at_most", "event", "sampling"],
     "noise": ["source"],
     "mechanisms": ["rows", "number"],
@@ -802,7 +803,7 @@ ROWS = {"mechanism", "rows", "sampling_rate", "noise_multiplier", "note", "times
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_keys_are_those_of_version_1_of_the_schema(name):
+def test_keys_are_those_of_version_2_of_the_schema(name):
     facts = facts_of(fitted(name))
     assert (facts["schema"], facts["schema_version"]) == ("skdp.privacy_report", 2)
     for key, keys in SCHEMA.items():
