@@ -310,7 +310,7 @@ class PrivacyProfile:
         Parameters
         ----------
         alpha_min : float
-            In (0, 0.5).
+            In [1e-15, 0.5).
 
         Returns
         -------
@@ -321,7 +321,7 @@ class PrivacyProfile:
         --------
         mu_bounds : The same from both sides.
         """
-        alpha_min = _check_share("alpha_min", alpha_min, 0.5)
+        alpha_min = _check_errors(alpha_min)
         if self._is_gaussian:
             return self._gaussian_mu * (1.0 + 1e-12)
         return least_mu(self._pair.profile, alpha_min)
@@ -341,7 +341,7 @@ class PrivacyProfile:
         Parameters
         ----------
         alpha_min : float
-            In (0, 0.5).
+            In [1e-15, 0.5).
 
         Returns
         -------
@@ -378,7 +378,7 @@ class PrivacyProfile:
         """
 
         def risk(prior: float) -> float:
-            p = _check_share("prior", prior)
+            p = _check_prior(prior)
             p = min(p, 1.0 - p)
             return p * (1.0 - float(self(max(0.0, math.log((1.0 - p) / p)))))
 
@@ -435,11 +435,19 @@ def _each(given: Any, of_one: Callable[[float], float]) -> Any:
     return np.array(values).reshape(at.shape) if at.ndim else values[0]
 
 
-def _check_share(name: str, value: Any, below: float = 1.0) -> float:
-    """A number strictly between 0 and `below`."""
-    number = read_real(value)
-    if number is None or not 0.0 < number < below:
-        raise ValueError(f"{name}={show(value)} is not valid; give a number above 0 and below {below:g}.")
+def _check_errors(alpha_min: Any) -> float:
+    """The least errors that mu speaks of: below, profiles have no points that tell them apart."""
+    number = read_real(alpha_min)
+    if number is None or not 1e-15 <= number < 0.5:
+        raise ValueError(f"alpha_min={show(alpha_min)} is not valid; give a number from 1e-15 to below 0.5.")
+    return number
+
+
+def _check_prior(prior: Any) -> float:
+    """A chance that is neither 0 nor 1."""
+    number = read_real(prior)
+    if number is None or not 0.0 < number < 1.0:
+        raise ValueError(f"prior={show(prior)} is not valid; give a number above 0 and below 1.")
     return number
 
 

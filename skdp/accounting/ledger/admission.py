@@ -195,7 +195,9 @@ def _too_much_epsilon(ledger: Ledger, entry: Charge, ceiling: str) -> str:
         delta, needed = ledger.delta, joint_price(entry.event, ledger.delta, entry.adjacency)
     left = affordable(ledger, entry.event, delta, entry.adjacency).epsilon
     needed_digits, least = _apart(needed, left, up=True)
-    lower = f"lower epsilon to {least} or {_RAISE}" if left > 0.0 else f"{_RAISE}, or begin another ledger"
+    raised = "begin another ledger" if ledger.terms.family == GDP else _RAISE
+    other = raised if ledger.terms.family == GDP else f"{_RAISE}, or begin another ledger"
+    lower = f"lower epsilon to {least} or {raised}" if left > 0.0 else other
     needs = f"this fit needs epsilon {needed_digits}, {least} is left at delta {delta:g} under {ceiling}"
     return f"{needs}; nothing was charged: {lower}."
 

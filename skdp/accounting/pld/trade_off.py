@@ -60,6 +60,7 @@ _BENT = 4e-4  # share of the excess, and of the false negatives, by which a corn
 _LEAST_ALPHA = 1e-13  # false positives down to which corners are cut off
 _FARTHEST = 60.0  # nats, beyond which corners have no false positives that a double can tell
 _SAFE = 1.0 + 1e-9  # covers the rounding of corners
+_ROUNDED = 1e-13  # of deltas, whose differences are read
 _CLOSE = 5e-5  # relative gap of epsilon from which on a tangent is looked for on a finer grid
 _NEARLY = 1.0 + 1e-4  # a lower bound within this of the upper one is not improved
 _APART = (1.0, 4.0, 0.25)  # cells from a place at which two tangents are laid
@@ -276,8 +277,9 @@ def _touch(found: Releases, replace_one: bool, read: Reader, at: float, width: f
     steps = max(width, 1e-12) * np.geomspace(1e-2, 1e2, 41)
     above, below = at + steps, at - steps[::-1]  # both rise
     below = np.append(0.0, below[(below > 0.0) & (below < epsilon)])
-    first = (delta - read(above)) / (math.exp(epsilon) * np.expm1(above - epsilon))
-    last = (read(below) - delta) / (math.exp(epsilon) * -np.expm1(below - epsilon))
+    low = delta * (1.0 - _ROUNDED)
+    first = (low - read(above)) / (math.exp(epsilon) * np.expm1(above - epsilon))
+    last = (read(below) * (1.0 + _ROUNDED) - low) / (math.exp(epsilon) * -np.expm1(below - epsilon))
     return _Touch(epsilon, delta, float(first.max()) / _SAFE, float(last.min()) * _SAFE)
 
 

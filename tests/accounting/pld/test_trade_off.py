@@ -168,7 +168,7 @@ def test_other_methods_give_looser_figures():
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda p: p.mu(0.0), "alpha_min=0.0 is not valid; give a number above 0 and below 0.5."),
+        (lambda p: p.mu(0.0), "alpha_min=0.0 is not valid; give a number from 1e-15 to below 0.5."),
         (lambda p: p.mu_bounds(0.5), "alpha_min=0.5 is not valid"),
         (lambda p: p.bayes_risk(1.0), "prior=1.0 is not valid; give a number above 0 and below 1."),
         (lambda p: p.true_positive_rate(1.5), "fpr=1.5 is not valid; give shares from 0 to 1."),
