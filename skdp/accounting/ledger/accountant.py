@@ -46,8 +46,8 @@ class PrivacyAccountant(Figures):
     filter_family : {"auto", "gaussian", "renyi", "gdp"}, optional
         Under a ceiling, the theorem by which charges after the first are admitted. "auto": whatever the Gaussian
         filter or the Rényi filter admits, each with half of delta if the first charge is plain Gaussian; kinds mix in
-        any order. "gaussian" or "renyi": that filter alone, with all of delta. "gdp": the Gaussian filter, and no charge
-        of any other kind, the first one included. Left out: "auto", or what the file has.
+        any order. "gaussian" or "renyi": that filter alone, with all of delta. "gdp": the Gaussian filter, and no
+        charge of any other kind, the first one included. Left out: "auto", or what the file has.
     path : str or path-like, optional
         A file of SQLite; created where there is none. Other parameters must not contradict the file.
 
