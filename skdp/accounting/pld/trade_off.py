@@ -63,6 +63,7 @@ _SAFE = 1.0 + 1e-9  # covers the rounding of corners
 _ROUNDED = 1e-13  # of deltas, whose differences are read
 _CLOSE = 5e-5  # relative gap of epsilon from which on a tangent is looked for on a finer grid
 _NEARLY = 1.0 + 1e-4  # a lower bound within this of the upper one is not improved
+_CLOSELY = 1.0 + 4e-4  # how much smaller the mu of another corner may be to be tried
 _APART = (1.0, 4.0, 0.25)  # cells from a place at which two tangents are laid
 _WORK = 12 << 20  # of all looks at one profile
 
@@ -212,6 +213,8 @@ def lower_mu(found: Releases, replace_one: bool, log_floor: float, alpha_min: fl
     """
     pair, read = _refined(found, replace_one, log_floor)
     best, upper = 0.0, least_mu(pair.profile, alpha_min)
+    if upper == math.inf:
+        return math.inf if _errs_less(found, replace_one, read, pair, alpha_min) else 0.0
     for at, width in _steep_places(pair.profile, alpha_min):
         best = max(best, _mu_of_tangent(_touch(found, replace_one, read, at, width), alpha_min))
         if best * _NEARLY >= upper:
@@ -224,6 +227,13 @@ def lower_mu(found: Releases, replace_one: bool, log_floor: float, alpha_min: fl
         if best * _NEARLY >= upper:
             break
     return best
+
+
+def _errs_less(found: Releases, replace_one: bool, read: Reader, pair: ProfilePair, alpha_min: float) -> bool:
+    """Whether a test surely has both errors below `alpha_min`: delta at 0 is above 1 - 2 alpha_min, as it is at e."""
+    at = 0.9 * pair.epsilon_at(1.0 - 2.0 * alpha_min)
+    touch = _touch(found, replace_one, read, at, at)
+    return touch is not None and touch.delta > 1.0 - 2.0 * alpha_min
 
 
 class _Place(NamedTuple):
@@ -249,9 +259,10 @@ def _steep_places(profile: Profile, alpha_min: float) -> list[_Place]:
     mu = np.where(alpha >= alpha_min, _mu_at(alpha, excess), 0.0)
     if not mu.size or not 0.0 < mu.max() < math.inf:
         return []
-    best = np.flatnonzero(mu * _NEARLY >= mu.max())
+    near = np.flatnonzero(mu * _NEARLY >= mu.max())
+    steeper = np.flatnonzero(mu * _CLOSELY >= mu.max())  # tangents that are steep are known best
     found = []
-    for k in dict.fromkeys((int(np.argmax(mu)), *best[[best.size // 2, -1]].tolist())):
+    for k in dict.fromkeys((int(np.argmax(mu)), int(near[near.size // 2]), int(near[-1]), int(steeper[-1]))):
         low, high = float(profile.loss[k]), float(profile.loss[k + 1])
         steep = float(mu[k] * (-ndtri(alpha[k]) - 0.5 * mu[k]))
         found.append(_Place(min(max(steep, low + 0.25 * (high - low)), high), high - low))
@@ -303,6 +314,4 @@ def _mu_between(before: _Touch | None, after: _Touch | None, alpha: float) -> fl
     # the larger of start - falls t and end - rises (length - t) is smallest where they meet
     meet = max(start - end + rises * length, 0.0) / max(falls + rises, 1e-300)
     excess = start - falls * min(meet, length)
-    if 1.0 - alpha - excess < alpha * (1.0 - 1e-9):
-        return math.inf
     return float(_mu_at(np.array([alpha]), np.array([excess]))[0]) / _SAFE

@@ -298,7 +298,7 @@ MUTANTS = [
         "a certified mu that takes what touches beyond the promised errors",
         (TRADE_OFF, "before.first >= alpha >= after.last", "before.last >= alpha >= after.first"),
         tests="trade_off",
-        select="bracketed",
+        select="either_side",
     ),
     mutant(
         "a guess by the larger of both priors",
