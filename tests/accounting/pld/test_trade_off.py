@@ -47,6 +47,16 @@ def test_a_gaussian_has_its_closed_forms():
     assert profile.mu_bounds() == pytest.approx((mu, mu), rel=1e-9)
 
 
+def test_where_a_record_is_replaced_a_gaussian_has_half_of_its_noise():
+    replaced, removed = (
+        PrivacyProfile(GaussianDpEvent(2.0), adjacency="replace_one"),
+        PrivacyProfile(GaussianDpEvent(1.0)),
+    )
+    assert replaced.mu() == pytest.approx(1.0, rel=1e-9)
+    assert replaced.true_positive_rate(FPR) == pytest.approx(removed.true_positive_rate(FPR), rel=1e-9)
+    assert replaced.advantage() == pytest.approx(removed.advantage(), rel=1e-9)
+
+
 def test_the_polygon_of_a_gaussian_lies_just_above_what_it_finds():
     profile = PrivacyProfile(compose([GaussianDpEvent(1.5), PoissonSampledDpEvent(1e-9, GaussianDpEvent(5.0))]))
     found = profile.true_positive_rate(FPR)

@@ -309,8 +309,8 @@ MUTANTS = [
     mutant(
         "mu under replacement as under removal",
         (EVENT_CURVES, '(2.0 if self.adjacency == "replace_one" else 1.0)', "1.0"),
-        tests="targets",
-        select="replacement",
+        tests="trade_off",
+        select="record_is_replaced",
     ),
     mutant(
         "an epsilon implies a risk without its delta",
