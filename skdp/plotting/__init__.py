@@ -9,13 +9,13 @@ from .accountants import AccountantComparisonDisplay
 from .audit import AuditDisplay
 from .budget import BudgetDisplay
 from .coefficients import CoefficientDisplay
+from .risk import RiskDisplay
 from .scores import (
     PrivateCalibrationDisplay,
     PrivateConfusionMatrixDisplay,
     PrivateRocCurveDisplay,
     PrivateSubgroupDisplay,
 )
-from .risk import RiskDisplay
 from .trade_off import TradeOffDisplay
 from .utility import PrivacyUtilityDisplay
 
