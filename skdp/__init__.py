@@ -73,6 +73,7 @@ _MODULES = (
     "report",
     "statistics",
     "synthesis",
+    "testing",
 )
 
 __all__ = ["__version__", *_PUBLIC]

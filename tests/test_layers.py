@@ -26,7 +26,7 @@ FLOORS = {
         ("decomposition", "pipeline", "preprocessing"),
         ("_training", "datasets", "model_selection", "naive_bayes"),
         ("audit", "ensemble", "evaluation", "linear_model", "neural_network", "plotting", "synthesis"),
-        ("metrics", "statistics", "tabular"),
+        ("metrics", "statistics", "tabular", "testing"),
     ),
     "_checks": (
         ("arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
@@ -222,6 +222,12 @@ FLOORS = {
         ("description",),
         ("describing", "single_figures"),
     ),
+    "testing": (
+        ("demands", "tables"),
+        ("subjects",),
+        ("charges", "copies", "refusals", "releases"),
+        ("suite",),
+    ),
     "synthesis": (("generator",), ("class_mixture", "marginals"), ("gan", "metrics")),
     "synthesis.class_mixture": (
         ("clipped_normals", "row_blocks"),
@@ -332,7 +338,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (31, 10, 158), "accounting": (11, 7, 38)}
+    assert found == {"": (32, 11, 164), "accounting": (11, 7, 38)}
 
 
 def test_heavy_imports_stay_where_they_belong():
