@@ -29,7 +29,7 @@ FLOORS = {
         ("metrics", "statistics", "tabular", "testing"),
     ),
     "_checks": (
-        ("arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
+        ("archives", "arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
         ("class_weight", "default_delta", "leaks", "readings", "rows", "weights"),
         ("sources", "table", "targets", "unit_runs", "units"),
     ),
@@ -151,7 +151,7 @@ FLOORS = {
         ("many_runs",),
         ("auditor",),
     ),
-    "datasets": (("_archives", "_pickles", "_tables"), ("census", "cifar", "mnist")),
+    "datasets": (("_pickles", "_tables"), ("census", "cifar", "mnist")),
     "ensemble": (
         ("growth", "people", "target_units"),
         ("trees",),

@@ -292,6 +292,14 @@ class ClipsNothing(Honest):
         return rows
 
 
+@caught_by("check_neighbours_move_releases_by_the_sensitivity")
+class RefusesFarRows(Honest):
+    def _learn(self, plan, rows, targets):
+        if np.abs(rows).max() > 1e9:
+            raise ValueError("X has a cell that is too large.")
+        return super()._learn(plan, rows, targets)
+
+
 @caught_by("check_weights_move_releases_by_the_sensitivity")
 class CutsNoWeights(Honest):
     def _check_targets(self, y, n_samples, sample_weight=None, groups=None):

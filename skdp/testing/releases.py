@@ -21,7 +21,7 @@ from skdp.testing.subjects import (
     moves,
     refusal,
 )
-from skdp.testing.tables import ROW, far_rows, with_row, with_units
+from skdp.testing.tables import MAY_BE_REFUSED, ROW, far_rows, with_row, with_units
 
 _MANY, _ENOUGH = 2_000, 200  # normals, for the law of noise; half of its scale is heard of 100
 _FITS, _FEW_FITS = 100, 8
@@ -58,7 +58,12 @@ def check_neighbours_move_releases_by_the_sensitivity(subject: CheckedEstimator)
         table = with_row(subject.table, row)
         try:
             other = subject.fit(table, one)
-        except (ValueError, TypeError):  # refusals are for other checks
+        except (ValueError, TypeError) as error:
+            demand(
+                what in MAY_BE_REFUSED,
+                f"a row of {what} is refused ({type(error).__name__}), which tells of it",
+                "Clip numbers that are finite, and refuse none for its size",
+            )
             continue
         seen += 1
         _same_releases(subject, one, other, f"a row of {what}")

@@ -16,6 +16,10 @@ ROW = 7
 _WIDTH, _N_ROWS = 4, 80
 
 
+MAY_BE_REFUSED = ("gaps", "infinite numbers")
+"""Far rows that are no numbers."""
+
+
 class GivenRows(NamedTuple):
     """Rows, with targets, labels of units and weights, None where there are none."""
 
@@ -174,6 +178,7 @@ BAD_PARAMETERS: dict[str, tuple[Any, ...]] = {
 
 __all__ = [
     "BAD_PARAMETERS",
+    "MAY_BE_REFUSED",
     "ROW",
     "SHOWN",
     "GivenRows",
