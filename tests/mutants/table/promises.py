@@ -17,6 +17,7 @@ MUTANTS = [
     mutant(
         "a check that lets a sealed table be read",
         (TESTED_CHARGES, "not X.was_read and not", "True or not"),
+        (TESTED_CHARGES, "isinstance(error, BudgetExceededError)", "True"),
         tests="private_checks",
         select="ReadsBefore",
     ),
