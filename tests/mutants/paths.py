@@ -182,7 +182,6 @@ CRITIC, CRITIC_KERNEL = "skdp/synthesis/gan/critic.py", "skdp/_kernels/critic.py
 MADE_OF_NOISE = "skdp/synthesis/gan/generated_rows.py"
 CONVOLUTIONS, WGAN = "skdp/synthesis/gan/convolutions.py", "skdp/synthesis/gan/wgan.py"
 REPORT_DOCUMENT = "skdp/report/document.py"
-SCHEMA_YAML = "skdp/preprocessing/schema/yaml_text.py"
 TESTED_CHARGES = "skdp/testing/charges.py"
 TESTED_COPIES = "skdp/testing/copies.py"
 TESTED_REFUSALS = "skdp/testing/refusals.py"
