@@ -76,6 +76,7 @@ _MODULES = (
     "report",
     "statistics",
     "synthesis",
+    "testing",
 )
 
 __all__ = ["__version__", *_PUBLIC]

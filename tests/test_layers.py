@@ -26,10 +26,10 @@ FLOORS = {
         ("decomposition", "pipeline", "preprocessing"),
         ("_training", "datasets", "evaluation", "model_selection", "naive_bayes"),
         ("audit", "calibration", "ensemble", "linear_model", "neural_network", "plotting", "synthesis"),
-        ("metrics", "statistics", "tabular"),
+        ("metrics", "statistics", "tabular", "testing"),
     ),
     "_checks": (
-        ("arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
+        ("archives", "arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
         ("class_weight", "default_delta", "leaks", "readings", "rows", "weights"),
         ("sources", "table", "targets", "unit_runs", "units"),
     ),
@@ -151,7 +151,7 @@ FLOORS = {
         ("many_runs",),
         ("auditor",),
     ),
-    "datasets": (("_archives", "_pickles", "_tables"), ("census", "cifar", "mnist")),
+    "datasets": (("_pickles", "_tables"), ("census", "cifar", "mnist")),
     "ensemble": (
         ("growth", "people", "target_units"),
         ("trees",),
@@ -231,6 +231,12 @@ FLOORS = {
         ("pair_figures",),
         ("description",),
         ("describing", "single_figures"),
+    ),
+    "testing": (
+        ("demands", "tables"),
+        ("subjects",),
+        ("charges", "copies", "refusals", "releases"),
+        ("suite",),
     ),
     "synthesis": (("generator",), ("class_mixture", "marginals"), ("gan", "metrics")),
     "synthesis.class_mixture": (
@@ -342,7 +348,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (32, 10, 171), "accounting": (11, 7, 38)}
+    assert found == {"": (33, 11, 177), "accounting": (11, 7, 38)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -81,11 +81,6 @@ class GaussianMechanism(AdditiveMechanism):
     def _checked(self, value: Any) -> NDArray[np.float64]:
         return finite_value(value)
 
-    def _heard(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
-        """The value with noise, which an audit hears that follows the stream."""
-        noisy = self._add_noise(value, stream)
-        return noisy if stream.track is None else stream.track.release(self, value, noisy)
-
     def _add_noise(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
         """The only line of the library that adds normal noise is here."""
         noisy: Any = stream.normal(value.size)
