@@ -111,6 +111,11 @@ class Table:
             refuse_cells(COMPLEX if letter == "c" else OTHER, self.names[j])
         return "date" if letter == "M" else "category"
 
+    @property
+    def holds_objects(self) -> bool:
+        """Whether it is an array of objects or text, which has one type for all columns; a list of rows has none."""
+        return self.is_typed and isinstance(self.source, np.ndarray) and self.source.dtype.kind in "OUST"
+
     def is_whole(self, j: int) -> bool:
         """Return whether column j is of a type of whole numbers, which may be amounts or codes."""
         return self.is_typed and _letter(self._raw(j)) in "iu"

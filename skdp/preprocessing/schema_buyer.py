@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.notices import note_notice, tell_now
 from skdp._checks.parameters import check_count, check_real
 from skdp._checks.readings import day_text, days_of
 from skdp._checks.rows import check_schema
@@ -16,9 +17,16 @@ from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.edges import all_edges
 from skdp.preprocessing.histograms.purchase import Purchase
 from skdp.preprocessing.purchasing_transformer import ColumnBuyer
+from skdp.preprocessing.remains import Remains, notices_of_remains, remains_of
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.matching import match_columns, read_schema
 from skdp.preprocessing.schema.table_schema import TableSchema
+
+
+_OF_OBJECTS = (
+    "X is an array of objects, which has one type for all columns: those that the schema does not name are categories, "
+    "numbers too; give the frame itself, or the kinds of its columns in a schema."
+)
 
 
 class SchemaRows(NamedTuple):
@@ -70,9 +78,17 @@ class SchemaBuyer(ColumnBuyer):
         threshold = self._checked_threshold_share() * float(self.delta) if words else 0.0
         return Purchase(int(numbers), int(words), self.n_bins, self.max_categories, self.adjacency, threshold)
 
+    def _note_remains(self, bought: BoughtColumns) -> None:
+        """Keep what is left of the columns that were bought, and the notices of those that are lost."""
+        self._fitted_remains = bought.remains
+        for text in notices_of_remains(bought.remains):
+            note_notice(self, text)
+
     def _check_rows(self, X: Any) -> SchemaRows:
         """See `PrivateEstimator`: all cells are looked at, since a refusal after the charge would be dear."""
         table = Table(X)
+        if self._given_schema().others == "buy" and table.holds_objects:
+            tell_now(self, _OF_OBJECTS)
         rows = SchemaRows(table, match_columns(self._given_schema(), table), [], [])
         for _, j, column in rows.columns:
             if column.kind == "drop":
@@ -86,13 +102,20 @@ class SchemaBuyer(ColumnBuyer):
         return rows
 
 
+class BoughtColumns(NamedTuple):
+    """What was bought of a table, by name of the column: it is complete, and what is left of its cells."""
+
+    columns: dict[str, Column]
+    remains: dict[str, Remains]
+
+
 def bought_columns(
     planned: Purchase, rows: SchemaRows, noise_multiplier: float, n_public: int, stream: SecretStream
-) -> dict[str, Column]:
-    """Buy what is missing of the columns, at the price of the planned purchase, and return them complete, by name."""
+) -> BoughtColumns:
+    """Buy what is missing of the columns, at the price of the planned purchase."""
     kinds = [(name, column) for name, _, column in rows.columns if column.is_bought]
     if not kinds:
-        return {}
+        return BoughtColumns({}, {})
     n_numbers, n_words = len(rows.numbers), len(rows.words)
     purchase = Purchase(
         n_numbers, n_words, planned.n_bins, planned.max_categories, planned.adjacency,
@@ -109,7 +132,10 @@ def bought_columns(
             edges = all_edges(*lines.pop(0))
             edges = _on_calendar(edges) if column.kind == "date" else edges
             made[name] = Column(column.kind, (edges[0], edges[-1]), None, edges, column.scale, column.gaps)
-    return made
+    numbers, words = iter(bought.held[:n_numbers]), iter(bought.held[n_numbers:])
+    held = {name: next(words if column.kind == "category" else numbers) for name, column in kinds}
+    remains = {name: remains_of(column.kind, held[name], n_public) for name, column in kinds}
+    return BoughtColumns(made, remains)
 
 
 _CALENDAR = days_of("0001-01-01"), days_of("9999-12-31")
@@ -121,4 +147,4 @@ def _on_calendar(edges: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(dates.tolist()) if len(dates) > 1 else _CALENDAR
 
 
-__all__ = ["SchemaBuyer", "SchemaRows", "bought_columns"]
+__all__ = ["BoughtColumns", "SchemaBuyer", "SchemaRows", "bought_columns"]

@@ -284,8 +284,9 @@ class DPTableVectorizer(SchemaBuyer):
 
     def _buy(self, plan: BuyingPlan, rows: SchemaRows) -> None:
         """See `ColumnBuyer`."""
-        found = bought_columns(self._purchase(), rows, plan.noise_multiplier, plan.n_public, plan.stream)
-        self._take(rows.columns, found, plan.noise_multiplier)
+        bought = bought_columns(self._purchase(), rows, plan.noise_multiplier, plan.n_public, plan.stream)
+        self._take(rows.columns, bought.columns, plan.noise_multiplier)
+        self._note_remains(bought)
 
     # --- columns ---
 

@@ -141,7 +141,9 @@ class TableDescriber(SchemaBuyer):
         found: dict[str, Column] = {}
         if not self._given_schema().is_complete:
             noise = _PURCHASE_RATIO * plan.noise_multiplier
-            found = bought_columns(self._purchase(), rows, noise, plan.n_public, plan.stream.spawn("purchase"))
+            bought = bought_columns(self._purchase(), rows, noise, plan.n_public, plan.stream.spawn("purchase"))
+            self._note_remains(bought)
+            found = bought.columns
         columns = {name: found.get(name, column) for name, _, column in rows.columns}
         cells = [
             ColumnCells.of(name, j, columns[name], int(self.n_bins), rows.table.is_whole(j))

@@ -99,15 +99,19 @@ MUTANTS = [
         "few rows told by the private number of rows",
         (
             RUN_FIT,
-            "plan.run, plan.n_public, rows.shape[1], plan.outputs)",
-            "plan.run, rows.shape[0], rows.shape[1], plan.outputs)",
+            "_weak_signal(plan.run, plan.n_public, rows.shape[1])",
+            "_weak_signal(plan.run, rows.shape[0], rows.shape[1])",
         ),
         tests="weak_signal",
         select="told_the_same",
     ),
     mutant(
         "few rows told by the number of classes among the labels",
-        (RUN_FIT, "if self._outputs is not None and not self._warm:", "if not self._warm:"),
+        (
+            GRADIENT,
+            "note_notice(self, self._weak_signal(run, plan.n_public, rows.shape[1]))",
+            "note_notice(self, run.recipe.weak_signal(run, plan.n_public, rows.shape[1], plan.outputs))",
+        ),
         tests="weak_signal",
         select="among_the_labels",
     ),
