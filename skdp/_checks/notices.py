@@ -75,4 +75,13 @@ def few_rows_notice(
     )
 
 
-__all__ = ["LEAST_SIGNAL", "LEAST_SIGNAL_OF_NUMBERS", "begin_notices", "few_rows_notice", "note_notice", "notices_of", "tell_now", "tell_rest"]
+__all__ = [
+    "LEAST_SIGNAL",
+    "LEAST_SIGNAL_OF_NUMBERS",
+    "begin_notices",
+    "few_rows_notice",
+    "note_notice",
+    "notices_of",
+    "tell_now",
+    "tell_rest",
+]

@@ -53,9 +53,9 @@ AUTO_ALPHA = 0.1
 _ROWS = 2048
 
 _ROWS_OF_SIGNAL = 2.0
-"""Rows are few (`skdp._checks.notices`) below 20 sigma w, w being the columns with intercept and target. Of 50 to 20,000
-rows of 3, 10 and 40 columns at epsilon 1, R^2 of eight fits spread by .05 and more (standard deviation) below, by .03
-at most above."""
+"""Rows are few (`skdp._checks.notices`) below 20 sigma w, w being the columns with intercept and target. Of 50 to
+20,000 rows of 3, 10 and 40 columns at epsilon 1, R^2 of eight fits spread by .04 to 1.2 (standard deviation) below, by
+.03 at most above."""
 
 
 class BoundedTargets(NamedTuple):

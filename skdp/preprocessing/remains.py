@@ -45,7 +45,7 @@ class Remains(NamedTuple):
 
 def remains_of(kind: str, held: Held, n_public: int) -> Remains:
     """Return what is left of a column of a public number of cells."""
-    return Remains(kind, min(max(held.count / n_public, 0.0), 1.0), held.deviation / n_public)
+    return Remains(kind, min(max(held.cells / n_public, 0.0), 1.0), held.deviation / n_public)
 
 
 def notices_of_remains(remains: Mapping[str, Remains]) -> Iterator[str]:
@@ -56,14 +56,14 @@ def notices_of_remains(remains: Mapping[str, Remains]) -> Iterator[str]:
     if words:
         yield (
             f"nothing is left of {_listed(words)}: no category stands out of the noise, and all cells are 'other'. "
-            f"Numbers or dates that are text or objects need their kind, as in {_schema(words[0], 'number')}; a name or "
-            "number of each row needs 'drop'; of other categories list the ones that count."
+            f"Numbers or dates that are text or objects need their kind, as in {_schema(words[0], 'number')}; a name "
+            "or number of each row needs 'drop'; of other categories list the ones that count."
         )
     if lines:
         yield (
             f"nothing is left of {_listed(lines)}: no number or date stands out of the noise, and what cannot be read "
-            f"is a gap. Words need their kind, as in {_schema(lines[0], 'category')}; dates that are not ISO text their "
-            "format; else give bounds, or more rows."
+            f"is a gap. Words need their kind, as in {_schema(lines[0], 'category')}; dates that are not ISO text need "
+            "their format; else give bounds, or more rows."
         )
     if mostly:
         yield (

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
-from skdp._checks.notices import LEAST_SIGNAL_OF_NUMBERS
 from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.notices import LEAST_SIGNAL_OF_NUMBERS
 from skdp._checks.parameters import check_choice
 from skdp._checks.rows import check_targets
 from skdp._checks.targets import (

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.parameters import check_real, count_threads
 from skdp._checks.sources import BlockRecipe, RowSource
+from skdp._checks.units import ROW
 from skdp._training import defaults as rule
 from skdp._training.averaging import Averaging, last_iterate, tail_average
 from skdp._training.models.bound_rows import Model

@@ -18,7 +18,7 @@ from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.cell_tree import Cells
 from skdp.preprocessing.histograms.counts import CountedColumns
-from skdp.preprocessing.histograms.edges import bounds_of_mass, equal_mass_edges, median_cell
+from skdp.preprocessing.histograms.edges import LEAST_BIN, bounds_of_mass, equal_mass_edges, median_cell
 from skdp.preprocessing.histograms.powers_of_two import OCTAVES, occupied_octaves
 from skdp.preprocessing.histograms.threshold import keep_one_row, named_categories, observed_counts, stability_threshold
 
@@ -45,6 +45,8 @@ _PER_CELL = 4.0
 
 _FEWEST, _MOST = 16, 256
 
+_LEAST_PARTS = 4.0
+
 NOWHERE = (-1.0, 1.0)
 """Bounds of a column of which nothing stands out of the noise."""
 
@@ -54,13 +56,13 @@ class Held(NamedTuple):
 
     Attributes
     ----------
-    count : float
+    cells : float
         Noisy: a sum of released counts. 0.0 where nothing stands out of the noise.
     deviation : float
         Standard deviation of its noise.
     """
 
-    count: float
+    cells: float
     deviation: float
 
 
@@ -227,6 +229,13 @@ class Purchase:
         if locate is None or not self.n_words:
             raise ValueError("n_words=0: no category is bought, so there is no threshold.")
         return stability_threshold(locate.standard_deviation, self.threshold_delta, self.n_words)
+
+    def least_rows_at(self, noise_multiplier: float) -> float:
+        """Rows below which a column has less than `_LEAST_PARTS` bins, or categories, that stand out of the noise."""
+        rounds = self._rounds(noise_multiplier)
+        deviation = rounds.refine[-1].standard_deviation if rounds.refine else 0.0
+        threshold = self.threshold_at(noise_multiplier) if self.n_words else 0.0
+        return _LEAST_PARTS * max(LEAST_BIN * deviation, threshold)
 
     # --- the release ---
 
