@@ -79,6 +79,7 @@ from skdp.synthesis.class_mixture.row_sums import ClusterSums, GroupMoments
 from skdp.synthesis.gan.convolutions import ConvolutionalModel
 from skdp.synthesis.gan.critic import CriticModel, PairModel
 from skdp.synthesis.generator import PrivateGenerator
+from skdp.synthesis.marginals.bought_table import TablePurchase
 from skdp.synthesis.marginals.contingency_tables import TableSums
 from skdp.synthesis.marginals.noisy_tables import Measurement
 from skdp.tabular import TabularPipeline
@@ -465,7 +466,27 @@ SENTENCES = {
             "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
         ],
     },
+    TablePurchase: {
+        "Bounds, bins and categories are released by `skdp.preprocessing.histograms.purchase.Purchase`, whose proof "
+        "they have; its event is a part of the fit's.": [
+            "tests/synthesis/marginals/test_bought_table.py::test_one_row_moves_no_release_further_than_it_is_priced",
+            "tests/synthesis/marginals/test_bought_table.py::test_the_purchase_is_priced",
+        ],
+        "The tables of counts are those of a fit with that schema, which is public once it is bought (adaptive "
+        "composition).": [
+            "tests/synthesis/marginals/test_bought_table.py::test_one_row_moves_no_release_further_than_it_is_priced",
+        ],
+        "Every cell has a level of a bought column, so no row is refused for what was bought.": [
+            "tests/synthesis/marginals/test_bought_table.py::test_a_raw_table_is_synthesized_in_one_line",
+            "tests/synthesis/marginals/test_bought_table.py::test_what_was_bought_is_accepted_by_the_next_step",
+        ],
+    },
     DPMarginalSynthesizer: {
+        "What the schema leaves out is bought in the same fit: its release is part of `privacy_event_`, and no row is "
+        "refused for what was bought.": [
+            "tests/synthesis/marginals/test_bought_table.py::test_the_purchase_is_priced",
+            "tests/synthesis/marginals/test_bought_table.py::test_a_raw_table_is_synthesized_in_one_line",
+        ],
         "With `groups` all of this holds for all rows of one label together: what they add up to is clipped to a "
         "public multiple of what one row may add, by which the noise is larger.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_noise_of_units_is_as_many_times_larger_as_their_reach",

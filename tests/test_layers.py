@@ -31,7 +31,7 @@ FLOORS = {
     "_checks": (
         ("archives", "arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
         ("class_weight", "default_delta", "leaks", "readings", "rows", "weights"),
-        ("sources", "table", "targets", "unit_runs", "units"),
+        ("notices", "sources", "table", "targets", "unit_runs", "units"),
     ),
     "_fit": (("payment", "releases", "running", "step_traits"), ("conductor", "private_step"), ("joint_fit",)),
     "_guard": (
@@ -201,7 +201,7 @@ FLOORS = {
     ),
     "preprocessing": (
         ("histograms", "schema"),
-        ("purchasing_transformer",),
+        ("purchasing_transformer", "remains"),
         ("bounds", "imputer", "scaler", "schema_buyer"),
         ("categories", "quantiles", "vectorizer"),
     ),
@@ -238,7 +238,7 @@ FLOORS = {
         ("charges", "copies", "refusals", "releases"),
         ("suite",),
     ),
-    "synthesis": (("generator",), ("class_mixture", "marginals"), ("gan", "metrics")),
+    "synthesis": (("generator",), ("class_mixture", "marginals"), ("gan", "metrics", "synthesizing")),
     "synthesis.class_mixture": (
         ("clipped_normals", "row_blocks"),
         ("mixture", "row_sums"),
@@ -258,6 +258,7 @@ FLOORS = {
         ("denoising", "pair_selection", "table_form"),
         ("product_mixture",),
         ("noisy_tables",),
+        ("bought_table",),
         ("synthesizer",),
     ),
 }

@@ -99,17 +99,61 @@ MUTANTS = [
         "few rows told by the private number of rows",
         (
             RUN_FIT,
-            "plan.run, plan.n_public, rows.shape[1], plan.outputs)",
-            "plan.run, rows.shape[0], rows.shape[1], plan.outputs)",
+            "_weak_signal(plan.run, plan.n_public, rows.shape[1])",
+            "_weak_signal(plan.run, rows.shape[0], rows.shape[1])",
         ),
         tests="weak_signal",
         select="told_the_same",
     ),
     mutant(
         "few rows told by the number of classes among the labels",
-        (RUN_FIT, "if self._outputs is not None and not self._warm:", "if not self._warm:"),
+        (
+            GRADIENT,
+            "note_notice(self, self._weak_signal(run, plan.n_public, rows.shape[1]))",
+            "note_notice(self, run.recipe.weak_signal(run, plan.n_public, rows.shape[1], plan.outputs))",
+        ),
         tests="weak_signal",
         select="among_the_labels",
+    ),
+    mutant(
+        "a synthesizer that buys without charging for it",
+        (
+            "skdp/synthesis/marginals/synthesizer.py",
+            "partial(event_with, self._purchases(), partial(_tables_event, n_rounds))",
+            "partial(_tables_event, n_rounds)",
+        ),
+        tests="bought_table",
+        select="priced or one_line",
+    ),
+    mutant(
+        "what is left of a column by counts of words that are not named",
+        (
+            "skdp/preprocessing/histograms/purchase.py",
+            "strict=True) if key in chosen)), len(chosen)",
+            "strict=True))), len(chosen)",
+        ),
+        tests="lost_columns",
+        select="told_to_the_noise",
+    ),
+    mutant(
+        "an array of objects told after the charge",
+        (
+            "skdp/preprocessing/schema_buyer.py",
+            "tell_now(estimator, _OF_OBJECTS)",
+            "note_notice(estimator, _OF_OBJECTS)",
+        ),
+        tests="lost_columns",
+        select="before_anything",
+    ),
+    mutant(
+        "few rows to buy with, by the private number of rows",
+        (
+            "skdp/preprocessing/vectorizer.py",
+            "note_remains(self, bought, plan.n_public)",
+            "note_remains(self, bought, rows.shape[0])",
+        ),
+        tests="lost_columns",
+        select="public_number",
     ),
     mutant(
         "noise of a coefficient without that of earlier instalments",
