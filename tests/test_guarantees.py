@@ -1277,7 +1277,7 @@ SENTENCES = {
     },
     GaussianMechanism: {
         "The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`, or more by at most one "
-        "part in 4096.": [
+        "part in 256.": [
             "tests/test_guarantees_noise.py::test_noise_of_a_release_has_the_stated_standard_deviation",
             "tests/mechanisms/test_gaussian_mechanism.py::test_noise_has_room_for_what_the_grid_moves",
         ],

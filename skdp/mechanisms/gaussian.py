@@ -31,7 +31,7 @@ class GaussianMechanism(AdditiveMechanism):
     Notes
     -----
     **Guarantees.** The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`, or more by at
-    most one part in 4096. The event states the same `noise_multiplier`. (Dwork & Roth 2014, appendix A; priced exactly
+    most one part in 256. The event states the same `noise_multiplier`. (Dwork & Roth 2014, appendix A; priced exactly
     by Balle & Wang 2018.) What is released is the value on a public grid with ideal normal noise, rounded to the grid,
     so that the same numbers can come of every value. `release` charges the accountant before it draws noise, and
     nothing that it refuses is charged.
@@ -109,7 +109,7 @@ class GaussianMechanism(AdditiveMechanism):
 
 _RANGE = 2.0**-960, 2.0**990  # of the deviation of noise: what is made of it are normal doubles
 _FINE = 2.0**-26  # part of the deviation that a step of the grid is at most
-_ROOM = 2.0**-12  # part of the sensitivity that steps of all coordinates together are at most
+_ROOM = 2.0**-8  # part of the sensitivity that steps of all coordinates together are at most
 _LARGEST_SCALE = 2.0**46  # deviation in steps, up to which the kernel rounds
 
 
@@ -129,15 +129,16 @@ def grid_and_scale(standard_deviation: float, sensitivity: float, p: int) -> tup
     Notes
     -----
     Rounding to a grid of step g moves a coordinate by at most g / 2. So two values that are C apart are at most
-    C + sqrt(p) g apart on the grid, and the noise is larger than sigma C by the same factor. The step is at most
-    sigma C / 2**26 and C / (2**12 sqrt(p)), so that this factor is at most 1 + 2**-12.
+    C + sqrt(p) g apart on the grid, and the noise is larger than sigma C by the same factor. Where one record takes the
+    place of another, each is that far at most from what all others add. The step is at most
+    sigma C / 2**26 and C / (2**8 sqrt(p)), so that this factor is at most 1 + 2**-8.
     """
     root = math.sqrt(max(p, 1))
     most = min(standard_deviation * _FINE, sensitivity * _ROOM / root)
     if most * _LARGEST_SCALE < 4.0 * standard_deviation:
         raise ValueError(
             f"noise_multiplier={standard_deviation / sensitivity:g} is too large for {p} coordinates: give less than "
-            "1e9 over the square root of their number."
+            "1e10 over the square root of their number."
         )
     grid = math.ldexp(0.5, math.frexp(most)[1])
     # the last factor is more than what this line rounds

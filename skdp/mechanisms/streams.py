@@ -92,19 +92,19 @@ class _Draws:
             if not len(self.normals):
                 self.refill()
             part = out[filled : filled + len(self.normals)]
-            self._round(part, scale)
+            normals = self.normals[: len(part)]
+            limit = 0.5 - scale * self._bound
+            if round_normals(normals, scale, limit, part):
+                self._decide(part, normals, scale, limit)
             self.normals = self.normals[len(part) :]
             filled += len(part)
 
-    def _round(self, part: NDArray[np.float64], scale: float) -> None:
-        """Fill `part` with whole numbers of the first of the normals that are left."""
-        normals = self.normals[: len(part)]
-        limit = 0.5 - scale * self._bound
-        if round_normals(normals, scale, limit, part):
-            first = _NORMALS_AHEAD - len(self.normals)
-            distances = np.abs(scale * normals - part)
-            for i in np.flatnonzero(~(distances <= limit)).tolist():
-                part[i] = self._decided(first + i, scale, distances[i], part[i])
+    def _decide(self, part: NDArray[np.float64], normals: NDArray[np.float64], scale: float, limit: float) -> None:
+        """Put right what is open in `part`, the whole numbers of the first of the normals that are left."""
+        first = _NORMALS_AHEAD - len(self.normals)
+        distances = np.abs(scale * normals - part)
+        for i in np.flatnonzero(~(distances <= limit)).tolist():
+            part[i] = self._decided(first + i, scale, distances[i], part[i])
 
     def _decided(self, place: int, scale: float, distance: float, rounded: float) -> float:
         """The whole number of the normal at a place of the batch, by as many bits as it takes."""

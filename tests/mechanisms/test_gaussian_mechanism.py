@@ -270,7 +270,7 @@ def test_noise_has_room_for_what_the_grid_moves(p, sigma):
     norm_squared = p * moved**2
     raised = Fraction(scale) * Fraction(grid) / Fraction(sigma)
     assert norm_squared <= raised**2
-    assert raised <= Fraction(0.7) * (1 + Fraction(1, 4096)) * (1 + Fraction(1, 10**12))
+    assert raised <= Fraction(0.7) * (1 + Fraction(1, 256)) * (1 + Fraction(1, 10**12))
     assert raised <= Fraction(0.7) * (1 + Fraction(float(np.sqrt(p) * sigma)) / 2**26) * (1 + Fraction(1, 10**12))
 
 
