@@ -1369,8 +1369,17 @@ SENTENCES = {
         ],
     },
     GaussianMechanism: {
-        "The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`.": [
+        "The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`, or more by at most one "
+        "part in 256.": [
             "tests/test_guarantees_noise.py::test_noise_of_a_release_has_the_stated_standard_deviation",
+            "tests/mechanisms/test_gaussian_mechanism.py::test_noise_has_room_for_what_the_grid_moves",
+        ],
+        "What is released is the value on a public grid with ideal normal noise, rounded to the grid, so that the same "
+        "numbers can come of every value.": [
+            "tests/mechanisms/test_gaussian_mechanism.py::test_the_same_outputs_come_of_every_value",
+            "tests/mechanisms/test_rounded_normals.py::test_no_normal_is_further_from_the_ideal_than_the_bound",
+            "tests/mechanisms/test_rounded_normals.py::test_what_the_kernel_rounds_stands_whatever_the_further_digits",
+            "tests/mechanisms/test_rounded_normals.py::test_further_digits_are_those_of_the_same_two_numbers",
         ],
         "The event states the same `noise_multiplier`.": [
             "tests/test_guarantees_noise.py::test_a_mechanism_states_the_noise_it_adds",

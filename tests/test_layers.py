@@ -181,7 +181,7 @@ FLOORS = {
     ),
     "linear_model": (("logistic", "normal_equations"), ("least_squares",)),
     "mechanisms": (
-        ("second_moments", "spectrum", "tape", "unit_shares"),
+        ("rounded_normals", "second_moments", "spectrum", "tape", "unit_shares"),
         ("streams",),
         ("additive", "sampling"),
         ("discrete_laplace", "gaussian"),

@@ -17,6 +17,7 @@ from paths import (
     PLAN,
     RANDOM,
     RECIPE,
+    ROUNDED,
     RUN_FIT,
     SAMPLING,
     TRAINING,
@@ -245,7 +246,7 @@ MUTANTS = [
     ),
     mutant(
         "one normal for all parameters",
-        (MECHANISMS, "stream.normal(value.size)", "stream.normal(1).repeat(value.size)"),
+        (MECHANISMS, "stream.whole_normal(value.size, scale)", "stream.whole_normal(1, scale).repeat(value.size)"),
         tests="gaussian_mechanism loop",
         select=BY_PROPERTY,
     ),
@@ -287,7 +288,7 @@ MUTANTS = [
         "noise from numpy's global generator",
         (
             RANDOM,
-            "normals_from_words(self.words(_NORMALS_AHEAD), normals)",
+            "normals_from_words(self._batch[1], normals)",
             "normals = np.random.standard_normal(_NORMALS_AHEAD)",
         ),
         tests="streams",
@@ -347,6 +348,105 @@ MUTANTS = [
         "half of the angles",
         (BITS, "sign = (word & np.uint64(1)) << np.uint64(63)", "sign = (word & np.uint64(0)) << np.uint64(63)"),
         tests="bits",
+    ),
+    # --- noise on a grid ---
+    mutant(
+        "noise that is rounded by nothing",
+        (MECHANISMS, "stream.whole_normal(value.size, scale)", "stream.normal(value.size) * scale"),
+        tests="gaussian_mechanism",
+        select="low_bits or every_value",
+    ),
+    mutant(
+        "values that are not on the grid",
+        (BITS, "whole[i] * grid + (rounded if size < all_on_grid else value[i])", "whole[i] * grid + value[i]"),
+        tests="gaussian_mechanism",
+        select="low_bits or every_value",
+    ),
+    mutant(
+        "a grid that depends on the value",
+        (
+            MECHANISMS,
+            "        noisy: Any = stream.whole_normal",
+            "        finer = 2.0 ** bool(value.size and abs(value.flat[0]) > 1e-9)\n"
+            "        grid, scale = grid / finer, scale * finer\n"
+            "        noisy: Any = stream.whole_normal",
+        ),
+        tests="gaussian_mechanism",
+        select="every_value",
+    ),
+    mutant(
+        "noise without room for the grid",
+        (MECHANISMS, "(1.0 + root * grid / sensitivity) * (1.0 + 2.0**-50)", "1.0"),
+        tests="gaussian_mechanism",
+        select="room",
+    ),
+    mutant(
+        "room for one coordinate on the grid",
+        (MECHANISMS, "(1.0 + root * grid / sensitivity)", "(1.0 + grid / sensitivity)"),
+        tests="gaussian_mechanism",
+        select="room",
+    ),
+    mutant(
+        "zeros that keep their sign",
+        (BITS, "rounded = (product + _INTEGER_VALUE) - _INTEGER_VALUE", "rounded = np.rint(product)"),
+        tests="bits",
+        select="rounded_normals",
+    ),
+    mutant(
+        "a kernel that is thought to be exact",
+        (
+            ROUNDED,
+            "return 2.0**-52 / _length(least) + 2.0**-49 * _length(most) + 2.0 / (_WORDS - 1 - most)",
+            "return 0.0",
+        ),
+        tests="rounded_normals",
+        select="bound or stands",
+    ),
+    mutant(
+        "a bound without what further bits could change",
+        (ROUNDED, " + 2.0 / (_WORDS - 1 - most)", ""),
+        tests="rounded_normals",
+        select="bound or stands",
+    ),
+    mutant(
+        "the bound of one radius for a batch",
+        (RANDOM, "error_bound(*map(int, extreme_radii(self._batch[1])))", "error_bound(2**63, 2**63)"),
+        tests="rounded_normals",
+        select="take_digits",
+    ),
+    mutant(
+        "normals of a pair drawn on with bits of their own",
+        (RANDOM, '("further bits", start, block, pair)', '("further bits", start, block, number)'),
+        tests="rounded_normals",
+        select="both_normals",
+    ),
+    mutant(
+        "all pairs drawn on with the same bits",
+        (RANDOM, '("further bits", start, block, pair)', '"further bits"'),
+        tests="rounded_normals",
+        select="both_normals",
+    ),
+    mutant(
+        "whole numbers decided whatever the further bits of the angle",
+        (ROUNDED, "error = open_radius + longest * quarter / (2 << n_angle) + slack", "error = open_radius + slack"),
+        tests="rounded_normals",
+        select="further_digits or short_words",
+    ),
+    mutant(
+        "whole numbers decided whatever the further bits of the radius",
+        (ROUNDED, "error = open_radius + longest", "error = longest"),
+        tests="rounded_normals",
+        select="further_digits or short_words",
+    ),
+    mutant(
+        "open numbers left as the kernel rounded them",
+        (
+            RANDOM,
+            "if round_normals(normals, scale, limit, part):",
+            "if round_normals(normals, scale, limit, part) < 0:",
+        ),
+        tests="rounded_normals",
+        select="take_digits or both_normals",
     ),
     # --- sampling ---
     mutant(
