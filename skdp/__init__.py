@@ -51,6 +51,7 @@ _PUBLIC = {
     "privacy_report": "skdp.report",
     "private_train_test_split": "skdp.model_selection",
     "row_wise": "skdp._guard.row_wise",
+    "synthesize": "skdp.synthesis",
     "tabular_pipeline": "skdp.tabular",
 }
 _MODULES = (
@@ -76,6 +77,7 @@ _MODULES = (
     "report",
     "statistics",
     "synthesis",
+    "testing",
 )
 
 __all__ = ["__version__", *_PUBLIC]

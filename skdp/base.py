@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from skdp._checks.default_delta import check_delta, delta_for
 from skdp._checks.leak_setting import receive, report_leak
 from skdp._checks.leaks import SEEDED, begin_record, note_leaks
+from skdp._checks.notices import begin_notices
 from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, refuse_fit_params
 from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._checks.rows import check_labels, check_table, encode_labels
@@ -148,6 +149,7 @@ class PrivateEstimator(Reported, BaseEstimator):
     def _check_terms(self) -> FitTerms:
         """All that can be refused without knowing the table, and what is kept of it."""
         begin_record(self)
+        begin_notices(self)
         return FitTerms(self._check_budget(), self._root_stream())
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:

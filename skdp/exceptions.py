@@ -24,6 +24,10 @@ class PrivacyLeakWarning(UserWarning):
     """Something was read from private data, or can be foreseen by others, without being paid for."""
 
 
+class QualityWarning(UserWarning):
+    """A result is worth little, or less than it could be: told by public numbers and by releases alone."""
+
+
 class FitInterruptedWarning(UserWarning):
     """Ctrl-C ended a fit: the model of the steps done is kept, and so is the full charge."""
 
@@ -42,4 +46,5 @@ __all__ = [
     "BudgetFileError",
     "FitInterruptedWarning",
     "PrivacyLeakWarning",
+    "QualityWarning",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import time
 from collections.abc import Iterator, Mapping
 from copy import copy
@@ -30,6 +31,7 @@ from skdp._fit.joint_fit import Allocation, JointFit
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
 from skdp._fit.releases import PUBLICATION, ids_of, new_release, publish
+from skdp._fit.step_traits import traits_of
 from skdp._guard.findings import Finding as Finding
 from skdp._guard.findings import check_structure, find
 from skdp._guard.public_steps import find_faults, passes_rows, value_refusals
@@ -74,7 +76,7 @@ def check_pipeline(composition: Any) -> list[Finding]:
     Warns
     -----
     PrivacyLeakWarning
-        There are findings; the message holds the first of them. Under ``config_context(on_leak="raise")`` it is raised.
+        There are findings; the message holds all of them. Under ``config_context(on_leak="raise")`` it is raised.
 
     See Also
     --------
@@ -97,29 +99,45 @@ def check_pipeline(composition: Any) -> list[Finding]:
     """
     findings = find(composition)
     if findings:
-        more = f" ({len(findings) - 1} more: see the returned list)" if len(findings) > 1 else ""
-        report_leak(f"{type(composition).__name__} is not private as a whole: {findings[0]}{more}")
+        report_leak(f"{type(composition).__name__} is not private as a whole: {' '.join(map(str, findings))}")
     return findings
 
 
+def _keep_row_traits(steps: list[tuple[str, Any]]) -> None:
+    """Let steps right before a private one give arrays, which carry their norm as no frame does.
+
+    That is for ``sklearn.set_config(transform_output=...)``; the output that a step itself was given stays.
+    """
+    for (_, before), (_, step) in itertools.pairwise(steps):
+        asked = "transform" in getattr(before, "_sklearn_output_config", {})
+        if is_private(step) and traits_of(before).gives_norms and not asked:
+            before.set_output(transform="default")
+
+
 def _refuse_findings(pipeline: Any) -> None:
-    """Refuse a pipeline that cannot be given a joint budget, by its first fault."""
+    """Refuse a pipeline that cannot be given a joint budget, by all its faults."""
     if not isinstance(pipeline, Pipeline):
         raise TypeError(
             f"pipeline is a {type(pipeline).__name__} and not a Pipeline: give sklearn.pipeline.Pipeline([...])."
         )
     check_structure(pipeline)
-    charged = False
+    charged, faults = False, []
     for name, step in pipeline.steps:
         if is_private(step):
             _refuse_strangers(name, step)
             _refuse_overrides(name, step)
             charged = True
             continue
-        for path, kind, reads, remedy in find_faults(step, name):
-            raise ValueError(f"step {path!r}: {kind} {reads}; use {remedy} instead.")
-        for path, kind, reads, remedy in value_refusals(step, name) if charged else ():
-            raise ValueError(f"step {path!r}: {kind} {reads}; use {remedy}.")
+        of_step = [
+            f"step {path!r}: {kind} {reads}; use {remedy} instead."
+            for path, kind, reads, remedy in find_faults(step, name)
+        ]
+        if not of_step and charged:
+            of_step = [f"step {path!r}: {kind} {reads}; use {remedy}." for path, kind, reads, remedy in
+                       value_refusals(step, name)]  # fmt: skip
+        faults += of_step
+    if faults:
+        raise ValueError(" ".join(faults))
 
 
 def _refuse_strangers(name: str, step: Any) -> None:
@@ -205,6 +223,7 @@ def allocate_budget(
     own = {"memory": pipeline.memory, "verbose": pipeline.verbose, "transform_input": pipeline.transform_input}
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "shares": shares, "risk": risk}
     budgeted = PrivatePipeline(clone(pipeline).steps, **given, **own)
+    _keep_row_traits(budgeted.steps)
     check_budget(budgeted)
     return budgeted
 
@@ -542,9 +561,19 @@ class PrivatePipeline(JointPrice, _FittedSteps):
                 continue
             name, _, parameter = key.partition("__")
             if name not in given or not parameter:
-                raise ValueError(f"fit got the parameter {key!r}: name it by its step, such as step__sample_weight.")
+                raise ValueError(f"fit got the parameter {key!r}: name it by its step, {self._such_as(key)}.")
+            if parameter == "sample_weight" and name not in (takers := weighted_steps(self)):
+                remedy = f"give it as {takers[-1]}__{parameter}" if takers else "leave it out"
+                raise TypeError(f"fit got {key!r}, and step {name!r} counts all rows alike: {remedy}.")
             given[name][parameter] = value
         return given
+
+    def _such_as(self, key: str) -> str:
+        """How a parameter is named by its step, by an example of this pipeline."""
+        names = [name for name, step in self.steps if has_fit_parameter(step, key)]
+        if key == "sample_weight" and not names:
+            return "but all private steps count all rows alike: leave it out"
+        return f"such as {(names or [self.steps[-1][0]])[-1]}__{key}"
 
     @contextlib.contextmanager
     def _timed(self, number: int, name: str) -> Iterator[None]:

@@ -110,6 +110,7 @@ EACH_KEEPS = {
     "_fitted_n_public": "the number of rows where that is public, else `n_samples_public`",
     "_fitted_releases": "the plans, each with a random name",
     "_fitted_group_name": "the name of the labels of units, which names a column",
+    "_fitted_notices": "notices of quality: public numbers, releases and names of columns, and whether they were told",
 }
 ALL_PUBLISH = {
     **EACH_PUBLISHES,
@@ -200,6 +201,8 @@ UNDOCUMENTED = {
         "_fitted_form": "schema, names and types of the columns",
         "_fitted_levels": "numbers of levels of the schema and of the classes",
         "_fitted_exclusions": "the schema",
+        "_fitted_n_columns": "the number of columns that are not dropped",
+        "_fitted_remains": "post-processing of the purchase",
     },
 }
 PUBLISHED = {

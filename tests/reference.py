@@ -53,9 +53,13 @@ def normals(words) -> np.ndarray:
     return np.array(out)
 
 
-def noisy(normals, scale: float, value) -> np.ndarray:
-    """The value with noise of standard deviation `scale`, number by number."""
-    return np.array([float(z) * scale + float(v) for z, v in zip(normals, value, strict=True)])
+def noisy(whole, grid: float, value) -> np.ndarray:
+    """The value, rounded to a grid, with whole numbers of grids added, number by number, by fractions."""
+    found = []
+    for count, each in zip(whole, value, strict=True):
+        steps = Fraction(float(each)) / Fraction(grid)
+        found.append(float((round(steps) + Fraction(float(count))) * Fraction(grid)))  # round: ties to even
+    return np.array(found)
 
 
 def poisson_rows(words, n: int, rate: float) -> list[int]:
@@ -235,18 +239,18 @@ def one_hot_clipped_gradients(rows, targets, weights, theta, n_outputs: int, max
 
 
 def dpsgd(
-    X, labels, weights, n_outputs, scaling, *, lots, noises, max_norm, noise_std, divisor, learning_rate, momentum,
-    penalty, average,
+    X, labels, weights, n_outputs, scaling, *, lots, noises, max_norm, noise_std, grid, divisor, learning_rate,
+    momentum, penalty, average,
 ) -> np.ndarray:  # fmt: skip
     """Abadi et al. (2016), algorithm 1, with dampened momentum, an implicit L2 step and an average of the last half.
 
-    `lots` holds the rows of each step and `noises` its standard normals.
+    `lots` holds the rows of each step and `noises` its standard normals; sums are rounded to multiples of `grid`.
     """
     theta = np.zeros(n_outputs * (X.shape[1] + scaling.fit_intercept))
     velocity, iterates = np.zeros_like(theta), []
     for lot, noise in zip(lots, noises, strict=True):
         rows = clipped_gradients(X[lot], labels[lot], weights[lot], theta, n_outputs, scaling, max_norm)
-        noisy = (rows.sum(axis=0) + noise_std * noise) / divisor
+        noisy = (np.rint(rows.sum(axis=0) / grid) * grid + noise_std * noise) / divisor
         velocity = momentum * velocity + (1 - momentum) * noisy
         theta = (theta - learning_rate * velocity) / (1 + learning_rate * penalty)
         iterates.append(theta)

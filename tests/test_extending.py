@@ -30,6 +30,7 @@ from skdp.accounting import (
 )
 from skdp.accounting.releases import releases
 from skdp.base import PrivateEstimator, StepPlan
+from skdp.testing import check_private_estimator
 
 RNG = np.random.default_rng(0)
 Y = RNG.integers(0, 2, 300)
@@ -60,39 +61,12 @@ def test_a_search_refuses_weights_that_the_estimator_does_not_take(page):
     assert not ledger.history
 
 
-def test_the_estimator_charges_before_it_learns_and_once(page):
-    accountant = PrivacyAccountant(1.0, 1e-5)
-    model = centroid(page, accountant=accountant).fit(X, Y)
-    assert [charge.event for charge in accountant.history] == [model.privacy_event_]
-    refused = centroid(page, accountant=accountant)
-    with pytest.raises(BudgetExceededError):
-        refused.fit(X, Y)
-    assert not hasattr(refused, "centroids_")
-
-
-@pytest.mark.parametrize("spoil", [lambda X, y: (X * np.nan, y), lambda X, y: (X, y + 5), lambda X, y: (X, y[:-1])])
-def test_a_refusal_costs_nothing_and_is_recorded(page, spoil):
-    accountant = PrivacyAccountant(1.0, 1e-5)
-    with pytest.raises(ValueError, match=r"^[^\n]+$"):
-        centroid(page, accountant=accountant).fit(*spoil(X, Y))
-    assert [entry.kind for entry in accountant.entries] == ["refusal"]
-
-
-def test_one_row_moves_the_sums_by_at_most_the_sensitivity(page, monkeypatch):
-    """Whatever the row is: another one, none, or one of another class."""
-    seen = []
-    plan = type(centroid(page)._plan_release(centroid(page)._check_terms(), 1.0))
-    monkeypatch.setattr(plan, "release", lambda self, value: seen.append((value.copy(), self)) or value)
-    others = [X, X.copy(), X.copy()]
-    others[1][7], others[2][7] = [1e6, -1e6, 3.0], [0.0, 0.0, 0.0]
-    labels = [Y, Y, np.where(np.arange(300) == 7, 1 - Y, Y)]
-    for rows, answers in zip(others, labels, strict=True):
-        centroid(page).fit(rows, answers)
-    (first, planned), *rest = seen
-    for moved, _ in rest:
-        assert np.linalg.norm(moved - first) <= 2.0 * planned.mechanism.sensitivity
-    centroid(page).fit(np.delete(X, 7, axis=0), np.delete(Y, 7))
-    assert np.linalg.norm(seen[-1][0] - first) <= planned.mechanism.sensitivity
+@pytest.mark.parametrize("name", ["DPNearestCentroid", "DPChosenCentroid", "DPCentroidOfGroups"])
+def test_the_estimators_keep_the_promises_of_private_ones(page, name):
+    statuses = {each["check_name"]: each["status"] for each in check_private_estimator(page[name]([0, 1]))}
+    assert {check for check, status in statuses.items() if status != "passed"} == {
+        "check_weights_move_releases_by_the_sensitivity"  # they take none
+    }
 
 
 def test_pipelines_and_searches_fit_it(page):

@@ -79,6 +79,7 @@ from skdp.synthesis.class_mixture.row_sums import ClusterSums, GroupMoments
 from skdp.synthesis.gan.convolutions import ConvolutionalModel
 from skdp.synthesis.gan.critic import CriticModel, PairModel
 from skdp.synthesis.generator import PrivateGenerator
+from skdp.synthesis.marginals.bought_table import TablePurchase
 from skdp.synthesis.marginals.contingency_tables import TableSums
 from skdp.synthesis.marginals.noisy_tables import Measurement
 from skdp.tabular import TabularPipeline
@@ -404,17 +405,17 @@ SENTENCES = {
         "and `random_state` is None.": [
             "tests/test_naive_bayes.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
             "tests/test_naive_bayes.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
-            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "skdp/testing/charges.py::check_releases_cost_what_is_charged",
             "tests/test_naive_bayes.py::test_the_noise_is_as_priced",
-            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
+            "skdp/testing/releases.py::check_noise_has_its_law",
         ],
         "All that is fitted is a function of one noisy release and of public quantities.": [
-            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
-            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
+            "tests/test_private_checks.py::test_fit_publishes_what_is_on_the_list",
         ],
         "`accountant` is charged before the rows are summed, and what is refused is refused before any charge.": [
-            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
-            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
+            "skdp/testing/charges.py::check_charge_precedes_releases",
+            "skdp/testing/charges.py::check_ceiling_is_asked_before_rows_are_read",
             "tests/test_naive_bayes.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
@@ -434,7 +435,7 @@ SENTENCES = {
             "tests/synthesis/test_generator.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
         ],
         "Noise of the fit is not drawn from that `random_state`.": [
-            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
+            "skdp/testing/releases.py::check_noise_has_its_law",
             "tests/synthesis/test_generator.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
         ],
         "Labels of samples are drawn uniformly, by public shares, or by the noisy counts that the fit paid for; never "
@@ -456,7 +457,7 @@ SENTENCES = {
             "tests/synthesis/marginals/test_synthesizer.py::test_the_noise_is_as_priced",
         ],
         "All that it returns is a function of these releases and of public numbers.": [
-            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
         ],
         "A unit moves each of them by at most `reach` times what one row may, and the noise is `reach` times as "
         "large.": [
@@ -465,7 +466,27 @@ SENTENCES = {
             "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
         ],
     },
+    TablePurchase: {
+        "Bounds, bins and categories are released by `skdp.preprocessing.histograms.purchase.Purchase`, whose proof "
+        "they have; its event is a part of the fit's.": [
+            "tests/synthesis/marginals/test_bought_table.py::test_one_row_moves_no_release_further_than_it_is_priced",
+            "tests/synthesis/marginals/test_bought_table.py::test_the_purchase_is_priced",
+        ],
+        "The tables of counts are those of a fit with that schema, which is public once it is bought (adaptive "
+        "composition).": [
+            "tests/synthesis/marginals/test_bought_table.py::test_one_row_moves_no_release_further_than_it_is_priced",
+        ],
+        "Every cell has a level of a bought column, so no row is refused for what was bought.": [
+            "tests/synthesis/marginals/test_bought_table.py::test_a_raw_table_is_synthesized_in_one_line",
+            "tests/synthesis/marginals/test_bought_table.py::test_what_was_bought_is_accepted_by_the_next_step",
+        ],
+    },
     DPMarginalSynthesizer: {
+        "What the schema leaves out is bought in the same fit: its release is part of `privacy_event_`, and no row is "
+        "refused for what was bought.": [
+            "tests/synthesis/marginals/test_bought_table.py::test_the_purchase_is_priced",
+            "tests/synthesis/marginals/test_bought_table.py::test_a_raw_table_is_synthesized_in_one_line",
+        ],
         "With `groups` all of this holds for all rows of one label together: what they add up to is clipped to a "
         "public multiple of what one row may add, by which the noise is larger.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_noise_of_units_is_as_many_times_larger_as_their_reach",
@@ -481,22 +502,22 @@ SENTENCES = {
             "tests/synthesis/marginals/test_synthesizer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
             "tests/synthesis/marginals/test_synthesizer.py::test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it",
             "tests/synthesis/marginals/test_synthesizer.py::test_scores_move_by_at_most_their_sensitivity",
-            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "skdp/testing/charges.py::check_releases_cost_what_is_charged",
             "tests/synthesis/marginals/test_synthesizer.py::test_the_noise_is_as_priced",
-            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
+            "skdp/testing/releases.py::check_noise_has_its_law",
         ],
         "All that is fitted is a function of noisy releases and of public quantities: parameters, names and types of "
         "the columns, and the public number of rows.": [
-            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
-            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
+            "tests/test_private_checks.py::test_fit_publishes_what_is_on_the_list",
         ],
         "Of categorical types the list of categories is not kept.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_a_pandas_frame_comes_back_as_one",
             "tests/synthesis/marginals/test_synthesizer.py::test_a_saved_generator_holds_no_row_and_no_exact_count",
         ],
         "`accountant` is charged before the rows are counted, and what is refused is refused before any charge.": [
-            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
-            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
+            "skdp/testing/charges.py::check_charge_precedes_releases",
+            "skdp/testing/charges.py::check_ceiling_is_asked_before_rows_are_read",
             "tests/synthesis/marginals/test_synthesizer.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "``sample`` costs nothing, and a saved generator holds no row and no exact count.": [
@@ -509,7 +530,7 @@ SENTENCES = {
         "Whether pairs are selected, how many rounds and which share of the budget they take, whether triples are "
         "measured, and the iterations of the fit are decided by public numbers.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_rules_are_public",
-            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
         ],
         "The number of pairs that are selected, and which, is decided by noisy scores.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_pairs_are_selected_by_noisy_scores_alone",
@@ -545,14 +566,14 @@ SENTENCES = {
             "tests/synthesis/class_mixture/test_class_generator.py::test_counts_and_totals_reach_their_sensitivity",
         ],
         "All that it returns is a function of these releases and of public numbers.": [
-            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
             "tests/synthesis/class_mixture/test_class_generator.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
     },
     DPClassMixtureGenerator: {
         "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
             "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
-            "tests/test_replay.py::test_one_weight_moves_the_releases_and_nothing_else",
+            "skdp/testing/releases.py::check_weights_move_releases_by_the_sensitivity",
             "tests/synthesis/class_mixture/test_class_generator.py::test_counts_and_totals_reach_their_sensitivity",
         ],
         "With `groups` all of this holds for all rows of one label together: what they add up to is an average of what "
@@ -565,17 +586,17 @@ SENTENCES = {
             "tests/synthesis/class_mixture/test_class_generator.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
             "tests/synthesis/class_mixture/test_class_generator.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
             "tests/synthesis/class_mixture/test_class_generator.py::test_counts_and_totals_reach_their_sensitivity",
-            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "skdp/testing/charges.py::check_releases_cost_what_is_charged",
             "tests/synthesis/class_mixture/test_class_generator.py::test_the_noise_is_as_priced",
-            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
+            "skdp/testing/releases.py::check_noise_has_its_law",
         ],
         "All that is fitted is a function of noisy releases and of public quantities.": [
-            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
-            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
+            "tests/test_private_checks.py::test_fit_publishes_what_is_on_the_list",
         ],
         "`accountant` is charged before the rows are summed, and what is refused is refused before any charge.": [
-            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
-            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
+            "skdp/testing/charges.py::check_charge_precedes_releases",
+            "skdp/testing/charges.py::check_ceiling_is_asked_before_rows_are_read",
             "tests/synthesis/class_mixture/test_class_generator.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "``sample`` costs nothing, and a saved generator holds no row and no exact sum.": [
@@ -588,7 +609,7 @@ SENTENCES = {
         ],
         "The numbers of components and of directions are decided by public numbers.": [
             "tests/synthesis/class_mixture/test_class_generator.py::test_rules_are_public",
-            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
         ],
     },
     PairModel: {
@@ -624,8 +645,8 @@ SENTENCES = {
             "tests/synthesis/gan/test_wgan.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
             "tests/synthesis/gan/test_wgan.py::test_the_price_is_that_of_counts_and_steps",
             "tests/synthesis/gan/test_wgan.py::test_the_noise_is_as_priced",
-            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
-            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
+            "skdp/testing/releases.py::check_noise_has_its_law",
+            "tests/test_private_checks.py::test_fit_publishes_what_is_on_the_list",
         ],
         "One row changes the sum of a step by at most `max_grad_norm`, rounding within a block included.": [
             "tests/synthesis/gan/test_critic.py::test_a_row_that_is_exchanged_moves_the_sum_by_two_clips_and_one_that_is_muted_by_one",
@@ -646,8 +667,8 @@ SENTENCES = {
             "tests/synthesis/gan/test_wgan.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
         "`accountant` is charged before training reads the rows, and what is refused is refused before any charge.": [
-            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
-            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
+            "skdp/testing/charges.py::check_charge_precedes_releases",
+            "skdp/testing/charges.py::check_ceiling_is_asked_before_rows_are_read",
             "tests/synthesis/gan/test_wgan.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "An interrupted fit keeps its charge, and the generator of the steps done.": [
@@ -672,13 +693,13 @@ SENTENCES = {
         "None.": [
             "tests/test_decomposition.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
             "tests/test_decomposition.py::test_no_pair_is_further_apart_than_the_sensitivity_says",
-            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "skdp/testing/charges.py::check_releases_cost_what_is_charged",
             "tests/test_decomposition.py::test_noise_of_the_moments_is_symmetric_and_as_priced",
-            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
+            "skdp/testing/releases.py::check_noise_has_its_law",
         ],
         "All that is fitted is a function of one noisy release and of public quantities.": [
-            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
-            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
+            "tests/test_private_checks.py::test_fit_publishes_what_is_on_the_list",
         ],
         "The noise on the Gram matrix is symmetric, of standard deviation sigma R**2 on the diagonal and sigma R**2 / "
         "sqrt(2) off it, but for the factors of the mean, of `adjacency` and of rounding below.": [
@@ -688,7 +709,7 @@ SENTENCES = {
         "`accountant` is charged before the first block of an iterator is drawn, and before the rows of an array are "
         "summed.": [
             "tests/test_decomposition.py::test_nothing_is_read_above_the_ceiling",
-            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
+            "skdp/testing/charges.py::check_ceiling_is_asked_before_rows_are_read",
             "tests/test_decomposition.py::test_the_charge_stands_before_the_first_block",
             "tests/test_decomposition.py::test_an_aborted_fit_keeps_its_charge_and_publishes_nothing",
         ],
@@ -707,17 +728,17 @@ SENTENCES = {
             "tests/linear_model/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
             "tests/linear_model/test_least_squares.py::test_the_worst_row_reaches_the_sensitivity",
             "tests/_training/streamed/test_streaming.py::test_a_row_moves_what_least_squares_release_by_at_most_the_sensitivity",
-            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "skdp/testing/charges.py::check_releases_cost_what_is_charged",
             "tests/linear_model/test_least_squares.py::test_the_noise_is_as_priced",
-            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
+            "skdp/testing/releases.py::check_noise_has_its_law",
         ],
         "All that is fitted is a function of one noisy release and of public quantities.": [
-            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
-            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
+            "tests/test_private_checks.py::test_fit_publishes_what_is_on_the_list",
         ],
         "`accountant` is charged before the rows are summed.": [
-            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
-            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
+            "skdp/testing/charges.py::check_ceiling_is_asked_before_rows_are_read",
+            "skdp/testing/charges.py::check_charge_precedes_releases",
             "tests/_training/streamed/test_streaming.py::test_the_charge_precedes_the_first_block",
         ],
         "What is refused is refused before any charge, or after it in the block that holds it if the rows are not in "
@@ -740,17 +761,17 @@ SENTENCES = {
             "tests/linear_model/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
             "tests/linear_model/test_least_squares.py::test_the_worst_row_reaches_the_sensitivity",
             "tests/_training/streamed/test_streaming.py::test_a_row_moves_what_least_squares_release_by_at_most_the_sensitivity",
-            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "skdp/testing/charges.py::check_releases_cost_what_is_charged",
             "tests/linear_model/test_least_squares.py::test_the_noise_is_as_priced",
-            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
+            "skdp/testing/releases.py::check_noise_has_its_law",
         ],
         "All that is fitted is a function of one noisy release and of public quantities.": [
-            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
-            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
+            "tests/test_private_checks.py::test_fit_publishes_what_is_on_the_list",
         ],
         "`accountant` is charged before the rows are summed.": [
-            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
-            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
+            "skdp/testing/charges.py::check_ceiling_is_asked_before_rows_are_read",
+            "skdp/testing/charges.py::check_charge_precedes_releases",
             "tests/_training/streamed/test_streaming.py::test_the_charge_precedes_the_first_block",
         ],
         "What is refused is refused before any charge, or after it in the block that holds it if the rows are not in "
@@ -1348,8 +1369,17 @@ SENTENCES = {
         ],
     },
     GaussianMechanism: {
-        "The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`.": [
+        "The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`, or more by at most one "
+        "part in 256.": [
             "tests/test_guarantees_noise.py::test_noise_of_a_release_has_the_stated_standard_deviation",
+            "tests/mechanisms/test_gaussian_mechanism.py::test_noise_has_room_for_what_the_grid_moves",
+        ],
+        "What is released is the value on a public grid with ideal normal noise, rounded to the grid, so that the same "
+        "numbers can come of every value.": [
+            "tests/mechanisms/test_gaussian_mechanism.py::test_the_same_outputs_come_of_every_value",
+            "tests/mechanisms/test_rounded_normals.py::test_no_normal_is_further_from_the_ideal_than_the_bound",
+            "tests/mechanisms/test_rounded_normals.py::test_what_the_kernel_rounds_stands_whatever_the_further_digits",
+            "tests/mechanisms/test_rounded_normals.py::test_further_digits_are_those_of_the_same_two_numbers",
         ],
         "The event states the same `noise_multiplier`.": [
             "tests/test_guarantees_noise.py::test_a_mechanism_states_the_noise_it_adds",
@@ -1486,7 +1516,7 @@ SENTENCES = {
         ],
         "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
             "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
-            "tests/test_replay.py::test_one_weight_moves_the_releases_and_nothing_else",
+            "skdp/testing/releases.py::check_weights_move_releases_by_the_sensitivity",
         ],
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` "
         "is None.": [
@@ -1498,8 +1528,7 @@ SENTENCES = {
         ],
         "All that is fitted is a function of noisy counts and sums and of public quantities.": [
             "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
-            "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
-            "tests/test_replay.py::test_one_gap_moves_the_releases_and_nothing_else",
+            "skdp/testing/releases.py::check_neighbours_move_releases_by_the_sensitivity",
         ],
         "Proofs are in `skdp.preprocessing.histograms.sums.sums_sensitivity` and, for bounds, in "
         "`skdp.preprocessing.histograms.purchase.Purchase`.": [
@@ -1546,8 +1575,7 @@ SENTENCES = {
         ],
         "All that is fitted is a function of noisy counts and sums and of public quantities.": [
             "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
-            "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
-            "tests/test_replay.py::test_one_gap_moves_the_releases_and_nothing_else",
+            "skdp/testing/releases.py::check_neighbours_move_releases_by_the_sensitivity",
             "tests/test_replay.py::test_one_cell_of_words_moves_the_releases_and_nothing_else",
         ],
         "Proofs are in `skdp.preprocessing.histograms.purchase.Purchase` and, for means, in "
@@ -1646,7 +1674,7 @@ SENTENCES = {
         ],
         "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
             "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
-            "tests/test_replay.py::test_one_weight_moves_the_releases_and_nothing_else",
+            "skdp/testing/releases.py::check_weights_move_releases_by_the_sensitivity",
         ],
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` "
         "is None.": [
@@ -1658,8 +1686,7 @@ SENTENCES = {
         "All that is fitted is a function of noisy counts, released for all columns together, and of public "
         "quantities.": [
             "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
-            "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
-            "tests/test_replay.py::test_one_gap_moves_the_releases_and_nothing_else",
+            "skdp/testing/releases.py::check_neighbours_move_releases_by_the_sensitivity",
             "tests/preprocessing/test_purchasing_transformer.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
         ],
         "Releases, sensitivity and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`.": [
@@ -1907,7 +1934,7 @@ SENTENCES = {
         "made.": [
             "tests/mechanisms/test_streams.py::test_streams_are_not_copied",
             "tests/mechanisms/test_streams.py::test_repr_does_not_hold_the_key",
-            "tests/test_replay.py::test_no_fitted_estimator_holds_a_stream",
+            "skdp/testing/copies.py::check_no_stream_is_kept",
         ],
     },
     PrivacyUtilityDisplay.from_estimator: {

@@ -26,12 +26,12 @@ FLOORS = {
         ("decomposition", "pipeline", "preprocessing"),
         ("_training", "datasets", "evaluation", "model_selection", "naive_bayes"),
         ("audit", "calibration", "ensemble", "linear_model", "neural_network", "plotting", "synthesis"),
-        ("metrics", "statistics", "tabular"),
+        ("metrics", "statistics", "tabular", "testing"),
     ),
     "_checks": (
-        ("arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
+        ("archives", "arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
         ("class_weight", "default_delta", "leaks", "readings", "rows", "weights"),
-        ("sources", "table", "targets", "unit_runs", "units"),
+        ("notices", "sources", "table", "targets", "unit_runs", "units"),
     ),
     "_fit": (("payment", "releases", "running", "step_traits"), ("conductor", "private_step"), ("joint_fit",)),
     "_guard": (
@@ -154,7 +154,7 @@ FLOORS = {
         ("many_runs",),
         ("auditor",),
     ),
-    "datasets": (("_archives", "_pickles", "_tables"), ("census", "cifar", "mnist")),
+    "datasets": (("_pickles", "_tables"), ("census", "cifar", "mnist")),
     "ensemble": (
         ("growth", "people", "target_units"),
         ("trees",),
@@ -184,7 +184,7 @@ FLOORS = {
     ),
     "linear_model": (("logistic", "normal_equations"), ("least_squares",)),
     "mechanisms": (
-        ("second_moments", "spectrum", "tape", "unit_shares"),
+        ("rounded_normals", "second_moments", "spectrum", "tape", "unit_shares"),
         ("streams",),
         ("additive", "sampling"),
         ("discrete_laplace", "gaussian"),
@@ -204,7 +204,7 @@ FLOORS = {
     ),
     "preprocessing": (
         ("histograms", "schema"),
-        ("purchasing_transformer",),
+        ("purchasing_transformer", "remains"),
         ("bounds", "imputer", "scaler", "schema_buyer"),
         ("categories", "quantiles", "vectorizer"),
     ),
@@ -235,7 +235,13 @@ FLOORS = {
         ("description",),
         ("describing", "single_figures"),
     ),
-    "synthesis": (("generator",), ("class_mixture", "marginals"), ("gan", "metrics")),
+    "testing": (
+        ("demands", "tables"),
+        ("subjects",),
+        ("charges", "copies", "refusals", "releases"),
+        ("suite",),
+    ),
+    "synthesis": (("generator",), ("class_mixture", "marginals"), ("gan", "metrics", "synthesizing")),
     "synthesis.class_mixture": (
         ("clipped_normals", "row_blocks"),
         ("mixture", "row_sums"),
@@ -255,6 +261,7 @@ FLOORS = {
         ("denoising", "pair_selection", "table_form"),
         ("product_mixture",),
         ("noisy_tables",),
+        ("bought_table",),
         ("synthesizer",),
     ),
 }
@@ -345,7 +352,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (32, 10, 172), "accounting": (12, 9, 44)}
+    assert found == {"": (33, 11, 178), "accounting": (12, 9, 44)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -43,6 +43,11 @@ def values_of(name: str, given: Any) -> NDArray[Any]:
     ``float``, or ``int`` within 64 bits, and a list of arrays of one dtype of numbers, become arrays of numbers, whose
     cells are read as the objects are (`skdp._checks.readings`).
     """
+    if hasattr(given, "collect") and not hasattr(given, "shape"):  # a query of polars, Spark, ...
+        raise TypeError(
+            f"{name} is a {type(given).__name__}, a query whose rows are not there yet: give {name}.collect() or "
+            "another frame of them."
+        )
     if np.ma.isMaskedArray(given) and np.ma.is_masked(given):
         raise ValueError(f"Input {name} contains NaN: masked cells are gaps, so remove or impute them first.")
     if sp.issparse(given):

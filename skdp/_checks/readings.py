@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -56,29 +57,53 @@ def _number_key(value: float) -> str | None:
     return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)
 
 
+_CURRENCY = "$\xa2-\xa5\u058f\u060b\u0e3f\u20a0-\u20cf\ufdfc"
+_GROUPED = r"[0-9]{1,3}(?P<mark>[,'\u2019 \xa0\u2009\u202f])[0-9]{3}(?:(?P=mark)[0-9]{3})*(?:\.[0-9]*)?"
+_WRITTEN = re.compile(
+    rf"(?P<sign>[-+\u2212]?)\s*[{_CURRENCY}]?\s*(?P<inner>[-+\u2212]?)\s*"
+    rf"(?P<number>{_GROUPED}|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*[{_CURRENCY}%\u2030]?"
+)
+"""A number as people write it: a point before decimals, one mark between groups of three digits, a sign of currency."""
+
+
 def number_of(cell: Any) -> float:
-    """Return a cell as a number, NaN for anything else."""
+    """Return a cell as a number, NaN for anything else.
+
+    Of text thousands separators are left out, and signs of currency and percent: "$1,234" is 1234 and "12 %" is 12.
+    What is in parentheses is negative, as accountants write. A comma is no decimal point: "12,5" is no number.
+    """
     if isinstance(cell, str | bytes):
         text = key_of(cell) or ""
         try:
             return math.nan if "_" in text else float(text)
         except ValueError:
-            return math.nan
+            return _written_number(text.strip())
     if isinstance(cell, datetime.timedelta | np.timedelta64):
         return _days_of_span(cell)
     return float_of(cell) if kind_of_cell(type(cell)) == NUMBER else math.nan
 
 
+def _written_number(text: str) -> float:
+    in_brackets = text.startswith("(") and text.endswith(")")
+    found = _WRITTEN.fullmatch(text[1:-1].strip() if in_brackets else text)
+    signs = "" if found is None else found["sign"] + found["inner"]
+    if found is None or len(signs) + in_brackets > 1:
+        return math.nan
+    number = float(re.sub(r"[^0-9.]", "", found["number"]))
+    return -number if in_brackets or signs in ("-", "\u2212") else number
+
+
 _EPOCH = datetime.datetime(1970, 1, 1)
+_FIRST_DAY, _LAST_DAY = (float((end - _EPOCH).days) for end in (datetime.datetime.min, datetime.datetime.max))
 
 
-def days_of(cell: Any) -> float:
-    """Return the days since 1970, in UTC, of a date or of its ISO text; NaN for anything else."""
+def days_of(cell: Any, form: str = "") -> float:
+    """Return the days since 1970, in UTC, of a date or of its text; NaN for anything else.
+
+    Text is read by the format `form` of `datetime.datetime.strptime`, if there is one, and else as ISO has it.
+    """
     if isinstance(cell, str | bytes):
-        try:
-            cell = datetime.datetime.fromisoformat(key_of(cell) or "")
-        except ValueError:
-            return math.nan
+        cell = moment_of_text(key_of(cell) or "", form)
     moment = _of_numpy(cell, "to_datetime64")
     if isinstance(moment, np.datetime64):
         return float(days_of_array(np.array([moment]))[0])
@@ -90,6 +115,19 @@ def days_of(cell: Any) -> float:
         return _in_days(cell.replace(tzinfo=None) - _EPOCH - (cell.utcoffset() or datetime.timedelta(0)))
     except Exception:  # somebody's own time zone, whose message may quote the cell
         return math.nan
+
+
+def moment_of_text(text: str, form: str = "") -> datetime.datetime | None:
+    """Return the moment that a text names, by a format or as ISO has it, None for anything else."""
+    if form:
+        try:
+            return datetime.datetime.strptime(text, form)
+        except (ValueError, OverflowError, re.error):
+            pass
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def _days_of_span(cell: Any) -> float:
@@ -125,12 +163,17 @@ def days_of_array(values: NDArray[Any]) -> NDArray[np.float64]:
     return np.where(np.isnat(values), np.nan, days.astype(np.int64) + rest)
 
 
-def day_text(day: float) -> str:
-    """Return the ISO text of days since 1970, without the time of day at midnight and beyond 250,000 years."""
+def day_text(day: float, form: str = "") -> str:
+    """Return the ISO text of days since 1970, without the time of day at midnight and beyond 250,000 years.
+
+    With a format of `datetime.datetime.strftime` it is that text, of days of the years 1 to 9999.
+    """
+    if form and _FIRST_DAY <= day < _LAST_DAY:
+        return (_EPOCH + datetime.timedelta(days=day)).strftime(form)
     if abs(day) > _FAR:
         return str(np.datetime64(int(np.clip(day, -_FARTHEST, _FARTHEST)), "D"))
     moment = np.datetime64(0, "us") + np.timedelta64(round(day * MICROSECONDS), "us")
     return str(moment).removesuffix("T00:00:00.000000").removesuffix(".000000")
 
 
-__all__ = ["MICROSECONDS", "day_text", "days_of", "days_of_array", "key_of", "number_of", "truth_of"]
+__all__ = ["MICROSECONDS", "day_text", "days_of", "days_of_array", "key_of", "moment_of_text", "number_of", "truth_of"]

@@ -429,6 +429,11 @@ def _looked_up(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
 
 def check_targets(y: Any, n_rows: int) -> NDArray[np.float64]:
     """Return the targets of a regressor, one finite number per row."""
+    if (n_columns := number_of_columns(y)) > 1:
+        raise ValueError(
+            f"y should be a 1d array, got shape ({n_rows}, {n_columns}): fit a model for each target, each with a "
+            "share of the budget, on one accountant."
+        )
     fault, targets = numbers_of(check_labels(y, n_rows, classes=()))
     if fault != NUMBER:
         refuse(fault, "y")

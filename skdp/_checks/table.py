@@ -12,6 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -111,9 +112,18 @@ class Table:
             refuse_cells(COMPLEX if letter == "c" else OTHER, self.names[j])
         return "date" if letter == "M" else "category"
 
+    @property
+    def holds_objects(self) -> bool:
+        """Whether it is an array of objects or text, which has one type for all columns; a list of rows has none."""
+        return self.is_typed and isinstance(self.source, np.ndarray) and self.source.dtype.kind in "OUST"
+
     def is_whole(self, j: int) -> bool:
         """Return whether column j is of a type of whole numbers, which may be amounts or codes."""
         return self.is_typed and _letter(self._raw(j)) in "iu"
+
+    def is_boolean(self, j: int) -> bool:
+        """Return whether column j is of a type of truth values."""
+        return self.is_typed and _letter(self._raw(j)) == "b"
 
     def cells(self, j: int) -> CellValues:
         """Read column j, or refuse it if it has complex or nested cells."""
@@ -157,13 +167,18 @@ def refuse_cells(fault: int, name: str) -> NoReturn:
 def _letter(raw: Any) -> str:
     """Return a letter for a column's type, as those of NumPy's kinds: "b", "i", "u", "f", "c", "M", "m", "V" or "O"."""
     if isinstance(raw, np.ndarray) or hasattr(raw, "iloc"):
-        return str(raw.dtype.kind)
+        return "f" if is_decimal(raw.dtype) else str(raw.dtype.kind)
     name = str(getattr(raw, "dtype", getattr(raw, "type", ""))).lower()
     starts = (("bool", "b"), ("int", "i"), ("uint", "u"), ("float", "f"), ("double", "f"), ("halffloat", "f"),
               ("decimal", "f"), ("datetime", "M"), ("timestamp", "M"), ("date", "M"), ("duration", "m"),
               ("list", "V"), ("array", "V"), ("struct", "V"), ("large_list", "V"), ("fixed_size_list", "V"),
               ("map", "V"))  # fmt: skip
     return next((letter for start, letter in starts if name.startswith(start)), "O")
+
+
+def is_decimal(dtype: Any) -> bool:
+    """Whether a type of pandas is Arrow's of decimals, which pandas calls objects."""
+    return str(getattr(dtype, "pyarrow_dtype", "")).startswith("decimal")
 
 
 def _read(raw: Any) -> tuple[CellValues | None, int]:
@@ -289,11 +304,12 @@ def as_numbers(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.float6
     return _without_gaps(_spread(cells, number_of), [number_of(gap) for gap in gaps])
 
 
-def as_days(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.float64]:
-    """Return dates as days since 1970, in UTC; NaN for gaps and for what is no date."""
+def as_days(cells: CellValues, gaps: Sequence[str] = (), form: str = "") -> NDArray[np.float64]:
+    """Return dates as days since 1970, in UTC; NaN for gaps and for what is no date. See `days_of` for the format."""
     if cells.kind in ("number", "boolean"):
         return np.full(len(cells.values), np.nan)
-    return _without_gaps(_spread(cells, days_of), [days_of(gap) for gap in gaps])
+    read = partial(days_of, form=form)
+    return _without_gaps(_spread(cells, read), [read(gap) for gap in gaps])
 
 
 def _spread(cells: CellValues, convert: Any) -> NDArray[np.float64]:
@@ -340,4 +356,14 @@ def as_truth(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.int64]:
     return np.array([truth_of(key) for key in keys] + [-1], np.int64)[codes]
 
 
-__all__ = ["CellValues", "Table", "as_days", "as_keys", "as_numbers", "as_truth", "fitted_table", "refuse_cells"]
+__all__ = [
+    "CellValues",
+    "Table",
+    "as_days",
+    "as_keys",
+    "as_numbers",
+    "as_truth",
+    "fitted_table",
+    "is_decimal",
+    "refuse_cells",
+]

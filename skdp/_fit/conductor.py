@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.cells import shape_of
 from skdp._checks.leaks import note_leaks
+from skdp._checks.notices import tell_rest
 from skdp._checks.rows import check_schema
 from skdp._checks.sources import RowSource, refuse_rows_elsewhere
 from skdp._checks.units import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read_units, split_labels
@@ -102,6 +103,7 @@ def conduct(fit: Fit) -> None:
         )
     else:
         fit.finish()
+    tell_rest(fit.target)
 
 
 @silent_arithmetic

@@ -27,6 +27,8 @@ class StepTraits:
         Whether a transformed table may be sparse.
     gives_codes : bool, default=False
         Whether transformed rows are codes of columns that carry their public schema.
+    gives_norms : bool, default=False
+        Whether transformed rows carry a bound on their norm, as no frame does.
     takes_codes : bool, default=False
         Whether rows have to be such codes, with NaN for gaps. NaN and infinity are set to zero for all other steps
         behind a private one.
@@ -45,6 +47,7 @@ class StepTraits:
     sets_width: bool = False
     gives_sparse_rows: bool = False
     gives_codes: bool = False
+    gives_norms: bool = False
     takes_codes: bool = False
     fault_behind: Callable[[Any], str] = _no_fault
     row_form: Callable[[int], Any] | None = None

@@ -14,12 +14,12 @@ from skdp._checks.protocols import is_private
 from skdp._checks.units import GROUP
 from skdp._guard.meta_estimators import (
     KNOWN,
-    SILENT,
     Known,
     children_of,
     describe_unknown,
     is_estimator,
     is_of_sklearn,
+    is_silent,
     known_name,
     mixes_rows,
 )
@@ -127,7 +127,7 @@ def _walk(node: Any, path: str) -> Iterator[Finding]:
             yield from (Finding(*fault) for fault in find_faults(node, path))
     else:
         known = KNOWN.get(str(known_name(node)))
-        if known is not None or not (known_name(node) in SILENT and is_of_sklearn(node)):
+        if not is_silent(node):
             yield _finding(node, path, known or describe_unknown(type(node).__name__))
         for name, child, _ in children_of(node):
             yield from _walk(child, join(path, name))

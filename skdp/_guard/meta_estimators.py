@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from sklearn.model_selection import ParameterGrid
+from sklearn.preprocessing import FunctionTransformer
 
-from skdp._guard.public_steps import parts_of
+from skdp._guard.public_steps import find_faults, parts_of
 
 Count = Callable[[Any, str], int | None]
 """Fits of one part (by the name of its parameter) in one fit of a composition; None where it depends on the data."""
@@ -229,7 +230,7 @@ KNOWN = {
     ),
     "TransformedTargetRegressor": Known(
         "the target is transformed by what is read from y, which is not paid for",
-        "y transformed by a public function beforehand",
+        "a public func and inverse_func with check_inverse=False, such as np.log1p and np.expm1",
         _once,
     ),
 }
@@ -237,6 +238,21 @@ KNOWN = {
 
 SILENT = {"FixedThresholdClassifier": _once}
 """Compositions that read nothing themselves and fit their part once."""
+
+
+def is_silent(owner: Any) -> bool:
+    """Whether a composition of scikit-learn itself reads nothing, and fits its part once."""
+    name = known_name(owner)
+    if not is_of_sklearn(owner):
+        return False
+    return name in SILENT or (name == "TransformedTargetRegressor" and _transforms_publicly(owner))
+
+
+def _transforms_publicly(owner: Any) -> bool:
+    """Whether targets are transformed one by one, by a function that is listed or marked; inverses see predictions."""
+    step = FunctionTransformer(owner.func, owner.inverse_func, check_inverse=owner.check_inverse)
+    return owner.transformer is None and owner.check_inverse is False and next(find_faults(step, ""), None) is None
+
 
 STEPS = {"Pipeline", "FeatureUnion", "ColumnTransformer"}
 SEARCH, _LEARNING = "a search or cross-validation", "learning_curve"
@@ -330,6 +346,7 @@ __all__ = [
     "describe_unknown",
     "is_estimator",
     "is_of_sklearn",
+    "is_silent",
     "known_name",
     "mixes_rows",
 ]

@@ -19,12 +19,12 @@ from skdp._guard.meta_estimators import (
     KNOWN,
     SCORED,
     SEARCH,
-    SILENT,
     STEPS,
     Known,
     count_folds,
     describe_unknown,
     is_of_sklearn,
+    is_silent,
     known_name,
 )
 from skdp._guard.public_steps import is_ours
@@ -198,7 +198,7 @@ def add_object(found: list[Layer], function: Layer | None, owner: Any) -> list[L
         inner = found[:-1] if found and known_name(found[-1].owner) in STEPS else found
         known = _describe_steps(owner) or (None if is_of_sklearn(owner) else describe_unknown(kind))
         return [*inner, Layer(kind, known, owner)]
-    if name in SILENT and is_of_sklearn(owner):
+    if is_silent(owner):
         return [*found, Layer(kind, None, owner)]
     return _add_around(found, Layer(kind, KNOWN.get(str(name)) or describe_unknown(kind), owner))
 
@@ -216,8 +216,7 @@ def _describe_steps(owner: Any) -> Known | None:
     except Exception:  # a subclass may change what its parts are
         return describe_unknown(type(owner).__name__)
     texts = []
-    if faults:
-        path, kind, reads, remedy = faults[0]
+    for path, kind, reads, remedy in faults:
         what = f"its step {path!r} ({kind}) {reads}" if path else f"it {reads}"
         texts.append(f"{what}, and that is not paid for (use {remedy} instead)")
     if len(private) > 1:

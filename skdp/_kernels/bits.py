@@ -102,10 +102,72 @@ def normals_from_words(words, out):
 
 
 @njit(**_OPTIONS)
-def scale_and_add(noise, scale, value):
-    """Multiply `noise` by `scale` and add `value`, in place: arrays of shape (m,), float64."""
-    for i in range(len(noise)):
-        noise[i] = noise[i] * scale + value[i]
+def _extremes(words, least, largest):
+    for i in range(len(words)):
+        half = np.int64(words[i] >> np.uint64(1))  # signed numbers are compared in one instruction
+        least, largest = min(least, half), max(largest, half)
+    return least, largest
+
+
+@njit(**_OPTIONS)
+def extreme_radii(words):
+    """Bounds on the words that make radii, of those that `normals_from_words` takes: the least, and the largest."""
+    least, largest = np.int64(0x7FFFFFFFFFFFFFFF), np.int64(0)
+    for start in range(0, len(words), BLOCK):
+        least, largest = _extremes(words[start : start + BLOCK // 2], least, largest)
+    return np.uint64(least) << np.uint64(1), (np.uint64(largest) << np.uint64(1)) | np.uint64(1)
+
+
+@njit(**_OPTIONS)
+def round_normals(normals, scale, limit, whole):
+    """Round `scale` times each normal to a whole number, and count those that are further than `limit` from it.
+
+    Parameters
+    ----------
+    normals : ndarray of shape (m,), float64
+    scale : float
+        At most 2**46, so that the products lie below 2**51.
+    limit : float
+        Rounding is certain up to this distance (`skdp.mechanisms.rounded_normals`).
+    whole : ndarray of shape (m,), float64
+        Receives the whole numbers. None of them is -0.0, of which the sign would tell the sign of a value of 0.
+
+    Returns
+    -------
+    count : int
+    """
+    count = 0
+    for i in range(len(normals)):
+        product = normals[i] * scale
+        rounded = (product + _INTEGER_VALUE) - _INTEGER_VALUE
+        whole[i] = rounded
+        count += not abs(product - rounded) <= limit  # a limit that is no number is certain of nothing
+    return count
+
+
+@njit(**_OPTIONS)
+def add_on_grid(whole, grid, value):
+    """Multiply `whole` by `grid` and add `value`, each rounded to a multiple of `grid`, in place.
+
+    Parameters
+    ----------
+    whole : ndarray of shape (m,), float64
+        Whole numbers below 2**53.
+    grid : float
+        A power of two from 2**-1074 to 2**970.
+    value : ndarray of shape (m,), float64
+
+    Notes
+    -----
+    A sum of v >= 0 and 2**52 grids lies, for v below them, where doubles are one grid apart: it rounds v to a
+    multiple of the grid by at most half of one. Larger doubles are multiples already. So both summands are exact, and
+    their sum is that of the two multiples, rounded once: a function of the exact sum alone.
+    """
+    all_on_grid = 2.0**52 * grid
+    for i in range(len(whole)):
+        size = abs(value[i])
+        rounded = math.copysign((size + all_on_grid) - all_on_grid, value[i])
+        whole[i] = whole[i] * grid + (rounded if size < all_on_grid else value[i])
 
 
 @njit(**_OPTIONS)

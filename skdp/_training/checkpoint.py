@@ -20,13 +20,13 @@ import glob
 import json
 import os
 import secrets
-import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from skdp._checks.archives import read_arrays
 from skdp._fit.releases import Release
 from skdp._typing import Vector
 from skdp.exceptions import warn
@@ -115,7 +115,11 @@ class Checkpoint:
         if self._seeded:
             for stream, position in zip(streams, self._header["positions"], strict=True):
                 stream.seek(tuple(position))
-        parts = _fill((start.theta, start.optimizer, start.average), iter(self._leaves))
+        like = start.theta, start.optimizer, start.average
+        expected = [(np.shape(leaf), np.result_type(leaf)) for leaf in _flatten(like)]
+        if expected != [(np.shape(leaf), np.result_type(leaf)) for leaf in self._leaves]:
+            raise ValueError(f"checkpoint={str(self.path)!r} is damaged: remove the file, and fit anew.")
+        parts = _fill(like, iter(self._leaves))
         return TrainingState(self._header["n_done"], parts[0], parts[1], parts[2], self._header["positions"])
 
     def positions(self, streams: Streams) -> list[tuple[int, int]] | None:
@@ -208,20 +212,22 @@ def _reason(error: OSError) -> str:
 
 def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:
     """Read the header and the arrays of a file."""
-    try:
-        with np.load(path, allow_pickle=False) as file:  # a pickle could run code
-            header = json.loads(bytes(file["header"]))
-            leaves = [file[f"leaf_{number}"] for number in range(len(file.files) - 1)]
-        for name in ("schema", "run", "receipt", "n_done", "positions"):
-            header[name]
-        for found in header["bought"].values():
-            if not (isinstance(found, list) and np.isfinite(np.array(found, np.float64)).all()):
-                raise ValueError("what was bought is no list of numbers")
-        return header, leaves
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(
-            f"checkpoint={str(path)!r} is no checkpoint ({error}): give another path, or remove the file."
-        ) from None
+    with contextlib.suppress(KeyError, TypeError, ValueError, RecursionError):  # which is no checkpoint
+        arrays = read_arrays(path, None, path.stat().st_size)  # nothing in it is compressed
+        header: dict[str, Any] = json.loads(bytes(arrays[0])) if arrays else {}
+        if arrays and _is_header(header):
+            return header, [leaf if leaf.ndim else leaf.item() for leaf in arrays[1:]]
+    raise ValueError(f"checkpoint={str(path)!r} is no checkpoint: give another path, or remove the file.")
+
+
+def _is_header(found: Any) -> bool:
+    """Whether it holds what a run looks up; what a run is has to be equal anyway."""
+    if not (isinstance(found, dict) and {"schema", "run", "positions"} <= found.keys()):
+        return False
+    n_done, bought = found["n_done"], found["bought"]
+    lists = isinstance(bought, dict) and all(isinstance(each, list) for each in bought.values())
+    finite = lists and all(np.isfinite(np.array(each, np.float64)).all() for each in bought.values())
+    return bool(finite and type(n_done) is int and n_done >= 0 and isinstance(found["receipt"], str))
 
 
 def _keep_the_latest(path: Path) -> None:

@@ -30,10 +30,6 @@ of Adult fell by .002 to .014 at epsilon 1 and by .005 in the mean at .2, where 
 .001 (trees and linear models, two splits each)."""
 LOW_CLIP, HIGH_CLIP = 0.25, 0.7
 LOW_SIGNAL, HIGH_SIGNAL = 30.0, 700.0
-LEAST_SIGNAL = 10.0
-"""Below this signal noise decides much of a linear model. On parts of two census tables two fits to the same rows then
-differed by .05 to .1 in AUROC (standard deviation; 12 parameters) or .02 to .1 (200), and 20 rows at epsilon 1 by .2 to
-.3 in accuracy from the best to the worst of 15 fits. Above 30 it was .015 and .006 (benchmarks/README.md)."""
 
 STEP_LENGTH = 2.0
 LARGEST_STEP = 200.0

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.notices import note_notice, tell_now
 from skdp._checks.parameters import show
 from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import (
@@ -104,8 +105,14 @@ class GradientEstimator(PrivateEstimator):
         if named is not None:
             task.check(named)
         run = self._recipe(n_features or 1).plan_run(terms.budget, n, n_features or 1, outputs)
-        if n_features is not None and named is not None:
-            run.recipe.warn_of_weak_signal(run, n, n_features, outputs)
+        if n_features is not None:
+            tell_now(self, self._weak_signal(run, n, n_features))
+
+    def _weak_signal(self, run: Run, n: int, n_features: int) -> str:
+        """Return the notice of rows that are too few; outputs that are read from the targets have no say in it."""
+        task = self._task()
+        named = task.named()
+        return run.recipe.weak_signal(run, n, n_features, task.assumed() if named is None else named)
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Targets) -> Plan:
         """See `PrivateEstimator`."""
@@ -189,6 +196,8 @@ class GradientEstimator(PrivateEstimator):
         self.data_norm_ = run.radius
         if n_done == run.plan.n_steps:
             recipe.correct(plan, rows, targets)
+        if not plan.warm:  # a width that was bought was not known before
+            note_notice(self, self._weak_signal(run, plan.n_public, rows.shape[1]))
         self._fitted_before, self._fitted_n_public = plan.before, plan.n_public
         self._fitted_noise_falls = bool(run.plan.stages)
         self.n_steps_ = n_done + steps

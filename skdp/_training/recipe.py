@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from skdp._checks.notices import few_rows_notice
 from skdp._checks.parameters import check_count, check_real
 from skdp._checks.sources import BlockRecipe, RowSource, cast_weights
 from skdp._checks.weights import WeightReader, is_bought
 from skdp._threads import blas_within_quota
+from skdp._training import defaults
 from skdp._training.averaging import Averaging
 from skdp._training.loop import run_dpsgd
 from skdp._training.models.bound_rows import Model
@@ -63,8 +65,15 @@ class Recipe:
         """Decide everything that precedes reading the data; `n` is the public number of rows."""
         raise NotImplementedError
 
-    def warn_of_weak_signal(self, run: Run, n: int, n_features: int, outputs: Any) -> None:
-        """Warn where noise decides much of the model, from public numbers alone."""
+    def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
+        """Return how many parameters the noise is to be compared with."""
+        raise NotImplementedError
+
+    def weak_signal(self, run: Run, n: int, n_features: int, outputs: Any) -> str:
+        """Return a notice where noise decides much of the model, from public numbers alone, else ""."""
+        plan, n_parameters = run.plan, self._n_free(run, n_features, outputs)
+        signal = defaults.signal_of(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_parameters)
+        return few_rows_notice(self.model, plan.noise_multiplier, n, n_parameters, signal, self.task.least_signal)
 
     def check_present(self, run: Run, outputs: Any) -> None:
         """Refuse a warm start if the current parameters do not fit the run."""

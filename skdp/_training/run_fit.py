@@ -6,6 +6,7 @@ from copy import copy
 from typing import Any, TypeVar
 
 from skdp._checks.leaks import begin_record, note_leaks
+from skdp._checks.notices import tell_now
 from skdp._checks.rows import check_schema
 from skdp._checks.sources import RowSource, is_elsewhere, refuse_rows_elsewhere, source_to_fit
 from skdp._checks.weights import is_bought, refuse_bought_bound, warn_of_no_bound
@@ -127,8 +128,8 @@ class RunFit(Fit):
     def prepare(self) -> None:
         """See `Fit`. The file of the run is written before the charge, with the state that training starts from."""
         plan, rows = self._plan, self._rows
-        if self._outputs is not None and not self._warm:  # what was read from the targets is private
-            plan.run.recipe.warn_of_weak_signal(plan.run, plan.n_public, rows.shape[1], plan.outputs)
+        if not self._warm:
+            tell_now(self.work, self.work._weak_signal(plan.run, plan.n_public, rows.shape[1]))
         if plan.checkpoint is not None:
             plan.checkpoint.check_run((plan.n_public, *rows.shape[1:], str(rows.dtype)))
             plan.checkpoint.check_bought(plan.bought_first)

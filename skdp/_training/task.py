@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from skdp._checks.notices import LEAST_SIGNAL
 from skdp._training.offset import Means
 from skdp._training.run import Targets
 
@@ -21,6 +22,7 @@ class Task:
     """
 
     parameter = ""  # of the model, that names the outputs
+    least_signal = LEAST_SIGNAL  # below it rows are few
     fits_means = True  # whether the loss is least where the mean of the predictions is that of the targets
 
     def __init__(self, model: Any) -> None:

@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 
 from skdp._typing import Doubles
 from skdp.accounting import (
+    DiscreteLaplaceDpEvent,
     DpEvent,
     GaussianDpEvent,
+    LaplaceDpEvent,
     NoOpDpEvent,
     PoissonSampledDpEvent,
     SelfComposedDpEvent,
@@ -33,10 +35,14 @@ from skdp.audit.checks import LEVEL, AuditFinding, check_release_noise, check_sa
 from skdp.audit.parts import Claim, Claims, parts_of
 from skdp.audit.subjects import AuditedFit, Subject
 
+LEAST_DELTA = 1e-12
+"""Stands for a delta of 0, at which the bound is no less."""
+
 _ROUNDING = 1e-6
 _LEVELS = np.array([0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 1.0])  # of the largest shift
 _ENOUGH = 100_000  # normals, of which the standard deviation is known to 1.1 percent at a level of 1e-6
 _LOTS = 400
+_MOST_STEPS = 1024
 _PATIENCE = 4.0
 _TRAJECTORIES = 2
 _SPLITS = 20  # of a search, until the canary was in each part of the rows
@@ -118,6 +124,7 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
             if any(each.kind == "post-processing" for each in told):
                 break
             shifts.append(shifts_of(without, fitted))
+            found += _counts_too_far(without, fitted)
             if time.monotonic() > slow:
                 break
         if shifts:
@@ -177,6 +184,14 @@ def shifts_of(without: AuditedFit, fitted: AuditedFit) -> list[list[Doubles]]:
     ]
 
 
+def _counts_too_far(without: AuditedFit, fitted: AuditedFit) -> Iterator[AuditFinding]:
+    """What moved by more than a sensitivity that is a sum of sizes."""
+    for track, shifts in zip(without.tracks, shifts_of(without, fitted), strict=True):
+        for release, shift in zip(track.releases, shifts, strict=True):
+            if release.norm_order == 1 and np.abs(shift).sum() > 1.0 + _ROUNDING:
+                yield AuditFinding("shift", f"the record moves counts by {np.abs(shift).sum():.4g} of a sensitivity.")
+
+
 # --- what the shifts are worth ---
 
 
@@ -186,23 +201,31 @@ def views_of(shifts: list[list[list[Doubles]]], without: AuditedFit) -> list[lis
     Who takes the place of another moves a release by half of the difference, as ``"replace_one"`` counts it. In a lot,
     a on one side and -b on the other (of the shifts, along their difference) are told apart as well as b and -b at
     least, for b <= a: the best tests of these two compare the sum with a threshold, and what lies farther out passes
-    it more often. So the smaller one counts there.
+    it more often. So the smaller one counts there. Of counts with discrete Laplace noise the one that moves farthest
+    counts alone: all of them tell no less.
     """
+    orders = [[math.inf if each.norm_order == 1 else 2 for each in track.releases] for track in without.tracks]
     if without.model.adjacency_ != "replace_one":
-        return [[np.array([np.linalg.norm(each) for each in track]) for track in canary] for canary in shifts]
+        return [
+            [
+                np.array([np.linalg.norm(*each) if each[0].size else 0.0 for each in zip(*track, strict=True)])
+                for track in zip(canary, orders, strict=True)
+            ]
+            for canary in shifts
+        ]
     sampled = [[each.lot is not None and each.lot.rate < 1.0 for each in track.releases] for track in without.tracks]
     return [
         [
-            np.array([_exchange(*three) for three in zip(*tracks, strict=True)])
-            for tracks in zip(one, other, sampled, strict=True)
+            np.array([_exchange(*four) for four in zip(*tracks, strict=True)])
+            for tracks in zip(one, other, sampled, orders, strict=True)
         ]
         for one, other in itertools.combinations(shifts, 2)
     ]
 
 
-def _exchange(one: Doubles, other: Doubles, is_sampled: bool) -> float:
+def _exchange(one: Doubles, other: Doubles, is_sampled: bool, order: float) -> float:
     """How far an exchange of two shifts moves a release, in halves of the change."""
-    distance = float(np.linalg.norm(one - other))
+    distance = float(np.linalg.norm(one - other, order)) if one.size else 0.0
     if not is_sampled or distance == 0.0:
         return distance / 2.0
     along = (one - other) / distance
@@ -219,7 +242,7 @@ def _read(first: AuditedFit, worlds: list[World], heard: Heard, n_fits: int, fou
         declared = event_of(
             first, parts.whole, [np.max(each, axis=0) > 0.0 for each in zip(*worlds[0].moves, strict=True)], 1.0
         )
-        if (cost := _least_epsilon(declared, first, model.delta_)) > model.epsilon_ * (1.0 + LEVEL):
+        if (cost := least_epsilon(declared, model.delta_, model.adjacency_)) > model.epsilon_ * (1.0 + LEVEL):
             found.append(AuditFinding("charge", f"the releases cost {cost:.4g}, and {model.epsilon_:.4g} is charged."))
     for name, (bound, claim) in steps.items():
         if bound > claim * (1.0 + LEVEL):
@@ -228,8 +251,16 @@ def _read(first: AuditedFit, worlds: list[World], heard: Heard, n_fits: int, fou
     return Attack(model, assumed, epsilon, n_fits, found, steps, event)
 
 
-def _least_epsilon(event: DpEvent, fitted: AuditedFit, delta: float) -> float:
-    return get_epsilon_bounds(event, delta, adjacency=fitted.model.adjacency_)[0]
+def least_epsilon(event: DpEvent, delta: float, adjacency: str) -> float:
+    """What an event costs at least.
+
+    Of one count that moves by k steps of a nats, all numbers on one side have the loss k a, and their probability is
+    1 / (1 + exp(-a)). So delta is at least that times 1 - exp(epsilon - k a). ``"replace_one"`` costs no less.
+    """
+    if isinstance(event, DiscreteLaplaceDpEvent):
+        missed = delta * (1.0 + math.exp(-event.noise_parameter))
+        return max(0.0, event.noise_parameter * event.sensitivity + math.log1p(-missed)) if missed < 1.0 else 0.0
+    return get_epsilon_bounds(event, max(delta, LEAST_DELTA), adjacency=adjacency)[0]
 
 
 def _bound(worlds: list[World], part: Claim, scale: float) -> tuple[float, DpEvent]:
@@ -246,7 +277,7 @@ def _bound(worlds: list[World], part: Claim, scale: float) -> tuple[float, DpEve
     if best is None:
         return 0.0, NoOpDpEvent()
     events = [event_of(world.fitted, numbers, world.moves[best], scale) for world, numbers in tracks]
-    bounds = [_least_epsilon(event, worlds[0].fitted, part.delta) for event in events]
+    bounds = [least_epsilon(event, part.delta, worlds[0].fitted.model.adjacency_) for event in events]
     chosen = int(np.argmax(bounds) if worlds[0].parts.given else np.argmin(bounds))
     return bounds[chosen], events[chosen]
 
@@ -271,22 +302,33 @@ def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scal
 
     Moves under sampling are rounded down to few levels, each of which is one event.
     """
-    squares, sampled = 0.0, defaultdict(list)
+    squares, sampled, counts = 0.0, defaultdict(list), list[DpEvent]()
     for track in tracks:
         for release, move in zip(fitted.tracks[track].releases, moves[track].tolist(), strict=True):
             noise = release.noise_multiplier * scale
-            if release.lot is None or release.lot.rate == 1.0:
+            if release.norm_order == 1:
+                counts.append(
+                    _counting(1.0 / (noise * release.sensitivity), int(move * release.sensitivity + _ROUNDING))
+                )
+            elif release.lot is None or release.lot.rate == 1.0:
                 squares += (move / noise) ** 2
             else:
                 sampled[release.lot.rate, noise].append(move)
-    events: list[DpEvent] = [GaussianDpEvent(1.0 / math.sqrt(squares))] if squares else []
+    events = ([GaussianDpEvent(1.0 / math.sqrt(squares))] if squares else []) + counts
     for (rate, noise), found in sampled.items():
         levels = max(found) * _LEVELS
-        counts = np.bincount(np.digitize(np.array(found) * (1.0 + _ROUNDING), levels), minlength=len(levels) + 1)
-        for level, count in zip(levels, counts[1:].tolist(), strict=True):
+        numbers = np.bincount(np.digitize(np.array(found) * (1.0 + _ROUNDING), levels), minlength=len(levels) + 1)
+        for level, count in zip(levels, numbers[1:].tolist(), strict=True):
             if count and level:
                 events.append(SelfComposedDpEvent(PoissonSampledDpEvent(rate, GaussianDpEvent(noise / level)), count))
     return compose(events) if events else NoOpDpEvent()
 
 
-__all__ = ["differences", "replay", "shifts_of"]
+def _counting(per_step: float, steps: int) -> DpEvent:
+    """A count that moves by `steps`; of many steps the limit, which is told apart no better."""
+    if steps > _MOST_STEPS:
+        return LaplaceDpEvent(1.0 / (steps * per_step))
+    return DiscreteLaplaceDpEvent(per_step, steps) if steps else NoOpDpEvent()
+
+
+__all__ = ["LEAST_DELTA", "differences", "event_of", "least_epsilon", "replay", "shifts_of"]

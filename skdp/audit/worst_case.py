@@ -45,8 +45,8 @@ def worst_case(estimator: Any) -> Neighbours:
     Rows are at two opposite corners of the bounds, each with a target of its own; a canary has the target of the other.
     Of models that learn no target each record moves as much as any other does.
     """
-    low, high = _corners(estimator)
-    one, other = _targets(estimator)
+    low, high = corners(estimator, _WIDE if hasattr(estimator, "transform") else _WIDTH)
+    one, other = targets(estimator)
     n = max(_MANY if _has_columns(estimator) else _N_ROWS, 2 * int(parameter(estimator, "lot_size") or 0))
     X = np.where(np.arange(n)[:, None] % 2 == 0, high, low)
     mixed = np.where(np.arange(len(low)) % 2 == 0, high, low)
@@ -136,10 +136,10 @@ def _has_columns(estimator: Any) -> bool:
     return hasattr(estimator, "transform") or hasattr(estimator, "steps") or hasattr(estimator, "estimator")
 
 
-def _corners(estimator: Any) -> tuple[Any, Any]:
-    """Opposite corners of the public bounds of the rows, each of shape (n_features,)."""
+def corners(estimator: Any, width: int) -> tuple[Any, Any]:
+    """Opposite corners of the public bounds of the rows, each of shape (n_features,); `width` where that is free."""
     shape, bounds = parameter(estimator, "image_shape"), parameter(estimator, "bounds")
-    width = math.prod(shape) if shape is not None else _WIDE if hasattr(estimator, "transform") else _WIDTH
+    width = width if shape is None else math.prod(shape)
     if bounds is not None and not isinstance(bounds, str):
         pairs = np.asarray(bounds, float)
         pairs = np.broadcast_to(pairs, (width if pairs.ndim == 1 else len(pairs), 2))
@@ -149,7 +149,7 @@ def _corners(estimator: Any) -> tuple[Any, Any]:
     return -corner, corner
 
 
-def _targets(estimator: Any) -> tuple[Any, Any]:
+def targets(estimator: Any) -> tuple[Any, Any]:
     """Two targets that are as far from each other as may be; None for what learns without targets."""
     classes = parameter(estimator, "classes")
     if is_regressor(estimator):
@@ -161,4 +161,4 @@ def _targets(estimator: Any) -> tuple[Any, Any]:
     return known[0], known[1]
 
 
-__all__ = ["Canary", "Neighbours", "given_case", "parameter", "take", "worst_case"]
+__all__ = ["Canary", "Neighbours", "corners", "given_case", "parameter", "take", "targets", "worst_case"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from skdp.datasets._archives import read_arrays
+from skdp._checks.archives import read_arrays
 from skdp.datasets._pickles import Damaged, read_pickle
 
 _SIDE, _COLOURS, _RECORDS = 32, 3, 10_000

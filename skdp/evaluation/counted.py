@@ -321,6 +321,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     ) -> RowsOfCounts:  # fmt: skip
         """See `PrivateEstimator`."""
         refuse_fit_params(fit_params)
+        if n_samples == 0:
+            raise ValueError("X has no rows: give at least one.")
         labels = self._read_targets(y, n_samples)
         warn_of_no_bound(self.weight_bound, sample_weight)
         weights = WeightReader.of(self.weight_bound)(sample_weight, n_samples)

@@ -14,6 +14,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.notices import few_rows_notice, note_notice, tell_now
 from skdp._checks.parameters import check_real
 from skdp._checks.rows import check_schema, check_table, check_targets, read_cells
 from skdp._checks.sources import RowSource, source_to_fit, source_to_predict
@@ -50,6 +51,11 @@ AUTO_ALPHA = 0.1
 """The ridge of ``alpha="auto"``, divided by that least eigenvalue."""
 
 _ROWS = 2048
+
+_ROWS_OF_SIGNAL = 2.0
+"""Rows are few (`skdp._checks.notices`) below 20 sigma w, w being the columns with intercept and target. Of 50 to
+20,000 rows of 3, 10 and 40 columns at epsilon 1, R^2 of eight fits spread by .04 to 1.2 (standard deviation) below, by
+.03 at most above."""
 
 
 class BoundedTargets(NamedTuple):
@@ -155,11 +161,23 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         check_y_bounds(self.y_bounds)
         self._ridge(1.0, 1.0)
         WeightReader.of(self.weight_bound)
-        self._public_n_samples(n_samples)
+        n = self._public_n_samples(n_samples)
+        if n_features is not None:
+            tell_now(self, self._weak_signal(self._solve_noise(terms.budget, self._weights().event_at), n, n_features))
+
+    def _weak_signal(self, noise_multiplier: float, n_public: int, n_features: int) -> str:
+        """Return the notice of rows that are too few."""
+        width = n_features + bool(self.fit_intercept) + 1
+        signal = n_public / (_ROWS_OF_SIGNAL * noise_multiplier * width)
+        return few_rows_notice(self, noise_multiplier, n_public, width - 1, signal)
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> ReleasePlan:
         """See `PrivateEstimator`."""
-        return self._plan_release(terms, sensitivity(0.0, self.adjacency), self._weights().event_at)
+        plan = self._plan_release(terms, sensitivity(0.0, self.adjacency), self._weights().event_at)
+        if n_features is not None:  # a source of rows does not tell it before the charge
+            n = self._public_n_samples(n_samples)
+            note_notice(self, self._weak_signal(plan.mechanism.noise_multiplier, n, n_features))
+        return plan
 
     def _weights(self) -> ReleaseWeights:
         return ReleaseWeights(self.weight_bound, self.adjacency)

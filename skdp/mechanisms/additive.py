@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -18,6 +18,9 @@ class AdditiveMechanism:
 
     A subclass states `event`, the price of the noise that its `_add_noise` adds, and says by `_checked` what it takes.
     """
+
+    norm_order: ClassVar[int] = 2
+    """1 where the sensitivity is a sum of sizes and noise is discrete Laplace, 2 where it is Euclidean and normal."""
 
     @property
     def event(self) -> DpEvent:
@@ -82,8 +85,9 @@ class AdditiveMechanism:
         raise NotImplementedError(f"{type(self).__name__} does not say what it takes: write _checked.")
 
     def _heard(self, value: NDArray[Any], stream: SecretStream) -> NDArray[Any]:
-        """`value` with noise; a mechanism that audits can follow tells them of it."""
-        return self._add_noise(value, stream)
+        """`value` with noise, which an audit hears that follows the stream."""
+        noisy = self._add_noise(value, stream)
+        return noisy if stream.track is None else stream.track.release(self, value, noisy)
 
     def _add_noise(self, value: NDArray[Any], stream: SecretStream) -> NDArray[Any]:
         """`value` with noise from the stream."""

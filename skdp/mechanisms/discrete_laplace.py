@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
 
     scale: Fraction
     sensitivity: int = 1
+    norm_order: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", Fraction(self.scale))
@@ -101,6 +102,11 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
     def epsilon(self) -> float:
         """Price of a release with a delta of 0, in nats; twice that under ``replace_one``."""
         return _rounded_up(self.sensitivity / self.scale)
+
+    @property
+    def noise_multiplier(self) -> float:
+        """Scale of the noise in units of the sensitivity."""
+        return float(self.scale / self.sensitivity)
 
     @property
     def standard_deviation(self) -> float:

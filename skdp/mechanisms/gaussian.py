@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import math
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.parameters import check_real
-from skdp._kernels.bits import scale_and_add
+from skdp._kernels.bits import add_on_grid
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms.additive import AdditiveMechanism
 from skdp.mechanisms.streams import SecretStream
@@ -30,9 +30,20 @@ class GaussianMechanism(AdditiveMechanism):
 
     Notes
     -----
-    **Guarantees.** The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`. The event
-    states the same `noise_multiplier`. (Dwork & Roth 2014, appendix A; priced exactly by Balle & Wang 2018.) `release`
-    charges the accountant before it draws noise, and nothing that it refuses is charged.
+    **Guarantees.** The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`, or more by at
+    most one part in 256. The event states the same `noise_multiplier`. (Dwork & Roth 2014, appendix A; priced exactly
+    by Balle & Wang 2018.) What is released is the value on a public grid with ideal normal noise, rounded to the grid,
+    so that the same numbers can come of every value. `release` charges the accountant before it draws noise, and
+    nothing that it refuses is charged.
+
+    Proof. The step g of the grid is a power of two that follows from `noise_multiplier`, `sensitivity` and the number
+    p of coordinates. The value is rounded to multiples of g, which makes the sensitivity C + sqrt(p) g; the noise is
+    larger than sigma C by that factor, some 1e-6 as a rule. What is added is the whole number floor(s z + 1/2) of
+    steps, s being the deviation in steps, and z a normal of infinitely many bits, of which as many are drawn as the
+    rounding needs (`skdp.mechanisms.rounded_normals`). For a multiple v of g, v + g floor(s z + 1/2) is v + s g z,
+    rounded to the grid: post-processing of the Gaussian mechanism, whose event it has. Doubles hold both summands
+    exactly, and round their sum where it has more than 53 bits, which is post-processing too. So low bits tell nothing
+    of the value, as they do where a double is added to a double (Mironov 2012).
 
     That `sensitivity` bounds what one record adds is the caller's promise: clip the records. A mean is released as a
     sum of clipped records, divided by a public number of rows.
@@ -60,10 +71,10 @@ class GaussianMechanism(AdditiveMechanism):
         noise = GaussianDpEvent(self.noise_multiplier).noise_multiplier
         remedy = "give the norm that records are clipped to"
         sensitivity = check_real("sensitivity", self.sensitivity, above=0, remedy=remedy)
-        if not sys.float_info.min <= noise * sensitivity < math.inf:
+        if not _RANGE[0] <= noise * sensitivity <= _RANGE[1]:
             raise ValueError(
-                f"noise_multiplier={noise!r}, sensitivity={sensitivity!r}: no double holds their product, the standard "
-                "deviation of the noise; scale the value."
+                f"noise_multiplier={noise!r}, sensitivity={sensitivity!r}: their product, the standard deviation of "
+                "the noise, is not between 1e-288 and 1e298; scale the value."
             )
         object.__setattr__(self, "noise_multiplier", noise)
         object.__setattr__(self, "sensitivity", sensitivity)
@@ -75,22 +86,58 @@ class GaussianMechanism(AdditiveMechanism):
 
     @property
     def standard_deviation(self) -> float:
-        """Standard deviation of the noise in each coordinate, in the units of the value."""
+        """Standard deviation of the noise in each coordinate, in the units of the value; the grid adds its room."""
         return self.noise_multiplier * self.sensitivity
 
     def _checked(self, value: Any) -> NDArray[np.float64]:
-        return finite_value(value)
-
-    def _heard(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
-        """The value with noise, which an audit hears that follows the stream."""
-        noisy = self._add_noise(value, stream)
-        return noisy if stream.track is None else stream.track.release(self, value, noisy)
+        exact = finite_value(value)
+        grid_and_scale(self.standard_deviation, self.sensitivity, exact.size)  # refuses before the charge
+        return exact
 
     def _add_noise(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
         """The only line of the library that adds normal noise is here."""
-        noisy: Any = stream.normal(value.size)
-        scale_and_add(noisy, self.standard_deviation, value.ravel())
+        grid, scale = grid_and_scale(self.standard_deviation, self.sensitivity, value.size)
+        noisy: Any = stream.whole_normal(value.size, scale)
+        add_on_grid(noisy, grid, value.ravel())
         return noisy if value.ndim == 1 else noisy.reshape(value.shape)
+
+
+_RANGE = 2.0**-960, 2.0**990  # of the deviation of noise: what is made of it are normal doubles
+_FINE = 2.0**-26  # part of the deviation that a step of the grid is at most
+_ROOM = 2.0**-8  # part of the sensitivity that steps of all coordinates together are at most
+_LARGEST_SCALE = 2.0**46  # deviation in steps, up to which the kernel rounds
+
+
+@functools.lru_cache(maxsize=256)  # a loop asks at each step, of few mechanisms
+def grid_and_scale(standard_deviation: float, sensitivity: float, p: int) -> tuple[float, float]:
+    """Step of the grid of a release, a power of two, and deviation of its noise in steps.
+
+    Parameters
+    ----------
+    standard_deviation : float
+        sigma C: that of the noise of a mechanism that rounds nothing.
+    sensitivity : float
+        C.
+    p : int
+        Number of coordinates. As the other two, it is public.
+
+    Notes
+    -----
+    Rounding to a grid of step g moves a coordinate by at most g / 2. So two values that are C apart are at most
+    C + sqrt(p) g apart on the grid, and the noise is larger than sigma C by the same factor. Where one record takes the
+    place of another, each is that far at most from what all others add. The step is at most
+    sigma C / 2**26 and C / (2**8 sqrt(p)), so that this factor is at most 1 + 2**-8.
+    """
+    root = math.sqrt(max(p, 1))
+    most = min(standard_deviation * _FINE, sensitivity * _ROOM / root)
+    if most * _LARGEST_SCALE < 4.0 * standard_deviation:
+        raise ValueError(
+            f"noise_multiplier={standard_deviation / sensitivity:g} is too large for {p} coordinates: give less than "
+            "1e10 over the square root of their number."
+        )
+    grid = math.ldexp(0.5, math.frexp(most)[1])
+    # the last factor is more than what this line rounds
+    return grid, standard_deviation * (1.0 + root * grid / sensitivity) * (1.0 + 2.0**-50) / grid
 
 
 _EXACT = 2**53  # whole numbers up to here are doubles

@@ -11,13 +11,15 @@ import hashlib
 import hmac
 import math
 import os
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import DTypeLike, NDArray
 
-from skdp._kernels.bits import BLOCK, normals_from_words, rows_from_words
+from skdp._kernels.bits import BLOCK, extreme_radii, normals_from_words, round_normals, rows_from_words
+from skdp.mechanisms.rounded_normals import error_bound, rounded_pair
 from skdp.mechanisms.tape import Track, running_tape
 
 _ZEROS = memoryview(bytes(1 << 16))
@@ -31,12 +33,14 @@ _Words = NDArray[np.uint64]
 class _Draws:
     """Where a stream stands: the number of words used, and the normals that are made of them and not used yet."""
 
-    __slots__ = ("_cipher", "_key", "n_words", "normals")
+    __slots__ = ("_batch", "_bound", "_cipher", "_key", "n_words", "normals")
 
     def __init__(self, key: bytes, n_words: int) -> None:
         self._key, self.n_words = key, n_words
         self._cipher: Any = None  # made when needed: most streams are only spawned from
         self.normals: NDArray[np.float64] = np.empty(0)
+        self._batch: tuple[int, _Words] = 0, np.empty(0, np.uint64)  # of the normals: place of their words, and these
+        self._bound = math.inf  # on what the normals of the batch are away from the ideal ones
 
     def words(self, count: int) -> _Words:
         """The next words."""
@@ -75,9 +79,50 @@ class _Draws:
 
     def refill(self) -> None:
         """Make one batch of normals."""
+        self._batch = self.n_words, self.words(_NORMALS_AHEAD)
         normals = np.empty(_NORMALS_AHEAD)
-        normals_from_words(self.words(_NORMALS_AHEAD), normals)
+        normals_from_words(self._batch[1], normals)
+        self._bound = error_bound(*map(int, extreme_radii(self._batch[1])))
         self.normals = normals
+
+    def fill_whole(self, out: NDArray[np.float64], scale: float) -> None:
+        """Fill `out` with the next normals times `scale`, rounded to whole numbers as the ideal ones are."""
+        filled = 0
+        while filled < len(out):
+            if not len(self.normals):
+                self.refill()
+            part = out[filled : filled + len(self.normals)]
+            normals = self.normals[: len(part)]
+            limit = 0.5 - scale * self._bound
+            if round_normals(normals, scale, limit, part):
+                self._decide(part, normals, scale, limit)
+            self.normals = self.normals[len(part) :]
+            filled += len(part)
+
+    def _decide(self, part: NDArray[np.float64], normals: NDArray[np.float64], scale: float, limit: float) -> None:
+        """Put right what is open in `part`, the whole numbers of the first of the normals that are left."""
+        first = _NORMALS_AHEAD - len(self.normals)
+        distances = np.abs(scale * normals - part)
+        for i in np.flatnonzero(~(distances <= limit)).tolist():
+            part[i] = self._decided(first + i, scale, distances[i], part[i])
+
+    def _decided(self, place: int, scale: float, distance: float, rounded: float) -> float:
+        """The whole number of the normal at a place of the batch, by as many bits as it takes."""
+        start, words = self._batch
+        block, number = divmod(place, BLOCK)
+        which, pair = divmod(number, BLOCK // 2)
+        radius, angle = words[block * BLOCK :][[pair, pair + BLOCK // 2]].tolist()
+        if distance <= 0.5 - scale * error_bound(radius, radius):
+            return rounded
+        # Both normals of a pair go on with the same bits, whatever the calls and scales they are drawn with.
+        key = hmac.digest(self._key, repr(("further bits", start, block, pair)).encode(), "sha256")
+        return rounded_pair(radius, angle, scale, _pairs_of_words(_Draws(key, 0)))[which]
+
+
+def _pairs_of_words(draws: _Draws) -> Iterator[tuple[int, int]]:
+    while True:
+        first, second = draws.words(2).tolist()
+        yield first, second
 
 
 class SecretStream:
@@ -192,6 +237,18 @@ class SecretStream:
         out = np.empty(size, dtype)  # before the state is taken: a size that fits in no memory costs no stream
         draws = self._take()
         draws.fill(out)
+        self._at_rest.append(draws)
+        return out
+
+    def whole_normal(self, size: int, scale: float) -> NDArray[np.float64]:
+        """The next `size` normals times `scale`, rounded to whole numbers: floor(scale z + 1/2).
+
+        They are rounded as if z had all its infinitely many bits (`skdp.mechanisms.rounded_normals`). They are those
+        that `normal` would give, and are of float64, which holds whole numbers below 2**53; `scale` is at most 2**46.
+        """
+        out = np.empty(size)
+        draws = self._take()
+        draws.fill_whole(out, scale)
         self._at_rest.append(draws)
         return out
 

@@ -7,6 +7,7 @@ whatever thread. No other stream has one: a fit that an audit did not start is n
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 Numbers = NDArray[Any]
 
@@ -35,11 +37,23 @@ class HeardRelease(NamedTuple):
     noise_multiplier: float
     sensitivity: float
     lot: HeardLot | None
+    norm_order: int = 2
 
     @property
     def noise(self) -> NDArray[np.float64]:
-        """What was added, in declared standard deviations, of shape (p,)."""
-        return np.ravel(self.noisy - self.exact) / (self.noise_multiplier * self.sensitivity)
+        """What was added, in declared standard deviations, of shape (p,).
+
+        Of discrete Laplace noise the normal numbers of the same chances, each drawn evenly among those of a whole
+        number: they are independent and normal where the noise has its law.
+        """
+        scale = self.noise_multiplier * self.sensitivity
+        added = np.ravel(self.noisy - self.exact)
+        if self.norm_order == 2:
+            return added / scale
+        sizes, rng = np.abs(added), np.random.default_rng(list(self.noisy.tobytes()))
+        beyond, here = np.exp(-(sizes + 1.0) / scale), np.exp(-sizes / scale)
+        tail = (beyond + rng.random(sizes.size) * (here - beyond)) / (1.0 + math.exp(-1.0 / scale))
+        return np.where(added < 0, ndtri(tail), -ndtri(tail))
 
 
 class Track:
@@ -64,7 +78,7 @@ class Track:
             earlier = self._forced.releases[len(self.releases)].noisy
             noisy = earlier.copy() if earlier.shape == noisy.shape else noisy
         declared = mechanism.noise_multiplier, mechanism.sensitivity
-        self.releases.append(HeardRelease(exact.copy(), noisy.copy(), *declared, self._lot))
+        self.releases.append(HeardRelease(exact.copy(), noisy.copy(), *declared, self._lot, mechanism.norm_order))
         self._lot = None  # what is released next without a lot of its own is of all rows
         return noisy
 

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.notices import note_notice, tell_now
 from skdp._checks.parameters import check_count, check_real
 from skdp._checks.readings import day_text, days_of
 from skdp._checks.rows import check_schema
-from skdp._checks.table import Table, as_days, as_keys, as_numbers
-from skdp._checks.units import Units
+from skdp._checks.table import Table, as_keys
+from skdp._checks.units import ROW, Units
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.edges import all_edges
 from skdp.preprocessing.histograms.purchase import Purchase
 from skdp.preprocessing.purchasing_transformer import ColumnBuyer
+from skdp.preprocessing.remains import Remains, notices_of_remains, remains_of
+from skdp.preprocessing.schema.blocks import read_line
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.matching import match_columns, read_schema
 from skdp.preprocessing.schema.table_schema import TableSchema
+
+_OF_OBJECTS = (
+    "X is an array of objects, which has one type for all columns: those that the schema does not name are categories, "
+    "numbers too; give the frame itself, or the kinds of its columns in a schema."
+)
 
 
 class SchemaRows(NamedTuple):
@@ -61,38 +70,89 @@ class SchemaBuyer(ColumnBuyer):
         return check_real("threshold_share", self.threshold_share, above=0, below=1, remedy=remedy)
 
     def _purchase(self) -> Purchase:
-        """What the fit may buy, as far as that is known from parameters: a column of each kind represents all."""
-        schema = self._given_schema()
-        bought = [column.kind for _, column in schema.items() if column.is_bought]
-        unknown = schema.others == "buy"  # kinds follow from types, which are known at the fit
-        words = unknown or "category" in bought
-        numbers = unknown or any(kind != "category" for kind in bought)
-        threshold = self._checked_threshold_share() * float(self.delta) if words else 0.0
-        return Purchase(int(numbers), int(words), self.n_bins, self.max_categories, self.adjacency, threshold)
+        """What the fit may buy, as far as that is known from parameters."""
+        share = self._checked_threshold_share() * float(self.delta)
+        return planned_purchase(self._given_schema(), self.n_bins, self.max_categories, self.adjacency, share)
 
     def _check_rows(self, X: Any) -> SchemaRows:
         """See `PrivateEstimator`: all cells are looked at, since a refusal after the charge would be dear."""
         table = Table(X)
-        rows = SchemaRows(table, match_columns(self._given_schema(), table), [], [])
-        for _, j, column in rows.columns:
-            if column.kind == "drop":
-                continue
-            cells = table.cells(j)
-            if column.is_bought and column.kind == "category":
-                rows.words.append(as_keys(cells, column.gaps))
-            elif column.is_bought:
-                rows.numbers.append((as_days if column.kind == "date" else as_numbers)(cells, column.gaps))
+        warn_of_objects(self, self._given_schema(), table)
+        rows = rows_to_buy(table, match_columns(self._given_schema(), table))
         check_schema(self, table.source, reset=True)
         return rows
 
 
+def planned_purchase(
+    schema: TableSchema, n_bins: int, max_categories: int, adjacency: str, threshold_delta: float
+) -> Purchase:
+    """Return what a fit may buy, as far as that is known from parameters: a column of each kind represents all."""
+    bought = [column.kind for _, column in schema.items() if column.is_bought]
+    unknown = schema.others == "buy"  # kinds follow from types, which are known at the fit
+    words = unknown or "category" in bought
+    numbers = unknown or any(kind != "category" for kind in bought)
+    return Purchase(int(numbers), int(words), n_bins, max_categories, adjacency, threshold_delta if words else 0.0)
+
+
+def warn_of_objects(estimator: Any, schema: TableSchema, table: Table) -> None:
+    """Tell of an array of objects, before the charge, where the schema leaves the kinds of columns to their types."""
+    if schema.others == "buy" and table.holds_objects:
+        tell_now(estimator, _OF_OBJECTS)
+
+
+def rows_to_buy(table: Table, columns: list[tuple[str, int, Column]]) -> SchemaRows:
+    """Read all columns but dropped ones, or refuse them, and keep those that are bought."""
+    rows = SchemaRows(table, columns, [], [])
+    for _, j, column in columns:
+        if column.kind == "drop":
+            continue
+        cells = table.cells(j)
+        if column.is_bought and column.kind == "category":
+            rows.words.append(as_keys(cells, column.gaps))
+        elif column.is_bought:
+            rows.numbers.append(read_line(cells, column))
+    return rows
+
+
+def note_remains(estimator: Any, bought: BoughtColumns, n_public: int) -> None:
+    """Keep what is left of the columns that were bought, and the notices of few rows and of columns that are lost.
+
+    By releases and by public numbers alone.
+    """
+    estimator._fitted_remains = bought.remains
+    if n_public < bought.least_rows:
+        what = "rows" if estimator._unit() == ROW else "groups"
+        note_notice(
+            estimator,
+            f"{n_public} {what} are few to buy bounds and categories of {len(bought.remains)} columns with: below "
+            f"{bought.least_rows:.0f} next to nothing stands out of the noise; give a schema, more {what} or a "
+            "larger epsilon.",
+        )
+    for text in notices_of_remains(bought.remains):
+        note_notice(estimator, text)
+
+
+class BoughtColumns(NamedTuple):
+    """What was bought of a table, by name of the column: it is complete, and what is left of its cells.
+
+    With fewer rows than `least_rows`, a public number, that is not much.
+    """
+
+    columns: dict[str, Column]
+    remains: dict[str, Remains]
+    least_rows: float = 0.0
+
+
 def bought_columns(
     planned: Purchase, rows: SchemaRows, noise_multiplier: float, n_public: int, stream: SecretStream
-) -> dict[str, Column]:
-    """Buy what is missing of the columns, at the price of the planned purchase, and return them complete, by name."""
+) -> BoughtColumns:
+    """Buy what is missing of the columns, at the price of the planned purchase.
+
+    What is bought has a place for gaps and for other categories: nobody has said that there are none.
+    """
     kinds = [(name, column) for name, _, column in rows.columns if column.is_bought]
     if not kinds:
-        return {}
+        return BoughtColumns({}, {})
     n_numbers, n_words = len(rows.numbers), len(rows.words)
     purchase = Purchase(
         n_numbers, n_words, planned.n_bins, planned.max_categories, planned.adjacency,
@@ -104,12 +164,23 @@ def bought_columns(
     made = {}
     for name, column in kinds:
         if column.kind == "category":
-            made[name] = Column("category", categories=tuple(named.pop(0)), gaps=column.gaps)
+            made[name] = replace(column, categories=tuple(named.pop(0)), other=OTHER_CELL, gaps=_with_gaps(column))
         else:
             edges = all_edges(*lines.pop(0))
             edges = _on_calendar(edges) if column.kind == "date" else edges
-            made[name] = Column(column.kind, (edges[0], edges[-1]), None, edges, column.scale, column.gaps)
-    return made
+            made[name] = replace(column, bounds=(edges[0], edges[-1]), edges=edges, gaps=_with_gaps(column))
+    numbers, words = iter(bought.held[:n_numbers]), iter(bought.held[n_numbers:])
+    held = {name: next(words if column.kind == "category" else numbers) for name, column in kinds}
+    remains = {name: remains_of(column.kind, held[name], n_public) for name, column in kinds}
+    return BoughtColumns(made, remains, purchase.least_rows_at(noise_multiplier))
+
+
+OTHER_CELL = "other"
+"""The cell that represents the categories of a bought column that are not named."""
+
+
+def _with_gaps(column: Column) -> tuple[str, ...]:
+    return tuple(sorted({"", *column.gaps}))
 
 
 _CALENDAR = days_of("0001-01-01"), days_of("9999-12-31")
@@ -121,4 +192,13 @@ def _on_calendar(edges: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(dates.tolist()) if len(dates) > 1 else _CALENDAR
 
 
-__all__ = ["SchemaBuyer", "SchemaRows", "bought_columns"]
+__all__ = [
+    "BoughtColumns",
+    "SchemaBuyer",
+    "SchemaRows",
+    "bought_columns",
+    "note_remains",
+    "planned_purchase",
+    "rows_to_buy",
+    "warn_of_objects",
+]

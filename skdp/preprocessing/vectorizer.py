@@ -29,7 +29,7 @@ from skdp.preprocessing.schema.combinations import combinations_left
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.matching import check_input_names, match_columns, refuse_dates, sparse_rows
 from skdp.preprocessing.schema.table_schema import TableSchema
-from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns
+from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns, note_remains
 
 _SPARSE_BELOW = 0.5
 """With "auto", rows are sparse where a smaller share of their entries is not zero."""
@@ -279,6 +279,7 @@ class DPTableVectorizer(SchemaBuyer):
             super().__step_traits__(),
             width_is_public=self.__private_step__() is None,
             gives_sparse_rows=bool(self.sparse_output) and is_array and not codes,  # "auto" depends on what is bought
+            gives_norms=not codes,
             gives_codes=codes and is_array,  # which carry their schema, as a frame does not
             note_whole=self._note_whole if self._chooses_numbers() else None,
         )
@@ -289,8 +290,9 @@ class DPTableVectorizer(SchemaBuyer):
 
     def _buy(self, plan: BuyingPlan, rows: SchemaRows) -> None:
         """See `ColumnBuyer`."""
-        found = bought_columns(self._purchase(), rows, plan.noise_multiplier, plan.n_public, plan.stream)
-        self._take(rows.columns, found, plan.noise_multiplier)
+        bought = bought_columns(self._purchase(), rows, plan.noise_multiplier, plan.n_public, plan.stream)
+        self._take(rows.columns, bought.columns, plan.noise_multiplier)
+        note_remains(self, bought, plan.n_public)
 
     # --- columns ---
 

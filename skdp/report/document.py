@@ -66,8 +66,19 @@ class PrivacyReport:
         -------
         PrivacyReport
             The same report.
+
+        Raises
+        ------
+        ValueError
+            The text is no report, or lacks facts that one has.
         """
-        return cls(json.loads(text))
+        try:
+            report = cls(json.loads(text))
+            str(report), report.to_html()  # what cannot be written is none: these read all facts
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            told = f"{type(error).__name__}: {error}" if isinstance(error, ValueError) else type(error).__name__
+            raise ValueError(f"text is no report ({told[:200]}): give what to_json returned.") from None
+        return report
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as plain data.

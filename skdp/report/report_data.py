@@ -11,6 +11,7 @@ import sklearn
 
 import skdp
 from skdp._checks.leaks import CLASSES, SEED, UNKNOWN, Leak, leaks_of
+from skdp._checks.notices import notices_of
 from skdp._checks.protocols import is_private
 from skdp.accounting import DpEvent, RepeatAndSelectDpEvent, WorstOfDpEvent, flatten, get_epsilon
 from skdp.accounting.events.kinds import law_of
@@ -63,6 +64,7 @@ def gather(model: Any, evaluation: Any = None) -> dict[str, Any]:
             "recorded": not any(leak.kind == UNKNOWN for leak in leaks),
             "reads": [leak._asdict() for leak in leaks if leak.kind not in (SEED, UNKNOWN)],
         },
+        "notices": [one_line(text) for text in notices_of(model)],
         "versions": {
             "skdp": skdp.__version__,
             "numpy": np.__version__,
@@ -267,9 +269,11 @@ def _columns(model: Any) -> list[dict[str, str]]:
         if not hasattr(schema, "describe"):
             continue
         bought = vars(step).get("_fitted_bought", ())
+        remains = vars(step).get("_fitted_remains", {})
         for name, kind, text in schema.describe()[: _MOST_NAMES - len(found)]:
             source = "" if kind == "drop" else "bought" if name in bought else "given"
-            values = {"part": part, "name": name, "kind": kind, "known": text, "source": source}
+            left = "" if name not in remains else remains[name].describe()
+            values = {"part": part, "name": name, "kind": kind, "known": text, "source": source, "lost": left}
             found.append({key: one_line(value) for key, value in values.items()})
     return found
 

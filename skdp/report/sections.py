@@ -51,6 +51,7 @@ def sections(facts: Facts) -> list[Section]:
         _quality(facts),
         _public(facts),
         _unpaid(facts),
+        _notices(facts),
         _not_covered(facts),
         _checklists(facts),
         _versions(facts),
@@ -184,9 +185,11 @@ def _public(facts: Facts) -> Section:
         Listing("Schema", ("item", "value"), rows),
         Listing("Constructor parameters, as they are now", ("parameter", "value"), parameters),
     ]
-    columns: TableCells = [(each["name"], each["kind"], each["known"], each["source"]) for each in found["columns"]]
+    keys = ("name", "kind", "known", "source", "lost")
+    columns: TableCells = [tuple(each[key] for key in keys) for each in found["columns"]]
     if columns:
-        tables.insert(1, Listing("Columns of the table", ("column", "kind", "what is public", "source"), columns))
+        header = ("column", "kind", "what is public", "source", "cells that are lost")
+        tables.insert(1, Listing("Columns of the table", header, columns))
     return Section("public", "What was public", ["Nothing of this is protected."], tables, [])
 
 
@@ -202,6 +205,16 @@ def _unpaid(facts: Facts) -> Section:
     if not facts["unpaid"]["recorded"]:
         words = [*reads, "It was not, or not always, recorded."]
     return Section("unpaid", "What was read without payment", words, [], [])
+
+
+def _notices(facts: Facts) -> Section | None:
+    if not facts["notices"]:
+        return None
+    return Section("notices", "What costs quality", [_sentence(each) for each in facts["notices"]], [], [])
+
+
+def _sentence(notice: str) -> str:
+    return notice[:1].upper() + notice[1:]
 
 
 def _not_covered(facts: Facts) -> Section:

@@ -20,7 +20,7 @@ from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, noise_ratio
 from skdp.preprocessing.purchasing_transformer import BuyingPlan
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
-from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns
+from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns, note_remains
 from skdp.statistics.cells import OTHER, ColumnCells
 from skdp.statistics.table_release import DescribedRows, Questions, Shares, TableRelease
 
@@ -143,7 +143,9 @@ class TableDescriber(SchemaBuyer):
         found: dict[str, Column] = {}
         if not self._given_schema().is_complete:
             noise = _PURCHASE_RATIO * plan.noise_multiplier
-            found = bought_columns(self._purchase(), rows, noise, plan.n_public, plan.stream.spawn("purchase"))
+            bought = bought_columns(self._purchase(), rows, noise, plan.n_public, plan.stream.spawn("purchase"))
+            note_remains(self, bought, plan.n_public)
+            found = bought.columns
         columns = {name: found.get(name, column) for name, _, column in rows.columns}
         cells = [
             ColumnCells.of(name, j, columns[name], int(self.n_bins), rows.table.is_whole(j))

@@ -1,5 +1,6 @@
 """Private synthetic data.
 
+- `synthesize`: a raw table as a synthetic one, in one line.
 - `DPMarginalSynthesizer`: tables with the two-way marginals of the private ones.
 - `DPClassMixtureGenerator`: rows of numbers with labels, such as images, by a mixture of normal rows for each class.
 - `DPWGAN`: images and other numeric rows by a generative adversarial network, for comparison.
@@ -16,5 +17,6 @@ __getattr__, __dir__, __all__ = lazy_face(
         "DPClassMixtureGenerator": "skdp.synthesis.class_mixture.class_generator",
         "DPMarginalSynthesizer": "skdp.synthesis.marginals.synthesizer",
         "DPWGAN": "skdp.synthesis.gan.wgan",
+        "synthesize": "skdp.synthesis.synthesizing",
     },
 )

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from test_private_checks import ESTIMATORS
 from test_replay import FITS, WORDS, People, people
 
 import skdp
@@ -11,6 +12,7 @@ from skdp._fit.conductor import Fit, conduct, fit_publicly
 from skdp._fit.payment import Payment
 from skdp.accounting import GaussianDpEvent
 from skdp.exceptions import BudgetExceededError, FitInterruptedWarning
+from skdp.testing.subjects import CheckedEstimator
 
 PHASES = ("plan", "read", "prepare", "charge", "learn", "parameters", "finish")
 
@@ -44,6 +46,13 @@ def assert_paid_before_it_learned(seen, n_fits=1):
     asked = ["check", "read", "charge", "learn"]
     # The price of some fits follows from what is read first: they are charged all the same before they learn.
     assert seen in (asked * n_fits, ["read", "check", "charge", "learn"] * n_fits)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: type(each).__name__)
+def test_every_estimator_asks_and_pays_before_a_row_is_learned_from(estimator, phases):
+    subject = CheckedEstimator(estimator)
+    subject.fit(subject.table)
+    assert_paid_before_it_learned(phases)
 
 
 @pytest.mark.parametrize("name", FITS)

@@ -9,7 +9,7 @@ import pytest
 import reference
 from scipy.stats import norm, rayleigh
 
-from skdp._kernels.bits import BLOCK, normals_from_words, rows_from_words, scale_and_add
+from skdp._kernels.bits import BLOCK, add_on_grid, extreme_radii, normals_from_words, round_normals, rows_from_words
 
 HALF = BLOCK // 2
 EPS = np.finfo(np.float64).eps
@@ -52,14 +52,43 @@ EDGE_WORDS = sorted(
 )
 
 
-@pytest.mark.parametrize("size", [0, 1, 7, 1_000])
-def test_noise_is_scaled_and_added_as_in_the_plain_reading(size):
-    """Bit for bit: the product is rounded before the sum."""
-    rng = np.random.default_rng(size)
-    noise, value = rng.normal(size=(2, size))
-    expected = reference.noisy(noise, 0.3, value)
-    scale_and_add(noise, 0.3, value)
-    np.testing.assert_array_equal(noise, expected)
+GRIDS = [2.0**-1040, 2.0**-27, 1.0, 2.0**963]
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_sums_on_a_grid_are_those_of_the_plain_reading(grid):
+    """Bit for bit: values of all sizes up to where doubles are further apart than the grid, and signs of 0."""
+    rng = np.random.default_rng(0)
+    sizes = np.array([0.0, -0.0, 0.5, -0.5, 1.5, 2.5, 2.0**51 - 0.5, 2.0**52 - 0.5, 0.5 - 2.0**52, 2.0**52 + 1.0, 1e17])
+    value = np.concatenate([sizes, rng.normal(size=300) * 2.0 ** rng.integers(-60, 58, 300)]) * grid
+    whole = np.concatenate(
+        [np.zeros(len(sizes)), np.rint(rng.normal(size=300) * 2.0 ** rng.integers(0, 50, 300)) + 0.0]
+    )
+    expected = reference.noisy(whole, grid, value)
+    add_on_grid(whole, grid, value)
+    np.testing.assert_array_equal(whole.view(np.int64), expected.view(np.int64))
+
+
+def test_rounded_normals_are_those_of_the_plain_reading():
+    z = normals(random_words(4 * BLOCK))
+    z[:4] = 0.0, -0.0, 1e-300, -1e-300
+    scale, whole = 2.0**26 * 1.7, np.empty(len(z))
+    products = z * scale
+    count = round_normals(z, scale, 0.49, whole)
+    np.testing.assert_array_equal(whole, np.rint(products))
+    assert not np.signbit(whole[whole == 0.0]).any()
+    assert count == np.sum(np.abs(products - whole) > 0.49) > 10
+    assert round_normals(z, scale, -math.inf, whole) == round_normals(z, scale, math.nan, whole) == len(z)
+
+
+def test_extreme_radii_hold_all_radius_words_and_no_other():
+    words = random_words(2 * BLOCK).reshape(2, 2, HALF)
+    words[:, 1] = np.array([0, 2**64 - 1], np.uint64).repeat(HALF // 2)  # of angles
+    least, largest = (int(each) for each in extreme_radii(words.ravel()))
+    assert 0 <= int(words[:, 0].min()) - least <= 1
+    assert 0 <= largest - int(words[:, 0].max()) <= 1
+    words[0, 0, 3], words[1, 0, -1] = 0, 2**64 - 1
+    assert [int(each) for each in extreme_radii(words.ravel())] == [0, 2**64 - 1]
 
 
 def test_radii_are_those_of_the_plain_reading():

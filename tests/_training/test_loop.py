@@ -20,6 +20,7 @@ from skdp._training.models.linear import LinearGeometry, LinearModel
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp.accounting import PoissonSampledDpEvent
+from skdp.mechanisms.gaussian import grid_and_scale
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.streams import SecretStream
 
@@ -37,9 +38,9 @@ class RecordingStream(SecretStream):
     def spawn(self, *purpose):
         return RecordingStream(super().spawn(*purpose)._key, self.record)
 
-    def normal(self, size, dtype=np.float64):
-        drawn = super().normal(size, dtype)
-        self.record.append(("normal", self._key, drawn.copy()))
+    def whole_normal(self, size, scale):
+        drawn = super().whole_normal(size, scale)
+        self.record.append(("normal", self._key, drawn / scale))
         return drawn
 
     def poisson_rows(self, n, rate):
@@ -102,10 +103,11 @@ def test_a_run_is_that_of_the_reference_loop(n_outputs, sampling, average):
     optimizer = momentum_sgd(constant(3.0), 0.8, penalty)
     theta, n_done = run(X, labels, weights, plan, optimizer, source=source, average=average, n_outputs=n_outputs)
     everyone = [np.arange(60)] * 25
+    grid, scale = grid_and_scale(1.7 * 0.3, 0.3, len(theta))
     expected = reference.dpsgd(
         X, labels, weights, n_outputs, reference.Scaling(1.5, True),
         lots=everyone if sampling == FullBatch() else source.drawn("rows"), noises=source.drawn("normal"),
-        max_norm=0.3, noise_std=1.7 * 0.3, divisor=60 * sampling.rate, learning_rate=3.0, momentum=0.8,
+        max_norm=0.3, noise_std=grid * scale, grid=grid, divisor=60 * sampling.rate, learning_rate=3.0, momentum=0.8,
         penalty=penalty, average=average,
     )  # fmt: skip
     assert n_done == 25
@@ -175,7 +177,8 @@ def test_an_empty_lot_moves_the_parameters_by_noise_alone():
     theta, n_done = run(X, labels, weights, plan, source=source)
     assert n_done == 1
     assert len(source.drawn("rows")[0]) == 0
-    np.testing.assert_allclose(theta, -2.0 * 0.3 / 10.0 * source.drawn("normal")[0], rtol=1e-13)
+    grid, scale = grid_and_scale(2.0 * 0.3, 0.3, 5)
+    np.testing.assert_allclose(theta, -grid * scale / 10.0 * source.drawn("normal")[0], rtol=1e-13)
 
 
 def test_each_step_has_fresh_noise_and_a_fresh_lot():
@@ -245,9 +248,13 @@ def test_rows_that_are_summed_are_a_sample_at_the_rate_of_the_event(rate):
 
 @pytest.mark.parametrize("sampling", [FullBatch(), PoissonSampling(0.4)])
 def test_a_neighbour_moves_a_step_by_at_most_the_clip_over_the_lot(sampling):
-    """One record made void, same stream: one update moves by at most C / L, by nothing when it is not in the lot."""
+    """One record made void, same stream: one update moves by at most C / L, by nothing when it is not in the lot.
+
+    C is that of sums on the grid of the release, for which its noise has room.
+    """
     X, labels, weights = people(40)
     X[3] *= 1e9
+    grid, scale = grid_and_scale(1.0 * 0.3, 0.3, 5)
     for lot_size in (1.0, 16.0, 1000.0):
         plan = DPSGDPlan(sampling, 0.3, 1.0, 1, lot_size)
         source = stream(f"neighbour {lot_size}")
@@ -258,7 +265,7 @@ def test_a_neighbour_moves_a_step_by_at_most_the_clip_over_the_lot(sampling):
             void[place] = 0.0
             moved = np.linalg.norm(run(X, labels, void, plan, source=stream(f"neighbour {lot_size}"))[0] - theta)
             if place in lot:
-                assert 0.0 < moved <= 0.3 / lot_size * (1 + 1e-9)
+                assert 0.0 < moved <= grid * scale / lot_size * (1 + 1e-9)
             else:
                 assert moved == 0.0
 

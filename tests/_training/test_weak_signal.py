@@ -7,10 +7,26 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone, is_regressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from skdp import DPGridSearchCV, DPLogisticRegression, PrivacyAccountant, allocate_budget
+from skdp import (
+    DPGaussianNB,
+    DPGridSearchCV,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPMLPRegressor,
+    DPRandomTreesClassifier,
+    DPRandomTreesRegressor,
+    DPRidge,
+    PrivacyAccountant,
+    allocate_budget,
+    tabular_pipeline,
+)
+from skdp._checks.notices import notices_of
+from skdp.exceptions import QualityWarning
 
 FEW = r"^{} rows are few for {} parameters at .*: noise decides .*; give more rows, fewer columns or .*\.$"
 
@@ -58,6 +74,44 @@ def test_ordinary_use_is_not(n, d, own):
     assert told(model_of(**own), *rows_of(n, d)) == []
 
 
+REGRESSORS = {
+    "ridge": DPRidge(y_bounds=(-1, 1)),
+    "linear": DPLinearRegression(),
+    "network": DPMLPRegressor(5, y_bounds=(-1, 1), max_iter=5),
+    "trees": DPRandomTreesRegressor(5, bounds=(-1, 1), y_bounds=(-1, 1), max_iter=5),
+    "classifier by trees": DPRandomTreesClassifier(5, bounds=(-1, 1), max_iter=5),
+    "naive Bayes": DPGaussianNB(bounds=(-1, 1)),
+    "classifier by a network": DPMLPClassifier(5, max_iter=5),
+}
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_every_model_tells_of_few_rows(name):
+    model = clone(REGRESSORS[name])
+    for n in (10, 50, 200) if is_regressor(model) else (10, 50):
+        X, y = rows_of(n, 4)
+        (message,) = told(model, X, X[:, 0] if is_regressor(model) else y)
+        assert message.startswith(f"{n} rows are few for ")
+        assert notices_of(model) == {message: True}
+    assert told(model.set_params(epsilon=300.0), X, X[:, 0] if is_regressor(model) else y) == []
+
+
+@pytest.mark.parametrize("kind", ["classifier", "regressor"])
+def test_without_a_schema_few_rows_are_told_after_the_purchase(kind):
+    X, y = rows_of(200, 3)
+    accountant = PrivacyAccountant()
+    given = {"classes": [0, 1]} if kind == "classifier" else {"y_bounds": (-1, 1)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", QualityWarning)
+        model = tabular_pipeline(kind, accountant=accountant, **given)
+        with pytest.raises(QualityWarning):  # the first one: nothing is left of the columns
+            model.fit(X, y)
+    assert len(accountant.history) == 1
+    assert model.epsilon_ <= 1.0  # nothing that was paid for is lost
+    assert "200 rows are few to buy bounds and categories" in " ".join(str(model.privacy_report()).split())
+
+
 def test_classes_count_as_parameters():
     X, _ = rows_of(200)
     assert told(model_of(classes=[0, 1]), X, np.arange(200) % 2) == []
@@ -67,8 +121,8 @@ def test_classes_count_as_parameters():
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 def test_the_number_of_classes_among_the_labels_is_not_told():
-    X, _ = rows_of(40)
-    assert told(model_of(classes=None), X, np.arange(40) % 4) == []
+    X, y = rows_of(40)
+    assert told(model_of(classes=None), X, np.arange(40) % 4) == told(model_of(), X, y) != []
 
 
 def test_other_rows_are_told_the_same():

@@ -8,12 +8,14 @@ import threading
 
 import numpy as np
 import pytest
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import skdp
 from skdp import (
     DPPCA,
+    DPCalibratedClassifier,
     DPGaussianNB,
     DPGridSearchCV,
     DPLogisticRegression,
@@ -26,6 +28,7 @@ from skdp.audit import audit_estimator, one_run_epsilon, threshold_epsilon
 from skdp.audit.result import AuditError
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.discrete_laplace import discrete_laplace
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.tape import Tape, running
 from skdp.plotting import AuditDisplay
@@ -58,6 +61,26 @@ def test_a_claim_is_nearly_reached_and_never_exceeded(kind, epsilon):
     audit = audit_estimator(ESTIMATORS[kind](epsilon=epsilon), max_seconds=SECONDS)
     assert not audit.findings
     assert 0.9 < audit.epsilon_lower_bound / audit.epsilon_claimed <= 1.0
+
+
+ELSEWHERE = FrozenEstimator(LogisticRegression().fit(np.vstack([np.eye(4), -np.eye(4)]), [0] * 4 + [1] * 4))
+
+
+def test_counts_with_noise_in_whole_numbers(monkeypatch):
+    """One record adds 1 to one count: its price is that of the release."""
+    rows = np.random.default_rng(0).uniform(-1, 1, (400, 4))
+    model = DPCalibratedClassifier(ELSEWHERE, epsilon=1.0)
+    with pytest.warns(PrivacyLeakWarning, match="public"):
+        audit = audit_estimator(model, rows, (rows[:, 0] > 0).astype(int), max_seconds=SECONDS)
+    assert not audit.findings
+    assert 0.95 < audit.epsilon_lower_bound <= 1.0
+    monkeypatch.setattr(
+        "skdp.mechanisms.discrete_laplace.discrete_laplace",
+        lambda stream, size, scale: discrete_laplace(stream, size, scale / 2),
+    )
+    with pytest.warns(PrivacyLeakWarning, match="public"):
+        audit = audit_estimator(model, rows, (rows[:, 0] > 0).astype(int), max_seconds=SECONDS)
+    assert {each.kind for each in audit.findings} >= {"noise"}
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])

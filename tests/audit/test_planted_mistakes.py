@@ -45,9 +45,9 @@ def test_noise_that_is_too_small_is_heard(quick, monkeypatch, parameters, factor
 
 @BOTH
 def test_one_noise_for_all_steps_is_heard(quick, monkeypatch, parameters):
-    normal = SecretStream.normal
+    normal = SecretStream.whole_normal
     monkeypatch.setattr(
-        SecretStream, "normal", lambda self, size, dtype=float: normal(self.spawn("again"), size, dtype)
+        SecretStream, "whole_normal", lambda self, size, scale: normal(self.spawn("again"), size, scale)
     )
     assert any("not independent" in finding.message for finding in audit(parameters).findings)
 

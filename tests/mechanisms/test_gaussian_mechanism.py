@@ -13,6 +13,7 @@ from scipy.stats import chi2
 from skdp import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, config_context
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.gaussian import grid_and_scale
 from skdp.mechanisms.streams import SecretStream
 
 FALSE_ALARM = 1e-6
@@ -38,8 +39,10 @@ def test_noise_is_added_once_to_the_value():
     """Frozen randomness: a release is the value plus the noise of its stream, whatever the value."""
     mechanism, values = GaussianMechanism(2.0, 0.5), np.linspace(-5, 5, 100)
     noise = mechanism.release(np.zeros(100), stream())
-    np.testing.assert_array_equal(noise, stream().normal(100) * mechanism.standard_deviation)
-    np.testing.assert_array_equal(mechanism.release(values, stream()), values + noise)
+    grid, scale = grid_and_scale(1.0, 0.5, 100)
+    np.testing.assert_array_equal(noise, stream().whole_normal(100, scale) * grid)
+    np.testing.assert_allclose(noise, stream().normal(100) * mechanism.standard_deviation, rtol=1e-6, atol=1e-8)
+    np.testing.assert_array_equal(mechanism.release(values, stream()), np.rint(values / grid) * grid + noise)
     assert mechanism.standard_deviation == 1.0
 
 
@@ -97,7 +100,7 @@ def test_a_release_alone_is_charged_once_with_its_own_event():
 
 def test_a_release_that_the_ceiling_refuses_draws_no_noise(monkeypatch):
     accountant, drawn = PrivacyAccountant(0.01, 1e-9), []
-    monkeypatch.setattr(SecretStream, "normal", lambda *arguments: drawn.append(arguments))
+    monkeypatch.setattr(SecretStream, "whole_normal", lambda *arguments: drawn.append(arguments))
     with pytest.raises(BudgetExceededError):
         GaussianMechanism(1.0, 1.0).release(1.0, accountant=accountant)
     assert not drawn
@@ -106,9 +109,9 @@ def test_a_release_that_the_ceiling_refuses_draws_no_noise(monkeypatch):
 
 def test_the_charge_stands_when_noise_is_drawn(monkeypatch):
     accountant, seen = PrivacyAccountant(), []
-    normal = SecretStream.normal
+    normal = SecretStream.whole_normal
     monkeypatch.setattr(
-        SecretStream, "normal", lambda *arguments: seen.append(len(accountant.history)) or normal(*arguments)
+        SecretStream, "whole_normal", lambda *arguments: seen.append(len(accountant.history)) or normal(*arguments)
     )
     GaussianMechanism(1.0, 1.0).release(1.0, accountant=accountant)
     assert seen == [1]
@@ -200,3 +203,99 @@ def test_an_array_that_raises_tells_nothing():
     with pytest.raises(ValueError, match=r"^value holds what is no finite real number") as refused:
         GaussianMechanism(1.0, 1.0).release(Talkative())
     assert refused.value.__suppress_context__
+
+
+# --- on a grid --------------------------------------------------------------------------------------------------------
+
+
+def public_grid(mechanism, p):
+    return grid_and_scale(mechanism.standard_deviation, mechanism.sensitivity, p)
+
+
+def added_alone(values, name):
+    """A naive mechanism: a double added to a double."""
+    return values + 0.7 * stream(name).normal(len(values))
+
+
+def on_our_grid(values, name):
+    return GaussianMechanism(0.7, 1.0).release(values, stream(name))
+
+
+@pytest.mark.parametrize("release", [added_alone, on_our_grid])
+def test_low_bits_tell_which_value_a_naive_mechanism_had_and_not_which_ours_had(release):
+    """The attack of Mironov (2012) and of Haney et al. (2022): the sum of 1 and a double is a multiple of 2**-53, that
+    of 0 and a double near 0 mostly is not. Outputs from -1/4 to 1/4, where finer doubles are many."""
+    n = 4_000
+    shares = []
+    for value in (0.0, 1.0):
+        out = release(np.full(n, value), f"attack {value}")
+        out = out[np.abs(out) < 0.25]
+        assert len(out) > 300
+        shares.append(np.mean(out * 2.0**53 % 1.0 == 0.0))
+    if release is added_alone:
+        assert shares[0] < 0.5 < shares[1] == 1.0
+    else:
+        assert shares == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 1.0, -1.0, 1 / 3, 1e-300, 12345.678])
+def test_the_same_outputs_come_of_every_value(value):
+    """With the same whole numbers of noise, outputs are those of 0, moved by a multiple of the grid."""
+    mechanism, p = GaussianMechanism(1.3, 2.0), 500
+    grid, _ = public_grid(mechanism, p)
+    out = mechanism.release(np.full(p, value), stream()) / grid
+    shift = round(Fraction(value) / Fraction(grid))
+    np.testing.assert_array_equal(out, mechanism.release(np.zeros(p), stream()) / grid + shift)
+    assert np.all(out == np.rint(out))
+    assert not np.signbit(out[out == 0.0]).any()
+
+
+def test_a_zero_has_no_sign(monkeypatch):
+    monkeypatch.setattr(SecretStream, "whole_normal", lambda self, size, scale: np.zeros(size))
+    out = GaussianMechanism(1.0, 1.0).release(np.array([0.0, -0.0, 1e-12, -1e-12]), stream())
+    assert not out.any()
+    assert not np.signbit(out).any()
+
+
+@pytest.mark.parametrize("p", [1, 100, 40_000])
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 80.0, 1e5])
+def test_noise_has_room_for_what_the_grid_moves(p, sigma):
+    """One record moves the value on the grid by more than C, and by no more than the noise was raised for. Exact."""
+    mechanism = GaussianMechanism(sigma, 0.7)
+    grid, scale = public_grid(mechanism, p)
+    difference = np.full(p, 0.7 / np.sqrt(p)) * (1 - 1e-15)
+    start = grid * (0.5 - (difference / grid % 1.0)) + grid * 1e-3  # ends just above a half, begins below one
+    frozen = [mechanism.release(each, stream()) for each in (start, start + difference)]
+    moved = Fraction(round((frozen[1] - frozen[0])[0] / grid)) * Fraction(grid)
+    norm_squared = p * moved**2
+    raised = Fraction(scale) * Fraction(grid) / Fraction(sigma)
+    assert norm_squared <= raised**2
+    assert raised <= Fraction(0.7) * (1 + Fraction(1, 256)) * (1 + Fraction(1, 10**12))
+    assert raised <= Fraction(0.7) * (1 + Fraction(float(np.sqrt(p) * sigma)) / 2**26) * (1 + Fraction(1, 10**12))
+
+
+def test_the_room_is_at_least_all_that_rounding_can_add():
+    for sigma, sensitivity, p in [(1.0, 1.0, 1), (3.3, 1e-200, 7), (0.01, 1e200, 10**6), (1e5, 2.5, 10**4)]:
+        mechanism = GaussianMechanism(sigma, sensitivity)
+        grid, scale = public_grid(mechanism, p)
+        assert Fraction(grid).numerator == 1 or Fraction(grid).denominator == 1
+        assert np.frexp(grid)[0] == 0.5
+        worst = Fraction(sensitivity) + Fraction(grid) * Fraction(float(np.sqrt(p)))
+        assert Fraction(scale) * Fraction(grid) >= Fraction(sigma) * worst
+        assert scale >= 2.0**26
+
+
+def test_values_far_beyond_the_grid_are_released_as_doubles():
+    """A double of which the last bit is worth many grids is its own multiple of the grid; no noise is lost below it."""
+    mechanism = GaussianMechanism(1e-9, 1e-3)
+    values = np.array([1e17, -(2.0**60), 1.7e308, -1e300])
+    np.testing.assert_array_equal(mechanism.release(values, stream()), values)
+
+
+def test_noise_for_which_no_grid_is_fine_enough_is_refused_before_the_charge():
+    accountant = PrivacyAccountant()
+    mechanism = GaussianMechanism(1e9, 1.0)
+    assert np.isfinite(mechanism.release(np.zeros(1), stream())).all()
+    with pytest.raises(ValueError, match=r"^noise_multiplier=1e\+09 is too large for 10000 coordinates: [^\n]*$"):
+        mechanism.release(np.zeros(10_000), accountant=accountant)
+    assert not accountant.history

@@ -18,8 +18,9 @@ from tables import BOUGHT, ROWS, SCHEMA, customers, labels
 
 from skdp import DPLogisticRegression, PrivacyAccountant, allocate_budget
 from skdp._checks.table import Table, as_keys, as_numbers
+from skdp.exceptions import QualityWarning
 from skdp.preprocessing import DPTableVectorizer, TableSchema
-from skdp.preprocessing.histograms.purchase import Bought, Purchase
+from skdp.preprocessing.histograms.purchase import Bought, Held, Purchase
 
 N = 30
 FRAME = customers(N)
@@ -315,7 +316,7 @@ def test_drawn_frames_go_through_fit_and_predict(drawn):
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            warnings.filterwarnings("ignore", ".* rows are few for")
+            warnings.simplefilter("ignore", QualityWarning)
             assert pipe.fit(table, y).predict(table).shape == (len(table),)
         assert [charge.event for charge in charges(accountant)] == [pipe.privacy_event_]
         public = DPTableVectorizer(TableSchema.draft(table)) if len(table) else None
@@ -341,6 +342,7 @@ def outcome(vectorizer, table, monkeypatch):
             [(18.0, 90.0)] * purchase.n_numbers,
             [["a", "clerk"]] * purchase.n_words,
             [40.0] * purchase.n_numbers,
+            [Held(10.0, 1.0)] * (purchase.n_numbers + purchase.n_words),
         )
 
     with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as caught:

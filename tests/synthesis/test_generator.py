@@ -5,14 +5,46 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from replay import recording
 from sklearn.pipeline import make_pipeline
-from test_contract_fits import CLASSES, labelled, make, rows
 
-from skdp import DPPCA, DPStandardScaler, PrivacyAccountant, PrivacyLeakWarning, allocate_budget
+from skdp import (
+    DPPCA,
+    DPWGAN,
+    DPClassMixtureGenerator,
+    DPMarginalSynthesizer,
+    DPStandardScaler,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    allocate_budget,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
+
+CLASSES, COLUMNS = ["a", "b", "c"], ["one", "two", "three", "four"]
+GIVEN = {"bounds": (-1.0, 1.0), "classes": CLASSES, "random_state": 0, "delta": 1e-5}
+GAN = {"critic_layer_sizes": 9, "generator_layer_sizes": 8, "n_latent": 3, "max_iter": 3, "sampling_rate": 0.25}
+MADE = {
+    "class mixture": (DPClassMixtureGenerator, {"n_directions": 4, "n_components": 1}),
+    "synthesizer": (DPMarginalSynthesizer, {"n_components": 8, "max_iter": 5, "n_bins": 5, "triples": False}),
+    "WGAN": (DPWGAN, {**GAN, "epsilon": 20.0}),
+}
+
+
+def make(name, **parameters):
+    kind, own = MADE[name]
+    return kind(**{**GIVEN, **own, **parameters})
+
+
+def rows(n, seed=0):
+    return (pd.DataFrame(np.random.default_rng(seed).uniform(-1.0, 1.0, (n, 4)), columns=COLUMNS),)
+
+
+def labelled(n, seed=0):
+    return *rows(n, seed), np.random.default_rng(seed + 100).choice(CLASSES, n)
+
 
 by_name = pytest.mark.parametrize("name", ["class mixture", "synthesizer", "WGAN"])
 

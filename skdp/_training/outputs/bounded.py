@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.notices import LEAST_SIGNAL_OF_NUMBERS
 from skdp._checks.parameters import check_choice
 from skdp._checks.rows import check_targets
 from skdp._checks.targets import (
@@ -51,6 +52,7 @@ class BoundedRegression(Task):
     """
 
     parameter = "y_bounds"
+    least_signal = LEAST_SIGNAL_OF_NUMBERS
 
     def loss_of(self, outputs: BoundedOutput) -> tuple[str, float]:
         """See `Task`."""

@@ -27,7 +27,6 @@ from skdp._training.recipe import Recipe
 from skdp._training.run import Plan, Run
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget
-from skdp.exceptions import warn
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 
@@ -37,10 +36,6 @@ class LinearSteps(Recipe):
 
     The model has the parameters ``learning_rate, momentum, average, alpha, n_jobs``.
     """
-
-    def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
-        """Return the number of parameters that noise and rows compete for."""
-        raise NotImplementedError
 
     def _linear_run(
         self, plan: DPSGDPlan, geometry: Any, radius: float, learning_rate: float, penalty: NDArray[np.float64]
@@ -78,23 +73,6 @@ class LinearSteps(Recipe):
     def move(self, offset: Doubles) -> None:
         """See `Recipe`."""
         self.model.intercept_ = self.model.intercept_ + offset
-
-    def warn_of_weak_signal(self, run: Run, n: int, n_features: int, outputs: Any) -> None:
-        """See `Recipe`."""
-        plan, n_parameters = run.plan, self._n_free(run, n_features, outputs)
-        signal = rule.signal_of(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_parameters)
-        if signal < rule.LEAST_SIGNAL:
-            what = self.model._units_in_words()
-            budget = (
-                f"epsilon={self.model.epsilon!r}"
-                if self.model.epsilon is not None
-                else f"noise={plan.noise_multiplier:g}"
-            )
-            warn(
-                f"{n} {what} are few for {n_parameters} parameters at {budget}: noise decides much of the model, and "
-                f"another fit to them may differ widely (signal {signal:.2g}, where {rule.LEAST_SIGNAL:g} is "
-                f"little); give more {what}, fewer columns or a larger epsilon."
-            )
 
     def _carried(self, run: Run, n_done: int, curvature: float) -> Carried:
         """What a parameter keeps of its start, and the standard deviation that noise alone gives it.
@@ -136,7 +114,7 @@ class LinearRecipe(LinearSteps):
         return self._linear_run(plan, geometry, geometry.radius, learning_rate, penalty.ravel())
 
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
-        """See `LinearSteps`."""
+        """See `Recipe`."""
         return int(outputs.n_outputs * run.shape.width(n_features))
 
     def start(self, run: Run, outputs: Any, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:

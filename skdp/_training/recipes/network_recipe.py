@@ -69,6 +69,10 @@ class NetworkRecipe(Recipe):
         optimizer = self._make_optimizer(plan, self._schedule(rate, plan), shape)
         return Run(self, plan, shape, radius, rate, optimizer, self.averaging(n_steps))
 
+    def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
+        """See `Recipe`: those of a linear model of the columns, which a network has to learn first."""
+        return int(outputs.n_outputs) * (n_features + 1)
+
     def _architecture(self, n_features: int, outputs: Any) -> Architecture:
         sizes = _to_list(self.model.hidden_layer_sizes)
         hidden = list(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else [sizes]

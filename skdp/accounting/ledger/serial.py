@@ -197,7 +197,7 @@ def _content(text: Any) -> dict[str, Any]:
     """The dictionary in a log, of the present schema and with all its keys."""
     try:
         content = json.loads(text)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"text is not JSON ({error}); give what to_json returned.") from None
     schema = content.get("schema") if isinstance(content, dict) else None
     if schema != JSON_SCHEMA:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from skdp._typing import Doubles
 from skdp.preprocessing.histograms.cell_tree import Cells
 
-_LEAST_BIN = 5.0
+LEAST_BIN = 5.0
 """Standard deviations of a cell's noise that a bin holds at least: fewer would make bins of noise alone."""
 
 _ALIKE = 2.5
@@ -37,7 +37,7 @@ def equal_mass_edges(cells: Cells, n_bins: int, deviation: float) -> Doubles:
     ndarray of shape (at most n_bins - 1,)
     """
     before = np.concatenate([[0.0], np.cumsum(cells.estimate())])  # mass to the left of each break
-    places = _best_partition(before, n_bins, _LEAST_BIN * deviation)
+    places = _best_partition(before, n_bins, LEAST_BIN * deviation)
     return _rounded(cells.breaks, before[1:-1], places - 1, _ALIKE * deviation)
 
 
@@ -110,4 +110,4 @@ def median_cell(cells: Cells) -> float:
     return float(cells.breaks[min(max(below, 0), len(cells.breaks) - 1)])
 
 
-__all__ = ["all_edges", "bounds_of_mass", "equal_mass_edges", "median_cell"]
+__all__ = ["LEAST_BIN", "all_edges", "bounds_of_mass", "equal_mass_edges", "median_cell"]

@@ -18,7 +18,7 @@ from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.cell_tree import Cells
 from skdp.preprocessing.histograms.counts import CountedColumns
-from skdp.preprocessing.histograms.edges import bounds_of_mass, equal_mass_edges, median_cell
+from skdp.preprocessing.histograms.edges import LEAST_BIN, bounds_of_mass, equal_mass_edges, median_cell
 from skdp.preprocessing.histograms.powers_of_two import OCTAVES, occupied_octaves
 from skdp.preprocessing.histograms.threshold import keep_one_row, named_categories, observed_counts, stability_threshold
 
@@ -45,8 +45,25 @@ _PER_CELL = 4.0
 
 _FEWEST, _MOST = 16, 256
 
+_LEAST_PARTS = 4.0
+
 NOWHERE = (-1.0, 1.0)
 """Bounds of a column of which nothing stands out of the noise."""
+
+
+class Held(NamedTuple):
+    """How many cells of a column are left: numbers that could be read, or words whose category is named.
+
+    Attributes
+    ----------
+    cells : float
+        Noisy: a sum of released counts. 0.0 where nothing stands out of the noise.
+    deviation : float
+        Standard deviation of its noise.
+    """
+
+    cells: float
+    deviation: float
 
 
 class Bought(NamedTuple):
@@ -63,12 +80,15 @@ class Bought(NamedTuple):
         Of each column of words, sorted.
     medians : list of float
         Of each column of numbers: the lower end of the cell in which the median lies, within the bounds.
+    held : list of Held
+        Of each column of numbers, then of each column of words.
     """
 
     edges: list[Doubles]
     bounds: list[tuple[float, float]]
     categories: list[list[str]]
     medians: list[float]
+    held: list[Held]
 
 
 class _Rounds(NamedTuple):
@@ -143,7 +163,8 @@ class Purchase:
     probability t: ``EpsilonDeltaDpEvent(0, t)``. Later rounds see the output of earlier ones only, and dominating
     pairs compose adaptively (Zhu, Dong & Wang 2022, theorem 10).
 
-    Words are sorted before they are counted and after: their order in the table is nowhere seen.
+    Words are sorted before they are counted and after: their order in the table is nowhere seen. What named categories
+    hold (`Held`) is a sum of their noisy counts, and so a part of f: counts of words that are not named have no say.
     """
 
     n_numbers: int
@@ -209,6 +230,13 @@ class Purchase:
             raise ValueError("n_words=0: no category is bought, so there is no threshold.")
         return stability_threshold(locate.standard_deviation, self.threshold_delta, self.n_words)
 
+    def least_rows_at(self, noise_multiplier: float) -> float:
+        """Rows below which a column has less than `_LEAST_PARTS` bins, or categories, that stand out of the noise."""
+        rounds = self._rounds(noise_multiplier)
+        deviation = rounds.refine[-1].standard_deviation if rounds.refine else 0.0
+        threshold = self.threshold_at(noise_multiplier) if self.n_words else 0.0
+        return _LEAST_PARTS * max(LEAST_BIN * deviation, threshold)
+
     # --- the release ---
 
     def release(
@@ -250,10 +278,10 @@ class Purchase:
             raise ValueError("the columns are not those that were planned: give as many as n_numbers and n_words say.")
         columns = CountedColumns.of(numbers, weights, units, self._all_bounds)
         rounds = self._rounds(noise_multiplier)
-        found, categories = self._locate(columns, words, rounds.locate, stream.spawn("locate"))
+        found, categories, held_words = self._locate(columns, words, rounds.locate, stream.spawn("locate"))
         cells = [found.pop(0) if pair is None else Cells.between(*pair) for pair in self._all_bounds]
         if not rounds.refine:
-            return Bought([], [], categories, [])
+            return Bought([], [], categories, [], held_words)
         deviation = rounds.refine[-1].standard_deviation
         size = int(np.clip(n_public / (_PER_CELL * deviation), _FEWEST, _MOST))
         for number, mechanism in enumerate(rounds.refine):
@@ -267,7 +295,8 @@ class Purchase:
             min(max(0.0 if each is None else median_cell(each), low), high)
             for each, (low, high) in zip(cells, bounds, strict=True)
         ]
-        return Bought(edges, bounds, categories, medians)
+        held = [Held(0.0, 0.0) if each is None else _held_numbers(each) for each in cells]
+        return Bought(edges, bounds, categories, medians, [*held, *held_words])
 
     @property
     def _all_bounds(self) -> list[Bounds]:
@@ -275,10 +304,10 @@ class Purchase:
 
     def _locate(
         self, columns: CountedColumns, words: Sequence[Words], mechanism: GaussianMechanism | None, stream: SecretStream
-    ) -> tuple[list[Cells | None], list[list[str]]]:
-        """The occupied octaves of each column whose bounds are bought, and the categories."""
+    ) -> tuple[list[Cells | None], list[list[str]], list[Held]]:
+        """The occupied octaves of each column whose bounds are bought, the categories, and what these hold."""
         if mechanism is None:
-            return [], []
+            return [], [], []
         octaves = columns.some(self._open).counts([OCTAVES] * sum(self._open))
         keys, counts = [], []
         for number, (codes, names) in enumerate(words):
@@ -294,7 +323,11 @@ class Purchase:
             named_categories(names, each, threshold, self.max_categories)
             for names, each in zip(keys, noisy[len(octaves) :], strict=True)
         ]
-        return cells, chosen
+        held = [
+            _held_words(names, each, named)
+            for names, each, named in zip(keys, noisy[len(octaves) :], chosen, strict=True)
+        ]
+        return cells, chosen, [Held(count, deviation * math.sqrt(number)) for count, number in held]
 
 
 def _refine(
@@ -307,6 +340,17 @@ def _refine(
         None if each is None or at is None else each.refined(at, count, mechanism.standard_deviation**2)
         for each, at, count in zip(cells, breaks, noisy, strict=True)
     ]
+
+
+def _held_numbers(cells: Cells) -> Held:
+    """What all cells hold together; the last round alone has a sum that is as noisy as this, or noisier."""
+    return Held(float(cells.estimate().sum()), math.sqrt(float(cells.variances.sum())))
+
+
+def _held_words(keys: Sequence[str], noisy: Doubles, named: Sequence[str]) -> tuple[float, int]:
+    """What the named categories hold together by their noisy counts, and their number; no other count is looked at."""
+    chosen = frozenset(named)
+    return float(sum(count for key, count in zip(keys, noisy.tolist(), strict=True) if key in chosen)), len(chosen)
 
 
 def noise_ratio(share: float, rate: float = 1.0, n_steps: int = 1) -> float:
@@ -367,6 +411,7 @@ __all__ = [
     "THRESHOLD_SHARE",
     "Bought",
     "Bounds",
+    "Held",
     "Purchase",
     "SideRelease",
     "column_sensitivity",

@@ -164,7 +164,7 @@ class Block:
     def codes(self, cells: CellValues) -> NDArray[Any]:
         """Read one number a row: a number or days, NaN for a gap; or the level as an int32, the last one for a gap."""
         if self.is_line:
-            return (as_days if self.column.kind == "date" else as_numbers)(cells, self.column.gaps)
+            return read_line(cells, self.column)
         if self.column.kind == "flag":
             truth = as_truth(cells, self.column.gaps)
             return np.where(truth < 0, 2, truth).astype(np.int32)
@@ -211,9 +211,9 @@ class Block:
     def coded_column(self) -> Column:
         """Return what is public of these numbers. A level that is not listed, "other", stays one."""
         if self.is_line:
-            return replace(self.column, kind="number", gaps=())
+            return replace(self.column, kind="number", gaps=(), form="")
         listed = None if self.column.kind == "flag" else tuple(map(str, range(self.n_listed)))
-        return replace(self.column, categories=listed, gaps=())
+        return replace(self.column, categories=listed, gaps=(), other=None)
 
     def _places_of_scaled(self, without: NDArray[np.int32]) -> NDArray[np.int32]:
         """Column of the scaled number, which stands last behind levels, or first; then that of what has no number."""
@@ -256,6 +256,11 @@ class Block:
         made = made.astype(object)
         made[gaps] = None
         return made
+
+
+def read_line(cells: CellValues, column: Column) -> Doubles:
+    """Read the cells of a column of numbers, or of dates as days; NaN for gaps."""
+    return as_days(cells, column.gaps, column.form) if column.kind == "date" else as_numbers(cells, column.gaps)
 
 
 def numbers_by_rule(columns: Iterable[Column], n_bins: int, n_public: int, epsilon: float) -> str:
@@ -307,4 +312,4 @@ def unique_names(names: list[str]) -> list[str]:
     return made
 
 
-__all__ = ["BINS_WORTH", "NUMBERS", "Block", "numbers_by_rule", "row_norm", "unique_names"]
+__all__ = ["BINS_WORTH", "NUMBERS", "Block", "numbers_by_rule", "read_line", "row_norm", "unique_names"]

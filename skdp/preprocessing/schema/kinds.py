@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import itertools
 import math
@@ -12,15 +13,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from skdp._checks.readings import day_text, days_of, key_of
+from skdp._checks.readings import day_text, days_of, key_of, moment_of_text
 
 KINDS = ("number", "category", "ordinal", "flag", "date", "drop")
 SCALES = ("linear", "log")
 _ENTRIES = {
     "number": ("bounds", "edges", "scale", "gaps"),
-    "date": ("bounds", "edges", "gaps"),
-    "category": ("categories", "gaps"),
-    "ordinal": ("categories", "gaps"),
+    "date": ("bounds", "edges", "format", "gaps"),
+    "category": ("categories", "other", "gaps"),
+    "ordinal": ("categories", "other", "gaps"),
     "flag": ("gaps",),
     "drop": (),
 }
@@ -42,6 +43,11 @@ class Column:
     scale : {"linear", "log"}
     gaps : tuple of str
         Keys of cells that represent a gap; "" if the user says that cells may be empty.
+    form : str
+        Format of dates that are text, as `datetime.datetime.strptime` takes it; "" for ISO.
+    other : str or None
+        Key of the cell that represents the categories that are not listed, where one is needed; it may be listed too.
+        None if nothing is known of such cells.
     """
 
     kind: str
@@ -50,6 +56,8 @@ class Column:
     edges: tuple[float, ...] | None = None
     scale: str = "linear"
     gaps: tuple[str, ...] = ()
+    form: str = ""
+    other: str | None = None
 
     @property
     def is_bought(self) -> bool:
@@ -70,6 +78,10 @@ class Column:
             made["categories"] = list(self.categories)
         if self.scale != "linear":
             made["scale"] = self.scale
+        if self.other is not None:
+            made["other"] = self.other
+        if self.form:
+            made["format"] = self.form
         if self.gaps:
             made["gaps"] = list(self.gaps)
         return made
@@ -100,10 +112,11 @@ def _read_again(name: str, column: Column) -> Column:
     is_date = isinstance(column.kind, str) and column.kind == "date"
     entries: dict[str, Any] = {"kind": "number" if is_date else column.kind}  # ends of dates are days here
     entries |= {"bounds": column.bounds} if column.edges is None else {"edges": column.edges}
-    entries |= {"categories": column.categories, "gaps": column.gaps or None}
+    entries |= {"categories": column.categories, "other": column.other, "gaps": column.gaps or None}
     entries |= {} if column.scale == "linear" else {"scale": column.scale}
     found = _read_entries(name, {key: value for key, value in entries.items() if value is not None})
-    return replace(found, kind="date") if is_date else found
+    form = _read_format(name, column.form) if is_date and column.form != "" else ""
+    return replace(found, kind="date", form=form) if is_date else found
 
 
 def _read_entries(name: str, given: Mapping[Any, Any]) -> Column:
@@ -128,7 +141,11 @@ def _read_entries(name: str, given: Mapping[Any, Any]) -> Column:
     listed = None if categories is None else _read_categories(name, categories, gaps)
     if listed == () and "kind" not in given:  # with its kind, it is what was bought where no category stood out
         _refuse(name, "its list of categories is empty", "list some, or use the kind 'drop'")
-    return Column(kind, bounds, listed, edges, scale, gaps)
+    form = _read_format(name, entries["format"]) if "format" in entries else ""
+    other = None if entries.get("other") is None else _key(entries["other"])
+    if "other" in entries and (other is None or other in gaps):
+        _refuse(name, f"other={_show(entries['other'])} is a gap", "give a cell that represents the rest, as 'other'")
+    return Column(kind, bounds, listed, edges, scale, gaps, form, other)
 
 
 def _guess_kind(name: str, entries: Mapping[Any, Any]) -> str:
@@ -180,6 +197,16 @@ def _read_end(name: str, kind: str, entry: str, value: Any) -> float:
     if math.isnan(found):
         _refuse(name, f"{_show(value)} in {entry} is no {kind}", remedy)
     return found
+
+
+def _read_format(name: str, given: Any) -> str:
+    day, found = datetime.datetime(2003, 2, 1), None
+    if isinstance(given, str):
+        with contextlib.suppress(ValueError):
+            found = moment_of_text(day.strftime(given), given)
+    if found is None or found.year != day.year:
+        _refuse(name, f"the format {_show(given)} tells no date", "give one of strptime with the year: '%d.%m.%Y'")
+    return str.__str__(given)
 
 
 # --- categories and gaps ---

@@ -37,8 +37,10 @@ class TableSchema:
           budget; ``"flag"`` for true and false, 1 and 0, or yes and no; ``"drop"``.
         - a dict: ``"kind"``, which may also be ``"ordinal"``; ``"bounds"`` or ``"edges"`` (the ends of all bins) of a
           number or a date; ``"categories"`` of a category, or of an ordinal in their order; ``"scale"``, ``"linear"``
-          or ``"log"`` (the sign times ``log(1 + |x|)``), of a number; ``"gaps"``, a list of values that represent a
-          gap, such as -999; None in it says that cells may be empty.
+          or ``"log"`` (the sign times ``log(1 + |x|)``), of a number; ``"other"``, the cell that represents categories
+          that are not listed, where synthetic rows have some; ``"format"``, such as ``"%d.%m.%Y"``, of dates
+          that are text and not as ISO has it; ``"gaps"``, a list of values that represent a gap, such as -999; None in
+          it says that cells may be empty.
     others : {"error", "drop", "buy"}, default="error"
         What becomes of columns that are not named: refused, left out, or bought from the privacy budget. A column that
         is bought is a number, a date or a category by its type.
@@ -59,6 +61,9 @@ class TableSchema:
     Notes
     -----
     Categories and cells are compared by a key: 1, 1.0 and ``"1"`` are one, bytes are decoded, and text stays as it is.
+    Of text that a column of numbers holds, thousands separators and signs of currency and percent are left out:
+    ``"$1,234"`` is 1234, ``"12 %"`` is 12 and ``"(5)"`` is -5. A comma is no decimal point. Dates that are text are
+    read by the format of their column, else as ISO has it; what cannot be read is a gap. Each cell is read for itself.
     Schemas cannot be changed. Equal ones have equal hashes.
 
     Examples
@@ -378,6 +383,10 @@ def _what_is_public(column: Column) -> str:
     if column.categories is not None:
         listed = [" ".join(key.split()) for key in column.categories]
         parts.append(", ".join(listed[:6]) + (f", ... ({len(listed)})" if len(listed) > 6 else ""))
+    if column.other is not None:
+        parts.append(f"else {' '.join(column.other.split())}")
+    if column.form:
+        parts.append(f"format {column.form}")
     if column.scale != "linear":
         parts.append(f"{column.scale} scale")
     gaps = f"gaps: {', '.join(gap or 'empty cells' for gap in column.gaps)}" if column.gaps else ""

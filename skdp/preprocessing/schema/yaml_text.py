@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
+_DEEPEST = 50  # levels of lists in lists; a schema has five
+
 
 def _import_yaml() -> Any:
     try:
@@ -29,7 +31,26 @@ def load(text: str) -> Any:
     yaml = _import_yaml()
 
     class Loader(yaml.SafeLoader):  # type: ignore[name-defined]
-        """Safe loader without the truth values of version 1.1, and without keys that hide others."""
+        """Safe loader without the truth values of version 1.1, and without keys that hide others.
+
+        Lists are not too deep, for which it would take long, and what has an anchor holds no alias: a few lines of
+        aliases of aliases would be a list of any length.
+        """
+
+        depth, n_anchors = 0, 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            event = self.peek_event()
+            is_alias, has_anchor = isinstance(event, yaml.AliasEvent), getattr(event, "anchor", None) is not None
+            if self.depth > _DEEPEST:
+                raise RecursionError
+            if is_alias and self.n_anchors:
+                raise yaml.YAMLError("aliases of aliases")
+            opened = int(has_anchor and not is_alias)
+            self.depth, self.n_anchors = self.depth + 1, self.n_anchors + opened
+            node = super().compose_node(parent, index)
+            self.depth, self.n_anchors = self.depth - 1, self.n_anchors - opened
+            return node
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             found: set[Any] = set()
@@ -54,7 +75,7 @@ def load(text: str) -> Any:
     try:
         found = yaml.load(text, Loader)  # derives from SafeLoader
     except yaml.YAMLError as error:
-        fault = " ".join(str(getattr(error, "problem", "") or "it cannot be read").split())
+        fault = " ".join(str(getattr(error, "problem", "") or next(iter(error.args), "it cannot be read")).split())
     except RecursionError:
         fault = "lists in lists, too deep"
     if fault:

@@ -47,7 +47,12 @@ class LevelColumn(NamedTuple):
     @property
     def n_levels(self) -> int:
         """All levels: the listed ones, that of other categories, and that of gaps, in this order."""
-        return self.n_listed + int(self.other is not None) + int(self.has_gaps)
+        return self.n_listed + int(self._adds_other) + int(self.has_gaps)
+
+    @property
+    def _adds_other(self) -> bool:
+        """Whether other categories have a level of their own, and not that of a listed one."""
+        return self.other is not None and self.other not in (self.block.column.categories or ())
 
     def read(self, cells: CellValues) -> Levels:
         """Return the level of each cell. Refused are gaps and categories that the schema does not foresee."""
@@ -64,6 +69,8 @@ class LevelColumn(NamedTuple):
                 f"column {name} has categories that the schema does not list: list them all, or let "
                 f"other={{{name}: 'other'}} represent the rest."
             )
+        if of_gap > n and self.other is not None and not self._adds_other:
+            codes = np.where(codes == n, (self.block.column.categories or ()).index(self.other), codes)
         gaps = codes == of_gap
         if not self.has_gaps and bool(gaps.any()):
             raise ValueError(
@@ -103,7 +110,8 @@ class LevelColumn(NamedTuple):
         """Keys of the levels that are not gaps, of a column that is no line."""
         if self.block.column.kind == "flag":
             return ["False", "True"]
-        return [*(self.block.column.categories or ()), *([] if self.other is None else [self.other])]
+        listed = list(self.block.column.categories or ())
+        return [*listed, self.other] if self._adds_other and self.other is not None else listed
 
 
 def _whole_numbers(edges: Doubles, places: Levels, share: Doubles) -> Doubles:
@@ -147,4 +155,10 @@ def exclusions_of(columns: Sequence[LevelColumn], impossible: tuple[Combination,
     return tuple(found)
 
 
-__all__ = ["WITHIN_BINS", "Exclusion", "LevelColumn", "Levels", "exclusions_of"]
+def is_possible_to_exclude(columns: Sequence[LevelColumn], combination: Combination) -> bool:
+    """Return whether a combination means some level of each of its columns; bins that are bought may be too wide."""
+    place = {column.block.name: column for column in columns}
+    return all(bool(place[name].excluded_by(condition).any()) for name, condition in combination.conditions)
+
+
+__all__ = ["WITHIN_BINS", "Exclusion", "LevelColumn", "Levels", "exclusions_of", "is_possible_to_exclude"]

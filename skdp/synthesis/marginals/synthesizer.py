@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +18,16 @@ from skdp._typing import Doubles
 from skdp.accounting import DpEvent
 from skdp.base import FitTerms, Price, StepPlan
 from skdp.mechanisms.streams import SecretStream
+from skdp.preprocessing.histograms.purchase import event_with
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
+from skdp.preprocessing.remains import Remains
+from skdp.preprocessing.schema.combinations import combinations_left
 from skdp.preprocessing.schema.matching import match_columns, read_schema
 from skdp.preprocessing.schema.table_schema import TableSchema
+from skdp.preprocessing.schema_buyer import SchemaRows, note_remains, warn_of_objects
 from skdp.synthesis.generator import PrivateGenerator, RowTargets
-from skdp.synthesis.marginals.column_levels import WITHIN_BINS, Exclusion, Levels, exclusions_of
+from skdp.synthesis.marginals.bought_table import TablePurchase, complete_columns, read_table
+from skdp.synthesis.marginals.column_levels import WITHIN_BINS, Exclusion, Levels, exclusions_of, is_possible_to_exclude
 from skdp.synthesis.marginals.noisy_tables import (
     MOST_COLUMNS,
     MOST_LEVELS,
@@ -54,12 +60,17 @@ class _Plan(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """A table that was read as levels."""
+    """A table that was read as levels; or whose columns are read, and what its schema leaves out is to be bought."""
 
     shape: tuple[int, int]
     schema: TableSchema
-    form: TableForm
+    form: TableForm | None
     codes: list[Levels]
+    to_buy: SchemaRows | None = None
+
+
+def _tables_event(n_rounds: int, noise_multiplier: float) -> DpEvent:
+    return event_of(noise_multiplier, n_rounds)
 
 
 class DPMarginalSynthesizer(PrivateGenerator):
@@ -72,20 +83,22 @@ class DPMarginalSynthesizer(PrivateGenerator):
     Parameters
     ----------
     schema : TableSchema, mapping or None, default=None
-        What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. It has to be complete:
-        bounds or edges of all numbers and dates, categories of all else. Cells may be gaps where it says so
-        (``"gaps"``); gaps come back as gaps. Combinations that it names as `impossible` are not drawn. If None,
-        `bounds` hold for columns that are all numbers, as they have to behind a private step of a pipeline.
+        What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. What it leaves out
+        (bounds and bins of numbers and dates, categories) is bought, for a tenth of the budget's mu^2, with a place for
+        gaps and for other categories; of types of truth values nothing has to be. In columns that it completes cells
+        may be gaps where it says so (``"gaps"``); gaps come back as gaps. Combinations that it names as `impossible`
+        are not drawn. If None, only names and types of the columns are public, unless there are `bounds`.
     bounds : (float, float), list of (float, float) or None, default=None
-        Public bounds of all columns, or of each, where there is no schema. Values beyond them are moved to them.
+        Public bounds of all columns, which are all numbers then, or of each, where there is no schema, as behind a
+        private step of a pipeline. Values beyond them are moved to them.
     classes : sequence or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
         `PrivacyLeakWarning` is issued. Not looked at without labels.
     n_bins : int, default=16
         Number of bins of a number or a date without edges, of equal width on the scale of the schema.
     other : mapping of str to object or None, default=None
-        For columns of categories, by name, the cell that represents all that the schema does not list. Elsewhere such
-        cells are refused.
+        For columns of categories, by name, the cell that represents all that the schema does not list; that of a column
+        whose categories are bought is "other". Elsewhere such cells are refused.
     pairs : {"auto", "all", "select"}, default="auto"
         Whether all pairs of columns are measured, or those that are selected by noisy scores. "auto" selects for more
         than 20 columns, or more than 50 levels in one.
@@ -143,7 +156,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
     Attributes
     ----------
     schema_ : TableSchema
-        Public schema of all columns.
+        Public schema of all columns, with what was bought. As `schema` of another fit it costs nothing.
     classes_ : ndarray of shape (n_classes,)
         Class labels. Defined only if the generator was fitted with labels.
     label_shares_ : ndarray of shape (n_classes,)
@@ -189,6 +202,8 @@ class DPMarginalSynthesizer(PrivateGenerator):
       `random_state` is None, and `classes` is given or there are no labels.
     - All that is fitted is a function of noisy releases and of public quantities: parameters, names and types of the
       columns, and the public number of rows. Of categorical types the list of categories is not kept.
+    - What the schema leaves out is bought in the same fit: its release is part of `privacy_event_`, and no row is
+      refused for what was bought.
     - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
     - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to a public
       multiple of what one row may add, by which the noise is larger.
@@ -199,7 +214,9 @@ class DPMarginalSynthesizer(PrivateGenerator):
       and the iterations of the fit are decided by public numbers. The number of pairs that are selected, and which, is
       decided by noisy scores.
 
-    The proof of each sensitivity is in the notes of `skdp.synthesis.marginals.contingency_tables.TableSums` and of
+    The proof of what is bought is in the notes of `skdp.synthesis.marginals.bought_table.TablePurchase`, and rows have
+    no weights there. The proof of each sensitivity is in the notes of
+    `skdp.synthesis.marginals.contingency_tables.TableSums` and of
     `skdp.synthesis.marginals.pair_selection.sensitivity`, that of the joint price in those of
     `skdp.synthesis.marginals.noisy_tables.Measurement`.
 
@@ -309,7 +326,14 @@ class DPMarginalSynthesizer(PrivateGenerator):
 
     def _cost(self, n_rounds: int) -> Callable[[float], DpEvent]:
         """What a fit costs at a noise multiplier, with the bound on weights if it is bought."""
-        return self._weights().event_beside(lambda noise: event_of(noise, n_rounds))
+        return self._weights().event_beside(partial(event_with, self._purchases(), partial(_tables_event, n_rounds)))
+
+    def _purchases(self) -> tuple[TablePurchase, ...]:
+        """What is bought of the schema, if it leaves something out."""
+        schema = self._given_schema()
+        if schema is None or schema.is_complete:
+            return ()
+        return (TablePurchase(schema, int(self.n_bins), self.adjacency, float(self.delta)),)
 
     def _fault_of_lists(self, before: Any) -> str:
         """See `PrivateEstimator`: numbers between bounds are never refused, cells that a schema names may be."""
@@ -355,8 +379,15 @@ class DPMarginalSynthesizer(PrivateGenerator):
         """See `PrivateEstimator`: all cells are read, since a refusal after the charge would be paid for."""
         table = Table(X)
         schema = self._read_schema(table.names)
+        if not schema.is_complete:
+            warn_of_objects(self, schema, table)
+            to_buy = read_table(table, schema, int(self.n_bins), self.other or {})
+            check_schema(self, table.source, reset=True)
+            self._fitted_n_columns = sum(column.kind != "drop" for _, _, column in to_buy.columns)
+            return _Rows(table.shape, schema, None, [], to_buy)
         columns = match_columns(schema, table)
         form = form_of(table, columns, int(self.n_bins), self.other or {})
+        self._fitted_n_columns = len(form.columns)
         exclusions_of(form.columns, schema.impossible)
         self._fitted_form = form
         rows = _Rows(table.shape, schema, form, form.read(table))
@@ -366,8 +397,8 @@ class DPMarginalSynthesizer(PrivateGenerator):
     def _check_labels(self, y: Any, n_samples: int) -> Any:
         """See `PrivateGenerator`."""
         found = super()._check_labels(y, n_samples)
-        form = self.__dict__.get("_fitted_form")  # not known yet behind a private step
-        if found is None and form is not None and len(form.columns) < 2:
+        n_columns = self.__dict__.get("_fitted_n_columns")  # not known yet behind a private step
+        if found is None and n_columns is not None and n_columns < 2:
             raise ValueError("X has 1 feature(s), and one column has no pairs to synthesize: give 2 at least, or y.")
         if found is None and self.triples is True:
             raise ValueError("triples=True without labels: pass y, or triples=False.")
@@ -375,6 +406,8 @@ class DPMarginalSynthesizer(PrivateGenerator):
 
     def _learn(self, plan: _Plan, rows: _Rows, targets: RowTargets) -> str:
         """See `PrivateEstimator`."""
+        rows = self._complete(plan, rows, targets)
+        assert rows.form is not None  # complete
         codes, levels = list(rows.codes), [column.n_levels for column in rows.form.columns]
         if targets.labels is not None:
             self.classes_ = targets.labels[0]
@@ -411,37 +444,55 @@ class DPMarginalSynthesizer(PrivateGenerator):
         self._set_price(plan.price)
         return ""
 
+    def _complete(self, plan: _Plan, rows: _Rows, targets: RowTargets) -> _Rows:
+        """The rows as levels, once what the schema leaves out is bought."""
+        if rows.to_buy is None:
+            self._fitted_remains: dict[str, Remains] = {}
+            return rows
+        (purchase,) = self._purchases()
+        n, to_buy = int(plan.measurement.n), rows.to_buy._replace(units=targets.weights.units)
+        bought = purchase.buy(to_buy, plan.measurement.noise_multiplier, n, plan.stream.spawn("purchase"))
+        note_remains(self, bought, n)
+        columns = complete_columns(to_buy, bought)
+        form = form_of(to_buy.table, columns, int(self.n_bins), self.other or {})
+        left = combinations_left(rows.schema.impossible, {name: column for name, _, column in columns})
+        left = tuple(each for each in left if is_possible_to_exclude(form.columns, each))
+        schema = TableSchema({name: column for name, _, column in columns}, impossible=left)
+        return _Rows(rows.shape, schema, form, form.read(to_buy.table))
+
     # --- rules in public quantities ---
 
-    def _read_schema(self, names: list[str]) -> TableSchema:
-        """Return the complete public schema of a table with columns of these names."""
+    def _given_schema(self) -> TableSchema | None:
+        """Return the public schema as it was given, None where bounds stand for it."""
         if self.schema is None:
-            if self.bounds is None or (isinstance(found := check_bounds(self.bounds), list) and None in found):
-                raise ValueError(
-                    "schema=None and bounds say nothing about some columns: give a TableSchema, or bounds=(low, high) "
-                    "if all columns are numbers."
-                )
-            return TableSchema(dict(zip(names, bounds_of_columns(self.bounds, len(names)), strict=True)))
+            return TableSchema({}, others="buy") if self.bounds is None else None
         if self.bounds is not None:
             raise ValueError(f"bounds={show(self.bounds)} is given beside schema: say it in the schema.")
-        schema = read_schema(self.schema, "or None, and bounds")
-        if not schema.is_complete:
+        return read_schema(self.schema, "or None, to buy everything")
+
+    def _read_schema(self, names: list[str]) -> TableSchema:
+        """Return the public schema of a table with columns of these names."""
+        schema = self._given_schema()
+        if schema is not None:
+            return schema
+        if isinstance(found := check_bounds(self.bounds), list) and None in found:
             raise ValueError(
-                "schema leaves out bounds or categories, and the synthesizer buys nothing: complete it, or buy it with "
-                "DPTableVectorizer(schema).fit(X).schema_."
+                "schema=None and bounds say nothing about some columns: give a TableSchema, or bounds=(low, high) "
+                "if all columns are numbers."
             )
-        return schema
+        return TableSchema(dict(zip(names, bounds_of_columns(self.bounds, len(names)), strict=True)))
 
     def _n_rounds(self, n_features: int) -> int:
         """Return the rounds of selection, 0 if all pairs are measured: from schema and width alone."""
         if check_choice("pairs", self.pairs, PAIRS) != "auto":
             return N_ROUNDS if self.pairs == "select" else 0
         n_bins = check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
-        if self.schema is None:
-            sizes = [n_bins] * n_features
-        else:
-            columns = [column for _, column in self._read_schema([]).items() if column.kind != "drop"]
-            sizes = [len(column.categories or ()) or len(column.edges or ()) or n_bins for column in columns]
+        schema = self._given_schema()
+        named = () if schema is None else schema.items()
+        columns = [column for _, column in named if column.kind != "drop"]
+        sizes = [len(column.categories or ()) or len(column.edges or ()) or n_bins for column in columns]
+        if schema is None or schema.others == "buy":  # bought columns have few enough levels
+            sizes += [n_bins] * (n_features - len(named))
         return N_ROUNDS if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_LEVELS else 0
 
     def _wants_triples(self, levels: list[int], measurement: Measurement) -> bool:
@@ -464,7 +515,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.schema is not None  # which may have a place for gaps
+        tags.input_tags.allow_nan = self.bounds is None  # a schema may have a place for gaps
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags

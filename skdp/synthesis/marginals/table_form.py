@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names
 from skdp._checks.readings import day_text, days_of, key_of, number_of, truth_of
-from skdp._checks.table import Table
+from skdp._checks.table import Table, is_decimal
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.kinds import Column
 from skdp.synthesis.marginals.column_levels import LevelColumn, Levels
@@ -108,7 +108,7 @@ def form_of(table: Table, columns: list[tuple[str, int, Column]], n_bins: int, o
     # Rows of a list have no type but that of their cells, and one cell must not decide on it.
     of_lists = np.dtype(np.float64 if all(column.kind == "number" for _, _, column in kept) else object)
     for name, j, column in kept:
-        key = key_of(other[name]) if name in other else None
+        key = key_of(other[name]) if name in other else column.other
         if name in other and (key is None or key in (*column.gaps, *(column.categories or ()))):
             raise ValueError(
                 f"other[{name!r}] is a gap or one of the listed categories: choose another cell for the rest."
@@ -142,7 +142,7 @@ def _rehearse(form: TableForm) -> None:
 
 def _gap_of(column: Column, dtype: Any) -> float | None:
     """Return a listed number that represents a gap in a type of whole numbers, None if there is none."""
-    if _letter(dtype) not in "iu":
+    if letter_of(dtype) not in "iu":
         return None
     low, high = _limits(dtype)
     numbers = [number_of(gap) for gap in column.gaps]
@@ -152,7 +152,7 @@ def _gap_of(column: Column, dtype: Any) -> float | None:
 def _limits(dtype: Any) -> tuple[float, float]:
     """Return the least and the largest number of a type that a double holds too: all doubles of floats not of NumPy."""
     dtype = getattr(dtype, "subtype", dtype)  # of sparse columns
-    if _letter(dtype) == "f":
+    if letter_of(dtype) == "f":
         most = float(np.finfo(dtype).max) if isinstance(dtype, np.dtype) else math.inf
         return -most, most
     found = np.iinfo(str(dtype).lower().partition("[")[0])
@@ -191,8 +191,10 @@ def _schema_of_arrow(source: Any, kept: list[tuple[str, int, Column]], library: 
     return pa.schema([(name, source.schema.field(j).type) for name, j, _ in kept])
 
 
-def _letter(dtype: Any) -> str:
+def letter_of(dtype: Any) -> str:
     """Return the kind of a type as NumPy's letter: "b", "i", "u", "f", "M", "m"; "O" for all else."""
+    if is_decimal(dtype):
+        return "f"
     if hasattr(dtype, "kind"):
         return str(dtype.kind) if dtype.kind in "biufMm" else "O"
     name = str(dtype).lower()
@@ -202,11 +204,11 @@ def _letter(dtype: Any) -> str:
 
 def _check_type(column: LevelColumn, dtype: Any) -> None:
     """Refuse categories of which a type of numbers holds some not, before anything is charged."""
-    if column.block.is_line or _letter(dtype) not in "iuf":
+    if column.block.is_line or letter_of(dtype) not in "iuf":
         return
     if column.block.column.kind == "flag":
         return
-    (low, high), whole = _limits(dtype), _letter(dtype) != "f"
+    (low, high), whole = _limits(dtype), letter_of(dtype) != "f"
     numbers = [number_of(key) for key in column.keys]
     if any(not low <= number <= high or (whole and not number.is_integer()) for number in numbers):
         raise ValueError(
@@ -226,7 +228,7 @@ class _Cells(NamedTuple):
 
 
 def _cells(column: LevelColumn, dtype: Any, levels: Levels, within: str, rng: np.random.Generator) -> _Cells:
-    letter, kind = _letter(dtype), column.block.column.kind
+    letter, kind = letter_of(dtype), column.block.column.kind
     values, gaps = column.write(levels, within, letter in "iub" or kind == "date", rng)
     gap: Any = _gap_of(column.block.column, dtype) if letter in "iu" else np.nan
     if kind == "date":
@@ -234,7 +236,8 @@ def _cells(column: LevelColumn, dtype: Any, levels: Levels, within: str, rng: np
         if letter == "M":
             return _Cells(_moments(days, dtype), gaps, dtype, np.datetime64("NaT"), [])
         distinct, places = np.unique(days, return_inverse=True)
-        texts = np.array([day_text(day) for day in distinct.tolist()], dtype=object)
+        form = column.block.column.form
+        texts = np.array([day_text(day, form) for day in distinct.tolist()], dtype=object)
         return _Cells(texts[places], gaps, dtype, None, [])
     if column.block.is_line and letter == "m":
         spans = np.clip(np.where(gaps, 0.0, values), -_MOST_DAYS, _MOST_DAYS) * _MICROSECONDS
@@ -270,7 +273,7 @@ def _objects(cells: _Cells) -> NDArray[Any]:
 def _of_pandas(values: NDArray[Any], gaps: NDArray[np.bool_], dtype: Any, gap: Any, keys: list[str]) -> Any:
     import pandas as pd
 
-    letter = _letter(dtype)
+    letter = letter_of(dtype)
     if isinstance(dtype, str) and keys:
         return pd.Categorical(_objects(_Cells(values, gaps, dtype, gap, keys)), categories=keys)
     if letter in "biu":
@@ -290,7 +293,7 @@ def _of_pandas(values: NDArray[Any], gaps: NDArray[np.bool_], dtype: Any, gap: A
 def _of_polars(name: str, values: NDArray[Any], gaps: NDArray[np.bool_], dtype: Any, gap: Any, keys: list[str]) -> Any:
     import polars as pl
 
-    letter = _letter(dtype)
+    letter = letter_of(dtype)
     if letter in "biuf":
         whole = values.astype(np.int64) if letter in "iu" else values.astype(bool) if letter == "b" else values
         made = pl.Series(name, whole)
@@ -303,4 +306,4 @@ def _of_polars(name: str, values: NDArray[Any], gaps: NDArray[np.bool_], dtype: 
     return made.set(pl.Series(gaps), None).cast(dtype)
 
 
-__all__ = ["TableForm", "form_of"]
+__all__ = ["TableForm", "form_of", "letter_of"]

@@ -74,7 +74,7 @@ MUTANTS = [
     mutant(
         "settings of NumPy's arithmetic reach what reads rows",
         (ARITHMETIC, 'with np.errstate(all="ignore"):', "with np.errstate():"),
-        tests="replay",
+        tests="replay private_checks",
         select="settings_of_arithmetic",
     ),
     mutant(

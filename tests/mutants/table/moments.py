@@ -7,13 +7,13 @@ MUTANTS = [
     mutant(
         "PCA: sensitivity off by n",
         (PCA, "sensitivity(weight, self.adjacency))", "sensitivity(weight, self.adjacency) / max(n, 1))"),
-        tests="decomposition contract_fits",
+        tests="decomposition private_checks",
         select=BY_PROPERTY,
     ),
     mutant(
         "PCA: rows not divided by their bound",
         (GRAM_KERNEL, "return 1.0 / norm if norm > radius else 1.0 / radius", "return min(1.0, radius / norm)"),
-        tests="decomposition contract_fits",
+        tests="decomposition private_checks",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -24,13 +24,13 @@ MUTANTS = [
             "variances = np.maximum(values, 0.0) * radius**2",
             "variances = np.maximum(values, 0.0) * radius",
         ),
-        tests="decomposition contract_fits",
+        tests="decomposition private_checks",
         select=BY_PROPERTY,
     ),
     mutant(
         "PCA: unclipped rows multiplied",
         (GRAM_KERNEL, "return 1.0 / norm if norm > radius else 1.0 / radius", "return 1.0 / radius"),
-        tests="decomposition contract_fits",
+        tests="decomposition private_checks",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -40,7 +40,7 @@ MUTANTS = [
             "        self.ball.bring_in(block[part], rows[part])\n",
             "        rows[part, : block.shape[1]] = block[part]\n",
         ),
-        tests="decomposition contract_fits",
+        tests="decomposition private_checks",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -49,14 +49,14 @@ MUTANTS = [
         (GRAM, "triangle[_diagonal(len(self._total))] /= math.sqrt(2.0)", "pass"),
         (GRAM, "self.rounding / math.sqrt(2.0), out=", "self.rounding, out="),
         (GRAM, "        gram[np.diag_indices(d)] *= math.sqrt(2.0)\n", ""),
-        tests="decomposition contract_fits",
+        tests="decomposition private_checks",
         select=BY_PROPERTY,
     ),
     mutant(
         "PCA: mean unpaid",
         (GRAM, "    return math.sqrt(1.0 + weight**2)\n", "    return 1.0\n"),
         (GRAM, "return (1.0 + weight**2 / 2.0) / math.sqrt(2.0)", "return 1.0 / math.sqrt(2.0)"),
-        tests="decomposition contract_fits",
+        tests="decomposition private_checks",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -66,7 +66,7 @@ MUTANTS = [
             "        n = plan.n_public or sums.n_rows\n",
             "        n = plan.n_public or sums.n_rows\n        moments = moments._replace(total=sums._total)\n",
         ),
-        tests="decomposition contract_fits",
+        tests="decomposition private_checks",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -78,13 +78,13 @@ MUTANTS = [
             "        n = plan.n_public or sums.n_rows\n"
             "        self._exact_trace = float(np.trace(sums.moments(sums.isometric).gram)) / n\n",
         ),
-        tests="contract_fits",
+        tests="private_checks",
         select="follows",
     ),
     mutant(
         "PCA: halved sensitivity under every adjacency",
         (GRAM, 'if adjacency == "replace_one":', "if adjacency:"),
-        tests="decomposition contract_fits",
+        tests="decomposition private_checks",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -104,7 +104,7 @@ MUTANTS = [
             "return (1.0 + theta) ** 2 * (1.0 + 2.0 * roundoff * (b * (b + 1) / 2 + b) * (1.0 + gamma))",
             "return 1.0 + 1e-9",
         ),
-        tests="decomposition contract_fits",
+        tests="decomposition private_checks",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -132,7 +132,7 @@ MUTANTS = [
     mutant(
         "PCA: a private n under add_remove",
         (PCA, "self._check_data_norm(), self._public_n_samples(n_samples)", "self._check_data_norm(), n_samples"),
-        tests="decomposition contract_fits",
+        tests="decomposition private_checks",
         select=BY_PROPERTY,
     ),
     mutant(

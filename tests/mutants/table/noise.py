@@ -17,6 +17,7 @@ from paths import (
     PLAN,
     RANDOM,
     RECIPE,
+    ROUNDED,
     RUN_FIT,
     SAMPLING,
     TRAINING,
@@ -99,17 +100,61 @@ MUTANTS = [
         "few rows told by the private number of rows",
         (
             RUN_FIT,
-            "plan.run, plan.n_public, rows.shape[1], plan.outputs)",
-            "plan.run, rows.shape[0], rows.shape[1], plan.outputs)",
+            "_weak_signal(plan.run, plan.n_public, rows.shape[1])",
+            "_weak_signal(plan.run, rows.shape[0], rows.shape[1])",
         ),
         tests="weak_signal",
         select="told_the_same",
     ),
     mutant(
         "few rows told by the number of classes among the labels",
-        (RUN_FIT, "if self._outputs is not None and not self._warm:", "if not self._warm:"),
+        (
+            GRADIENT,
+            "note_notice(self, self._weak_signal(run, plan.n_public, rows.shape[1]))",
+            "note_notice(self, run.recipe.weak_signal(run, plan.n_public, rows.shape[1], plan.outputs))",
+        ),
         tests="weak_signal",
         select="among_the_labels",
+    ),
+    mutant(
+        "a synthesizer that buys without charging for it",
+        (
+            "skdp/synthesis/marginals/synthesizer.py",
+            "partial(event_with, self._purchases(), partial(_tables_event, n_rounds))",
+            "partial(_tables_event, n_rounds)",
+        ),
+        tests="bought_table",
+        select="priced or one_line",
+    ),
+    mutant(
+        "what is left of a column by counts of words that are not named",
+        (
+            "skdp/preprocessing/histograms/purchase.py",
+            "strict=True) if key in chosen)), len(chosen)",
+            "strict=True))), len(chosen)",
+        ),
+        tests="lost_columns",
+        select="told_to_the_noise",
+    ),
+    mutant(
+        "an array of objects told after the charge",
+        (
+            "skdp/preprocessing/schema_buyer.py",
+            "tell_now(estimator, _OF_OBJECTS)",
+            "note_notice(estimator, _OF_OBJECTS)",
+        ),
+        tests="lost_columns",
+        select="before_anything",
+    ),
+    mutant(
+        "few rows to buy with, by the private number of rows",
+        (
+            "skdp/preprocessing/vectorizer.py",
+            "note_remains(self, bought, plan.n_public)",
+            "note_remains(self, bought, rows.shape[0])",
+        ),
+        tests="lost_columns",
+        select="public_number",
     ),
     mutant(
         "noise of a coefficient without that of earlier instalments",
@@ -201,7 +246,7 @@ MUTANTS = [
     ),
     mutant(
         "one normal for all parameters",
-        (MECHANISMS, "stream.normal(value.size)", "stream.normal(1).repeat(value.size)"),
+        (MECHANISMS, "stream.whole_normal(value.size, scale)", "stream.whole_normal(1, scale).repeat(value.size)"),
         tests="gaussian_mechanism loop",
         select=BY_PROPERTY,
     ),
@@ -243,7 +288,7 @@ MUTANTS = [
         "noise from numpy's global generator",
         (
             RANDOM,
-            "normals_from_words(self.words(_NORMALS_AHEAD), normals)",
+            "normals_from_words(self._batch[1], normals)",
             "normals = np.random.standard_normal(_NORMALS_AHEAD)",
         ),
         tests="streams",
@@ -303,6 +348,105 @@ MUTANTS = [
         "half of the angles",
         (BITS, "sign = (word & np.uint64(1)) << np.uint64(63)", "sign = (word & np.uint64(0)) << np.uint64(63)"),
         tests="bits",
+    ),
+    # --- noise on a grid ---
+    mutant(
+        "noise that is rounded by nothing",
+        (MECHANISMS, "stream.whole_normal(value.size, scale)", "stream.normal(value.size) * scale"),
+        tests="gaussian_mechanism",
+        select="low_bits or every_value",
+    ),
+    mutant(
+        "values that are not on the grid",
+        (BITS, "whole[i] * grid + (rounded if size < all_on_grid else value[i])", "whole[i] * grid + value[i]"),
+        tests="gaussian_mechanism",
+        select="low_bits or every_value",
+    ),
+    mutant(
+        "a grid that depends on the value",
+        (
+            MECHANISMS,
+            "        noisy: Any = stream.whole_normal",
+            "        finer = 2.0 ** bool(value.size and abs(value.flat[0]) > 1e-9)\n"
+            "        grid, scale = grid / finer, scale * finer\n"
+            "        noisy: Any = stream.whole_normal",
+        ),
+        tests="gaussian_mechanism",
+        select="every_value",
+    ),
+    mutant(
+        "noise without room for the grid",
+        (MECHANISMS, "(1.0 + root * grid / sensitivity) * (1.0 + 2.0**-50)", "1.0"),
+        tests="gaussian_mechanism",
+        select="room",
+    ),
+    mutant(
+        "room for one coordinate on the grid",
+        (MECHANISMS, "(1.0 + root * grid / sensitivity)", "(1.0 + grid / sensitivity)"),
+        tests="gaussian_mechanism",
+        select="room",
+    ),
+    mutant(
+        "zeros that keep their sign",
+        (BITS, "rounded = (product + _INTEGER_VALUE) - _INTEGER_VALUE", "rounded = np.rint(product)"),
+        tests="bits",
+        select="rounded_normals",
+    ),
+    mutant(
+        "a kernel that is thought to be exact",
+        (
+            ROUNDED,
+            "return 2.0**-52 / _length(least) + 2.0**-49 * _length(most) + 2.0 / (_WORDS - 1 - most)",
+            "return 0.0",
+        ),
+        tests="rounded_normals",
+        select="bound or stands",
+    ),
+    mutant(
+        "a bound without what further bits could change",
+        (ROUNDED, " + 2.0 / (_WORDS - 1 - most)", ""),
+        tests="rounded_normals",
+        select="bound or stands",
+    ),
+    mutant(
+        "the bound of one radius for a batch",
+        (RANDOM, "error_bound(*map(int, extreme_radii(self._batch[1])))", "error_bound(2**63, 2**63)"),
+        tests="rounded_normals",
+        select="take_digits",
+    ),
+    mutant(
+        "normals of a pair drawn on with bits of their own",
+        (RANDOM, '("further bits", start, block, pair)', '("further bits", start, block, number)'),
+        tests="rounded_normals",
+        select="both_normals",
+    ),
+    mutant(
+        "all pairs drawn on with the same bits",
+        (RANDOM, '("further bits", start, block, pair)', '"further bits"'),
+        tests="rounded_normals",
+        select="both_normals",
+    ),
+    mutant(
+        "whole numbers decided whatever the further bits of the angle",
+        (ROUNDED, "error = open_radius + longest * quarter / (2 << n_angle) + slack", "error = open_radius + slack"),
+        tests="rounded_normals",
+        select="further_digits or short_words",
+    ),
+    mutant(
+        "whole numbers decided whatever the further bits of the radius",
+        (ROUNDED, "error = open_radius + longest", "error = longest"),
+        tests="rounded_normals",
+        select="further_digits or short_words",
+    ),
+    mutant(
+        "open numbers left as the kernel rounded them",
+        (
+            RANDOM,
+            "if round_normals(normals, scale, limit, part):",
+            "if round_normals(normals, scale, limit, part) < 0:",
+        ),
+        tests="rounded_normals",
+        select="take_digits or both_normals",
     ),
     # --- sampling ---
     mutant(

@@ -298,7 +298,7 @@ MUTANTS = [
     ),
     mutant(
         "a reading step of a plain pipeline, in silence",
-        (STACK, "    if faults:\n", "    if False:\n"),
+        (STACK, "in faults:\n        what = ", "in ():\n        what = "),
         tests="foreign_fits",
         select="told_once and (pipeline or nested or union)",
     ),
@@ -362,8 +362,8 @@ MUTANTS = [
         "a budget that ignores what check_pipeline finds",
         (
             PIPELINE,
-            '            raise ValueError(f"step {path!r}: {kind} {reads}; use {remedy} instead.")',
-            "            pass",
+            '        raise ValueError(" ".join(faults))',
+            "        pass",
         ),
         tests="findings",
         select="agrees",

@@ -3,7 +3,7 @@
 from mutant import BY_PROPERTY, mutant
 from paths import MARGINALS, MEASUREMENT, METRICS, SELECTION, SYNTHETIC_FRAMES, TABLE_SUMS
 
-TESTS = "synthesizer generator contract_fits"
+TESTS = "synthesizer generator private_checks"
 
 MUTANTS = [
     mutant(

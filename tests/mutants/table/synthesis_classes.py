@@ -3,7 +3,7 @@
 from mutant import BY_PROPERTY, mutant
 from paths import ARITHMETIC, CLASS_GENERATOR, CLASS_MEASUREMENT, CLASS_MIXTURE, CLASS_ROWS, CLASS_SUMS, GENERATOR
 
-TESTS = "class_generator generator contract_fits"
+TESTS = "class_generator generator private_checks"
 
 
 def planted(name, *changes):

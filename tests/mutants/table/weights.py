@@ -26,8 +26,8 @@ MUTANTS = [
     mutant(
         "weights that are not cut",
         (WEIGHTS, DIVIDED, "weights / self.bound"),
-        tests="weights replay",
-        select="one_weight or toggling or shares",
+        tests="weights private_checks",
+        select="check_weights or toggling or shares",
     ),
     mutant(
         "the bound on weights read from the rows",

@@ -740,9 +740,9 @@ def changed(**cells):
 
 
 BAD_INPUT = [
-    ({"schema": None}, {}, ["schema=None", "bounds=(low, high)"]),
     ({"bounds": (0, 1)}, {}, ["bounds", "beside schema"]),
-    ({"schema": {**SCHEMA, "age": "number"}}, {}, ["complete it"]),
+    ({"schema": None, "bounds": [(0, 1), None, (0, 1)]}, {}, ["schema=None", "bounds=(low, high)"]),
+    ({"schema": {**SCHEMA, "age": "category"}}, {}, ["column 'age' is of a type of numbers", "convert the column"]),
     ({"schema": {"age": (0, 100)}}, {}, ["does not name column"]),
     ({"schema": {**SCHEMA, "z": (0, 1)}}, {}, ["X has no column 'z'"]),
     ({"schema": 5}, {}, ["no schema"]),
@@ -906,7 +906,7 @@ def test_a_step_that_changes_the_width_does_not_change_what_was_priced(width):
         (DPPCA(2), {"bounds": [(-1, 1)] * 3}, "bounds has 3 entries for 2 columns"),
         (DPPCA(2), {"bounds": (-1, 1), "pairs": "some"}, "pairs='some'"),
         (DPOneHotEncoder(sparse_output=False), {"bounds": (1, 0)}, r"bounds=\(1, 0\) is no range"),
-        (DPOneHotEncoder(sparse_output=False), {}, "schema=None and bounds say nothing"),
+        (DPOneHotEncoder(sparse_output=False), {"bounds": [(0, 1), None]}, "bounds is a list for columns whose number"),
         (
             DPPCA(2),
             {"bounds": (-1, 1), "other": {"job": "other"}},

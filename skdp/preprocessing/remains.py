@@ -1,0 +1,86 @@
+"""What is left of the columns that were bought: by releases alone, and so free to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from skdp.preprocessing.histograms.purchase import Held
+
+_NOTHING, _HALF = 0.05, 0.5
+"""A column is lost that holds less than the first share of its cells; less than the second is told of categories."""
+
+
+class Remains(NamedTuple):
+    """What is left of a column.
+
+    Attributes
+    ----------
+    kind : {"number", "date", "category"}
+    share : float
+        Of the cells: those that are read as numbers or dates, or whose category is named. Noisy, from 0 to 1.
+    deviation : float
+        Standard deviation of its noise.
+    """
+
+    kind: str
+    share: float
+    deviation: float
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether next to nothing is left."""
+        return self.share == 0.0 or self.share + 2.0 * self.deviation < _NOTHING
+
+    @property
+    def is_mostly_other(self) -> bool:
+        """Whether most cells of a column of categories, but not all, are of none that is named."""
+        return self.kind == "category" and not self.is_lost and self.share + 2.0 * self.deviation < _HALF
+
+    def describe(self) -> str:
+        """What is left, in a few words."""
+        rest = "other or gaps" if self.kind == "category" else "gaps or unreadable"
+        return f"{1.0 - self.share:.1%} {rest} (noise {self.deviation:.1%})"
+
+
+def remains_of(kind: str, held: Held, n_public: int) -> Remains:
+    """Return what is left of a column of a public number of cells."""
+    return Remains(kind, min(max(held.cells / n_public, 0.0), 1.0), held.deviation / n_public)
+
+
+def notices_of_remains(remains: Mapping[str, Remains]) -> Iterator[str]:
+    """Yield the notices of columns that are lost, or nearly so, each with all of them and a remedy."""
+    words = [name for name, each in remains.items() if each.is_lost and each.kind == "category"]
+    lines = [name for name, each in remains.items() if each.is_lost and each.kind != "category"]
+    mostly = [name for name, each in remains.items() if each.is_mostly_other]
+    if words:
+        yield (
+            f"nothing is left of {_listed(words)}: no category stands out of the noise, and all cells are 'other'. "
+            f"Numbers or dates that are text or objects need their kind, as in {_schema(words[0], 'number')}; a name "
+            "or number of each row needs 'drop'; of other categories list the ones that count."
+        )
+    if lines:
+        yield (
+            f"nothing is left of {_listed(lines)}: no number or date stands out of the noise, and what cannot be read "
+            f"is a gap. Words need their kind, as in {_schema(lines[0], 'category')}; dates that are not ISO text need "
+            "their format; else give bounds, or more rows."
+        )
+    if mostly:
+        yield (
+            f"more than half of {_listed(mostly)} is 'other' or gaps: of the categories only those are kept that stand "
+            f"out of the noise. Numbers or dates that are text or objects need their kind, as in "
+            f"{_schema(mostly[0], 'number')}; codes may be made coarser, such as the first digits of a postcode."
+        )
+
+
+def _listed(names: list[str]) -> str:
+    """Name all columns in one line."""
+    shown = ", ".join(" ".join(repr(name).split()) for name in names)
+    return f"column {shown}" if len(names) == 1 else f"columns {shown}"
+
+
+def _schema(name: str, kind: str) -> str:
+    return f"TableSchema({{{' '.join(repr(name).split())}: {kind!r}}}, others='buy')"
+
+
+__all__ = ["Remains", "notices_of_remains", "remains_of"]

@@ -1,0 +1,229 @@
+"""Whole numbers of noise are those of ideal normals: by mpmath, and counted where words are short."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from collections import Counter
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.stats import chi2, norm
+
+from skdp._kernels.bits import BLOCK, normals_from_words
+from skdp.mechanisms import streams
+from skdp.mechanisms.rounded_normals import decided_pair, error_bound, rounded_pair
+from skdp.mechanisms.streams import SecretStream
+
+HALF = BLOCK // 2
+LAST = 2**64 - 1
+SCALE = 1.37 * 2.0**26
+NOTHING, EVERYTHING = itertools.repeat((0, 0)), itertools.repeat((LAST, LAST))
+
+
+def stream(name="rounded"):
+    return SecretStream(hashlib.sha256(name.encode()).digest())
+
+
+def ideal_pair(radius, n_radius, angle, n_angle, axis):
+    """Box and Muller's two normals of 1 - U = radius / 2**n_radius, and of an angle likewise."""
+    length = mpmath.sqrt(-2 * mpmath.log(1 - mpmath.mpf(radius) / 2**n_radius))
+    turn = (mpmath.mpf(angle) / 2**n_angle - mpmath.mpf("0.5")) * mpmath.pi / 2
+    cosine = -mpmath.cos(turn) if axis & 1 else mpmath.cos(turn)
+    pair = (mpmath.sin(turn), cosine) if axis & 2 else (cosine, mpmath.sin(turn))
+    return [length * each for each in pair]
+
+
+def ends_of(radius, angle):
+    """The ideal normals of two words of 64 bits if no further digit is 1, and if nearly all are."""
+    with mpmath.workprec(300):
+        low = ideal_pair(radius << 100, 164, (angle >> 12) << 100, 152, angle & 3)
+        high = ideal_pair((radius + 1 << 100) - 1, 164, ((angle >> 12) + 1 << 100) - 1, 152, angle & 3)
+    return list(zip(low, high, strict=True))
+
+
+def words_with_extremes(n_random):
+    """Pairs of words: all ends of words among themselves, and with random ones."""
+    rng = np.random.default_rng(0)
+    radii = [0, 1, 2, 2**12, 2**32, 2**52, 2**63 - 1, 2**63, 2**64 - 2**40, LAST - 2**12, LAST - 1]
+    radii += [2**64 - int(2**64 * share) for share in (math.sqrt(0.5), 0.5, 0.25, 2.0**-20, 2.0**-40)]
+    places = [0, 1, 2**51 - 1, 2**51, 2**51 + 1, 2**52 - 1]
+    angles = [place << 12 | axis for place in places for axis in range(4)]
+    drawn = rng.integers(0, 2**64, (n_random, 2), dtype=np.uint64).tolist()
+    mixed = [(radius, drawn[k][1]) for k, radius in enumerate(radii)]
+    return [*itertools.product(radii, angles), *mixed, *drawn]
+
+
+def of_kernel(pairs):
+    """The two normals that the kernel makes of each pair of words."""
+    words = np.zeros((-(-len(pairs) // HALF), 2, HALF), np.uint64)
+    for which in range(2):
+        filled = np.zeros(words.shape[0] * HALF, np.uint64)
+        filled[: len(pairs)] = [pair[which] for pair in pairs]
+        words[:, which] = filled.reshape(-1, HALF)
+    out = np.empty(words.size)
+    normals_from_words(words.ravel(), out)
+    return out.reshape(-1, 2, HALF).transpose(0, 2, 1).reshape(-1, 2)[: len(pairs)].tolist()
+
+
+def check_bound(pairs):
+    """The largest part of its bound that the distance of a normal from its ideal takes, in units of 1."""
+    largest = 0.0
+    for (radius, angle), found in zip(pairs, of_kernel(pairs), strict=True):
+        bound = error_bound(radius, radius)
+        for z, ends in zip(found, ends_of(radius, angle), strict=True):
+            distance = max(abs(mpmath.mpf(z) - end) for end in ends)
+            # the product with a scale is rounded too, which the bound has room for
+            largest = max(largest, (float(distance) + 2.0**-53 * abs(z)) / bound)
+    assert largest <= 1.0
+    return largest
+
+
+def test_no_normal_is_further_from_the_ideal_than_the_bound():
+    """Whatever the further digits: normals are monotone in them but near the axes, where they are flat."""
+    assert check_bound(words_with_extremes(1_000)) > 0.2  # the bound is no idle one
+
+
+@pytest.mark.slow
+def test_no_normal_is_further_from_the_ideal_than_the_bound_at_1e5():
+    check_bound(words_with_extremes(100_000))
+
+
+def test_the_bound_holds_for_all_words_between_two():
+    pairs = [(100, 10**19), (2**40, 2**63), (2**63, 2**63 + 1), (2**62, 2**64 - 2**30)]
+    for least, most in pairs:
+        inner = [least, most, *(least + (most - least) * k // 7 for k in range(7))]
+        assert all(error_bound(word, word) <= error_bound(least, most) for word in inner)
+
+
+def test_words_at_the_ends_are_certain_of_nothing():
+    """A radius may be as short, or as long, as further digits make it."""
+    assert error_bound(0, 2**63) == error_bound(5, LAST) == error_bound(0, LAST) == math.inf
+
+
+def test_what_the_kernel_rounds_stands_whatever_the_further_digits():
+    pairs = words_with_extremes(250)
+    n_certain = 0
+    for (radius, angle), found in zip(pairs, of_kernel(pairs), strict=True):
+        limit = 0.5 - SCALE * error_bound(radius, radius)
+        products = SCALE * np.array(found)
+        if not np.all(np.abs(products - np.rint(products)) <= limit):
+            continue
+        n_certain += 1
+        rounded = tuple(np.rint(products).astype(int).tolist())
+        assert rounded_pair(radius, angle, SCALE, NOTHING) == rounded
+        assert rounded_pair(radius, angle, SCALE, EVERYTHING) == rounded
+    assert n_certain > 350
+
+
+@pytest.mark.parametrize("scale", [1.0, SCALE, 2.0**45.5, 2.0**80])
+def test_further_digits_are_those_of_the_same_two_numbers(scale):
+    """Against mpmath with the digits that follow, also where the rounding needs many of them, and in the tail."""
+    rng = np.random.default_rng(1)
+    digits = rng.integers(0, 2**64, (4, 2), dtype=np.uint64).tolist()
+    pairs = [*rng.integers(0, 2**64, (20, 2), dtype=np.uint64).tolist(), (0, 5), (LAST, 2**63 + 2), (LAST, 3)]
+    for radius, angle in pairs:
+        long_radius, long_angle = radius, angle >> 12
+        for first, second in digits:
+            long_radius, long_angle = long_radius << 64 | first, long_angle << 64 | second
+        with mpmath.workprec(600):
+            ideal = ideal_pair(long_radius, 320, long_angle, 308, angle & 3)
+            expected = tuple(int(mpmath.floor(mpmath.mpf(scale) * z + mpmath.mpf("0.5"))) for z in ideal)
+        assert rounded_pair(radius, angle, scale, digits) == expected
+
+
+def check_counts(n_radius, n_angle, scale):
+    """The law of both numbers, counted over all words of so many bits, is normal but for what is open."""
+    counts, total, n_open = (Counter(), Counter()), 4 << n_radius + n_angle, 0
+    for radius, angle, axis in itertools.product(range(1 << n_radius), range(1 << n_angle), range(4)):
+        found = decided_pair(radius, n_radius, angle, n_angle, axis, scale)
+        n_open += found is None
+        for count, number in zip(counts, found or (), strict=False):
+            count[number] += 1
+    for count in counts:
+        for number in range(min(count) - 2, max(count) + 3):
+            mass = norm.cdf((number + 0.5) / scale) - norm.cdf((number - 0.5) / scale)
+            assert count[number] / total <= mass + 1e-12
+            assert mass <= (count[number] + n_open) / total + 1e-12
+    return n_open / total
+
+
+def test_short_words_have_the_law_of_a_rounded_normal():
+    assert check_counts(5, 4, 0.8) < 0.4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_radius", "n_angle", "scale", "most"), [(8, 6, 0.8, 0.2), (12, 3, 0.8, 0.4)])
+def test_words_of_8_and_12_bits_have_the_law_of_a_rounded_normal(n_radius, n_angle, scale, most):
+    assert check_counts(n_radius, n_angle, scale) < most
+
+
+# --- in a stream ------------------------------------------------------------------------------------------------------
+
+
+def test_whole_normals_are_the_normals_of_the_stream():
+    z, whole = stream().normal(20_000), stream().whole_normal(20_000, SCALE)
+    assert np.abs(whole - SCALE * z).max() <= 0.5 + 1e-6
+    assert np.all(whole == np.rint(whole))
+
+
+@pytest.mark.parametrize(("scale", "sizes"), [(SCALE, (0, 1, 700, 8_192, 8_193, 3)), (2.0**46, (3, 1, 20))])
+def test_cutting_whole_normals_changes_nothing(scale, sizes):
+    """At the largest scale nearly every number needs further digits."""
+    whole, cut = stream().whole_normal(sum(sizes), scale), stream()
+    np.testing.assert_array_equal(np.concatenate([cut.whole_normal(size, scale) for size in sizes]), whole)
+
+
+def test_a_seeded_stream_that_seeks_draws_the_same_digits_again():
+    source = stream()
+    source.whole_normal(7, SCALE)
+    position, first = source.position, source.whole_normal(20, 2.0**46)
+    source.seek(position)
+    np.testing.assert_array_equal(source.whole_normal(20, 2.0**46), first)
+
+
+def test_both_normals_of_a_pair_go_on_with_the_same_digits(monkeypatch):
+    """Else they would be cosine and sine of two angles. Other pairs, in other blocks too, have digits of their own."""
+    seen = []
+
+    def recorded(radius, angle, scale, further):
+        seen.append((radius, angle, *next(iter(further))))
+        return 0, 0
+
+    monkeypatch.setattr(streams, "rounded_pair", recorded)
+    monkeypatch.setattr(streams, "error_bound", lambda least, most: math.inf)
+    source = stream()
+    source.whole_normal(100, 1.0)
+    source.words(6)  # other words in between change nothing
+    source.whole_normal(2 * BLOCK - 100, 1.0)
+    blocks = [seen[:BLOCK], seen[BLOCK:]]
+    assert all(block[:HALF] == block[HALF:] for block in blocks)
+    digits = {pair[2:] for block in blocks for pair in block}
+    assert len(digits) == len({pair[2] for pair in seen}) == 2 * HALF
+    words = stream().words(2 * BLOCK).reshape(2, 2, HALF)
+    assert [pair[:2] for block in blocks for pair in block[:HALF]] == [
+        pair for block in words for pair in zip(*block.tolist(), strict=True)
+    ]
+
+
+def test_whole_normals_take_digits_where_the_bound_asks_for_them(monkeypatch):
+    """Where the bound is that of a batch and not of the pair, the kernel's number stands; else the digits decide."""
+    asked = []
+    monkeypatch.setattr(streams, "rounded_pair", lambda *given: asked.append(given) or (10**6, 10**6))
+    scale = 2.0**40
+    z = stream().normal(BLOCK)
+    words = stream().words(BLOCK)
+    bounds = np.array([error_bound(word, word) for word in words[:HALF].tolist() * 2])
+    whole = stream().whole_normal(BLOCK, scale)
+    open_ones = np.abs(z * scale - np.rint(z * scale)) > 0.5 - scale * bounds
+    np.testing.assert_array_equal(whole == 10**6, open_ones)
+    assert len(asked) == open_ones.sum() > 0
+
+
+def test_low_bits_are_even_and_fair():
+    """Chi-square of the 64 remainders of whole numbers, whose law is flat to 1e-13; false alarm 1e-6."""
+    whole = stream("low bits").whole_normal(200_000, SCALE).astype(np.int64)
+    counts = np.bincount(whole % 64, minlength=64)
+    assert np.sum((counts - 3125.0) ** 2 / 3125.0) < chi2.isf(1e-6, 63)

@@ -1,0 +1,75 @@
+"""Mistakes in the checks of private estimators, and in what reads files that anybody may have written."""
+
+from mutant import mutant
+from paths import (
+    ARCHIVES,
+    REPORT_DOCUMENT,
+    SERIAL,
+    TESTED_CHARGES,
+    TESTED_COPIES,
+    TESTED_REFUSALS,
+    TESTED_RELEASES,
+)
+
+MUTANTS = [
+    mutant(
+        "a check that lets a sealed table be read",
+        (TESTED_CHARGES, "not X.was_read and not", "True or not"),
+        (TESTED_CHARGES, "isinstance(error, BudgetExceededError)", "True"),
+        tests="private_checks",
+        select="ReadsBefore",
+    ),
+    mutant(
+        "a check that takes any price for that of the releases",
+        (TESTED_CHARGES, "cost <= fitted.model.epsilon_ *", "cost <= 9.0 * fitted.model.epsilon_ *"),
+        tests="private_checks",
+        select="check_releases_cost",
+    ),
+    mutant(
+        "a check that looks for no cell in a message",
+        (TESTED_REFUSALS, "any(each in shown for each in SHOWN)", "False"),
+        tests="private_checks",
+        select="LeaksACell",
+    ),
+    mutant(
+        "a check that lets a row move a release by any amount",
+        (
+            TESTED_RELEASES,
+            'far <= 2.0 * (1.0 + RELATIVE_ERROR),\n            f"a row of',
+            'far > -1.0,\n            f"a row of',
+        ),
+        tests="private_checks",
+        select="ClipsNothing",
+    ),
+    mutant(
+        "a check that lets a far row be refused",
+        (TESTED_RELEASES, "what in MAY_BE_REFUSED,", "True,"),
+        tests="private_checks",
+        select="RefusesFarRows",
+    ),
+    mutant(
+        "a check that counts no charge of a copy",
+        (TESTED_COPIES, "error is not None or charged == 1", "True"),
+        tests="private_checks",
+        select="LosesItsLedger",
+    ),
+    mutant(
+        "the size that an array says it has believed",
+        (ARCHIVES, " or math.prod(shape) * dtype.itemsize != size - file.tell()", ""),
+        (ARCHIVES, "return np.frombuffer(bytearray(file.read()), dtype)", "return np.zeros(math.prod(shape), dtype)"),
+        tests="hostile_files",
+        select="says_it_is_large or says",
+    ),
+    mutant(
+        "a log of lists in lists",
+        (SERIAL, "(TypeError, ValueError, RecursionError)", "(TypeError, ValueError)"),
+        tests="hostile_files",
+        select="ledger",
+    ),
+    mutant(
+        "a report that lacks facts read",
+        (REPORT_DOCUMENT, "str(report), report.to_html()", "report"),
+        tests="hostile_files",
+        select="report",
+    ),
+]

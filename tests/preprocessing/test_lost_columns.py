@@ -1,0 +1,221 @@
+"""Columns that a purchase loses: named by releases alone, with a remedy that gives them back."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import sklearn
+from replay import assert_all_else_is_equal, replay
+from sklearn.pipeline import make_pipeline
+
+import skdp
+from skdp import DPLogisticRegression, DPTableVectorizer, PrivacyAccountant, TableSchema, allocate_budget
+from skdp._checks.readings import day_text, days_of, number_of
+from skdp._checks.table import Table, as_days, as_numbers
+from skdp.exceptions import QualityWarning
+
+N = 4_000
+RNG = np.random.default_rng(0)
+AMOUNTS = RNG.integers(1, 10**6, N)
+DAYS = [datetime.date(2000, 1, 1) + datetime.timedelta(days=int(k)) for k in RNG.integers(0, 9_000, N)]
+RAW = pd.DataFrame(
+    {
+        "age": RNG.integers(18, 90, N),
+        "written": [f"{v:,}" for v in AMOUNTS],
+        "dollars": [f"${v:,}.50" for v in AMOUNTS],
+        "decimal": [Decimal(int(v)) for v in AMOUNTS],
+        "object": pd.Series(AMOUNTS, dtype=object),
+        "day": DAYS,
+        "iso": [str(day) for day in DAYS],
+        "sql": [f"{day} 12:00:00" for day in DAYS],
+        "german": [day.strftime("%d.%m.%Y") for day in DAYS],
+        "id": [f"p{i}" for i in range(N)],
+        "postcode": RNG.integers(10_000, 10_500, N).astype(str),
+        "job": RNG.choice(["clerk", "nurse"], N),
+    }
+)
+LOST = [name for name in RAW if name not in ("age", "job")]
+KINDS = {
+    **dict.fromkeys(["written", "dollars", "decimal", "object"], "number"),
+    **dict.fromkeys(["day", "iso", "sql"], "date"),
+    "german": {"kind": "date", "format": "%d.%m.%Y"},
+    "id": "drop",
+    "postcode": "drop",
+}
+
+
+def fitted(table, schema=None, **parameters):
+    """A vectorizer, and what its fit tells."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        made = DPTableVectorizer(schema, **parameters).fit(table)
+    return made, [str(each.message) for each in caught if issubclass(each.category, QualityWarning)]
+
+
+@pytest.fixture(scope="module")
+def said_nothing():
+    return fitted(RAW)
+
+
+def test_every_lost_column_is_named_with_a_remedy(said_nothing):
+    _, (message,) = said_nothing
+    assert message.startswith("nothing is left of columns " + ", ".join(map(repr, LOST)) + ": ")
+    assert "TableSchema({'written': 'number'}, others='buy')" in message
+    assert "\n" not in message
+
+
+def test_the_remedy_gives_them_back():
+    made, told = fitted(RAW, TableSchema(KINDS, others="buy"))
+    assert told == []
+    for name in ("written", "dollars", "decimal", "object"):
+        low, high = made.schema_[name].bounds
+        assert low < 10**5 < 9 * 10**5 < high
+    for name in ("day", "iso", "sql", "german"):
+        low, high = made.schema_[name].bounds
+        assert low < days_of("2002-01-01") < days_of("2022-01-01") < high
+    assert TableSchema.from_json(made.schema_.to_json()) == made.schema_
+
+
+def test_the_report_has_the_loss_of_each_column(said_nothing):
+    facts = said_nothing[0].privacy_report().to_dict()
+    lost = {each["name"]: each["lost"] for each in facts["public"]["columns"]}
+    assert lost["id"] == "100.0% other or gaps (noise 0.0%)"
+    assert float(lost["age"].split("%")[0]) < 15
+    assert facts["notices"] == said_nothing[1]
+    text = str(said_nothing[0].privacy_report())
+    assert "What costs quality" in text
+    assert "cells that are lost" in text
+
+
+def test_the_share_of_rare_categories_and_of_gaps_is_told_to_the_noise():
+    n = 20_000
+    rare = np.where(np.arange(n) % 10 < 7, np.arange(n).astype(str), "many")
+    table = pd.DataFrame({"code": rare, "pay": np.where(np.arange(n) % 4, np.arange(n) * 1.0, np.nan)})
+    made, (message,) = fitted(table, epsilon=3.0)
+    assert message.startswith("more than half of column 'code' is 'other' or gaps")
+    for name, share in (("code", 0.3), ("pay", 0.75)):
+        found = made._fitted_remains[name]
+        assert 0.0 < found.deviation < 0.05
+        assert abs(found.share - share) < 5.1 * found.deviation  # a false alarm of 3e-7 each
+
+
+def test_an_array_of_objects_is_told_before_anything_is_charged():
+    accountant = PrivacyAccountant()
+    model = DPTableVectorizer(accountant=accountant)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", QualityWarning)
+        with pytest.raises(QualityWarning, match=r"X is an array of objects.*give the frame"):
+            model.fit(RAW[["age", "job"]].to_numpy())
+    assert accountant.history == ()
+
+
+def test_few_rows_are_told_by_public_numbers():
+    for n in (10, 50, 200):
+        _, told = fitted(RAW[["age", "job"]][:n])
+        assert any(text.startswith(f"{n} rows are few to buy bounds and categories of 2 columns") for text in told)
+
+
+def test_the_private_number_of_rows_is_not_told():
+    for n in (60, 70):
+        _, told = fitted(RAW[["age"]][:n], adjacency="add_remove", n_samples_public=65)
+        assert any(text.startswith("65 rows are few to buy") for text in told)
+
+
+def test_a_description_tells_too():
+    with pytest.warns(QualityWarning, match="nothing is left of columns 'iso', 'id'"):
+        skdp.describe(RAW[["age", "iso", "id"]], correlation=False)
+
+
+# --- privacy ---
+
+CHANGES = {
+    "words for a number": {"written": "five", "dollars": "", "decimal": Decimal("NaN"), "object": "x"},
+    "gaps": dict.fromkeys(["written", "object", "day", "iso", "job"]),
+    "extremes": {"written": "9" * 300, "decimal": Decimal("1e400"), "object": 10**400, "iso": "0001-01-01"},
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("change", CHANGES)
+def test_one_row_changes_no_warning_and_nothing_else(change):
+    """With the same noisy counts forced, in the place of those of the neighbour."""
+    one = RAW[:300].copy()
+    other = one.copy()
+    for name, cell in CHANGES[change].items():
+        other.at[7, name] = cell
+
+    def fit(table):
+        return DPTableVectorizer(TableSchema(KINDS, others="buy"), random_state=0).fit(table)
+
+    first, second = replay(fit, one, other)
+    assert any(category is QualityWarning for category, _ in first.messages)
+    assert_all_else_is_equal(first, second)
+
+
+# --- cells ---
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1,234", 1234), ("$5,000", 5000), ("-$5,000.50", -5000.5), ("$-5", -5), ("(1,234)", -1234), ("12%", 12),
+        ("12.5 %", 12.5), ("\u20ac 1 234", 1234), ("1'234.5", 1234.5), ("5,000 \u20ac", 5000), ("\u2212 5", -5),
+        (" 7 ", 7), ("1e3", 1000), ("1,234,567.89", 1234567.89),
+    ],
+)  # fmt: skip
+def test_numbers_as_people_write_them(text, number):
+    assert number_of(text) == number_of(text.encode()) == number
+
+
+@pytest.mark.parametrize(
+    "text", ["", "12,5", "1,23", "1,2345", "1,234 567", "--5", "-(5)", "1_000", "five", "$", "%", "1.2.3"]
+)
+def test_what_is_no_number_is_a_gap(text):
+    assert math.isnan(number_of(text))
+
+
+def test_dates_have_the_format_of_their_column_or_that_of_iso():
+    assert days_of("31.01.2024", "%d.%m.%Y") == days_of("2024-01-31", "%d.%m.%Y") == days_of("2024-01-31")
+    assert math.isnan(days_of("31.01.2024"))
+    assert math.isnan(days_of("01/31/2024", "%d.%m.%Y"))
+    assert day_text(days_of("2024-01-31"), "%d.%m.%Y") == "31.01.2024"
+
+
+@pytest.mark.parametrize("given", ["%H", "x", 5, "%m-%d"])
+def test_a_format_without_a_year_is_refused(given):
+    with pytest.raises(ValueError, match=r"^schema: column 'a': the format .* tells no date; give one of strptime"):
+        TableSchema({"a": {"kind": "date", "format": given}})
+
+
+def test_declared_types_need_no_schema_and_objects_are_not_looked_at():
+    arrow = pa.table({"d": pa.array([Decimal("1.5"), None]), "t": pa.array([datetime.date(1970, 1, 3), None])})
+    for table in (arrow, pl.from_arrow(arrow), arrow.to_pandas(types_mapper=pd.ArrowDtype)):
+        read = Table(table)
+        assert [read.kind(0), read.kind(1)] == ["number", "date"]
+        np.testing.assert_array_equal(as_numbers(read.cells(0)), [1.5, np.nan])
+        np.testing.assert_array_equal(as_days(read.cells(1)), [2.0, np.nan])
+    objects = Table(arrow.to_pandas())
+    assert [objects.kind(0), objects.kind(1)] == ["category", "category"]
+
+
+# --- settings ---
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_frames_by_a_global_setting_lose_no_row_norm():
+    table = RAW[["age", "job"]][:500]
+    steps = make_pipeline(DPTableVectorizer({"age": (18, 90), "job": ["clerk", "nurse"]}),
+                          DPLogisticRegression(classes=[0, 1], max_iter=2))  # fmt: skip
+    for pipe in (allocate_budget(steps, 1.0), skdp.tabular_pipeline(steps[-1], schema=steps[0].schema)):
+        with sklearn.config_context(transform_output="pandas"):
+            pipe.fit(table, np.arange(500) % 2)
+            assert pipe[-1].data_norm_ == pytest.approx(math.sqrt(2))
+            assert pipe.predict(table).shape == (500,)

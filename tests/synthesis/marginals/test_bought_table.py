@@ -1,0 +1,146 @@
+"""A raw table as a synthetic one: what is bought, what it costs, and what one row may change."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from replay import assert_all_else_is_equal, moves, replay
+
+import skdp
+from skdp import DPMarginalSynthesizer, DPTableVectorizer, PrivacyAccountant, TableSchema
+from skdp.accounting import get_epsilon
+from skdp.exceptions import QualityWarning
+
+N = 3_000
+FAST = {"n_components": 5, "max_iter": 3}
+
+
+def people(n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, n),
+            "pay": np.where(rng.random(n) < 0.2, np.nan, rng.normal(3_000, 500, n)),
+            "job": rng.choice(np.array(["clerk", "nurse", None], dtype=object), n),
+            "id": [f"p{i}" for i in range(n)],
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "member": rng.random(n) < 0.3,
+        }
+    )
+
+
+def fit(table=None, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QualityWarning)
+        return DPMarginalSynthesizer(**{**FAST, **parameters}).fit(people() if table is None else table)
+
+
+def test_a_raw_table_is_synthesized_in_one_line():
+    private, accountant = people(), PrivacyAccountant()
+    with pytest.warns(QualityWarning, match="nothing is left of column 'id'"):
+        made = skdp.synthesize(private, epsilon=3.0, accountant=accountant)
+    (charge,) = accountant.history
+    assert 2.99 < get_epsilon(charge.event, 1e-5) <= 3.0
+    assert made.shape == private.shape
+    assert (made.dtypes == private.dtypes).all()
+    assert set(made["job"].dropna()) <= {"clerk", "nurse", "other"}
+    assert (made["job"] == "other").mean() < 0.06
+    assert set(made["id"].dropna()) == {"other"}
+    # Standard deviations of shares are below .01, noise included: 6 of them are a false alarm of 1e-8.
+    assert abs(made["pay"].isna().mean() - 0.2) < 0.06
+    assert abs(made["member"].mean() - 0.3) < 0.06
+    assert abs(made["pay"].mean() - 3_000) < 200
+
+
+@pytest.mark.parametrize(
+    "kind", [pl.from_pandas, lambda frame: pl.from_pandas(frame).to_arrow(), pd.DataFrame.to_numpy]
+)
+def test_tables_of_all_libraries(kind):
+    table = kind(people(600)[["age", "pay", "job", "member"]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QualityWarning)
+        made = skdp.synthesize(table, n_samples=7)
+    assert type(made) is type(table)
+    assert made.shape == (7, 4)
+
+
+def test_what_was_bought_is_accepted_by_the_next_step():
+    private, accountant = people(), PrivacyAccountant()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QualityWarning)
+        bought = DPTableVectorizer(epsilon=0.5, accountant=accountant).fit(private).schema_
+    assert TableSchema.from_json(bought.to_json()) == bought
+    model = fit(private, schema=bought, epsilon=0.5, accountant=accountant)
+    assert model.schema_["job"] == bought["job"]
+    assert model.schema_["age"] == replace(bought["age"], gaps=())  # of a type of integers, which has none
+    assert fit(private, schema=model.schema_).sample(3).shape == (3, 6)
+
+
+def test_the_purchase_is_priced():
+    """With the noise of the tables given, what is bought costs more than they alone."""
+    bought = fit(epsilon=None, noise_multiplier=2.0)
+    given = fit(schema=bought.schema_, epsilon=None, noise_multiplier=2.0)
+    assert bought.epsilon_ > 1.03 * given.epsilon_
+
+
+def test_a_schema_of_some_columns_is_kept():
+    schema = TableSchema({"age": (0, 120), "id": "drop", "pay": {"bounds": (0, 6_000), "gaps": [None]}}, others="buy")
+    model = fit(schema=schema)
+    assert model.schema_["age"].bounds == (0, 120)
+    assert model.sample(5).columns.tolist() == ["age", "pay", "job", "since", "member"]
+
+
+def test_infinity_and_gaps_that_a_schema_excludes_cost_nothing():
+    accountant = PrivacyAccountant()
+    for table, schema, words in (
+        (people().assign(pay=np.inf), None, "contains infinity"),
+        (people(), TableSchema({"pay": (0, 6_000)}, others="buy"), "no place for gaps"),
+        (people(), TableSchema({"age": "category"}, others="buy"), "is of a type of numbers"),
+        (people(), TableSchema({"member": "category"}, others="buy"), "is not of a type of text"),
+    ):
+        with pytest.raises(ValueError, match=words) as refusal:
+            fit(table, schema=schema, accountant=accountant)
+        assert "\n" not in str(refusal.value)
+    assert [entry for entry in accountant.history if entry.kind == "charge"] == []
+
+
+def test_a_cell_that_is_named_other_is_one_level():
+    table = people(2_000)[["age"]].assign(job=np.where(np.arange(2_000) % 2, "other", "clerk"))
+    model = fit(table)
+    assert model.schema_["job"].categories == ("clerk", "other")
+    assert set(model.sample(200)["job"].dropna()) == {"clerk", "other"}
+
+
+def test_combinations_that_bins_cannot_tell_are_left_out():
+    schema = TableSchema({"age": "number", "job": "category"}, others="drop",
+                         impossible=[{"age": (18, 18.5), "job": ["nurse"]}])  # fmt: skip
+    assert fit(schema=schema).schema_.impossible == ()
+
+
+CHANGES = {
+    "gaps": {"pay": np.nan, "job": None, "since": pd.NaT},
+    "extremes": {"age": 10**9, "pay": -1e300, "since": pd.Timestamp("1700-01-01")},
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+def test_one_row_moves_no_release_further_than_it_is_priced(change, adjacency):
+    """Everything else, warnings included, is equal bit for bit."""
+    one = people(400).drop(columns="id")
+    other = one.copy()
+    for name, cell in CHANGES[change].items():
+        other.loc[7, name] = cell
+
+    def fitted(table):
+        return DPMarginalSynthesizer(random_state=0, epsilon=20.0, adjacency=adjacency, **FAST).fit(table)
+
+    first, second = replay(fitted, one, other)
+    assert max(moves(first, second)) <= 2.0 * (1.0 + 1e-9)  # replaced: twice what it adds, or what is priced
+    assert_all_else_is_equal(first, second)

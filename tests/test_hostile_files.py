@@ -1,0 +1,413 @@
+"""Files that an attacker wrote: no code runs, no memory beyond a cap, one line, and no charge is lost.
+
+Good files are changed at random (Miller, Fredriksen & So 1990), each a few times: bytes and bits, slices that are cut,
+repeated or exchanged, and words that parsers take for something else. Archives are also changed inside, with right
+check sums. 2,000 files are read here, 10**5 of each format under the mark `slow`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pathlib
+import pickle
+import random
+import sys
+import tracemalloc
+import warnings
+import zipfile
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from ledger_files import fresh
+
+from skdp import DPPCA, DPLogisticRegression, DPRidge, PrivacyAccountant, PrivacyReport, TableSchema
+from skdp.accounting import EpsilonDeltaDpEvent, GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
+from skdp.datasets import TableRows, load_mnist
+from skdp.exceptions import BudgetFileError
+
+MEGABYTE = 2**20
+QUICK, THOROUGH = 2_000, 100_000  # of all formats together, and of each
+
+
+# --- the engine -------------------------------------------------------------------------------------------------------
+
+WORDS = [
+    b"", b"\x00", b"\xff" * 4, b"\xff" * 8, b"\x7f\xff\xff\xff", b"NaN", b"-Infinity", b"1e999", b"-1", b"0", b"null",
+    b"true", b"9" * 400, b"9" * 5_000, b"[" * 3_000, b'{"a":' * 3_000, b"\\u0000", b"\xed\xa0\x80", b'"', b"{}", b"[]",
+    b"!!python/object/apply:os.system ['true']\n", b"&a [*a, *a]\n", b"*a", b"? ", b"<<: ", b": ", b"\n", b"- ",
+    b"cos\nsystem\n(S'true'\ntR.", b"\x80\x04\x95", b"(999999999999,)", b"(4294967296, 4294967296)", b"'|O'",
+    b"|V99999", b"<f8", b"PK\x03\x04", b"__class__", b"<script>", b"%s", b"{0}",
+]  # fmt: skip
+
+
+def mutated(seed: bytes, rng: random.Random) -> bytes:
+    """One to four changes of a file."""
+    content = bytearray(seed)
+    for _ in range(rng.randint(1, 4)):
+        start = rng.randrange(len(content) + 1)
+        end = min(len(content), start + rng.choice([1, 1, 2, 4, 16, 256, 4096]))
+        kind = rng.randrange(8)
+        if kind == 0:
+            content[start:end] = rng.randbytes(end - start)
+        elif kind == 1 and start < len(content):
+            content[start] ^= 1 << rng.randrange(8)
+        elif kind == 2:
+            del content[start:end]
+        elif kind == 3:
+            content[start:start] = content[start:end] * rng.choice([1, 2, 50])
+        elif kind == 4:
+            other = rng.randrange(len(content) + 1)
+            content[start:end] = content[other : other + end - start]
+        elif kind == 5:
+            del content[start:]
+        else:
+            word = rng.choice(WORDS)
+            content[start : start + rng.choice([0, len(word)])] = word
+    return bytes(content)
+
+
+def mutated_inside(seed: bytes, rng: random.Random) -> bytes:
+    """An archive one of whose members was changed, and whose check sums are right."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(seed)) as archive, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as written:
+        chosen = rng.choice(archive.namelist())
+        for name in archive.namelist():
+            content = archive.read(name)
+            if name == chosen:  # of most members the first bytes matter, which say what the others are
+                head = rng.choice([128, len(content)])
+                content = mutated(content[:head], rng) + content[head:]
+            written.writestr(name, content)
+    return made.getvalue()
+
+
+FORBIDDEN = {"os.system", "os.exec", "os.posix_spawn", "os.spawn", "subprocess.Popen", "socket.connect",
+             "ctypes.dlopen", "pickle.find_class", "os.remove", "os.rename", "shutil.rmtree"}  # fmt: skip
+
+
+class Watch:
+    """Tells what the interpreter is asked to do while a file is read; hooks of audits stay for ever."""
+
+    def __init__(self) -> None:
+        self.is_on, self.seen = False, set[str]()
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, given: Any) -> None:
+        if self.is_on and event in FORBIDDEN:
+            self.seen.add(event)
+
+
+WATCH = Watch()
+
+
+class Format(NamedTuple):
+    """Good files, and what reads one; it returns what it learned, or raises one of `errors`."""
+
+    seeds: Callable[[], list[bytes]]
+    read: Callable[[pathlib.Path], Any]
+    errors: tuple[type[Exception], ...] = (ValueError,)
+    most_bytes: int = 16 * MEGABYTE
+    is_archive: bool = False
+    allowed: frozenset[str] = frozenset()
+    """Events that an honest file brings, too."""
+
+
+def fuzz(form: Format, path: pathlib.Path, n_files: int, seed: int = 0) -> Counter:
+    """Read files and count how they end; anything but a result or one line is an error."""
+    rng, seeds, ended = random.Random(seed), form.seeds(), Counter()
+    for good in seeds:  # and what is imported on the way is there
+        path.write_bytes(good)
+        form.read(path)
+    tracemalloc.start()
+    try:
+        for number in range(n_files):
+            change = mutated_inside if form.is_archive and number % 2 else mutated
+            path.write_bytes(change(rng.choice(seeds), rng))
+            ended[_outcome(form, path, f"file {number} of seed {seed}")] += 1
+    finally:
+        tracemalloc.stop()
+    return ended
+
+
+def _outcome(form: Format, path: pathlib.Path, which: str) -> str:
+    before = tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()
+    WATCH.seen, WATCH.is_on = set(), True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            form.read(path)
+        outcome = "read"
+    except form.errors as error:
+        message = str(error)
+        assert "\n" not in message, f"{which}: {message!r}"
+        assert len(message) < 1_000 + path.stat().st_size, f"{which}: a line of {len(message)} characters"
+        outcome = "refused"
+    finally:
+        WATCH.is_on = False
+        peak = tracemalloc.get_traced_memory()[1] - before
+    assert not WATCH.seen - form.allowed, f"{which}: {WATCH.seen}"
+    assert peak <= form.most_bytes, f"{which}: {peak:,} bytes"
+    return outcome
+
+
+# --- what is read -----------------------------------------------------------------------------------------------------
+
+EVENTS = [
+    GaussianDpEvent(20.0),
+    SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0)), 5),
+    EpsilonDeltaDpEvent(0.01, 1e-9),
+]
+
+
+def ledger(path: pathlib.Path | None = None) -> PrivacyAccountant:
+    made = PrivacyAccountant(9.0, 1e-5, path=path)
+    for event in EVENTS:
+        made.spend(event, "sum", note="of a table")
+    return made
+
+
+def budget_files() -> list[bytes]:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "l.budget"
+        ledger(path)
+        return [path.read_bytes()]
+
+
+def read_budget_file(path: pathlib.Path) -> None:
+    """No charge is lost: what is not refused holds all of them, and admits one more beside them."""
+    assert [each.event for each in fresh(str(path)).history] == EVENTS
+
+
+def read_ledger_json(path: pathlib.Path) -> None:
+    assert [each.event for each in PrivacyAccountant.from_json(text_of(path)).history] == EVENTS
+
+
+def text_of(path: pathlib.Path) -> str:
+    return path.read_bytes().decode("utf-8", "surrogateescape")
+
+
+ROWS = np.random.default_rng(0).uniform(-1, 1, (60, 2))
+LABELS = (ROWS[:, 0] > 0).astype(int)
+
+
+def model(path: pathlib.Path, accountant: PrivacyAccountant | None = None) -> DPLogisticRegression:
+    given = {"checkpoint": path, "accountant": accountant, "delta": 1e-5}
+    return DPLogisticRegression(classes=[0, 1], max_iter=4, noise_multiplier=20.0, epsilon=None, **given)
+
+
+CHARGED = PrivacyAccountant()
+"""The ledger that the run in the checkpoint was charged to."""
+
+
+def checkpoints() -> list[bytes]:
+    import tempfile
+
+    from interrupts import StopAfter
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "run.npz"
+        stopped = model(path, CHARGED)
+        stopped._make_progress = lambda plan: StopAfter(2, MemoryError("planted"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with pytest.raises(MemoryError):
+                stopped.fit(ROWS, LABELS)
+        return [path.read_bytes()]
+
+
+def read_checkpoint(path: pathlib.Path) -> None:
+    """A fit resumes from it, or the file is refused; nobody is charged by a file that is refused."""
+    before = len(CHARGED.history)
+    try:
+        fitted = model(path, CHARGED).fit(ROWS, LABELS)
+    except ValueError:
+        assert len(CHARGED.history) == before
+        raise
+    assert fitted.coef_.shape == (1, 2)
+    assert fitted.epsilon_ > 0
+
+
+def schema() -> TableSchema:
+    return TableSchema({
+        "age": (0, 99),
+        "sex": ["f", "m"],
+        "sum": {"kind": "number", "edges": [0, 1, 2]},
+    })  # fmt: skip
+
+
+def schemas() -> list[bytes]:
+    return [schema().to_json().encode()]
+
+
+def schemas_in_yaml() -> list[bytes]:
+    pytest.importorskip("yaml")
+    return [schema().to_yaml().encode(), b"a: &x {bounds: [1, 2]}\nb: *x\n"]
+
+
+def reports() -> list[bytes]:
+    return [
+        DPRidge(y_bounds=(0, 1)).fit(ROWS, LABELS).privacy_report().to_json().encode(),
+        DPPCA(1, accountant=ledger()).fit(ROWS).privacy_report().to_json().encode(),
+    ]
+
+
+def read_report(path: pathlib.Path) -> None:
+    report = PrivacyReport.from_json(text_of(path))
+    assert "<script>" not in report.to_html().replace("<script>document", "")
+    assert str(report)
+    assert json.loads(report.to_json())
+
+
+def digits() -> list[bytes]:
+    made = io.BytesIO()
+    images = np.zeros((3, 28, 28), np.uint8)
+    np.savez_compressed(made, x_train=images, y_train=np.arange(3), x_test=images, y_test=np.arange(3))
+    return [made.getvalue()]
+
+
+def things(protocol: int) -> bytes:
+    return pickle.dumps({b"data": np.zeros((3, 3072), np.uint8), b"labels": [1, 2, 3]}, protocol)
+
+
+def read_part(name: str) -> Callable[[pathlib.Path], Any]:
+    def read(path: pathlib.Path) -> None:
+        from skdp.datasets import cifar
+
+        planes, labels = cifar._read(path, getattr(cifar, name))
+        assert planes.dtype == np.uint8
+        assert labels.max() < 10
+
+    return read
+
+
+def archives() -> list[bytes]:
+    made = io.BytesIO()
+    np.savez_compressed(made, x_diff=np.zeros((3, 3, 32, 32), np.uint8), y=np.arange(3))
+    return [made.getvalue()]
+
+
+def parquet_files() -> list[bytes]:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    made = io.BytesIO()
+    columns = {"a": ROWS[:, 0], "b": ROWS[:, 1], "label": LABELS}
+    parquet.write_table(arrow.table(columns), made, row_group_size=30)
+    return [made.getvalue()]
+
+
+def read_parquet(path: pathlib.Path) -> None:
+    """Blocks are read after the charge, which stands whatever they hold."""
+    accountant = PrivacyAccountant()
+    model = DPLogisticRegression(classes=[0, 1], max_iter=2, epsilon=None, noise_multiplier=20.0, delta=1e-5,
+                                 accountant=accountant)  # fmt: skip
+    try:
+        model.fit(TableRows(str(path), ["a", "b"]), "label")
+    except BaseException:
+        assert len(accountant.history) <= 1
+        assert not hasattr(model, "coef_")
+        raise
+    assert len(accountant.history) == 1
+
+
+FORMATS = {
+    "budget file": Format(budget_files, read_budget_file, (BudgetFileError,)),
+    "ledger in JSON": Format(lambda: [ledger().to_json().encode()], read_ledger_json),
+    "checkpoint": Format(checkpoints, read_checkpoint, is_archive=True, allowed=frozenset({"os.remove", "os.rename"})),
+    "schema in JSON": Format(schemas, lambda path: TableSchema.from_json(path)),
+    "schema in YAML": Format(schemas_in_yaml, lambda path: TableSchema.from_yaml(path)),
+    "report": Format(reports, read_report),
+    "MNIST": Format(digits, load_mnist, is_archive=True),
+    "CIFAR-10, pickles": Format(lambda: [things(2), things(4)], read_part("_read_pickle")),
+    "CIFAR-10, binary": Format(lambda: [bytes(3 * 3073)], read_part("_read_binary")),
+    "CIFAR-10, archives": Format(archives, read_part("_read_archive"), is_archive=True),
+    "parquet": Format(parquet_files, read_parquet, (ValueError, OSError)),
+}
+
+
+@pytest.fixture(autouse=True)
+def _three_records(monkeypatch):
+    monkeypatch.setattr("skdp.datasets.cifar._RECORDS", 3)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_hostile_files_are_read_or_refused_in_one_line(name, tmp_path):
+    n_files = -(-QUICK // len(FORMATS))
+    found = fuzz(FORMATS[name], tmp_path / "file", n_files)
+    assert n_files // 20 < found["refused"] < n_files  # else the changes change nothing, or everything
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORMATS)
+def test_many_hostile_files_are_read_or_refused_in_one_line(name, tmp_path):
+    fuzz(FORMATS[name], tmp_path / "file", THOROUGH, seed=1)
+
+
+# --- files that changes at random hardly make -------------------------------------------------------------------------
+
+
+def npz(**members: bytes) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as written:
+        for name, content in members.items():
+            written.writestr(f"{name}.npy", content)
+    return made.getvalue()
+
+
+def array_that_says(shape: str, dtype: str = "'|u1'") -> bytes:
+    header = f"{{'descr': {dtype}, 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(16)
+
+
+LAUGHS = "\n".join(["a0: &a0 [x, y]", *(f"a{k}: &a{k} [*a{k - 1}, *a{k - 1}]" for k in range(1, 40))])
+CRAFTED = {
+    "an array that says it is large": ("MNIST", npz(**dict.fromkeys(
+        ("x_train", "y_train", "x_test", "y_test"), array_that_says("(268435456,)")))),
+    "a checkpoint that says it is large": ("checkpoint", npz(header=array_that_says("(268435456,)"))),
+    "an array of objects": ("checkpoint", npz(header=array_that_says("(2,)", "'|O'"))),
+    "an array of no size": ("checkpoint", npz(header=array_that_says("(0, 99)", "'<f8'"))),
+    "aliases of aliases": ("schema in YAML", LAUGHS.encode()),
+    "lists in lists, in YAML": ("schema in YAML", b"a: " + b"[" * 10_000),
+    "lists in lists, in a schema": ("schema in JSON", b"[" * 100_000),
+    "lists in lists, in a ledger": ("ledger in JSON", b"[" * 100_000),
+    "lists in lists, in a report": ("report", b"[" * 100_000),
+    "a call in YAML": ("schema in YAML", b"a: !!python/object/apply:os.system ['true']\n"),
+    "a call in a pickle": ("CIFAR-10, pickles", b"cos\nsystem\n(S'true'\ntR."),
+    "a report with nothing in it": ("report", b'{"schema": "skdp.privacy_report", "schema_version": 1}'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", CRAFTED)
+def test_crafted_files_are_refused_in_one_line(what, tmp_path):
+    name, content = CRAFTED[what]
+    (tmp_path / "file").write_bytes(content)
+    tracemalloc.start()
+    try:
+        assert _outcome(FORMATS[name], tmp_path / "file", what) == "refused"
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_engine_sees_code_that_runs_memory_and_lines(tmp_path):
+    """The harness itself can fail."""
+    path = tmp_path / "file"
+    path.write_bytes(pickle.dumps(Counter("ab")))
+    plain = Format(list, lambda path: None)
+    with pytest.raises(AssertionError, match=r"pickle\.find_class"):
+        _outcome(plain._replace(read=lambda path: pickle.loads(path.read_bytes())), path, "it")
+    tracemalloc.start()
+    try:
+        with pytest.raises(AssertionError, match="bytes"):
+            _outcome(plain._replace(read=lambda path: bytes(17 * MEGABYTE)), path, "it")
+    finally:
+        tracemalloc.stop()
+    with pytest.raises(AssertionError, match="first"):
+        _outcome(plain._replace(read=lambda path: refuse()), path, "it")
+
+
+def refuse() -> None:
+    raise ValueError("first\nsecond")

@@ -1,0 +1,509 @@
+"""All private estimators keep the promises of `skdp.testing`, and faulty ones are caught. A newcomer is one line."""
+
+from __future__ import annotations
+
+import importlib
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from guarantee_cases import PUBLISHED, UNDOCUMENTED
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+
+import skdp
+from skdp import (
+    DPPCA,
+    DPWGAN,
+    DPCalibratedClassifier,
+    DPClassMixtureGenerator,
+    DPGaussianNB,
+    DPGridSearchCV,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPMarginalSynthesizer,
+    DPMLPClassifier,
+    DPMLPRegressor,
+    DPOneHotEncoder,
+    DPQuantileBinner,
+    DPRandomizedSearchCV,
+    DPRidge,
+    DPSimpleImputer,
+    DPStandardScaler,
+    DPTableVectorizer,
+    DPThresholdClassifier,
+    PrivacyAccountant,
+    PublicTreesEmbedding,
+    allocate_budget,
+    tabular_pipeline,
+)
+from skdp.accounting import GaussianDpEvent
+from skdp.base import FitTerms, PrivateEstimator, StepPlan
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
+from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.streams import SecretStream
+from skdp.mechanisms.unit_shares import clip_vectors
+from skdp.testing import check_private_estimator, parametrize_with_private_checks, private_checks
+from skdp.testing.demands import Inapplicable
+from skdp.testing.subjects import CheckedEstimator
+
+TWO = {"classes": [0, 1]}
+BOUNDS = {"bounds": (-1.0, 1.0)}
+TREES = {"n_estimators": 3, "max_depth": 2, "max_iter": 3, **BOUNDS}
+GAN = {"critic_layer_sizes": 4, "generator_layer_sizes": 4, "n_latent": 2, "max_iter": 2}
+SYNTHETIC = {"n_components": 2, "max_iter": 3, "n_bins": 3}
+ONE_FOR_ANOTHER = {"adjacency": "replace_one"}
+GRID = {"alpha": [0.0, 0.1]}
+ELSEWHERE = FrozenEstimator(LogisticRegression().fit(np.vstack([np.eye(4), -np.eye(4)]), [0] * 4 + [1] * 4))
+
+
+def linear(**parameters):
+    return DPLogisticRegression(**{**TWO, "max_iter": 3, **parameters})
+
+
+ESTIMATORS = [
+    linear(),
+    DPMLPClassifier((3,), max_iter=3, **TWO),
+    DPMLPRegressor((3,), max_iter=3, y_bounds=(-1, 1)),
+    DPRandomTreesClassifier(**TWO, **TREES),
+    DPRandomTreesRegressor(y_bounds=(-1, 1), **TREES),
+    DPGaussianNB(**TWO, **BOUNDS),
+    DPRidge(y_bounds=(-1, 1)),
+    DPLinearRegression((-1, 1)),
+    DPPCA(2, data_norm=2.0),
+    DPStandardScaler(**BOUNDS),
+    DPQuantileBinner(4, **BOUNDS),
+    DPSimpleImputer("mean", **BOUNDS),
+    DPOneHotEncoder(),
+    DPTableVectorizer(),
+    DPMarginalSynthesizer(**TWO, **BOUNDS, **SYNTHETIC),
+    DPClassMixtureGenerator(n_components=2, **TWO, **BOUNDS),
+    DPWGAN(**TWO, **BOUNDS, **GAN),
+    allocate_budget(make_pipeline(Normalizer(), DPStandardScaler(**BOUNDS), linear(delta="auto")), 1.0),
+    DPGridSearchCV(linear(), GRID, strategy="compose"),
+    DPRandomizedSearchCV(linear(), GRID, n_iter=2, strategy="compose"),
+    DPCalibratedClassifier(ELSEWHERE),
+    DPThresholdClassifier(ELSEWHERE, min_recall=0.5),
+]
+"""One of each class, for all checks."""
+
+SETTINGS = [
+    linear(sampling_rate=0.5, **ONE_FOR_ANOTHER),
+    linear(classes=[0, 1, 2]),
+    DPMLPClassifier((3,), max_iter=3, clipping="per_layer", solver="adam", **TWO),
+    DPLinearRegression((-1, 1), fit_intercept=False, **ONE_FOR_ANOTHER),
+    DPPCA("auto", normalize=True, whiten=True),
+    DPPCA(2, center=False, **ONE_FOR_ANOTHER),
+    DPPCA(1, epsilon=None, noise_multiplier=1e-3),
+    DPStandardScaler(**ONE_FOR_ANOTHER),
+    DPQuantileBinner(4, **ONE_FOR_ANOTHER),
+    DPSimpleImputer("median", **BOUNDS),
+    DPMarginalSynthesizer(pairs="select", epsilon=50.0, **ONE_FOR_ANOTHER, **TWO, **BOUNDS, **SYNTHETIC),
+    DPMarginalSynthesizer(triples=True, **TWO, **BOUNDS, **SYNTHETIC),
+    DPClassMixtureGenerator(1, n_directions=4, **BOUNDS),
+    DPClassMixtureGenerator(1, **ONE_FOR_ANOTHER, **TWO, **BOUNDS),
+    DPWGAN(label_shares="uniform", sampling_rate=0.25, **TWO, **BOUNDS, **GAN),
+    DPThresholdClassifier(ELSEWHERE, min_recall=0.5, **ONE_FOR_ANOTHER),
+    tabular_pipeline(linear(delta="auto"), delta=1e-4),
+    tabular_pipeline(linear(delta="auto"), delta=1e-4, schema=dict.fromkeys(["x0", "x1", "x2", "x3"], (-1, 1))),
+]
+"""Those that release in another way, for the checks of what is released."""
+
+OF_RELEASES = {
+    "check_neighbours_move_releases_by_the_sensitivity",
+    "check_releases_cost_what_is_charged",
+    "check_the_number_of_rows_is_private_under_add_remove",
+    "check_units_are_bounded_together",
+    "check_weights_move_releases_by_the_sensitivity",
+    "check_what_is_fitted_follows_from_the_releases",
+}
+
+
+def words(estimator):
+    """Few words, each of which many rows have: which of them are counted shows no row."""
+    if not isinstance(estimator, DPOneHotEncoder):
+        return None
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"word": rng.choice(["a", "b", "c"], 300), "other": rng.choice(["u", "v"], 300)}), None
+
+
+def of_models_fitted_elsewhere(estimator):
+    """What is known to fail."""
+    if not isinstance(estimator, DPCalibratedClassifier | DPThresholdClassifier):
+        return {}
+    return {"check_bad_rows_are_refused": "what a row may be is the model's affair: one that it refuses counts as such"}
+
+
+@parametrize_with_private_checks(ESTIMATORS, expected_failed_checks=of_models_fitted_elsewhere, tables=words)
+def test_private_check(estimator, check):
+    check(estimator)
+
+
+def of_settings():
+    checks = parametrize_with_private_checks(SETTINGS)
+    return pytest.mark.parametrize(
+        checks.args[0], [case for case in checks.args[1] if case.id.rpartition("-")[2] in OF_RELEASES]
+    )
+
+
+@of_settings()
+def test_private_check_of_settings(estimator, check):
+    check(estimator)
+
+
+def test_every_private_estimator_is_checked():
+    modules = [importlib.import_module(f"skdp.{name}") for name in skdp._MODULES]
+    public = [getattr(module, name) for module in modules for name in getattr(module, "__all__", ())]
+    public += [getattr(skdp, name) for name in skdp._PUBLIC]
+    private = {each for each in public if isinstance(each, type) and hasattr(each, "__private_step__")}
+    private = {each for each in private if not each.__module__.startswith("skdp.evaluation.")}  # results of functions
+    assert private - {PublicTreesEmbedding} <= {type(each) for each in ESTIMATORS}
+
+
+LISTED = [each for each in ESTIMATORS if type(each) in PUBLISHED]
+
+
+@pytest.mark.parametrize("estimator", LISTED, ids=lambda each: type(each).__name__)
+def test_fit_publishes_what_is_on_the_list(estimator):
+    model = CheckedEstimator(estimator).fit(CheckedEstimator(estimator).table).model
+    listed = PUBLISHED[type(model)].keys() | UNDOCUMENTED[type(model)].keys()
+    assert vars(model).keys() - model.get_params().keys() <= listed
+
+
+# --- the checks can fail ----------------------------------------------------------------------------------------------
+
+
+class Honest(PrivateEstimator):
+    """The noisy mean of clipped rows; each of the others has one fault."""
+
+    def __init__(self, epsilon=1.0, delta=1e-5, noise_multiplier=None, adjacency="zero_out", accounting="pld",
+                 accountant=None, n_samples_public=None, n_groups_public=None, random_state=None):  # fmt: skip
+        self.epsilon, self.delta, self.noise_multiplier = epsilon, delta, noise_multiplier
+        self.adjacency, self.accounting, self.accountant = adjacency, accounting, accountant
+        self.n_samples_public, self.n_groups_public, self.random_state = n_samples_public, n_groups_public, random_state
+
+    def fit(self, X, y=None, sample_weight=None, groups=None):
+        return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
+
+    def _plan_step(self, n_samples, n_features):
+        return StepPlan(GaussianDpEvent, {})
+
+    def _plan_fit(self, terms, n_samples, n_features, targets):
+        plan = self._plan_release(terms, 1.0)
+        plan.n = self._public_n_samples(n_samples)
+        return plan
+
+    def _check_targets(self, y, n_samples, sample_weight=None, groups=None):
+        weights = np.ones(n_samples) if sample_weight is None else np.clip(sample_weight, 0.0, 1.0)
+        return weights, groups
+
+    def _clipped(self, rows):
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.where(np.isfinite(norms), rows / np.maximum(norms, 1.0), 0.0)
+
+    def _shares(self, rows, weights, units):
+        return weights if units is None else clip_vectors(units, rows, weights, norm=1.0)
+
+    def _noisy(self, plan, total):
+        return plan.release(total)
+
+    def _learn(self, plan, rows, targets):
+        rows = self._clipped(rows.astype(np.float64))
+        self.mean_ = self._noisy(plan, self._shares(rows, *targets) @ rows) / plan.n
+        self._set_price(plan.price)
+        return ""
+
+
+def caught_by(check):
+    def register(faulty):
+        FAULTS.append((faulty, check))
+        return faulty
+
+    return register
+
+
+FAULTS = []
+
+
+@caught_by("check_ceiling_is_asked_before_rows_are_read")
+class ReadsBeforeItCharges(Honest):
+    def fit(self, X, y=None, groups=None):
+        self.largest = float(np.max(np.asarray(X)))
+        return super().fit(X, y, groups=groups)
+
+
+@caught_by("check_what_is_fitted_follows_from_the_releases")
+@caught_by("check_neighbours_move_releases_by_the_sensitivity")
+class PublishesAnExactMean(Honest):
+    def _learn(self, plan, rows, targets):
+        self.exact_mean_ = rows.mean(axis=0)
+        return super()._learn(plan, rows, targets)
+
+
+@caught_by("check_bad_rows_are_refused")
+class LeaksACell(Honest):
+    def _check_rows(self, X):
+        rows = super()._check_rows(np.nan_to_num(X))
+        if np.abs(rows).max() > 100:
+            raise ValueError(f"X has a cell of {np.abs(rows).max()}, which is more than 100.")
+        return rows
+
+
+@caught_by("check_releases_cost_what_is_charged")
+class ReleasesWithLessNoise(Honest):
+    def _noisy(self, plan, total):
+        return GaussianMechanism(plan.mechanism.noise_multiplier / 2, 1.0).release(total, plan._streams.pop())
+
+
+@caught_by("check_releases_cost_what_is_charged")
+class ReleasesTwice(Honest):
+    def _noisy(self, plan, total):
+        return (super()._noisy(plan, total) + plan.mechanism.release(total, plan.stream_of("again"))) / 2
+
+
+class HalfMechanism(GaussianMechanism):
+    def _add_noise(self, value, stream):
+        return value + 0.5 * (super()._add_noise(value, stream) - value)
+
+
+@caught_by("check_noise_has_its_law")
+class AddsNoiseOfAnotherScale(Honest):
+    def _noisy(self, plan, total):
+        return HalfMechanism(plan.mechanism.noise_multiplier, 1.0).release(total, plan._streams.pop())
+
+
+@caught_by("check_charge_precedes_releases")
+@caught_by("check_a_seed_repeats_a_fit")
+class AddsNoiseOfItsOwn(Honest):
+    def _noisy(self, plan, total):
+        return total + np.random.default_rng().normal(scale=plan.mechanism.standard_deviation, size=total.shape)
+
+
+@caught_by("check_charge_precedes_releases")
+class ChargesLate(Honest):
+    def fit(self, X, y=None, groups=None):
+        ledger, self.accountant = self.accountant, None
+        super().fit(X, y, groups=groups)
+        self.accountant = ledger
+        if ledger is not None:
+            ledger.spend(self.privacy_event_)
+        return self
+
+
+@caught_by("check_price_is_that_of_the_event")
+class StatesHalfItsPrice(Honest):
+    def _learn(self, plan, rows, targets):
+        super()._learn(plan, rows, targets)
+        self.epsilon_ /= 2
+        return ""
+
+
+@caught_by("check_neighbours_move_releases_by_the_sensitivity")
+class ClipsNothing(Honest):
+    def _clipped(self, rows):
+        return rows
+
+
+@caught_by("check_neighbours_move_releases_by_the_sensitivity")
+class RefusesFarRows(Honest):
+    def _learn(self, plan, rows, targets):
+        if np.abs(rows).max() > 1e9:
+            raise ValueError("X has a cell that is too large.")
+        return super()._learn(plan, rows, targets)
+
+
+@caught_by("check_weights_move_releases_by_the_sensitivity")
+class CutsNoWeights(Honest):
+    def _check_targets(self, y, n_samples, sample_weight=None, groups=None):
+        return np.ones(n_samples) if sample_weight is None else np.asarray(sample_weight), groups
+
+
+@caught_by("check_units_are_bounded_together")
+class KeepsNoUnits(Honest):
+    def _shares(self, rows, weights, units):
+        return weights
+
+
+@caught_by("check_units_are_bounded_together")
+class ForgetsTheUnits(Honest):
+    def fit(self, X, y=None, groups=None):
+        return self._fit_alone(X, y)
+
+
+@caught_by("check_the_number_of_rows_is_private_under_add_remove")
+class CountsRows(Honest):
+    def _learn(self, plan, rows, targets):
+        self.n_rows_ = len(rows)
+        return super()._learn(plan, rows, targets)
+
+
+@caught_by("check_copies_charge_the_same_ledger")
+class LosesItsLedgerInAClone(Honest):
+    def __sklearn_clone__(self):
+        return type(self)(**{**self.get_params(), "accountant": None})
+
+
+@caught_by("check_copies_charge_the_same_ledger")
+class LosesItsLedgerInAPickle(Honest):
+    def __getstate__(self):
+        return {**super().__getstate__(), "accountant": None}
+
+
+class OneStream(Honest):
+    def _check_terms(self):
+        return FitTerms(self._check_budget(), SecretStream.from_random_state(7))
+
+    def _plan_release(self, terms, sensitivity):
+        return super()._plan_release(FitTerms(terms.budget, SecretStream.from_random_state(7)), sensitivity)
+
+
+@caught_by("check_threads_have_charges_and_noise_of_their_own")
+@caught_by("check_processes_have_charges_and_noise_of_their_own")
+@caught_by("check_leaks_are_errors_in_strict_mode")
+class HasOneNoiseForAll(OneStream):
+    pass
+
+
+@caught_by("check_no_stream_is_kept")
+class KeepsItsStream(Honest):
+    def _plan_fit(self, terms, n_samples, n_features, targets):
+        self._fitted_stream = terms.stream
+        return super()._plan_fit(terms, n_samples, n_features, targets)
+
+
+@caught_by("check_charge_survives_failures")
+class ChangesItselfMeanwhile(Honest):
+    def fit(self, X, y=None, groups=None):
+        self.n_fits_ = getattr(self, "n_fits_", 0) + 1
+        return super().fit(X, y, groups=groups)
+
+
+@caught_by("check_charge_survives_failures")
+class TakesItsChargeBack(Honest):
+    def fit(self, X, y=None, groups=None):
+        try:
+            return super().fit(X, y, groups=groups)
+        except MemoryError:
+            self.accountant._log._ledger.entries.pop()
+            raise
+
+
+@caught_by("check_a_refusal_leaves_the_estimator_whole")
+class ForgetsItselfFirst(Honest):
+    def fit(self, X, y=None, groups=None):
+        self.__dict__.pop("mean_", None)
+        return super().fit(X, y, groups=groups)
+
+
+@caught_by("check_bad_parameters_are_refused")
+class TakesAnyEpsilon(Honest):
+    def _check_budget(self):
+        epsilon = self.epsilon
+        self.epsilon = 1.0
+        try:
+            return super()._check_budget()
+        finally:
+            self.epsilon = epsilon
+
+
+@caught_by("check_a_report_can_be_written")
+class ReportsRows(Honest):
+    def _learn(self, plan, rows, targets):
+        self._fitted_first = float(rows[0, 0])
+        return super()._learn(plan, rows, targets)
+
+    def privacy_report(self):
+        report = super().privacy_report()
+        first = self._fitted_first
+
+        class Telling(type(report)):
+            def __str__(self):
+                return f"{super().__str__()} {first}"
+
+        report.__class__ = Telling
+        return report
+
+
+@caught_by("check_settings_of_arithmetic_reveal_no_row")
+class LearnsAloud(Honest):
+    def fit(self, X, y=None, groups=None):
+        np.square(np.asarray(X)).sum(axis=1)
+        return super().fit(X, y, groups=groups)
+
+
+@pytest.mark.parametrize(("faulty", "name"), FAULTS, ids=lambda each: getattr(each, "__name__", each))
+def test_each_fault_is_caught_by_the_check_of_its_name(faulty, name):
+    (check,) = (each for each in private_checks() if each.__name__ == name)
+    with pytest.raises(AssertionError, match=rf"^{faulty.__name__}: {name}: [^\n]+\. [A-Z][^\n]+\.$"):
+        check(faulty())
+    check(Honest())
+
+
+def test_every_check_catches_a_fault():
+    assert {name for _, name in FAULTS} == {each.__name__ for each in private_checks()}
+
+
+# --- the suite itself -------------------------------------------------------------------------------------------------
+
+
+def test_an_honest_estimator_passes_every_check():
+    ledger = PrivacyAccountant()
+    found = check_private_estimator(Honest(accountant=ledger))
+    assert {each["status"] for each in found} == {"passed"}
+    assert [each["check_name"] for each in found] == [each.__name__ for each in private_checks()]
+    assert not ledger.entries
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_a_check_that_fails_is_raised_warned_of_or_expected():
+    name = "check_price_is_that_of_the_event"
+    with pytest.raises(AssertionError, match=r"^StatesHalfItsPrice: check_\w+: [^\n]+\. [A-Z][^\n]+\.$"):
+        check_private_estimator(StatesHalfItsPrice())
+    for on_fail in (None, "warn"):
+        found = {each["check_name"]: each for each in check_private_estimator(StatesHalfItsPrice(), on_fail=on_fail)}
+        assert found[name]["status"] == "failed"
+        assert "Publish the price" in found[name]["reason"]
+    expected = {each["check_name"]: "a reason" for each in found.values() if each["status"] == "failed"}
+    found = check_private_estimator(StatesHalfItsPrice(), expected_failed_checks=expected)
+    assert {"check_name": name, "status": "xfail", "reason": "a reason"} in found
+
+
+class Unweighted(Honest):
+    def fit(self, X, y=None, groups=None):
+        return self._fit_alone(X, y, groups=groups)
+
+
+def test_what_a_check_says_nothing_of_is_skipped_with_its_reason():
+    found = {each["check_name"]: each for each in check_private_estimator(Unweighted())}
+    skipped = found["check_weights_move_releases_by_the_sensitivity"]
+    assert (skipped["status"], skipped["reason"]) == ("skipped", "fit takes no sample_weight")
+    (check,) = (each for each in private_checks() if each.__name__ == skipped["check_name"])
+    with pytest.raises(Inapplicable):
+        check(Unweighted())
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"estimator": Normalizer()}, TypeError, r"^estimator=Normalizer\(\) is no private estimator"),
+        ({"estimator": Honest}, TypeError, r"is no private estimator: give an instance"),
+        ({"estimator": Honest(), "on_fail": "shrug"}, ValueError, r"^on_fail='shrug' is not known"),
+        ({"estimator": Honest(), "expected_failed_checks": {"x": ""}}, ValueError, r"'x', which is no check"),
+    ],
+)
+def test_bad_arguments_are_refused(given, error, said):
+    with pytest.raises(error, match=said):
+        check_private_estimator(**given)
+
+
+def test_tables_that_are_given_are_used():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, (90, 3)), rng.integers(0, 2, 90)
+    subject = CheckedEstimator(linear(), X, y)
+    assert subject.table.X is X
+    assert subject.fit(subject.table).model.n_features_in_ == 3
+    assert np.isin(subject.other.X, X).all()
+    assert math.isfinite(subject.fit(subject.other).model.epsilon_)
