@@ -271,7 +271,7 @@ class PrivacyProfile:
     def advantage(self) -> float:
         """Compute the most that true positives exceed false positives, of any test whether a record is there.
 
-        That is delta at epsilon 0, the total variation (Kulynych et al. 2024, section 2). It is an average: a release
+        That is delta at epsilon 0, the total variation (Kulynych et al. 2024). It is an average: a release
         of a whole record with a chance of 1 % has an advantage of .01, and one record in a hundred is found for
         certain. `true_positive_rate` at a small share tells the two apart.
 
@@ -285,7 +285,7 @@ class PrivacyProfile:
     def true_positive_rate(self, fpr: Any) -> Any:
         """Compute the largest share of records that a test finds, at a share of false positives.
 
-        It is 1 - `trade_off` (Kulynych et al. 2024, section 2).
+        It is 1 - `trade_off` (Kulynych et al. 2024).
 
         Parameters
         ----------
@@ -387,7 +387,7 @@ class PrivacyProfile:
     def reconstruction(self, baseline: Any) -> Any:
         """Compute the largest chance with which an attacker reconstructs a record, or an attribute of it.
 
-        It is 1 - f(`baseline`), f the `trade_off` (Kulynych et al. 2025, section 3). The record x is drawn from a law
+        It is 1 - f(`baseline`), f the `trade_off` (Kulynych et al. 2025). The record x is drawn from a law
         that the attacker knows, as they know all other records; a guess succeeds if it is near enough, by any measure
         fixed before. Proof: let S be the pairs of a record and an output with which the guess succeeds. If the output
         came from the data without x (under "replace_one": with a fixed record in its place) it would be independent of
@@ -412,7 +412,7 @@ class PrivacyProfile:
         The attacker names a property that that record has and no other one; of records drawn as it was, a share of at
         most `baseline` has such a property (Cohen & Nissim 2020). All other records may be known to them. It is
         1 - f(`baseline`), by the proof of `reconstruction`: without the record, the property is chosen independently of
-        it, and it has it with a chance of at most `baseline` (Kulynych et al. 2025, section 3). For *any* of n records,
+        it, and it has it with a chance of at most `baseline` (Kulynych et al. 2025). For *any* of n records,
         n times as much: the chances of the single ones add up at most.
 
         Parameters
