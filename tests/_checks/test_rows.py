@@ -187,7 +187,7 @@ BAD_TABLES = {
     "a list's column beyond the shape": (damaged_list(), "damaged sparse matrix"),
     "a sparse series": (pd.Series(pd.arrays.SparseArray([0.0, NUMBER])), "Reshape your data"),
     "no frame": (Lookalike([[NAME, NUMBER], [NAME, 1.0]]), "strings in column 0"),
-    "a lazy frame": (polars(name=[NAME] * 3).lazy(), "Reshape your data"),
+    "a lazy frame": (polars(name=[NAME] * 3).lazy(), "give X.collect()"),
     "rows out of order": (damaged(indptr=[0, 9, 4, 9]), "damaged sparse matrix"),
 }  # fmt: skip
 

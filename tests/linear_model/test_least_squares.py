@@ -287,7 +287,7 @@ def test_bounds_read_from_y_are_a_leak_that_is_told_and_kept(estimator):
     model.set_params(y_bounds=BOUNDS)
     assert check_pipeline(model) == []
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", PrivacyLeakWarning)
         model.fit(X, y)
     assert "bounds of the targets" not in str(privacy_report(model))
 
