@@ -35,6 +35,7 @@ from skdp.accounting import (
     get_epsilon,
     resolve_accountant,
 )
+from skdp.export.exported import Exported
 from skdp.mechanisms.gaussian import GaussianMechanism, finite_value
 from skdp.mechanisms.sampling import Sampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
@@ -92,7 +93,7 @@ class ReleasePlan:
         return float(noisy) if exact.ndim == 0 else noisy
 
 
-class PrivateEstimator(Reported, BaseEstimator):
+class PrivateEstimator(Reported, Exported, BaseEstimator):
     """Base class of private estimators.
 
     Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency, accounting, accountant,
@@ -365,7 +366,7 @@ def _lists_columns(value: Any) -> bool:
     return isinstance(value, list | tuple | np.ndarray) and not isinstance(next(iter(value), ""), str | Real)
 
 
-class JointPrice(Reported):
+class JointPrice(Reported, Exported):
     """The price of what consists of private parts, read from their present state."""
 
     delta_: float
