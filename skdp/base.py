@@ -349,6 +349,9 @@ class PrivateEstimator(Reported, Exported, BaseEstimator):
         """Private estimators that this one consists of."""
         return []
 
+    def _derive_state(self) -> None:
+        """Compute what follows from public attributes, in a state that was read from a text (`skdp.export`)."""
+
     def __step_traits__(self) -> StepTraits:
         """What a pipeline asks of this estimator before it is fitted (`StepTraits`)."""
         return StepTraits(fault_behind=self._fault_of_lists)

@@ -31,6 +31,7 @@ from skdp.preprocessing.schema.blocks import Block, unique_names
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.matching import (
     check_input_names,
+    columns_of_fit,
     kinds_by_type,
     match_columns,
     read_schema,
@@ -232,10 +233,19 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
         check_schema(self, table.source, reset=True)
         self.schema_ = TableSchema({name: column for name, _, column in columns})
         self._fitted_kinds = kinds_by_type(table, columns)
-        self._fitted_blocks = self._blocks(columns)
         self.seed_ = _public_seed(self.random_state)
-        self._fitted_plain = plain_blocks(self._fitted_blocks) if self.plain_share > 0 else []
+        self._keep_columns(columns)
         self.row_norm_, self.epsilon_, self.delta_ = 1.0, 0.0, 0.0
+
+    def _keep_columns(self, columns: list[tuple[str, int, Column]]) -> None:
+        """Keep what the columns become."""
+        self._fitted_blocks = self._blocks(columns)
+        self._fitted_plain = plain_blocks(self._fitted_blocks) if self.plain_share > 0 else []
+
+    def _derive_state(self) -> None:
+        """See `skdp.base.PrivateEstimator`."""
+        self._keep_columns(columns_of_fit(self, self.schema_))
+        self._grow()
 
     def _grow(self) -> None:
         """Draw the trees."""

@@ -28,7 +28,7 @@ _CONVERTED = {
 
 
 def normalized(graph: OnnxGraph, step: Any, rows: str) -> str:
-    """Divide rows by their norms; a row of zeros stays one."""
+    """Divide rows by their norms, but for rows of next to nothing."""
     size = graph.op("Abs", rows)
     if step.norm == "l2":
         norms = graph.row_norms(rows)
@@ -36,7 +36,8 @@ def normalized(graph: OnnxGraph, step: Any, rows: str) -> str:
         norms = graph.column_sum(size, keep=True)
     else:
         norms = graph.op("ReduceMax", size, np.array([1]), keepdims=1)
-    return graph.op("Div", rows, graph.op("Where", graph.op("Equal", norms, 0.0), 1.0, norms))
+    tiny = 10.0 * np.finfo(np.float64).eps  # scikit-learn's bound, below which rows stay as they are
+    return graph.op("Div", rows, graph.op("Where", graph.op("Less", norms, tiny), 1.0, norms))
 
 
 def filled_by_constants(graph: OnnxGraph, step: Any, rows: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skdp.export.facts import facts_of
+from skdp.export.kinds import PIPELINE_KINDS, SEARCH_KINDS, THRESHOLD_KIND, kind_of, passes
 from skdp.export.onnx_foreign import convert
 from skdp.export.onnx_graph import OnnxGraph
 from skdp.export.onnx_models import OnnxOutput, Outputs, class_at, predict
@@ -16,15 +17,6 @@ from skdp.export.onnx_rows import OnnxRows, declare_inputs
 from skdp.export.onnx_steps import transform
 
 METHODS_OF_OUTPUTS = ("predict", "predict_proba", "decision_function", "transform")
-
-_PIPELINES = {
-    "sklearn.pipeline.Pipeline",
-    "skdp.pipeline.PrivatePipeline",
-    "skdp.pipeline.PipelineSlice",
-    "skdp.tabular.TabularPipeline",
-}
-_SEARCHES = {"skdp.model_selection.searches.DPGridSearchCV", "skdp.model_selection.searches.DPRandomizedSearchCV"}
-_THRESHOLD = "sklearn.model_selection._classification_threshold.FixedThresholdClassifier"
 
 
 def to_onnx(model: Any) -> Any:
@@ -95,46 +87,37 @@ def to_onnx(model: Any) -> Any:
     return graph.model({"skdp": json.dumps(facts)})
 
 
-def kind_of(model: Any) -> str:
-    """Return the qualified name of a class, which stands for exactly that class."""
-    return f"{type(model).__module__}.{type(model).__qualname__}"
-
-
 def first_step(model: Any) -> Any:
     """Return the fitted step that raw columns come to."""
     kind = kind_of(model)
-    if kind in _SEARCHES:
+    if kind in SEARCH_KINDS:
         return first_step(model.best_estimator_)
-    if kind == _THRESHOLD:
+    if kind == THRESHOLD_KIND:
         return first_step(model.estimator_)
-    if kind in _PIPELINES:
-        return first_step(next((step for _, step in model.steps if not _passes(step)), model.steps[-1][1]))
+    if kind in PIPELINE_KINDS:
+        return first_step(next((step for _, step in model.steps if not passes(step)), model.steps[-1][1]))
     return model
 
 
 def _outputs_of(graph: OnnxGraph, model: Any, rows: OnnxRows) -> Outputs:
     kind = kind_of(model)
-    if kind in _SEARCHES:
+    if kind in SEARCH_KINDS:
         return _outputs_of(graph, model.best_estimator_, rows)
-    if kind == _THRESHOLD:
+    if kind == THRESHOLD_KIND:
         return _at_threshold(graph, model, _outputs_of(graph, model.estimator_, rows))
-    if kind in _PIPELINES:
+    if kind in PIPELINE_KINDS:
         for _, step in model.steps[:-1]:
-            rows = rows if _passes(step) else _transformed(graph, step, rows)
+            rows = rows if passes(step) else _transformed(graph, step, rows)
         return _outputs_of(graph, model.steps[-1][1], rows)
-    found = None if _passes(model) else predict(graph, model, rows, kind)
+    found = None if passes(model) else predict(graph, model, rows, kind)
     return _named_columns(graph, model, rows) if found is None else found
-
-
-def _passes(step: Any) -> bool:
-    return step is None or (isinstance(step, str) and step == "passthrough")
 
 
 def _transformed(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
     kind = kind_of(step)
-    if kind in _PIPELINES:
+    if kind in PIPELINE_KINDS:
         for _, each in step.steps:
-            rows = rows if _passes(each) else _transformed(graph, each, rows)
+            rows = rows if passes(each) else _transformed(graph, each, rows)
         return rows
     made = transform(graph, step, rows, kind)
     made = convert(graph, step, rows, kind) if made is None else made
@@ -145,7 +128,7 @@ def _transformed(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
 
 def _named_columns(graph: OnnxGraph, model: Any, rows: OnnxRows) -> Outputs:
     """Return what a transformer makes: a matrix, or one output a column if some hold text."""
-    made = rows if _passes(model) else _transformed(graph, model, rows)
+    made = rows if passes(model) else _transformed(graph, model, rows)
     if any(column.is_text for column in made.columns.values()):
         return {
             f"transform_{j}": OnnxOutput(column.tensor, 1, object if column.is_text else np.float64)
@@ -175,4 +158,4 @@ def _at_threshold(graph: OnnxGraph, model: Any, found: Outputs) -> Outputs:
     return {**found, "predict": class_at(graph, classes, place, column)}
 
 
-__all__ = ["METHODS_OF_OUTPUTS", "first_step", "kind_of", "to_onnx"]
+__all__ = ["METHODS_OF_OUTPUTS", "first_step", "to_onnx"]

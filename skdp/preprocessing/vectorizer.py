@@ -29,6 +29,7 @@ from skdp.preprocessing.schema.combinations import combinations_left
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.matching import (
     check_input_names,
+    columns_of_fit,
     kinds_by_type,
     match_columns,
     refuse_dates,
@@ -318,12 +319,17 @@ class DPTableVectorizer(SchemaBuyer):
         self._fitted_bought = tuple(name for name in found if complete[name].kind != "drop")
         self.noise_multiplier_ = noise_multiplier
         self.numbers_ = self._chosen_numbers(complete.values())
-        self._fitted_blocks = [
-            Block(name, j, complete[name], self.numbers_, int(self.n_bins))
-            for name, j, _ in columns
-            if complete[name].kind != "drop"
-        ]
+        self._keep_columns([(name, j, complete[name]) for name, j, _ in columns])
         self.row_norm_ = row_norm(self._fitted_blocks)
+
+    def _keep_columns(self, columns: list[tuple[str, int, Column]]) -> None:
+        """Keep what complete columns become."""
+        kept = [each for each in columns if each[2].kind != "drop"]
+        self._fitted_blocks = [Block(*each, self.numbers_, int(self.n_bins)) for each in kept]
+
+    def _derive_state(self) -> None:
+        """See `PrivateEstimator`."""
+        self._keep_columns(columns_of_fit(self, self.schema_))
 
     def _chooses_numbers(self) -> bool:
         return isinstance(self.numbers, str) and self.numbers == "auto"
