@@ -21,7 +21,7 @@ FLOORS = {
         ("accounting",),
         ("_checks", "budget"),
         ("_guard", "mechanisms", "report"),
-        ("_fit",),
+        ("_fit", "export"),
         ("base", "image"),
         ("decomposition", "pipeline", "preprocessing"),
         ("_training", "datasets", "evaluation", "model_selection", "naive_bayes"),
@@ -171,6 +171,14 @@ FLOORS = {
         ("binary_figures", "counted"),
         ("comparison", "multiclass", "regression"),
         ("private_evaluation",),
+    ),
+    "export": (
+        ("exported", "facts", "json_values", "kinds", "onnx_graph"),
+        ("json_text", "onnx_foreign", "onnx_rows", "sklearn_objects"),
+        ("onnx_table",),
+        ("onnx_trees",),
+        ("onnx_models", "onnx_steps"),
+        ("onnx_model",),
     ),
     "image": (
         ("filters", "public_images", "reading"),

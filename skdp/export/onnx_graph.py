@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-OPSETS = {"": 18, "ai.onnx.ml": 5}
+OPSETS = {"": 19, "ai.onnx.ml": 5}
 """Versions of the operators; the second one is the first that has trees of float64."""
 
 _IR_VERSION = 10

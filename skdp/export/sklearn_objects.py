@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from skdp.export.kinds import PIPELINE_KINDS, SEARCH_KINDS, is_of_sklearn, kind_of, passes
@@ -130,21 +130,17 @@ def _logistic(model: Any) -> LogisticRegression:
     )  # fmt: skip
 
 
-def _pca(model: Any) -> Any:
-    """Rows of norm 1, if the model normalizes them, on the components."""
-    if model.normalize and model._fitted_ball.center.any():
-        raise TypeError("DPPCA has no counterpart in scikit-learn: it normalizes rows from a center; use to_onnx.")
+def _pca(model: Any) -> PCA:
+    if model.normalize:
+        raise TypeError("DPPCA has no counterpart in scikit-learn: it scales every row to norm 1; use to_onnx.")
     variances = np.maximum(model.explained_variance_, model.noise_scale_) if model.whiten else model.explained_variance_
-    made = _fitted(
+    return _fitted(
         PCA(int(model.n_components_), whiten=bool(model.whiten)), model,
-        components_=model.components_.copy(),
-        mean_=np.array(model.mean_), explained_variance_=variances.copy(), n_components_=model.n_components_,
-        explained_variance_ratio_=model.explained_variance_ratio_.copy(), n_samples_=model.n_samples_,
+        components_=model.components_.copy(), mean_=np.array(model.mean_), explained_variance_=variances.copy(),
+        explained_variance_ratio_=model.explained_variance_ratio_.copy(), n_components_=model.n_components_,
         singular_values_=model.singular_values_.copy(), noise_variance_=float(model.noise_variance_),
+        n_samples_=model.n_samples_,
     )  # fmt: skip
-    if not model.normalize:
-        return made
-    return _behind(_fitted(Normalizer(), model), made)
 
 
 def _between(model: Any, low: Any, high: Any, ends: tuple[float, float]) -> MinMaxScaler:
