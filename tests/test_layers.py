@@ -20,8 +20,8 @@ FLOORS = {
         ("_kernels", "_lazy", "_threads", "_typing", "exceptions"),
         ("accounting",),
         ("_checks", "budget"),
-        ("_guard", "mechanisms", "report"),
-        ("_fit", "export"),
+        ("_guard", "export", "mechanisms", "report"),
+        ("_fit",),
         ("base", "image"),
         ("decomposition", "pipeline", "preprocessing"),
         ("_training", "datasets", "evaluation", "model_selection", "naive_bayes"),
@@ -173,12 +173,13 @@ FLOORS = {
         ("private_evaluation",),
     ),
     "export": (
-        ("exported", "facts", "json_values", "kinds", "onnx_graph"),
+        ("facts", "json_values", "kinds", "onnx_graph"),
         ("json_text", "onnx_foreign", "onnx_rows", "sklearn_objects"),
         ("onnx_table",),
         ("onnx_trees",),
         ("onnx_models", "onnx_steps"),
         ("onnx_model",),
+        ("exported",),
     ),
     "image": (
         ("filters", "public_images", "reading"),
@@ -275,6 +276,8 @@ ONLY = {
     "llvmlite": "_kernels",
     "cryptography": "mechanisms.streams",
     "dask": "_training.dask",
+    "onnx": "export.onnx_graph",
+    "skl2onnx": "export.onnx_foreign",
 }
 WITHOUT_SKLEARN = {"exceptions", "_lazy", "_typing", "_threads", "_kernels", "accounting", "budget", "mechanisms"}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.leaks import Leak
-from skdp._fit.releases import ids_of, new_release
 from skdp.export.facts import facts_of
 from skdp.export.json_values import from_plain, to_plain
 from skdp.export.kinds import SEARCH_KINDS, kind_of, passes
@@ -214,21 +213,14 @@ def _model_of(node: dict[str, Any]) -> Any:
         model._fitted_kinds = {str(key): str(value) for key, value in node["types"].items()}
     if hasattr(model, "_derive_state"):
         model._derive_state()
-    _take_releases(model, node)
+    event = from_plain(node["event"], _schema_of) if "event" in node else vars(model).get("privacy_event_")
+    if event is not None:
+        model._depend_on(event)
     return model
 
 
 def _schema_of(text: str) -> Any:
     return importlib.import_module("skdp.preprocessing.schema.table_schema").TableSchema.from_json(text)
-
-
-def _take_releases(model: Any, node: dict[str, Any]) -> None:
-    """Note that the state depends on its event: a fit that continues it pays for both."""
-    parts = model._private_parts() if hasattr(model, "_private_parts") else []
-    event = from_plain(node["event"], _schema_of) if "event" in node else vars(model).get("privacy_event_")
-    if event is not None:
-        model._fitted_releases = (new_release(event, model.adjacency_, getattr(model, "privacy_unit_", "row")),)
-        model._fitted_inside = ids_of(parts)
 
 
 __all__ = ["JSON_FORMAT", "from_json", "to_json"]

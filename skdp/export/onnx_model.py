@@ -12,7 +12,7 @@ from skdp.export.facts import facts_of
 from skdp.export.kinds import PIPELINE_KINDS, SEARCH_KINDS, THRESHOLD_KIND, kind_of, passes
 from skdp.export.onnx_foreign import convert
 from skdp.export.onnx_graph import OnnxGraph
-from skdp.export.onnx_models import OnnxOutput, Outputs, class_at, predict
+from skdp.export.onnx_models import OnnxOutput, OnnxOutputs, class_at, predict
 from skdp.export.onnx_rows import OnnxRows, declare_inputs
 from skdp.export.onnx_steps import transform
 
@@ -99,7 +99,7 @@ def first_step(model: Any) -> Any:
     return model
 
 
-def _outputs_of(graph: OnnxGraph, model: Any, rows: OnnxRows) -> Outputs:
+def _outputs_of(graph: OnnxGraph, model: Any, rows: OnnxRows) -> OnnxOutputs:
     kind = kind_of(model)
     if kind in SEARCH_KINDS:
         return _outputs_of(graph, model.best_estimator_, rows)
@@ -126,7 +126,7 @@ def _transformed(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
     return made
 
 
-def _named_columns(graph: OnnxGraph, model: Any, rows: OnnxRows) -> Outputs:
+def _named_columns(graph: OnnxGraph, model: Any, rows: OnnxRows) -> OnnxOutputs:
     """Return what a transformer makes: a matrix, or one output a column if some hold text."""
     made = rows if passes(model) else _transformed(graph, model, rows)
     if any(column.is_text for column in made.columns.values()):
@@ -137,7 +137,7 @@ def _named_columns(graph: OnnxGraph, model: Any, rows: OnnxRows) -> Outputs:
     return {"transform": OnnxOutput(made.numbers(graph, model), made.width)}
 
 
-def _at_threshold(graph: OnnxGraph, model: Any, found: Outputs) -> Outputs:
+def _at_threshold(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> OnnxOutputs:
     """Return the outputs of a classifier whose class is chosen by a threshold of scikit-learn's."""
     classes = model.classes_
     if len(classes) != 2 or ("decision_function" not in found and model.response_method == "decision_function"):

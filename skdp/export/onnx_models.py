@@ -22,7 +22,7 @@ class OnnxOutput(NamedTuple):
     dtype: Any = np.float64
 
 
-Outputs = dict[str, OnnxOutput]
+OnnxOutputs = dict[str, OnnxOutput]
 _DTYPES = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_}
 _ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh", "logistic": "Sigmoid"}
 
@@ -73,7 +73,7 @@ def bayes_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
 # --- what becomes of scores ---
 
 
-def classified(graph: OnnxGraph, model: Any, scores: str) -> Outputs:
+def classified(graph: OnnxGraph, model: Any, scores: str) -> OnnxOutputs:
     """Return class, probabilities and decision of scores: one a row for two classes, one a class for more."""
     n_classes = len(model.classes_)
     if getattr(model, "out_activation_", "") == "logistic" and model.n_outputs_ > 1:
@@ -92,7 +92,7 @@ def classified(graph: OnnxGraph, model: Any, scores: str) -> Outputs:
     }
 
 
-def _labelled(graph: OnnxGraph, scores: str, n_labels: int) -> Outputs:
+def _labelled(graph: OnnxGraph, scores: str, n_labels: int) -> OnnxOutputs:
     """Each output is a label of its own, 0 or 1."""
     places = graph.as_whole(graph.op("Greater", scores, 0.0))
     guarded = graph.op("Where", graph.op("IsNaN", scores), np.array(2), places)
@@ -114,7 +114,7 @@ def class_at(graph: OnnxGraph, classes: Any, place: str, scores: str) -> OnnxOut
     return OnnxOutput(graph.op("Gather", values, guarded), None, values.dtype)
 
 
-def most_likely(graph: OnnxGraph, model: Any, likelihoods: str) -> Outputs:
+def most_likely(graph: OnnxGraph, model: Any, likelihoods: str) -> OnnxOutputs:
     """Return class and probabilities of joint log-likelihoods."""
     best = graph.op("ArgMax", likelihoods, axis=1, keepdims=0)
     return {
@@ -123,7 +123,7 @@ def most_likely(graph: OnnxGraph, model: Any, likelihoods: str) -> Outputs:
     }
 
 
-def bounded(graph: OnnxGraph, model: Any, scores: str) -> Outputs:
+def bounded(graph: OnnxGraph, model: Any, scores: str) -> OnnxOutputs:
     """Return targets between their bounds; least squares have no other scale, gradient descent does."""
     values = graph.op("Squeeze", scores, np.array([1]))
     scale = getattr(model, "_fitted_scale", None)
@@ -146,7 +146,7 @@ _KINDS = {
 """Models that have a formula here, by class: one that derives from them may predict in a way of its own."""
 
 
-def predict(graph: OnnxGraph, model: Any, rows: OnnxRows, kind: str) -> Outputs | None:
+def predict(graph: OnnxGraph, model: Any, rows: OnnxRows, kind: str) -> OnnxOutputs | None:
     """Return the outputs of a model of this class, None if it has no formula here."""
     if kind not in _KINDS:
         return None
@@ -155,4 +155,4 @@ def predict(graph: OnnxGraph, model: Any, rows: OnnxRows, kind: str) -> Outputs 
     return {method: made for method, made in found.items() if hasattr(model, method)}
 
 
-__all__ = ["OnnxOutput", "Outputs", "class_at", "predict"]
+__all__ = ["OnnxOutput", "OnnxOutputs", "class_at", "predict"]

@@ -24,7 +24,7 @@ _LEAVES = "no estimator of scikit-learn takes its trees"
 _REASONS = {
     "DPLinearRegression": _TARGETS, "DPRidge": _TARGETS, "DPMLPRegressor": _TARGETS, "DPRandomTreesRegressor": _TARGETS,
     "DPLogisticRegression": _LONG_ROWS, "DPPCA": _LONG_ROWS, "DPRandomTreesClassifier": _LEAVES,
-    "PublicTreesEmbedding": _LEAVES, "DPMLPClassifier": "MLPClassifier has no row norm and none of its parameters",
+    "PublicTreesEmbedding": _LEAVES, "DPMLPClassifier": "MLPClassifier keeps its classes in private attributes",
     "DPTableVectorizer": _TABLES, "DPOneHotEncoder": _TABLES, "DPQuantileBinner": _TABLES, "DPSimpleImputer": _TABLES,
 }  # fmt: skip
 
