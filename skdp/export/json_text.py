@@ -110,7 +110,9 @@ def to_json(model: Any) -> str:
 
 
 def from_json(text: str) -> Any:
-    """Read a fitted model from JSON. No code is run that a text could choose.
+    """Read a fitted model from JSON.
+
+    No code is run that a text could choose. Its figures, epsilon too, are what it says: read texts that you trust.
 
     Parameters
     ----------
@@ -162,6 +164,7 @@ def _node_of(model: Any) -> dict[str, Any]:
         "leaks": [list(leak) for leak in vars(model).get("_fitted_leaks", ())] or None,
         "groups": vars(model).get("_fitted_group_name"),
         "types": vars(model).get("_fitted_kinds"),
+        "bought": list(vars(model).get("_fitted_bought", ())),
     }
     if hasattr(model, "steps"):
         node["steps"] = [[key, step if passes(step) else _node_of(step)] for key, step in model.steps]
@@ -193,6 +196,8 @@ def _is_the_same(model: Any, again: Any) -> bool:
 def _model_of(node: dict[str, Any]) -> Any:
     name = node["class"]
     made_of = getattr(importlib.import_module(_CLASSES[name]), name)
+    if set(node["parameters"]) & set(_LEFT_OUT):
+        raise ValueError(name)
     parameters = {key: from_plain(value, _schema_of) for key, value in node["parameters"].items()}
     if "steps" in node:
         parameters["steps"] = [(key, step if passes(step) else _model_of(step)) for key, step in node["steps"]]
@@ -211,6 +216,8 @@ def _model_of(node: dict[str, Any]) -> Any:
         model._fitted_group_name = str(node["groups"])
     if node["types"] is not None:
         model._fitted_kinds = {str(key): str(value) for key, value in node["types"].items()}
+    if node["bought"]:
+        model._fitted_bought = tuple(map(str, node["bought"]))
     if hasattr(model, "_derive_state"):
         model._derive_state()
     event = from_plain(node["event"], _schema_of) if "event" in node else vars(model).get("privacy_event_")

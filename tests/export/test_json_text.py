@@ -121,10 +121,13 @@ def _parts(model):
 
 
 def test_the_report_of_what_is_read_is_that_of_the_model():
-    model, _ = fitted("budget")
+    model, again = fitted("budget")[0], from_json(to_json(fitted("bought")[0]))
     found, wanted = (each.privacy_report().to_dict() for each in (from_json(to_json(model)), model))
     assert found["guarantee"]["epsilon"] == wanted["guarantee"]["epsilon"]
     assert found["noise"] == wanted["noise"] == {"source": "seeded"}
+    found, wanted = (each.privacy_report().to_dict()["public"] for each in (again, fitted("bought")[0]))
+    assert [each["source"] for each in found["columns"]] == ["bought"] * 4
+    assert found["columns"] == wanted["columns"]
 
 
 @pytest.mark.parametrize("name", ["linear", "trees of targets"])
@@ -175,9 +178,13 @@ def test_another_text_is_refused_in_one_line(text):
         from_json(text)
 
 
-def test_a_text_sets_public_attributes_alone():
+@pytest.mark.parametrize(
+    ("place", "name"), [("attributes", "_fitted_releases"), ("parameters", "accountant"), ("inside", "bounds_")]
+)
+def test_a_text_sets_public_attributes_and_no_ledger(place, name):
     content = json.loads(to_json(fitted("bayes")[0]))
-    content["model"]["attributes"]["_fitted_releases"] = []
+    assert from_json(json.dumps(content)).accountant is None
+    content["model"][place][name] = None
     with pytest.raises(ValueError, match="is no model"):
         from_json(json.dumps(content))
 

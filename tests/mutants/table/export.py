@@ -35,7 +35,7 @@ MUTANTS = [
         "a text that writes any attribute",
         (TEXT, "if not _is_public_result(key):", "if not key:"),
         tests="json_text",
-        select="attributes",
+        select="public_attributes",
     ),
     mutant(
         "rows that are multiplied without their clip",
