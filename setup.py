@@ -26,7 +26,7 @@ TEST = [
     *YAML,
     *DASK,
     *ONNX,
-    "onnxruntime>=1.21",  # the first with trees of float64
+    "onnxruntime>=1.21",  # what runs exported models
     "polars>=1.0",
     "pytest>=8",
     "pytest-cov>=6",

@@ -6,6 +6,7 @@ runtime takes them.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
@@ -84,11 +85,8 @@ def _by_skl2onnx(graph: OnnxGraph, step: Any, rows: str, width: int) -> str:
     except ImportError:
         raise ImportError(f'{name} of scikit-learn needs skl2onnx; run `pip install "skdp[onnx]"`.') from None
     made = None
-    try:
-        versions = {"": OPSETS[""], "ai.onnx.ml": 3}
-        made = convert_sklearn(step, initial_types=[("rows", DoubleTensorType([None, width]))], target_opset=versions)
-    except Exception:  # its message has many lines
-        pass
+    with contextlib.suppress(Exception):  # its message has many lines
+        made = convert_sklearn(step, initial_types=[("rows", DoubleTensorType([None, width]))], target_opset=OPSETS)
     if made is None:
         raise TypeError(f"{name} with these parameters has no ONNX form by skl2onnx: leave it out, or replace it.")
     return graph.as_doubles(graph.inline(made.graph, rows))

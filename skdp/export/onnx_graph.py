@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-OPSETS = {"": 19, "ai.onnx.ml": 5}
-"""Versions of the operators; the second one is the first that has trees of float64."""
+OPSETS = {"": 19, "ai.onnx.ml": 3}
+"""Versions of the operators: the first ones that compare text, and trees of float64."""
 
 _IR_VERSION = 10
-_ML = ("LabelEncoder", "TreeEnsemble")
+_ML = ("LabelEncoder", "TreeEnsembleRegressor")
 
 
 class OnnxGraph:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,6 @@ from skdp.export.onnx_rows import OnnxRows
 from skdp.export.onnx_table import codes_of, levels_of
 
 _WORD = 64
-_AT_LEAST, _MEMBER = 2, 6  # modes of nodes
-_SUM, _NO_TRANSFORM = 1, 0
 
 
 def plain_levels(graph: OnnxGraph, embedding: Any, rows: OnnxRows) -> tuple[list[str], list[str]]:
@@ -28,25 +25,21 @@ def plain_levels(graph: OnnxGraph, embedding: Any, rows: OnnxRows) -> tuple[list
 
 def leaves(graph: OnnxGraph, embedding: Any, codes: list[str]) -> str:
     """Return the leaf of each row in each tree, of shape (N, n_trees), counted from the left from 0 on."""
-    trees, nodes = embedding._fitted_trees, TreeNodes(embedding._fitted_trees, embedding._fitted_blocks)
+    nodes = TreeNodes(embedding._fitted_trees, embedding._fitted_blocks)
     columns = [
         code if block.is_line else graph.as_doubles(code)
         for block, code in zip(embedding._fitted_blocks, codes, strict=True)
     ]
-    members = {"membership_values": graph.attribute(nodes.members)} if nodes.members else {}
-    return graph.as_whole(
-        graph.op(
-            "TreeEnsemble", graph.op("Concat", *columns, axis=1),
-            n_targets=trees.n_trees, aggregate_function=_SUM, post_transform=_NO_TRANSFORM, tree_roots=nodes.roots,
-            nodes_featureids=nodes.feature, nodes_splits=graph.attribute(nodes.split),
-            nodes_modes=graph.attribute(nodes.mode, np.uint8), nodes_missing_value_tracks_true=nodes.gaps_true,
-            nodes_truenodeids=[number for number, _ in nodes.true],
-            nodes_trueleafs=[is_leaf for _, is_leaf in nodes.true],
-            nodes_falsenodeids=[number for number, _ in nodes.false],
-            nodes_falseleafs=[is_leaf for _, is_leaf in nodes.false],
-            leaf_targetids=nodes.leaf_tree, leaf_weights=graph.attribute(nodes.leaf_number), **members,
-        )
+    tree, number, leaf = zip(*nodes.leaves, strict=True)
+    found = graph.op(  # float32, in which numbers of leaves are exact
+        "TreeEnsembleRegressor", graph.op("Concat", *columns, axis=1),
+        n_targets=embedding._fitted_trees.n_trees, aggregate_function="SUM", post_transform="NONE",
+        nodes_treeids=nodes.tree, nodes_nodeids=nodes.number, nodes_modes=nodes.mode, nodes_featureids=nodes.feature,
+        nodes_values_as_tensor=graph.attribute(nodes.value), nodes_missing_value_tracks_true=nodes.gaps_true,
+        nodes_truenodeids=nodes.true, nodes_falsenodeids=nodes.false, target_treeids=tree, target_nodeids=number,
+        target_ids=tree, target_weights_as_tensor=graph.attribute(leaf),
     )  # fmt: skip
+    return graph.as_whole(found)
 
 
 def scores_of_places(graph: OnnxGraph, places: list[str], widths: list[int], coef: Doubles, intercept: Any) -> str:
@@ -68,63 +61,63 @@ def by_tree(graph: OnnxGraph, found: str, trees: Any) -> str:
 
 
 class TreeNodes:
-    """Nodes that split, of all trees, and their leaves, as ONNX lists them."""
+    """Nodes of all trees as ONNX lists them.
+
+    A split by a set of levels is a chain of thresholds, one at each end of a run of levels that go to one side. The
+    nodes of a chain share two children. Modes for sets would be shorter, but onnxruntime 1.21 reads them wrongly.
+    """
 
     def __init__(self, trees: Any, blocks: list[Any]) -> None:
         self._trees, self._blocks = trees, blocks
+        self.tree: list[int] = []
+        self.number: list[int] = []  # within its tree
+        self.mode: list[str] = []
         self.feature: list[int] = []
-        self.split: list[float] = []
-        self.mode: list[int] = []
+        self.value: list[float] = []
         self.gaps_true: list[int] = []
-        self.members: list[float] = []  # sets, NaN behind each
-        self.true: list[tuple[int, int]] = []  # number of a node or of a leaf, and 1 for a leaf
-        self.false: list[tuple[int, int]] = []
-        self.roots: list[int] = []
-        self.leaf_tree: list[int] = []
-        self.leaf_number: list[float] = []
+        self.true: list[int] = []
+        self.false: list[int] = []
+        self.leaves: list[tuple[int, int, float]] = []  # tree, number of the node, and of the leaf
         for t in range(trees.n_trees):
-            self._add_tree(t)
+            self._first = len(self.tree)
+            self._add(t, 0)
 
-    def _add_tree(self, t: int) -> None:
-        inner = np.flatnonzero(self._trees.is_split[t]).tolist()
-        place = {node: len(self.feature) + k for k, node in enumerate(inner)}
-        self.roots.append(len(self.feature))
-        if not inner:  # a root has to be a node: both sides of this one are the leaf
-            self._add_node(0.0, _AT_LEAST, 0, False, self._leaf(t, 0), self._leaf(t, 0))
-        for node in inner:
-            left = int(self._trees.left[t, node])
-            sides = [(place[each], 0) if each in place else self._leaf(t, each) for each in (left + 1, left)]
-            j = int(self._trees.column[t, node])
-            if self._blocks[j].is_line:
-                split = float(self._trees.threshold[t, node])
-                self._add_node(split, _AT_LEAST, j, bool(self._trees.gaps_right[t, node]), *sides)
-            else:
-                self.members += [
-                    *self._levels_from(int(self._trees.first_word[t, node]), self._blocks[j].width),
-                    math.nan,
-                ]
-                self._add_node(0.0, _MEMBER, j, False, *sides)
+    def _add(self, t: int, node: int) -> int:
+        """Add a node and all below it, and return its number."""
+        trees = self._trees
+        if not trees.is_split[t, node]:
+            row = self._row(t, "LEAF")
+            self.leaves.append((t, self.number[row], float(trees.leaf[t, node])))
+            return self.number[row]
+        j, left = int(trees.column[t, node]), int(trees.left[t, node])
+        if self._blocks[j].is_line:
+            row = self._row(t, "BRANCH_GTE", j, float(trees.threshold[t, node]), int(trees.gaps_right[t, node]))
+            self.true[row], self.false[row] = self._add(t, left + 1), self._add(t, left)
+            return self.number[row]
+        sides = self._sides_of_levels(t, node, self._blocks[j].width)
+        ends = [level for level in range(len(sides) - 1, 0, -1) if sides[level] != sides[level - 1]]
+        rows = [self._row(t, "BRANCH_GTE", j, float(level)) for level in ends]
+        children = self._add(t, left), self._add(t, left + 1)
+        after = [*(self.number[row] for row in rows[1:]), children[sides[0]]]
+        for row, level, below in zip(rows, ends, after, strict=True):
+            self.true[row], self.false[row] = children[sides[level]], below
+        return self.number[rows[0]]
 
-    def _leaf(self, t: int, node: int) -> tuple[int, int]:
-        self.leaf_tree.append(t)
-        self.leaf_number.append(float(self._trees.leaf[t, node]))
-        return len(self.leaf_tree) - 1, 1
-
-    def _add_node(
-        self, split: float, mode: int, j: int, gaps_true: bool, true: tuple[int, int], false: tuple[int, int]
-    ) -> None:
-        self.split.append(split)
+    def _row(self, t: int, mode: str, j: int = 0, value: float = 0.0, gaps_true: int = 0) -> int:
+        row = len(self.tree)
+        for listed, each in (
+            (self.tree, t), (self.number, row - self._first), (self.feature, j), (self.gaps_true, gaps_true),
+            (self.true, 0), (self.false, 0),
+        ):  # fmt: skip
+            listed.append(each)
         self.mode.append(mode)
-        self.feature.append(j)
-        self.gaps_true.append(int(gaps_true))
-        self.true.append(true)
-        self.false.append(false)
+        self.value.append(value)
+        return row
 
-    def _levels_from(self, first_word: int, n_levels: int) -> list[float]:
-        """Return the levels of a set of at most `n_levels`, see `skdp._kernels.trees.write_leaves`."""
-        words = self._trees.words
-        levels = range(n_levels)
-        return [float(v) for v in levels if int(words[first_word + v // _WORD]) >> v % _WORD & 1]
+    def _sides_of_levels(self, t: int, node: int, n_levels: int) -> list[int]:
+        """Return 1 for each level that goes to the right, see `skdp._kernels.trees.write_leaves`."""
+        words, first = self._trees.words, int(self._trees.first_word[t, node])
+        return [int(words[first + v // _WORD]) >> v % _WORD & 1 for v in range(n_levels)]
 
 
 __all__ = ["by_tree", "leaves", "plain_levels", "scores_of_places"]
