@@ -55,9 +55,15 @@ MUTANTS = [
     ),
     mutant(
         "gaps of numbers on the wrong side of a tree",
-        (TREES, "self.gaps_true.append(int(gaps_true))", "self.gaps_true.append(0)"),
+        (TREES, "int(trees.gaps_right[t, node])", "0"),
         tests="onnx_model",
         select="raw_columns and trees",
+    ),
+    mutant(
+        "levels of a tree that change sides",
+        (TREES, "children[sides[level]], below", "children[1 - sides[level]], below"),
+        tests="onnx_model drawn_frames",
+        select="raw_columns and trees or some_drawn",
     ),
     mutant(
         "numbers that are standardized beyond their bounds",
