@@ -360,7 +360,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (33, 11, 177), "accounting": (11, 7, 38)}
+    assert found == {"": (34, 11, 183), "accounting": (11, 7, 38)}
 
 
 def test_heavy_imports_stay_where_they_belong():

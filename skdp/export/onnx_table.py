@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ def codes_of(graph: OnnxGraph, block: Any, column: RowColumn) -> str:
     if block.is_line:
         if column.is_text:
             raise TypeError(f"column {block.name!r} is text where a number is needed: make it a number before the fit.")
-        read = days_of if block.column.kind == "date" else number_of
+        read = partial(days_of, form=block.column.form) if block.column.kind == "date" else number_of
         return _without(graph, column.tensor, [read(gap) for gap in gaps])
     levels = _levels_of_flag(gaps) if block.column.kind == "flag" else _levels_of_keys(block.column)
     other, gap = (2, 2) if block.column.kind == "flag" else (block.n_listed, block.n_listed + 1)
