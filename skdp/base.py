@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -30,11 +30,12 @@ from skdp.accounting import (
     METHODS,
     DpEvent,
     GaussianDpEvent,
-    calibrate_noise_multiplier,
     compose,
     get_epsilon,
     resolve_accountant,
 )
+from skdp.accounting.calibration.noise import calibrate_to
+from skdp.accounting.targets import Risk, target_of
 from skdp.export.exported import Exported
 from skdp.mechanisms.gaussian import GaussianMechanism, finite_value
 from skdp.mechanisms.sampling import Sampling, sampling_at
@@ -43,7 +44,7 @@ from skdp.report.reported import Reported
 
 
 class Budget(NamedTuple):
-    """The privacy parameters of an estimator, checked. Exactly one of epsilon and noise_multiplier is None.
+    """The privacy parameters of an estimator, checked. One of epsilon, noise_multiplier and risk is not None.
 
     A `delta` of None is not known before the number of rows is; wherever a fit is planned it is a number.
     """
@@ -51,6 +52,19 @@ class Budget(NamedTuple):
     epsilon: float | None
     noise_multiplier: float | None
     delta: float | None
+    risk: Risk | None = None
+
+
+def check_whole_budget(whole: Any) -> None:
+    """Refuse the budget of a pipeline or a search: exactly one of epsilon and risk states it."""
+    if (whole.epsilon is None) == (whole.risk is None):
+        raise ValueError(
+            f"epsilon={whole.epsilon!r} and risk={whole.risk!r}: set exactly one of them (epsilon=None frees risk)."
+        )
+    if whole.risk is None:
+        check_real("epsilon", whole.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
+    else:
+        Risk.read(whole.risk)
 
 
 class Price(NamedTuple):
@@ -96,10 +110,10 @@ class ReleasePlan:
 class PrivateEstimator(Reported, Exported, BaseEstimator):
     """Base class of private estimators.
 
-    Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency, accounting, accountant,
-    random_state, n_samples_public``. Constructor parameters are public, arguments of ``fit`` are private. A subclass
-    writes the phases of a fit, of which `_plan_step`, `_plan_fit` and `_learn` have no default, and a ``fit`` that
-    calls `_fit_alone`; pipelines and searches then fit it too (``docs/extending.md``).
+    Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, risk, adjacency, accounting,
+    accountant, random_state, n_samples_public``. Constructor parameters are public, arguments of ``fit`` are private. A
+    subclass writes the phases of a fit, of which `_plan_step`, `_plan_fit` and `_learn` have no default, and a ``fit``
+    that calls `_fit_alone`; pipelines and searches then fit it too (``docs/extending.md``).
 
     Notes
     -----
@@ -221,11 +235,10 @@ class PrivateEstimator(Reported, Exported, BaseEstimator):
     # --- the budget ---
 
     def _check_budget(self) -> Budget:
-        if (self.epsilon is None) == (self.noise_multiplier is None):
-            raise ValueError(
-                f"epsilon={self.epsilon!r} and noise_multiplier={self.noise_multiplier!r}: set exactly one of them "
-                "(epsilon=None frees noise_multiplier)."
-            )
+        given = {name: getattr(self, name, None) for name in ("epsilon", "noise_multiplier", "risk")}
+        if sum(value is not None for value in given.values()) != 1:
+            told = " and ".join(f"{name}={value!r}" for name, value in given.items() if name != "risk" or value)
+            raise ValueError(f"{told}: set exactly one of them (epsilon=None frees noise_multiplier and risk).")
         check_choice("adjacency", self.adjacency, ADJACENCIES)
         check_choice("accounting", self.accounting, METHODS)
         resolve_accountant(self.accountant)
@@ -237,7 +250,7 @@ class PrivateEstimator(Reported, Exported, BaseEstimator):
             noise = check_real(
                 "noise_multiplier", noise, at_least=1e-3, at_most=1e9, remedy="choose a number from 1e-3 to 1e9"
             )
-        return Budget(epsilon, noise, delta)
+        return Budget(epsilon, noise, delta, None if given["risk"] is None else Risk.read(given["risk"]))
 
     def _settle_delta(self, terms: FitTerms, n_samples: int, earlier: float | None = None) -> FitTerms:
         """The terms with delta as a number, which this very object, a copy made for the fit, is given too.
@@ -250,11 +263,11 @@ class PrivateEstimator(Reported, Exported, BaseEstimator):
         return terms._replace(budget=terms.budget._replace(delta=self.delta))
 
     def _solve_noise(self, budget: Budget, event_at: Callable[[float], DpEvent]) -> float:
-        """The noise multiplier that was given, or the one at which `event_at` costs epsilon."""
+        """The noise multiplier that was given, or the one at which `event_at` costs epsilon, or has the risk."""
         if budget.noise_multiplier is not None:
             return budget.noise_multiplier
-        epsilon, delta = cast(float, budget.epsilon), cast(float, budget.delta)  # given, and settled
-        return calibrate_noise_multiplier(event_at, epsilon, delta, method=self.accounting, adjacency=self.adjacency)
+        target = target_of(budget.epsilon, budget.delta, budget.risk)
+        return calibrate_to(event_at, target, method=self.accounting, adjacency=self.adjacency)
 
     def _plan_release(
         self, terms: FitTerms, sensitivity: float, event_at: Callable[[float], DpEvent] = GaussianDpEvent
@@ -425,6 +438,7 @@ __all__ = [
     "check_labels",
     "check_real",
     "check_table",
+    "check_whole_budget",
     "encode_labels",
     "refuse_fit_params",
     "traits_of",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -125,6 +125,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     noise_multiplier : float or None, default=None
         Standard deviation of the noise, divided by the sensitivity of the release. If None, it is calibrated to
         `epsilon`.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     data_norm : float or None, default=None
         Public bound R on the Euclidean norm of a row, after a public `center` is subtracted. Longer rows are scaled
         down to it, in ``fit`` and in ``transform``. No warning is issued, as it would depend on the rows. If None, it
@@ -290,6 +293,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
+        risk: Mapping[str, float] | None = None,
         data_norm: float | None = None,
         normalize: bool = False,
         center: Any = "private",
@@ -306,6 +310,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
+        self.risk = risk
         self.data_norm = data_norm
         self.normalize = normalize
         self.center = center

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -77,6 +78,9 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     noise_multiplier : float or None, default=None
         Standard deviation of the noise, divided by the sensitivity of the release. If None, it is calibrated to
         `epsilon`.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     n_groups_public : int or None, default=None
@@ -190,6 +194,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
+        risk: Mapping[str, float] | None = None,
         n_samples_public: int | None = None,
         n_groups_public: int | None = None,
         adjacency: str = "zero_out",
@@ -203,6 +208,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
+        self.risk = risk
         self.n_samples_public = n_samples_public
         self.n_groups_public = n_groups_public
         self.adjacency = adjacency

@@ -35,8 +35,10 @@ from skdp._fit.step_traits import traits_of
 from skdp._guard.findings import Finding as Finding
 from skdp._guard.findings import check_structure, find
 from skdp._guard.public_steps import find_faults, passes_rows, value_refusals
-from skdp.accounting import DpEvent, calibrate_jointly
-from skdp.base import JointPrice, PrivateEstimator
+from skdp.accounting import DpEvent
+from skdp.accounting.calibration.joint import calibrate_jointly_to
+from skdp.accounting.targets import BudgetTarget, target_of
+from skdp.base import JointPrice, PrivateEstimator, check_whole_budget
 
 TRANSFORMER_SHARE = 0.15
 """Part of the budget's mu**2 that a transformer gets if nothing is said."""
@@ -160,7 +162,12 @@ def _refuse_overrides(name: str, step: Any) -> None:
 
 
 def allocate_budget(
-    pipeline: Pipeline, epsilon: float, delta: float | str = "auto", shares: Mapping[str, float] | None = None
+    pipeline: Pipeline,
+    epsilon: float | None = None,
+    delta: float | str = "auto",
+    shares: Mapping[str, float] | None = None,
+    *,
+    risk: Mapping[str, float] | None = None,
 ) -> PrivatePipeline:
     """Return a copy of a pipeline whose private steps share one privacy budget.
 
@@ -169,8 +176,8 @@ def allocate_budget(
     pipeline : Pipeline
         Pipeline of private estimators and of steps that learn nothing from their rows. The parameters `epsilon`,
         `delta` and `noise_multiplier` of its steps are not used.
-    epsilon : float
-        Privacy budget of one ``fit`` of the whole pipeline.
+    epsilon : float or None, default=None
+        Privacy budget of one ``fit`` of the whole pipeline. Give this or `risk`.
     delta : float or "auto", default="auto"
         Probability with which the guarantee of the whole pipeline may fail. Choose it well below 1/n. "auto" is the
         delta of the steps' accountant if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a
@@ -179,6 +186,9 @@ def allocate_budget(
         Share of the budget's mu**2 for each step, by name, in (0, 1). Steps that are not named split the rest equally.
         If None, each transformer gets 0.15. The mu**2 of Gaussian releases add up (Dong, Roth & Su 2022), so a share is
         the contribution of a step to the total.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
 
     Returns
     -------
@@ -211,7 +221,8 @@ def allocate_budget(
     """
     _refuse_findings(pipeline)
     own = {"memory": pipeline.memory, "verbose": pipeline.verbose, "transform_input": pipeline.transform_input}
-    budgeted = PrivatePipeline(clone(pipeline).steps, epsilon=epsilon, delta=delta, shares=shares, **own)
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "shares": shares, "risk": risk}
+    budgeted = PrivatePipeline(clone(pipeline).steps, **given, **own)
     _keep_row_traits(budgeted.steps)
     check_budget(budgeted)
     return budgeted
@@ -253,14 +264,17 @@ class PrivatePipeline(JointPrice, _FittedSteps):
     ----------
     steps : list of (str, estimator)
         Names and steps, as for ``sklearn.pipeline.Pipeline``.
-    epsilon : float, default=1.0
-        Privacy budget of one ``fit``.
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit``. Must be None if `risk` is given.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
         the public number of rows.
     shares : mapping of str to float or None, default=None
         Shares of the budget by name of a step, as for `allocate_budget`.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     transform_input : None
         Not supported: no step takes a second table.
     memory : None
@@ -321,9 +335,10 @@ class PrivatePipeline(JointPrice, _FittedSteps):
         self,
         steps: Any,
         *,
-        epsilon: float = 1.0,
+        epsilon: float | None = 1.0,
         delta: float | str = "auto",
         shares: Mapping[str, float] | None = None,
+        risk: Mapping[str, float] | None = None,
         transform_input: Any = None,
         memory: Any = None,
         verbose: bool = False,
@@ -332,6 +347,7 @@ class PrivatePipeline(JointPrice, _FittedSteps):
         self.epsilon = epsilon
         self.delta = delta
         self.shares = shares
+        self.risk = risk
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Fit the steps one after the other, under one budget.
@@ -451,7 +467,7 @@ class PrivatePipeline(JointPrice, _FittedSteps):
     def _solve(self, n_samples: int, n_features: int) -> Allocation:
         """The noise of each private step for a table of this shape."""
         plans = [step.plan(n_samples, n_features, self.delta) for _, step in self._private_steps()]
-        return Allocation(plans, noises_of(self, plans, self.epsilon, self.delta))
+        return Allocation(plans, noises_of(self, plans, target_of(self.epsilon, self.delta, self.risk)))
 
     def _settle_delta(self, n_samples: int) -> None:
         """Make delta a number, on a copy made for a fit."""
@@ -493,6 +509,8 @@ class PrivatePipeline(JointPrice, _FittedSteps):
         steps = self._private_steps()
         accountant = next((step.accountant for _, step in steps if step.accountant is not None), None)
         kept: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "shares": self.shares}
+        if self.risk is not None:
+            kept["risk"] = dict(self.risk)
         kept["steps"] = {name: type(step).__name__ for name, step in self.steps}
         if name := self.__dict__.get("_fitted_group_name"):
             kept["groups"] = name
@@ -623,7 +641,7 @@ class PipelineFit(Fit):
 def check_budget(pipeline: PrivatePipeline) -> None:
     """Refuse a budgeted pipeline that cannot be fitted, as far as that is known before there are rows."""
     _refuse_findings(pipeline)
-    check_real("epsilon", pipeline.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
+    check_whole_budget(pipeline)
     check_delta(pipeline.delta)
     for parameter in ("memory", "transform_input"):
         if getattr(pipeline, parameter) is not None:
@@ -656,12 +674,12 @@ def public_rows_of(pipeline: PrivatePipeline, n_samples: int) -> int:
     return max(step.public_n_samples(n_samples) for _, step in pipeline._private_steps())
 
 
-def noises_of(pipeline: PrivatePipeline, plans: list[StepPlan], epsilon: float, delta: float) -> tuple[float, ...]:
-    """Noise multiplier of each private step, by the pipeline's shares, at which all of them cost epsilon together."""
+def noises_of(pipeline: PrivatePipeline, plans: list[StepPlan], target: BudgetTarget) -> tuple[float, ...]:
+    """Noise multiplier of each private step, by the pipeline's shares, at which all together meet the target."""
     steps = pipeline._private_steps()
     shares = pipeline._check_shares([name for name, _ in steps])
     events = [plan.event_at for plan in plans]
-    return calibrate_jointly(events, epsilon, delta, list(shares.values()), adjacency=steps[0][1].adjacency)
+    return calibrate_jointly_to(events, target, list(shares.values()), adjacency=steps[0][1].adjacency)
 
 
 def take_fit(pipeline: PrivatePipeline, fit: JointFit, event: DpEvent) -> None:

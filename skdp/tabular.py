@@ -13,6 +13,7 @@ from skdp._checks.protocols import is_private
 from skdp._checks.table import Table
 from skdp._fit.step_traits import traits_of
 from skdp._guard.public_steps import takes_sparse
+from skdp.accounting.targets import Risk
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.linear_model.least_squares import DPLinearRegression, DPRidge
 from skdp.neural_network import DPMLPRegressor
@@ -38,8 +39,9 @@ def tabular_pipeline(
     estimator: Any = "classifier",
     *,
     schema: Any = None,
-    epsilon: float = 1.0,
+    epsilon: float | None = 1.0,
     delta: float | str = "auto",
+    risk: Mapping[str, float] | None = None,
     classes: Any = None,
     y_bounds: Any = None,
     weight_bound: Any = None,
@@ -68,11 +70,14 @@ def tabular_pipeline(
     schema : TableSchema, dict or None, default=None
         Public description of the columns. If None, names and kinds of the columns are all that is taken as public, and
         15 % of the budget buys bounds, bins and categories.
-    epsilon : float, default=1.0
-        Privacy budget of one ``fit`` of the whole pipeline.
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit`` of the whole pipeline. Must be None if `risk` is given.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. "auto" is the accountant's delta, if it has one, and otherwise
         chosen from the public number of rows: at most 1e-5, and below 1/(10 n).
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     classes : sequence or None, default=None
         All classes that can occur in the labels. If None, they are read from the labels, which is not paid for, and
         ``fit`` issues a `PrivacyLeakWarning`. An instance may have its own instead.
@@ -138,9 +143,9 @@ def tabular_pipeline(
     model = _make_model(estimator, schema, own)
     shared = {name: value for name, value in model.get_params(deep=False).items() if name in _OF_THE_MODEL}
     steps = [("vectorizer", _rows_for(model, DPTableVectorizer(schema, **shared))), ("model", model)]
-    budgeted = allocate_budget(PrivatePipeline(steps), epsilon, delta)
+    budgeted = allocate_budget(PrivatePipeline(steps), epsilon, delta, risk=risk)
     chooses = isinstance(estimator, str) and estimator == "regressor"
-    return TabularPipeline(budgeted.steps, epsilon=epsilon, delta=delta) if chooses else budgeted
+    return TabularPipeline(budgeted.steps, epsilon=epsilon, delta=delta, risk=risk) if chooses else budgeted
 
 
 def _rows_for(model: Any, vectorizer: DPTableVectorizer) -> DPTableVectorizer:
@@ -170,12 +175,15 @@ class TabularPipeline(PrivatePipeline):
     chooses_model : bool, default=True
         Whether a fit chooses the model. Where parameters of the model, or of the vectorizer for it, are set, the model
         is the present one: ``set_params(model__max_depth=4)`` sets this to False.
-    epsilon : float, default=1.0
-        Privacy budget of one ``fit``.
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit``. Must be None if `risk` is given.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail, as for `skdp.pipeline.PrivatePipeline`.
     shares : mapping of str to float or None, default=None
         Shares of the budget by name of a step, as for `allocate_budget`.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     transform_input : None
         Not supported: no step takes a second table.
     memory : None
@@ -205,15 +213,16 @@ class TabularPipeline(PrivatePipeline):
         steps: Any,
         *,
         chooses_model: bool = True,
-        epsilon: float = 1.0,
+        epsilon: float | None = 1.0,
         delta: float | str = "auto",
         shares: Mapping[str, float] | None = None,
+        risk: Mapping[str, float] | None = None,
         transform_input: Any = None,
         memory: Any = None,
         verbose: bool = False,
     ) -> None:
         own = {"transform_input": transform_input, "memory": memory, "verbose": verbose}
-        super().__init__(steps, epsilon=epsilon, delta=delta, shares=shares, **own)
+        super().__init__(steps, epsilon=epsilon, delta=delta, shares=shares, risk=risk, **own)
         self.chooses_model = chooses_model
 
     def set_params(self, **kwargs: Any) -> Self:
@@ -249,7 +258,11 @@ class TabularPipeline(PrivatePipeline):
             "whole" if column.kind == "number" and name not in named and table.is_whole(j) else column.kind
             for name, j, column in columns
         ]
-        self.steps = _with_model(self.steps, _model_for(kinds, n_public * self.epsilon))
+        self.steps = _with_model(self.steps, _model_for(kinds, n_public * self._epsilon_of_rules()))
+
+    def _epsilon_of_rules(self) -> float:
+        """Epsilon, or that of one Gaussian release with the risk that was given."""
+        return self.epsilon if self.epsilon is not None else Risk.read(self.risk).epsilon(self.delta)
 
     def _with_learned(self, fitted: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """See `PrivatePipeline`: the steps as they are now, with the model that the fit chose."""

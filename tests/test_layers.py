@@ -108,7 +108,9 @@ FLOORS = {
         ("rdp",),
         ("classic", "pld"),
         ("methods",),
-        ("calibration", "curves", "ledger"),
+        ("curves",),
+        ("targets",),
+        ("calibration", "ledger"),
     ),
     "accounting.calibration": (("noise",), ("joint", "selection")),
     "accounting.classic": (("composition", "gdp", "moments"),),
@@ -128,7 +130,7 @@ FLOORS = {
         ("ledger",),
         ("admission",),
         ("log",),
-        ("figures", "sqlite"),
+        ("figures", "risk", "sqlite"),
         ("tables",),
         ("store",),
         ("accountant",),
@@ -141,6 +143,7 @@ FLOORS = {
         ("directions",),
         ("epsilon",),
         ("lower_bounds",),
+        ("trade_off",),
     ),
     "accounting.rdp": (("mechanisms", "selection"), ("allocation", "sampled"), ("others",), ("rdp",)),
     "audit": (
@@ -206,7 +209,7 @@ FLOORS = {
     "neural_network": (("classifier", "regressor"),),
     "plotting": (
         ("_axes", "_study"),
-        ("accountants", "audit", "budget", "coefficients", "scores", "trade_off", "utility"),
+        ("accountants", "audit", "budget", "coefficients", "risk", "scores", "trade_off", "utility"),
     ),
     "preprocessing": (
         ("histograms", "schema"),
@@ -360,7 +363,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (34, 11, 183), "accounting": (11, 7, 38)}
+    assert found == {"": (34, 11, 184), "accounting": (12, 9, 44)}
 
 
 def test_heavy_imports_stay_where_they_belong():

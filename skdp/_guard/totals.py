@@ -14,11 +14,12 @@ from skdp._checks.units import GROUP, ROW
 from skdp.accounting import (
     DpEvent,
     SelfComposedDpEvent,
-    calibrate_noise_multiplier,
     compose,
     get_epsilon,
     resolve_accountant,
 )
+from skdp.accounting.calibration.noise import calibrate_to
+from skdp.accounting.targets import target_of
 
 _SHAPES = ((50, 3), (997, 41), (1_000_003, 7))
 
@@ -96,7 +97,8 @@ def plan_without_data(estimator: Any) -> FitPrice | None:
             return None
         noise = copied.noise_multiplier
         if noise is None:
-            noise = calibrate_noise_multiplier(first, copied.epsilon, copied.delta, adjacency=copied.adjacency)
+            target = target_of(copied.epsilon, copied.delta, getattr(copied, "risk", None))
+            noise = calibrate_to(first, target, adjacency=copied.adjacency)
         return FitPrice(first(noise), float(copied.delta), str(copied.adjacency), unit)
     except Exception:  # a budgeted pipeline, a search, or parameters that fit will refuse
         return None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
-from .events.specifications import DpEvent, show
+from .events.specifications import DpEvent, read_real, show
 from .methods import (
     APPROXIMATIONS,
     METHODS,
@@ -24,6 +25,7 @@ from .methods import (
 )
 from .pld.directions import profile_pair
 from .pld.profiles import Profile, ProfilePair, group_profile
+from .pld.trade_off import fine_profile, largest_excess, least_mu, lower_mu
 from .rdp.rdp import rdp, rdp_refusal
 from .releases import releases_of_group
 
@@ -114,7 +116,7 @@ class RenyiCurve:
 
 
 class PrivacyProfile:
-    """Delta at every epsilon, and the trade-off between the errors of a test that it allows.
+    """Delta at every epsilon, the trade-off between the errors of a test that it allows, and what attackers gain.
 
     It is a bound from above at every epsilon, piecewise linear in e^epsilon between some hundreds of points, and the
     larger of both directions of neighbours.
@@ -137,12 +139,31 @@ class PrivacyProfile:
     epsilons, deltas : ndarray
         The points, epsilons rising from 0.
 
+    Notes
+    -----
+    The figures of attackers are upper bounds (`bayes_risk`: a lower one) for whoever knows all records but the one in
+    question, every public parameter, and has any computer at all. They hold for the neighbours of `adjacency`: under
+    "zero_out" and "add_remove" an attacker asks whether the record is there, under "replace_one" which of two records
+    it is; with `group_size`, of a group of records that stand or fall together. They hold for one release of `event`
+    in all: other releases of the same records are composed with it first.
+
+    References
+    ----------
+    B. Kulynych, J. F. Gomez, G. Kaissis, F. P. Calmon & C. Troncoso (2024). Attack-aware noise calibration for
+    differential privacy. NeurIPS. arXiv:2407.02191.
+
+    B. Kulynych, J. F. Gomez, G. Kaissis, J. Hayes, B. Balle, F. P. Calmon & J. L. Raisaro (2025). Unifying
+    re-identification, attribute inference, and data reconstruction risks in differential privacy. NeurIPS.
+    arXiv:2507.06969.
+
     Examples
     --------
     >>> from skdp.accounting import LaplaceDpEvent, PrivacyProfile
     >>> profile = PrivacyProfile(LaplaceDpEvent(1.0))
     >>> round(profile(0.5), 4), round(profile.trade_off(0.1), 4)
     (0.2212, 0.7282)
+    >>> round(profile.advantage(), 4), round(profile.true_positive_rate(0.1), 4), round(profile.mu(), 2)
+    (0.3935, 0.2718, 1.03)
     """
 
     def __init__(
@@ -156,21 +177,21 @@ class PrivacyProfile:
     ) -> None:
         self.event, self.adjacency, self.method = event, check_adjacency(adjacency), check_method(method)
         self.group_size, self.least_delta = check_group(group_size), check_delta(least_delta)
+        self._found, self._left = releases_of_group(event, self.group_size)
         self._pair = self._compute()
         self.epsilons, self.deltas = self._pair.profile.loss.copy(), self._pair.profile.delta.copy()
 
     def _compute(self) -> ProfilePair:
-        replace_one = self.adjacency == "replace_one"
-        found, left = releases_of_group(self.event, self.group_size)
+        found, replace_one = self._found, self.adjacency == "replace_one"
         if found.empty or found.non_private:
             return _FLAT if found.empty else _OPEN
         check_priced(found, self.method, replace_one)
         if self.method != "pld":
             return self._by_method()
         floor = math.log(self.least_delta)
-        if left == 1:
-            return profile_pair(found, replace_one, floor)
-        return group_profile(profile_pair(found, replace_one, 3.0 * floor), left)
+        if self._left == 1:
+            return fine_profile(found, replace_one, floor)
+        return group_profile(profile_pair(found, replace_one, 3.0 * floor), self._left)
 
     def _by_method(self) -> ProfilePair:
         """Point by point, up to where delta is `least_delta`."""
@@ -200,9 +221,7 @@ class PrivacyProfile:
         float or ndarray
             In [0, 1].
         """
-        at = np.asarray(epsilon, dtype=np.float64)
-        each = [min(1.0, self._pair.delta_at(check_epsilon(float(x)))) for x in at.ravel()]
-        return np.array(each).reshape(at.shape) if at.ndim else each[0]
+        return _each(epsilon, lambda at: min(1.0, self._pair.delta_at(check_epsilon(at))))
 
     def epsilon(self, delta: float) -> float:
         """Compute the least epsilon at which the profile is at most `delta`.
@@ -237,14 +256,199 @@ class PrivacyProfile:
         float or ndarray
             In [0, 1]; 1 - `type_1` where nothing is released.
         """
-        at = np.asarray(type_1, dtype=np.float64)
-        if not np.all((at >= 0.0) & (at <= 1.0)):
-            raise ValueError(f"type_1={show(type_1)} is not valid; give shares from 0 to 1.")
-        grown, kept = np.exp(np.minimum(self.epsilons, 700.0)), 1.0 - self.deltas
-        values = [
-            max(0.0, float((kept - grown * a).max()), float(((kept - a) / grown).max())) for a in at.ravel().tolist()
-        ]
-        return np.array(values).reshape(at.shape) if at.ndim else values[0]
+        return _each(type_1, lambda a: max(0.0, 1.0 - self._rate("type_1", a)))
+
+    def _rate(self, name: str, share: float) -> float:
+        """Most that a test finds with this share of false positives."""
+        if not 0.0 <= share <= 1.0:
+            raise ValueError(f"{name}={show(share)} is not valid; give shares from 0 to 1.")
+        if self._is_gaussian and 0.0 < share < 1.0:
+            return min(1.0, float(ndtr(self._gaussian_mu + ndtri(share))) * (1.0 + 1e-12))
+        return min(1.0, share + largest_excess(self._pair.profile, share))
+
+    # --- what attackers gain ---
+
+    def advantage(self) -> float:
+        """Compute the most that true positives exceed false positives, of any test whether a record is there.
+
+        That is delta at epsilon 0, the total variation (Kulynych et al. 2024). It is an average: a release
+        of a whole record with a chance of 1 % has an advantage of .01, and one record in a hundred is found for
+        certain. `true_positive_rate` at a small share tells the two apart.
+
+        Returns
+        -------
+        float
+            In [0, 1].
+        """
+        return float(self(0.0))
+
+    def true_positive_rate(self, fpr: Any) -> Any:
+        """Compute the largest share of records that a test finds, at a share of false positives.
+
+        It is 1 - `trade_off` (Kulynych et al. 2024).
+
+        Parameters
+        ----------
+        fpr : float or array-like
+            Share of false positives, in [0, 1].
+
+        Returns
+        -------
+        float or ndarray
+            In [`fpr`, 1].
+        """
+        return _each(fpr, lambda a: self._rate("fpr", a))
+
+    def mu(self, alpha_min: float = 1e-6) -> float:
+        """Compute the smallest mu whose Gaussian trade-off curve bounds both errors down to `alpha_min`.
+
+        The release then tells no more than one Gaussian release whose mean a record moves by mu standard deviations
+        (Dong, Roth & Su 2022), to any test whose errors are both at least `alpha_min`. It is a summary of a curve in
+        one number: below `alpha_min` it promises nothing, and it neither composes nor admits charges. At 0 it would be
+        infinite wherever a record is published with however small a chance.
+
+        Parameters
+        ----------
+        alpha_min : float
+            In [1e-15, 0.5).
+
+        Returns
+        -------
+        float
+            An upper bound, rounded up; inf where a test may keep both errors below `alpha_min`.
+
+        See Also
+        --------
+        mu_bounds : The same from both sides.
+        """
+        alpha_min = _check_errors(alpha_min)
+        if self._is_gaussian:
+            return self._gaussian_mu * (1.0 + 1e-12)
+        return least_mu(self._pair.profile, alpha_min)
+
+    @property
+    def _is_gaussian(self) -> bool:
+        """Whether the trade-off function is that of one Gaussian, at every error."""
+        return self.method == "pld" and self._left == 1 and self._found.plain
+
+    @property
+    def _gaussian_mu(self) -> float:
+        return math.sqrt(self._found.mu_squared) * (2.0 if self.adjacency == "replace_one" else 1.0)
+
+    def mu_bounds(self, alpha_min: float = 1e-6) -> tuple[float, float]:
+        """Compute a certified bracket of the smallest mu.
+
+        Parameters
+        ----------
+        alpha_min : float
+            In [1e-15, 0.5).
+
+        Returns
+        -------
+        lower, upper : float
+            `upper` is that of `mu`. `lower` is 0 where nothing can be said: by other methods than "pld", of groups
+            that are priced by a bound, and of events of which `get_epsilon_bounds` has no lower end.
+        """
+        upper, replace_one = self.mu(alpha_min), self.adjacency == "replace_one"
+        if self.method != "pld" or self._left > 1 or self._found.empty or self._found.non_private:
+            return (upper if upper in (0.0, math.inf) else 0.0), upper
+        if self._is_gaussian:
+            return self._gaussian_mu * (1.0 - 1e-12), upper
+        lower = lower_mu(self._found, replace_one, math.log(self.least_delta), float(alpha_min))
+        return min(lower, upper), upper
+
+    def bayes_risk(self, prior: Any) -> Any:
+        """Compute the least chance of error of any guess whether a record is there.
+
+        Before the release the attacker gives it the chance `prior`. Who guesses errs with a chance of at least p (1 -
+        delta(log((1 - p) / p))), p the smaller of `prior` and 1 - `prior`: the least error is the integral of the
+        smaller of p P and (1 - p) Q, that is p less p times the hockey-stick divergence at (1 - p) / p (Kulynych et al.
+        2025, appendix D). Also the error in guessing an attribute of two values, all else being known, if neighbours
+        are those of "replace_one".
+
+        Parameters
+        ----------
+        prior : float or array-like
+            In (0, 1).
+
+        Returns
+        -------
+        float or ndarray
+            From 0 to the smaller of `prior` and 1 - `prior`, which is the error without a release.
+        """
+
+        def risk(prior: float) -> float:
+            p = _check_prior(prior)
+            p = min(p, 1.0 - p)
+            return p * (1.0 - float(self(max(0.0, math.log((1.0 - p) / p)))))
+
+        return _each(prior, risk)
+
+    def reconstruction(self, baseline: Any) -> Any:
+        """Compute the largest chance with which an attacker reconstructs a record, or an attribute of it.
+
+        It is 1 - f(`baseline`), f the `trade_off` (Kulynych et al. 2025). The record x is drawn from a law
+        that the attacker knows, as they know all other records; a guess succeeds if it is near enough, by any measure
+        fixed before. Proof: let S be the pairs of a record and an output with which the guess succeeds. If the output
+        came from the data without x (under "replace_one": with a fixed record in its place) it would be independent of
+        x, and S have a chance of at most `baseline`. For every x, the chance of its outputs in S is at most 1 - f of
+        what it is there; 1 - f is concave, so that this holds for the means over x.
+
+        Parameters
+        ----------
+        baseline : float or array-like
+            The largest chance of success of any guess that is made without the release, in [0, 1].
+
+        Returns
+        -------
+        float or ndarray
+            In [`baseline`, 1].
+        """
+        return _each(baseline, lambda kappa: self._rate("baseline", kappa))
+
+    def singling_out(self, baseline: Any) -> Any:
+        """Compute the largest chance with which an attacker singles out a certain record.
+
+        The attacker names a property that that record has and no other one; of records drawn as it was, a share of at
+        most `baseline` has such a property (Cohen & Nissim 2020). All other records may be known to them. It is
+        1 - f(`baseline`), by the proof of `reconstruction`: without the record, the property is chosen independently of
+        it, and it has it with a chance of at most `baseline` (Kulynych et al. 2025). For *any* of n records,
+        n times as much: the chances of the single ones add up at most.
+
+        Parameters
+        ----------
+        baseline : float or array-like
+            In [0, 1].
+
+        Returns
+        -------
+        float or ndarray
+            In [`baseline`, 1].
+        """
+        return self.reconstruction(baseline)
+
+
+def _each(given: Any, of_one: Callable[[float], float]) -> Any:
+    """A function of a number for a number, or for every number of an array."""
+    at = np.asarray(given, dtype=np.float64)
+    values = [of_one(float(x)) for x in at.ravel()]
+    return np.array(values).reshape(at.shape) if at.ndim else values[0]
+
+
+def _check_errors(alpha_min: Any) -> float:
+    """The least errors that mu speaks of: below, profiles have no points that tell them apart."""
+    number = read_real(alpha_min)
+    if number is None or not 1e-15 <= number < 0.5:
+        raise ValueError(f"alpha_min={show(alpha_min)} is not valid; give a number from 1e-15 to below 0.5.")
+    return number
+
+
+def _check_prior(prior: Any) -> float:
+    """A chance that is neither 0 nor 1."""
+    number = read_real(prior)
+    if number is None or not 0.0 < number < 1.0:
+        raise ValueError(f"prior={show(prior)} is not valid; give a number above 0 and below 1.")
+    return number
 
 
 _NOTES = {

@@ -32,6 +32,7 @@ from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import check_types
 from skdp._typing import Doubles
 from skdp.accounting import ADJACENCIES, DpEvent, WorstOfDpEvent, calibrate_noise_multiplier, resolve_accountant
+from skdp.accounting.targets import EpsilonTarget
 from skdp.base import JointPrice
 from skdp.evaluation.counted import RowsOfCounts
 from skdp.evaluation.private_evaluation import PrivateEvaluation
@@ -292,7 +293,9 @@ class TableFit(Fit):
         made = self._candidate(n, n_public)
         self.delta = work.delta = delta_for(check_delta(work.delta), resolve_accountant(work.accountant), n_public)
         made.set_params(delta=self.delta)
-        (fitting,) = fit_plans([{}], [made], n_public - tested_public, n_features, work.epsilon, self.delta)
+        (fitting,) = fit_plans(
+            [{}], [made], n_public - tested_public, n_features, EpsilonTarget(work.epsilon, self.delta), self.delta
+        )
         classes = private_steps(made.steps)[-1][1].estimator.classes
         self._plan_table(classes, (tested, n_features), tested_public, _ROOM * work.epsilon)
 

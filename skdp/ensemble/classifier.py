@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -57,6 +58,9 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     max_grad_norm : float or "auto", default="auto"
         Euclidean norm C to which the gradient of each row is clipped. Rows have norm 1, the entry of the intercept
         included, so gradients have norm at most 1 (sqrt(2) with more than two classes). With two classes a row is
@@ -262,6 +266,7 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
+        risk: Mapping[str, float] | None = None,
         max_grad_norm: float | str = "auto",
         lot_size: float | None = None,
         sampling_rate: float | None = None,
@@ -297,6 +302,7 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
+        self.risk = risk
         self.max_grad_norm = max_grad_norm
         self.lot_size = lot_size
         self.sampling_rate = sampling_rate

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.leaks import Leak
+from skdp._checks.notices import note_notice
 from skdp.export.facts import facts_of
 from skdp.export.json_values import from_plain, to_plain
 from skdp.export.kinds import SEARCH_KINDS, kind_of, passes
@@ -165,6 +166,8 @@ def _node_of(model: Any) -> dict[str, Any]:
         "groups": vars(model).get("_fitted_group_name"),
         "types": vars(model).get("_fitted_kinds"),
         "bought": list(vars(model).get("_fitted_bought", ())),
+        "remains": {key: list(each) for key, each in vars(model).get("_fitted_remains", {}).items()},
+        "notices": list(vars(model).get("_fitted_notices", {})),
     }
     if hasattr(model, "steps"):
         node["steps"] = [[key, step if passes(step) else _node_of(step)] for key, step in model.steps]
@@ -218,6 +221,14 @@ def _model_of(node: dict[str, Any]) -> Any:
         model._fitted_kinds = {str(key): str(value) for key, value in node["types"].items()}
     if node["bought"]:
         model._fitted_bought = tuple(map(str, node["bought"]))
+    if node["remains"]:
+        left = importlib.import_module("skdp.preprocessing.remains").Remains  # of a room above this one, as all classes
+        model._fitted_remains = {
+            str(key): left(str(kind), float(share), float(deviation))
+            for key, (kind, share, deviation) in node["remains"].items()
+        }
+    for text in reversed(node["notices"]):  # the latest is the first
+        note_notice(model, str(text))
     if hasattr(model, "_derive_state"):
         model._derive_state()
     event = from_plain(node["event"], _schema_of) if "event" in node else vars(model).get("privacy_event_")

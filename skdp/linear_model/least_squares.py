@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from skdp._checks.parameters import absolute_path, check_real
@@ -29,6 +30,9 @@ class DPLinearRegression(MomentsRegressor):
     noise_multiplier : float or None, default=None
         Standard deviation of the noise, divided by the sensitivity of the release. If None, it is calibrated to
         `epsilon`.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     data_norm : float or None, default=None
         Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
         If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
@@ -164,6 +168,7 @@ class DPLinearRegression(MomentsRegressor):
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
+        risk: Mapping[str, float] | None = None,
         data_norm: float | None = None,
         weight_bound: Any = None,
         fit_intercept: bool = True,
@@ -178,6 +183,7 @@ class DPLinearRegression(MomentsRegressor):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
+        self.risk = risk
         self.data_norm = data_norm
         self.weight_bound = weight_bound
         self.fit_intercept = fit_intercept
@@ -214,6 +220,9 @@ class DPRidge(MomentsRegressor):
     noise_multiplier : float or None, default=None
         Standard deviation of the noise, divided by the sensitivity of the release. If None, it is calibrated to
         `epsilon`.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     data_norm : float or None, default=None
         Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
         If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
@@ -326,6 +335,7 @@ class DPRidge(MomentsRegressor):
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
+        risk: Mapping[str, float] | None = None,
         data_norm: float | None = None,
         weight_bound: Any = None,
         fit_intercept: bool = True,
@@ -341,6 +351,7 @@ class DPRidge(MomentsRegressor):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
+        self.risk = risk
         self.data_norm = data_norm
         self.weight_bound = weight_bound
         self.fit_intercept = fit_intercept

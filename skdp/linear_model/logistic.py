@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Self
 
@@ -46,6 +46,9 @@ class DPLogisticRegression(GradientClassifier):
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     max_grad_norm : float or "auto", default="auto"
         Euclidean norm C to which the gradient of each row is clipped. Rows, including the 1 of the intercept, are
         scaled to norm at most 1, so gradients have norm at most 1 (sqrt(2) with more than two classes). With two
@@ -234,6 +237,7 @@ class DPLogisticRegression(GradientClassifier):
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
+        risk: Mapping[str, float] | None = None,
         max_grad_norm: float | str = "auto",
         data_norm: float | None = None,
         lot_size: float | None = None,
@@ -262,6 +266,7 @@ class DPLogisticRegression(GradientClassifier):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
+        self.risk = risk
         self.max_grad_norm = max_grad_norm
         self.data_norm = data_norm
         self.lot_size = lot_size

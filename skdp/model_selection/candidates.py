@@ -15,11 +15,13 @@ from skdp._checks.protocols import is_private
 from skdp._checks.units import ROW, Units
 from skdp._fit.joint_fit import Allocation, JointFit
 from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
-from skdp.accounting import DpEvent, calibrate_noise_multiplier
+from skdp.accounting import DpEvent
+from skdp.accounting.calibration.noise import calibrate_to
+from skdp.accounting.targets import BudgetTarget
 from skdp.pipeline import PrivatePipeline, allocate_budget, check_budget, noises_of, take_fit, weighted_steps
 
 _OF_THE_SEARCH = {
-    "epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "accounting", "random_state", "shares",
+    "epsilon", "delta", "noise_multiplier", "risk", "accountant", "adjacency", "accounting", "random_state", "shares",
     "n_groups_public", "n_samples_public", "warm_start", "classes", "weight_bound", "memory", "verbose",
 }  # fmt: skip
 
@@ -42,15 +44,15 @@ def refuse_terms_of_the_budget(grid: list[dict[str, Any]]) -> None:
             )
 
 
-def private_template(estimator: Any, epsilon: float, delta: float | str) -> PrivatePipeline:
+def private_template(estimator: Any, epsilon: float | None, delta: float | str, risk: Any = None) -> PrivatePipeline:
     """A copy of what is searched over, as a pipeline of private steps with one budget."""
     template = clone(estimator)
     if is_private(template):
         template = PrivatePipeline([(_ALONE, template)])
     if isinstance(template, Pipeline) and not isinstance(template, PrivatePipeline):
-        template = allocate_budget(template, epsilon, delta)
+        template = allocate_budget(template, epsilon, delta, risk=risk)
     if isinstance(template, PrivatePipeline) and private_steps(template.steps):
-        return template.set_params(epsilon=epsilon, delta=delta, verbose=False)
+        return template.set_params(epsilon=epsilon, delta=delta, risk=risk, verbose=False)
     raise ValueError(
         f"estimator is a {type(estimator).__name__}, neither a private estimator nor a Pipeline of them: use one of "
         "skdp, such as DPLogisticRegression."
@@ -170,9 +172,14 @@ def with_public_rows(pipeline: PrivatePipeline, n: int) -> PrivatePipeline:
 
 
 def fit_plans(
-    grid: list[dict[str, Any]], candidates: list[PrivatePipeline], n: int, n_features: int, epsilon: float, delta: float
+    grid: list[dict[str, Any]],
+    candidates: list[PrivatePipeline],
+    n: int,
+    n_features: int,
+    target: BudgetTarget,
+    delta: float,
 ) -> list[FitPlan]:
-    """Fits to n rows, or units, that cost epsilon each; candidates that are planned alike share their noise."""
+    """Fits to n rows, or units, that meet the target each; candidates that are planned alike share their noise."""
     known: dict[Any, tuple[float, ...]] = {}
     made = []
     for parameters, pipeline in zip(grid, candidates, strict=True):
@@ -180,19 +187,19 @@ def fit_plans(
         plans = [step.plan(n, n_features, delta) for _, step in steps]
         key = tuple(plan.event_at(1.0) for plan in plans)
         if key not in known:
-            known[key] = _noises(pipeline, plans, epsilon, delta)
+            known[key] = _noises(pipeline, plans, target)
         plan = FitPlan(parameters, pipeline, n, Allocation(plans, known[key]))
         plan.check_parameters(n_features)
         made.append(plan)
     return made
 
 
-def _noises(pipeline: PrivatePipeline, plans: list[StepPlan], epsilon: float, delta: float) -> tuple[float, ...]:
-    """Noise of each private step at which a fit costs epsilon; a single one is solved for more closely."""
+def _noises(pipeline: PrivatePipeline, plans: list[StepPlan], target: BudgetTarget) -> tuple[float, ...]:
+    """Noise of each private step at which a fit meets the target; a single one is solved for more closely."""
     if len(plans) > 1:
-        return noises_of(pipeline, plans, epsilon, delta)
+        return noises_of(pipeline, plans, target)
     adjacency = private_steps(pipeline.steps)[0][1].adjacency
-    return (calibrate_noise_multiplier(plans[0].event_at, epsilon, delta, adjacency=adjacency),)
+    return (calibrate_to(plans[0].event_at, target, adjacency=adjacency),)
 
 
 __all__ = [

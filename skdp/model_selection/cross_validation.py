@@ -26,6 +26,7 @@ from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import check_types
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, calibrate_noise_multiplier, compose, get_epsilon
+from skdp.accounting.targets import EpsilonTarget
 from skdp.base import Price
 from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.private_evaluation import kind_of
@@ -294,7 +295,8 @@ class FoldsFit(Fit):
         sizes = [n - size_of_fold(n, self._cv, fold) for fold in range(self._cv)]
         epsilon = self._epsilon_of_a_fit()
         plans = {
-            size: fit_plans([{}], [made], size, n_features, epsilon, self.delta)[0] for size in dict.fromkeys(sizes)
+            size: fit_plans([{}], [made], size, n_features, EpsilonTarget(epsilon, self.delta), self.delta)[0]
+            for size in dict.fromkeys(sizes)
         }
         return [plans[size] for size in sizes]
 

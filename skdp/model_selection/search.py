@@ -35,7 +35,8 @@ from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_ini
 from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import check_types
 from skdp.accounting import DpEvent, get_epsilon
-from skdp.base import JointPrice, Price
+from skdp.accounting.targets import Risk
+from skdp.base import JointPrice, Price, check_whole_budget
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.candidates import (
@@ -146,7 +147,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         """The terms, whose delta is settled when the number of units is known, and what candidates are made from."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: give labels.")
-        epsilon = check_real("epsilon", self.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
+        check_whole_budget(self)
         delta: Any = check_delta(self.delta)
         check_real("test_size", self.test_size, above=0, below=1, remedy="choose a share of the rows, such as 0.2")
         check_choice("strategy", self.strategy, STRATEGIES)
@@ -154,10 +155,11 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         if not (isinstance(n_tries, str) and n_tries == "auto"):
             remedy = "choose a number from 1 to 1000, or 'auto'"
             n_tries = check_real("n_tries", n_tries, at_least=1, at_most=1000, remedy=remedy)
-        template = private_template(self.estimator, epsilon, self.delta)
+        template = private_template(self.estimator, self.epsilon, self.delta, self.risk)
         self._check_scoring(seen_by_the_user(template), X, y)
         adjacency = private_steps(template.steps)[0][1].adjacency
-        return SearchTerms(epsilon, delta, adjacency, self.strategy, n_tries, bool(self.refit)), template
+        terms = (self.epsilon, delta, adjacency, self.strategy, n_tries, bool(self.refit))
+        return SearchTerms(*terms, None if self.risk is None else Risk.read(self.risk)), template
 
     def _check_scoring(self, estimator: Any, X: Any, y: Any) -> None:
         """Refuse what a try could not be scored with."""
@@ -213,6 +215,8 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         """What the ledger keeps with the charge: public parameters alone."""
         names = ("strategy", "n_tries", "refit", "test_size", "epsilon")
         kept = {name: getattr(self, name) for name in names} | {"delta": terms.delta}
+        if self.risk is not None:
+            kept["risk"] = dict(self.risk)
         score = self.scorer_.name
         return kept | {"estimator": type(self.estimator).__name__, "scoring": score, "n_candidates": len(plan.tried)}
 

@@ -15,9 +15,10 @@ from skdp.accounting import (
     calibrate_noise_multiplier,
     calibrate_selection,
     compose,
-    get_epsilon,
 )
+from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.formulas.numeric import bisect
+from skdp.accounting.targets import BudgetTarget, Risk, target_of
 from skdp.model_selection.candidates import FitPlan, fit_plans
 from skdp.pipeline import PrivatePipeline
 
@@ -33,12 +34,18 @@ REFIT_SHARE = 0.75
 class SearchTerms(NamedTuple):
     """The public parameters of a search that its price depends on."""
 
-    epsilon: float
+    epsilon: float | None
     delta: float
     adjacency: str
     strategy: str
     n_tries: float | str
     refit: bool
+    risk: Risk | None = None
+
+    @property
+    def target(self) -> BudgetTarget:
+        """Budget of the whole search."""
+        return target_of(self.epsilon, self.delta, self.risk)
 
 
 class SearchPlan(NamedTuple):
@@ -91,14 +98,14 @@ def plan_search(
     """
     n_train, n, n_features = sizes
     if len(grid) == 1:
-        (only,) = fit_plans(grid, candidates[1:], n, n_features, terms.epsilon, terms.delta)
+        (only,) = fit_plans(grid, candidates[1:], n, n_features, terms.target, terms.delta)
         return SearchPlan([only], [only], math.inf, 1.0, None, only.event(1.0), terms.adjacency)
-    epsilon = _epsilon_of_share(1.0 - REFIT_SHARE if terms.refit else 1.0, terms)
-    tried = fit_plans(grid, candidates[1:], n_train, n_features, epsilon, terms.delta)
+    part = _share_of(1.0 - REFIT_SHARE if terms.refit else 1.0, terms)
+    tried = fit_plans(grid, candidates[1:], n_train, n_features, part, terms.delta)
     finals = []
     if terms.refit:
-        finals = fit_plans([{}, *grid], candidates, n, n_features, _epsilon_of_share(REFIT_SHARE, terms), terms.delta)
-    score = calibrate_noise_multiplier(GaussianDpEvent, epsilon, terms.delta, adjacency=terms.adjacency)
+        finals = fit_plans([{}, *grid], candidates, n, n_features, _share_of(REFIT_SHARE, terms), terms.delta)
+    score = calibrate_to(GaussianDpEvent, part, adjacency=terms.adjacency)
 
     def event_at(tries: NumberOfTries | None, scale: float) -> DpEvent:
         choice = _tries_event(tried, scale, GaussianDpEvent(scale * score), tries)
@@ -136,15 +143,16 @@ def _refit_event(finals: list[FitPlan], scale: float, tries: NumberOfTries | Non
 
 def _solved(event_at: Any, n_candidates: int, terms: SearchTerms) -> tuple[NumberOfTries | None, float]:
     """The law of the number of tries and the scale of all noise at which the search costs epsilon."""
-    budget = {"epsilon": terms.epsilon, "delta": terms.delta, "adjacency": terms.adjacency}
+    budget: dict[str, Any] = {"epsilon": terms.epsilon, "delta": terms.delta, "risk": terms.risk}
+    budget["adjacency"] = terms.adjacency
     if terms.strategy == "compose":
-        return None, calibrate_noise_multiplier(lambda scale: event_at(None, scale), **budget)  # type: ignore[arg-type]
+        return None, calibrate_noise_multiplier(lambda scale: event_at(None, scale), **budget)
     n_tries = float(min(MOST_TRIES, n_candidates) if terms.n_tries == "auto" else terms.n_tries)
     # Poisson may try none; what is left then is the default model, which only a refit fits.
     shapes = [shape for shape in LAWS if terms.refit or math.isfinite(shape)]
     means = {shape: _mean_of_equal_chance(shape, n_tries, n_candidates) for shape in shapes}
     found = [
-        calibrate_selection(event_at, mean, shapes=(shape,), **budget)  # type: ignore[arg-type]
+        calibrate_selection(event_at, mean, shapes=(shape,), **budget)
         for shape, mean in means.items()
         if mean is not None
     ]
@@ -168,10 +176,9 @@ def _mean_of_equal_chance(shape: float, n_tries: float, n_candidates: int) -> fl
     return bisect(lambda mean: NumberOfTries(mean, shape).pgf(missed) > goal, low, high, relative=1e-6)[1]
 
 
-def _epsilon_of_share(share: float, terms: SearchTerms) -> float:
-    """Epsilon at this share of mu**2 of the whole budget, for a start: all noise is scaled together later."""
-    whole = calibrate_noise_multiplier(GaussianDpEvent, terms.epsilon, terms.delta)
-    return get_epsilon(GaussianDpEvent(whole / math.sqrt(share)), terms.delta)
+def _share_of(share: float, terms: SearchTerms) -> BudgetTarget:
+    """This share of mu**2 of the whole budget, for a start: all noise is scaled together later."""
+    return terms.target.of_size(terms.target.mu * math.sqrt(share))
 
 
 def worst_of(events: list[DpEvent]) -> DpEvent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Self
 
@@ -49,6 +49,9 @@ class DPMLPRegressor(GradientRegressor):
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     max_grad_norm : float, sequence of float or "auto", default="auto"
         Euclidean norm C to which the gradient of each row is clipped. With ``clipping="per_layer"`` a sequence gives
         one bound per layer, and C is the root of the sum of their squares; a number is C and is split equally. If
@@ -267,6 +270,7 @@ class DPMLPRegressor(GradientRegressor):
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
+        risk: Mapping[str, float] | None = None,
         max_grad_norm: Any = "auto",
         clipping: str = "flat",
         data_norm: float | None = None,
@@ -306,6 +310,7 @@ class DPMLPRegressor(GradientRegressor):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
+        self.risk = risk
         self.max_grad_norm = max_grad_norm
         self.clipping = clipping
         self.data_norm = data_norm

@@ -9,6 +9,7 @@ from .accountants import AccountantComparisonDisplay
 from .audit import AuditDisplay
 from .budget import BudgetDisplay
 from .coefficients import CoefficientDisplay
+from .risk import RiskDisplay
 from .scores import (
     PrivateCalibrationDisplay,
     PrivateConfusionMatrixDisplay,
@@ -28,5 +29,6 @@ __all__ = [
     "PrivateConfusionMatrixDisplay",
     "PrivateRocCurveDisplay",
     "PrivateSubgroupDisplay",
+    "RiskDisplay",
     "TradeOffDisplay",
 ]

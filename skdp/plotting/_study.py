@@ -21,6 +21,7 @@ from skdp._fit.conductor import Fit, units_of
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import private_steps
 from skdp.accounting import DpEvent, PrivacyAccountant, SelfComposedDpEvent, compose
+from skdp.accounting.targets import EpsilonTarget
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
 from skdp.pipeline import PrivatePipeline, public_rows_of, weighted_steps
@@ -101,7 +102,9 @@ class Study(Fit):
         self._fits: list[FitPlan] = []
         for epsilon in self._epsilons:
             made = make_candidate(_with_budget(template, epsilon), {}, self._rows[0], n_samples)
-            self._fits += fit_plans([{}], [made], self.n_public, n_features, epsilon, self.delta)
+            self._fits += fit_plans(
+                [{}], [made], self.n_public, n_features, EpsilonTarget(epsilon, self.delta), self.delta
+            )
         self.event = compose([SelfComposedDpEvent(fit.event(1.0), self.n_repeats) for fit in self._fits])
         self.epsilon = joint_epsilon(self.event, self.delta, self.adjacency)
 
@@ -199,7 +202,8 @@ def _with_budget(template: PrivatePipeline, epsilon: float) -> PrivatePipeline:
     """A copy with this budget, which an estimator that is studied alone has as a parameter of its own too."""
     made = template._copied().set_params(epsilon=epsilon)
     if (seen := seen_by_the_user(made)) is not made:
-        seen.set_params(epsilon=epsilon, noise_multiplier=None)
+        budget = {"epsilon": epsilon, "noise_multiplier": None, "risk": None}
+        seen.set_params(**{name: value for name, value in budget.items() if hasattr(seen, name)})
     return made
 
 

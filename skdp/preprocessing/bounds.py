@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 from skdp._checks.parameters import absolute_path
@@ -23,6 +24,7 @@ class ColumnBounds(ColumnBuyer):
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
+        risk: Mapping[str, float] | None = None,
         n_samples_public: int | None = None,
         n_groups_public: int | None = None,
         adjacency: str = "zero_out",
@@ -33,6 +35,7 @@ class ColumnBounds(ColumnBuyer):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
+        self.risk = risk
         self.n_samples_public = n_samples_public
         self.n_groups_public = n_groups_public
         self.adjacency = adjacency
@@ -62,6 +65,7 @@ def dp_bounds(
     epsilon: float | None = 1.0,
     delta: float | str = "auto",
     noise_multiplier: float | None = None,
+    risk: Mapping[str, float] | None = None,
     n_samples_public: int | None = None,
     n_groups_public: int | None = None,
     adjacency: str = "zero_out",
@@ -89,6 +93,9 @@ def dp_bounds(
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of all releases together, divided by their sensitivity. If None, it is
         calibrated to `epsilon`.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     n_groups_public : int or None, default=None
@@ -142,6 +149,7 @@ def dp_bounds(
         epsilon=epsilon,
         delta=delta,
         noise_multiplier=noise_multiplier,
+        risk=risk,
         n_samples_public=n_samples_public,
         n_groups_public=n_groups_public,
         adjacency=adjacency,

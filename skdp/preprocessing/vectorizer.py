@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -84,6 +84,9 @@ class DPTableVectorizer(SchemaBuyer):
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of all that is bought together, divided by its sensitivity. If None, it is
         calibrated to `epsilon`.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     max_categories : int, default=100
         Largest number of categories of a column that is bought. The most frequent ones are kept.
     threshold_share : float, default=0.01
@@ -194,6 +197,7 @@ class DPTableVectorizer(SchemaBuyer):
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
+        risk: Mapping[str, float] | None = None,
         max_categories: int = 100,
         threshold_share: float = THRESHOLD_SHARE,
         adjacency: str = "zero_out",
@@ -211,6 +215,7 @@ class DPTableVectorizer(SchemaBuyer):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
+        self.risk = risk
         self.max_categories = max_categories
         self.threshold_share = threshold_share
         self.adjacency = adjacency

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from sklearn.exceptions import NotFittedError
 
-from skdp.accounting import METHODS, DpEvent, get_delta, get_epsilon, get_epsilon_bounds
+from skdp.accounting import METHODS, DpEvent, PrivacyProfile, get_delta, get_epsilon, get_epsilon_bounds
+from skdp.report.values import number
 
 
 class Priced(NamedTuple):
@@ -110,4 +111,21 @@ def guess_by_profile(priced: Priced) -> float | None:
     return bound
 
 
-__all__ = ["PURE", "Priced", "bracket", "guess_at", "guess_by_profile", "price_of"]
+def attack_figures(priced: Priced) -> dict[str, float | str | None]:
+    """What an attacker gains, beside epsilon: mu, the advantage, and what is found at 1 % and .1 % of false positives.
+
+    The advantage alone does not bound rare guesses that are certain. Each is None if PLD cannot price the event.
+    """
+    try:
+        profile = PrivacyProfile(priced.event, adjacency=priced.adjacency)
+    except (TypeError, ValueError):
+        return dict.fromkeys(("mu", "advantage", "found_at_1_percent", "found_at_01_percent"))
+    return {
+        "mu": number(profile.mu()),
+        "advantage": profile.advantage(),
+        "found_at_1_percent": float(profile.true_positive_rate(0.01)),
+        "found_at_01_percent": float(profile.true_positive_rate(0.001)),
+    }
+
+
+__all__ = ["PURE", "Priced", "attack_figures", "bracket", "guess_at", "guess_by_profile", "price_of"]

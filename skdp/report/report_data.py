@@ -17,11 +17,11 @@ from skdp.accounting import DpEvent, RepeatAndSelectDpEvent, WorstOfDpEvent, fla
 from skdp.accounting.events.kinds import law_of
 from skdp.accounting.formulas.gaussian import gaussian_mu
 from skdp.accounting.ledger.report import describe
-from skdp.report.price import Priced, guess_at, guess_by_profile, price_of
+from skdp.report.price import Priced, attack_figures, guess_at, guess_by_profile, price_of
 from skdp.report.release_table import constant_rows, mechanism_rows
 from skdp.report.values import is_hidden, number, one_line, shown
 
-SCHEMA, SCHEMA_VERSION = "skdp.privacy_report", 1
+SCHEMA, SCHEMA_VERSION = "skdp.privacy_report", 2
 _MOST_NAMES = 50
 
 
@@ -120,6 +120,7 @@ def _guarantee(model: Any, priced: Priced) -> dict[str, Any]:
         "delta": priced.delta,
         "guess_at_most": guess_at(priced.epsilon, priced.delta),
         "guess_by_profile": guess,
+        **attack_figures(priced),
         "n_units_public": _n_public(model),
     }
 

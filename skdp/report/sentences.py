@@ -105,6 +105,31 @@ def tighter(facts: Facts) -> str:
     return f"{words}; by the whole privacy profile of the releases, with probability at most {percent(guess)}."
 
 
+def known(facts: Facts, name: str) -> str:
+    """A figure of the guarantee, if it is known."""
+    found = facts["guarantee"][name]
+    return "not known" if found is None else f"at most {figure(found)}"
+
+
+def known_percent(facts: Facts, name: str) -> str:
+    """A share of the guarantee in per cent, if it is known."""
+    found = facts["guarantee"][name]
+    return "not known" if found is None else f"at most {math.ceil(found * 1e5 - 1e-9) / 1e3:.3f}%"
+
+
+def people(facts: Facts) -> str:
+    """The same as numbers of people, at a share of false positives; "" if it is not known."""
+    found, what = facts["guarantee"]["found_at_1_percent"], word(facts)
+    if found is None:
+        return ""
+    which = "have the value asked about" if facts["guarantee"]["adjacency"] == "replace_one" else "were used"
+    return (
+        f"An attacker who accepts a false alarm for 10 of 1,000 {what}s finds at most "
+        f"{math.ceil(found * 1e3 - 1e-9)} of 1,000 {what}s that {which}; without the model, 10. The advantage is an "
+        "average and bounds no rare guess that is certain: the figures at small shares of false positives do."
+    )
+
+
 def formal(facts: Facts) -> str:
     """The definition, with its figures."""
     guarantee = facts["guarantee"]
@@ -350,6 +375,8 @@ __all__ = [
     "exceptions",
     "figure",
     "formal",
+    "known",
+    "known_percent",
     "layperson",
     "method",
     "nist_rows",
@@ -357,6 +384,7 @@ __all__ = [
     "not_covered",
     "outcome",
     "partition",
+    "people",
     "percent",
     "price",
     "publication_rows",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -48,6 +48,7 @@ class TableDescriber(SchemaBuyer):
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
+        risk: Mapping[str, float] | None = None,
         max_categories: int = 100,
         threshold_share: float = THRESHOLD_SHARE,
         adjacency: str = "zero_out",
@@ -67,6 +68,7 @@ class TableDescriber(SchemaBuyer):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
+        self.risk = risk
         self.max_categories = max_categories
         self.threshold_share = threshold_share
         self.adjacency = adjacency

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from skdp.statistics.describer import MOST_BINS, TableDescriber
@@ -21,6 +22,7 @@ def describe(
     crosstabs: Any = (),
     n_bins: int = MOST_BINS,
     noise_multiplier: float | None = None,
+    risk: Mapping[str, float] | None = None,
     adjacency: str = "zero_out",
     accounting: str = "pld",
     accountant: Any = None,
@@ -69,6 +71,9 @@ def describe(
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one release, divided by its sensitivity. If None, it is calibrated to
         `epsilon`.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -157,6 +162,7 @@ def describe(
         epsilon=epsilon,
         delta=delta,
         noise_multiplier=noise_multiplier,
+        risk=risk,
         adjacency=adjacency,
         accounting=accounting,
         accountant=accountant,

@@ -721,7 +721,7 @@ def test_a_slice_of_a_pipeline_is_refused():
         privacy_report(fitted("pipeline")[:-1])
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", '{"schema": "skdp.privacy_report", "schema_version": 2}'])
+@pytest.mark.parametrize("text", ["{}", "[]", '{"schema": "skdp.privacy_report", "schema_version": 3}'])
 def test_facts_of_another_schema_are_refused(text):
     with pytest.raises(ValueError, match="to_dict or to_json"):
         PrivacyReport.from_json(text)
@@ -787,7 +787,8 @@ SCHEMA = {
          "tuning", "quality", "public", "unpaid", "notices", "versions"],
     "model": ["class", "kind", "private_parts", "public_steps", "has_ledger"],
     "guarantee": ["unit", "unit_of_ledger", "groups", "partition", "partition_rule", "adjacency", "epsilon",
-                  "delta", "guess_at_most", "guess_by_profile", "n_units_public"],
+                  "delta", "guess_at_most", "guess_by_profile", "mu", "advantage", "found_at_1_percent",
+                  "found_at_01_percent", "n_units_public"],
     "accounting": ["method", "epsilon_at_least", "epsilon_at_most", "event", "sampling"],
     "noise": ["source"],
     "mechanisms": ["rows", "number"],
@@ -802,9 +803,9 @@ ROWS = {"mechanism", "rows", "sampling_rate", "noise_multiplier", "note", "times
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_keys_are_those_of_version_1_of_the_schema(name):
+def test_keys_are_those_of_version_2_of_the_schema(name):
     facts = facts_of(fitted(name))
-    assert (facts["schema"], facts["schema_version"]) == ("skdp.privacy_report", 1)
+    assert (facts["schema"], facts["schema_version"]) == ("skdp.privacy_report", 2)
     for key, keys in SCHEMA.items():
         found = facts if not key else facts[key]
         assert found is None or list(found) == keys, key

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..events.composition import compose
 from ..events.specifications import DpEvent, read_real, show
-from ..formulas.gaussian import gaussian_epsilon, gaussian_mu
 from ..formulas.numeric import Secant
-from ..methods import check_adjacency, check_delta, check_epsilon, get_epsilon
-from .noise import MOST_NOISE, calibrate_noise_multiplier, log_of
+from ..methods import check_adjacency
+from ..targets import BudgetTarget, target_of
+from .noise import MOST_NOISE, calibrate_to, log_of
 
-__all__ = ["calibrate_jointly"]
+__all__ = ["calibrate_jointly", "calibrate_jointly_to"]
 
 _NEAR = 6e-4  # accepted distance below the budget, relative
 
@@ -30,10 +31,11 @@ def _check_shares(shares: Sequence[float], number: int) -> list[float]:
 
 def calibrate_jointly(
     make_events: Sequence[Callable[[float], DpEvent]],
-    epsilon: float,
-    delta: float,
+    epsilon: float | None,
+    delta: float | None,
     shares: Sequence[float],
     *,
+    risk: Any = None,
     adjacency: str = "zero_out",
 ) -> tuple[float, ...]:
     """Noise multipliers of several events that together fit one budget.
@@ -42,39 +44,63 @@ def calibrate_jointly(
     ----------
     make_events : sequence of callable
         Each `make_event(noise_multiplier)` gives one event; its price falls with the noise.
-    epsilon : float
+    epsilon : float or None
         Above 0, in nats: budget of all events, composed jointly by PLD.
-    delta : float
-        In (0, 1).
+    delta : float or None
+        In (0, 1); of `epsilon`.
     shares : sequence of float
         Above 0, one for each event, scaled to sum to 1: its part of mu^2. The size mu of an event is that of
-        the Gaussian mechanism with the same epsilon at `delta`; of plain Gaussians it is
+        the Gaussian mechanism with the same epsilon at `delta`, or with the same risk; of plain Gaussians it is
         sqrt(count) / noise_multiplier and sums in squares (Dong, Roth & Su 2022).
+    risk : dict, optional
+        Budget of all events instead of `epsilon`, as for `calibrate_noise_multiplier`.
     adjacency : {"zero_out", "add_remove", "replace_one"}
 
     Returns
     -------
     tuple of float
-        The joint price is at most `epsilon` and at most 0.1 % below it.
+        The joint price is at most the budget and at most 0.1 % below it.
     """
-    epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
+    return calibrate_jointly_to(make_events, target_of(epsilon, delta, risk), shares, adjacency=adjacency)
+
+
+def calibrate_jointly_to(
+    make_events: Sequence[Callable[[float], DpEvent]],
+    target: BudgetTarget,
+    shares: Sequence[float],
+    *,
+    adjacency: str = "zero_out",
+) -> tuple[float, ...]:
+    """`calibrate_jointly` for a target.
+
+    Parameters
+    ----------
+    make_events : sequence of callable
+    target : BudgetTarget
+    shares : sequence of float
+    adjacency : str
+
+    Returns
+    -------
+    tuple of float
+    """
     adjacency, parts = check_adjacency(adjacency), _check_shares(shares, len(make_events))
 
     def noise(log_size: float) -> tuple[float, ...]:
         """Noise of each event when mu^2 sums to e^{2 log_size}."""
         found = []
         for make_event, part in zip(make_events, parts, strict=True):
-            each = gaussian_epsilon(delta, math.exp(log_size) * math.sqrt(part))
-            if each <= 0.0:
-                raise ValueError(f"shares: {part:.3g} of this budget is nothing at delta={delta!r}; raise that share.")
-            found.append(calibrate_noise_multiplier(make_event, each, delta, adjacency=adjacency))
+            each = target.of_size(math.exp(log_size) * math.sqrt(part))
+            if each.goal <= 0.0:
+                raise ValueError(f"shares: {part:.3g} of this budget is nothing at {target.place}; raise that share.")
+            found.append(calibrate_to(make_event, each, adjacency=adjacency))
         return tuple(found)
 
     def joint(noises: tuple[float, ...]) -> float:
         event = compose(make(sigma) for make, sigma in zip(make_events, noises, strict=True))
-        return get_epsilon(event, delta, adjacency=adjacency)
+        return target.price(event, "pld", adjacency)
 
-    at, goal = math.log(gaussian_mu(epsilon, delta)), math.log(epsilon) - 0.5 * _NEAR
+    at, goal = math.log(target.mu), math.log(target.goal) - 0.5 * _NEAR
     secant, noises = Secant(1.1, 0.5, 4.0, 1.0, 1e-6), noise(at)
     for _ in range(12):
         error = log_of(joint(noises)) - goal
@@ -83,11 +109,11 @@ def calibrate_jointly(
         at += secant.move(at, error)
         noises = noise(at)
     step = 2e-5
-    while joint(noises) > epsilon:
+    while joint(noises) > target.goal:
         noises, step = tuple(sigma * (1.0 + step) for sigma in noises), 2.0 * step
         if max(noises) > MOST_NOISE:
             raise ValueError(
-                f"epsilon={epsilon!r}, delta={delta!r} cannot be reached with noise_multiplier up to {MOST_NOISE:g}; "
-                "raise epsilon or delta, or make fewer releases."
+                f"{target.words} cannot be reached with noise_multiplier up to {MOST_NOISE:g}; "
+                f"{target.remedy}, or make fewer releases."
             )
     return noises

@@ -16,12 +16,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..events.specifications import DpEvent, resolve
-from ..formulas.gaussian import gaussian_mu
 from ..formulas.numeric import Secant, bisect
-from ..methods import check_adjacency, check_delta, check_epsilon, check_method, get_epsilon, rough_epsilon
+from ..methods import check_adjacency, check_method
 from ..releases import Releases, releases
+from ..targets import BudgetTarget, target_of
 
-__all__ = ["MOST_NOISE", "calibrate_noise_multiplier", "calibrate_sampling_rate", "calibrate_steps", "log_of"]
+__all__ = [
+    "MOST_NOISE",
+    "calibrate_noise_multiplier",
+    "calibrate_sampling_rate",
+    "calibrate_steps",
+    "calibrate_to",
+    "log_of",
+]
 
 _LEAST, MOST_NOISE = 1e-3, 1e7
 _NEAR = 2e-4  # accepted distance below the target, relative
@@ -74,9 +81,9 @@ def _search(
     return high, secant.slope
 
 
-def _plain(make_event: Callable[[float], DpEvent], epsilon: float, delta: float, replace_one: bool) -> float:
+def _plain(make_event: Callable[[float], DpEvent], target: BudgetTarget, replace_one: bool) -> float:
     """Log noise multiplier for plain Gaussian releases, by the closed form and bisection on mu."""
-    goal = gaussian_mu(epsilon, delta) / (2.0 if replace_one else 1.0)
+    goal = target.mu / (2.0 if replace_one else 1.0)
 
     def fits(at: float) -> bool:
         return releases(make_event(math.exp(at))).mu_squared <= goal * goal
@@ -105,11 +112,9 @@ def _limit_mu(found: Releases, replace_one: bool) -> float:
     return size
 
 
-def _guess(
-    make_event: Callable[[float], DpEvent], epsilon: float, delta: float, replace_one: bool, ends: Range
-) -> float:
+def _guess(make_event: Callable[[float], DpEvent], target: BudgetTarget, replace_one: bool, ends: Range) -> float:
     """Log of the parameter at which the central limit would meet the budget."""
-    goal = gaussian_mu(epsilon, delta)
+    goal = target.mu
 
     def is_below(at: float) -> bool:
         return _limit_mu(releases(make_event(math.exp(at))), replace_one) > goal
@@ -119,49 +124,50 @@ def _guess(
 
 
 def _prices(
-    make_event: Callable[[float], DpEvent], delta: float, method: str, adjacency: str
+    make_event: Callable[[float], DpEvent], target: BudgetTarget, method: str, adjacency: str
 ) -> tuple[PriceOf, PriceOf]:
     """Prices of what `make_event` makes: on a coarse grid, and at full accuracy."""
 
     def rough(parameter: float) -> float:
-        return rough_epsilon(make_event(parameter), delta, method=method, adjacency=adjacency)
+        return target.rough(make_event(parameter), method, adjacency)
 
     def price(parameter: float) -> float:
-        return get_epsilon(make_event(parameter), delta, method=method, adjacency=adjacency)
+        return target.price(make_event(parameter), method, adjacency)
 
     return rough, price
 
 
-def _fit(prices: tuple[PriceOf, PriceOf], epsilon: float, start: float, slope: float, ends: Range = _NOISE) -> float:
-    """Log of the parameter whose price is just below `epsilon`: coarse grids first."""
-    goal = math.log(epsilon) + math.log1p(-0.5 * _NEAR)
+def _fit(prices: tuple[PriceOf, PriceOf], most: float, start: float, slope: float, ends: Range = _NOISE) -> float:
+    """Log of the parameter whose price is just below `most`: coarse grids first."""
+    goal = math.log(most) + math.log1p(-0.5 * _NEAR)
     at, slope = _search(prices[0], goal, _ROUGH, start, slope, ends)
     return _search(prices[1], goal, 0.5 * _NEAR, at, slope, ends)[0]
 
 
-def _in_reach(price: PriceOf, epsilon: float, places: Sequence[float], refusal: str) -> float:
-    """The first of some parameters whose price is at most `epsilon`, or a ValueError."""
+def _in_reach(price: PriceOf, goal: float, places: Sequence[float], refusal: str) -> float:
+    """The first of some parameters whose price is at most `goal`, or a ValueError."""
     for place in places:
-        if price(place) <= epsilon:
+        if price(place) <= goal:
             return place
     raise ValueError(refusal)
 
 
-def _affordable(parameter: float, price: PriceOf, epsilon: float, most: float, refusal: str) -> float:
-    """The parameter, raised in growing steps up to `most` until its price is at most `epsilon`."""
+def _affordable(parameter: float, price: PriceOf, goal: float, most: float, refusal: str) -> float:
+    """The parameter, raised in growing steps up to `most` until its price is at most `goal`."""
     step = 1e-5
     while parameter < most:
-        if price(parameter) <= epsilon:
+        if price(parameter) <= goal:
             return parameter
         parameter, step = parameter * (1.0 + step), 2.0 * step
-    return _in_reach(price, epsilon, (most,), refusal)
+    return _in_reach(price, goal, (most,), refusal)
 
 
 def calibrate_noise_multiplier(
     make_event: Callable[[float], DpEvent],
-    epsilon: float,
-    delta: float,
+    epsilon: float | None = None,
+    delta: float | None = None,
     *,
+    risk: Any = None,
     method: str = "pld",
     adjacency: str = "zero_out",
 ) -> float:
@@ -171,39 +177,59 @@ def calibrate_noise_multiplier(
     ----------
     make_event : callable
         `make_event(noise_multiplier)` gives the event to be priced; its price falls with the noise.
-    epsilon : float
+    epsilon : float, optional
         Above 0, in nats.
-    delta : float
-        In (0, 1).
+    delta : float, optional
+        In (0, 1); of `epsilon`.
+    risk : dict, optional
+        What an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, most that true positives may exceed false
+        ones, or ``{"tpr": t, "fpr": f}``, most records that may be found at a share f of false positives.
     method, adjacency : str
         As in `get_epsilon`.
 
     Returns
     -------
     float
-        Between 1e-3 and 1e7. The price of its event is at most `epsilon` and, unless the result is 1e-3,
+        Between 1e-3 and 1e7. The price of its event is at most the budget and, unless the result is 1e-3,
         at most 0.02 % below.
     """
-    epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
+    return calibrate_to(make_event, target_of(epsilon, delta, risk), method=method, adjacency=adjacency)
+
+
+def calibrate_to(
+    make_event: Callable[[float], DpEvent], target: BudgetTarget, *, method: str = "pld", adjacency: str = "zero_out"
+) -> float:
+    """`calibrate_noise_multiplier` for a target.
+
+    Parameters
+    ----------
+    make_event : callable
+    target : BudgetTarget
+    method, adjacency : str
+
+    Returns
+    -------
+    float
+    """
     method, adjacency = check_method(method), check_adjacency(adjacency)
     # functions have no equality: one is recognised by the events that it makes, at two places and at the result
-    key = (resolve(make_event(1.0)), resolve(make_event(2.5)), epsilon, delta, method, adjacency)
+    key = (resolve(make_event(1.0)), resolve(make_event(2.5)), target, method, adjacency)
     known = _memory.get(key)
     if known is not None and resolve(make_event(known[0])) == known[1]:
         return known[0]
 
-    prices, replace_one = _prices(make_event, delta, method, adjacency), adjacency == "replace_one"
+    prices, replace_one = _prices(make_event, target, method, adjacency), adjacency == "replace_one"
     refusal = (
-        f"epsilon={epsilon!r}, delta={delta!r} cannot be reached with noise_multiplier up to {MOST_NOISE:g}; "
-        "raise epsilon or delta, or make fewer releases."
+        f"{target.words} cannot be reached with noise_multiplier up to {MOST_NOISE:g}; "
+        f"{target.remedy}, or make fewer releases."
     )
-    most = _in_reach(prices[1], epsilon, _TRIED, refusal)
+    most = _in_reach(prices[1], target.goal, _TRIED, refusal)
     if method == "pld" and releases(make_event(1.0)).plain:
-        at = _plain(make_event, epsilon, delta, replace_one)
+        at = _plain(make_event, target, replace_one)
     else:
         ends = (_NOISE[0], math.log(most))
-        at = _fit(prices, epsilon, _guess(make_event, epsilon, delta, replace_one, ends), -1.2, ends)
-    result = _affordable(math.exp(at), prices[1], epsilon, most, refusal)
+        at = _fit(prices, target.goal, _guess(make_event, target, replace_one, ends), -1.2, ends)
+    result = _affordable(math.exp(at), prices[1], target.goal, most, refusal)
     if len(_memory) >= _REMEMBERED:
         _memory.clear()
     _memory[key] = (result, resolve(make_event(result)))
@@ -212,9 +238,10 @@ def calibrate_noise_multiplier(
 
 def calibrate_sampling_rate(
     make_event: Callable[[float], DpEvent],
-    epsilon: float,
-    delta: float,
+    epsilon: float | None = None,
+    delta: float | None = None,
     *,
+    risk: Any = None,
     method: str = "pld",
     adjacency: str = "zero_out",
 ) -> float:
@@ -224,45 +251,48 @@ def calibrate_sampling_rate(
     ----------
     make_event : callable
         `make_event(sampling_rate)` gives the event to be priced; its price rises with the rate.
-    epsilon : float
+    epsilon : float, optional
         Above 0, in nats.
-    delta : float
-        In (0, 1).
+    delta : float, optional
+        In (0, 1); of `epsilon`.
+    risk : dict, optional
+        What an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, most that true positives may exceed false
+        ones, or ``{"tpr": t, "fpr": f}``, most records that may be found at a share f of false positives.
     method, adjacency : str
         As in `get_epsilon`.
 
     Returns
     -------
     float
-        In [1e-12, 1]. The price of its event is at most `epsilon` and, unless the result is 1, at most
+        In [1e-12, 1]. The price of its event is at most the budget and, unless the result is 1, at most
         0.02 % below, or delta alone covers the event there.
     """
-    epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
-    method, adjacency = check_method(method), check_adjacency(adjacency)
+    target, method, adjacency = target_of(epsilon, delta, risk), check_method(method), check_adjacency(adjacency)
 
     def at_inverse(inverse: float) -> DpEvent:
         """The event by the inverse of its rate, with which its price falls as it does with noise."""
         return make_event(min(1.0, 1.0 / inverse))
 
-    prices = _prices(at_inverse, delta, method, adjacency)
-    if prices[1](1.0) <= epsilon:
+    prices = _prices(at_inverse, target, method, adjacency)
+    if prices[1](1.0) <= target.goal:
         return 1.0
     refusal = (
-        f"epsilon={epsilon!r}, delta={delta!r} cannot be reached with a sampling rate down to {_LEAST_RATE:g}; "
-        "raise epsilon or delta, or add noise."
+        f"{target.words} cannot be reached with a sampling rate down to {_LEAST_RATE:g}; {target.remedy}, or add noise."
     )
-    most = _in_reach(prices[1], epsilon, (1.0 / _LEAST_RATE, 1e9, 1e6, 1e3), refusal)
+    most = _in_reach(prices[1], target.goal, (1.0 / _LEAST_RATE, 1e9, 1e6, 1e3), refusal)
     ends = (0.0, math.log(most))
-    start = _guess(at_inverse, epsilon, delta, adjacency == "replace_one", ends)
-    inverse = _affordable(math.exp(_fit(prices, epsilon, start, -1.0, ends)), prices[1], epsilon, most, refusal)
+    start = _guess(at_inverse, target, adjacency == "replace_one", ends)
+    inverse = math.exp(_fit(prices, target.goal, start, -1.0, ends))
+    inverse = _affordable(inverse, prices[1], target.goal, most, refusal)
     return min(1.0, 1.0 / inverse)
 
 
 def calibrate_steps(
     make_event: Callable[[int], DpEvent],
-    epsilon: float,
-    delta: float,
+    epsilon: float | None = None,
+    delta: float | None = None,
     *,
+    risk: Any = None,
     method: str = "pld",
     adjacency: str = "zero_out",
 ) -> int:
@@ -272,10 +302,13 @@ def calibrate_steps(
     ----------
     make_event : callable
         `make_event(steps)` gives the event to be priced; its price rises with the steps.
-    epsilon : float
+    epsilon : float, optional
         Above 0, in nats.
-    delta : float
-        In (0, 1).
+    delta : float, optional
+        In (0, 1); of `epsilon`.
+    risk : dict, optional
+        What an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, most that true positives may exceed false
+        ones, or ``{"tpr": t, "fpr": f}``, most records that may be found at a share f of false positives.
     method, adjacency : str
         As in `get_epsilon`.
 
@@ -285,19 +318,17 @@ def calibrate_steps(
         From 0, if not even one step fits, to 10^9. The event of that many steps fits, the event of one more
         does not (unless it is 10^9).
     """
-    epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
-    method, adjacency = check_method(method), check_adjacency(adjacency)
+    target, method, adjacency = target_of(epsilon, delta, risk), check_method(method), check_adjacency(adjacency)
 
     def price(steps: int) -> float:
-        return get_epsilon(make_event(steps), delta, method=method, adjacency=adjacency)
+        return target.price(make_event(steps), method, adjacency)
 
-    goal = math.log(epsilon)
+    goal = math.log(target.goal)
     low, high = 0, _MOST_STEPS + 1
     guess = math.exp(
         -_guess(
             lambda x: make_event(max(1, round(1.0 / x))),
-            epsilon,
-            delta,
+            target,
             adjacency == "replace_one",
             (-math.log(_MOST_STEPS), 0.0),
         )
@@ -310,7 +341,7 @@ def calibrate_steps(
             at = math.isqrt(max(low, 1) * high)
         at = min(max(at, low + 1), high - 1)
         cost = price(at)
-        fits = cost <= epsilon
+        fits = cost <= target.goal
         low, high = (at, high) if fits else (low, at)
         step = math.expm1(secant.move(math.log(at), log_of(cost) - goal)) * at
         # half a step beyond the goal, so that the bracket closes from both sides

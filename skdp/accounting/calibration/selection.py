@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..events.specifications import DpEvent
 from ..formulas.selection_law import NumberOfTries
 from ..methods import get_epsilon
-from .noise import calibrate_noise_multiplier
+from ..targets import target_of
+from .noise import calibrate_to
 
 __all__ = ["SHAPES", "CalibratedSelection", "calibrate_selection", "cheapest_tries"]
 
@@ -69,9 +70,10 @@ def cheapest_tries(
 def calibrate_selection(
     make_event: Callable[[NumberOfTries, float], DpEvent],
     expected: float,
-    epsilon: float,
-    delta: float,
+    epsilon: float | None = None,
+    delta: float | None = None,
     *,
+    risk: Any = None,
     method: str = "pld",
     adjacency: str = "zero_out",
     shapes: Sequence[float] = SHAPES,
@@ -84,10 +86,12 @@ def calibrate_selection(
         `make_event(tries, noise_multiplier)` gives the event of the whole search; its price falls with the noise.
     expected : float
         Expected number of tries, at least 1.
-    epsilon : float
+    epsilon : float, optional
         Above 0, in nats: budget of everything in the event.
-    delta : float
-        In (0, 1).
+    delta : float, optional
+        In (0, 1); of `epsilon`.
+    risk : dict, optional
+        The budget instead of `epsilon`, as for `calibrate_noise_multiplier`.
     method, adjacency : str
         As in `get_epsilon`.
     shapes : sequence of float
@@ -96,8 +100,9 @@ def calibrate_selection(
     Returns
     -------
     CalibratedSelection
-        The price of its event is at most `epsilon`. Laws of the same mean are compared by price alone.
+        The price of its event is at most the budget. Laws of the same mean are compared by price alone.
     """
+    target = target_of(epsilon, delta, risk)
     best: CalibratedSelection | None = None
     for shape in shapes:
         law = NumberOfTries(expected, shape)
@@ -106,10 +111,10 @@ def calibrate_selection(
             return make_event(law, noise_multiplier)
 
         if best is not None:
-            price = get_epsilon(made(best.noise_multiplier), delta, method=method, adjacency=adjacency)
-            if price >= epsilon * (1.0 - 2e-4):  # it needs as much noise or more
+            price = target.price(made(best.noise_multiplier), method, adjacency)
+            if price >= target.goal * (1.0 - 2e-4):  # it needs as much noise or more
                 continue
-        noise = calibrate_noise_multiplier(made, epsilon, delta, method=method, adjacency=adjacency)
+        noise = calibrate_to(made, target, method=method, adjacency=adjacency)
         if best is None or noise < best.noise_multiplier:
             best = CalibratedSelection(law, noise)
     assert best is not None

@@ -17,6 +17,7 @@ from .charges import Charge, Terms, check_name, check_text, now, plain_parameter
 from .figures import Figures
 from .ledger import Ledger
 from .log import Log, MemoryLog
+from .risk import ceiling_of_risk
 from .serial import ledger_from_json, ledger_to_json
 from .split import DataSplit
 
@@ -34,13 +35,19 @@ class PrivacyAccountant(Figures):
     ----------
     epsilon, delta : float, optional
         The ceiling: both or neither. A file that exists keeps the one that it was created with.
+    risk : dict, optional
+        The ceiling as what an attacker may gain, instead of `epsilon`, with `delta`: ``{"advantage": a}``, or ``{"tpr":
+        t, "fpr": f}``. It is kept as an epsilon that implies it for any charges; or, with ``filter_family="gaussian"``,
+        as one that implies it for plain Gaussian releases, and then all other charges are refused, and no raise is
+        possible. See `skdp.accounting.ledger.risk`.
     unit : str, optional
         Whose presence is protected: "row" (if left out), or what all rows with one label of `groups` are, such as
         "person" or "household". Fits without `groups` are charged to ledgers of rows alone, others to the rest.
-    filter_family : {"auto", "gaussian", "renyi"}, optional
+    filter_family : {"auto", "gaussian", "renyi", "gdp"}, optional
         Under a ceiling, the theorem by which charges after the first are admitted. "auto": whatever the Gaussian
         filter or the Rényi filter admits, each with half of delta if the first charge is plain Gaussian; kinds mix in
-        any order. "gaussian" or "renyi": that filter alone, with all of delta. Left out: "auto", or what the file has.
+        any order. "gaussian" or "renyi": that filter alone, with all of delta. "gdp": the Gaussian filter, and no
+        charge of any other kind, the first one included. Left out: "auto", or what the file has.
     path : str or path-like, optional
         A file of SQLite; created where there is none. Other parameters must not contradict the file.
 
@@ -71,10 +78,13 @@ class PrivacyAccountant(Figures):
         epsilon: float | None = None,
         delta: float | None = None,
         *,
+        risk: Mapping[str, float] | None = None,
         unit: str | None = None,
         filter_family: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> None:
+        if risk is not None:
+            epsilon, filter_family = ceiling_of_risk(risk, epsilon, delta, filter_family)
         terms = Terms.create(epsilon, delta, unit, filter_family)
         self._log: Log = MemoryLog(Ledger(terms))
         self._partition: str | None = None

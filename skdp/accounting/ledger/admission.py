@@ -20,7 +20,7 @@ from ..methods import check_epsilon, refusal
 from ..releases import Releases, releases
 from .balance import Balance
 from .charges import Charge, joint_price, methods_for
-from .filters import Filter, failures_of
+from .filters import GDP, Filter, failures_of
 from .ledger import Ledger
 from .report import to_digits
 
@@ -76,6 +76,11 @@ def _check_raise(ledger: Ledger, entry: Charge) -> Charge:
     epsilon = check_epsilon(entry.parameters["epsilon"], positive=True)
     if ledger.epsilon is None:
         raise ValueError("a ledger without a ceiling has none to raise; begin another ledger with epsilon and delta.")
+    if ledger.terms.family == GDP:
+        raise ValueError(
+            f"epsilon={epsilon!r}: a ceiling in risk that the Gaussian filter holds cannot be raised, as what holds "
+            "after outputs were seen is no curve; begin another ledger."
+        )
     if epsilon <= ledger.epsilon:
         raise ValueError(f"epsilon={epsilon!r} does not raise the ceiling epsilon={ledger.epsilon!r}; give more.")
     figure = ledger.adaptive_price(ledger.delta)
@@ -139,6 +144,11 @@ def _explain_excess(ledger: Ledger, entry: Charge, found: Releases) -> BudgetExc
 def _no_theorem(balance: Balance, entry: Charge, found: Releases, ceiling: str) -> str | None:
     """If the charge is not of a kind that can follow what was charged."""
     replace_one = entry.adjacency == "replace_one"
+    if balance.terms.family == GDP and not found.plain:
+        return (
+            f"{type(entry.event).__name__} is no plain Gaussian release, and {ceiling} admits those alone; nothing was "
+            "charged: begin a ledger with risk and filter_family='renyi', or without filter_family."
+        )
     if not balance.counts:
         return None
     renyi = Filter(2.0, 0.0, replace_one)
@@ -185,7 +195,9 @@ def _too_much_epsilon(ledger: Ledger, entry: Charge, ceiling: str) -> str:
         delta, needed = ledger.delta, joint_price(entry.event, ledger.delta, entry.adjacency)
     left = affordable(ledger, entry.event, delta, entry.adjacency).epsilon
     needed_digits, least = _apart(needed, left, up=True)
-    lower = f"lower epsilon to {least} or {_RAISE}" if left > 0.0 else f"{_RAISE}, or begin another ledger"
+    raised = "begin another ledger" if ledger.terms.family == GDP else _RAISE
+    other = raised if ledger.terms.family == GDP else f"{_RAISE}, or begin another ledger"
+    lower = f"lower epsilon to {least} or {raised}" if left > 0.0 else other
     needs = f"this fit needs epsilon {needed_digits}, {least} is left at delta {delta:g} under {ceiling}"
     return f"{needs}; nothing was charged: {lower}."
 

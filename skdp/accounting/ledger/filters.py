@@ -84,6 +84,7 @@ from ..releases import PlainGaussian, Releases, without_failures
 __all__ = [
     "FAILURES",
     "FAMILIES",
+    "GDP",
     "Counts",
     "Filter",
     "Rule",
@@ -94,7 +95,10 @@ __all__ = [
     "total_cost",
 ]  # fmt: skip
 
-FAMILIES = ("auto", "gaussian", "renyi")
+GDP = "gdp"
+"""Plain Gaussian releases alone, the first charge included: for a ceiling that is a promise about the whole curve."""
+
+FAMILIES = ("auto", "gaussian", "renyi", GDP)
 
 FAILURES = 0.1
 """Share of delta that is kept for events with a failure probability, wherever a Rényi filter governs."""
@@ -321,8 +325,8 @@ def rule_for(first: Releases, epsilon: float, delta: float, replace_one: bool, f
         The ceiling.
     replace_one : bool
         Whether neighbours replace a record.
-    family : {"auto", "gaussian", "renyi"}
-        Which filters there are: both, or one of them.
+    family : {"auto", "gaussian", "renyi", "gdp"}
+        Which filters there are: both, or one of them; "gdp" is the Gaussian one.
 
     Returns
     -------
@@ -330,8 +334,8 @@ def rule_for(first: Releases, epsilon: float, delta: float, replace_one: bool, f
     """
     gaussian = 0.0
     if family != "renyi" and first.plain:
-        gaussian = delta if family == "gaussian" else 0.5 * delta
-    if family == "gaussian":
+        gaussian = 0.5 * delta if family == "auto" else delta
+    if family in ("gaussian", GDP):
         return Rule((), gaussian, 0.0, 0.0)
     failures = _kept_for_failures(first, epsilon, delta - gaussian, delta, replace_one)
     renyi = delta - gaussian - failures

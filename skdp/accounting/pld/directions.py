@@ -19,7 +19,7 @@ from .pairs import AnyPair, Directed, LaplacePair, Pair, ResponsePair, atoms_pai
 from .profiles import Profile, ProfilePair, select_best
 from .reading import Curve, compose_curve
 
-__all__ = ["directions", "profile_pair"]
+__all__ = ["curve_of", "directions", "profile_pair"]
 
 _LOOKS = 12 << 20  # work of all looks at the tries of a selection
 _ROUGH = 5e-4  # accuracy from which on a profile has few points
@@ -27,7 +27,7 @@ _POINTS = (250, 1000)
 _LEAST_EPSILON = 1e-9  # shortest profile
 
 
-def _curve(found: Releases, replace_one: bool, log_floor: float, accuracy: float, work: int) -> Curve:
+def curve_of(found: Releases, replace_one: bool, log_floor: float, accuracy: float, work: int) -> Curve:
     """Profile of one try, read until it is e^log_floor above what is revealed outright."""
     simple = Simple.of(found, replace_one)
     if simple.closed and simple.revealed == 0.0:
@@ -46,7 +46,7 @@ def _selected_profile(
 ) -> Profile:
     """Profile of the best of several tries, each the worst of `runs`; of one of them where there are no tries."""
     floor = log_floor if tries is None else max(log_floor - math.log(tries.mean), -700.0)
-    curves = [_curve(run, replace_one, floor, accuracy, _LOOKS // len(runs)) for run in runs]
+    curves = [curve_of(run, replace_one, floor, accuracy, _LOOKS // len(runs)) for run in runs]
     points = _POINTS[accuracy < _ROUGH]
     grid = np.linspace(0.0, max(_LEAST_EPSILON, *(top for top, _ in curves)), points + 1)
     delta = np.minimum(np.max([read(grid) for _, read in curves], axis=0), 1.0)

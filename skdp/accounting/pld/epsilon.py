@@ -33,6 +33,7 @@ __all__ = [
     "check_kinds",
     "group_delta",
     "group_epsilon",
+    "known_delta",
     "least_with_renyi",
     "pld_delta",
     "pld_epsilon",
@@ -169,11 +170,11 @@ def pld_delta(found: Releases, epsilon: float, *, replace_one: bool = False, acc
         In [0, 1].
     """
     check_kinds(found)
-    known = _known_delta(found, epsilon, replace_one)
+    known = known_delta(found, epsilon, replace_one)
     return _composed_delta(found, epsilon, replace_one, accuracy) if known is None else known
 
 
-def _known_delta(found: Releases, epsilon: float, replace_one: bool) -> float | None:
+def known_delta(found: Releases, epsilon: float, replace_one: bool) -> float | None:
     """Delta where there is a formula for it; None elsewhere."""
     simple = Simple.of(found, replace_one)
     if simple.revealed >= 1.0:

@@ -52,7 +52,8 @@ _TINY = 1e-9  # covers rounding and the quadrature of one release
 _WIDEST = 700.0  # width of a grid from which on no double holds its exponential, and nothing can be said
 _LEAST_WORK = 1 << 17  # in one grid of a lower bound
 _NOTHING = 1e-60  # an epsilon below which no grid is laid for a lower end
-_GAP, _FINEST = 8e-4, 1 << 20  # relative gap from which on a lower bound is worth a finer grid, and how fine
+CLOSE = 8e-4  # relative gap from which on a lower bound is worth a finer grid
+_FINEST = 1 << 20  # labels of it, at most
 
 
 _Exact = Pair | LaplacePair | ResponsePair  # no bound from above, as profiles and weighted losses are
@@ -298,16 +299,16 @@ def _single(found: Releases, delta: float, replace_one: bool) -> float:
     return max((_epsilon_of_one(pair, delta) for pair in pairs), default=0.0)
 
 
-def _lower(solved: Solved, delta: float, upper: float, work: int) -> float:
+def _lower(solved: Solved, delta: float, upper: float, work: int, close: float) -> float:
     """Lower bound of one direction, on a finer grid where the first is too coarse for it."""
     tilt, composed, _ = solved
     lower = lower_epsilon(tilt, composed, delta)
     gap = upper - lower
     extent = composed.width * composed.loss.size
     least = max(extent / (_FINEST - 64), finest(tilt, extent, work))
-    if gap <= _GAP * upper or (lower == 0.0 and upper < 1e-6) or composed.width <= 1.5 * least:
+    if gap <= close * upper or (lower == 0.0 and upper < 1e-6) or composed.width <= 1.5 * least:
         return lower
-    width = max(composed.width * max((0.6 * _GAP * upper / gap) ** 0.7, 1.0 / 16.0), least)
+    width = max(composed.width * max((0.6 * close * upper / gap) ** 0.7, 1.0 / 16.0), least)
     finer = compose_on_grid(composed.plan._replace(width=width, extent=extent))
     return max(lower, lower_epsilon(tilt, finer, delta))
 
@@ -327,7 +328,7 @@ def _without_selection(found: Releases, which: int) -> tuple[Releases, float]:
     return join(parts), sure * (1.0 - 1e-12)
 
 
-def _selected_bounds(found: Releases, delta: float, replace_one: bool) -> tuple[float, float]:
+def _selected_bounds(found: Releases, delta: float, replace_one: bool, close: float) -> tuple[float, float]:
     """Bounds of a composition in which something was selected; the lower one is that of single runs."""
     upper = pld_epsilon(found, delta, replace_one=replace_one)
     lower, number = 0.0, max(len(selection.runs) for selection in found.selected)
@@ -335,19 +336,21 @@ def _selected_bounds(found: Releases, delta: float, replace_one: bool) -> tuple[
     for which in range(number):
         once, sure = _without_selection(found, which)
         if delta < sure and not once.empty:
-            lower = max(lower, pld_bounds(once, delta / sure, replace_one, work)[0])
+            lower = max(lower, pld_bounds(once, delta / sure, replace_one, work, close)[0])
     return min(lower, upper), upper
 
 
-def _paired_bounds(found: Releases, delta: float, replace_one: bool, work: int) -> tuple[float, float]:
+def _paired_bounds(found: Releases, delta: float, replace_one: bool, work: int, close: float) -> tuple[float, float]:
     """Bounds of a composition with pairs of weighted losses, which bound from above: below it is that of the rest."""
     upper = pld_epsilon(found, delta, replace_one=replace_one)
     rest = replace_fields(found, others=(), sampled_pure=(), without_replacement=())
-    return min(0.0 if rest.empty else pld_bounds(rest, delta, replace_one, work)[0], upper), upper
+    return min(0.0 if rest.empty else pld_bounds(rest, delta, replace_one, work, close)[0], upper), upper
 
 
 @lru_cache(maxsize=1024)
-def pld_bounds(found: Releases, delta: float, replace_one: bool, work: int = WORK) -> tuple[float, float]:
+def pld_bounds(
+    found: Releases, delta: float, replace_one: bool, work: int = WORK, close: float = CLOSE
+) -> tuple[float, float]:
     """Epsilon at `delta` from below and from above.
 
     Parameters
@@ -359,6 +362,8 @@ def pld_bounds(found: Releases, delta: float, replace_one: bool, work: int = WOR
         Whether neighbours replace a record.
     work : int
         Bound on one grid, as in `choose_grid`.
+    close : float
+        Relative gap from which on a finer grid is laid for the lower bound.
 
     Returns
     -------
@@ -367,9 +372,9 @@ def pld_bounds(found: Releases, delta: float, replace_one: bool, work: int = WOR
     """
     check_kinds(found)
     if found.paired or found.without_replacement:
-        return _paired_bounds(found, delta, replace_one, work)
+        return _paired_bounds(found, delta, replace_one, work, close)
     if found.selected:
-        return _selected_bounds(found, delta, replace_one)
+        return _selected_bounds(found, delta, replace_one, close)
     simple = Simple.of(found, replace_one)
     known = simple.known_epsilon(delta)
     if known is not None and (known == math.inf or (simple.closed and all(each.rate == 1.0 for each in found.sampled))):
@@ -390,5 +395,5 @@ def pld_bounds(found: Releases, delta: float, replace_one: bool, work: int = WOR
     upper = least_with_renyi(upper, found, delta, replace_one)
     upper = upper if closed is None else closed
     if all(1.0 / each.noise <= MAX_SHIFT for each in found.sampled):  # else what was composed is not the exact pair
-        lower = max(lower, *(_lower(each, delta, upper, work) for each in solved))
+        lower = max(lower, *(_lower(each, delta, upper, work, close) for each in solved))
     return min(lower, upper), upper

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -120,6 +121,9 @@ class DPWGAN(PrivateGenerator):
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
@@ -267,6 +271,7 @@ class DPWGAN(PrivateGenerator):
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
+        risk: Mapping[str, float] | None = None,
         n_samples_public: int | None = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
@@ -298,6 +303,7 @@ class DPWGAN(PrivateGenerator):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
+        self.risk = risk
         self.n_samples_public = n_samples_public
         self.adjacency = adjacency
         self.accounting = accounting

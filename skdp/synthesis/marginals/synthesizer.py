@@ -130,6 +130,9 @@ class DPMarginalSynthesizer(PrivateGenerator):
         Standard deviation of the noise of a single release, divided by its sensitivity. If None, it is calibrated to
         `epsilon`. Where pairs are selected, the releases share it: the sum of their squared inverses is that of this
         one.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     n_groups_public : int or None, default=None
@@ -282,6 +285,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
+        risk: Mapping[str, float] | None = None,
         n_samples_public: int | None = None,
         n_groups_public: int | None = None,
         adjacency: str = "zero_out",
@@ -304,6 +308,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
+        self.risk = risk
         self.n_samples_public = n_samples_public
         self.n_groups_public = n_groups_public
         self.adjacency = adjacency

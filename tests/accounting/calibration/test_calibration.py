@@ -22,6 +22,7 @@ from skdp.accounting import (
     compose,
     get_epsilon,
 )
+from skdp.accounting import targets as _targets
 from skdp.accounting.calibration import noise as _calibration
 
 
@@ -90,7 +91,7 @@ def priced(monkeypatch):
         return price
 
     for name in ("get_epsilon", "rough_epsilon"):
-        monkeypatch.setattr(_calibration, name, counted(getattr(_calibration, name)))
+        monkeypatch.setattr(_targets, name, counted(getattr(_targets, name)))
     return asked
 
 

@@ -4,6 +4,7 @@ from mutant import mutant
 from paths import (
     ALLOCATION,
     ATOMS,
+    BALANCE,
     CELLS_OF_PAIRS,
     EVENT_CURVES,
     EVENT_KINDS,
@@ -14,7 +15,10 @@ from paths import (
     PAIRS,
     PAIRS_OF_EVENTS,
     PROFILES,
+    RISK_CEILING,
     STATEMENTS,
+    TARGETS,
+    TRADE_OFF,
 )
 
 DOMINATING = "pairs"
@@ -260,8 +264,80 @@ MUTANTS = [
     ),
     mutant(
         "a trade-off by one direction of the other",
-        (EVENT_CURVES, "float(((kept - a) / grown).max())", "float((kept - a / grown).max())"),
-        tests="curves",
-        select="trade",
+        (
+            TRADE_OFF,
+            "exchanged = 1.0 - alpha - np.exp(-profile.loss) * (1.0 - profile.delta - alpha)",
+            "exchanged = 1.0 - alpha - (1.0 - profile.delta - alpha)",
+        ),
+        tests="trade_off",
+        select="both_directions",
+    ),
+    mutant(
+        "what a test finds read at one end of the profile",
+        (TRADE_OFF, "ahead = float((profile.delta + grown).min())", "ahead = float((profile.delta + grown)[0])"),
+        tests="trade_off",
+        select="closed_form",
+    ),
+    mutant(
+        "mu of the corners alone, without the place where errors are smallest",
+        (
+            TRADE_OFF,
+            "errors = np.append(alpha[kept], alpha_min), np.append(excess[kept], at_end)",
+            "errors = alpha[kept], excess[kept]",
+        ),
+        tests="trade_off",
+        select="rises_as_errors or lies_below",
+    ),
+    mutant(
+        "a mu where both errors may be smaller than promised",
+        (TRADE_OFF, "        return math.inf\n    alpha, excess", "        at_end = 0.0\n    alpha, excess"),
+        tests="trade_off",
+        select="hardly_errs",
+    ),
+    mutant(
+        "a certified mu that takes what touches beyond the promised errors",
+        (TRADE_OFF, "before.first >= alpha >= after.last", "before.last >= alpha >= after.first"),
+        tests="trade_off",
+        select="either_side",
+    ),
+    mutant(
+        "a guess by the larger of both priors",
+        (EVENT_CURVES, "p = min(p, 1.0 - p)", "p = max(p, 1.0 - p)"),
+        tests="trade_off",
+        select="least_error or even_odds",
+    ),
+    mutant(
+        "mu under replacement as under removal",
+        (EVENT_CURVES, '(2.0 if self.adjacency == "replace_one" else 1.0)', "1.0"),
+        tests="trade_off",
+        select="record_is_replaced",
+    ),
+    mutant(
+        "an epsilon implies a risk without its delta",
+        (TARGETS, "1.0 + self.goal - 2.0 * delta", "1.0 + self.goal"),
+        tests="targets",
+        select="implies_a_risk_does",
+    ),
+    mutant(
+        "a risk by the smaller of what two epsilons allow",
+        (TARGETS, "ahead = math.log((self.tpr - delta) / self.fpr)", "ahead = math.log(self.tpr / self.fpr)"),
+        tests="targets",
+        select="implies_a_risk_does",
+    ),
+    mutant(
+        "a promise about the curve takes any first charge",
+        (
+            BALANCE,
+            "self.terms.family == GDP and not found.plain",
+            "self.terms.family == GDP and self._counts and not found.plain",
+        ),
+        tests="risk_ceiling",
+        select="nothing_else",
+    ),
+    mutant(
+        "a ceiling in risk held by the Gaussian of any charge",
+        (RISK_CEILING, 'if family in ("gaussian", GDP):', "if True:"),
+        tests="risk_ceiling",
+        select="implies",
     ),
 ]

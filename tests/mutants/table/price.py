@@ -95,8 +95,8 @@ MUTANTS = [
         "noise solved for without adjacency",
         (
             BASE,
-            "epsilon, delta, method=self.accounting, adjacency=self.adjacency)",
-            "epsilon, delta, method=self.accounting)",
+            "target, method=self.accounting, adjacency=self.adjacency)",
+            "target, method=self.accounting)",
         ),
         tests="logistic",
     ),
@@ -122,7 +122,7 @@ MUTANTS = [
     # --- what a ceiling admits ---
     mutant(
         "delta not halved between two filters",
-        (FILTERS, 'delta if family == "gaussian" else 0.5 * delta', "delta"),
+        (FILTERS, '0.5 * delta if family == "auto" else delta', "delta"),
         tests="filters",
         select="shares or half_of_delta",
     ),

@@ -110,7 +110,7 @@ MUTANTS = [
         "a budget out of reach is looked for all the same",
         (
             CALIBRATION,
-            "        if price(place) <= epsilon:",
+            "        if price(place) <= goal:",
             "        if price(place) < math.inf:",
         ),
         tests="calibration",
@@ -118,7 +118,7 @@ MUTANTS = [
     ),
     mutant(
         "a calibration returns what was not seen to fit",
-        (CALIBRATION, "    return _in_reach(price, epsilon, (most,), refusal)", "    return min(parameter, most)"),
+        (CALIBRATION, "    return _in_reach(price, goal, (most,), refusal)", "    return min(parameter, most)"),
         tests="calibration",
         select="seen_to_fit",
     ),

@@ -1,0 +1,198 @@
+"""What a budget is stated in: an epsilon at a delta, or an attacker's success. Calibration knows a target alone.
+
+A `BudgetTarget` is a price of events that falls with their noise, the most that it may be, and the Gaussian that just
+fits. To add another kind of promise is to write another target.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from scipy.special import ndtr, ndtri
+
+from .curves import PrivacyProfile
+from .events.specifications import DpEvent, read_real, show
+from .formulas.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
+from .methods import check_delta, check_epsilon, get_epsilon, rough_epsilon
+
+__all__ = ["BudgetTarget", "EpsilonTarget", "Risk", "target_of"]
+
+_DOWN = 1.0 - 1e-9  # a mu by the inverse of the normal distribution, which is rounded
+
+
+class BudgetTarget(Protocol):
+    """What a budget is stated in."""
+
+    @property
+    def goal(self) -> float:
+        """Most that `price` may be, above 0."""
+
+    @property
+    def mu(self) -> float:
+        """Size of the largest Gaussian release that fits."""
+
+    @property
+    def words(self) -> str:
+        """The parameters as they were given."""
+
+    @property
+    def place(self) -> str:
+        """Where `price` is read."""
+
+    @property
+    def remedy(self) -> str:
+        """What to raise where it cannot be reached."""
+
+    def price(self, event: DpEvent, method: str, adjacency: str) -> float:
+        """What an event costs; never below the truth."""
+
+    def rough(self, event: DpEvent, method: str, adjacency: str) -> float:
+        """The same in less time, a little above; for searches."""
+
+    def of_size(self, mu: float) -> BudgetTarget:
+        """A target of the same kind that a Gaussian release of this size just fits."""
+
+
+@dataclass(frozen=True)
+class EpsilonTarget:
+    """Epsilon at a delta."""
+
+    epsilon: float
+    delta: float
+    remedy = "raise epsilon or delta"
+
+    @property
+    def goal(self) -> float:
+        """See `BudgetTarget`."""
+        return self.epsilon
+
+    @property
+    def mu(self) -> float:
+        """See `BudgetTarget`."""
+        return gaussian_mu(self.epsilon, self.delta)
+
+    @property
+    def words(self) -> str:
+        """See `BudgetTarget`."""
+        return f"epsilon={self.epsilon!r}, delta={self.delta!r}"
+
+    @property
+    def place(self) -> str:
+        """See `BudgetTarget`."""
+        return f"delta={self.delta!r}"
+
+    def price(self, event: DpEvent, method: str, adjacency: str) -> float:
+        """See `BudgetTarget`."""
+        return get_epsilon(event, self.delta, method=method, adjacency=adjacency)
+
+    def rough(self, event: DpEvent, method: str, adjacency: str) -> float:
+        """See `BudgetTarget`."""
+        return rough_epsilon(event, self.delta, method=method, adjacency=adjacency)
+
+    def of_size(self, mu: float) -> EpsilonTarget:
+        """See `BudgetTarget`."""
+        return EpsilonTarget(gaussian_epsilon(self.delta, mu), self.delta)
+
+
+@dataclass(frozen=True)
+class Risk:
+    """Most that a test whether a record is there may find beyond guessing (Kulynych et al. 2024).
+
+    Attributes
+    ----------
+    tpr : float or None
+        Most records that it may find at `fpr`; None for a bound on the advantage, which is `goal`.
+    fpr : float
+        Its false positives; 0 for a bound on the advantage.
+    goal : float
+        Most that true positives may exceed false ones: by any test, or at `fpr`.
+    """
+
+    tpr: float | None
+    fpr: float
+    goal: float
+    remedy = "raise the risk"
+
+    @classmethod
+    def read(cls, risk: Any) -> Risk:
+        """The risk that a parameter `risk` represents, or an error that says what it may be."""
+        if isinstance(risk, cls):
+            return risk
+        names = set(risk) if isinstance(risk, Mapping) else set()
+        values = {name: read_real(risk[name]) for name in names}
+        kept = {name: value for name, value in values.items() if value is not None and 0.0 < value < 1.0}
+        if names == {"advantage"} and len(kept) == 1:
+            return cls(None, 0.0, kept["advantage"])
+        if names == {"tpr", "fpr"} and len(kept) == 2 and kept["fpr"] < kept["tpr"]:
+            return cls(kept["tpr"], kept["fpr"], kept["tpr"] - kept["fpr"])
+        raise ValueError(
+            f"risk={show(risk)} is not valid; give {{'advantage': a}}, or {{'tpr': t, 'fpr': f}} with f below t, all "
+            "of them numbers above 0 and below 1."
+        )
+
+    @property
+    def mu(self) -> float:
+        """See `BudgetTarget`."""
+        if self.tpr is None:
+            return gaussian_mu(0.0, self.goal)
+        return float(ndtri(self.tpr) - ndtri(self.fpr)) * _DOWN
+
+    @property
+    def words(self) -> str:
+        """See `BudgetTarget`."""
+        stated = {"advantage": self.goal} if self.tpr is None else {"tpr": self.tpr, "fpr": self.fpr}
+        return f"risk={stated!r}"
+
+    @property
+    def place(self) -> str:
+        """See `BudgetTarget`."""
+        return self.words
+
+    def price(self, event: DpEvent, method: str, adjacency: str) -> float:
+        """See `BudgetTarget`."""
+        profile = PrivacyProfile(event, method=method, adjacency=adjacency)
+        if self.tpr is None:
+            return profile.advantage()
+        return float(profile.true_positive_rate(self.fpr)) - self.fpr
+
+    def rough(self, event: DpEvent, method: str, adjacency: str) -> float:
+        """See `BudgetTarget`: there is nothing quicker."""
+        return self.price(event, method, adjacency)
+
+    def of_size(self, mu: float) -> Risk:
+        """See `BudgetTarget`."""
+        if self.tpr is None:
+            return Risk(None, 0.0, gaussian_delta(0.0, mu))
+        tpr = float(ndtr(mu + ndtri(self.fpr)))
+        return Risk(tpr, self.fpr, tpr - self.fpr)
+
+    def epsilon(self, delta: float) -> float:
+        """Epsilon of the Gaussian release that just fits; for rules that ask for one."""
+        return gaussian_epsilon(delta, self.mu)
+
+    def implied_by(self, delta: float) -> float:
+        """The largest epsilon such that whatever is (epsilon, delta)-private has this risk; 0 or less if there is none.
+
+        Of false positives a, an (epsilon, delta)-private release lets a test find the smaller of e^epsilon a + delta
+        and 1 - e^-epsilon (1 - delta - a) at most (Wasserman & Zhou 2010); the advantage is largest where they meet,
+        (e^epsilon - 1 + 2 delta) / (e^epsilon + 1) (Kairouz, Oh & Viswanath 2015).
+        """
+        if self.tpr is None:
+            return math.log((1.0 + self.goal - 2.0 * delta) / (1.0 - self.goal)) * _DOWN if self.goal > delta else 0.0
+        if self.tpr <= delta:
+            return 0.0
+        ahead = math.log((self.tpr - delta) / self.fpr)
+        exchanged = math.log((1.0 - delta - self.fpr) / (1.0 - self.tpr)) if delta + self.fpr < 1.0 else 0.0
+        return max(ahead, exchanged) * _DOWN
+
+
+def target_of(epsilon: Any, delta: Any, risk: Any) -> BudgetTarget:
+    """The target that the parameters of a calibration stand for: `epsilon` with `delta`, or `risk`."""
+    if (epsilon is None) == (risk is None):
+        raise ValueError(f"epsilon={show(epsilon)} and risk={show(risk)}: set exactly one of them.")
+    if risk is not None:
+        return Risk.read(risk)
+    return EpsilonTarget(check_epsilon(epsilon, positive=True), check_delta(delta))

@@ -1,0 +1,205 @@
+"""What attackers gain: against closed forms, exact sums, and from both sides."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from accounting_exact import drawn, event_of, lattice_delta
+from scipy.stats import norm
+
+from skdp.accounting import (
+    EpsilonDeltaDpEvent,
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    NonPrivateDpEvent,
+    NoOpDpEvent,
+    PoissonSampledDpEvent,
+    PrivacyProfile,
+    RandomizedResponseDpEvent,
+    SelfComposedDpEvent,
+    compose,
+)
+from skdp.accounting.pld.profiles import Profile
+from skdp.accounting.pld.trade_off import _mu_between, _Touch, largest_excess, least_mu
+
+SAMPLED = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(2.0)), 200)
+FPR = np.array([1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9])
+
+
+def gaussian_rate(fpr, mu):
+    return norm.sf(norm.isf(fpr) - mu)
+
+
+def laplace_rate(fpr, epsilon):
+    """True positives of the likelihood ratio between Laplace laws that are epsilon apart."""
+    low = fpr <= 0.5 * math.exp(-epsilon)
+    middle = 1.0 - 0.25 * math.exp(-epsilon) / fpr
+    return np.where(low, math.exp(epsilon) * fpr, np.where(fpr <= 0.5, middle, 1.0 - math.exp(-epsilon) * (1.0 - fpr)))
+
+
+def test_a_gaussian_has_its_closed_forms():
+    profile = PrivacyProfile(SelfComposedDpEvent(GaussianDpEvent(3.0), 4))
+    mu = 2.0 / 3.0
+    assert profile.advantage() == pytest.approx(2.0 * norm.cdf(mu / 2.0) - 1.0, rel=1e-9)
+    assert profile.true_positive_rate(FPR) == pytest.approx(gaussian_rate(FPR, mu), rel=1e-9)
+    assert profile.mu_bounds() == pytest.approx((mu, mu), rel=1e-9)
+
+
+def test_where_a_record_is_replaced_a_gaussian_has_half_of_its_noise():
+    replaced, removed = (
+        PrivacyProfile(GaussianDpEvent(2.0), adjacency="replace_one"),
+        PrivacyProfile(GaussianDpEvent(1.0)),
+    )
+    assert replaced.mu() == pytest.approx(1.0, rel=1e-9)
+    assert replaced.true_positive_rate(FPR) == pytest.approx(removed.true_positive_rate(FPR), rel=1e-9)
+    assert replaced.advantage() == pytest.approx(removed.advantage(), rel=1e-9)
+
+
+def test_the_polygon_of_a_gaussian_lies_just_above_what_it_finds():
+    profile = PrivacyProfile(compose([GaussianDpEvent(1.5), PoissonSampledDpEvent(1e-9, GaussianDpEvent(5.0))]))
+    found = profile.true_positive_rate(FPR)
+    exact = gaussian_rate(FPR, 1.0 / 1.5)
+    assert np.all(found >= exact)
+    assert found - FPR == pytest.approx(exact - FPR, rel=3e-4)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+def test_a_laplace_has_its_closed_form_from_above(epsilon):
+    profile = PrivacyProfile(LaplaceDpEvent(1.0 / epsilon))
+    exact = laplace_rate(FPR, epsilon)
+    found = profile.true_positive_rate(FPR)
+    assert np.all(found >= exact * (1.0 - 1e-12))
+    assert found == pytest.approx(exact, rel=2e-4)
+    assert profile.advantage() == pytest.approx(-math.expm1(-epsilon / 2.0), rel=1e-4)
+
+
+def test_a_promise_of_epsilon_and_delta_is_a_polygon_of_two_lines():
+    profile = PrivacyProfile(EpsilonDeltaDpEvent(1.0, 1e-3))
+    assert profile.true_positive_rate(0.01) == pytest.approx(0.01 * math.e + 1e-3, rel=3e-3)
+    assert profile.advantage() == pytest.approx((math.e - 1.0 + 2e-3) / (math.e + 1.0), rel=1e-4)
+    lower, upper = profile.mu_bounds(1e-2)
+    assert lower <= upper <= lower * 1.001
+
+
+@pytest.mark.parametrize("case", drawn(6, seed=32), ids=range(6))
+def test_no_figure_is_below_the_exact_one(case):
+    profile = PrivacyProfile(event_of(case.parts), adjacency=case.adjacency)
+    for at in (0.0, 0.5):
+        delta = profile(at)
+        assert lattice_delta(case.parts, at, max(delta, 1e-12), case.replace_one) <= delta * (1.0 + 1e-9) + 1e-13
+
+
+@pytest.mark.parametrize("alpha_min", [1e-2, 1e-6])
+@pytest.mark.parametrize(
+    "event",
+    [
+        SAMPLED,
+        SelfComposedDpEvent(LaplaceDpEvent(8.0), 20),
+        pytest.param(compose([LaplaceDpEvent(5.0), GaussianDpEvent(2.0)]), marks=pytest.mark.slow),
+        pytest.param(SelfComposedDpEvent(LaplaceDpEvent(1.3), 91), marks=pytest.mark.slow),
+    ],
+    ids=["sampled", "laplace", "both", "large"],
+)
+def test_mu_is_bracketed(event, alpha_min):
+    lower, upper = PrivacyProfile(event).mu_bounds(alpha_min)
+    assert 0.0 < lower <= upper <= lower * 1.001
+
+
+def test_the_curve_of_mu_lies_below_the_trade_off_function_where_it_is_promised_and_no_smaller_one_does():
+    profile, alpha_min = PrivacyProfile(SAMPLED), 1e-4
+    mu = profile.mu(alpha_min)
+    alpha = np.geomspace(alpha_min, 0.5, 400)
+    beta = np.asarray(profile.trade_off(alpha))
+    assert np.all(norm.cdf(norm.isf(alpha) - mu) <= beta + 1e-12)
+    assert np.any(norm.cdf(norm.isf(alpha) - 0.998 * mu) > beta)
+
+
+def test_mu_rises_as_errors_may_be_smaller():
+    profile = PrivacyProfile(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0)))
+    found = [profile.mu(alpha_min) for alpha_min in (0.1, 1e-2, 1e-4, 1e-8)]
+    assert found == sorted(found)
+    assert found[0] < 0.5 * found[-1]
+
+
+def test_mu_is_infinite_where_a_test_hardly_errs():
+    heavy = SelfComposedDpEvent(LaplaceDpEvent(0.5), 40)
+    assert PrivacyProfile(heavy).mu(1e-3) == math.inf
+    assert PrivacyProfile(NonPrivateDpEvent()).mu() == math.inf
+    assert PrivacyProfile(NoOpDpEvent()).mu_bounds() == (0.0, 0.0)
+
+
+def test_priced_by_weighted_losses_the_lower_end_says_nothing():
+    lower, upper = PrivacyProfile(RandomizedResponseDpEvent(0.5, 4), adjacency="replace_one").mu_bounds(1e-3)
+    assert lower == 0.0 < upper < math.inf
+
+
+def test_a_guess_at_even_odds_errs_as_the_advantage_says():
+    profile = PrivacyProfile(SAMPLED)
+    assert profile.bayes_risk(0.5) == pytest.approx(0.5 * (1.0 - profile.advantage()))
+    assert profile.bayes_risk([0.1, 0.9]) == pytest.approx([profile.bayes_risk(0.1)] * 2)
+
+
+@pytest.mark.parametrize("prior", [0.1, 0.3, 0.7])
+def test_the_least_error_of_a_guess_about_a_gaussian_is_the_integral_of_the_smaller_density(prior):
+    z = np.linspace(-9.0, 10.0, 200_001)
+    smaller = np.minimum(prior * norm.pdf(z - 1.0), (1.0 - prior) * norm.pdf(z))
+    exact = float(smaller.sum() * (z[1] - z[0]))
+    assert PrivacyProfile(GaussianDpEvent(1.0)).bayes_risk(prior) == pytest.approx(exact, rel=1e-4)
+
+
+def test_reconstruction_and_singling_out_are_bounded_by_the_trade_off_function():
+    profile = PrivacyProfile(SAMPLED)
+    assert profile.reconstruction(0.01) == pytest.approx(1.0 - profile.trade_off(0.01), rel=1e-12)
+    assert profile.singling_out([0.01, 1e-4]).tolist() == profile.reconstruction([0.01, 1e-4]).tolist()
+
+
+def test_groups_and_units_gain_more():
+    alone, pair = (PrivacyProfile(SAMPLED, group_size=k) for k in (1, 2))
+    assert alone.advantage() < pair.advantage()
+    assert alone.mu(1e-3) < pair.mu(1e-3)
+
+
+def test_other_methods_give_looser_figures():
+    loose, tight = (PrivacyProfile(GaussianDpEvent(2.0), method=method) for method in ("rdp", "pld"))
+    assert loose.advantage() > tight.advantage()
+    assert loose.mu_bounds(1e-3)[0] == 0.0
+    assert loose.mu(1e-3) > tight.mu(1e-3)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda p: p.mu(0.0), "alpha_min=0.0 is not valid; give a number from 1e-15 to below 0.5."),
+        (lambda p: p.mu_bounds(0.5), "alpha_min=0.5 is not valid"),
+        (lambda p: p.bayes_risk(1.0), "prior=1.0 is not valid; give a number above 0 and below 1."),
+        (lambda p: p.true_positive_rate(1.5), "fpr=1.5 is not valid; give shares from 0 to 1."),
+        (lambda p: p.reconstruction(-0.1), "baseline=-0.1 is not valid"),
+    ],
+)
+def test_shares_that_are_none_are_refused(call, said):
+    with pytest.raises(ValueError, match=said.replace("(", r"\(").replace(")", r"\)")):
+        call(PrivacyProfile(GaussianDpEvent(1.0)))
+
+
+def test_both_directions_of_a_polygon_count():
+    # delta .2 at 0 and nothing from log 2 on: lines a + .2, 2 a, and their mirror images
+    profile = Profile(np.array([0.0, math.log(2.0)]), np.array([0.2, 0.0]))
+    assert largest_excess(profile, 0.1) == pytest.approx(0.1)
+    assert largest_excess(profile, 0.4) == pytest.approx(0.2)
+    assert largest_excess(profile, 0.9) == pytest.approx(0.05)
+    assert least_mu(profile, 1e-3) == pytest.approx(norm.isf(0.2) - norm.ppf(0.6), rel=1e-6)
+
+
+def test_what_has_no_mu_is_known_to_have_none():
+    assert PrivacyProfile(SelfComposedDpEvent(LaplaceDpEvent(1.3), 91)).mu_bounds(1e-3) == (math.inf, math.inf)
+
+
+def test_two_tangents_say_nothing_unless_they_surely_touch_on_either_side():
+    profile = PrivacyProfile(LaplaceDpEvent(2.0))
+    before, after = _Touch(0.1, float(profile(0.1)), 0.2, 0.5), _Touch(0.3, float(profile(0.3)), 0.05, 0.1)
+    assert 0.0 < _mu_between(before, after, 0.15) <= profile.mu(0.1)
+    assert _mu_between(before._replace(first=0.1), after, 0.15) == 0.0
+    assert _mu_between(before, after._replace(last=0.2), 0.15) == 0.0
+    assert _mu_between(None, after, 0.15) == _mu_between(before, None, 0.15) == 0.0

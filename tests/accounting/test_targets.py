@@ -1,0 +1,126 @@
+"""Budgets that are stated as what an attacker may gain."""
+
+from __future__ import annotations
+
+import pytest
+
+from skdp.accounting import (
+    EpsilonDeltaDpEvent,
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    NumberOfTries,
+    PoissonSampledDpEvent,
+    PrivacyProfile,
+    SelfComposedDpEvent,
+    calibrate_jointly,
+    calibrate_noise_multiplier,
+    calibrate_sampling_rate,
+    calibrate_selection,
+    calibrate_steps,
+    compose,
+)
+from skdp.accounting.targets import EpsilonTarget, Risk, target_of
+
+ADVANTAGE, RATE = {"advantage": 0.1}, {"tpr": 0.03, "fpr": 0.01}
+
+
+def found(event, risk, adjacency="zero_out"):
+    profile = PrivacyProfile(event, adjacency=adjacency)
+    return profile.advantage() if risk is ADVANTAGE else float(profile.true_positive_rate(risk["fpr"]))
+
+
+def check_lands(event, risk, adjacency="zero_out"):
+    goal = 0.1 if risk is ADVANTAGE else 0.03
+    assert goal * 0.999 <= found(event, risk, adjacency) <= goal
+
+
+def steps_of(sigma):
+    return SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(sigma)), 100)
+
+
+def mixed(sigma):
+    return compose([GaussianDpEvent(sigma), LaplaceDpEvent(2.0 * sigma)])
+
+
+@pytest.mark.parametrize("risk", [ADVANTAGE, RATE], ids=["advantage", "rate"])
+@pytest.mark.parametrize("make_event", [GaussianDpEvent, LaplaceDpEvent, steps_of, mixed])
+def test_noise_lands_just_below_the_risk(make_event, risk):
+    check_lands(make_event(calibrate_noise_multiplier(make_event, risk=risk)), risk)
+
+
+def test_under_replacement_too():
+    noise = calibrate_noise_multiplier(GaussianDpEvent, risk=ADVANTAGE, adjacency="replace_one")
+    check_lands(GaussianDpEvent(noise), ADVANTAGE, "replace_one")
+
+
+def test_a_rate_a_number_of_steps_and_parts_land_as_well():
+    def at_rate(rate):
+        return SelfComposedDpEvent(PoissonSampledDpEvent(rate, GaussianDpEvent(2.0)), 100)
+
+    check_lands(at_rate(calibrate_sampling_rate(at_rate, risk=ADVANTAGE)), ADVANTAGE)
+    count = calibrate_steps(lambda n: SelfComposedDpEvent(GaussianDpEvent(100.0), n), risk=ADVANTAGE)
+    within, beyond = (found(SelfComposedDpEvent(GaussianDpEvent(100.0), n), ADVANTAGE) for n in (count, count + 1))
+    assert within <= 0.1 < beyond
+    makers = [GaussianDpEvent, LaplaceDpEvent]
+    noises = calibrate_jointly(makers, None, None, [0.3, 0.7], risk=RATE)
+    check_lands(compose(make(sigma) for make, sigma in zip(makers, noises, strict=True)), RATE)
+
+
+def test_a_search_lands_below_the_risk():
+    def whole(tries, sigma):
+        return tries.event(GaussianDpEvent(sigma))
+
+    chosen = calibrate_selection(whole, 3.0, risk=ADVANTAGE, shapes=(1.0,))
+    assert isinstance(chosen.tries, NumberOfTries)
+    check_lands(whole(chosen.tries, chosen.noise_multiplier), ADVANTAGE)
+
+
+def test_a_risk_asks_for_far_less_noise_than_the_epsilon_that_implies_it():
+    direct = calibrate_noise_multiplier(GaussianDpEvent, risk=ADVANTAGE)
+    implied = Risk.read(ADVANTAGE).implied_by(1e-5)
+    through = calibrate_noise_multiplier(GaussianDpEvent, implied, 1e-5)
+    assert 4.0 < through / direct < 4.7
+
+
+@pytest.mark.parametrize("risk", [ADVANTAGE, RATE, {"tpr": 0.6, "fpr": 0.5}], ids=str)
+@pytest.mark.parametrize("delta", [1e-6, 1e-3])
+def test_the_epsilon_that_implies_a_risk_does_and_no_larger_one(risk, delta):
+    target = Risk.read(risk)
+    epsilon = target.implied_by(delta)
+    assert target.price(EpsilonDeltaDpEvent(epsilon * 0.999, delta), "pld", "zero_out") <= target.goal
+    assert target.price(EpsilonDeltaDpEvent(epsilon * 1.01, delta), "pld", "zero_out") > target.goal
+
+
+def test_no_epsilon_implies_a_risk_below_delta():
+    assert Risk.read({"advantage": 0.01}).implied_by(0.02) <= 0.0
+    assert Risk.read({"tpr": 0.02, "fpr": 0.01}).implied_by(0.02) <= 0.0
+
+
+@pytest.mark.parametrize("target", [Risk.read(ADVANTAGE), Risk.read(RATE), EpsilonTarget(1.0, 1e-6)])
+def test_the_gaussian_of_a_target_just_fits_it(target):
+    assert target.goal * (1.0 - 1e-6) <= target.price(GaussianDpEvent(1.0 / target.mu), "pld", "zero_out")
+    smaller = target.of_size(0.5 * target.mu)
+    assert smaller.mu == pytest.approx(0.5 * target.mu, rel=1e-6)
+    assert smaller.price(GaussianDpEvent(2.0 / target.mu), "pld", "zero_out") == pytest.approx(smaller.goal, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "risk",
+    [{}, {"advantage": 0.0}, {"advantage": 1.0}, {"advantage": True}, {"tpr": 0.1}, {"tpr": 0.1, "fpr": 0.1}, 0.1,
+     {"advantage": 0.1, "tpr": 0.2, "fpr": 0.1}, {"advantage": "much"}, {"tpr": 0.2, "fpr": float("nan")}],
+)  # fmt: skip
+def test_what_is_no_risk_is_refused(risk):
+    with pytest.raises(ValueError, match=r"risk=.* is not valid; give \{'advantage': a\}"):
+        calibrate_noise_multiplier(GaussianDpEvent, risk=risk)
+
+
+def test_a_budget_is_one_of_both():
+    with pytest.raises(ValueError, match=r"epsilon=1.0 and risk=.*: set exactly one of them"):
+        target_of(1.0, 1e-6, ADVANTAGE)
+    with pytest.raises(ValueError, match="epsilon=None and risk=None: set exactly one of them"):
+        calibrate_noise_multiplier(GaussianDpEvent)
+
+
+def test_a_risk_out_of_reach_says_so():
+    with pytest.raises(ValueError, match=r"risk=.* cannot be reached .* raise the risk, or make fewer"):
+        calibrate_noise_multiplier(lambda sigma: LaplaceDpEvent(1.0), risk=ADVANTAGE)

@@ -1,0 +1,146 @@
+"""Budgets of estimators, pipelines and searches that are stated as what an attacker may gain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+import skdp
+from skdp.accounting import GaussianDpEvent, PrivacyAccountant, PrivacyProfile
+from skdp.model_selection import DPGridSearchCV
+from skdp.naive_bayes import DPGaussianNB
+from skdp.preprocessing import DPQuantileBinner, dp_bounds
+from skdp.report import privacy_report
+
+RISK = {"advantage": 0.1}
+X = np.random.default_rng(0).uniform(-1.0, 1.0, (600, 3))
+Y = (X[:, 0] > 0.0).astype(int)
+
+
+def advantage_of(model):
+    return PrivacyProfile(model.privacy_event_, adjacency=model.adjacency_).advantage()
+
+
+def logistic(**parameters):
+    return skdp.DPLogisticRegression(**{"classes": [0, 1], "epsilon": None, "max_iter": 5, **parameters})
+
+
+@pytest.fixture(scope="module")
+def model():
+    return logistic(risk=RISK).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        logistic(risk=RISK, sampling_rate=0.2),
+        logistic(risk=RISK, adjacency="replace_one"),
+        DPGaussianNB(epsilon=None, risk=RISK, classes=[0, 1], bounds=(-1, 1)),
+        skdp.DPPCA(2, epsilon=None, risk=RISK),
+        DPQuantileBinner(epsilon=None, risk=RISK, bounds=(-1, 1)),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_fit_lands_just_below_the_risk(estimator):
+    assert 0.0999 <= advantage_of(estimator.fit(X, Y)) <= 0.1
+
+
+def test_epsilon_and_delta_stay(model):
+    assert advantage_of(model) == pytest.approx(0.1, rel=1e-3)
+    assert model.epsilon_ == pytest.approx(PrivacyProfile(model.privacy_event_).epsilon(model.delta_), rel=1e-3)
+    assert model.get_params()["epsilon"] is None
+    assert clone(model).risk == RISK
+
+
+def test_a_pipeline_lands_below_the_risk_as_a_whole():
+    whole = make_pipeline(skdp.DPPCA(2, center=False), logistic())
+    fitted = skdp.allocate_budget(whole, risk=RISK, shares={"dppca": 0.3}).fit(X, Y)
+    assert 0.0999 <= advantage_of(fitted) <= 0.1
+    with pytest.raises(ValueError, match="epsilon=None and risk=None: set exactly one of them"):
+        skdp.allocate_budget(whole)
+    with pytest.raises(ValueError, match=r"epsilon=1.0 and risk=.*: set exactly one of them"):
+        skdp.allocate_budget(whole, 1.0, risk=RISK)
+
+
+def test_a_search_lands_below_the_risk_as_a_whole():
+    search = DPGridSearchCV(logistic(), {"alpha": [0.0, 0.1]}, epsilon=None, risk={"advantage": 0.2}).fit(X, Y)
+    assert 0.1998 <= advantage_of(search) <= 0.2
+    with pytest.raises(ValueError, match=r"epsilon=1.0 and risk=.*: set exactly one of them"):
+        DPGridSearchCV(logistic(), {"alpha": [0.0, 0.1]}, risk=RISK).fit(X, Y)
+
+
+def test_a_tabular_pipeline_lands_below_the_risk():
+    schema = {f"x{j}": (-1, 1) for j in range(3)}
+    given = {"epsilon": None, "risk": {"tpr": 0.04, "fpr": 0.01}}
+    fitted = skdp.tabular_pipeline(schema=schema, classes=[0, 1], **given).fit(pd.DataFrame(X, columns=[*schema]), Y)
+    assert 0.04 * 0.999 <= PrivacyProfile(fitted.privacy_event_).true_positive_rate(0.01) <= 0.04
+
+
+def test_rules_that_ask_for_an_epsilon_are_given_that_of_a_gaussian():
+    chooses = skdp.tabular_pipeline("regressor", epsilon=None, delta=1e-6, risk=RISK, y_bounds=(0, 1))
+    assert chooses._epsilon_of_rules() == pytest.approx(1.0668, rel=1e-3)
+    assert chooses.set_params(epsilon=2.0, risk=None)._epsilon_of_rules() == 2.0
+
+
+def test_bounds_are_bought_under_a_risk():
+    ledger = PrivacyAccountant()
+    dp_bounds(X, epsilon=None, risk=RISK, accountant=ledger)
+    assert 0.0999 <= PrivacyProfile(ledger.event).advantage() <= 0.1
+
+
+def test_a_fit_by_risk_is_charged_under_a_ceiling_of_either_kind():
+    ledger = PrivacyAccountant(2.0, 1e-6)
+    logistic(risk=RISK, accountant=ledger).fit(X, Y)
+    assert 0.0 < ledger.spent <= 2.0
+    ledger = PrivacyAccountant(risk={"advantage": 0.15}, delta=1e-6, filter_family="gaussian")
+    logistic(risk=RISK, accountant=ledger).fit(X, Y)
+    with pytest.raises(skdp.BudgetExceededError):
+        logistic(risk={"advantage": 0.13}, accountant=ledger).fit(X, Y)
+    logistic(risk={"advantage": 0.1}, accountant=ledger).fit(X, Y)
+    assert PrivacyProfile(ledger.event).advantage() <= 0.15
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"epsilon": 1.0, "risk": RISK}, "risk=.*: set exactly one of them"),
+        ({"noise_multiplier": 2.0, "risk": RISK}, "risk=.*: set exactly one of them"),
+        ({"risk": {"advantage": 2.0}}, "risk=.* is not valid; give"),
+        ({"risk": 0.1}, "risk=0.1 is not valid; give"),
+    ],
+)
+def test_a_budget_is_stated_once_and_refused_before_a_charge(parameters, said):
+    ledger = PrivacyAccountant()
+    with pytest.raises(ValueError, match=said):
+        logistic(accountant=ledger, **parameters).fit(X, Y)
+    assert not ledger.history
+
+
+def test_a_report_has_what_attackers_gain_beside_epsilon(model):
+    facts = privacy_report(model).to_dict()["guarantee"]
+    profile = PrivacyProfile(model.privacy_event_)
+    assert facts["advantage"] == profile.advantage()
+    assert facts["mu"] == profile.mu()
+    assert facts["found_at_1_percent"] == profile.true_positive_rate(0.01)
+    assert facts["found_at_01_percent"] == profile.true_positive_rate(0.001)
+    text = str(privacy_report(model))
+    assert "at most 10.000%" in text
+    assert "finds at most 19 of 1,000 rows that were used; without the model, 10" in " ".join(text.split())
+
+
+def test_of_a_thousand_people_as_many_are_drawn_as_are_named(model):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    from skdp.plotting import RiskDisplay
+
+    display = RiskDisplay.from_estimator(model)
+    assert (display.by_chance, display.with_release, display.right_guesses) == (10, 19, 550)
+    assert [len(each.get_offsets()) for each in display.people_] == [10, 9, 981]
+    assert "10 are then named by chance, and 19 at most with the model" in display.text_
+    nothing = RiskDisplay.from_event(GaussianDpEvent(1e6), fpr=0.001, ax=display.ax_)
+    assert [len(each.get_offsets()) for each in nothing.people_] == [1, 1, 998]
+    everything = RiskDisplay(by_chance=0, with_release=1000, fpr=1e-9, right_guesses=1000).plot(alpha=0.5)
+    assert [len(each.get_offsets()) for each in everything.people_] == [1000]
+    pyplot.close("all")
