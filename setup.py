@@ -18,12 +18,15 @@ DATA = ["pandas>=2.2", "pyarrow>=15"]
 PROGRESS = ["tqdm>=4.60"]
 YAML = ["PyYAML>=6"]
 DASK = ["dask[array,dataframe,distributed]>=2025.7"]
+ONNX = ["onnx>=1.17", "skl2onnx>=1.18"]
 TEST = [
     *PLOT,
     *DATA,
     *PROGRESS,
     *YAML,
     *DASK,
+    *ONNX,
+    "onnxruntime>=1.21",  # what runs exported models
     "polars>=1.0",
     "pytest>=8",
     "pytest-cov>=6",
@@ -76,6 +79,7 @@ setup(
         "progress": PROGRESS,
         "yaml": YAML,
         "dask": DASK,
+        "onnx": ONNX,
         "demo": [*PLOT, *DATA, *PROGRESS],
         "docs": DOCS,
         "test": TEST,

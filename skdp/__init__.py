@@ -64,6 +64,7 @@ _MODULES = (
     "ensemble",
     "evaluation",
     "exceptions",
+    "export",
     "image",
     "linear_model",
     "mechanisms",

@@ -21,7 +21,7 @@ from skdp._checks.units import GROUP, ROW
 from skdp._fit.conductor import EstimatorFit, conduct
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import FitTerms, PrivateStep, StepPlan
-from skdp._fit.releases import PUBLICATION, Release, new_release, releases_of
+from skdp._fit.releases import PUBLICATION, Release, depend_on, new_release, releases_of
 from skdp._fit.step_traits import StepTraits, traits_of
 from skdp._guard.foreign_fits import settings_to_send
 from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_init
@@ -36,6 +36,7 @@ from skdp.accounting import (
 )
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.targets import Risk, target_of
+from skdp.export.exported import Exported
 from skdp.mechanisms.gaussian import GaussianMechanism, finite_value
 from skdp.mechanisms.sampling import Sampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
@@ -106,7 +107,7 @@ class ReleasePlan:
         return float(noisy) if exact.ndim == 0 else noisy
 
 
-class PrivateEstimator(Reported, BaseEstimator):
+class PrivateEstimator(Reported, Exported, BaseEstimator):
     """Base class of private estimators.
 
     Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, risk, adjacency, accounting,
@@ -361,6 +362,13 @@ class PrivateEstimator(Reported, BaseEstimator):
         """Private estimators that this one consists of."""
         return []
 
+    def _depend_on(self, event: DpEvent) -> None:
+        """See `depend_on`."""
+        depend_on(self, event)
+
+    def _derive_state(self) -> None:
+        """Compute what follows from public attributes, in a state that was read from a text (`skdp.export`)."""
+
     def __step_traits__(self) -> StepTraits:
         """What a pipeline asks of this estimator before it is fitted (`StepTraits`)."""
         return StepTraits(fault_behind=self._fault_of_lists)
@@ -378,7 +386,7 @@ def _lists_columns(value: Any) -> bool:
     return isinstance(value, list | tuple | np.ndarray) and not isinstance(next(iter(value), ""), str | Real)
 
 
-class JointPrice(Reported):
+class JointPrice(Reported, Exported):
     """The price of what consists of private parts, read from their present state."""
 
     delta_: float
@@ -387,6 +395,10 @@ class JointPrice(Reported):
     def _private_parts(self) -> list[Any]:
         """Private estimators that this one consists of."""
         raise NotImplementedError(f"{type(self).__name__} names no parts: write _private_parts.")
+
+    def _depend_on(self, event: DpEvent) -> None:
+        """See `depend_on`."""
+        depend_on(self, event)
 
     @property
     def privacy_event_(self) -> DpEvent:

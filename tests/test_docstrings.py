@@ -46,6 +46,7 @@ MODULES = (
     "skdp.decomposition",
     "skdp.ensemble",
     "skdp.exceptions",
+    "skdp.export",
     "skdp.image",
     "skdp.linear_model",
     "skdp.mechanisms",

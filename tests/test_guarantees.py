@@ -52,6 +52,7 @@ from skdp.evaluation.amounts import amounts_of
 from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.regression import RegressionEvaluation
 from skdp.evaluation.scored_rows import ScoredRows
+from skdp.export import to_json, to_onnx, to_sklearn
 from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum
@@ -1963,6 +1964,37 @@ SENTENCES = {
             "tests/plotting/test_displays.py::test_what_is_refused_costs_nothing_and_shows_no_cell",
             "tests/plotting/test_displays.py::test_models_that_cannot_be_studied_are_refused",
             "tests/plotting/test_displays.py::test_without_matplotlib_nothing_is_paid",
+        ],
+    },
+    to_onnx: {
+        "The graph is a function of the fitted state, which is released already: it costs nothing.": [
+            "tests/export/test_export_facts.py::test_an_export_asks_no_ledger_and_no_row",
+        ],
+        "Of a ledger nothing is written: no path, label, note, refusal or other charge.": [
+            "tests/export/test_export_facts.py::test_nothing_else_of_a_ledger_is_written",
+        ],
+        "The metadata hold what `skdp.export.facts.FACTS` lists.": [
+            "tests/export/test_export_facts.py::test_the_list_is_what_is_written",
+        ],
+    },
+    to_sklearn: {
+        "The result is a function of fitted attributes, which are released already: it costs nothing.": [
+            "tests/export/test_export_facts.py::test_an_export_asks_no_ledger_and_no_row",
+        ],
+        "It holds neither ledger, nor seed, nor budget.": [
+            "tests/export/test_export_facts.py::test_nothing_else_of_a_ledger_is_written",
+            "tests/export/test_sklearn_objects.py::test_values_between_bounds_are_treated_alike",
+        ],
+    },
+    to_json: {
+        "The text is a function of the fitted state, which is released already: it costs nothing.": [
+            "tests/export/test_export_facts.py::test_an_export_asks_no_ledger_and_no_row",
+        ],
+        "Of a ledger nothing is written but the event of the model itself: no path, label, note, refusal or other "
+        "charge.": ["tests/export/test_export_facts.py::test_nothing_else_of_a_ledger_is_written"],
+        "No seed is written.": [
+            "tests/export/test_export_facts.py::test_a_seed_is_said_and_not_shown",
+            "tests/export/test_json_text.py::test_no_seed_no_path_and_no_private_attribute_is_written",
         ],
     },
 }

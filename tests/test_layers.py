@@ -20,7 +20,7 @@ FLOORS = {
         ("_kernels", "_lazy", "_threads", "_typing", "exceptions"),
         ("accounting",),
         ("_checks", "budget"),
-        ("_guard", "mechanisms", "report"),
+        ("_guard", "export", "mechanisms", "report"),
         ("_fit",),
         ("base", "image"),
         ("decomposition", "pipeline", "preprocessing"),
@@ -175,6 +175,15 @@ FLOORS = {
         ("comparison", "multiclass", "regression"),
         ("private_evaluation",),
     ),
+    "export": (
+        ("facts", "json_values", "kinds", "onnx_graph"),
+        ("json_text", "onnx_foreign", "onnx_rows", "sklearn_objects"),
+        ("onnx_table",),
+        ("onnx_trees",),
+        ("onnx_models", "onnx_steps"),
+        ("onnx_model",),
+        ("exported",),
+    ),
     "image": (
         ("filters", "public_images", "reading"),
         ("base", "scattering"),
@@ -270,6 +279,8 @@ ONLY = {
     "llvmlite": "_kernels",
     "cryptography": "mechanisms.streams",
     "dask": "_training.dask",
+    "onnx": "export.onnx_graph",
+    "skl2onnx": "export.onnx_foreign",
 }
 WITHOUT_SKLEARN = {"exceptions", "_lazy", "_typing", "_threads", "_kernels", "accounting", "budget", "mechanisms"}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
@@ -352,7 +363,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (33, 11, 178), "accounting": (12, 9, 44)}
+    assert found == {"": (34, 11, 184), "accounting": (12, 9, 44)}
 
 
 def test_heavy_imports_stay_where_they_belong():

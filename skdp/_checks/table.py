@@ -349,7 +349,7 @@ def as_keys(cells: CellValues, gaps: Sequence[str] = ()) -> tuple[NDArray[np.int
 
 def as_truth(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.int64]:
     """Return 1 for true, 0 for false (1 and 0, yes and no, and so on), -1 for gaps and anything else."""
-    if cells.kind in ("number", "boolean"):
+    if cells.kind == "number":  # truth values have keys, as they have among objects
         values = as_numbers(cells, gaps)
         return np.where(values == 1.0, 1, np.where(values == 0.0, 0, -1))
     codes, keys = as_keys(cells, gaps)

@@ -25,10 +25,19 @@ from skdp._typing import Doubles
 from skdp.ensemble.importances import importances
 from skdp.ensemble.people import read_marginals
 from skdp.ensemble.trees import Trees, draw_trees
+from skdp.export.exported import Exported
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.preprocessing.schema.blocks import Block, unique_names
 from skdp.preprocessing.schema.kinds import Column
-from skdp.preprocessing.schema.matching import check_input_names, match_columns, read_schema, refuse_dates, sparse_rows
+from skdp.preprocessing.schema.matching import (
+    check_input_names,
+    columns_of_fit,
+    kinds_by_type,
+    match_columns,
+    read_schema,
+    refuse_dates,
+    sparse_rows,
+)
 from skdp.preprocessing.schema.table_schema import TableSchema
 
 _ROWS = 1024  # of a block, which stays in cache
@@ -38,7 +47,7 @@ _FINER = 4
 """Bins that a bin is cut into where a schema has many."""
 
 
-class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
+class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
     """Leaves of totally random trees, drawn from a public schema and a public seed, beside the plain columns.
 
     Trees give a linear model the interactions of columns, and these trees cost nothing: where they cut follows from
@@ -223,10 +232,20 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         )
         check_schema(self, table.source, reset=True)
         self.schema_ = TableSchema({name: column for name, _, column in columns})
-        self._fitted_blocks = self._blocks(columns)
+        self._fitted_kinds = kinds_by_type(table, columns)
         self.seed_ = _public_seed(self.random_state)
-        self._fitted_plain = plain_blocks(self._fitted_blocks) if self.plain_share > 0 else []
+        self._keep_columns(columns)
         self.row_norm_, self.epsilon_, self.delta_ = 1.0, 0.0, 0.0
+
+    def _keep_columns(self, columns: list[tuple[str, int, Column]]) -> None:
+        """Keep what the columns become."""
+        self._fitted_blocks = self._blocks(columns)
+        self._fitted_plain = plain_blocks(self._fitted_blocks) if self.plain_share > 0 else []
+
+    def _derive_state(self) -> None:
+        """See `skdp.base.PrivateEstimator`."""
+        self._keep_columns(columns_of_fit(self, self.schema_))
+        self._grow()
 
     def _grow(self) -> None:
         """Draw the trees."""

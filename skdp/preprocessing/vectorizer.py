@@ -27,7 +27,14 @@ from skdp.preprocessing.purchasing_transformer import BuyingPlan
 from skdp.preprocessing.schema.blocks import NUMBERS, Block, numbers_by_rule, row_norm, unique_names
 from skdp.preprocessing.schema.combinations import combinations_left
 from skdp.preprocessing.schema.kinds import Column
-from skdp.preprocessing.schema.matching import check_input_names, match_columns, refuse_dates, sparse_rows
+from skdp.preprocessing.schema.matching import (
+    check_input_names,
+    columns_of_fit,
+    kinds_by_type,
+    match_columns,
+    refuse_dates,
+    sparse_rows,
+)
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns, note_remains
 
@@ -258,7 +265,7 @@ class DPTableVectorizer(SchemaBuyer):
         table = Table(X)
         columns = match_columns(self._given_schema(), table)
         check_schema(self, table.source, reset=True)
-        self._take(columns, {}, 0.0)
+        self._take(table, columns, {}, 0.0)
         self.privacy_event_, self.epsilon_, self.delta_ = NoOpDpEvent(), 0.0, 0.0
         self.adjacency_ = self.adjacency
 
@@ -291,7 +298,7 @@ class DPTableVectorizer(SchemaBuyer):
     def _buy(self, plan: BuyingPlan, rows: SchemaRows) -> None:
         """See `ColumnBuyer`."""
         bought = bought_columns(self._purchase(), rows, plan.noise_multiplier, plan.n_public, plan.stream)
-        self._take(rows.columns, bought.columns, plan.noise_multiplier)
+        self._take(rows.table, rows.columns, bought.columns, plan.noise_multiplier)
         note_remains(self, bought, plan.n_public)
 
     # --- columns ---
@@ -307,19 +314,27 @@ class DPTableVectorizer(SchemaBuyer):
         elif self.sparse_output and output_of(self) != "default":
             raise ValueError(f"sparse_output=True with output for {output_of(self)}: no frame is sparse; use 'auto'.")
 
-    def _take(self, columns: list[tuple[str, int, Column]], found: dict[str, Column], noise_multiplier: float) -> None:
+    def _take(
+        self, table: Table, columns: list[tuple[str, int, Column]], found: dict[str, Column], noise_multiplier: float
+    ) -> None:
         """Keep complete columns, and what follows from them."""
         complete = {name: found.get(name, column) for name, _, column in columns}
         self.schema_ = TableSchema(complete, impossible=combinations_left(self._given_schema().impossible, complete))
+        self._fitted_kinds = kinds_by_type(table, columns)
         self._fitted_bought = tuple(name for name in found if complete[name].kind != "drop")
         self.noise_multiplier_ = noise_multiplier
         self.numbers_ = self._chosen_numbers(complete.values())
-        self._fitted_blocks = [
-            Block(name, j, complete[name], self.numbers_, int(self.n_bins))
-            for name, j, _ in columns
-            if complete[name].kind != "drop"
-        ]
+        self._keep_columns([(name, j, complete[name]) for name, j, _ in columns])
         self.row_norm_ = row_norm(self._fitted_blocks)
+
+    def _keep_columns(self, columns: list[tuple[str, int, Column]]) -> None:
+        """Keep what complete columns become."""
+        kept = [each for each in columns if each[2].kind != "drop"]
+        self._fitted_blocks = [Block(*each, self.numbers_, int(self.n_bins)) for each in kept]
+
+    def _derive_state(self) -> None:
+        """See `PrivateEstimator`."""
+        self._keep_columns(columns_of_fit(self, self.schema_))
 
     def _chooses_numbers(self) -> bool:
         return isinstance(self.numbers, str) and self.numbers == "auto"

@@ -106,6 +106,15 @@ def test_no_cell_changes_how_another_one_is_read(container):
         assert found == [alone[i], alone[j]], (one, other)
 
 
+@pytest.mark.parametrize("gaps", [(), ("0",), ("False",), ("true", "1")])
+def test_gaps_of_truth_values_do_not_depend_on_what_stores_them(gaps):
+    """A gap elsewhere makes a library store them as objects."""
+    values = [True, False, True]
+    alone = as_truth(Table(pd.DataFrame({"x0": values})).cells(0), gaps).tolist()
+    beside = as_truth(Table(pd.DataFrame({"x0": [*values, None]}, dtype=object)).cells(0), gaps).tolist()
+    assert beside == [*alone, -1]
+
+
 def test_a_cell_of_another_column_changes_nothing():
     alone = [readings([[cell]])[0] for cell in KINDS]
     for (i, one), other in itertools.product(enumerate(KINDS), KINDS):

@@ -1,0 +1,53 @@
+"""What fitted estimators inherit: their export to other programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Exported:
+    """Mixin, to stand before ``BaseEstimator`` among the bases of a class."""
+
+    def to_onnx(self) -> Any:
+        """Convert the fitted model to ONNX. See `skdp.export.to_onnx`.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Graph from raw columns to predictions.
+        """
+        from skdp.export.onnx_model import to_onnx
+
+        return to_onnx(self)
+
+    def to_sklearn(self, *, rows_are_short: bool = False) -> Any:
+        """Return plain scikit-learn objects that predict alike. See `skdp.export.to_sklearn`.
+
+        Parameters
+        ----------
+        rows_are_short : bool, default=False
+            Whether no row to predict is longer than `data_norm_`.
+
+        Returns
+        -------
+        estimator
+            Fitted estimator of scikit-learn.
+        """
+        from skdp.export.sklearn_objects import to_sklearn
+
+        return to_sklearn(self, rows_are_short=rows_are_short)
+
+    def to_json(self) -> str:
+        """Return the fitted model as JSON. See `skdp.export.to_json`.
+
+        Returns
+        -------
+        str
+            JSON, which `skdp.export.from_json` reads.
+        """
+        from skdp.export.json_text import to_json
+
+        return to_json(self)
+
+
+__all__ = ["Exported"]

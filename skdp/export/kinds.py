@@ -1,0 +1,36 @@
+"""Which class an object is exactly of: one that derives from a listed class may do more, and is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PIPELINE_KINDS = frozenset(
+    {
+        "sklearn.pipeline.Pipeline",
+        "skdp.pipeline.PrivatePipeline",
+        "skdp.pipeline.PipelineSlice",
+        "skdp.tabular.TabularPipeline",
+    }
+)
+SEARCH_KINDS = frozenset(
+    {"skdp.model_selection.searches.DPGridSearchCV", "skdp.model_selection.searches.DPRandomizedSearchCV"}
+)
+THRESHOLD_KIND = "sklearn.model_selection._classification_threshold.FixedThresholdClassifier"
+
+
+def kind_of(model: Any) -> str:
+    """Return the qualified name of a class."""
+    return f"{type(model).__module__}.{type(model).__qualname__}"
+
+
+def passes(step: Any) -> bool:
+    """Whether a step of a pipeline hands rows on as they are."""
+    return step is None or (isinstance(step, str) and step == "passthrough")
+
+
+def is_of_sklearn(step: Any) -> bool:
+    """Whether a step is of a class of scikit-learn itself."""
+    return type(step).__module__.partition(".")[0] == "sklearn"
+
+
+__all__ = ["PIPELINE_KINDS", "SEARCH_KINDS", "THRESHOLD_KIND", "is_of_sklearn", "kind_of", "passes"]

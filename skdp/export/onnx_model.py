@@ -1,0 +1,161 @@
+"""`to_onnx`: a fitted model as one ONNX graph, from raw columns to predictions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skdp.export.facts import facts_of
+from skdp.export.kinds import PIPELINE_KINDS, SEARCH_KINDS, THRESHOLD_KIND, kind_of, passes
+from skdp.export.onnx_foreign import convert
+from skdp.export.onnx_graph import OnnxGraph
+from skdp.export.onnx_models import OnnxOutput, OnnxOutputs, class_at, predict
+from skdp.export.onnx_rows import OnnxRows, declare_inputs
+from skdp.export.onnx_steps import transform
+
+METHODS_OF_OUTPUTS = ("predict", "predict_proba", "decision_function", "transform")
+
+
+def to_onnx(model: Any) -> Any:
+    """Convert a fitted model to ONNX, so that it predicts without skdp.
+
+    The graph takes raw columns and treats them as the model does: gaps, categories that are not listed, numbers beyond
+    bounds, rows longer than `data_norm_`. It computes in float64.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted classifier, regressor or transformer of skdp; a pipeline or a search of them; a
+        ``FixedThresholdClassifier`` of scikit-learn around one. Before, behind and between them may stand a few steps
+        of scikit-learn (``Normalizer``, ``Binarizer``, ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler``,
+        ``PolynomialFeatures``, ``SimpleImputer``), which skl2onnx converts.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Each output has the name of the method whose result it is: "predict", "predict_proba", "decision_function", or
+        "transform". If the columns had names in ``fit``, or some of them hold text or dates, each is an input of its
+        name, of shape (N, 1): numbers and dates are float64, dates as days since 1970 in UTC, NaN is a gap; levels are
+        text, ``""`` a gap, or float64 if the type of the column was one of numbers in ``fit``. All else is one input
+        "X", of shape (N, `n_features_in_`). The metadata entry "skdp" is JSON: version, price and noise of the
+        fit, and what each input holds.
+
+    Raises
+    ------
+    ImportError
+        onnx is not there, or skl2onnx, where a step of scikit-learn needs it.
+    TypeError, ValueError
+        The model, or a step of it, has no such form. The message names it.
+    NotFittedError
+        The model is not fitted.
+
+    See Also
+    --------
+    to_sklearn : Plain scikit-learn objects, where these are equal.
+    to_json : The fitted state as text.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - The graph is a function of the fitted state, which is released already: it costs nothing.
+    - Of a ledger nothing is written: no path, label, note, refusal or other charge. The metadata hold what
+      `skdp.export.facts.FACTS` lists.
+
+    Rows that the model refuses, such as rows with NaN for a linear model, get NaN as probabilities and targets; a class
+    is asked for at a place where there is none, so that the run fails.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPLogisticRegression
+    >>> from skdp.export import to_onnx
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(1000, 2))
+    >>> model = DPLogisticRegression(classes=[0, 1]).fit(X, (X[:, 0] > 0).astype(int))
+    >>> [output.name for output in to_onnx(model).graph.output]
+    ['predict', 'predict_proba', 'decision_function']
+    """
+    check_is_fitted(model)
+    graph = OnnxGraph()
+    rows, inputs = declare_inputs(graph, first_step(model), METHODS_OF_OUTPUTS)
+    for name, made in _outputs_of(graph, model, rows).items():
+        graph.output(name, made.tensor, ["N"] if made.width is None else ["N", made.width], made.dtype)
+    facts = {**facts_of(model), "inputs": inputs}
+    return graph.model({"skdp": json.dumps(facts)})
+
+
+def first_step(model: Any) -> Any:
+    """Return the fitted step that raw columns come to."""
+    kind = kind_of(model)
+    if kind in SEARCH_KINDS:
+        return first_step(model.best_estimator_)
+    if kind == THRESHOLD_KIND:
+        return first_step(model.estimator_)
+    if kind in PIPELINE_KINDS:
+        return first_step(next((step for _, step in model.steps if not passes(step)), model.steps[-1][1]))
+    return model
+
+
+def _outputs_of(graph: OnnxGraph, model: Any, rows: OnnxRows) -> OnnxOutputs:
+    kind = kind_of(model)
+    if kind in SEARCH_KINDS:
+        return _outputs_of(graph, model.best_estimator_, rows)
+    if kind == THRESHOLD_KIND:
+        return _at_threshold(graph, model, _outputs_of(graph, model.estimator_, rows))
+    if kind in PIPELINE_KINDS:
+        for _, step in model.steps[:-1]:
+            rows = rows if passes(step) else _transformed(graph, step, rows)
+        return _outputs_of(graph, model.steps[-1][1], rows)
+    found = None if passes(model) else predict(graph, model, rows, kind)
+    return _named_columns(graph, model, rows) if found is None else found
+
+
+def _transformed(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
+    kind = kind_of(step)
+    if kind in PIPELINE_KINDS:
+        for _, each in step.steps:
+            rows = rows if passes(each) else _transformed(graph, each, rows)
+        return rows
+    made = transform(graph, step, rows, kind)
+    made = convert(graph, step, rows, kind) if made is None else made
+    if made is None:
+        raise TypeError(f"{type(step).__name__} has no ONNX form here: leave it out, or replace it by a step that has.")
+    return made
+
+
+def _named_columns(graph: OnnxGraph, model: Any, rows: OnnxRows) -> OnnxOutputs:
+    """Return what a transformer makes: a matrix, or one output a column if some hold text."""
+    made = rows if passes(model) else _transformed(graph, model, rows)
+    if any(column.is_text for column in made.columns.values()):
+        return {
+            f"transform_{j}": OnnxOutput(column.tensor, 1, object if column.is_text else np.float64)
+            for j, column in made.columns.items()
+        }
+    return {"transform": OnnxOutput(made.numbers(graph, model), made.width)}
+
+
+def _at_threshold(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> OnnxOutputs:
+    """Return the outputs of a classifier whose class is chosen by a threshold of scikit-learn's."""
+    classes = model.classes_
+    if len(classes) != 2 or ("decision_function" not in found and model.response_method == "decision_function"):
+        raise TypeError(f"{type(model).__name__} is around no classifier of two classes: convert its estimator_.")
+    positive = 1 if model.pos_label is None else int(np.flatnonzero(classes == model.pos_label)[0])
+    by_probability = model.response_method == "predict_proba" or (
+        model.response_method == "auto" and "predict_proba" in found
+    )
+    if by_probability:
+        scores = graph.op("Gather", found["predict_proba"].tensor, np.array(positive), axis=1)
+    else:
+        decision = found["decision_function"].tensor
+        scores = decision if positive else graph.op("Neg", decision)
+    threshold = (0.5 if by_probability else 0.0) if model.threshold == "auto" else float(model.threshold)
+    reached = graph.as_whole(graph.op("GreaterOrEqual", scores, threshold))
+    place = reached if positive else graph.op("Sub", np.array(1), reached)
+    column = graph.op("Unsqueeze", scores, np.array([1]))
+    return {**found, "predict": class_at(graph, classes, place, column)}
+
+
+__all__ = ["METHODS_OF_OUTPUTS", "first_step", "to_onnx"]

@@ -1,0 +1,146 @@
+"""Columns of a schema in a graph: what `Block` does to cells, in ONNX."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from skdp._checks.readings import days_of, key_of, number_of, truth_of
+from skdp.export.onnx_graph import OnnxGraph
+from skdp.export.onnx_rows import RowColumn
+
+_TRUTHS = ("1", "true", "yes", "y", "t", "on", "0", "false", "no", "n", "f", "off")
+
+
+def codes_of(graph: OnnxGraph, block: Any, column: RowColumn) -> str:
+    """Read one number a row, of shape (N, 1): a float64, NaN for a gap; or a level, the last one for a gap."""
+    gaps = block.column.gaps
+    if block.is_line:
+        if column.is_text:
+            raise TypeError(f"column {block.name!r} is text where a number is needed: make it a number before the fit.")
+        read = partial(days_of, form=block.column.form) if block.column.kind == "date" else number_of
+        return _without(graph, column.tensor, [read(gap) for gap in gaps])
+    levels = _levels_of_flag(gaps) if block.column.kind == "flag" else _levels_of_keys(block.column)
+    other, gap = (2, 2) if block.column.kind == "flag" else (block.n_listed, block.n_listed + 1)
+    if column.is_text:
+        keys = {**levels, **dict.fromkeys((*gaps, ""), gap)}
+        return graph.op(
+            "LabelEncoder", column.tensor,
+            keys_strings=list(keys), values_int64s=list(keys.values()), default_int64=other,
+        )  # fmt: skip
+    # A flag compares its gaps as numbers, a category as keys, and "01" is the key of no number.
+    read_gaps = [number_of(each) for each in gaps if block.column.kind == "flag" or _is_of_number(each)]
+    return _levels_of_numbers(graph, column.tensor, levels, read_gaps, other, gap)
+
+
+def _is_of_number(key: str) -> bool:
+    """Whether a number has this key."""
+    return key_of(number_of(key)) == key
+
+
+def _levels_of_keys(column: Any) -> dict[str, int]:
+    return {key: level for level, key in enumerate(column.categories or ())}
+
+
+def _levels_of_flag(gaps: Any) -> dict[str, int]:
+    """Return every way in which true and false may be written: their words in small and capital letters."""
+    cases = (itertools.product(*({letter, letter.upper()} for letter in word)) for word in _TRUTHS)
+    words = ("".join(letters) for case in cases for letters in case)
+    return {word: truth_of(word) for word in words if word not in gaps}
+
+
+def _levels_of_numbers(
+    graph: OnnxGraph, numbers: str, levels: dict[str, int], gaps: list[float], other: int, gap: int
+) -> str:
+    """Read levels of numbers: those that have the key of a level, which is text."""
+    known = {number_of(key): level for key, level in levels.items() if _is_of_number(key)}
+    numbers = _without(graph, numbers, gaps)
+    fits = graph.op("Equal", numbers, np.array([*known, math.nan]))  # no number is the last one
+    shifts = np.array([*known.values(), other]) - other
+    shift = graph.column_sum(graph.op("Where", fits, shifts, np.array(0)), keep=True)
+    return graph.op("Where", graph.op("IsNaN", numbers), np.array(gap), graph.op("Add", shift, np.array(other)))
+
+
+def _without(graph: OnnxGraph, numbers: str, gaps: list[float]) -> str:
+    """Return NaN for numbers that represent a gap."""
+    known = [gap for gap in gaps if not math.isnan(gap)]
+    if not known:
+        return numbers
+    hits = graph.column_sum(graph.as_whole(graph.op("Equal", numbers, np.array(known))), keep=True)
+    return graph.op("Where", graph.op("Greater", hits, np.array(0)), math.nan, numbers)
+
+
+# --- codes to columns of numbers ---
+
+
+def levels_of(graph: OnnxGraph, block: Any, codes: str) -> str:
+    """Return the bin or the level of each row, of shape (N, 1): the last one is the gap."""
+    if not block.is_line:
+        return codes
+    inner = block.edges()[1:-1]
+    return graph.op("Where", graph.op("IsNaN", codes), np.array(len(inner) + 1), graph.count_passed(codes, inner))
+
+
+def as_columns(graph: OnnxGraph, block: Any, codes: str) -> list[str]:
+    """Return the columns of a block, tensors of shape (N, some), in their order."""
+    if block.numbers == "codes":
+        return [_as_doubles(graph, block, codes)]
+    has_levels, is_scaled = block._has_levels, block._is_scaled
+    if not is_scaled:
+        return [graph.one_hot(levels_of(graph, block, codes), block.width)]
+    scaled, without = _scaled(graph, block, codes)
+    if has_levels:
+        return [graph.one_hot(levels_of(graph, block, codes), block.width - 1), scaled]
+    places = graph.one_hot(without, block.width)
+    rest = graph.op("Slice", places, np.array([1]), np.array([block.width]), np.array([1]))
+    return [scaled, rest]
+
+
+def _scaled(graph: OnnxGraph, block: Any, codes: str) -> tuple[str, str]:
+    """Return numbers in [-1, 1], 0 where there is none; and 0, or the place of what has no number from 1 on."""
+    if block.is_line:
+        missing = graph.op("IsNaN", codes)
+        without = graph.as_whole(missing)
+        values = codes
+    else:
+        last = block.n_listed - 1
+        without = graph.op("Max", graph.op("Sub", codes, np.array(last)), np.array(0))
+        missing = graph.op("Greater", without, np.array(0))
+        values = graph.as_doubles(codes)
+    low, high = block._bounds()
+    first, end = float(block._bend(low)), float(block._bend(high))
+    bent = _bent(graph, block, graph.between(values, low, high))
+    width = (end - first) or 1.0
+    shares = graph.op("Div", graph.op("Sub", bent, first), width)
+    scaled = graph.between(graph.op("Sub", graph.op("Mul", shares, 2.0), 1.0), -1.0, 1.0)
+    return graph.op("Where", missing, 0.0, scaled), without
+
+
+def _bent(graph: OnnxGraph, block: Any, values: str) -> str:
+    """Return the sign times log(1 + |x|) of numbers on a log scale.
+
+    log(1 + x) is computed as x log(u) / (u - 1) with u = 1 + x as rounded, which loses no digits (Higham 2002,
+    "Accuracy and stability of numerical algorithms", section 1.14.1).
+    """
+    if block.column.scale != "log":
+        return values
+    size = graph.op("Abs", values)
+    shifted = graph.op("Add", size, 1.0)
+    rest = graph.op("Sub", shifted, 1.0)
+    is_small = graph.op("Equal", rest, 0.0)
+    exact = graph.op("Div", graph.op("Mul", size, graph.op("Log", shifted)), graph.op("Where", is_small, 1.0, rest))
+    return graph.op("Mul", graph.op("Sign", values), graph.op("Where", is_small, size, exact))
+
+
+def _as_doubles(graph: OnnxGraph, block: Any, codes: str) -> str:
+    if block.is_line:
+        return codes
+    is_gap = graph.op("Equal", codes, np.array(len(block._level_names()) - 1))
+    return graph.op("Where", is_gap, math.nan, graph.as_doubles(codes))
+
+
+__all__ = ["as_columns", "codes_of", "levels_of"]

@@ -1,0 +1,105 @@
+"""What an export says of a fit is an explicit list, and holds nothing else of a ledger."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+from serving import metadata_of
+from sklearn.pipeline import make_pipeline
+
+import skdp
+from skdp import (
+    DPGaussianNB,
+    DPStandardScaler,
+    DPTableVectorizer,
+    PrivacyAccountant,
+    PublicTreesEmbedding,
+    allocate_budget,
+)
+from skdp.accounting.ledger.serial import event_from_dict
+from skdp.export import to_json, to_onnx, to_sklearn
+from skdp.export.facts import FACTS, facts_of
+
+SECRETS = ("hospital-ward-7", "of-the-board", "parameter-of-a-ward", "ledger-of-wards", "label-of-a-fit")
+X = np.random.default_rng(0).uniform(-1, 1, (120, 2))
+y = (X[:, 0] > 0).astype(int)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A budget whose ledger has a name, notes, labels, a refusal and another charge."""
+    path = tmp_path_factory.mktemp(SECRETS[3]) / f"{SECRETS[0]}.db"
+    ledger = PrivacyAccountant(epsilon=30.0, delta=1e-4, path=path)
+    ledger.spend(
+        skdp.accounting.GaussianDpEvent(50.0), label=SECRETS[4], note=SECRETS[1], parameters={"of": SECRETS[2]}
+    )
+    own = {"bounds": (-1, 1), "accountant": ledger}
+    with pytest.raises(ValueError, match="NaN"):
+        DPGaussianNB(classes=[0, 1], **own).fit(X * np.nan, y)
+    steps = DPStandardScaler(**own), DPGaussianNB(classes=[0, 1], **own)
+    made = allocate_budget(make_pipeline(*steps), 1.0).fit(X, y)
+    assert len(ledger.history) >= 2
+    assert all(secret in ledger.to_json() for secret in (SECRETS[1], SECRETS[2], SECRETS[4]))
+    return made
+
+
+def exports(model):
+    return {
+        "onnx": to_onnx(model).SerializeToString(),
+        "json": to_json(model).encode(),
+        "sklearn": pickle.dumps(to_sklearn(model)),
+    }
+
+
+@pytest.mark.parametrize("form", ["onnx", "json", "sklearn"])
+def test_nothing_else_of_a_ledger_is_written(model, form):
+    written = exports(model)[form]
+    assert len(written) > 500
+    for secret in (*SECRETS, "PrivacyAccountant", "refus", "ceiling", "/tmp"):
+        assert secret.encode() not in written, secret
+
+
+def test_an_export_asks_no_ledger_and_no_row(model):
+    """Without a ledger, and after the rows are gone, the exports are the same bytes."""
+    before, n_entries = exports(model), len(model[0].accountant.history)
+    alone = copy.deepcopy(model).set_params(dpstandardscaler__accountant=None, dpgaussiannb__accountant=None)
+    assert exports(alone) == before
+    assert len(model[0].accountant.history) == n_entries
+
+
+def test_the_list_is_what_is_written(model):
+    facts = metadata_of(to_onnx(model))
+    assert set(facts) == {"skdp", "privacy", "inputs"}
+    assert facts["skdp"] == skdp.__version__
+    (part,) = facts["privacy"]
+    assert tuple(part) == FACTS == ("class", "epsilon", "delta", "unit", "adjacency", "event", "noise")
+    wanted = type(model).__name__, model.epsilon_, model.delta_, "row", "zero_out"
+    assert tuple(part[name] for name in FACTS[:5]) == wanted
+    assert event_from_dict(part["event"]) == model.privacy_event_
+    assert part["noise"] == "secret"
+    written = json.loads(to_json(model))
+    assert set(written) == {"format", "skdp", "privacy", "model"}
+    assert written["privacy"] == facts["privacy"]
+
+
+def test_a_seed_is_said_and_not_shown(recwarn):
+    seeded = DPGaussianNB(classes=[0, 1], bounds=(-1, 1), random_state=31_415_926)
+    seeded.fit(X, y, groups=np.arange(120) // 2)
+    (part,) = facts_of(seeded)["privacy"]
+    assert (part["noise"], part["unit"]) == ("seeded", "group")
+    for written in (to_onnx(seeded).SerializeToString(), to_json(seeded).encode()):
+        assert b"31415926" not in written
+
+
+def test_parts_that_were_fitted_apart_are_listed_apart():
+    schema = {"x0": (-1, 1), "x1": (-1, 1)}
+    bayes = DPGaussianNB(classes=[0, 1], bounds=(0, 1))
+    pipe = make_pipeline(DPTableVectorizer(schema, sparse_output=False), bayes).fit(X, y)
+    free, paid = facts_of(pipe)["privacy"]
+    assert (free["class"], free["epsilon"]) == ("DPTableVectorizer", 0.0)
+    assert paid["epsilon"] == pipe[-1].epsilon_
+    assert facts_of(PublicTreesEmbedding(2, bounds=(-1, 1)).fit(X))["privacy"] == []
