@@ -733,7 +733,10 @@ SENTENCES = {
             "tests/linear_model/test_least_squares.py::test_the_noise_is_as_priced",
             "skdp/testing/releases.py::check_noise_has_its_law",
         ],
-        "All that is fitted is a function of one noisy release and of public quantities.": [
+        "All that is fitted is a function of one noisy release, or of two with `inference`, and of public "
+        "quantities.": [
+            "tests/linear_model/test_inference.py::test_one_row_moves_both_releases_by_their_sensitivity_and_nothing_else",
+            "tests/linear_model/test_inference.py::test_the_scores_have_noise_that_is_priced_and_charged_before",
             "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
             "tests/test_private_checks.py::test_fit_publishes_what_is_on_the_list",
         ],
@@ -766,7 +769,10 @@ SENTENCES = {
             "tests/linear_model/test_least_squares.py::test_the_noise_is_as_priced",
             "skdp/testing/releases.py::check_noise_has_its_law",
         ],
-        "All that is fitted is a function of one noisy release and of public quantities.": [
+        "All that is fitted is a function of one noisy release, or of two with `inference`, and of public "
+        "quantities.": [
+            "tests/linear_model/test_inference.py::test_one_row_moves_both_releases_by_their_sensitivity_and_nothing_else",
+            "tests/linear_model/test_inference.py::test_the_scores_have_noise_that_is_priced_and_charged_before",
             "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
             "tests/test_private_checks.py::test_fit_publishes_what_is_on_the_list",
         ],
