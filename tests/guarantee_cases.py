@@ -159,6 +159,7 @@ LEAST_SQUARES = {
     "data_norm_": "the parameter `data_norm`, the norm that came with the rows, or sqrt(n_features)",
     "weight_bound_": "the parameter `weight_bound`, or a release that is part of the event",
 }
+LEAST_SQUARES_KEEP = {**EACH_KEEPS, "_fitted_inference": "post-processing of two releases; None for one"}
 GENERATORS = {
     **EACH_PUBLISHES,
     **CLASSES,
@@ -188,8 +189,8 @@ UNDOCUMENTED = {
     },
     DPMLPRegressor: {**ALL_KEEP, **OF_TARGETS},
     DPGaussianNB: EACH_KEEPS,
-    DPLinearRegression: EACH_KEEPS,
-    DPRidge: EACH_KEEPS,
+    DPLinearRegression: LEAST_SQUARES_KEEP,
+    DPRidge: LEAST_SQUARES_KEEP,
     DPPCA: {
         **EACH_KEEPS,
         "_fitted_ball": "the parameters `center`, `data_norm` and `normalize` as they were at the fit",

@@ -54,6 +54,7 @@ from skdp.evaluation.regression import RegressionEvaluation
 from skdp.evaluation.scored_rows import ScoredRows
 from skdp.export import to_json, to_onnx, to_sklearn
 from skdp.image import PatchTransformer, ScatteringTransformer
+from skdp.linear_model.scores import sum_scores
 from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum
 from skdp.mechanisms.streams import SecretStream
@@ -389,6 +390,16 @@ SENTENCES = {
         ],
         "Two such sums differ by at most sqrt(2).": [
             "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
+        ],
+    },
+    sum_scores: {
+        "A unit adds x x' with a norm of x of at most 1 to the sum, whatever its rows, its weights and `how` are; one "
+        "whose rows have weight 0 adds nothing.": [
+            "tests/linear_model/test_inference.py::test_one_row_moves_both_releases_by_their_sensitivity_and_nothing_else",
+            "tests/linear_model/test_inference.py::test_a_row_reaches_the_sensitivity_of_scores",
+        ],
+        "What it adds depends on its own rows alone.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
         ],
     },
     TableSums.clip_units: {
@@ -733,7 +744,10 @@ SENTENCES = {
             "tests/linear_model/test_least_squares.py::test_the_noise_is_as_priced",
             "skdp/testing/releases.py::check_noise_has_its_law",
         ],
-        "All that is fitted is a function of one noisy release and of public quantities.": [
+        "All that is fitted is a function of one noisy release, or of two with `inference`, and of public "
+        "quantities.": [
+            "tests/linear_model/test_inference.py::test_one_row_moves_both_releases_by_their_sensitivity_and_nothing_else",
+            "tests/linear_model/test_inference.py::test_the_scores_have_noise_that_is_priced_and_charged_before",
             "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
             "tests/test_private_checks.py::test_fit_publishes_what_is_on_the_list",
         ],
@@ -766,7 +780,10 @@ SENTENCES = {
             "tests/linear_model/test_least_squares.py::test_the_noise_is_as_priced",
             "skdp/testing/releases.py::check_noise_has_its_law",
         ],
-        "All that is fitted is a function of one noisy release and of public quantities.": [
+        "All that is fitted is a function of one noisy release, or of two with `inference`, and of public "
+        "quantities.": [
+            "tests/linear_model/test_inference.py::test_one_row_moves_both_releases_by_their_sensitivity_and_nothing_else",
+            "tests/linear_model/test_inference.py::test_the_scores_have_noise_that_is_priced_and_charged_before",
             "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
             "tests/test_private_checks.py::test_fit_publishes_what_is_on_the_list",
         ],

@@ -383,6 +383,7 @@ SUMS = {
     "naive Bayes": lambda **kw: skdp.DPGaussianNB([0, 1], **PUBLIC, **kw),
     "least squares": lambda **kw: skdp.DPLinearRegression((0, 1), **PUBLIC, **kw),
     "ridge": lambda **kw: skdp.DPRidge(y_bounds=(0, 1), fit_intercept=False, **PUBLIC, **kw),
+    "least squares with inference": lambda **kw: skdp.DPLinearRegression((0, 1), inference=True, **PUBLIC, **kw),
     "components": lambda **kw: skdp.DPPCA(2, **PUBLIC, **kw),
     "synthesizer": lambda **kw: DPMarginalSynthesizer(bounds=(-1, 1), classes=[0, 1], **TABLES, **kw),
     "synthesizer of triples": lambda **kw: DPMarginalSynthesizer(

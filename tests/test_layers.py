@@ -191,7 +191,14 @@ FLOORS = {
         ("features", "patches"),
         ("patch_transformer", "transformer"),
     ),
-    "linear_model": (("logistic", "normal_equations"), ("least_squares",)),
+    "linear_model": (
+        ("equations", "logistic"),
+        ("scores",),
+        ("inference",),
+        ("coefficient_table",),
+        ("normal_equations",),
+        ("least_squares",),
+    ),
     "mechanisms": (
         ("rounded_normals", "second_moments", "spectrum", "tape", "unit_shares"),
         ("streams",),
@@ -363,7 +370,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (34, 11, 184), "accounting": (12, 9, 44)}
+    assert found == {"": (34, 11, 186), "accounting": (12, 9, 44)}
 
 
 def test_heavy_imports_stay_where_they_belong():

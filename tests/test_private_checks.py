@@ -95,6 +95,7 @@ SETTINGS = [
     linear(classes=[0, 1, 2]),
     DPMLPClassifier((3,), max_iter=3, clipping="per_layer", solver="adam", **TWO),
     DPLinearRegression((-1, 1), fit_intercept=False, **ONE_FOR_ANOTHER),
+    DPLinearRegression((-1, 1), inference=True, **ONE_FOR_ANOTHER),
     DPPCA("auto", normalize=True, whiten=True),
     DPPCA(2, center=False, **ONE_FOR_ANOTHER),
     DPPCA(1, epsilon=None, noise_multiplier=1e-3),

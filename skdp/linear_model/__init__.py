@@ -7,6 +7,7 @@ from skdp._lazy import lazy_face
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
+        "CoefficientTable": "skdp.linear_model.coefficient_table",
         "DPLinearRegression": "skdp.linear_model.least_squares",
         "DPLogisticRegression": "skdp.linear_model.logistic",
         "DPRidge": "skdp.linear_model.least_squares",

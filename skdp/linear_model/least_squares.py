@@ -44,6 +44,8 @@ class DPLinearRegression(MomentsRegressor):
         1, and a fit that is given weights then warns that they are cut there.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
+    inference : bool, default=False
+        Whether to buy what `summary` needs, for a tenth of mu**2. Rows must be in memory.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     n_groups_public : int or None, default=None
@@ -109,7 +111,7 @@ class DPLinearRegression(MomentsRegressor):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None
       and `y_bounds` is given.
-    - All that is fitted is a function of one noisy release and of public quantities.
+    - All that is fitted is a function of one noisy release, or of two with `inference`, and of public quantities.
     - `accountant` is charged before the rows are summed. What is refused is refused before any charge, or after it in
       the block that holds it if the rows are not in memory.
     - Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.
@@ -142,6 +144,17 @@ class DPLinearRegression(MomentsRegressor):
     theta), to first order: K (v A + (r**2 + s**2 \\|theta\\|**2 / 2) I + s**2 theta theta' / 2) K. v is estimated from
     the same release, and held above its noise. Weights are taken as 1 in v.
 
+    **Inference.** With ``inference=True`` a second release, of the same plan and charged with the first, has the
+    moments of scores: of s = r u, summed over the rows of a unit, r being the residual at the coefficients that the
+    first release gives. s is clipped at 4 times the root of the mean square that this release shows. With one entry
+    more, which says whether a row or target was cut at its bound, it is a vector x of norm at most 1. A unit adds x x',
+    and the proof of the sensitivity is the one above. `summary` makes a sandwich of both releases
+    (`skdp.linear_model.inference.infer`); it assumes neither equal variances nor, with `groups`, independent rows of
+    one unit. Its coefficients are those of least squares over rows and targets as they are after the cut, without the
+    least eigenvalue, a ridge, or the bias from the noise. An interval is not printed where the noise hides a direction
+    of the columns (a least eigenvalue below 1.5 times the edge above), with fewer than 30 rows a coefficient, or where
+    rows are cut: of released and public numbers alone.
+
     References
     ----------
     Wang (2018), "Revisiting differentially private linear regression: optimal and adaptive prediction & estimation in
@@ -172,6 +185,7 @@ class DPLinearRegression(MomentsRegressor):
         data_norm: float | None = None,
         weight_bound: Any = None,
         fit_intercept: bool = True,
+        inference: bool = False,
         n_samples_public: int | None = None,
         n_groups_public: int | None = None,
         adjacency: str = "zero_out",
@@ -187,6 +201,7 @@ class DPLinearRegression(MomentsRegressor):
         self.data_norm = data_norm
         self.weight_bound = weight_bound
         self.fit_intercept = fit_intercept
+        self.inference = inference
         self.n_samples_public = n_samples_public
         self.n_groups_public = n_groups_public
         self.adjacency = adjacency
@@ -234,6 +249,8 @@ class DPRidge(MomentsRegressor):
         1, and a fit that is given weights then warns that they are cut there.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
+    inference : bool, default=False
+        Whether to buy what `summary` needs, for a tenth of mu**2. Rows must be in memory.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     n_groups_public : int or None, default=None
@@ -300,7 +317,7 @@ class DPRidge(MomentsRegressor):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None
       and `y_bounds` is given.
-    - All that is fitted is a function of one noisy release and of public quantities.
+    - All that is fitted is a function of one noisy release, or of two with `inference`, and of public quantities.
     - `accountant` is charged before the rows are summed. What is refused is refused before any charge, or after it in
       the block that holds it if the rows are not in memory.
     - Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.
@@ -339,6 +356,7 @@ class DPRidge(MomentsRegressor):
         data_norm: float | None = None,
         weight_bound: Any = None,
         fit_intercept: bool = True,
+        inference: bool = False,
         n_samples_public: int | None = None,
         n_groups_public: int | None = None,
         adjacency: str = "zero_out",
@@ -355,6 +373,7 @@ class DPRidge(MomentsRegressor):
         self.data_norm = data_norm
         self.weight_bound = weight_bound
         self.fit_intercept = fit_intercept
+        self.inference = inference
         self.n_samples_public = n_samples_public
         self.n_groups_public = n_groups_public
         self.adjacency = adjacency

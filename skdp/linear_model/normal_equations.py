@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.notices import few_rows_notice, note_notice, tell_now
-from skdp._checks.parameters import check_real
+from skdp._checks.parameters import check_real, show
 from skdp._checks.rows import check_schema, check_table, check_targets, read_cells
 from skdp._checks.sources import RowSource, source_to_fit, source_to_predict
 from skdp._checks.targets import (
@@ -33,9 +33,15 @@ from skdp._guard.inspections import report_inspection
 from skdp._threads import WorkerPool
 from skdp._training.models.linear import clipped_scores
 from skdp._typing import Doubles
+from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan
-from skdp.mechanisms.second_moments import Moments, MomentSum, UnitBall, sensitivity
+from skdp.linear_model.coefficient_table import CoefficientTable
+from skdp.linear_model.equations import Equations, Noise, Solution, solve
+from skdp.linear_model.inference import Inference, infer, solve_without_bias
+from skdp.linear_model.scores import SCORE_RELEASE, ScoreMoments, Scoring, release_scores, sum_scores
+from skdp.mechanisms.second_moments import MomentSum, UnitBall, sensitivity
 from skdp.mechanisms.unit_norms import clip_moments
+from skdp.preprocessing.histograms.purchase import event_with
 from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 
 INTERCEPT = 0.2
@@ -51,6 +57,7 @@ AUTO_ALPHA = 0.1
 """The ridge of ``alpha="auto"``, divided by that least eigenvalue."""
 
 _ROWS = 2048
+_LONGER = 1.0 + 1e-6  # than its bound, so that rounding of float32 is not taken for a cut
 
 _ROWS_OF_SIGNAL = 2.0
 """Rows are few (`skdp._checks.notices`) below 20 sigma w, w being the columns with intercept and target. Of 50 to
@@ -61,36 +68,21 @@ _ROWS_OF_SIGNAL = 2.0
 class BoundedTargets(NamedTuple):
     """Targets in [-1, 1], weights, and the bounds that the targets had.
 
-    Targets and weights of rows that are not in memory are left out here.
+    Targets and weights of rows that are not in memory are left out here. `beyond` says which targets were moved.
     """
 
     scaled: Doubles
     weights: RowWeights
     bounds: TargetBounds
-
-
-class _Noise(NamedTuple):
-    """Standard deviations of the noise, in the units of rows of norm 1 and targets in [-1, 1].
-
-    `gram` is that of a diagonal entry of the sum of u u'; those off the diagonal have a variance of half of it.
-    """
-
-    gram: float
-    product: float
-    square: float
-
-
-class _Solution(NamedTuple):
-    """Coefficients of u, and their standard errors."""
-
-    theta: Doubles
-    errors: Doubles
+    beyond: Any = False
 
 
 class MomentsRegressor(RegressorMixin, PrivateEstimator):
     """Base class of regressors that solve noisy normal equations; the notes of `DPLinearRegression` have the proofs."""
 
+    inference: bool
     weight_bound: Any
+    _fitted_inference: Inference | None = None
 
     def _ridge(self, least: float, radius: float) -> float:
         """The ridge that is added to the normal equations of rows of norm 1, whose least eigenvalue is `least`."""
@@ -145,6 +137,11 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
                 "weight_bound='private' with rows that are not in memory, of which no bound is bought: give a public "
                 "weight_bound."
             )
+        if self.inference:
+            raise ValueError(
+                "inference=True with rows that are not in memory, which are read once: use inference=False, or give "
+                "the rows as an array."
+            )
         warn_of_no_bound(self.weight_bound, sample_weight)
         conduct(UnreadFit(self, source, BoundedTargets(np.empty(0), RowWeights(), bounds), groups))
         return self
@@ -152,18 +149,20 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
     # --- the phases ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`: one Gaussian release, and the bound on weights if it is bought."""
-        return StepPlan(self._weights().event_at, {})
+        """See `PrivateEstimator`: one Gaussian release or two, and the bound on weights if it is bought."""
+        return StepPlan(self._event_at(), {})
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
         self._check_data_norm()
         check_y_bounds(self.y_bounds)
         self._ridge(1.0, 1.0)
+        if not isinstance(self.inference, (bool, np.bool_)):
+            raise ValueError(f"inference={show(self.inference)} is neither True nor False: choose one of them.")
         WeightReader.of(self.weight_bound)
         n = self._public_n_samples(n_samples)
         if n_features is not None:
-            tell_now(self, self._weak_signal(self._solve_noise(terms.budget, self._weights().event_at), n, n_features))
+            tell_now(self, self._weak_signal(self._solve_noise(terms.budget, self._event_at()), n, n_features))
 
     def _weak_signal(self, noise_multiplier: float, n_public: int, n_features: int) -> str:
         """Return the notice of rows that are too few."""
@@ -173,11 +172,16 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> ReleasePlan:
         """See `PrivateEstimator`."""
-        plan = self._plan_release(terms, sensitivity(0.0, self.adjacency), self._weights().event_at)
+        plan = self._plan_release(terms, sensitivity(0.0, self.adjacency), self._event_at())
         if n_features is not None:  # a source of rows does not tell it before the charge
             n = self._public_n_samples(n_samples)
             note_notice(self, self._weak_signal(plan.mechanism.noise_multiplier, n, n_features))
         return plan
+
+    def _event_at(self) -> Callable[[float], DpEvent]:
+        """What the fit costs at the noise multiplier of its first release."""
+        scores = (SCORE_RELEASE,) if self.inference else ()
+        return self._weights().event_beside(partial(event_with, scores, GaussianDpEvent) if scores else GaussianDpEvent)
 
     def _weights(self) -> ReleaseWeights:
         return ReleaseWeights(self.weight_bound, self.adjacency)
@@ -192,9 +196,9 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         bounds = check_y_bounds(self.y_bounds)
         if bounds is None:
             report_bounds_read(self)
-        values, bounds = bring_into_bounds(check_targets(y, n_samples), bounds)
+        values, bounds = bring_into_bounds(given := check_targets(y, n_samples), bounds)
         scale = TargetScale.of(bounds, self.fit_intercept)
-        return BoundedTargets((values - scale.middle) / scale.half, weights, bounds)
+        return BoundedTargets((values - scale.middle) / scale.half, weights, bounds, values != given)
 
     def _learn(self, plan: ReleasePlan, rows: Any, targets: BoundedTargets) -> str:
         """See `PrivateEstimator`."""
@@ -216,20 +220,42 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         moments = sums.moments(plan.release(sums.isometric))
         size = 1.0 + intercept**2 + TARGET**2
         deviation = plan.mechanism.standard_deviation * sums.rounding * size
-        noise = _Noise(deviation, deviation / (math.sqrt(2.0) * TARGET), deviation / TARGET**2)
-        least = FLOOR * noise.gram * math.sqrt(2.0 * (rows.shape[1] + bool(intercept)))
-        solution = _solve(moments, size, noise, least, self._ridge(least, radius), n, bool(intercept))
-        self._set_coefficients(solution, scale, radius)
+        noise = Noise(deviation, deviation / (math.sqrt(2.0) * TARGET), deviation / TARGET**2)
+        equations = Equations.of(moments, size, TARGET, noise, n)
+        least = FLOOR * equations.edge
+        self._set_coefficients(solve(equations, least, self._ridge(least, radius), bool(intercept)), scale, radius)
+        self._fitted_inference = None
+        if self.inference:
+            theta = solve_without_bias(equations)
+            how = Scoring.at(theta, equations, size, TARGET)
+            scores = sum_scores(*one.to_score(rows, targets.scaled, targets.beyond, weights, units), how)
+            self._infer(equations, how, self._release_scores(plan, scores, how), scale, radius)
         self.y_bounds_, self.data_norm_ = targets.bounds, radius
         self.noise_multiplier_ = plan.mechanism.noise_multiplier
         self._set_alpha(least, radius)
         self._set_price(plan.price)
         return ""
 
+    def _release_scores(self, plan: ReleasePlan, scores: MomentSum, how: Scoring) -> ScoreMoments:
+        mechanism = SCORE_RELEASE.mechanism(sensitivity(0.0, self.adjacency), plan.mechanism.noise_multiplier)
+        return release_scores(scores, mechanism, plan.stream_of("scores"), how.clip)
+
+    def _infer(
+        self, equations: Equations, how: Scoring, found: ScoreMoments, scale: TargetScale, radius: float
+    ) -> None:
+        """Keep what `summary` tells, in the units of y and X."""
+        d = len(how.theta) - bool(self.fit_intercept)
+        units = np.full(len(how.theta), scale.half / radius)
+        units[d:] = INTERCEPT * scale.half
+        is_known = self.data_norm is not None or self._fitted_row_norm is not None
+        inference = infer(equations, how.theta, found, units, is_known)
+        inference.estimate[d:] += scale.middle
+        self._fitted_inference = inference
+
     def _set_alpha(self, least: float, radius: float) -> None:
         """Publish the ridge, where there is one."""
 
-    def _set_coefficients(self, solution: _Solution, scale: TargetScale, radius: float) -> None:
+    def _set_coefficients(self, solution: Solution, scale: TargetScale, radius: float) -> None:
         theta, errors = solution
         d = len(theta) - bool(self.fit_intercept)
         self.coef_, self.coef_std_ = theta[:d] * (scale.half / radius), errors[:d] * (scale.half / radius)
@@ -248,6 +274,34 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
 
     def _radius(self, n_features: int) -> float:
         return self._check_data_norm() or self._fitted_row_norm or math.sqrt(n_features)
+
+    # --- what a coefficient is worth ---
+
+    def summary(self, *, level: float = 0.95, simultaneous: bool = False) -> CoefficientTable:
+        """Return the table of a regression: coefficients, standard errors, intervals and tests.
+
+        It is made of what ``fit`` released with ``inference=True``, and costs nothing more.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability with which an interval holds its coefficient.
+        simultaneous : bool, default=False
+            Whether all intervals hold at once with this probability (Bonferroni).
+
+        Returns
+        -------
+        table : CoefficientTable
+            It prints itself, as text and in notebooks, and is converted by its ``to_frame`` and ``to_latex``.
+        """
+        check_is_fitted(self)
+        found = self._fitted_inference
+        if found is None:
+            raise ValueError("inference=False at the fit: fit with inference=True, which buys what a table needs.")
+        count = len(found.estimate) - bool(self.fit_intercept)
+        names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(count)]))
+        names += ["(intercept)"] * bool(self.fit_intercept)
+        return CoefficientTable(self, list(map(str, names)), found, level=level, simultaneous=simultaneous)
 
     # --- predictions ---
 
@@ -320,9 +374,7 @@ class SumOfRows:
 
         With units, of which it has all rows, each unit adds no more than a row may.
         """
-        if units is not None:
-            width, each = len(self.of_z.ball.center), weight_of_each(weights, rows.shape[0])
-            weights = clip_moments(units, lambda chosen: self._vectors(rows[chosen], targets[chosen]), width, each)
+        weights = self._clip_units(rows, targets, weights, units)
         roots = np.sqrt(weights) if isinstance(weights, np.ndarray) else None
         for start in range(0, rows.shape[0], _ROWS):
             part = slice(start, start + _ROWS)
@@ -330,6 +382,25 @@ class SumOfRows:
             if roots is not None:  # after the clip: z is in the unit ball
                 z *= roots[part, None].astype(z.dtype)
             self.of_z.add(z)
+
+    def _clip_units(self, rows: Any, targets: Doubles, weights: Any, units: Units | None) -> Any:
+        """Return weights times shares by which each unit adds no more than a row may."""
+        if units is None:
+            return weights
+        width, each = len(self.of_z.ball.center), weight_of_each(weights, rows.shape[0])
+        return clip_moments(units, lambda chosen: self._vectors(rows[chosen], targets[chosen]), width, each)
+
+    def to_score(
+        self, rows: Any, targets: Doubles, beyond: Any, weights: Any, units: Units | None
+    ) -> tuple[Any, Any, Any, Any]:
+        """Return what `sum_scores` needs of the rows that were added: vectors, whether cut, weights and units."""
+        cut = np.broadcast_to(beyond, (rows.shape[0],)).copy()
+        for start in range(0, rows.shape[0], _ROWS):
+            block = rows[start : start + _ROWS]
+            block = (block if isinstance(block, np.ndarray) else block.toarray()).astype(np.float64)
+            cut[start : start + _ROWS] |= np.linalg.norm(block, axis=1) > _LONGER * self._ball.radius
+        weights = self._clip_units(rows, targets, weights, units)
+        return lambda part: self._vectors(rows[part], targets[part]), cut, weights, units
 
     def clip(self) -> None:
         """Clip the sum, of all rows of one unit, to what a row may add."""
@@ -351,34 +422,6 @@ class SumOfRows:
     def merge(self, other: SumOfRows) -> None:
         """Add the sum over other rows."""
         self.of_z.merge(other.of_z)
-
-
-def _solve(
-    moments: Moments, size: float, noise: _Noise, least: float, ridge: float, n: int, intercept: bool
-) -> _Solution:
-    """Solve the noisy normal equations, with eigenvalues of at least `least` and a ridge on all but the intercept.
-
-    The errors are those of `DPLinearRegression`.
-    """
-    gram = np.tril(moments.gram) + np.tril(moments.gram, -1).T
-    gram *= size
-    product, square = gram[-1, :-1] / TARGET, float(gram[-1, -1]) / TARGET**2
-    gram = gram[:-1, :-1]
-    values, vectors = eigh(gram)
-    positive = (vectors * np.maximum(values, least)) @ vectors.T
-    penalty = np.full(len(gram), ridge)
-    if intercept:
-        penalty[-1] = 0.0
-    inverse = np.linalg.inv(positive + np.diag(penalty))
-    theta = inverse @ product
-    length = float(theta @ theta)
-    # The sum of squared residuals, and no less than its noise.
-    deviation = math.hypot(noise.square, 2.0 * noise.product * math.sqrt(length), noise.gram * length)
-    residual = max(square - 2.0 * float(theta @ product) + float(theta @ gram @ theta), deviation) / n
-    variances = residual * np.einsum("ij,jk,ik->i", inverse, positive, inverse, optimize=True)
-    variances += (noise.product**2 + noise.gram**2 * length / 2.0) * np.einsum("ij,ij->i", inverse, inverse)
-    variances += noise.gram**2 / 2.0 * (inverse @ theta) ** 2
-    return _Solution(theta, np.sqrt(variances))
 
 
 __all__ = ["AUTO_ALPHA", "FLOOR", "INTERCEPT", "TARGET", "MomentsRegressor"]

@@ -17,6 +17,7 @@ from table import (
     fits,
     grouping,
     images,
+    inference,
     layout,
     ledger,
     losses,
@@ -99,5 +100,6 @@ MUTANTS = [
     *table_scores.MUTANTS,
     *wgan.MUTANTS,
     *images.MUTANTS,
+    *inference.MUTANTS,
     *units.MUTANTS,
 ]

@@ -3,6 +3,7 @@
 from mutant import BY_PROPERTY, mutant
 from paths import (
     BOUNDED_TARGETS,
+    EQUATIONS,
     LEAST_SQUARES,
     MLP_REGRESSOR,
     REGRESSOR,
@@ -118,19 +119,19 @@ class SumOfRows:""",
     ),
     mutant(
         "regression: eigenvalues of the noise kept",
-        (LEAST_SQUARES, "(vectors * np.maximum(values, least)) @ vectors.T", "(vectors * values) @ vectors.T"),
+        (EQUATIONS, "(vectors * np.maximum(values, least)) @ vectors.T", "(vectors * values) @ vectors.T"),
         tests="least_squares private_checks",
         select=BY_PROPERTY,
     ),
     mutant(
         "regression: standard errors of sampling alone",
-        (LEAST_SQUARES, "variances += (noise.product**2 +", "variances += 0.0 * (noise.product**2 +"),
+        (EQUATIONS, "variances += (noise.product**2 +", "variances += 0.0 * (noise.product**2 +"),
         tests="least_squares private_checks",
         select=BY_PROPERTY,
     ),
     mutant(
         "regression: standard errors of the noise alone",
-        (LEAST_SQUARES, "variances = residual * np.einsum(", "variances = 0.0 * np.einsum("),
+        (EQUATIONS, "variances = residual * np.einsum(", "variances = 0.0 * np.einsum("),
         tests="least_squares private_checks",
         select=BY_PROPERTY,
     ),

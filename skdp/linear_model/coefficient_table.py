@@ -1,0 +1,215 @@
+"""The table of a regression, as text, HTML, LaTeX and a frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from skdp._checks.parameters import check_real
+from skdp.linear_model.inference import Inference
+from skdp.report.as_html import escaped
+from skdp.report.values import one_line
+
+_HEADER = ("coef", "std err", "sampling", "noise", "share", "z", "P>|z|")
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        **{each: f"\\{each}" for each in "&%$#_{}"},
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+    }
+)
+
+
+class CoefficientTable:
+    """Coefficients of a private regression, with standard errors, intervals and tests.
+
+    `summary` of an estimator makes it, of what was released: nothing more is read or charged. A coefficient whose
+    interval would not be valid has none, and its line says why.
+
+    Parameters
+    ----------
+    fitted : estimator
+        With the price of its fit.
+    names : list of str
+        Of the coefficients.
+    inference : Inference
+        Estimates and their errors.
+    level : float, default=0.95
+        Probability with which an interval holds its coefficient.
+    simultaneous : bool, default=False
+        Whether all intervals hold at once with this probability (Bonferroni).
+
+    See Also
+    --------
+    skdp.DPLinearRegression : The regression, with the notes on the errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPLinearRegression
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 3))
+    >>> y = X @ [3.0, -2.0, 0.0] + np.random.default_rng(1).normal(size=20_000)
+    >>> model = DPLinearRegression((-10, 10), data_norm=3**0.5, inference=True).fit(X, y)
+    >>> table = model.summary().to_frame()
+    >>> bool(table.loc["x0", "low"] > 0), bool((table["noise"] > 0).all())
+    (True, True)
+    """
+
+    def __init__(
+        self, fitted: Any, names: list[str], inference: Inference, *, level: float = 0.95, simultaneous: bool = False
+    ) -> None:
+        self.level = check_real("level", level, above=0, below=1, remedy="choose a probability, such as 0.95")
+        self.simultaneous = bool(simultaneous)
+        self._names, self._inference = [one_line(each) for each in names], inference
+        unit = "row" if fitted.privacy_unit_ == "row" else "group"
+        cut, noise = inference.cut
+        low, high = fitted.y_bounds_
+        self._title = f"Private least squares: {type(fitted).__name__}"
+        self._facts = [
+            f"epsilon {fitted.epsilon_:.4g} at delta {fitted.delta_:g} for one {unit} ({fitted.adjacency_})",
+            f"{fitted._fitted_n_public} {unit}s (public number); rows cut at norm {fitted.data_norm_:.6g}, targets at "
+            f"{low:.6g} and {high:.6g}",
+            f"{unit}s of which something is cut: {100 * max(cut, 0.0):.2g} % (noise {100 * noise:.2g} %)",
+            f"intervals of {100 * self.level:.6g} %{', all at once' if self.simultaneous else ' each'}; share: of the "
+            "noise in the variance",
+        ]
+
+    def to_frame(self) -> Any:
+        """Return the table as a frame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            One row for each coefficient: ``coef``, ``std_err``, of it ``sampling`` and ``noise``, the ``noise_share``
+            of its variance, ``z``, ``p``, ``low``, ``high``, and ``doubt``, which says why there is no interval. All
+            numbers of such a row but ``coef`` are NaN.
+        """
+        import pandas as pd
+
+        found = self._inference
+        holds = np.array([not each for each in found.doubts])
+        error = np.hypot(found.sampling, found.noise)
+        tails = (1.0 - self.level) / (len(holds) if self.simultaneous else 1)
+        reach = stats.norm.isf(tails / 2.0) * error
+        z = found.estimate / error
+        figures = {
+            "std_err": error,
+            "sampling": found.sampling,
+            "noise": found.noise,
+            "noise_share": (found.noise / error) ** 2,
+            "z": z,
+            "p": 2.0 * stats.norm.sf(np.abs(z)),
+            "low": found.estimate - reach,
+            "high": found.estimate + reach,
+        }
+        shown = {name: np.where(holds, values, np.nan) for name, values in figures.items()}
+        return pd.DataFrame({"coef": found.estimate, **shown, "doubt": found.doubts}, index=self._names)
+
+    def _lines(self) -> list[tuple[str, list[str], str]]:
+        """Name, cells and doubt of each line; a line has cells or a doubt, but for its coefficient."""
+        lines = []
+        for name, row in zip(self._names, self.to_frame().itertuples(index=False), strict=True):
+            cells = [f"{row.coef:.4g}", *(f"{each:.3g}" for each in row[1:4]), f"{row.noise_share:.0%}"]
+            cells += [f"{row.z:.2f}", f"{row.p:.3f}", f"{row.low:.4g}", f"{row.high:.4g}"]
+            lines.append((name, cells[:1] if row.doubt else cells, str(row.doubt)))
+        return lines
+
+    @property
+    def _header(self) -> list[str]:
+        tail = (1.0 - self.level) / 2.0
+        return [*_HEADER, f"[{tail:.4g}", f"{1.0 - tail:.4g}]"]
+
+    def __str__(self) -> str:
+        lines = self._lines()
+        first = max([len(name) for name, _, _ in lines] + [11])
+        widths = [
+            max([len(head), *(len(cells[k]) for _, cells, _ in lines if len(cells) > k)])
+            for k, head in enumerate(self._header)
+        ]
+
+        def line(name: str, cells: list[str], doubt: str = "") -> str:
+            row = "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=False))
+            return f"{name.ljust(first)}  {row}" + (f"  no interval: {doubt}" if doubt else "")
+
+        head = line("", self._header)
+        rule = len(head)
+        body = [line(*each) for each in lines]
+        return "\n".join(
+            [
+                self._title.center(rule).rstrip(),
+                "=" * rule,
+                *self._facts,
+                "-" * rule,
+                head,
+                "-" * rule,
+                *body,
+                "=" * rule,
+            ]
+        )
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        heads = "".join(f"<th>{escaped(each)}</th>" for each in ["", *self._header])
+        body = ""
+        for name, cells, doubt in self._lines():
+            rest = f'<td colspan="{len(self._header) - 1}">no interval: {escaped(doubt)}</td>' if doubt else ""
+            body += f"<tr><th>{escaped(name)}</th>{''.join(f'<td>{escaped(each)}</td>' for each in cells)}{rest}</tr>"
+        facts = "<br>".join(escaped(each) for each in self._facts)
+        return (
+            f"<table><caption>{escaped(self._title)}<br><small>{facts}</small></caption><thead><tr>{heads}</tr></thead>"
+            f"<tbody>{body}</tbody></table>"
+        )
+
+    def to_html(self) -> str:
+        """Return the table as HTML, without scripts, links or styles.
+
+        Returns
+        -------
+        text : str
+            One ``<table>``.
+        """
+        return self._repr_html_()
+
+    def to_latex(self) -> str:
+        """Return the table as LaTeX, which needs no package.
+
+        Returns
+        -------
+        text : str
+            A ``tabular`` environment, with what the fit cost in comments before it.
+        """
+
+        def row(cells: list[str]) -> str:
+            return " & ".join(cells) + r" \\"
+
+        rows = []
+        for name, cells, doubt in self._lines():
+            span = len(self._header) - 1
+            rest = [rf"\multicolumn{{{span}}}{{l}}{{no interval: {doubt.translate(_LATEX)}}}"] if doubt else []
+            rows.append(row([name.translate(_LATEX), *(each.translate(_LATEX) for each in cells), *rest]))
+        comments = [f"% {each}" for each in [self._title, *self._facts]]
+        columns = "l" + "r" * len(self._header)
+        head = row(["", *(f"{{{each.translate(_LATEX)}}}" for each in self._header)])
+        return "\n".join(
+            [
+                *comments,
+                rf"\begin{{tabular}}{{{columns}}}",
+                r"\hline",
+                head,
+                r"\hline",
+                *rows,
+                r"\hline",
+                r"\end{tabular}",
+            ]
+        )
+
+
+__all__ = ["CoefficientTable"]

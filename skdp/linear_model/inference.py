@@ -1,0 +1,131 @@
+"""What released moments say of coefficients: estimates, their errors by sampling and by noise, and doubts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+
+from skdp._typing import Doubles
+from skdp.linear_model.equations import Equations
+from skdp.linear_model.scores import ScoreMoments
+
+SEPARATION = 1.5
+"""Least eigenvalue of the noisy equations at which intervals hold, divided by the edge of the noise."""
+
+FEWEST_ROWS = 30
+"""Rows for each coefficient, below which intervals of the normal distribution are too short without any noise."""
+
+CUT_ROWS = 0.01
+"""Share of cut rows from which coefficients are those of other rows than the table's, if noise does not explain it."""
+
+UNSURE = 0.05
+"""Share of rows that may be cut where nobody said that none is."""
+
+
+class Inference(NamedTuple):
+    """Estimates and their errors, all of it post-processing of two releases.
+
+    Attributes
+    ----------
+    estimate : ndarray of shape (d,)
+        Of least squares without a ridge, less its bias from the noise; in the units of y and X, the intercept last.
+    sampling, noise : ndarray of shape (d,)
+        Standard errors, of the drawing of rows and of the noise.
+    doubts : list of str
+        Why there is no interval; one for each coefficient, "" where there is one.
+    cut : (float, float)
+        Share of units of which something was cut: noisy, and the standard deviation of its noise.
+    """
+
+    estimate: Doubles
+    sampling: Doubles
+    noise: Doubles
+    doubts: list[str]
+    cut: tuple[float, float]
+
+
+def unbiased(equations: Equations) -> tuple[Doubles, Doubles]:
+    """Return the inverse K of the equations and the matrix J, of which J K c is the solution less its bias.
+
+    Eigenvalues below the edge of the noise are raised to it, so that there is a solution; there is no interval then.
+
+    Notes
+    -----
+    With E the noise on A, of standard deviation s on the diagonal and s / sqrt(2) off it, the mean of E M E is
+    s**2 / 2 (M + tr(M) I) for a symmetric M. So to second order the solution has the bias s**2 / 2 K (K + tr(K) I)
+    theta, which J takes off.
+    """
+    values, vectors = eigh(equations.gram)
+    inverse = (vectors / np.maximum(values, equations.edge)) @ vectors.T
+    half = equations.noise.gram**2 / 2.0
+    d = len(inverse)
+    return inverse, np.eye(d) - half * inverse @ (inverse + np.trace(inverse) * np.eye(d))
+
+
+def solve_without_bias(equations: Equations) -> Doubles:
+    """Return the coefficients of rows of norm 1."""
+    inverse, correction = unbiased(equations)
+    return correction @ inverse @ equations.product
+
+
+def infer(
+    equations: Equations, theta: Doubles, scores: ScoreMoments, units: Doubles, bounds_are_given: bool
+) -> Inference:
+    """Return the errors of the coefficients `theta`, of `solve_without_bias`, and the doubts.
+
+    Parameters
+    ----------
+    equations : Equations
+    theta : ndarray of shape (d,)
+    scores : ScoreMoments
+    units : ndarray of shape (d,)
+        By which coefficients are multiplied to be those of y and X.
+    bounds_are_given : bool
+        Whether someone vouches for it, in public, that no row is longer than its bound.
+
+    Notes
+    -----
+    theta differs from the truth by K (score + noise of c - noise of A times the truth), exactly, and less its bias by
+    J times that. The covariance of the noise is (r**2 + s**2 ``||theta||**2`` / 2) I + s**2 theta theta' / 2, as in
+    `DPLinearRegression`; that of the scores is their released sum of squares, times n / (n - d), whose negative
+    eigenvalues are set to 0. Both lie between J K and its transpose: a sandwich. Nothing is assumed of the residuals.
+    """
+    inverse, correction = unbiased(equations)
+    bread, d, n = correction @ inverse, len(theta), equations.n
+    values, vectors = eigh(scores.meat)
+    root = bread @ vectors * np.sqrt(np.maximum(values, 0.0) * n / max(n - d, 1))
+    noise = equations.noise
+    half = noise.gram**2 / 2.0
+    of_noise = (noise.product**2 + half * float(theta @ theta)) * np.sum(bread**2, axis=1) + half * (bread @ theta) ** 2
+    cut = scores.cut / n, scores.cut_deviation / n
+    return Inference(
+        theta * units,
+        np.linalg.norm(root, axis=1) * np.abs(units),
+        np.sqrt(of_noise) * np.abs(units),
+        _doubts(equations, cut, bounds_are_given),
+        cut,
+    )
+
+
+def _doubts(equations: Equations, cut: tuple[float, float], bounds_are_given: bool) -> list[str]:
+    """Return why each coefficient has no interval, by public and released numbers alone."""
+    d = len(equations.gram)
+    share, deviation = cut
+    if equations.n < FEWEST_ROWS * d:
+        return [f"fewer than {FEWEST_ROWS} rows or groups a coefficient"] * d
+    if share - 3.0 * deviation > CUT_ROWS:
+        return [f"about {100 * share:.0f} % of rows are cut at data_norm or y_bounds"] * d
+    if not bounds_are_given and share + 2.0 * deviation > UNSURE:
+        return ["unknown how many rows are cut: give data_norm"] * d
+    values, vectors = eigh(equations.gram)
+    weak = values < SEPARATION * equations.edge
+    if not weak.any():
+        return [""] * d
+    # A coefficient that no weak direction holds is not valid either: it is what it is given the others.
+    held = np.sum(vectors[:, weak] ** 2, axis=1)
+    return ["noise hides this column" if h > 0.5 / d else "noise hides columns beside it" for h in held]
+
+
+__all__ = ["CUT_ROWS", "FEWEST_ROWS", "SEPARATION", "UNSURE", "Inference", "infer", "solve_without_bias"]

@@ -1,0 +1,267 @@
+"""The table of a regression: what one row moves, whether intervals hold, and where there is none."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from refusals import assert_refused
+from replay import assert_all_else_is_equal, moves, recording, replay
+from scipy import stats
+
+from skdp import DPLinearRegression, DPRidge, PrivacyAccountant
+from skdp.accounting import GaussianDpEvent, get_epsilon
+from skdp.linear_model.equations import Equations, Noise
+from skdp.linear_model.inference import solve_without_bias
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
+
+FALSE_ALARM = 1e-6
+BOUNDS = (-3.0, 5.0)
+TRUTH = np.array([2.0, -1.0, 0.0, 0.5, 1.0])  # the intercept last
+ROOM = {"data_norm": 2.0, "random_state": 0, "delta": 1e-5, "inference": True}
+
+
+def fitted(rows, estimator=DPLinearRegression, **parameters):
+    X, y, *others = rows
+    named = dict(zip(("sample_weight", "groups"), others, strict=False))
+    return estimator(**{"y_bounds": BOUNDS, **ROOM, **parameters}).fit(X, y, **named)
+
+
+def quiet(rows, estimator=DPLinearRegression, **parameters):
+    return fitted(rows, estimator, **{"epsilon": None, "noise_multiplier": 1e-3, **parameters})
+
+
+def draw(n, seed=0, groups=None):
+    """Residuals that grow with the first column and, with groups, have a part in common."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (n, 4))
+    residuals = 0.3 * rng.uniform(-1.0, 1.0, n) * (0.5 + np.abs(X[:, 0]))
+    if groups is not None:
+        X = X[groups]  # rows of a group are alike
+        residuals += 0.3 * rng.uniform(-1.0, 1.0, n)[groups]
+    return X, X @ TRUTH[:4] + 1.0 + residuals
+
+
+# --- one row, one unit ---
+
+ROWS = {
+    "far off": ([0.9, 0.9, 0.9, 0.9], -3.0, 1.0),
+    "cut": ([1e9, -1e9, 0.0, 1.0], 1e300, 1.0),
+    "overflowing": ([1.7e308] * 4, -1e300, 1.0),
+    "heavy": ([0.5, 0.5, 0.5, 0.5], 5.0, 1e9),
+    "zero": ([0.0] * 4, 5.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+@pytest.mark.parametrize("row", ROWS)
+def test_one_row_moves_both_releases_by_their_sensitivity_and_nothing_else(row, adjacency):
+    X, y = draw(200)
+    weights = np.ones(200)
+    X[17], y[17], weights[17] = ROWS[row]
+    other_X, other_y, other_weights = X.copy(), y.copy(), weights.copy()
+    if adjacency == "add_remove":
+        other_X, other_y, other_weights = (np.delete(each, 17, axis=0) for each in (X, y, weights))
+    elif adjacency == "zero_out":
+        other_weights[17] = 0.0
+    else:
+        other_X[17], other_y[17] = np.roll(np.clip(X[17], -1, 1), 1) * [1, -1, 1, -1], -y[17]
+    public = {"adjacency": adjacency, "weight_bound": 1.0, "n_samples_public": 200}
+    one, other = replay(lambda given: fitted(given, **public), (X, y, weights), (other_X, other_y, other_weights))
+    assert len(one.releases) == 2
+    assert max(moves(one, other)) <= (2.0 if adjacency == "replace_one" else 1.0) + 1e-9
+    assert_all_else_is_equal(one, other)
+
+
+def test_a_row_reaches_the_sensitivity_of_scores():
+    X, y = draw(200)
+    X[17], y[17] = [2.0, 2.0, 2.0, 2.0], -9.0  # with a residual far beyond the clip, and cut
+    one, other = replay(lambda given: fitted(given, noise_multiplier=0.1, epsilon=None), (X, y, np.ones(200)),
+                        (X, y, np.arange(200) != 17))  # fmt: skip
+    assert moves(one, other)[1] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_the_scores_have_noise_that_is_priced_and_charged_before():
+    accountant = PrivacyAccountant()
+    with recording([]) as releases:
+        null = np.full(200, 1e-300)
+        model = fitted((np.zeros((200, 60)), np.ones(200), null), accountant=accountant, weight_bound=1.0)
+    first, second = (each.noisy - each.exact for each in releases)
+    sigma = model.noise_multiplier_
+    for noise, multiplier in ((first, sigma), (second, 3.0 * sigma)):
+        low, high = stats.chi2.interval(1 - FALSE_ALARM, noise.size)
+        assert low < np.sum(noise**2) / multiplier**2 < high
+    # two Gaussians are one of the root of the sum of 1 / sigma**2
+    assert model.epsilon_ == pytest.approx(get_epsilon(GaussianDpEvent(sigma * math.sqrt(0.9)), 1e-5), rel=1e-9)
+    assert accountant.get_epsilon(1e-5) == pytest.approx(model.epsilon_)
+    assert 0.999 < model.epsilon_ <= 1.0
+
+
+# --- errors ---
+
+
+def sandwich(X, y, groups):
+    """The standard errors of least squares by the clustered sandwich, with the factor n / (n - d)."""
+    rows = np.c_[X, np.ones(len(X))]
+    bread = np.linalg.inv(rows.T @ rows)
+    scores = rows * (y - rows @ (bread @ (rows.T @ y)))[:, None]
+    sums = np.zeros((groups.max() + 1, 5))
+    np.add.at(sums, groups, scores)
+    n = len(sums)
+    return np.sqrt(np.diag(bread @ (sums.T @ sums) @ bread) * n / (n - 5))
+
+
+@pytest.mark.parametrize("estimator", [DPLinearRegression, DPRidge])
+def test_without_noise_errors_are_those_of_the_sandwich(estimator):
+    X, y = draw(4_000)
+    frame = quiet((X, y), estimator).summary().to_frame()
+    np.testing.assert_allclose(frame["std_err"], sandwich(X, y, np.arange(4_000)), rtol=1e-3)
+    np.testing.assert_allclose(frame["coef"], TRUTH, atol=0.05)
+
+
+def test_errors_of_units_are_clustered():
+    """Rows of weight 1/2 in pairs: no unit is clipped, and equal weights leave all errors as they are."""
+    groups = np.repeat(np.arange(2_000), 2)
+    X, y = draw(4_000, groups=groups)
+    model = quiet((X, y, np.full(4_000, 0.5), groups), weight_bound=1.0)
+    errors = model.summary().to_frame()["std_err"].to_numpy()
+    expected, apart = sandwich(X, y, groups), sandwich(X, y, np.arange(4_000))
+    np.testing.assert_allclose(errors, expected, rtol=1e-3)
+    assert expected.min() > 1.1 * apart.min()  # so that what is not clustered is seen
+
+
+@pytest.mark.parametrize("noise", [0.02, 1.0], ids=["sampling", "both"])
+def test_errors_are_those_of_repeated_fits(noise):
+    """The sum of squared errors in units of the standard error is chi-squared, to first order: 10 % wider."""
+    repeats, scores = 120, []
+    for seed in range(repeats):
+        frame = fitted(draw(600, seed), epsilon=None, noise_multiplier=noise, random_state=seed).summary().to_frame()
+        assert (frame["doubt"] == "").all()
+        scores.append((frame["coef"] - TRUTH) / frame["std_err"])
+    low, high = stats.chi2.interval(1 - FALSE_ALARM / 10, repeats)
+    squares = np.sum(np.square(scores), axis=0)
+    assert squares.min() > 0.9 * low
+    assert squares.max() < 1.1 * high
+
+
+def test_the_noise_leaves_no_bias():
+    """Of second order: at an eigenvalue of 2.5 times the edge it is far beyond the error of the mean of these draws."""
+    rng, d, draws = np.random.default_rng(0), 5, 5_000
+    deviation = 1.0
+    truth = np.full(d, 3.0)
+    gram = np.eye(d) * 2.5 * deviation * math.sqrt(2 * d)
+    noise = Noise(deviation, deviation, deviation)
+    found, plain = np.zeros((draws, d)), np.zeros((draws, d))
+    for k in range(draws):
+        lower = np.tril(rng.standard_normal((d, d)), -1) * deviation / math.sqrt(2)
+        noisy = gram + lower + lower.T + np.diag(rng.standard_normal(d) * deviation)
+        product = gram @ truth + rng.standard_normal(d) * deviation
+        found[k] = solve_without_bias(Equations(noisy, product, 100.0, noise, 1000))
+        plain[k] = np.linalg.solve(noisy, product)
+    bias, of_plain = found.mean(axis=0) - truth, plain.mean(axis=0) - truth
+    error = found.std(axis=0) / math.sqrt(draws)
+    assert np.abs(of_plain).min() > 0.1
+    assert np.abs(bias).max() < 0.25 * np.abs(of_plain).min() + stats.norm.isf(FALSE_ALARM / 10) * error.max()
+
+
+# --- where there is no interval ---
+
+DOUBTS = {
+    "few rows": (100, {}, {}, "fewer than 30 rows"),
+    "cut rows": (2_000, {"data_norm": 0.8}, {}, "rows are cut"),
+    "cut targets": (2_000, {"y_bounds": (-1.0, 1.5)}, {}, "rows are cut"),
+    "nobody knows": (2_000, {"data_norm": None, "epsilon": 0.4}, {}, "give data_norm"),
+    "noise": (2_000, {"epsilon": 0.05}, {}, "noise hides"),
+    "constant column": (20_000, {}, {1: 0.0}, "noise hides this column"),
+}
+
+
+@pytest.mark.parametrize("kind", DOUBTS)
+def test_a_line_without_an_interval_says_why(kind):
+    n, parameters, columns, words = DOUBTS[kind]
+    X, y = draw(n)
+    for column, value in columns.items():
+        X[:, column] = value
+    table = fitted((X, y), **parameters).summary()
+    frame = table.to_frame()
+    line = frame.iloc[1]
+    assert words in line["doubt"]
+    assert frame.loc[frame["doubt"] != "", "std_err":"high"].isna().all(axis=None)
+    assert np.isfinite(frame["coef"]).all()
+    assert f"no interval: {line['doubt']}" in str(table)
+
+
+def test_a_well_scaled_table_has_all_intervals():
+    frame = fitted(draw(5_000)).summary().to_frame()
+    assert (frame["doubt"] == "").all()
+    assert ((frame["low"] < TRUTH) & (frame["high"] > TRUTH)).all()
+
+
+# --- how it is shown ---
+
+
+@pytest.fixture(scope="module")
+def named():
+    X, y = draw(5_000)
+    return fitted((pd.DataFrame(X, columns=["age", "a_b", "<i>", "50%"]), y))
+
+
+def test_the_table_adds_up(named):
+    frame = named.summary().to_frame()
+    assert list(frame.index) == ["age", "a_b", "<i>", "50%", "(intercept)"]
+    np.testing.assert_allclose(frame["std_err"] ** 2, frame["sampling"] ** 2 + frame["noise"] ** 2)
+    np.testing.assert_allclose(frame["noise_share"], frame["noise"] ** 2 / frame["std_err"] ** 2)
+    np.testing.assert_allclose(frame["high"] - frame["low"], 2 * stats.norm.isf(0.025) * frame["std_err"])
+    np.testing.assert_allclose(frame["p"], 2 * stats.norm.sf(np.abs(frame["coef"] / frame["std_err"])))
+    at_once = named.summary(simultaneous=True, level=0.9).to_frame()
+    np.testing.assert_allclose(at_once["high"] - at_once["low"], 2 * stats.norm.isf(0.01) * frame["std_err"])
+    assert pickle.loads(pickle.dumps(named)).summary().to_frame().equals(frame)
+
+
+def test_text_html_and_latex_show_the_same(named):
+    table = named.summary()
+    text, html, latex = str(table), table.to_html(), table.to_latex()
+    assert html == table._repr_html_()
+    low = f"{table.to_frame().loc['a_b', 'low']:.4g}"
+    for shown, name in ((text, "a_b"), (html, "a_b"), (latex, r"a\_b")):
+        assert low in shown
+        assert name in shown
+        assert "epsilon 1 at delta 1e-05 for one row" in shown
+        assert "[0.025" in shown
+    assert "&lt;i&gt;" in html
+    assert "<i>" not in html
+    assert r"\textless{}i\textgreater{}" in latex
+    assert r"50\%" in latex
+    assert max(map(len, text.splitlines())) < 120
+
+
+# --- refusals ---
+
+
+def test_there_is_no_table_without_what_was_bought():
+    with pytest.raises(ValueError, match="inference=False at the fit"):
+        fitted(draw(60), inference=False).summary()
+
+
+@pytest.mark.parametrize("level", [0, 1, "much"])
+def test_a_level_is_a_probability(named, level):
+    with pytest.raises((ValueError, TypeError), match="level="):
+        named.summary(level=level)
+
+
+def test_a_bad_parameter_is_refused_before_any_charge():
+    X, y = draw(60)
+    assert_refused(DPRidge, {"y_bounds": BOUNDS, "inference": "yes"}, {"X": X, "y": y}, ["inference='yes'", "True"], [])
+
+
+def test_rows_that_are_read_once_are_refused_before_any_charge(tmp_path):
+    X, y = draw(60)
+    np.save(tmp_path / "x.npy", X)
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match="inference=True with rows that are not in memory"):
+        fitted((np.load(tmp_path / "x.npy", mmap_mode="r"), y), accountant=accountant)
+    assert accountant.history == ()
