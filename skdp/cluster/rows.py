@@ -48,7 +48,7 @@ class SharedNoise:
     Notes
     -----
     **Guarantees.** `release` adds the noise of a share of mu**2: its event is that of `noise_multiplier` divided by the
-    root of the share. SharedNoise whose shares add up to 1 compose to one of `noise_multiplier`,
+    root of the share. Releases whose shares add up to 1 compose to one of `noise_multiplier`,
     also where what is released is chosen by earlier releases.
 
     Proof. The squares of their mu add up (Dong, Roth & Su 2022, corollary 2).
