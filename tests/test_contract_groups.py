@@ -29,6 +29,7 @@ MODELS = {
     "least squares": lambda: skdp.DPLinearRegression((0, 1)),
     "ridge": lambda: skdp.DPRidge(y_bounds=(0, 1)),
     "components": lambda: skdp.DPPCA(2),
+    "clusters": lambda: skdp.DPKMeans(2, **BOUNDS),
     "scaler": lambda: skdp.DPStandardScaler(**BOUNDS),
     "bins": lambda: skdp.DPQuantileBinner(n_bins=3),
     "bins, places": lambda: skdp.DPQuantileBinner(n_bins=3, encode="ordinal"),

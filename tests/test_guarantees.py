@@ -45,6 +45,12 @@ from skdp._training.streamed.memory_map import MappedModel
 from skdp._training.streamed.streamed_model import StreamedModel
 from skdp.base import PrivateEstimator
 from skdp.calibration.table_classifier import TableClassifier
+from skdp.cluster.clustering import Clustering
+from skdp.cluster.kmeans import DPKMeans
+from skdp.cluster.noisy_moments import release_moments as release_moments_of_rows
+from skdp.cluster.noisy_steps import run_steps
+from skdp.cluster.noisy_tree import grow
+from skdp.cluster.rows import SharedNoise, within
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.ensemble.people import count_people
 from skdp.ensemble.target_units import sum_targets
@@ -70,6 +76,7 @@ from skdp.pipeline import PrivatePipeline
 from skdp.plotting import PrivacyUtilityDisplay
 from skdp.plotting._study import Study
 from skdp.preprocessing import DPTableVectorizer, dp_bounds
+from skdp.preprocessing.histograms.bought_bounds import BoughtBounds
 from skdp.preprocessing.histograms.counts import CountedColumns
 from skdp.preprocessing.histograms.weight_bound import WeightPurchase
 from skdp.statistics import describe
@@ -410,6 +417,88 @@ SENTENCES = {
         ],
         "A unit of one row keeps its weight.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_units_add_no_more_than_their_reach_and_reach_that",
+        ],
+    },
+    SharedNoise: {
+        "`release` adds the noise of a share of mu**2: its event is that of `noise_multiplier` divided by"
+        " the root of the share.": [
+            "tests/cluster/test_kmeans.py::test_the_noise_is_as_priced",
+        ],
+        "Releases whose shares add up to 1 compose to one of `noise_multiplier`, also where "
+        "what is released is chosen by earlier releases.": [
+            "tests/cluster/test_kmeans.py::test_the_event_is_worth_one_release",
+        ],
+    },
+    within: {
+        "No vector is longer than 1, rounding included, and none is more than 1 in its squared norm.": [
+            "tests/cluster/test_kmeans.py::test_no_offset_is_longer_than_one",
+        ],
+    },
+    release_moments_of_rows: {
+        "The rows have a say by one Gaussian release of this share alone.": [
+            "tests/cluster/test_kmeans.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
+        ],
+    },
+    grow: {
+        "The rows have a say by `levels` Gaussian releases, of `COUNTS` / `levels` of the share each, and"
+        " one of the rest of it.": [
+            "tests/cluster/test_kmeans.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
+        ],
+        "A tree that ends early makes fewer.": [
+            "tests/cluster/test_kmeans.py::test_releases_are_no_more_than_the_event_has",
+        ],
+    },
+    run_steps: {
+        "The rows have a say by `n_steps` Gaussian releases, of equal parts of the share.": [
+            "tests/cluster/test_kmeans.py::test_no_row_exceeds_the_sensitivity_of_a_step_and_the_worst_reaches_it",
+            "tests/cluster/test_kmeans.py::test_the_noise_is_as_priced",
+        ],
+    },
+    Clustering: {
+        "`find` makes the releases whose event `event_at` states for their noise multiplier, or fewer.": [
+            "tests/cluster/test_kmeans.py::test_releases_are_no_more_than_the_event_has",
+            "tests/cluster/test_kmeans.py::test_the_event_is_worth_one_release",
+        ],
+        "All that it returns is a function of these releases, of its coins and of public numbers.": [
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
+        ],
+    },
+    BoughtBounds: {
+        "Bounds that are bought are a function of what a "
+        "`skdp.preprocessing.histograms.purchase.Purchase` releases, and of public numbers, and what that"
+        " costs is part of `event_beside`.": [
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
+            "tests/cluster/test_kmeans.py::test_bought_bounds_hold_the_rows",
+        ],
+    },
+    DPKMeans: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if "
+        "`random_state` is None.": [
+            "tests/cluster/test_kmeans.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/cluster/test_kmeans.py::test_the_noise_is_as_priced",
+            "skdp/testing/releases.py::check_noise_has_its_law",
+            "skdp/testing/charges.py::check_releases_cost_what_is_charged",
+        ],
+        "All that is fitted is a function of noisy releases, of coins that no row decides, and of public quantities.": [
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
+            "tests/test_private_checks.py::test_fit_publishes_what_is_on_the_list",
+        ],
+        "`accountant` is charged before the rows are summed, and what is refused is refused before any charge.": [
+            "skdp/testing/charges.py::check_charge_precedes_releases",
+            "skdp/testing/charges.py::check_ceiling_is_asked_before_rows_are_read",
+            "tests/cluster/test_kmeans.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+        ],
+        "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
+            "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
+            "tests/cluster/test_kmeans.py::test_no_row_exceeds_the_sensitivity_of_a_step_and_the_worst_reaches_it",
+        ],
+        "With `groups` all of this holds for all rows of one label together: their weights are scaled "
+        "down to add up to 1 at most, so that a group counts as an average of its rows.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+            "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
+            "tests/cluster/test_kmeans.py::test_weights_and_units_decide_where_centers_are",
         ],
     },
     DPGaussianNB: {

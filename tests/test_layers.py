@@ -24,7 +24,7 @@ FLOORS = {
         ("_fit",),
         ("base", "image"),
         ("decomposition", "pipeline", "preprocessing"),
-        ("_training", "datasets", "evaluation", "model_selection", "naive_bayes"),
+        ("_training", "cluster", "datasets", "evaluation", "model_selection", "naive_bayes"),
         ("audit", "calibration", "ensemble", "linear_model", "neural_network", "plotting", "synthesis"),
         ("metrics", "statistics", "tabular", "testing"),
     ),
@@ -213,6 +213,7 @@ FLOORS = {
         ("cross_validation", "search"),
         ("searches",),
     ),
+    "cluster": (("rows",), ("noisy_moments", "noisy_steps"), ("noisy_tree",), ("clustering",), ("kmeans",)),
     "neural_network": (("classifier", "regressor"),),
     "plotting": (
         ("_axes", "_study"),
@@ -228,7 +229,8 @@ FLOORS = {
         ("cell_tree", "counts", "threshold"),
         ("edges", "powers_of_two"),
         ("purchase",),
-        ("sums", "weight_bound"),
+        ("bought_bounds", "weight_bound"),
+        ("sums",),
     ),
     "preprocessing.schema": (
         ("draft", "kinds", "yaml_text"),
@@ -370,7 +372,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (34, 11, 186), "accounting": (12, 9, 44)}
+    assert found == {"": (35, 11, 194), "accounting": (12, 9, 44)}
 
 
 def test_heavy_imports_stay_where_they_belong():

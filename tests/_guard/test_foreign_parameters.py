@@ -7,6 +7,7 @@ import pickle
 
 import pytest
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
@@ -18,6 +19,7 @@ from skdp import (
     DPPCA,
     DPGaussianNB,
     DPGridSearchCV,
+    DPKMeans,
     DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
@@ -37,6 +39,7 @@ OURS = {
     DPLinearRegression: ((), {"copy_X", "positive", "n_jobs"}),
     DPRidge: ((), {"solver", "max_iter", "tol", "positive"}),
     DPGaussianNB: ((), {"priors", "var_smoothing"}),
+    DPKMeans: ((), {"algorithm", "copy_x", "init", "n_init", "tol", "verbose"}),
     DPGridSearchCV: ((DPLogisticRegression(), {}), {"cv", "error_score", "return_train_score"}),
     DPRandomizedSearchCV: ((DPLogisticRegression(), {}), {"cv", "pre_dispatch"}),
 }
@@ -45,6 +48,7 @@ PEERS = {
     DPLogisticRegression: LogisticRegression, DPMLPClassifier: MLPClassifier, DPMLPRegressor: MLPRegressor, DPPCA: PCA,
     DPGridSearchCV: GridSearchCV, DPRandomizedSearchCV: RandomizedSearchCV,
     DPLinearRegression: LinearRegression, DPRidge: Ridge, DPGaussianNB: GaussianNB,
+    DPKMeans: KMeans,
 }  # fmt: skip
 
 

@@ -11,15 +11,12 @@ from numpy.typing import NDArray
 from skdp._checks.units import Units
 from skdp._checks.weights import weight_of_each
 from skdp._typing import Doubles
-from skdp.accounting import DpEvent, GaussianDpEvent, compose
+from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.unit_shares import reach_of_units, shares_of_units
-from skdp.preprocessing.histograms.purchase import Bounds, Purchase
-
-_BOUNDS = 0.3
-"""Share of mu^2 for bounds where some are bought; tight ones are worth more than less noise on the sums."""
-
+from skdp.preprocessing.histograms.bought_bounds import BoughtBounds
+from skdp.preprocessing.histograms.purchase import Bounds
 
 _GRID = 2.0**24
 """Inverse of what scaled numbers are multiples of: their sums are exact for up to 2^29 rows."""
@@ -71,20 +68,7 @@ def sums_sensitivity(n_columns: int, n_moments: int, adjacency: str) -> float:
 
 def moments_event(bounds: tuple[Bounds, ...], adjacency: str, noise_multiplier: float) -> DpEvent:
     """What moments cost, bounds included where one is bought: as much as one Gaussian release of this noise."""
-    if None not in bounds:
-        return GaussianDpEvent(noise_multiplier)
-    bought, rest = _noises(noise_multiplier)
-    return compose([_purchase(bounds, adjacency).event_at(bought), GaussianDpEvent(rest)])
-
-
-def _purchase(bounds: tuple[Bounds, ...], adjacency: str) -> Purchase:
-    """The purchase of bounds alone, of the columns that need them."""
-    return Purchase(sum(pair is None for pair in bounds), 0, 1, 1, adjacency, 0.0)
-
-
-def _noises(noise_multiplier: float) -> tuple[float, float]:
-    """Noise multipliers of the bounds and of the sums, which together are that of the whole."""
-    return noise_multiplier / math.sqrt(_BOUNDS), noise_multiplier / math.sqrt(1.0 - _BOUNDS)
+    return BoughtBounds(bounds, adjacency).event_beside(GaussianDpEvent)(noise_multiplier)
 
 
 def release_moments(
@@ -121,15 +105,11 @@ def release_moments(
     -------
     ColumnMoments
     """
-    known = list(bounds)
-    if None in bounds:
-        bought, noise_multiplier = _noises(noise_multiplier)
-        open_columns = [values for values, pair in zip(columns, bounds, strict=True) if pair is None]
-        purchase = _purchase(bounds, adjacency)
-        found = purchase.release(open_columns, [], bought, n_public, stream.spawn("bounds"), weights, units)
-        known = [found.bounds.pop(0) if pair is None else pair for pair in bounds]
-    pairs = [pair for pair in known if pair is not None]
-    mechanism = GaussianMechanism(noise_multiplier, sums_sensitivity(len(columns), n_moments, adjacency))
+    bought = BoughtBounds(bounds, adjacency)
+    pairs = bought.release(columns, noise_multiplier, n_public, stream.spawn("bounds"), weights, units)
+    mechanism = GaussianMechanism(
+        bought.noise_left(noise_multiplier), sums_sensitivity(len(columns), n_moments, adjacency)
+    )
     given = [(values, weights, pair, n_moments) for values, pair in zip(columns, pairs, strict=True)]
     exact = np.array([_sums(*each) for each in given] if units is None else _unit_sums(given, units, mechanism))
     noisy = mechanism.release(exact, stream.spawn("sums"))

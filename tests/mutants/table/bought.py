@@ -1,7 +1,7 @@
 """Mistakes in what is bought of columns: counts, thresholds, sums, and their failures in a ledger."""
 
 from mutant import mutant
-from paths import COLUMN_SUMS, COUNTS, FILTERS, ODOMETER, PURCHASE, SIMPLE, THRESHOLD
+from paths import BOUGHT_BOUNDS, COLUMN_SUMS, COUNTS, FILTERS, ODOMETER, PURCHASE, SIMPLE, THRESHOLD
 
 WIDTH = 'return math.sqrt(n_columns / 2.0 if adjacency == "replace_one" else n_columns)'
 BY_ROW = "sensitivity or attained"
@@ -120,9 +120,9 @@ MUTANTS = [
     mutant(
         "bounds of moments bought and not charged",
         (
-            COLUMN_SUMS,
-            "    if None not in bounds:\n        return GaussianDpEvent",
-            "    if True:\n        return GaussianDpEvent",
+            BOUGHT_BOUNDS,
+            "        if not self._n_open:\n            return event_at",
+            "        if True:\n            return event_at",
         ),
         tests="purchasing_transformer",
         select="noise_that_is",

@@ -1,0 +1,7 @@
+"""Clusters of rows, found from noisy moments, a tree of noisy counts, and noisy steps."""
+
+from __future__ import annotations
+
+from skdp._lazy import lazy_face
+
+__getattr__, __dir__, __all__ = lazy_face(__name__, {"DPKMeans": "skdp.cluster.kmeans"})

@@ -1,0 +1,367 @@
+"""Private k-means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.utils import TransformerTags
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.parameters import absolute_path, check_count
+from skdp._checks.rows import check_table
+from skdp._checks.weights import WeightReader, exactly_summable, weight_of_each
+from skdp._fit.step_traits import StepTraits
+from skdp._typing import Doubles
+from skdp.accounting import DpEvent
+from skdp.base import FitTerms, PrivateEstimator, StepPlan
+from skdp.cluster.clustering import Clustering
+from skdp.cluster.rows import SharedNoise, WeightedRows, nearest, squared_distances
+from skdp.mechanisms.unit_norms import average_units
+from skdp.preprocessing.histograms.bought_bounds import BoughtBounds
+from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
+from skdp.preprocessing.purchasing_transformer import BuyingPlan, bounds_of_any_width, bounds_of_columns
+
+
+class DPKMeans(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):
+    """Private k-means clustering.
+
+    Columns are scaled to [-1, 1] by their bounds, so a column counts by the part of its range that a difference makes
+    up; equal bounds keep the distances of `X`. Moments are released first, then the counts and sums of the leaves of a
+    tree of random cuts, which scikit-learn's k-means clusters, then some steps of Lloyd's algorithm.
+
+    There is no ``labels_``, ``fit_predict`` or ``fit_transform``: which cluster a private row is in is private.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    bounds : (float, float), list of (float, float) or None, or None, default=None
+        Public bounds of all columns, or of each. Values beyond them are moved to the nearest bound, in ``fit`` and in
+        predictions. Bounds of None are bought, for 30 % of the budget. Columns of `DPTableVectorizer` have
+        bounds of (-1, 1).
+    max_iter : int, default=5
+        Number of noisy steps of Lloyd's algorithm. More steps have more noise each.
+    weight_bound : float, "private" or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
+        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
+        1, and a fit that is given weights then warns that they are cut there.
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise of all releases together, divided by their sensitivity. If None, it is
+        calibrated to `epsilon`.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where ``fit`` is given `groups`.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Accounting method that prices the fit. See ``docs/accounting.md``.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Noisy centers of the clusters, between the bounds, in the units of `X`.
+    counts_ : ndarray of shape (n_clusters,)
+        Noisy numbers of rows of each cluster in the last step, or sums of their weights, held above their noise.
+    inertia_ : float
+        Noisy sum of squared distances to the centers from which the last step began, of columns scaled to [-1, 1] and
+        of rows that are not far from their center.
+    n_iter_ : int
+        Number of steps, `max_iter`.
+    bounds_ : ndarray of shape (n_features, 2)
+        Bounds on the columns, public or bought.
+    weight_bound_ : float
+        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+    epsilon_ : float
+        Price of the fit at `delta_`, at most `epsilon`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_unit_ : {"row", "group"}
+        What the guarantee is for: one row, or all rows with one label of `groups`.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+    noise_multiplier_ : float
+        Noise multiplier of all releases together.
+
+    See Also
+    --------
+    DPMarginalSynthesizer : Rows drawn from noisy tables, for whoever wants more than centers.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
+    - All that is fitted is a function of noisy releases, of coins that no row decides, and of public quantities.
+    - `accountant` is charged before the rows are summed, and what is refused is refused before any charge.
+    - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
+    - With `groups` all of this holds for all rows of one label together: their weights are scaled down to add up to 1
+      at most, so that a group counts as an average of its rows.
+
+    Proofs are in `skdp.cluster.noisy_moments.release_moments`, `skdp.cluster.noisy_tree.grow` and
+    `skdp.cluster.noisy_steps.step_sensitivity`, of the composition in `skdp.cluster.clustering.Clustering`.
+
+    **Post-processing.** Where fewer leaves stand out of the noise than there are clusters, the others start at points
+    drawn from a normal distribution of the noisy moments. A center moves by less where its noise is large.
+
+    References
+    ----------
+    Su, Cao, Li, Bertino & Jin (2016), "Differentially private k-means clustering"; Chang & Kamath (2021), "Practical
+    differentially private clustering", for the tree. Cuts along the private covariance are not from there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.cluster import DPKMeans
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([-0.5, 0.5], 5000)[:, None] + rng.normal(0.0, 0.05, (5000, 2))
+    >>> model = DPKMeans(2, bounds=(-1, 1), epsilon=1.0).fit(X)
+    >>> np.sort(model.cluster_centers_[:, 0]).round(1).tolist()
+    [-0.5, 0.5]
+    >>> bool(model.epsilon_ <= 1.0), model.predict([[-0.4, -0.6], [0.6, 0.5]]).shape
+    (True, (2,))
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        bounds: Any = None,
+        max_iter: int = 5,
+        weight_bound: Any = None,
+        epsilon: float | None = 1.0,
+        delta: float | str = "auto",
+        noise_multiplier: float | None = None,
+        n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
+        adjacency: str = "zero_out",
+        accounting: str = "pld",
+        accountant: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.bounds = bounds
+        self.max_iter = max_iter
+        self.weight_bound = weight_bound
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = absolute_path(accountant)
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
+        """Find centers of clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Private rows.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
+            [0, 1], multiplies what a row adds to counts and sums. A row of weight 0 is a null row.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the input is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged.
+        """
+        return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
+
+    # --- the phases ---
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`."""
+        return StepPlan(self._event_at, {})
+
+    def _event_at(self, noise_multiplier: float) -> DpEvent:
+        """What a fit costs, whatever the number of columns."""
+        bought = self._bought_bounds(bounds_of_any_width(self.bounds))
+        return self._weights().event_beside(bought.event_beside(self._clustering().event_at))(noise_multiplier)
+
+    def _clustering(self) -> Clustering:
+        k = check_count("n_clusters", self.n_clusters, remedy="choose a whole number above 0, such as 8")
+        steps = check_count("max_iter", self.max_iter, remedy="choose a whole number above 0, such as 5")
+        return Clustering(k, steps, self.adjacency)
+
+    def _bought_bounds(self, bounds: Any) -> BoughtBounds:
+        return BoughtBounds(bounds, self.adjacency)
+
+    def _weights(self) -> ReleaseWeights:
+        return ReleaseWeights(self.weight_bound, self.adjacency)
+
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
+        """See `PrivateEstimator`."""
+        self._clustering()
+        WeightReader.of(self.weight_bound)
+        bounds_of_any_width(self.bounds)
+        if n_features is not None:
+            bounds_of_columns(self.bounds, n_features)
+        self._public_n_samples(n_samples)
+
+    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> BuyingPlan:
+        """See `PrivateEstimator`."""
+        sigma = self._solve_noise(terms.budget, self._event_at)
+        price = self._price(self._event_at(sigma), None, self.delta)
+        return BuyingPlan(sigma, self._public_n_samples(n_samples), price, terms.stream.spawn("clusters"))
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowWeights:
+        """See `PrivateEstimator`: labels are ignored, weights and units are kept."""
+        return self._weights().read_of_units(fit_params, n_samples)
+
+    def __step_traits__(self) -> StepTraits:
+        """See `PrivateEstimator`."""
+        return replace(super().__step_traits__(), sets_width=True)
+
+    def _learn(self, plan: BuyingPlan, rows: NDArray[Any], targets: RowWeights | None) -> str:
+        """See `PrivateEstimator`."""
+        n, sigma, stream = len(rows), plan.noise_multiplier, plan.stream
+        targets = RowWeights.made_up(n) if targets is None else targets
+        bounds = self._bought_bounds(bounds_of_columns(self.bounds, rows.shape[1]))
+        self.weight_bound_, shares = self._weights().shares(targets, sigma, plan.n_public, stream.spawn("weight bound"))
+        weights = exactly_summable(average_units(targets.units, weight_of_each(shares, n)))
+        given = sigma, plan.n_public, stream.spawn("bounds"), weights, targets.units
+        self.bounds_ = np.array(bounds.release(list(rows.T.astype(np.float64)), *given))
+        coins = np.random.default_rng(stream.spawn("coins").words(4).tolist())
+        scaled = WeightedRows(self._scaled(rows), weights)
+        releases = SharedNoise(bounds.noise_left(sigma), stream.spawn("releases"))
+        found = self._clustering().find(scaled, plan.n_public, releases, coins)
+        low, half = self._scale()
+        self.cluster_centers_ = np.clip(low + half * (found.centers + 1.0), *self.bounds_.T)
+        self.counts_, self.inertia_ = found.counts * self.weight_bound_, found.inertia * self.weight_bound_
+        self.n_iter_, self.noise_multiplier_ = int(self.max_iter), sigma
+        self._fitted_centers = found.centers
+        self._set_price(plan.price)
+        return ""
+
+    # --- scaled rows ---
+
+    def _scale(self) -> tuple[Doubles, Doubles]:
+        """Lower bounds and half of the ranges."""
+        low, high = self.bounds_.T
+        return low, 0.5 * high - 0.5 * low
+
+    def _scaled(self, X: NDArray[Any]) -> Doubles:
+        """Columns moved between their bounds and scaled to [-1, 1]."""
+        low, half = self._scale()
+        values = np.clip(np.asarray(X, np.float64), *self.bounds_.T)
+        values -= low
+        values /= half
+        values -= 1.0
+        return np.clip(values, -1.0, 1.0, out=values)
+
+    # --- new rows ---
+
+    @silent_arithmetic
+    def predict(self, X: ArrayLike) -> NDArray[np.int32]:
+        """Return the cluster that is nearest to each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows. Values beyond the bounds are moved to them, as in ``fit``.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Numbers of the clusters, as rows of `cluster_centers_`. They are as private as the rows.
+        """
+        return nearest(self._checked(X), self._fitted_centers).astype(np.int32)
+
+    @silent_arithmetic
+    def transform(self, X: ArrayLike) -> Doubles:
+        """Return the distances of rows to the centers, of columns scaled to [-1, 1].
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows. Values beyond the bounds are moved to them, as in ``fit``.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_clusters)
+            Distances.
+        """
+        return np.sqrt(squared_distances(self._checked(X), self._fitted_centers))
+
+    @silent_arithmetic
+    def score(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """Return the opposite of the sum of squared distances to the nearest centers, of columns scaled to [-1, 1].
+
+        This is an exact figure of the rows, which is as private as they are.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        score : float
+            Opposite of the cost.
+        """
+        least = squared_distances(self._checked(X), self._fitted_centers).min(axis=1)
+        return -float(least.sum() if sample_weight is None else np.asarray(sample_weight, np.float64) @ least)
+
+    def _checked(self, X: Any) -> Doubles:
+        check_is_fitted(self)
+        return self._scaled(check_table(self, X, reset=False))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags(preserves_dtype=[])
+        return tags
+
+
+__all__ = ["DPKMeans"]

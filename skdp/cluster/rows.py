@@ -1,0 +1,123 @@
+"""Rows of a cube with weights, and the one way in which noise is added to what they sum up to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from skdp._typing import Doubles
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.streams import SecretStream
+
+_ROWS = 2048
+
+
+class WeightedRows(NamedTuple):
+    """Private rows in the cube [-1, 1]^d, with weights in [0, 1] whose sums are exact.
+
+    Of a unit of several rows, the weights add up to 1 at most.
+    """
+
+    values: Doubles
+    weights: Doubles
+
+
+class NoisyVector(NamedTuple):
+    """A vector with noise, and the standard deviation of the noise of an entry."""
+
+    value: Doubles
+    deviation: float
+
+
+@dataclass(frozen=True)
+class SharedNoise:
+    """Gaussian releases that together cost as much as one.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Of one release with the whole budget.
+    stream : SecretStream
+        Of the noise.
+
+    Notes
+    -----
+    **Guarantees.** `release` adds the noise of a share of mu**2: its event is that of `noise_multiplier` divided by the
+    root of the share. Releases whose shares add up to 1 compose to one of `noise_multiplier`,
+    also where what is released is chosen by earlier releases.
+
+    Proof. The squares of their mu add up (Dong, Roth & Su 2022, corollary 2).
+    """
+
+    noise_multiplier: float
+    stream: SecretStream
+
+    def release(self, share: float, vector: Doubles, sensitivity: float, *purpose: str | int) -> NoisyVector:
+        """Add the noise of a share of mu**2; `purpose` names the stream, and no two releases have the same."""
+        mechanism = GaussianMechanism(self.noise_multiplier / math.sqrt(share), sensitivity)
+        return NoisyVector(mechanism.release(vector, self.stream.spawn(*purpose)), mechanism.standard_deviation)
+
+
+def within(offsets: Doubles, radius: float) -> tuple[Doubles, Doubles]:
+    """Scale vectors into the unit ball, ``v / max(radius, |v|)``, and return them with their squared norms.
+
+    Notes
+    -----
+    **Guarantees.** No vector is longer than 1, rounding included, and none is more than 1 in its squared norm.
+
+    Proof. The norm of d numbers as computed has a relative error of at most (d / 2 + 2) u, u = 2**-53, and a
+    quotient one of u, which the radius makes up for.
+    """
+    radius *= 1.0 + (offsets.shape[1] + 16) * 2.0**-52
+    squares = np.einsum("ij,ij->i", offsets, offsets)
+    lengths = np.sqrt(squares) * (1.0 + (offsets.shape[1] + 16) * 2.0**-52)
+    longest = np.maximum(lengths, radius)
+    return offsets / longest[:, None], np.minimum(squares / longest**2, 1.0)
+
+
+def sums_by_group(codes: NDArray[np.int64], n_groups: int, values: Doubles, weights: Doubles) -> Doubles:
+    """Weighted sums of the rows of each group, of shape (n_groups, d)."""
+    n = len(codes)
+    chosen = sp.csr_array((weights, (codes, np.arange(n))), shape=(n_groups, n))
+    return np.asarray(chosen @ values)
+
+
+def counts_by_group(codes: NDArray[np.int64], n_groups: int, weights: Doubles) -> Doubles:
+    """Sums of the weights of each group, of shape (n_groups,)."""
+    return np.bincount(codes, weights, minlength=n_groups).astype(np.float64)
+
+
+def squared_distances(values: Doubles, centers: Doubles) -> Doubles:
+    """Squared distances of rows to centers, of shape (n_rows, n_centers).
+
+    Each row is treated alone, to the last bit: products of matrices round by the place of a row among others.
+    """
+    found = np.empty((len(values), len(centers)))
+    for start in range(0, len(values), _ROWS):
+        part = slice(start, start + _ROWS)
+        for j, center in enumerate(centers):
+            offsets = values[part] - center
+            found[part, j] = np.einsum("ij,ij->i", offsets, offsets)
+    return found
+
+
+def nearest(values: Doubles, centers: Doubles) -> NDArray[np.int64]:
+    """Return the number of the center that is nearest to each row."""
+    return squared_distances(values, centers).argmin(axis=1)
+
+
+__all__ = [
+    "NoisyVector",
+    "SharedNoise",
+    "WeightedRows",
+    "counts_by_group",
+    "nearest",
+    "squared_distances",
+    "sums_by_group",
+    "within",
+]

@@ -1,0 +1,267 @@
+"""DPKMeans: what one row can move, what is made of the releases, and its place among scikit-learn's tools."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from refusals import assert_refused
+from replay import assert_all_else_is_equal, moves, recording, replay
+from scipy import stats
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.pipeline import make_pipeline
+
+from skdp import DPPCA, DPKMeans, DPLogisticRegression, allocate_budget, tabular_pipeline
+from skdp.accounting import GaussianDpEvent, get_epsilon
+from skdp.audit import audit_estimator
+from skdp.cluster import noisy_steps, noisy_tree
+from skdp.cluster.clustering import Clustering
+from skdp.cluster.rows import nearest, squared_distances, within
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
+
+FALSE_ALARM = 1e-6
+ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
+CENTERS = np.array([[-5.0, 20.0], [5.0, 20.0], [0.0, 80.0]])
+BOUNDS = [(-10.0, 10.0), (0.0, 100.0)]
+
+
+def clusters(**parameters):
+    given = {"n_clusters": 3, "bounds": BOUNDS, "random_state": 0, "n_samples_public": 10_000, "delta": 1e-5}
+    return DPKMeans(**{**given, **parameters})
+
+
+def draw(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return CENTERS[rng.integers(0, 3, n)] + rng.normal(size=(n, 2)) * [0.4, 2.0]
+
+
+def by_first(centers):
+    return centers[np.lexsort(centers.T[::-1].round(0))]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return clusters(random_state=None).fit(draw(5000))
+
+
+# --- one row ----------------------------------------------------------------------------------------------------------
+
+FAR = {"corner": [10.0, 100.0], "beyond": [-1e300, 1e300], "center": [0.0, 50.0], "tiny": [5e-324, 1e-310]}
+
+
+@pytest.mark.parametrize("row", FAR)
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(adjacency, row):
+    X = draw(300)
+    X[7] = FAR[row]
+    if adjacency == "replace_one":
+        other = X.copy()
+        other[7] = [-10.0, 0.0]
+    else:
+        other = np.delete(X, 7, axis=0)
+    # so little noise that the tree has several levels of leaves
+    model = clusters(adjacency=adjacency, epsilon=None, noise_multiplier=0.02)
+    one, again = replay(model.fit, X, other)
+    assert len(one.releases) > 8
+    assert 0.0 < max(moves(one, again)) <= (2.0 if adjacency == "replace_one" else 1.0) + 1e-9
+    assert_all_else_is_equal(one, again)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_no_row_exceeds_the_sensitivity_of_a_step_and_the_worst_reaches_it(adjacency):
+    rng = np.random.default_rng(0)
+    radius, centers = 0.5, np.array([[-0.6, 0.0], [0.6, 0.0]])
+    corners = np.array([[-1.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [0.6, 0.5], [0.6, -0.5], [0.6, 0.0]])
+    rows = np.concatenate([corners, rng.uniform(-1, 1, (40, 2))])
+    added = [
+        noisy_steps.sum_rows(noisy_steps.WeightedRows(row[None], np.array([weight])), centers, radius)
+        for row in rows
+        for weight in (1.0, 0.4, 0.0)
+    ]
+    stated = noisy_steps.step_sensitivity(adjacency)
+    if adjacency == "replace_one":
+        moved = max(np.linalg.norm(one - other) for one in added for other in added) / 2
+    else:
+        moved = max(map(np.linalg.norm, added))
+    assert moved == pytest.approx(stated, rel=1e-12)
+
+
+@pytest.mark.parametrize("length", [0.0, 1e-300, 1.0, 3.0, 1e150])
+def test_no_offset_is_longer_than_one(length):
+    offsets = np.random.default_rng(0).normal(size=(2000, 7))
+    offsets *= length / np.linalg.norm(offsets, axis=1, keepdims=True)
+    inside, squares = within(offsets, 1.0)
+    exact = [math.fsum(x * x for x in row) for row in inside.tolist()]
+    assert max(exact) <= 1.0
+    assert squares.max() <= 1.0
+    np.testing.assert_allclose(squares, exact, rtol=1e-12)
+
+
+def test_a_row_is_assigned_alone():
+    rng = np.random.default_rng(0)
+    values, centers = rng.uniform(-1, 1, (3000, 5)), rng.uniform(-1, 1, (4, 5))
+    whole = squared_distances(values, centers)
+    np.testing.assert_array_equal(whole[1234:], squared_distances(values[1234:], centers))
+    np.testing.assert_array_equal(nearest(values, centers), whole.argmin(axis=1))
+
+
+def test_the_noise_is_as_priced():
+    with recording([]) as seen:
+        model = clusters(bounds=(-1, 1)).fit(np.zeros((5, 60)))
+    noise = [(each.noisy - each.exact).ravel() / each.sensitivity for each in seen]
+    shares = [0.15, *noisy_tree.shares(0.45, 8), *[0.08] * 5]
+    steps = zip([noise[0], *noise[-5:]], [shares[0], *shares[-5:]], strict=True)
+    values = np.concatenate([each * math.sqrt(share) for each, share in steps]) / model.noise_multiplier_
+    low, high = stats.chi2.interval(1 - FALSE_ALARM, len(values))
+    assert low < np.sum(values**2) < high
+    assert sum(shares) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("k", [1, 3, 64])
+def test_the_event_is_worth_one_release(k):
+    event = Clustering(k, 7, "zero_out").event_at(3.0)
+    assert get_epsilon(event, 1e-5) == pytest.approx(get_epsilon(GaussianDpEvent(3.0), 1e-5), rel=1e-9)
+
+
+def test_releases_are_no_more_than_the_event_has():
+    for noise in (0.01, 50.0):
+        with recording([]) as seen:
+            clusters(epsilon=None, noise_multiplier=noise).fit(draw(400))
+        assert len(seen) <= 1 + 8 + 1 + 5
+        assert len({each.noisy.tobytes() for each in seen}) == len(seen)
+
+
+def test_an_audit_finds_nothing():
+    audit = audit_estimator(clusters(random_state=None, epsilon=2.0), max_seconds=1.0)
+    assert not audit.findings
+    assert 0.0 < audit.epsilon_lower_bound <= audit.epsilon_claimed
+
+
+# --- what is learned --------------------------------------------------------------------------------------------------
+
+
+def test_centers_are_found_in_the_units_of_the_rows(fitted):
+    np.testing.assert_allclose(by_first(fitted.cluster_centers_), by_first(CENTERS), atol=1.0)
+    assert fitted.counts_.sum() == pytest.approx(5000, abs=500)
+    assert fitted.epsilon_ <= 1.0
+    assert -fitted.score(draw(5000)) == pytest.approx(fitted.inertia_, rel=0.5)
+    assert not hasattr(fitted, "labels_")
+    assert not hasattr(fitted, "fit_predict")
+    assert not hasattr(fitted, "fit_transform")
+
+
+def test_without_noise_it_costs_what_scikit_learns_costs():
+    X = np.random.default_rng(0).uniform(-1, 1, (2000, 3))
+    model = clusters(n_clusters=4, bounds=(-1, 1), epsilon=None, noise_multiplier=0.05, max_iter=20).fit(X)
+    best = KMeans(4, n_init=3, random_state=0).fit(X)
+    assert -model.score(X) <= 1.03 * best.inertia_
+    assert model.inertia_ == pytest.approx(-model.score(X), rel=0.02)
+
+
+def test_bought_bounds_hold_the_rows():
+    model = clusters(bounds=None).fit(draw(5000))
+    np.testing.assert_allclose(by_first(model.cluster_centers_), by_first(CENTERS), atol=1.5)
+    assert model.epsilon_ <= 1.0
+    mixed = clusters(bounds=[BOUNDS[0], None]).fit(draw(5000))
+    assert mixed.bounds_[0].tolist() == list(BOUNDS[0])
+
+
+def test_predictions_and_distances_agree(fitted):
+    X = draw(50, seed=1)
+    labels, distances = fitted.predict(X), fitted.transform(X)
+    np.testing.assert_array_equal(labels, distances.argmin(axis=1))
+    scale = np.array([10.0, 50.0])
+    plain = np.linalg.norm((X[:, None] - fitted.cluster_centers_) / scale, axis=2)
+    np.testing.assert_allclose(distances, plain, atol=1e-9)
+    np.testing.assert_allclose(fitted.score(X), -(plain.min(axis=1) ** 2).sum())
+    np.testing.assert_array_equal(fitted.predict(X * [1e300, 1]), fitted.predict(np.clip(X * [1e300, 1], -10, 1e3)))
+    assert fitted.get_feature_names_out().tolist() == ["dpkmeans0", "dpkmeans1", "dpkmeans2"]
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(3, 1, 5), (5, 30, 3), (60, 2, 1)])
+def test_more_noise_than_rows_still_gives_centers_between_the_bounds(n, d, k):
+    X = np.random.default_rng(0).uniform(-1, 1, (n, d))
+    for seed in range(5):
+        model = DPKMeans(k, bounds=(-1, 1), epsilon=0.01, delta=1e-9, random_state=seed).fit(X)
+        assert model.cluster_centers_.shape == (k, d)
+        assert (np.abs(model.cluster_centers_) <= 1).all()
+        assert (model.counts_ >= 1).all()
+        assert math.isfinite(model.inertia_)
+
+
+def test_weights_and_units_decide_where_centers_are():
+    X = np.repeat([[-5.0, 20.0], [5.0, 80.0]], 1000, axis=0)
+    weights = np.repeat([1.0, 0.0], 1000)
+    one = clusters(n_clusters=1, epsilon=5.0, weight_bound=1.0).fit(X, sample_weight=weights)
+    np.testing.assert_allclose(one.cluster_centers_[0], [-5.0, 20.0], atol=1.0)
+    labels = np.concatenate([np.arange(1000), 1000 + np.arange(1000) // 10])  # a unit counts as one, not as ten
+    of_groups = clusters(n_clusters=2, epsilon=5.0, n_groups_public=1100).fit(X, groups=labels)
+    assert of_groups.privacy_unit_ == "group"
+    np.testing.assert_allclose(np.sort(of_groups.counts_), [100, 1000], atol=50)
+
+
+# --- among scikit-learn's tools ---------------------------------------------------------------------------------------
+
+
+def test_pipelines_and_frames():
+    frame = pd.DataFrame(draw(3000), columns=["a", "b"])
+    model = tabular_pipeline(DPKMeans(3, bounds=(-1, 1)), schema={"a": BOUNDS[0], "b": BOUNDS[1]}).fit(frame)
+    assert model.predict(frame).shape == (3000,)
+    assert model.epsilon_ <= 1.0
+    y = (frame["b"] > 50).to_numpy().astype(int)
+    steps = make_pipeline(DPKMeans(3, bounds=BOUNDS), DPLogisticRegression(classes=[0, 1], max_iter=5))
+    assert allocate_budget(steps, 2.0, 1e-5).fit(frame, y).epsilon_ <= 2.0
+    behind = allocate_budget(make_pipeline(DPPCA(1), DPKMeans(2)), 1.0, 1e-5).fit(frame)
+    assert behind.epsilon_ <= 1.0
+
+
+def test_copies_are_the_same_model():
+    X = draw(200)
+    model = clusters().fit(X)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X), model.transform(X))
+    np.testing.assert_array_equal(clone(model).fit(X).cluster_centers_, model.cluster_centers_)
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+
+X_GOOD = draw(40)
+
+
+def changed(value):
+    X = X_GOOD.copy()
+    X[7, 1] = value
+    return X
+
+
+BAD_INPUT = [
+    ({"n_clusters": 0}, {}, ["n_clusters=0", "such as 8"]),
+    ({"n_clusters": 2.5}, {}, ["n_clusters=2.5"]),
+    ({"max_iter": 0}, {}, ["max_iter=0"]),
+    ({"bounds": (1, 1)}, {}, ["bounds=(1, 1)", "low below high"]),
+    ({"bounds": [(0, 1)] * 3}, {}, ["bounds has 3 entries for 2 columns"]),
+    ({"epsilon": 0}, {}, ["epsilon=0 ", "above 0"]),
+    ({"adjacency": "add_remove", "n_samples_public": None}, {}, ["n_samples_public=None"]),
+    ({}, {"X": changed(math.nan)}, ["X contains NaN"]),
+    ({}, {"X": changed(math.inf)}, ["X contains infinity"]),
+    ({}, {"X": sp.csr_matrix(X_GOOD)}, ["sparse"]),
+    ({}, {"X": X_GOOD[:, 0]}, ["Expected 2D array"]),
+]
+
+
+@pytest.mark.parametrize(("parameters", "given", "words"), BAD_INPUT, ids=str)
+def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
+    assert_refused(clusters, parameters, {"X": X_GOOD, **given}, words, [str(X_GOOD[7, 1])])
+
+
+def test_nothing_is_said_of_leaves_that_are_few():
+    """Fewer leaves than clusters, and leaves at one point, are decided by noise; scikit-learn would warn of them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clusters(n_clusters=20, random_state=None, epsilon=8.0).fit(np.tile([[1.0, 50.0]], (500, 1)))

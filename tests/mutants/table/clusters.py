@@ -1,0 +1,77 @@
+"""Mistakes in private k-means."""
+
+from mutant import mutant
+from paths import CLUSTER_MOMENTS, CLUSTER_ROWS, CLUSTER_STEPS, CLUSTER_TREE, CLUSTERING, KMEANS
+
+MUTANTS = [
+    mutant(
+        "clusters: offsets that are not clipped",
+        (CLUSTER_ROWS, "    longest = np.maximum(lengths, radius)\n", "    longest = np.full(len(offsets), radius)\n"),
+        tests="kmeans",
+    ),
+    mutant(
+        "clusters: counts outside of the sensitivity of a step",
+        (CLUSTER_STEPS, "[math.sqrt(COUNTS) * counts, ", "[counts, "),
+        tests="kmeans",
+    ),
+    mutant(
+        "clusters: an exchanged row priced as half of one that is added",
+        (
+            CLUSTER_STEPS,
+            'return math.sqrt(SUMS) if adjacency == "replace_one"',
+            'return 0.5 if adjacency == "replace_one"',
+        ),
+        tests="kmeans",
+    ),
+    mutant(
+        "clusters: counts of exchanged rows with half of their noise",
+        (CLUSTER_TREE, "math.sqrt(0.5) if adjacency", "0.5 if adjacency"),
+        tests="kmeans",
+    ),
+    mutant(
+        "clusters: leaves chosen by exact counts",
+        (CLUSTER_TREE, 'releases.release(of_levels[level], exact, of_count, "level", level).value', "exact"),
+        tests="private_checks",
+        select="KMeans",
+    ),
+    mutant(
+        "clusters: one noise for all steps",
+        (CLUSTER_STEPS, '"step", step)', '"step")'),
+        tests="kmeans",
+    ),
+    mutant(
+        "clusters: more levels than are paid for",
+        (CLUSTERING, "*noisy_tree.shares(TREE, levels),", "*noisy_tree.shares(TREE, levels)[1:],"),
+        tests="kmeans",
+    ),
+    mutant(
+        "clusters: corners of the cube beyond the unit ball",
+        (CLUSTER_MOMENTS, "        z /= np.maximum(np.linalg.norm(z, axis=1, keepdims=True), math.sqrt(size))\n", ""),
+        (CLUSTER_MOMENTS, "UnitBall(np.zeros(d + 1), 1.0)", "UnitBall(np.zeros(d + 1), 4.0)"),
+        tests="kmeans",
+    ),
+    mutant(
+        "clusters: weights that are not those of the moments",
+        (CLUSTER_MOMENTS, "        z *= np.sqrt(rows.weights[part, None])\n", ""),
+        tests="private_checks",
+        select="KMeans",
+    ),
+    mutant(
+        "clusters: exact inertia",
+        (KMEANS, "found.inertia * self.weight_bound_", "-self.score(rows)"),
+        tests="private_checks",
+        select="KMeans",
+    ),
+    mutant(
+        "clusters: units that count as often as they have rows",
+        (KMEANS, "average_units(targets.units, weight_of_each(shares, n))", "weight_of_each(shares, n)"),
+        tests="guarantees_units",
+        select="clusters",
+    ),
+    mutant(
+        "clusters: values beyond their bounds as they came",
+        (KMEANS, "values = np.clip(np.asarray(X, np.float64), *self.bounds_.T)", "values = np.array(X, np.float64)"),
+        (KMEANS, "return np.clip(values, -1.0, 1.0, out=values)", "return values"),
+        tests="kmeans",
+    ),
+]
