@@ -27,7 +27,7 @@ MUTANTS = [
         "a check that takes any price for that of the releases",
         (TESTED_CHARGES, "cost <= fitted.model.epsilon_ *", "cost <= 9.0 * fitted.model.epsilon_ *"),
         tests="private_checks",
-        select="check_releases_cost",
+        select="ReleasesWithLess or ReleasesTwice",
     ),
     mutant(
         "a check that looks for no cell in a message",
