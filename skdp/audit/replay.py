@@ -307,14 +307,14 @@ def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scal
     for track in tracks:
         for release, move in zip(fitted.tracks[track].releases, moves[track].tolist(), strict=True):
             noise = release.noise_multiplier * scale
-            is_whole = release.lot is None or release.lot.rate == 1.0
+            rate = 1.0 if release.lot is None else release.lot.rate
             if release.norm_order == 1:
-                steps = int(move * release.sensitivity + _ROUNDING) if is_whole else 0
+                steps = int(move * release.sensitivity + _ROUNDING) if rate == 1.0 else 0
                 counts.append(_counting(1.0 / (noise * release.sensitivity), steps))
-            elif is_whole:
+            elif rate == 1.0:
                 squares += (move / noise) ** 2
             else:
-                sampled[release.lot.rate, noise].append(move)
+                sampled[rate, noise].append(move)
     events = ([GaussianDpEvent(1.0 / math.sqrt(squares))] if squares else []) + counts
     for (rate, noise), found in sampled.items():
         levels = max(found) * _LEVELS

@@ -97,7 +97,7 @@ MUTANTS = [
     ),
     mutant(
         "counts of a lot priced as those of all rows",
-        (REPLAY, "+ _ROUNDING) if is_whole else 0", "+ _ROUNDING)"),
+        (REPLAY, "+ _ROUNDING) if rate == 1.0 else 0", "+ _ROUNDING)"),
         tests="audit",
         select="counts_of_a_lot",
     ),
