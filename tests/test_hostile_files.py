@@ -363,6 +363,14 @@ def array_that_says(shape: str, dtype: str = "'|u1'") -> bytes:
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(16)
 
 
+def nested_aliases(levels: int) -> str:
+    """A list in a list and so on, each of which holds its inner one twice: few characters, or 2**levels of them."""
+    nest = "&a0 [x, y]"
+    for k in range(1, levels):
+        nest = f"&a{k} [{nest}, *a{k - 1}]"
+    return nest
+
+
 LAUGHS = "\n".join(["a0: &a0 [x, y]", *(f"a{k}: &a{k} [*a{k - 1}, *a{k - 1}]" for k in range(1, 40))])
 CRAFTED = {
     "an array that says it is large": ("MNIST", npz(**dict.fromkeys(
@@ -371,6 +379,7 @@ CRAFTED = {
     "an array of objects": ("checkpoint", npz(header=array_that_says("(2,)", "'|O'"))),
     "an array of no size": ("checkpoint", npz(header=array_that_says("(0, 99)", "'<f8'"))),
     "aliases of aliases": ("schema in YAML", LAUGHS.encode()),
+    "aliases that a message would write out": ("schema in YAML", f"a: {nested_aliases(14)}\n".encode()),
     "lists in lists, in YAML": ("schema in YAML", b"a: " + b"[" * 10_000),
     "lists in lists, in a schema": ("schema in JSON", b"[" * 100_000),
     "lists in lists, in a ledger": ("ledger in JSON", b"[" * 100_000),
@@ -390,6 +399,17 @@ def test_crafted_files_are_refused_in_one_line(what, tmp_path):
         assert _outcome(FORMATS[name], tmp_path / "file", what) == "refused"
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("change", [lambda leaf: leaf[:1], lambda leaf: leaf.astype(np.float32)], ids=["cut", "narrow"])
+def test_a_checkpoint_of_other_shapes_or_types_is_refused(change, tmp_path):
+    """Arrays of one number would be spread over all parameters, or read beyond their end."""
+    with np.load(io.BytesIO(checkpoints()[0])) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    changed = {name: change(each) if name != "header" and each.ndim else each for name, each in arrays.items()}
+    np.savez(tmp_path / "run.npz", **changed)
+    with pytest.raises(ValueError, match=r"^checkpoint=[^\n]* is damaged: remove the file, and fit anew\.$"):
+        read_checkpoint(tmp_path / "run.npz")
 
 
 def test_the_engine_sees_code_that_runs_memory_and_lines(tmp_path):

@@ -300,20 +300,21 @@ def _strength(world: World, tracks: tuple[int, ...], view: int) -> float:
 def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scale: float) -> DpEvent:
     """What is seen of the releases of some tracks that move so far, with noise of `scale` times the declared one.
 
-    Moves under sampling are rounded down to few levels, each of which is one event.
+    Moves under sampling are rounded down to few levels, each of which is one event. Counts of a lot, which nothing here
+    releases, are left out: what is not seen is no bound.
     """
     squares, sampled, counts = 0.0, defaultdict(list), list[DpEvent]()
     for track in tracks:
         for release, move in zip(fitted.tracks[track].releases, moves[track].tolist(), strict=True):
             noise = release.noise_multiplier * scale
+            rate = 1.0 if release.lot is None else release.lot.rate
             if release.norm_order == 1:
-                counts.append(
-                    _counting(1.0 / (noise * release.sensitivity), int(move * release.sensitivity + _ROUNDING))
-                )
-            elif release.lot is None or release.lot.rate == 1.0:
+                steps = int(move * release.sensitivity + _ROUNDING) if rate == 1.0 else 0
+                counts.append(_counting(1.0 / (noise * release.sensitivity), steps))
+            elif rate == 1.0:
                 squares += (move / noise) ** 2
             else:
-                sampled[release.lot.rate, noise].append(move)
+                sampled[rate, noise].append(move)
     events = ([GaussianDpEvent(1.0 / math.sqrt(squares))] if squares else []) + counts
     for (rate, noise), found in sampled.items():
         levels = max(found) * _LEVELS

@@ -28,7 +28,7 @@ def error_bound(least: int, most: int) -> float:
 
     - Radius. U is held to u / 2 where it is at least 1/2, and to u of itself below. Its logarithm is exact to 4 u of
       itself: the quotient s = f / (2 + f), at most 0.18, and what multiplies it, at most 0.11, are exact to 2 u and
-      3 u, and the last three operations round by u each, of numbers that are smaller than 1.2 times the logarithm
+      4 u, and the last three operations round by u each, of numbers that are smaller than 1.2 times the logarithm
       where the exponent is 0, and of at most 0.42 otherwise, where the logarithm is above 0.34. So -2 log U is off by
       e, less than 2 u + 4 u R^2. Its root is off by e over the sum of both roots, and is rounded: less than
       1.1 u / R + 5 u R, where R is tiny (U then is held to u / 2) as well.

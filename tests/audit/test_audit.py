@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import threading
+from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,12 +28,13 @@ from skdp import (
     allocate_budget,
 )
 from skdp.audit import audit_estimator, one_run_epsilon, threshold_epsilon
+from skdp.audit.replay import event_of, least_epsilon, views_of
 from skdp.audit.result import AuditError
 from skdp.exceptions import PrivacyLeakWarning
-from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
 from skdp.mechanisms.discrete_laplace import discrete_laplace
 from skdp.mechanisms.streams import SecretStream
-from skdp.mechanisms.tape import Tape, running
+from skdp.mechanisms.tape import HeardLot, HeardRelease, Tape, running
 from skdp.plotting import AuditDisplay
 
 SECONDS = 600.0  # never the limit
@@ -67,13 +71,16 @@ ELSEWHERE = FrozenEstimator(LogisticRegression().fit(np.vstack([np.eye(4), -np.e
 
 
 def test_counts_with_noise_in_whole_numbers(monkeypatch):
-    """One record adds 1 to one count: its price is that of the release."""
+    """One record adds 1 to one count: its price is that of the release.
+
+    A slow machine hears 5,000 normals, whose scale is known to 4.9 percent at the level 1e-6, and may be as far above.
+    """
     rows = np.random.default_rng(0).uniform(-1, 1, (400, 4))
     model = DPCalibratedClassifier(ELSEWHERE, epsilon=1.0)
     with pytest.warns(PrivacyLeakWarning, match="public"):
         audit = audit_estimator(model, rows, (rows[:, 0] > 0).astype(int), max_seconds=SECONDS)
     assert not audit.findings
-    assert 0.95 < audit.epsilon_lower_bound <= 1.0
+    assert 0.9 < audit.epsilon_lower_bound <= 1.0
     monkeypatch.setattr(
         "skdp.mechanisms.discrete_laplace.discrete_laplace",
         lambda stream, size, scale: discrete_laplace(stream, size, scale / 2),
@@ -236,6 +243,41 @@ def test_a_tape_changes_no_number_of_a_seeded_fit():
     with running(Tape(5)), pytest.warns(PrivacyLeakWarning):
         heard = DPLogisticRegression(**fit).fit(rows, y)
     np.testing.assert_array_equal(plain.coef_, heard.coef_)
+
+
+@pytest.mark.parametrize("mechanism", [GaussianMechanism(1.0, 1.0), DiscreteLaplaceMechanism(Fraction(5))])
+def test_a_forced_release_is_that_of_the_earlier_fit(mechanism):
+    tapes, found = [Tape(0)], []
+    tapes.append(Tape(0, tapes[0]))
+    for tape, value in zip(tapes, ([3, 4], [3, 5]), strict=True):
+        with running(tape):
+            found.append(mechanism.release(np.array(value), SecretStream.from_random_state(None)))
+    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(tapes[1].tracks[0].releases[0].exact, [3, 5])
+
+
+# --- the price of counts ---
+
+
+def bound_of_counts(move, delta, lot=None):
+    """What the replay makes of counts with discrete Laplace noise of scale 1 and sensitivity 2 that move so far."""
+    releases = [HeardRelease(np.zeros(2), np.zeros(2), 0.5, 2.0, lot, norm_order=1)]
+    fitted = SimpleNamespace(tracks=[SimpleNamespace(releases=releases)], model=SimpleNamespace(adjacency_="zero_out"))
+    (moves,) = views_of([[[np.array(move) / 2.0]]], fitted)
+    return least_epsilon(event_of(fitted, (0,), moves, 1.0), delta, "zero_out")
+
+
+@pytest.mark.parametrize("delta", [1e-9, 0.1, 0.3])
+def test_a_bound_of_counts_is_the_truth_of_one_and_below_that_of_two(delta):
+    """Of a count that moves by 1 the loss is 1 with probability p = 1 / (1 + 1/e), and -1 otherwise; of two, 2 with
+    probability p^2. Delta is that probability times 1 - exp(epsilon - loss)."""
+    p = 1.0 / (1.0 + math.exp(-1.0))
+    assert bound_of_counts([1.0, 0.0], delta) == pytest.approx(1.0 + math.log1p(-delta / p), abs=1e-6)
+    assert 0.0 < bound_of_counts([1.0, 1.0], delta) <= 2.0 + math.log1p(-delta / p**2)
+
+
+def test_counts_of_a_lot_have_no_bound():
+    assert bound_of_counts([1.0, 0.0], 1e-9, HeardLot(0.01, 100, np.arange(1))) == 0.0
 
 
 # --- statistics ---

@@ -154,7 +154,7 @@ MUTANTS = [
             "note_remains(self, bought, rows.shape[0])",
         ),
         tests="lost_columns",
-        select="public_number",
+        select="is_not_told",
     ),
     mutant(
         "noise of a coefficient without that of earlier instalments",

@@ -3,8 +3,12 @@
 from mutant import mutant
 from paths import (
     ARCHIVES,
+    CHECKPOINT,
+    REPLAY,
     REPORT_DOCUMENT,
+    SCHEMA_YAML,
     SERIAL,
+    TAPE,
     TESTED_CHARGES,
     TESTED_COPIES,
     TESTED_REFUSALS,
@@ -23,7 +27,7 @@ MUTANTS = [
         "a check that takes any price for that of the releases",
         (TESTED_CHARGES, "cost <= fitted.model.epsilon_ *", "cost <= 9.0 * fitted.model.epsilon_ *"),
         tests="private_checks",
-        select="check_releases_cost",
+        select="ReleasesWithLess or ReleasesTwice",
     ),
     mutant(
         "a check that looks for no cell in a message",
@@ -61,6 +65,18 @@ MUTANTS = [
         select="says_it_is_large or says",
     ),
     mutant(
+        "a checkpoint of any shapes resumed from",
+        (CHECKPOINT, "if expected != [(np.shape", "if False and expected != [(np.shape"),
+        tests="hostile_files",
+        select="other_shapes",
+    ),
+    mutant(
+        "aliases of aliases in a schema",
+        (SCHEMA_YAML, "if is_alias and self.n_anchors:", "if False:"),
+        tests="hostile_files",
+        select="aliases",
+    ),
+    mutant(
         "a log of lists in lists",
         (SERIAL, "(TypeError, ValueError, RecursionError)", "(TypeError, ValueError)"),
         tests="hostile_files",
@@ -71,5 +87,28 @@ MUTANTS = [
         (REPORT_DOCUMENT, "str(report), report.to_html()", "report"),
         tests="hostile_files",
         select="report",
+    ),
+    # --- what an audit hears and prices ---
+    mutant(
+        "counts priced by the sum of moves",
+        (REPLAY, "[math.inf if each.norm_order == 1", "[1 if each.norm_order == 1"),
+        tests="audit",
+        select="bound_of_counts",
+    ),
+    mutant(
+        "counts of a lot priced as those of all rows",
+        (REPLAY, "+ _ROUNDING) if rate == 1.0 else 0", "+ _ROUNDING)"),
+        tests="audit",
+        select="counts_of_a_lot",
+    ),
+    mutant(
+        "discrete noise not forced",
+        (
+            TAPE,
+            "if self._forced is not None and len",
+            "if mechanism.norm_order == 2 and self._forced is not None and len",
+        ),
+        tests="audit",
+        select="forced_release",
     ),
 ]
