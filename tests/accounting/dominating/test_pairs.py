@@ -806,7 +806,7 @@ def test_so_many_integers_that_they_do_not_fit_count_as_revealed(monkeypatch):
     """Of few copies of the record they fit, of many not. At a sixteenth of the size all arrays are small."""
     monkeypatch.setattr(_noise, "_MOST_FAR", _noise._MOST_FAR // 16)
     event = SampledWithReplacementDpEvent(100, 20, DiscreteGaussianDpEvent(2e4 / 16, 10**6 // 16))
-    assert 5000.0 < get_epsilon(event, 1e-5, adjacency="replace_one") < math.inf
+    assert get_epsilon(event, 1e-5, adjacency="replace_one") > 5000.0
 
 
 def test_noise_of_a_group_below_the_least_is_none():
