@@ -6,6 +6,7 @@ import doctest
 import importlib
 import importlib.metadata
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -16,20 +17,6 @@ import pytest
 import skdp
 
 ROOT = Path(__file__).parents[1]
-
-
-def run(code):
-    """What a fresh interpreter prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
-
-
-def loaded_after(statement, *names):
-    """Those of the packages `names` that are loaded once `statement` has run in a fresh interpreter."""
-    return run(f"{statement}; import sys; print(*[name for name in {names!r} if name in sys.modules])")
 
 
 HEAVY = (
@@ -44,46 +31,68 @@ HEAVY = (
     "tqdm",
     "dp_accounting",
 )
-
-
-def test_importing_the_package_loads_nothing_else():
-    assert loaded_after("import skdp; dir(skdp); skdp.__version__", *HEAVY) == []
-
-
-def test_importing_the_accounting_loads_numpy_and_scipy_only():
-    loaded = loaded_after("import skdp.accounting; skdp.PrivacyAccountant", *HEAVY)
-    assert set(loaded) <= {"numpy", "scipy"}
-
-
-def test_importing_the_estimators_loads_no_extra():
-    """What scikit-learn itself loads where it is there (pandas, for one) is no doing of ours."""
-    loaded = loaded_after("import skdp; skdp.DPLogisticRegression", *HEAVY)
-    assert set(loaded) <= {"numba", "cryptography", *loaded_after("import sklearn.linear_model", *HEAVY)}
-
-
-def test_importing_the_estimators_compiles_nothing():
-    code = """
+STEPS = f"""
+import json, sys
+def heavy():
+    return [name for name in {HEAVY!r} if name in sys.modules]
+found = {{}}
+import skdp; dir(skdp); skdp.__version__
+found["package"] = heavy()
+import skdp.accounting; skdp.PrivacyAccountant
+found["accounting"] = heavy()
+import sklearn.linear_model
+found["sklearn"] = heavy()
+from skdp import DPLogisticRegression, PrivacyAccountant
+import skdp
+found["estimators"] = heavy()
+found["asked for"] = [DPLogisticRegression.__module__, repr(PrivacyAccountant().history), skdp.datasets.__name__]
 import importlib, pkgutil
 import skdp.linear_model
 import skdp._kernels
 from numba.core.dispatcher import Dispatcher
-for part in pkgutil.iter_modules(skdp._kernels.__path__):
-    module = importlib.import_module("skdp._kernels." + part.name)
-    for name, kernel in vars(module).items():
-        if isinstance(kernel, Dispatcher):
-            print(name, len(kernel.signatures), sep=":")
+found["signatures"] = {{
+    name: len(kernel.signatures)
+    for part in pkgutil.iter_modules(skdp._kernels.__path__)
+    for name, kernel in vars(importlib.import_module("skdp._kernels." + part.name)).items()
+    if isinstance(kernel, Dispatcher)
+}}
+names = {{}}
+exec("from skdp import *", names)
+found["star"] = list(names)
+print(json.dumps(found))
 """
-    counts = dict(item.split(":") for item in run(code))
-    assert len(counts) > 5
-    assert set(counts.values()) == {"0"}
 
 
-def test_public_names_load_when_asked_for():
-    found = run(
-        "from skdp import DPLogisticRegression, PrivacyAccountant; import skdp;"
-        "print(DPLogisticRegression.__module__, PrivacyAccountant().history, skdp.datasets.__name__)"
+@pytest.fixture(scope="module")
+def found():
+    """What a fresh interpreter has loaded, and which names there are, as more and more is imported."""
+    done = subprocess.run(
+        [sys.executable, "-c", STEPS], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
     )
-    assert found == ["skdp.linear_model.logistic", "()", "skdp.datasets"]
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_importing_the_package_loads_nothing_else(found):
+    assert found["package"] == []
+
+
+def test_importing_the_accounting_loads_numpy_and_scipy_only(found):
+    assert set(found["accounting"]) <= {"numpy", "scipy"}
+
+
+def test_importing_the_estimators_loads_no_extra(found):
+    """What scikit-learn itself loads where it is there (pandas, for one) is no doing of ours."""
+    assert set(found["estimators"]) <= {"numba", "cryptography", *found["sklearn"]}
+
+
+def test_importing_the_estimators_compiles_nothing(found):
+    assert len(found["signatures"]) > 5
+    assert set(found["signatures"].values()) == {0}
+
+
+def test_public_names_load_when_asked_for(found):
+    assert found["asked for"] == ["skdp.linear_model.logistic", "()", "skdp.datasets"]
 
 
 @pytest.mark.parametrize("name", sorted(skdp._PUBLIC))
@@ -101,9 +110,8 @@ def test_modules_can_be_reached_from_the_package():
         assert name in dir(skdp)
 
 
-def test_star_import_gives_the_public_names():
-    names = run("from skdp import *; print(*[name for name in dir() if not name.startswith('_')])")
-    assert set(names) >= {name for name in skdp.__all__ if not name.startswith("_")}
+def test_star_import_gives_the_public_names(found):
+    assert set(found["star"]) >= {name for name in skdp.__all__ if not name.startswith("_")}
 
 
 def test_an_unknown_name_is_refused_by_name():

@@ -308,14 +308,14 @@ SCRIPT = """
 import signal, sys
 import numpy as np
 from skdp import DPMLPClassifier, PrivacyAccountant
-X = np.random.default_rng(0).uniform(-1, 1, size=(3000, 20))
+X = np.random.default_rng(0).uniform(-1, 1, size=(500, 5))
 model = DPMLPClassifier(
-    (200,), classes=[0, 1], random_state=3, sampling_rate=0.5, max_iter=600, delta=1e-5,
+    (20,), classes=[0, 1], random_state=3, sampling_rate=0.5, max_iter=60, delta=1e-5,
     checkpoint=sys.argv[1], accountant=PrivacyAccountant(5.0, 1e-5, path=sys.argv[2]),
 )
 class Halt:
     def __call__(self, n_done):
-        if n_done == 600:
+        if n_done == 60:
             signal.pause()
     def close(self):
         pass

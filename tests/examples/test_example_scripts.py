@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refused_runs import ends_of
 
 from skdp.accounting import GaussianDpEvent
 
@@ -207,9 +208,19 @@ def test_the_regression_example_takes_the_real_table(tmp_path):
     prices_are_learned_and_explained(done.stdout)
 
 
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory):
+    """Ends of runs with a picture in a folder that is not there, and of those with data that are not there."""
+    picture = tmp_path_factory.mktemp("refused") / "nowhere" / "picture.png"
+    pictures = [(script, "--quick", "--output", picture) for script in SCRIPTS]
+    paths = [(script, "--data", "no/such/mnist.npz") for script in SCRIPTS[1:]]
+    ends = ends_of(pictures + paths, SKDP_DATA=None)
+    return {(run[0], run[1]): end for run, end in zip(pictures + paths, ends, strict=True)}
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_picture_that_cannot_be_written_is_refused_before_the_work(script, tmp_path):
-    done = run(script, "--quick", "--output", tmp_path / "nowhere" / "picture.png")
+def test_picture_that_cannot_be_written_is_refused_before_the_work(script, refused):
+    done = refused[script, "--quick"]
     assert done.returncode != 0
     (line,) = done.stderr.strip().splitlines()
     assert script in line
@@ -217,7 +228,8 @@ def test_picture_that_cannot_be_written_is_refused_before_the_work(script, tmp_p
 
 
 @pytest.mark.parametrize("script", SCRIPTS[1:])
-def test_a_wrong_path_gives_one_line(script):
-    done = run(script, "--data", "no/such/mnist.npz")
+def test_a_wrong_path_gives_one_line(script, refused):
+    done = refused[script, "--data"]
+    assert done.returncode != 0
     (line,) = done.stderr.strip().splitlines()
     assert "no/such/mnist.npz" in line

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from refused_runs import End, ends_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "examples" / "plot_census_pums.py"
@@ -37,11 +38,11 @@ def read_table(output: str) -> dict[str, dict[str, str]]:
     return {row["name"]: row for row in found}
 
 
-def one_line(run_: subprocess.CompletedProcess[str]) -> str:
+def one_line(end: End) -> str:
     """What a run that failed had to say, which has to be one line."""
-    assert run_.returncode != 0
-    assert "Traceback" not in run_.stderr
-    (line,) = run_.stderr.strip().splitlines()
+    assert end.returncode != 0
+    assert "Traceback" not in end.stderr
+    (line,) = end.stderr.strip().splitlines()
     return line
 
 
@@ -151,22 +152,26 @@ def test_without_matplotlib_the_remedy_is_named_before_the_work(tmp_path):
     assert not picture.exists()
 
 
-def test_wrong_path_gives_one_line():
-    line = one_line(run("--data", "no/such/file.csv"))
-    assert "no/such/file.csv" in line
-    assert "no such file" in line
-
-
-def test_file_of_another_kind_gives_one_line(tmp_path):
+@pytest.mark.parametrize("script", ["plot_census_pums.py", "plot_grid_search_budget.py"])
+def test_mistakes_give_one_line_before_the_work(script, tmp_path):
     pytest.importorskip("pandas")
-    path = tmp_path / "other.csv"
-    path.write_text("a,b\n1,2\n")
-    assert "other.csv" in one_line(run("--data", path))
-
-
-def test_picture_that_cannot_be_written_is_refused_before_the_work(tmp_path):
-    assert "nowhere" in one_line(run("--quick", "--output", tmp_path / "nowhere" / "picture.png"))
-    assert "picture.txt" in one_line(run("--quick", "--output", tmp_path / "picture.txt"))
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    wrong, other, nowhere, kind = map(
+        one_line,
+        ends_of(
+            [
+                (script, "--data", "no/such/file.csv"),
+                (script, "--data", tmp_path / "other.csv"),
+                (script, "--quick", "--output", tmp_path / "nowhere" / "picture.png"),
+                (script, "--quick", "--output", tmp_path / "picture.txt"),
+            ]
+        ),
+    )
+    assert "no/such/file.csv" in wrong
+    assert "no such file" in wrong
+    assert "other.csv" in other
+    assert "nowhere" in nowhere
+    assert "picture.txt" in kind
 
 
 # --- what a grid search costs ---
@@ -214,11 +219,6 @@ def test_picture_of_the_searches(searched):
     content = searched[1].read_bytes()
     assert content[:8] == b"\x89PNG\r\n\x1a\n"
     assert struct.unpack(">II", content[16:24]) == (1500, 750)
-
-
-def test_mistakes_give_one_line_here_too(tmp_path):
-    assert "no such file" in one_line(run("--data", "no/such/file.csv", script=BUDGET))
-    assert "picture.txt" in one_line(run("--quick", "--output", tmp_path / "picture.txt", script=BUDGET))
 
 
 # --- a ledger and coefficients ---

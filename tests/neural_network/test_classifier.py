@@ -71,15 +71,18 @@ def parameters_of(model):
 # --- it learns --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
-    "parameters",
+    ("parameters", "dtype"),
     [
-        {},
-        {"solver": "adam", "learning_rate_init": 0.02},
-        {"clipping": "per_layer"},
-        {"clipping": "automatic"},
-        {"hidden_layer_sizes": (16, 16), "activation": "tanh", "solver": "adam", "learning_rate_init": 0.02},
+        ({}, np.float32),
+        ({}, np.float64),
+        ({"solver": "adam", "learning_rate_init": 0.02}, np.float64),
+        ({"clipping": "per_layer"}, np.float32),
+        ({"clipping": "automatic"}, np.float64),
+        (
+            {"hidden_layer_sizes": (16, 16), "activation": "tanh", "solver": "adam", "learning_rate_init": 0.02},
+            np.float32,
+        ),
     ],
     ids=str,
 )

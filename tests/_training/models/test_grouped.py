@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from combinations import combined
 from guarantee_cases import ESTIMATORS, FULL, POISSON, PUBLISHED, assert_same_value, released, seeded
 from interrupts import StopAfter
 from scipy.stats import ks_2samp
@@ -183,7 +184,7 @@ def with_copies(name, copies, label):
     return GroupedModel.of_groups(make, Groups(first, numbers), distinct, values, np.ones(N))
 
 
-@pytest.mark.parametrize("copies", [1, 2, 1000, 2**24 + 1, 10**9])
+@pytest.mark.parametrize("copies", [1, 2**24 + 1, 10**9])
 @pytest.mark.parametrize("name", [name for name in CASES if "lots" not in name and name != "automatic clipping"])
 def test_one_copy_less_moves_the_sum_by_at_most_the_clip(name, copies):
     """And with one of the labels by all of it: counts are not rounded, and the clip is that of one row (property 1)."""
@@ -289,9 +290,7 @@ def grouped_fits(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("kind", ESTIMATORS)
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@combined(kind=ESTIMATORS, n_classes=[2, 3], dtype=[np.float64, np.float32])
 def test_a_full_batch_fit_is_the_same_but_for_rounding(draw, kind, n_classes, dtype, grouped_fits):
     """A network for float32 rows has products and the clip of one for float64 rows, and float32 parameters."""
     X, y = repeated(draw, n_classes=n_classes, dtype=dtype)
@@ -317,7 +316,7 @@ def test_nothing_tells_how_many_groups_there_were(draw, kind, grouped_fits, monk
     for parameters in (FULL, POISSON):
         grouped_fits.clear()
         pickles = []
-        for n_distinct in (1, 20, 300):
+        for n_distinct in (1, 300):
             X, y = repeated(draw, n_distinct=n_distinct)
             y[0], y[1] = 0, 1
             with warnings.catch_warnings(record=True) as caught:
@@ -325,8 +324,8 @@ def test_nothing_tells_how_many_groups_there_were(draw, kind, grouped_fits, monk
                 model = seeded(kind=kind, merge_equal_rows=True, **parameters).fit(X, y)
             model.__dict__.pop("_fitted_releases")  # each has a random id
             pickles.append((pickle.dumps(model), repr(model), [str(each.message) for each in caught]))
-        assert len(set(grouped_fits)) == 3
-        assert pickles[0] == pickles[1] == pickles[2]
+        assert len(set(grouped_fits)) == 2
+        assert pickles[0] == pickles[1]
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)

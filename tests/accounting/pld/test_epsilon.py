@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from accounting_reference import SMOOTH, best_order, contour_delta, dpsgd, pair_losses
+from combinations import combined
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from work import calls_at_most
@@ -153,9 +154,7 @@ def test_delta_at_epsilon_gives_delta_back(log_q, log_sigma, log_steps, log_delt
         assert get_delta(event, epsilon * (1 + 1e-3) + 1e-4) < delta * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("q", [1e-12, 1e-5, 0.5, 1 - 1e-12])
-@pytest.mark.parametrize("sigma", [1e-3, 0.05, 1e6])
-@pytest.mark.parametrize("steps", [1, 10**9])
+@combined(q=[1e-12, 1e-5, 0.5, 1 - 1e-12], sigma=[1e-3, 0.05, 1e6], steps=[1, 10**9])
 def test_extreme_input_ends_in_time_and_below_the_unsampled_price(q, sigma, steps):
     with calls_at_most(8_000_000):
         for delta in (1e-15, 0.3):

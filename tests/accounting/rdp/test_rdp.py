@@ -142,7 +142,11 @@ def test_replace_one_of_plain_gaussians():
 
 
 def replaced(alpha: float, q: float, sigma: float) -> float:
-    """log A(alpha) of the antipodal pair by the definition, to 30 digits."""
+    """log A(alpha) of the antipodal pair by the definition, to 30 digits.
+
+    A sum at steps of 1/8 is exact but for e^(-16 pi d) where the integrand is analytic within d of the real line, and
+    d = pi sigma is 2.2 at the least.
+    """
     with mpmath.workdps(30):
         order, q_, m = mpmath.mpf(alpha), mpmath.mpf(q), 1 / mpmath.mpf(sigma)
 
@@ -150,8 +154,9 @@ def replaced(alpha: float, q: float, sigma: float) -> float:
             return (1 - q_) * mpmath.npdf(z) + q_ * mpmath.npdf(z, shift)
 
         end = (2 * order - 1) * m + 16
-        points = mpmath.linspace(-16 - m, end, int(end + 16 + m) + 2)
-        return float(mpmath.log(mpmath.quad(lambda z: mixture(z, m) ** order * mixture(z, -m) ** (1 - order), points)))
+        points = mpmath.arange(-16 - m, end, 0.125)
+        total = mpmath.fsum(mixture(z, m) ** order * mixture(z, -m) ** (1 - order) for z in points)
+        return float(mpmath.log(total / 8))
 
 
 REPLACED = [

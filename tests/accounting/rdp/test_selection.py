@@ -159,18 +159,19 @@ def orders(size, source):
             yield np.concatenate([rest[:place], np.arange(size - cut, size), rest[place:]])
 
 
+def laws_of_the_best(law, one, other, source):
+    """Laws of the best output under two neighbours, for each order of the scores."""
+    return [(best_of(one[order], law), best_of(other[order], law)) for order in orders(one.size, source)]
+
+
 @pytest.mark.parametrize(("mean", "shape"), LAWS)
 def test_never_below_the_exact_law_of_a_toy(mean, shape):
     law, source = NumberOfTries(mean, shape), random.Random(7)
     for size, count, pieces in ((1.0, 1, 8), (0.4, 4, 3), (0.15, 16, 1)):
         event = law.event(SelfComposedDpEvent(EpsilonDeltaDpEvent(size, 0.0), count))
-        p, q = responses(size, count, pieces)
+        outcomes = laws_of_the_best(law, *responses(size, count, pieces), source)
         for epsilon in (0.0, 0.2, 0.7, 1.2, 2.0):
-            worst = max(
-                hockey_stick(best_of(a[order], law), best_of(b[order], law), epsilon)
-                for order in orders(p.size, source)
-                for a, b in ((p, q), (q, p))
-            )
+            worst = max(hockey_stick(*pair, epsilon) for a, b in outcomes for pair in ((a, b), (b, a)))
             by_profile, by_renyi = (get_delta(event, epsilon, method=method) for method in ("pld", "rdp"))
             assert worst <= by_profile * (1 + 1e-12)
             assert worst <= by_renyi * (1 + 1e-12)
@@ -240,17 +241,13 @@ def test_composition_is_never_below_the_exact_law(mean, shape, toy, rest):
     law, (size, count, pieces) = NumberOfTries(mean, shape), toy
     choice = law.event(SelfComposedDpEvent(EpsilonDeltaDpEvent(size, 0.0), count))
     event = compose([choice, choice] if rest is None else [choice, *rest])
-    p, q = responses(size, count, pieces)
+    outcomes = laws_of_the_best(law, *responses(size, count, pieces), random.Random(3))
+    outcomes = [(a[b > 0.0], b[b > 0.0]) for a, b in outcomes]
     for epsilon in (0.3, 0.8, 1.4, 2.5):
-        worst = 0.0
-        for order in orders(p.size, random.Random(3)):
-            a, b = best_of(p[order], law), best_of(q[order], law)
-            a, b = a[b > 0.0], b[b > 0.0]
-            if rest is None:
-                exact = hockey_stick(np.outer(a, a).ravel(), np.outer(b, b).ravel(), epsilon)
-            else:  # at least the last of the rest, exactly
-                exact = sum(x * gaussian(epsilon - math.log(x / y), 1.0 / 3.0) for x, y in zip(a, b, strict=True))
-            worst = max(worst, exact)
+        if rest is None:
+            worst = max(hockey_stick(np.outer(a, a), np.outer(b, b), epsilon) for a, b in outcomes)
+        else:  # at least the last of the rest, exactly
+            worst = max(float(a @ gaussian(epsilon - np.log(a / b), 1.0 / 3.0)) for a, b in outcomes)
         assert worst <= get_delta(event, epsilon)
         assert worst <= get_delta(event, epsilon, method="rdp")
         if pieces == 1 and worst < 0.03 and (rest is None or len(rest) == 1):
@@ -258,10 +255,8 @@ def test_composition_is_never_below_the_exact_law(mean, shape, toy, rest):
 
 
 def gaussian(epsilon, mu):
-    """Delta of the Gaussian mechanism at an epsilon of either sign."""
-    if epsilon >= 0.0:
-        return gaussian_delta(epsilon, mu)
-    return -math.expm1(epsilon) + math.exp(epsilon) * gaussian_delta(-epsilon, mu)
+    """Delta of the Gaussian mechanism at epsilons of either sign."""
+    return norm.cdf(0.5 * mu - epsilon / mu) - np.exp(epsilon) * norm.cdf(-0.5 * mu - epsilon / mu)
 
 
 def test_a_profile_as_a_pair_is_a_distribution_with_that_profile():
