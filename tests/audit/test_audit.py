@@ -45,6 +45,7 @@ X = np.random.default_rng(0).uniform(-1, 1, (120, 3))
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr("skdp.audit.replay._ENOUGH", 20_000)
+    monkeypatch.setattr("skdp.audit.replay._PATIENCE", SECONDS)  # however busy the machine is
 
 
 ESTIMATORS = {
@@ -71,16 +72,13 @@ ELSEWHERE = FrozenEstimator(LogisticRegression().fit(np.vstack([np.eye(4), -np.e
 
 
 def test_counts_with_noise_in_whole_numbers(monkeypatch):
-    """One record adds 1 to one count: its price is that of the release.
-
-    A slow machine hears 5,000 normals, whose scale is known to 4.9 percent at the level 1e-6, and may be as far above.
-    """
+    """One record adds 1 to one count: its price is that of the release."""
     rows = np.random.default_rng(0).uniform(-1, 1, (400, 4))
     model = DPCalibratedClassifier(ELSEWHERE, epsilon=1.0)
     with pytest.warns(PrivacyLeakWarning, match="public"):
         audit = audit_estimator(model, rows, (rows[:, 0] > 0).astype(int), max_seconds=SECONDS)
     assert not audit.findings
-    assert 0.9 < audit.epsilon_lower_bound <= 1.0
+    assert 0.95 < audit.epsilon_lower_bound <= 1.0
     monkeypatch.setattr(
         "skdp.mechanisms.discrete_laplace.discrete_laplace",
         lambda stream, size, scale: discrete_laplace(stream, size, scale / 2),
