@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numba
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from ledger_files import THREE
 from skdp import PrivacyAccountant
 from skdp._training.recipe import Recipe
 from skdp.mechanisms import GaussianMechanism
+
+os.environ["SKDP_COMPILES"] = "1"  # a cold cache says nothing in tests of what processes write
 
 # The same examples in every run, however long one of them takes.
 settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])

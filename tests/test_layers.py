@@ -26,7 +26,7 @@ FLOORS = {
         ("decomposition", "pipeline", "preprocessing"),
         ("_training", "cluster", "datasets", "evaluation", "model_selection", "naive_bayes"),
         ("audit", "calibration", "ensemble", "linear_model", "neural_network", "plotting", "synthesis"),
-        ("metrics", "statistics", "tabular", "testing"),
+        ("metrics", "statistics", "tabular", "testing", "warm_up"),
     ),
     "_checks": (
         ("archives", "arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
@@ -158,7 +158,7 @@ FLOORS = {
     "ensemble": (
         ("growth", "people", "target_units"),
         ("trees",),
-        ("importances",),
+        ("importances", "leaf_tables"),
         ("embedding",),
         ("leaf_model",),
         ("classifier", "regressor"),
@@ -372,7 +372,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (35, 11, 194), "accounting": (12, 9, 44)}
+    assert found == {"": (36, 11, 196), "accounting": (12, 9, 44)}
 
 
 def test_heavy_imports_stay_where_they_belong():

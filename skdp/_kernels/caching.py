@@ -32,58 +32,71 @@ from numba.core import event
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
-_TOLD = "SKDP_COMPILES_ANEW"
-_ADVICE = (
-    "skdp: each process compiles anew, for up to half a minute, since there is no folder for compiled code that only "
-    "you can write to: set NUMBA_CACHE_DIR to one."
-)
+_KEPT = "SKDP_COMPILES"
+_ANEW = "SKDP_COMPILES_ANEW"
+_LINES = {
+    _KEPT: (
+        "skdp: compiling for this processor, for some seconds at the first use and then never again; "
+        "`python -m skdp.warm_up` does so beforehand."
+    ),
+    _ANEW: (
+        "skdp: each process compiles anew, for up to half a minute, since there is no folder for compiled code that "
+        "only you can write to: set NUMBA_CACHE_DIR to one."
+    ),
+}
+"""What is said once, by the variable in the environment that tells that it was."""
 
 _lock = threading.Lock()
 
 
 def njit(**options: Any) -> Callable[[Any], Any]:
-    """Return `numba.njit` with these options, but with a cache in a safe place, or with none."""
+    """Return `numba.njit` with these options, but with a cache in a safe place, or with none.
+
+    Kernels are called from Python and from kernels. The entry for C that Numba would compile beside has no use.
+    """
     cache = options.pop("cache", False)
+    options["no_cfunc_wrapper"] = True
 
     def define(function: Any) -> Any:
         kernel = numba.njit(**options)(function)
         if not cache or kernel is function:  # as with NUMBA_DISABLE_JIT
             return kernel
         with _lock:  # on what Numba's setting says: to enable a cache in a folder changes it for a moment
-            if _enable(kernel) and _is_trusted(kernel):
-                return kernel
-            folder = private_folder()
-            if folder is not None and _enable(kernel, folder):
-                return kernel
-        kernel = numba.njit(**options)(function)
-        _Teller.of_this_process().kernels.add(kernel)
+            is_kept = _enable(kernel) and _is_trusted(kernel)
+            if not is_kept:
+                folder = private_folder()
+                is_kept = folder is not None and _enable(kernel, folder)
+        kernel = kernel if is_kept else numba.njit(**options)(function)
+        _Teller.of_this_process().kernels[kernel] = _KEPT if is_kept else _ANEW
         return kernel
 
     return define
 
 
 class _Teller(event.Listener):
-    """Says that machine code is not kept, at the first kernel that is compiled in vain.
+    """Says that a kernel is compiled, at the first one, and that machine code is not kept, at the first in vain.
 
-    It is no warning: one that is an error would end a fit that was charged. Processes that are started afterwards, such
-    as workers, find in their environment that it was said.
+    Numba tells of a kernel only where its cache has none. What is said is no warning: one that is an error would end a
+    fit that was charged. Processes that are started afterwards, such as workers, find in their environment that it was
+    said.
     """
 
-    kernels: set[Any]
+    kernels: dict[Any, str]
 
     @classmethod
     @functools.cache
     def of_this_process(cls) -> _Teller:
         teller = cls()
-        teller.kernels = set()
+        teller.kernels = {}
         event.register("numba:compile", teller)
         return teller
 
     def on_start(self, compiled: Any) -> None:
-        if compiled.data["dispatcher"] in self.kernels and not os.environ.get(_TOLD):
-            os.environ[_TOLD] = "1"
+        told = self.kernels.get(compiled.data["dispatcher"], "")
+        if told and not os.environ.get(told):
+            os.environ[told] = "1"
             with contextlib.suppress(Exception):  # no standard error, or one that is closed
-                print(_ADVICE, file=sys.stderr, flush=True)
+                print(_LINES[told], file=sys.stderr, flush=True)
 
     def on_end(self, compiled: Any) -> None:
         pass

@@ -345,7 +345,8 @@ def clip_rows(kind, first, stretch, weights, begin, inputs, deltas, widths, boun
     n_layers, m = len(deltas), len(first)
     end = begin + m
     squares, factors = np.empty((2, n_layers, m)), np.empty((n_layers, m), deltas[0].dtype)
-    squares[0, 0] = first
+    for i in range(m):  # to copy an array by a slice, Numba compiles what would tell of other shapes, for 2 s
+        squares[0, 0, i] = first[i]
     for k in range(n_layers):
         if k:
             add_squares(inputs[k][begin:end], widths[k] + 1, squares[0, k])

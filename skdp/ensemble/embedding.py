@@ -23,6 +23,7 @@ from skdp._guard.public_rules import register
 from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
 from skdp._typing import Doubles
 from skdp.ensemble.importances import importances
+from skdp.ensemble.leaf_tables import leaf_writer
 from skdp.ensemble.people import read_marginals
 from skdp.ensemble.trees import Trees, draw_trees
 from skdp.export.exported import Exported
@@ -322,13 +323,14 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
         weights = np.array(form.weights, np.float32)
         columns = np.empty((len(codes[0]), len(weights)), np.int32)
         values = np.empty(columns.shape, np.float32)
+        writer = leaf_writer(trees, self._fitted_blocks, len(columns))
 
         def write(part: slice) -> None:
             places = self._plain_places([each[part] for each in codes])
             for k, (place, start) in enumerate(zip(places, starts[:-1], strict=True)):
                 np.add(place, start, out=columns[part, k])
             values[part] = weights
-            trees.write_leaves([each[part] for each in codes], starts[-1], trees.n_leaves, columns[part, n_plain:])
+            writer.write_leaves([each[part] for each in codes], starts[-1], trees.n_leaves, columns[part, n_plain:])
 
         self._by_parts(write, len(columns))
         made = sparse_rows(columns, values, starts[-1] + trees.n_trees * trees.n_leaves)
@@ -351,7 +353,12 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
         codes = self._codes(X)
         trees = self._fitted_trees
         leaves = np.empty((len(codes[0]), trees.n_trees), np.int32)
-        self._by_parts(lambda part: trees.write_leaves([each[part] for each in codes], 0, 0, leaves[part]), len(leaves))
+        writer = leaf_writer(trees, self._fitted_blocks, len(leaves))
+
+        def write(part: slice) -> None:
+            writer.write_leaves([each[part] for each in codes], 0, 0, leaves[part])
+
+        self._by_parts(write, len(leaves))
         return leaves
 
     def __step_traits__(self) -> StepTraits:
@@ -417,13 +424,14 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
         """Return bins, levels and leaves of columns that were read."""
         trees, n = self._fitted_trees, len(codes[0])
         blocks = one_hot_blocks(self._fitted_plain, trees.n_trees, trees.n_leaves)
-        packed = blocks.empty_codes(n)
+        packed, writer = blocks.empty_codes(n), leaf_writer(trees, self._fitted_blocks, n)
 
         def write(part: slice) -> None:
             parts = [each[part] for each in codes]
             leaves = np.empty((len(parts[0]), trees.n_trees), np.int32)
-            trees.write_leaves(parts, 0, 0, leaves)
-            blocks.encode([*self._plain_places(parts), *leaves.T], packed[:, part])
+            writer.write_leaves(parts, 0, 0, leaves)
+            by_trees = np.ascontiguousarray(leaves.astype(packed.dtype).T)  # each is less than the cells of its code
+            blocks.encode([*self._plain_places(parts), *by_trees], packed[:, part])
 
         self._by_parts(write, n)
         return OneHotRows(blocks, packed, self.n_features_in_)

@@ -196,9 +196,23 @@ def test_workers_that_come_later_do_not_repeat_it(nowhere):
     assert [line.endswith(ADVICE) for line in lines] == [True]
 
 
-def test_nothing_is_told_where_code_is_kept_or_nothing_is_compiled(nowhere):
+def test_what_is_compiled_for_good_is_told_at_the_first_kernel_of_the_first_process(nowhere):
     (nowhere / "chosen").mkdir(mode=0o700)
+    first, line, last = said(nowhere, TWO_KERNELS, "-W", "error", NUMBA_CACHE_DIR=str(nowhere / "chosen"))
+    assert (first, last) == ("imported", "done")
+    assert line == (
+        "skdp: compiling for this processor, for some seconds at the first use and then never again; "
+        "`python -m skdp.warm_up` does so beforehand."
+    )
     assert said(nowhere, TWO_KERNELS, NUMBA_CACHE_DIR=str(nowhere / "chosen")) == ["imported", "done"]
+
+
+def test_kernels_have_no_entry_for_c():
+    """It would be compiled for nothing, with each of them."""
+    assert caching.njit(cache=True)(lambda x: x).targetoptions["no_cfunc_wrapper"]
+
+
+def test_nothing_is_told_where_nothing_is_compiled(nowhere):
     assert said(nowhere, TWO_KERNELS, NUMBA_DISABLE_JIT="1") == ["imported", "done"]
     own = "import numba, skdp._kernels.critic\nnumba.njit(lambda x: x + 1)(1)"  # a function of the user's
     assert said(nowhere, own) == []

@@ -25,7 +25,8 @@ from skdp import (
     config_context,
 )
 from skdp._checks.row_traits import row_norm_of
-from skdp.ensemble import PublicTreesEmbedding, embedding
+from skdp.ensemble import PublicTreesEmbedding, embedding, leaf_tables
+from skdp.ensemble.leaf_tables import LeafTables, leaf_writer
 from skdp.ensemble.trees import draw_trees
 from skdp.preprocessing import DPTableVectorizer, TableSchema
 from skdp.preprocessing.schema.blocks import Block
@@ -269,6 +270,42 @@ def test_leaves_are_those_of_the_plain_reading(n_leaves, depth):
     trees.write_leaves(columns, 100, n_leaves, found)
     expected = [np.array(leaves_of_row(row, *arrays_of(trees))) + 100 + n_leaves * np.arange(12) for row in codes]
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("n_leaves", "depth"), [(2, 1), (5, 8), (16, 3), (16, 8)])
+def test_leaves_by_tables_are_those_of_the_walk(n_leaves, depth):
+    blocks = blocks_of({"a": (0, 1), "b": (-3, 3), "c": [f"v{i}" for i in range(70)], "d": "flag"})
+    trees = draw_trees(blocks, 40, n_leaves, depth, 11)
+    codes = drawn_codes(700)
+    for j in range(2):  # on the thresholds
+        cuts = trees.threshold[trees.is_split & (trees.column == j)][:250]
+        codes[100 : 100 + len(cuts), j] = cuts
+    columns = [codes[:, 0], codes[:, 1], codes[:, 2].astype(np.int32), codes[:, 3].astype(np.int32)]
+    for first, stride in ((0, 0), (100, n_leaves)):
+        walked, found = (np.full((len(codes), 40), -1, np.int32) for _ in range(2))
+        trees.write_leaves(columns, first, stride, walked)
+        LeafTables(trees, blocks).write_leaves(columns, first, stride, found)
+        np.testing.assert_array_equal(found, walked)
+
+
+def test_tables_are_for_many_rows_and_small_trees():
+    blocks = blocks_of({"a": (0, 1), "d": "flag"})
+    small, large = (draw_trees(blocks, 4, n_leaves, 8, 0) for n_leaves in (16, 17))
+    assert leaf_writer(small, blocks, 1_000) is small
+    assert leaf_writer(large, blocks, 100_000) is large
+    assert isinstance(leaf_writer(small, blocks, 100_000), LeafTables)
+    assert leaf_writer(small, blocks * 40, 100_000) is small
+    many = draw_trees(blocks, 400, 16, 8, 0)
+    assert leaf_writer(many, blocks, 100_000) is many  # of which the tables would leave the cache
+
+
+def test_rows_are_the_same_by_tables(monkeypatch):
+    made = trees_of(n_jobs=2).fit(FRAME)
+    rows, leaves, codes = made.transform(FRAME), made.apply(FRAME), made._one_hot(FRAME).codes
+    monkeypatch.setattr(leaf_tables, "_FEWEST_ROWS", 0)
+    assert (made.transform(FRAME) != rows).nnz == 0
+    np.testing.assert_array_equal(made.apply(FRAME), leaves)
+    np.testing.assert_array_equal(made._one_hot(FRAME).codes, codes)
 
 
 def test_a_number_on_a_threshold_goes_to_the_right():

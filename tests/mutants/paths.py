@@ -135,6 +135,7 @@ ROW_SCALES = "skdp/_kernels/row_scales.py"
 SPARSE_PRODUCTS = "skdp/_kernels/sparse_products.py"
 LOSSES = "skdp/_kernels/losses.py"
 TREES_KERNEL = "skdp/_kernels/trees.py"
+LEAF_TABLES = "skdp/ensemble/leaf_tables.py"
 UPDATES = "skdp/_kernels/updates.py"
 
 ACCOUNTANT = "skdp/accounting/ledger/accountant.py"

@@ -80,8 +80,8 @@ class Blocks:
         for code, low, high in zip(codes, self.first_block[:-1].tolist(), self.first_block[1:].tolist(), strict=True):
             code[:] = levels[low]
             for block in range(low + 1, high):
-                # A width of 256 is no byte, and then all codes before are 0.
-                np.multiply(code, np.uint32(self.widths[block]), out=code, casting="unsafe")
+                # A width of 256 is no byte and becomes 0, and then all codes before are 0.
+                np.multiply(code, np.array(self.widths[block]).astype(code.dtype), out=code)
                 np.add(code, levels[block], out=code, casting="unsafe")
 
 

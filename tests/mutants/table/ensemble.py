@@ -6,6 +6,7 @@ from paths import (
     EMBEDDING,
     GRADIENT,
     GROWTH,
+    LEAF_TABLES,
     OFFSET,
     ONE_HOT_RUNS,
     PEOPLE,
@@ -270,6 +271,18 @@ MUTANTS = [
         (TREES_KERNEL, "| ((number != number) & gaps[node])", ""),
         tests="embedding",
         select="plain_reading or gaps_have",
+    ),
+    mutant(
+        "tables in which a number on a threshold goes to the left",
+        (LEAF_TABLES, 'codes, side="right")', 'codes, side="left")'),
+        tests="embedding",
+        select="by_tables_are_those",
+    ),
+    mutant(
+        "tables in which gaps go where large numbers go",
+        (LEAF_TABLES, "        right[-1] = trees.gaps_right[tree, node]\n", "        right[-1] = True\n"),
+        tests="embedding",
+        select="by_tables_are_those",
     ),
     mutant(
         "levels beyond 64 that share the bits of the first",

@@ -75,7 +75,7 @@ MUTANTS = [
     ),
     mutant(
         "machine code from a cache directory that others can write to",
-        (CACHING, "if _enable(kernel) and _is_trusted(kernel):", "if _enable(kernel):"),
+        (CACHING, "is_kept = _enable(kernel) and _is_trusted(kernel)", "is_kept = _enable(kernel)"),
         tests="caching",
         select="home",
     ),
