@@ -60,7 +60,7 @@ class Score(Protocol):
         """Variance of ``rows @ coef`` by the noise alone; entries of `rows` sum to zero over levels of a block."""
 
 
-class TableScore:
+class AdditiveScore:
     """Score of a linear model behind a `DPTableVectorizer`: a sum of one curve for each column.
 
     Parameters
@@ -155,7 +155,7 @@ def score_of(estimator: Any, class_label: Any = None) -> Score:
         raise ValueError(f"estimator: {type(model).__name__} has no curve of a column: {_TAKEN}")
     if float(getattr(model, "data_norm_", np.inf)) < 0.999 * vectorizer.row_norm_:
         raise ValueError("estimator: data_norm_ is below the norm of rows, which bends curves: fit it with None.")
-    return TableScore(vectorizer, *coefficients_of(model, class_label))
+    return AdditiveScore(vectorizer, *coefficients_of(model, class_label))
 
 
 _TAKEN = "give a model of random trees, or a pipeline of DPTableVectorizer and a linear model, fitted."
@@ -236,4 +236,4 @@ def names_of(blocks: Iterable[Block]) -> list[str]:
     return [block.name for block in blocks]
 
 
-__all__ = ["PublicValues", "Score", "TableScore", "TreesScore", "coefficients_of", "names_of", "score_of"]
+__all__ = ["AdditiveScore", "PublicValues", "Score", "TreesScore", "coefficients_of", "names_of", "score_of"]
