@@ -27,9 +27,9 @@ lint: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/codespell
 
-# The pages into build/docs/index.html. Warnings are errors, dead links within the site among them.
+# The pages into build/docs/index.html, in two minutes. Warnings are errors, dead links within the site among them.
 docs: .venv/docs
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --doctree-dir build/doctrees docs build/docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --doctree-dir build/doctrees docs build/docs
 
 layers: .venv/test
 	$(BIN)/python -m pytest -q -s tests/test_layers.py

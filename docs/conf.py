@@ -66,6 +66,7 @@ sphinx_gallery_conf = {
     "reset_argv": quickly,
     "image_scrapers": (written_picture,),
     "download_all_examples": False,
+    "thumbnail_size": (800, 480),
     "show_memory": False,
     "show_signature": False,
     "remove_config_comments": True,

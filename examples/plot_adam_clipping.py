@@ -1,6 +1,6 @@
 """
-Clipping norms with Adam: accuracy against epsilon
-==================================================
+How to choose the clip, and why Adam hardly sees it: accuracy against epsilon
+=============================================================================
 
 DP-SGD's step is as long as its clip C: choose C ten times smaller, and the learning rate has to grow tenfold. Adam
 divides by the size of the gradients, so once every gradient is clipped its updates do not depend on C at all
@@ -123,7 +123,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Accuracy against epsilon for several clipping norms.")
     parser.add_argument("--quick", action="store_true", help="fewer people, budgets and repeats")
     parser.add_argument("--output", type=Path, default=Path(PICTURE), help=f"the picture; default: {PICTURE}")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(arguments if "__file__" in globals() else ["--quick"])
     try:
         check_output(options.output)
     except (OSError, ValueError) as error:

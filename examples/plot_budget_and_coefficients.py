@@ -1,6 +1,6 @@
 """
-Displays of a remaining budget and of coefficients with their noise
-===================================================================
+What is left of a budget, and which coefficients stand out of the noise
+=======================================================================
 
 Three fits share one ledger with a ceiling. On the left is what each of them took: the joint price of all is less than
 the sum of their prices. On the right are the coefficients of the last one, each beside what noise alone could make
@@ -23,10 +23,16 @@ from skdp import DPPCA, DPLogisticRegression, PrivacyAccountant
 from skdp.datasets import make_census
 from skdp.plotting import BudgetDisplay, CoefficientDisplay
 
-parser = argparse.ArgumentParser(description="Displays of a remaining budget and of coefficients with their noise.")
-parser.add_argument("--output", type=Path, default=Path("budget_and_coefficients.png"), help="the picture")
-parser.add_argument("--quick", action="store_true", help="fewer people")
-options = parser.parse_args()
+
+def read_options():
+    """Options of the command line; a notebook has none, and takes the quick size."""
+    parser = argparse.ArgumentParser(description="Displays of a remaining budget and of coefficients with their noise.")
+    parser.add_argument("--output", type=Path, default=Path("budget_and_coefficients.png"), help="the picture")
+    parser.add_argument("--quick", action="store_true", help="fewer people")
+    return parser.parse_args(None if "__file__" in globals() else ["--quick"])
+
+
+options = read_options()
 if options.output.suffix not in (".png", ".pdf", ".svg") or not options.output.parent.is_dir():
     sys.exit(f"--output {options.output}: give a .png, .pdf or .svg in a folder that exists")
 

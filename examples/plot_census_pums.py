@@ -37,12 +37,18 @@ FEATURES = (
     "englishability", "blackfemale", "age",
 )  # fmt: skip
 
-parser = argparse.ArgumentParser(description="What privacy costs: who is not employed, from census people.")
-parser.add_argument("--data", type=Path, help="Census 2000 extract or ACS person file; default: made-up people")
-parser.add_argument("--epsilons", type=float, nargs="+", default=(0.1, 0.5, 1, 4, 8), help="budgets of one fit")
-parser.add_argument("--output", type=Path, default=Path("census_privacy_utility.png"), help="the picture")
-parser.add_argument("--quick", action="store_true", help="fewer people and fits")
-options = parser.parse_args()
+
+def read_options():
+    """Options of the command line; a notebook has none, and takes the quick size."""
+    parser = argparse.ArgumentParser(description="What privacy costs: who is not employed, from census people.")
+    parser.add_argument("--data", type=Path, help="Census 2000 extract or ACS person file; default: made-up people")
+    parser.add_argument("--epsilons", type=float, nargs="+", default=(0.1, 0.5, 1, 4, 8), help="budgets of one fit")
+    parser.add_argument("--output", type=Path, default=Path("census_privacy_utility.png"), help="the picture")
+    parser.add_argument("--quick", action="store_true", help="fewer people and fits")
+    return parser.parse_args(None if "__file__" in globals() else ["--quick"])
+
+
+options = read_options()
 if options.output.suffix not in (".png", ".pdf", ".svg") or not options.output.parent.is_dir():
     sys.exit(f"--output {options.output}: give a .png, .pdf or .svg in a folder that exists")
 

@@ -240,7 +240,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, help=f"random splits, at least 2; default: {N_REPEATS}")
     parser.add_argument("--output", type=Path, default=Path(PICTURE), help=f"the picture; default: {PICTURE}")
     parser.add_argument("--quick", action="store_true", help=f"{N_PEOPLE_QUICK:,} people, {N_REPEATS_QUICK} repeats")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(arguments if "__file__" in globals() else ["--quick"])
     if options.repeats is None:
         options.repeats = N_REPEATS_QUICK if options.quick else N_REPEATS
     if options.repeats < 2:

@@ -211,7 +211,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=None, help="mnist.npz; default: $SKDP_DATA/mnist.npz, or OpenML")
     parser.add_argument("--repeats", type=int, default=3, help="runs with fresh noise; default: 3")
     parser.add_argument("--output", type=Path, default=Path(PICTURE), help=f"the picture; default: {PICTURE}")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(arguments if "__file__" in globals() else ["--quick"])
     try:
         check_output(options.output)
         digits = load(options.data or default_data(), options.quick)

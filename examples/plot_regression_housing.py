@@ -30,13 +30,21 @@ from skdp import DPRidge, PrivacyLeakWarning, tabular_pipeline
 from skdp.plotting import PrivacyUtilityDisplay
 from skdp.preprocessing import DPTableVectorizer
 
-parser = argparse.ArgumentParser(description="House prices under privacy: a regressor, its budget, its coefficients.")
-parser.add_argument(
-    "--data", type=Path, default=os.environ.get("SKDP_DATA"), help="folder of california_housing.csv.gz"
-)
-parser.add_argument("--output", type=Path, default=Path("regression_housing.png"), help="the picture")
-parser.add_argument("--quick", action="store_true", help="fewer budgets and fits")
-options = parser.parse_args()
+
+def read_options():
+    """Options of the command line; a notebook has none, and takes the quick size."""
+    parser = argparse.ArgumentParser(
+        description="House prices under privacy: a regressor, its budget, its coefficients."
+    )
+    parser.add_argument(
+        "--data", type=Path, default=os.environ.get("SKDP_DATA"), help="folder of california_housing.csv.gz"
+    )
+    parser.add_argument("--output", type=Path, default=Path("regression_housing.png"), help="the picture")
+    parser.add_argument("--quick", action="store_true", help="fewer budgets and fits")
+    return parser.parse_args(None if "__file__" in globals() else ["--quick"])
+
+
+options = read_options()
 if options.output.suffix not in (".png", ".pdf", ".svg") or not options.output.parent.is_dir():
     sys.exit(
         f"plot_regression_housing.py: --output {options.output}: give a .png, .pdf or .svg in a folder that exists"

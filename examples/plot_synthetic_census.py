@@ -1,6 +1,6 @@
 """
-Synthetic census people
-=======================
+A private table in, a synthetic one out: census people who do not exist
+=======================================================================
 
 A private table goes in, and a table of people who do not exist comes out, with the columns, types and marginals of the
 first. A classifier that learns from them is tested on real people who took no part.
@@ -30,12 +30,18 @@ from skdp import DPMarginalSynthesizer, DPTableVectorizer, PrivacyLeakWarning, T
 from skdp.datasets import make_census
 from skdp.synthesis.metrics import marginal_error, membership_check, train_on_synthetic_test_on_real
 
-parser = argparse.ArgumentParser(description="Synthetic census people.")
-parser.add_argument("--data", type=Path, default=os.environ.get("SKDP_DATA"), help="folder of the file")
-parser.add_argument("--epsilon", type=float, default=1.0, help="budget of a fit")
-parser.add_argument("--output", type=Path, default=Path("synthetic_census.png"), help="the picture")
-parser.add_argument("--quick", action="store_true", help="fewer people")
-options = parser.parse_args()
+
+def read_options():
+    """Options of the command line; a notebook has none, and takes the quick size."""
+    parser = argparse.ArgumentParser(description="Synthetic census people.")
+    parser.add_argument("--data", type=Path, default=os.environ.get("SKDP_DATA"), help="folder of the file")
+    parser.add_argument("--epsilon", type=float, default=1.0, help="budget of a fit")
+    parser.add_argument("--output", type=Path, default=Path("synthetic_census.png"), help="the picture")
+    parser.add_argument("--quick", action="store_true", help="fewer people")
+    return parser.parse_args(None if "__file__" in globals() else ["--quick"])
+
+
+options = read_options()
 if options.output.suffix not in (".png", ".pdf", ".svg") or not options.output.parent.is_dir():
     sys.exit(f"plot_synthetic_census.py: --output {options.output}: give a .png, .pdf or .svg in a folder that exists")
 FILE = "acsincome_2018_colorado.csv.gz"

@@ -23,10 +23,16 @@ from sklearn.model_selection import train_test_split
 import skdp
 from skdp.datasets import make_census
 
-parser = argparse.ArgumentParser(description="From a raw table to a private model to a report.")
-parser.add_argument("--data", type=Path, default=os.environ.get("SKDP_DATA"), help="folder of the tables")
-parser.add_argument("--output", type=Path, default=Path(), help="folder for the reports")
-options = parser.parse_args()
+
+def read_options():
+    """Options of the command line; a notebook has none."""
+    parser = argparse.ArgumentParser(description="From a raw table to a private model to a report.")
+    parser.add_argument("--data", type=Path, default=os.environ.get("SKDP_DATA"), help="folder of the tables")
+    parser.add_argument("--output", type=Path, default=Path(), help="folder for the reports")
+    return parser.parse_args(None if "__file__" in globals() else [])
+
+
+options = read_options()
 
 # %%
 # What is public

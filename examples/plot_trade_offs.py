@@ -100,7 +100,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Trade-off functions of three mechanisms at one price.")
     parser.add_argument("--quick", action="store_true", help="the same: it takes a second")
     parser.add_argument("--output", type=Path, default=Path(PICTURE), help=f"the picture; default: {PICTURE}")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(arguments if "__file__" in globals() else ["--quick"])
     try:
         check_output(options.output)
     except (OSError, ValueError) as error:

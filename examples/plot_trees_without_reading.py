@@ -1,6 +1,6 @@
 """
-Random trees drawn from a public schema
-=======================================
+Trees that read no row: what columns say together, at next to no price
+======================================================================
 
 Boosted trees are ahead of linear models on most tables, because columns interact: what an income says depends on the
 age. Private trees that search the rows for their splits pay for every look. ``PublicTreesEmbedding`` draws its trees
@@ -32,11 +32,19 @@ from skdp.datasets import make_census
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.preprocessing import TableSchema
 
-parser = argparse.ArgumentParser(description="Random trees drawn from a public schema, and what they are worth.")
-parser.add_argument("--data", type=Path, default=os.environ.get("SKDP_DATA"), help="folder of pums_fulton_ga.csv.gz")
-parser.add_argument("--output", type=Path, default=Path("trees_without_reading.png"), help="the picture")
-parser.add_argument("--quick", action="store_true", help="fewer people and fits")
-options = parser.parse_args()
+
+def read_options():
+    """Options of the command line; a notebook has none, and takes the quick size."""
+    parser = argparse.ArgumentParser(description="Random trees drawn from a public schema, and what they are worth.")
+    parser.add_argument(
+        "--data", type=Path, default=os.environ.get("SKDP_DATA"), help="folder of pums_fulton_ga.csv.gz"
+    )
+    parser.add_argument("--output", type=Path, default=Path("trees_without_reading.png"), help="the picture")
+    parser.add_argument("--quick", action="store_true", help="fewer people and fits")
+    return parser.parse_args(None if "__file__" in globals() else ["--quick"])
+
+
+options = read_options()
 if options.output.suffix not in (".png", ".pdf", ".svg") or not options.output.parent.is_dir():
     sys.exit(
         f"plot_trees_without_reading.py: --output {options.output}: give a .png, .pdf or .svg in a folder that exists"

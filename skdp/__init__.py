@@ -63,6 +63,7 @@ _MODULES = (
     "cluster",
     "datasets",
     "decomposition",
+    "effects",
     "ensemble",
     "evaluation",
     "exceptions",

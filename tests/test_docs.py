@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
+import statistics
 import sys
 
 import pages
@@ -82,6 +84,25 @@ def test_links_lead_somewhere(page):
         found = (pages.ROOT / page).parent / path if path else pages.ROOT / page
         assert found.is_file(), target
         assert not anchor or anchor in anchors(found), target
+
+
+ROWS_OF_THE_FIRST_PAGE = {
+    "Adult, income": "adult",
+    "Fulton, employed": "fulton_employed",
+    "Fulton, married": "fulton",
+    "Colorado, income": "colorado",
+    "credit default": "credit",
+}
+
+
+def test_the_figures_of_the_first_page_are_those_of_the_benchmarks():
+    results = json.loads((pages.ROOT / "benchmarks" / "results" / "splits.json").read_text(encoding="utf-8"))
+    models = "default/1", "DP-EBM/1", "diffprivlib/1", "boosted trees, not private/-"
+    page = (pages.ROOT / "docs" / "index.md").read_text(encoding="utf-8").replace("**", "")
+    for row, table in ROWS_OF_THE_FIRST_PAGE.items():
+        means = [statistics.fmean(results[f"{table}/{model}"]["score"]) for model in models]
+        cells = " | ".join(f"{mean:.3f}".removeprefix("0") for mean in means)
+        assert f"| {row} | {cells} |" in page
 
 
 def test_every_parameter_that_is_refused_by_name_is_explained():

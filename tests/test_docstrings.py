@@ -46,6 +46,7 @@ MODULES = (
     "skdp.cluster",
     "skdp.datasets",
     "skdp.decomposition",
+    "skdp.effects",
     "skdp.ensemble",
     "skdp.exceptions",
     "skdp.export",

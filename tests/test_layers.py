@@ -23,7 +23,7 @@ FLOORS = {
         ("_guard", "export", "mechanisms", "report"),
         ("_fit",),
         ("base", "image"),
-        ("decomposition", "pipeline", "preprocessing"),
+        ("decomposition", "effects", "pipeline", "preprocessing"),
         ("_training", "cluster", "datasets", "evaluation", "model_selection", "naive_bayes"),
         ("audit", "calibration", "ensemble", "linear_model", "neural_network", "plotting", "synthesis"),
         ("metrics", "statistics", "tabular", "testing", "warm_up"),
@@ -155,6 +155,7 @@ FLOORS = {
         ("auditor",),
     ),
     "datasets": (("_pickles", "_tables"), ("census", "cifar", "mnist")),
+    "effects": (("scores",), ("columns", "monotonic")),
     "ensemble": (
         ("growth", "people", "target_units"),
         ("trees",),
@@ -217,7 +218,7 @@ FLOORS = {
     "neural_network": (("classifier", "regressor"),),
     "plotting": (
         ("_axes", "_study"),
-        ("accountants", "audit", "budget", "coefficients", "risk", "scores", "trade_off", "utility"),
+        ("accountants", "audit", "budget", "coefficients", "effects", "risk", "scores", "trade_off", "utility"),
     ),
     "preprocessing": (
         ("histograms", "schema"),

@@ -416,6 +416,24 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
         found[[block.position for block in self._fitted_blocks]] = shares
         return found
 
+    def _widths(self) -> NDArray[np.int64]:
+        """Return the number of columns of each plain column and of each tree."""
+        trees = self._fitted_trees
+        return one_hot_blocks(self._fitted_plain, trees.n_trees, trees.n_leaves).level_counts
+
+    def _mean_rows(self, codes: list[NDArray[Any]], n_groups: int) -> Doubles:
+        """Return the mean of one-hot rows over each of `n_groups` runs of as many rows, (n_groups, n_columns)."""
+        trees, widths, n_rows = self._fitted_trees, self._widths(), len(codes[0])
+        starts = np.cumsum([0, *widths])
+        columns = np.empty((n_rows, len(widths)), np.int32)
+        for k, place in enumerate(self._plain_places(codes)):
+            columns[:, k] = place + starts[k]
+        n_plain = len(self._fitted_plain)
+        trees.write_leaves(codes, int(starts[n_plain]), trees.n_leaves, columns[:, n_plain:])
+        size = n_rows // n_groups
+        cells = columns.reshape(n_groups, -1) + np.arange(n_groups)[:, None] * starts[-1]
+        return np.bincount(cells.ravel(), minlength=n_groups * starts[-1]).reshape(n_groups, -1) / size
+
     def _one_hot(self, X: Any) -> OneHotRows:
         """Return bins, levels and leaves of a table as one-hot rows without weights."""
         return self._encode(self._codes(X))

@@ -24,6 +24,7 @@ from skdp._training.recipes.lookups import LookupRecipe
 from skdp._training.run import Plan, Run, Targets
 from skdp._typing import Doubles
 from skdp.base import Budget, FitTerms
+from skdp.effects.columns import report_rows
 from skdp.ensemble.embedding import (
     PublicTreesEmbedding,
     TableCodes,
@@ -229,6 +230,10 @@ class RandomTreesModel(GradientEstimator):
         """
         check_is_fitted(self)
         return self.embedding_._importances(self.coef_, self.coef_noise_)
+
+    def _effect_rows(self, whole: Any) -> list[dict[str, Any]]:
+        """What a report says of each column; `whole` is this model, or the pipeline that ends in it."""
+        return report_rows(whole)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

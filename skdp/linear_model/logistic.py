@@ -17,6 +17,7 @@ from skdp._training.recipes.linear_recipe import LinearRecipe
 from skdp._training.recipes.lookups import FormRecipe
 from skdp._training.run_fit import fit_run
 from skdp.base import StepPlan
+from skdp.effects.columns import report_rows
 
 
 class DPLogisticRegression(GradientClassifier):
@@ -354,6 +355,10 @@ class DPLogisticRegression(GradientClassifier):
         return plan._replace(row_form=form)
 
     # --- predictions ---
+
+    def _effect_rows(self, whole: Any) -> list[dict[str, Any]]:
+        """What a report says of each column; `whole` is this model, or the pipeline that ends in it."""
+        return report_rows(whole)
 
     def _scorer(self) -> Callable[[Any], NDArray[np.float64]]:
         """See `GradientEstimator`."""

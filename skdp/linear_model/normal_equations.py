@@ -35,6 +35,7 @@ from skdp._training.models.linear import clipped_scores
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan
+from skdp.effects.columns import report_rows
 from skdp.linear_model.coefficient_table import CoefficientTable
 from skdp.linear_model.equations import Equations, Noise, Solution, solve
 from skdp.linear_model.inference import Inference, infer, solve_without_bias
@@ -304,6 +305,10 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         return CoefficientTable(self, list(map(str, names)), found, level=level, simultaneous=simultaneous)
 
     # --- predictions ---
+
+    def _effect_rows(self, whole: Any) -> list[dict[str, Any]]:
+        """What a report says of each column; `whole` is this model, or the pipeline that ends in it."""
+        return report_rows(whole)
 
     @silent_arithmetic
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:

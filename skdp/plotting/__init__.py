@@ -9,6 +9,7 @@ from .accountants import AccountantComparisonDisplay
 from .audit import AuditDisplay
 from .budget import BudgetDisplay
 from .coefficients import CoefficientDisplay
+from .effects import EffectDisplay
 from .risk import RiskDisplay
 from .scores import (
     PrivateCalibrationDisplay,
@@ -24,6 +25,7 @@ __all__ = [
     "AuditDisplay",
     "BudgetDisplay",
     "CoefficientDisplay",
+    "EffectDisplay",
     "PrivacyUtilityDisplay",
     "PrivateCalibrationDisplay",
     "PrivateConfusionMatrixDisplay",

@@ -59,6 +59,7 @@ def gather(model: Any, evaluation: Any = None) -> dict[str, Any]:
         "shares": _shares(model, parts, priced),
         "tuning": _tuning(model, priced),
         "quality": _quality(model, evaluation),
+        "effects": _effects(model),
         "public": _public(model, parts, priced, leaks),
         "unpaid": {
             "recorded": not any(leak.kind == UNKNOWN for leak in leaks),
@@ -241,6 +242,20 @@ def _quality(model: Any, evaluation: Any) -> dict[str, Any] | None:
 
 
 _INTERVAL = "value", "low", "high"
+
+
+def _effects(model: Any) -> list[dict[str, Any]]:
+    """What each column does to the score, the largest difference first; none where a model has no such curves."""
+    whole, (_, last) = getattr(model, "best_estimator_", model), _steps(model)[-1]
+    rows: list[dict[str, Any]] = last._effect_rows(whole) if hasattr(last, "_effect_rows") else []
+    return [
+        {
+            **{key: one_line(each[key]) for key in ("column", "low", "high", "unit")},
+            "difference": number(each["difference"]),
+            "noise": None if each["noise"] is None else number(each["noise"]),
+        }
+        for each in rows[:_MOST_NAMES]
+    ]
 
 
 # --- what was public ---

@@ -49,6 +49,7 @@ def sections(facts: Facts) -> list[Section]:
         _shares(facts),
         Section("tuning", "What tuning cost", [wording.tuned(facts)], [], []),
         _quality(facts),
+        _effects(facts),
         _public(facts),
         _unpaid(facts),
         _notices(facts),
@@ -165,6 +166,27 @@ def _quality(facts: Facts) -> Section | None:
     header = ("figure", "value", "at least", "at most")
     caption = f"Private figures, with {found['level']:.0%} intervals"
     return Section("quality", "Quality", [wording.quality(facts)], [Listing(caption, header, rows)], [])
+
+
+def _effects(facts: Facts) -> Section | None:
+    if not facts["effects"]:
+        return None
+    rows: TableCells = [
+        (each["column"], each["low"], each["high"], f"{each['difference']:.3g}", _optional_short(each["noise"]))
+        for each in facts["effects"]
+    ]
+    words = (
+        f"Each column lets the score, in units of {facts['effects'][0]['unit']}, differ most between these two of its "
+        "public values, on average over public values of the others. The noise is the standard deviation of that "
+        "difference if rows added nothing, between two values that were chosen before: the largest of many differences "
+        "is up to a few times that by noise alone. All of it follows from what was released."
+    )
+    header = ("column", "lowest at", "highest at", "difference", "noise")
+    return Section("effects", "What the columns do", [words], [Listing("Effects of columns", header, rows)], [])
+
+
+def _optional_short(value: float | None) -> str:
+    return "not known" if value is None else f"{value:.2g}"
 
 
 def _public(facts: Facts) -> Section:

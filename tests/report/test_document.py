@@ -784,7 +784,7 @@ def test_a_model_of_a_table_reports_it_and_no_search():
 
 SCHEMA = {
     "": ["schema", "schema_version", "model", "guarantee", "accounting", "noise", "mechanisms", "constants", "shares",
-         "tuning", "quality", "public", "unpaid", "notices", "versions"],
+         "tuning", "quality", "effects", "public", "unpaid", "notices", "versions"],
     "model": ["class", "kind", "private_parts", "public_steps", "has_ledger"],
     "guarantee": ["unit", "unit_of_ledger", "groups", "partition", "partition_rule", "adjacency", "epsilon",
                   "delta", "guess_at_most", "guess_by_profile", "mu", "advantage", "found_at_1_percent",

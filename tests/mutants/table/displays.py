@@ -4,6 +4,8 @@ from mutant import mutant
 from paths import (
     DISPLAY_OF_BUDGETS,
     DISPLAY_OF_UTILITY,
+    EFFECT_SCORES,
+    MONOTONIC,
     STUDY,
 )
 
@@ -141,5 +143,27 @@ MUTANTS = [
         (DISPLAY_OF_UTILITY, "to_digits(epsilon, 3, up=True)", "to_digits(epsilon, 3)"),
         tests="displays",
         select="small_print",
+    ),
+    mutant(
+        "the noise of an effect of trees as if leaves were not projected",
+        (
+            EFFECT_SCORES,
+            "self._variance = noise**2 / np.repeat(1.0 - 1.0 / np.maximum(widths, 2), widths)",
+            "self._variance = noise**2",
+        ),
+        tests="column_effects",
+        select="projected",
+    ),
+    mutant(
+        "an effect over rows of one cell for all",
+        (EFFECT_SCORES, "codes[k] = np.repeat(each, _PUBLIC_ROWS)", "codes[k] = np.tile(each, _PUBLIC_ROWS)"),
+        tests="column_effects",
+        select="mean_score_over_public_rows",
+    ),
+    mutant(
+        "gaps that are made monotone too",
+        (MONOTONIC, "n = len(block.edges()) - 1 if block.is_line", "n = len(block.edges()) if block.is_line"),
+        tests="monotonic",
+        select="nothing_else_changes",
     ),
 ]
