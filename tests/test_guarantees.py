@@ -51,6 +51,7 @@ from skdp.cluster.noisy_moments import release_moments as release_moments_of_row
 from skdp.cluster.noisy_steps import run_steps
 from skdp.cluster.noisy_tree import grow
 from skdp.cluster.rows import SharedNoise, within
+from skdp.effects import column_effects, make_monotonic
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.ensemble.people import count_people
 from skdp.ensemble.target_units import sum_targets
@@ -1384,6 +1385,16 @@ SENTENCES = {
         ],
         "Thresholds are a function of the noisy table and of public parameters.": [
             "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
+        ],
+    },
+    column_effects: {
+        "Effects and their noise are a function of the fitted state and of public numbers: no row is read, and nothing "
+        "is charged.": ["tests/effects/test_column_effects.py::test_effects_read_no_row_and_cost_nothing"],
+    },
+    make_monotonic: {
+        "The result is a function of the fitted coefficients, of the public schema and of `monotonic_cst`: "
+        "post-processing, at no price.": [
+            "tests/effects/test_monotonic.py::test_the_curve_is_monotone_and_nothing_else_changes",
         ],
     },
     CountedEvaluation: {
