@@ -21,7 +21,7 @@ def private_roc_auc_score(y_true: Any, y_score: Any, *, epsilon: float, **option
     epsilon : float
         Privacy budget.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`, such as `accountant`, `groups` and `sample_weight`.
+        Other parameters of `skdp.evaluate`, such as `accountant`, `groups` and `sample_weight`.
 
     Returns
     -------
@@ -30,7 +30,7 @@ def private_roc_auc_score(y_true: Any, y_score: Any, *, epsilon: float, **option
 
     See Also
     --------
-    skdp.evaluation.evaluate : All metrics at the price of one.
+    skdp.evaluate : All metrics at the price of one.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def private_average_precision_score(y_true: Any, y_score: Any, *, epsilon: float
     epsilon : float
         Privacy budget.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluate`.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def private_brier_score_loss(y_true: Any, y_score: Any, *, epsilon: float, **opt
     epsilon : float
         Privacy budget.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluate`.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def private_log_loss(y_true: Any, y_score: Any, *, epsilon: float, **options: An
     epsilon : float
         Privacy budget.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluate`.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def private_accuracy_score(
     threshold : float, default=0.5
         Score from which on the second class is predicted. Not used with more than two `classes`.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`, such as `classes`.
+        Other parameters of `skdp.evaluate`, such as `classes`.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def private_precision_score(
     threshold : float, default=0.5
         Score from which on the second class is predicted.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluate`.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def private_recall_score(
     threshold : float, default=0.5
         Score from which on the second class is predicted.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluate`.
 
     Returns
     -------
@@ -190,7 +190,7 @@ def private_f1_score(y_true: Any, y_score: Any, *, epsilon: float, threshold: fl
     threshold : float, default=0.5
         Score from which on the second class is predicted.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluate`.
 
     Returns
     -------
@@ -214,7 +214,7 @@ def private_confusion_matrix(
     threshold : float, default=0.5
         Score from which on the second class is predicted. Not used with more than two `classes`.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`, such as `classes`.
+        Other parameters of `skdp.evaluate`, such as `classes`.
 
     Returns
     -------
@@ -235,7 +235,7 @@ def private_roc_curve(y_true: Any, y_score: Any, *, epsilon: float, **options: A
     epsilon : float
         Privacy budget.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluate`.
 
     Returns
     -------
@@ -255,7 +255,7 @@ def private_precision_recall_curve(y_true: Any, y_score: Any, *, epsilon: float,
     epsilon : float
         Privacy budget.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluate`.
 
     Returns
     -------
@@ -279,7 +279,7 @@ def private_calibration_curve(
     n_bins : int, default=8
         Number of points.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluate`.
 
     Returns
     -------
@@ -303,7 +303,7 @@ def private_balanced_accuracy_score(
     classes : array-like of shape (n_classes,)
         Public classes, three or more.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluate`.
 
     Returns
     -------
@@ -328,7 +328,7 @@ def private_r2_score(y_true: Any, y_pred: Any, *, epsilon: float, y_bounds: Any,
     y_bounds : tuple (low, high)
         Public bounds, at which targets and predictions are cut.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluate`.
 
     Returns
     -------
@@ -361,7 +361,7 @@ def private_mean_squared_error(y_true: Any, y_pred: Any, *, epsilon: float, y_bo
     y_bounds : tuple (low, high)
         Public bounds, at which targets and predictions are cut.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluate`.
 
     Returns
     -------
@@ -386,7 +386,7 @@ def private_root_mean_squared_error(
     y_bounds : tuple (low, high)
         Public bounds, at which targets and predictions are cut.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluate`.
 
     Returns
     -------
@@ -411,7 +411,7 @@ def private_mean_absolute_error(y_true: Any, y_pred: Any, *, epsilon: float, y_b
     y_bounds : tuple (low, high)
         Public bounds, at which targets and predictions are cut.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluate`.
 
     Returns
     -------
@@ -436,7 +436,7 @@ def private_median_absolute_error(
     y_bounds : tuple (low, high)
         Public bounds, at which targets and predictions are cut.
     **options : dict
-        Other parameters of `skdp.evaluation.evaluate`.
+        Other parameters of `skdp.evaluate`.
 
     Returns
     -------

@@ -97,7 +97,7 @@ class DPCalibratedClassifier(TableClassifier):
     See Also
     --------
     DPThresholdClassifier : Choose the threshold of a classifier.
-    skdp.evaluation.evaluate : Figures of a model, the calibration curve among them.
+    skdp.evaluate : Figures of a model, the calibration curve among them.
 
     Notes
     -----

@@ -111,7 +111,7 @@ class DPThresholdClassifier(TableClassifier):
     See Also
     --------
     DPCalibratedClassifier : Calibrate the probabilities of a classifier.
-    skdp.evaluation.evaluate : Figures of a model at any threshold.
+    skdp.evaluate : Figures of a model at any threshold.
 
     Notes
     -----

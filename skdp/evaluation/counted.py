@@ -86,7 +86,7 @@ class RowsOfCounts(NamedTuple):
 class CountedEvaluation(PrivateEstimator, TableFigures):
     """Base of evaluations: counts of rows in cells, released once. A subclass says what follows from them.
 
-    Constructor parameters are public, arguments of `fit` are private. See `skdp.evaluation.evaluate`.
+    Constructor parameters are public, arguments of `fit` are private. See `skdp.evaluate`.
 
     Notes
     -----
@@ -167,7 +167,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         return draw
 
     def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None, by: Any = None) -> Self:
-        """Count, charge and release. See `skdp.evaluation.evaluate`.
+        """Count, charge and release. See `skdp.evaluate`.
 
         Parameters
         ----------

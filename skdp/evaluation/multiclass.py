@@ -64,7 +64,7 @@ class ConfusionOfPart(PartOfRows, ConfusionFigures):
 class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
     """Figures of a model of several classes on private rows, all from one noisy table.
 
-    `skdp.evaluation.evaluate` makes one.
+    `skdp.evaluate` makes one.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
 
     See Also
     --------
-    skdp.evaluation.evaluate : Make one.
+    skdp.evaluate : Make one.
     """
 
     _methods = ("predict",)

@@ -132,7 +132,7 @@ class ErrorsOfPart(PartOfRows, ErrorFigures):
 
 
 class RegressionEvaluation(CountedEvaluation, ErrorFigures):
-    """Figures of a regressor on private rows, all from one noisy release. `skdp.evaluation.evaluate` makes one.
+    """Figures of a regressor on private rows, all from one noisy release. `skdp.evaluate` makes one.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
 
     See Also
     --------
-    skdp.evaluation.evaluate : Make one.
+    skdp.evaluate : Make one.
 
     Notes
     -----
