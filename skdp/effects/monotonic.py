@@ -87,6 +87,8 @@ def make_monotonic(pipeline: Any, monotonic_cst: Mapping[str, int]) -> Any:
         _project(flat[starts[k] : starts[k + 1]], blocks[k], direction)
     made, learned = copy(pipeline), copy(model)
     learned.coef_ = coef
+    if hasattr(learned, "_fitted_inference"):
+        learned._fitted_inference = None  # a table of coefficients would be of those that were released
     made.steps = [pipeline.steps[0], (pipeline.steps[1][0], learned)]
     return made
 

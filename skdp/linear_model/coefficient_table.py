@@ -73,7 +73,7 @@ class CoefficientTable:
         self._title = f"Private least squares: {type(fitted).__name__}"
         self._facts = [
             f"epsilon {fitted.epsilon_:.4g} at delta {fitted.delta_:g} for one {unit} ({fitted.adjacency_})",
-            f"{fitted._fitted_n_public} {unit}s (public number); rows cut at norm {fitted.data_norm_:.6g}, targets at "
+            f"{inference.n} {unit}s (public number); rows cut at norm {fitted.data_norm_:.6g}, targets at "
             f"{low:.6g} and {high:.6g}",
             f"{unit}s of which something is cut: {100 * max(cut, 0.0):.2g} % (noise {100 * noise:.2g} %)",
             f"intervals of {100 * self.level:.6g} %{', all at once' if self.simultaneous else ' each'}; share: of the "

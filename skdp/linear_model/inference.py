@@ -37,6 +37,8 @@ class Inference(NamedTuple):
         Why there is no interval; one for each coefficient, "" where there is one.
     cut : (float, float)
         Share of units of which something was cut: noisy, and the standard deviation of its noise.
+    n : int
+        Public number of units.
     """
 
     estimate: Doubles
@@ -44,6 +46,7 @@ class Inference(NamedTuple):
     noise: Doubles
     doubts: list[str]
     cut: tuple[float, float]
+    n: int
 
 
 def unbiased(equations: Equations) -> tuple[Doubles, Doubles]:
@@ -106,6 +109,7 @@ def infer(
         np.sqrt(of_noise) * np.abs(units),
         _doubts(equations, cut, bounds_are_given),
         cut,
+        n,
     )
 
 

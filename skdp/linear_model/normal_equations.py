@@ -298,7 +298,10 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         check_is_fitted(self)
         found = self._fitted_inference
         if found is None:
-            raise ValueError("inference=False at the fit: fit with inference=True, which buys what a table needs.")
+            raise ValueError(
+                "there is no table of these coefficients: fit with inference=True, which buys what it needs, and ask "
+                "before they are made monotone."
+            )
         count = len(found.estimate) - bool(self.fit_intercept)
         names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(count)]))
         names += ["(intercept)"] * bool(self.fit_intercept)

@@ -96,3 +96,13 @@ def test_models_that_are_no_sum_of_curves_are_refused(model):
     trees.set_params(model__n_estimators=5).fit(*people(300))
     with pytest.raises(ValueError, match="DPRandomTreesClassifier has no single score that is a sum of curves"):
         make_monotonic(trees, {"age": 1})
+
+
+def test_a_table_of_other_coefficients_is_not_shown():
+    table, _ = people()
+    ridge = DPRidge(y_bounds=(0, 100), inference=True)
+    model = tabular_pipeline(ridge, schema=SCHEMA, epsilon=5.0, random_state=0).fit(table, table["age"])
+    model[-1].summary()
+    with pytest.raises(ValueError, match="no table of these coefficients"):
+        make_monotonic(model, {"age": 1})[-1].summary()
+    model[-1].summary()

@@ -243,7 +243,7 @@ def test_text_html_and_latex_show_the_same(named):
 
 
 def test_there_is_no_table_without_what_was_bought():
-    with pytest.raises(ValueError, match="inference=False at the fit"):
+    with pytest.raises(ValueError, match="fit with inference=True"):
         fitted(draw(60), inference=False).summary()
 
 
