@@ -152,7 +152,7 @@ LINES += [
     (lambda: get_delta(GaussianDpEvent(1.0), -1.0), "epsilon=-1.0"),
     (lambda: calibrate_noise_multiplier(GaussianDpEvent, "1", 1e-5), "epsilon='1'"),
     (lambda: PrivacyAccountant(1.0, 1e-5, unit=""), "unit=''"),
-    (lambda: PrivacyAccountant(1.0, 1e-5, filter_family="gdp"), "filter_family='gdp'"),
+    (lambda: PrivacyAccountant(1.0, 1e-5, filter_family="rdp "), "filter_family='rdp '"),
 ]
 
 
