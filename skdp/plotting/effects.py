@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import NormalDist
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from skdp._checks.parameters import check_count, check_real
-from skdp.effects.columns import ColumnEffect, column_effects
 
 from ._axes import AS_IT_IS, BLUE, GREY, in_a_line, require_matplotlib, small_print
+
+if TYPE_CHECKING:
+    from skdp.effects.columns import ColumnEffect
 
 _MOST_TICKS = 5
 _MOST_LEVELS = 8
@@ -98,6 +100,8 @@ class EffectDisplay:
             The model has no such curves, a name is unknown, or `class_label` is missing.
         """
         n = check_count("max_features", max_features, remedy="choose a whole number of columns above 0")
+        from skdp.effects.columns import column_effects  # loads scikit-learn
+
         effects = column_effects(estimator, features=features, class_label=class_label)
         if features is None:
             effects = sorted(effects, key=_size)[:n]
