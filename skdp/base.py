@@ -107,6 +107,21 @@ class ReleasePlan:
         return float(noisy) if exact.ndim == 0 else noisy
 
 
+_TO_PUBLISH = "random_state=None for a result that you publish"
+
+
+def root_stream(estimator: Any, drawn: str = "the noise", *, remedy: str = "random_state=None") -> SecretStream:
+    """The stream of a fit. A seed, which makes what is `drawn` reproducible, is a leak that is told and noted."""
+    stream = SecretStream.from_random_state(estimator.random_state)
+    if estimator.random_state is not None:
+        report_leak(
+            f"random_state={estimator.random_state!r} makes {drawn} reproducible, so the guarantee does not hold "
+            f"against those who know the seed: use {remedy}."
+        )
+        note_leaks(estimator, SEEDED)
+    return stream
+
+
 class PrivateEstimator(Reported, Exported, BaseEstimator):
     """Base class of private estimators.
 
@@ -151,7 +166,7 @@ class PrivateEstimator(Reported, Exported, BaseEstimator):
         """All that can be refused without knowing the table, and what is kept of it."""
         begin_record(self)
         begin_notices(self)
-        return FitTerms(self._check_budget(), self._root_stream())
+        return FitTerms(self._check_budget(), root_stream(self, remedy=_TO_PUBLISH))
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """Refuse what can be refused before a row or label is read; a width of None is not known yet."""
@@ -309,16 +324,6 @@ class PrivateEstimator(Reported, Exported, BaseEstimator):
             return sampling_at(check_real("lot_size", self.lot_size, at_least=1, at_most=n, remedy=remedy) / n)
         return None
 
-    def _root_stream(self) -> SecretStream:
-        root = SecretStream.from_random_state(self.random_state)
-        if self.random_state is not None:
-            report_leak(
-                f"random_state={self.random_state!r} makes the noise reproducible, so the guarantee does not hold "
-                "against those who know the seed: use random_state=None for a result that you publish."
-            )
-            note_leaks(self, SEEDED)
-        return root
-
     # --- charge, price, publication ---
 
     def _payment(self) -> Payment:
@@ -441,5 +446,6 @@ __all__ = [
     "check_whole_budget",
     "encode_labels",
     "refuse_fit_params",
+    "root_stream",
     "traits_of",
 ]

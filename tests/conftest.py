@@ -12,7 +12,7 @@ from ledger_files import THREE
 
 from skdp import PrivacyAccountant
 from skdp._training.recipe import Recipe
-from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
 
 os.environ["SKDP_COMPILES"] = "1"  # a cold cache says nothing in tests of what processes write
 
@@ -70,6 +70,15 @@ def released(monkeypatch):
         return release(mechanism, value, stream)
 
     monkeypatch.setattr(GaussianMechanism, "release", recorded)
+    return seen
+
+
+@pytest.fixture
+def exact(monkeypatch):
+    """The exact tables that noise was added to; the noise is left out."""
+    seen = []
+    for kind in (DiscreteLaplaceMechanism, GaussianMechanism):
+        monkeypatch.setattr(kind, "_add_noise", lambda self, value, stream: seen.append(value.copy()) or value)
     return seen
 
 

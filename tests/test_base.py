@@ -18,7 +18,7 @@ from skdp import (
 )
 from skdp._fit.releases import new_release, releases_of
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
-from skdp.base import Budget, PrivateEstimator
+from skdp.base import Budget, PrivateEstimator, root_stream
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.model_selection import DPGridSearchCV
 from skdp.pipeline import PrivatePipeline
@@ -172,11 +172,11 @@ def test_the_price_covers_earlier_events(accounting, adjacency):
 
 def test_a_seed_is_a_leak_and_no_seed_is_a_fresh_key():
     with pytest.warns(PrivacyLeakWarning, match="random_state=4 makes the noise reproducible"):
-        one = Newcomer(random_state=4)._root_stream()
+        one = root_stream(Newcomer(random_state=4))
     with pytest.warns(PrivacyLeakWarning):
-        two = Newcomer(random_state=4)._root_stream()
+        two = root_stream(Newcomer(random_state=4))
     np.testing.assert_array_equal(one.words(8), two.words(8))
-    assert not np.any(Newcomer()._root_stream().words(8) == Newcomer()._root_stream().words(8))
+    assert not np.any(root_stream(Newcomer()).words(8) == root_stream(Newcomer()).words(8))
 
 
 # --- memory that runs out after the charge ----------------------------------------------------------------------------

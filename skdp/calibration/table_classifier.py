@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.default_delta import check_delta, delta_for
 from skdp._checks.leak_setting import report_leak, silence
-from skdp._checks.leaks import CLASSES_READ, SEEDED, begin_record, note_leaks
+from skdp._checks.leaks import CLASSES_READ, begin_record, note_leaks
 from skdp._checks.parameters import WrongTypeError, absolute_path, check_choice, check_count, check_real
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import indexable, take_rows
@@ -33,11 +33,10 @@ from skdp._guard.public_steps import check_types
 from skdp._typing import Doubles
 from skdp.accounting import ADJACENCIES, DpEvent, WorstOfDpEvent, calibrate_noise_multiplier, resolve_accountant
 from skdp.accounting.targets import EpsilonTarget
-from skdp.base import JointPrice
+from skdp.base import JointPrice, root_stream
 from skdp.evaluation.counted import RowsOfCounts
 from skdp.evaluation.private_evaluation import PrivateEvaluation
 from skdp.evaluation.scored_rows import score_of_two
-from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.candidates import (
     FitPlan,
     fit_plans,
@@ -163,16 +162,6 @@ class TableClassifier(JointPrice, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         conduct(TableFit(self, X, y, sample_weight, groups))
         return self
 
-    def _root_stream(self) -> SecretStream:
-        stream = SecretStream.from_random_state(self.random_state)
-        if self.random_state is not None:
-            report_leak(
-                f"random_state={self.random_state!r} makes split and noise reproducible, so the guarantee does not "
-                "hold against those who know the seed: use random_state=None."
-            )
-            note_leaks(self, SEEDED)
-        return stream
-
     def _is_frozen(self) -> bool:
         return isinstance(self.estimator, FrozenEstimator)
 
@@ -273,7 +262,7 @@ class TableFit(Fit):
         work = self.work
         begin_record(work)
         self._check()
-        self._stream = work._root_stream()
+        self._stream = root_stream(work, "split and noise")
         self._X, self.units = units_of(work, self._X, self._groups, self.payment())
         self._X = indexable(self._X)
         n_rows, n_features = table_shape(self._X)

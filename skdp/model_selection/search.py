@@ -18,8 +18,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.default_delta import check_delta, delta_for
-from skdp._checks.leak_setting import report_leak, silence
-from skdp._checks.leaks import CLASSES_READ, SEEDED, begin_record, note_leaks
+from skdp._checks.leak_setting import silence
+from skdp._checks.leaks import CLASSES_READ, begin_record, note_leaks
 from skdp._checks.parameters import check_choice, check_real
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import indexable
@@ -36,7 +36,7 @@ from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import check_types
 from skdp.accounting import DpEvent, get_epsilon
 from skdp.accounting.targets import Risk
-from skdp.base import JointPrice, Price, check_whole_budget
+from skdp.base import JointPrice, Price, check_whole_budget, root_stream
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.candidates import (
@@ -197,16 +197,6 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
             raise ValueError("the search has no candidate: give a grid with at least one value a parameter.")
         refuse_terms_of_the_budget(grid)
         return grid
-
-    def _root_stream(self) -> SecretStream:
-        stream = SecretStream.from_random_state(self.random_state)
-        if self.random_state is not None:
-            report_leak(
-                f"random_state={self.random_state!r} makes split, noise and number of tries reproducible, so the "
-                "guarantee does not hold against those who know the seed: use random_state=None."
-            )
-            note_leaks(self, SEEDED)
-        return stream
 
     def _n_scored(self, n: int) -> int:
         return n_tested(self.test_size, n, getattr(self, "privacy_unit_", ROW))
@@ -465,7 +455,7 @@ class SearchFit(Fit):
         template._take_unit(work)
         if not is_private(template.steps[0][1]) and not takes_any_types(template.steps[0][1]):
             check_types(self._X)
-        self._stream, self._X = work._root_stream(), indexable(self._X)
+        self._stream, self._X = root_stream(work, "split, noise and number of tries"), indexable(self._X)
         n_rows, n_features = table_shape(self._X)
         n_samples = n_rows if self.units is None else self.units.n_units
         self.n_public = n = public_rows_of(template, n_samples)

@@ -51,6 +51,16 @@ def _same_releases(subject: CheckedEstimator, one: AuditedFit, other: AuditedFit
     )
 
 
+def _moved_by_two_at_most(one: AuditedFit, other: AuditedFit, what: str, mend: str) -> None:
+    """Demand that what takes the place of another row moves no release by more than two sensitivities."""
+    far = max(moves(one, other), default=0.0)
+    demand(
+        far <= 2.0 * (1.0 + RELATIVE_ERROR),
+        f"{what} moves a release by {far:.4g} times its sensitivity, and 2 is the most",
+        mend,
+    )
+
+
 def check_neighbours_move_releases_by_the_sensitivity(subject: CheckedEstimator) -> None:
     """Another row, however far it is, moves each release by twice its sensitivity at most, and nothing else."""
     one, seen = subject.fit(subject.table), 0
@@ -67,12 +77,8 @@ def check_neighbours_move_releases_by_the_sensitivity(subject: CheckedEstimator)
             continue
         seen += 1
         _same_releases(subject, one, other, f"a row of {what}")
-        far = max(moves(one, other), default=0.0)
-        demand(
-            far <= 2.0 * (1.0 + RELATIVE_ERROR),
-            f"a row of {what} moves a release by {far:.4g} times its sensitivity, and 2 is the most",
-            "Clip what a row adds to the sensitivity that is priced, in double precision",
-        )
+        mend = "Clip what a row adds to the sensitivity that is priced, in double precision"
+        _moved_by_two_at_most(one, other, f"a row of {what}", mend)
     demand(seen > 0, "no other row was taken", "Give X and y that the estimator takes")
 
 
@@ -88,12 +94,7 @@ def check_weights_move_releases_by_the_sensitivity(subject: CheckedEstimator) ->
         near[ROW] = weight
         other = subject.fit(table._replace(sample_weight=near), one)
         _same_releases(subject, one, other, f"a weight of {weight!r}")
-        far = max(moves(one, other), default=0.0)
-        demand(
-            far <= 2.0 * (1.0 + RELATIVE_ERROR),
-            f"a weight of {weight!r} moves a release by {far:.4g} times its sensitivity, and 2 is the most",
-            "Cut weights at a public bound",
-        )
+        _moved_by_two_at_most(one, other, f"a weight of {weight!r}", "Cut weights at a public bound")
 
 
 def check_what_is_fitted_follows_from_the_releases(subject: CheckedEstimator) -> None:

@@ -20,7 +20,6 @@ from skdp.accounting import DiscreteLaplaceDpEvent, GaussianDpEvent
 from skdp.evaluation import Estimate, PrivateEvaluation, evaluate
 from skdp.evaluation.amounts import GRID, amounts_of
 from skdp.evaluation.scored_rows import ScoredRows, bins_of
-from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
 
@@ -34,15 +33,6 @@ def people():
     rng = np.random.default_rng(0)
     scores = rng.uniform(size=N)
     return scores, (rng.uniform(size=N) < scores).astype(int)
-
-
-@pytest.fixture
-def exact(monkeypatch):
-    """The exact tables that noise was added to; the noise is left out."""
-    seen = []
-    for kind in (DiscreteLaplaceMechanism, GaussianMechanism):
-        monkeypatch.setattr(kind, "_add_noise", lambda self, value, stream: seen.append(value.copy()) or value)
-    return seen
 
 
 class Watched:

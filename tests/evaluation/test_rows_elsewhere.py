@@ -9,7 +9,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skdp import BudgetExceededError, PrivacyAccountant
 from skdp.evaluation import compare, evaluate
-from skdp.mechanisms import DiscreteLaplaceMechanism
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
 N = 500
@@ -34,16 +33,6 @@ def dask(path):
 
 def dask_array(path):
     return pytest.importorskip("dask.array").from_array(X, chunks=(120, 3))
-
-
-@pytest.fixture
-def exact(monkeypatch):
-    """The exact tables that noise was added to; the noise is left out."""
-    seen = []
-    monkeypatch.setattr(
-        DiscreteLaplaceMechanism, "_add_noise", lambda self, value, stream: seen.append(value.copy()) or value
-    )
-    return seen
 
 
 @pytest.mark.parametrize("rows", [parquet, dask, dask_array])

@@ -172,8 +172,8 @@ MUTANTS = [
         "noise that follows from the seed of the trees",
         (
             BASE,
-            "root = SecretStream.from_random_state(self.random_state)",
-            "root = SecretStream.from_random_state(getattr(self, 'trees_random_state', self.random_state))",
+            "stream = SecretStream.from_random_state(estimator.random_state)",
+            "stream = SecretStream.from_random_state(getattr(estimator, 'trees_random_state', estimator.random_state))",
         ),
         tests="random_trees",
         select="neither_seed",

@@ -39,8 +39,8 @@ MUTANTS = [
         "a check that lets a row move a release by any amount",
         (
             TESTED_RELEASES,
-            'far <= 2.0 * (1.0 + RELATIVE_ERROR),\n            f"a row of',
-            'far > -1.0,\n            f"a row of',
+            'far <= 2.0 * (1.0 + RELATIVE_ERROR),\n        f"{what} moves',
+            'far > -1.0,\n        f"{what} moves',
         ),
         tests="private_checks",
         select="ClipsNothing",

@@ -56,13 +56,17 @@ MUTANTS = [
     # --- what was read, and whose the noise is ---
     mutant(
         "a seed not recorded",
-        (BASE, "            note_leaks(self, SEEDED)\n", ""),
+        (BASE, "        note_leaks(estimator, SEEDED)\n", ""),
         tests="document",
         select="seeded_noise",
     ),
     mutant(
         "the seed of a search not recorded",
-        (SEARCH, "            note_leaks(self, SEEDED)\n", ""),
+        (
+            SEARCH,
+            'root_stream(work, "split, noise and number of tries")',
+            "SecretStream.from_random_state(work.random_state)",
+        ),
         tests="document",
         select="seeded_noise",
     ),
