@@ -259,7 +259,7 @@ MUTANTS = [
         "the seed used without a word",
         (
             BASE,
-            "        if self.random_state is not None:\n            report_leak(",
+            "    if estimator.random_state is not None:\n        report_leak(",
             "        if False:\n            str(",
         ),
         tests="logistic_runs",
