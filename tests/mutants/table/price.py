@@ -260,7 +260,7 @@ MUTANTS = [
         (
             BASE,
             "    if estimator.random_state is not None:\n        report_leak(",
-            "        if False:\n            str(",
+            "    if False:\n        str(",
         ),
         tests="logistic_runs",
         select="leak or warnings",
