@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -336,6 +337,6 @@ def _panel(ax: Any, results: Results, table: str) -> None:
     budgets = epsilons(results, table)
     ax.set_xticks(list(map(float, budgets)), budgets)
     ax.minorticks_off()
-    ax.set_title(_short_title(table), fontsize=10)
+    ax.set_title(textwrap.fill(_short_title(table), 34), fontsize=10)
     ax.set_ylabel(METRICS[table])
     ax.grid(alpha=0.3)
