@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from sphinx.errors import ExtensionError
 from sphinx_gallery.scrapers import figure_rst
 
 import skdp
@@ -45,6 +46,7 @@ PICTURES = Path(__file__).parents[1] / "build" / "pictures"
 def quickly(conf: dict[str, Any], script: dict[str, Any]) -> list[str]:
     """Arguments of a script, which runs in its folder: the quick size if it has one, and a place for what it writes."""
     PICTURES.mkdir(parents=True, exist_ok=True)
+    script["example_globals"]["__file__"] = script["src_file"]  # without it a script takes itself for a notebook
     if "--quick" in Path(script["src_file"]).read_text(encoding="utf-8"):
         return ["--quick", "--output", "../build/pictures/picture.png"]
     return ["--output", "../build/pictures"]
@@ -53,7 +55,7 @@ def quickly(conf: dict[str, Any], script: dict[str, Any]) -> list[str]:
 def written_picture(block: Any, block_vars: dict[str, Any], conf: dict[str, Any]) -> str:
     """The picture that a script has written, as scripts close their figures."""
     if not (PICTURES / "picture.png").exists():
-        return ""
+        return ""  # a block before the last one
     path = next(block_vars["image_path_iterator"])
     shutil.move(PICTURES / "picture.png", path)
     return figure_rst([path], conf["src_dir"])
@@ -116,9 +118,22 @@ def link_pages(app: Any, what: str, name: str, found: Any, options: Any, lines: 
     lines[:] = [re.sub(r"``docs/(\w+)\.md``", r":doc:`/\1`", line) for line in lines]
 
 
+def examples_have_pictures(app: Any, exception: Exception | None) -> None:
+    """A gallery without its pictures is no gallery."""
+    pictures = Path(app.outdir) / "_images"
+    without = [
+        script.stem
+        for script in sorted(EXAMPLES.glob("plot_*.py"))
+        if "--quick" in script.read_text(encoding="utf-8") and not list(pictures.glob(f"sphx_glr_{script.stem}_0*.png"))
+    ]
+    if exception is None and without:
+        raise ExtensionError(f"no picture was written by {', '.join(without)}")
+
+
 def setup(app: Any) -> None:
     """Connect the changes to what Sphinx would do."""
     app.connect("source-read", link_to_benchmarks)
     app.connect("missing-reference", found_at_the_front)
     app.connect("autodoc-skip-member", skip_inherited)
     app.connect("autodoc-process-docstring", link_pages)
+    app.connect("build-finished", examples_have_pictures)
