@@ -171,9 +171,9 @@ def test_weights_that_are_none_are_refused_before_any_charge(kind, weight):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in TOTAL_BOUGHT])
 def test_weights_equal_to_the_bound_give_the_model_of_no_weights(kind, dtype):
     table = people(kind, dtype)
+    other = make(kind).fit(table.X, table.y)
     for bound in (100.0, 0.3, 1e30):
         one = make(kind, weight_bound=bound).fit(table.X, table.y, sample_weight=np.full(N, bound))
-        other = make(kind).fit(table.X, table.y)
         np.testing.assert_array_equal(learned(one), learned(other))
         for name in ("intercept_", "var_", "bounds_"):
             if hasattr(one, name):

@@ -350,8 +350,17 @@ def copy_with_a_ledger(pickled, unit=None):
     return model, ledger
 
 
-@pytest.mark.parametrize("kind", MAKERS)
-def test_an_interrupt_at_any_line_leaves_no_state_that_costs_more_than_it_says(kind):
+FEWER_PLACES = {"pipeline": 150, "search": 60}  # of fits that take longer
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_places"),
+    [
+        *((kind, FEWER_PLACES.get(kind, 400)) for kind in MAKERS),
+        *(pytest.param(kind, 400, marks=pytest.mark.slow) for kind in FEWER_PLACES),
+    ],
+)
+def test_an_interrupt_at_any_line_leaves_no_state_that_costs_more_than_it_says(kind, n_places):
     """What stands is the old state with its price, or a new one whose event was charged, whole and consistent."""
     cheap = MAKERS[kind](None, 0.2).fit(X, Y)
     old, old_state, old_price = pickle.dumps(cheap), state_of(cheap), cheap.epsilon_
@@ -359,7 +368,7 @@ def test_an_interrupt_at_any_line_leaves_no_state_that_costs_more_than_it_says(k
         copy_with_a_ledger(old)[0].fit(X, Y)
     assert counter.seen > 100
     n_new = n_uncharged = 0
-    some, last_ones = range(1, counter.seen - 60, max(1, counter.seen // 400)), range(counter.seen - 60, 10**9)
+    some, last_ones = range(1, counter.seen - 60, max(1, counter.seen // n_places)), range(counter.seen - 60, 10**9)
     for k in itertools.chain(some, last_ones):  # a fit's number of lines varies with what is cached
         model, ledger = copy_with_a_ledger(old)
         with InterruptAt(k) as interrupt:

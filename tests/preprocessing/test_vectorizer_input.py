@@ -299,7 +299,7 @@ def in_polars(frame):
         return None
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(frames())
 @example((pd.DataFrame({"a": [1.0]}), ""))
 def test_drawn_frames_go_through_fit_and_predict(drawn):
