@@ -1492,6 +1492,11 @@ SENTENCES = {
             "tests/test_guarantees_noise.py::test_noise_of_a_release_has_the_stated_standard_deviation",
             "tests/mechanisms/test_gaussian_mechanism.py::test_noise_has_room_for_what_the_grid_moves",
         ],
+        "Where `noise_multiplier` times the square root of the number of coordinates is above 2**36, it is at most "
+        "three times as large, and above 2**45 a release is refused.": [
+            "tests/mechanisms/test_gaussian_mechanism.py::test_noise_out_of_all_reach_has_a_coarse_grid",
+            "tests/mechanisms/test_gaussian_mechanism.py::test_noise_that_no_grid_holds_is_refused_before_the_charge",
+        ],
         "What is released is the value on a public grid with ideal normal noise, rounded to the grid, so that the same "
         "numbers can come of every value.": [
             "tests/mechanisms/test_gaussian_mechanism.py::test_the_same_outputs_come_of_every_value",

@@ -31,10 +31,11 @@ class GaussianMechanism(AdditiveMechanism):
     Notes
     -----
     **Guarantees.** The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`, or more by at
-    most one part in 256. The event states the same `noise_multiplier`. (Dwork & Roth 2014, appendix A; priced exactly
-    by Balle & Wang 2018.) What is released is the value on a public grid with ideal normal noise, rounded to the grid,
-    so that the same numbers can come of every value. `release` charges the accountant before it draws noise, and
-    nothing that it refuses is charged.
+    most one part in 256. Where `noise_multiplier` times the square root of the number of coordinates is above 2**36, it
+    is at most three times as large, and above 2**45 a release is refused. The event states the same `noise_multiplier`.
+    (Dwork & Roth 2014, appendix A; priced exactly by Balle & Wang 2018.) What is released is the value on a public grid
+    with ideal normal noise, rounded to the grid, so that the same numbers can come of every value. `release` charges
+    the accountant before it draws noise, and nothing that it refuses is charged.
 
     Proof. The step g of the grid is a power of two that follows from `noise_multiplier`, `sensitivity` and the number
     p of coordinates. The value is rounded to multiples of g, which makes the sensitivity C + sqrt(p) g; the noise is
@@ -104,7 +105,8 @@ class GaussianMechanism(AdditiveMechanism):
 
 _RANGE = 2.0**-960, 2.0**990  # of the deviation of noise: what is made of it are normal doubles
 _FINE = 2.0**-26  # part of the deviation that a step of the grid is at most
-_ROOM = 2.0**-8  # part of the sensitivity that steps of all coordinates together are at most
+_ROOM = 2.0**-8  # part of the sensitivity that steps of all coordinates together are at most, while noise is in reach
+_COARSE = 2.0**-44  # part of the deviation that a step is at most where noise is out of all reach
 _LARGEST_SCALE = 2.0**46  # deviation in steps, up to which the kernel rounds
 
 
@@ -126,18 +128,21 @@ def grid_and_scale(standard_deviation: float, sensitivity: float, p: int) -> tup
     Rounding to a grid of step g moves a coordinate by at most g / 2. So two values that are C apart are at most
     C + sqrt(p) g apart on the grid, and the noise is larger than sigma C by the same factor. Where one record takes the
     place of another, each is that far at most from what all others add. The step is at most
-    sigma C / 2**26 and C / (2**8 sqrt(p)), so that this factor is at most 1 + 2**-8.
+    sigma C / 2**26 and C / (2**8 sqrt(p)), so that this factor is at most 1 + 2**-8, up to a sigma of 2**36 / sqrt(p).
+    The kernel counts up to 2**46 steps a deviation: beyond, a step is at least sigma C / 2**45, and the factor at most
+    1 + sigma sqrt(p) / 2**44. It is paid like any other: noise is larger by all that rounding can add.
     """
     root = math.sqrt(max(p, 1))
-    most = min(standard_deviation * _FINE, sensitivity * _ROOM / root)
-    if most * _LARGEST_SCALE < 4.0 * standard_deviation:
-        raise ValueError(
-            f"noise_multiplier={standard_deviation / sensitivity:g} is too large for {p} coordinates: give less than "
-            "1e10 over the square root of their number."
-        )
+    most = max(min(standard_deviation * _FINE, sensitivity * _ROOM / root), standard_deviation * _COARSE)
     grid = math.ldexp(0.5, math.frexp(most)[1])
     # the last factor is more than what this line rounds
-    return grid, standard_deviation * (1.0 + root * grid / sensitivity) * (1.0 + 2.0**-50) / grid
+    scale = standard_deviation * (1.0 + root * grid / sensitivity) * (1.0 + 2.0**-50) / grid
+    if scale > _LARGEST_SCALE:
+        raise ValueError(
+            f"noise_multiplier={standard_deviation / sensitivity:g} is too large for {p} coordinates: give less than "
+            "3e13 over the square root of their number."
+        )
+    return grid, scale
 
 
 _EXACT = 2**53  # whole numbers up to here are doubles

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -292,10 +293,24 @@ def test_values_far_beyond_the_grid_are_released_as_doubles():
     np.testing.assert_array_equal(mechanism.release(values, stream()), values)
 
 
-def test_noise_for_which_no_grid_is_fine_enough_is_refused_before_the_charge():
+@pytest.mark.parametrize(("sigma", "p"), [(1e9, 10**4), (1e9, 2**30), (2.0**31, 2**28), (2.0**36, 1), (2.0**36, 2**17)])
+def test_noise_out_of_all_reach_has_a_coarse_grid(p, sigma):
+    """The room is at least what the grid moves, and the kernel counts the steps; exact, by whole numbers."""
+    for sensitivity in (1.0, 0.7, 1e-200):
+        grid, scale = grid_and_scale(sigma * sensitivity, sensitivity, p)
+        root = Fraction(math.isqrt(p * 2**80) + 1, 2**40)  # no less than that of p
+        raised = Fraction(scale) * Fraction(grid) / Fraction(sigma)
+        room = 1 + Fraction(1, 10**12)
+        assert raised * room >= Fraction(sensitivity) + Fraction(grid) * root
+        assert raised <= 3 * Fraction(sensitivity) * room
+        assert 2.0**26 <= scale <= 2.0**46
+        assert np.frexp(grid)[0] == 0.5
+
+
+def test_noise_that_no_grid_holds_is_refused_before_the_charge():
     accountant = PrivacyAccountant()
-    mechanism = GaussianMechanism(1e9, 1.0)
+    mechanism = GaussianMechanism(1e12, 1.0)
     assert np.isfinite(mechanism.release(np.zeros(1), stream())).all()
-    with pytest.raises(ValueError, match=r"^noise_multiplier=1e\+09 is too large for 10000 coordinates: [^\n]*$"):
+    with pytest.raises(ValueError, match=r"^noise_multiplier=1e\+12 is too large for 10000 coordinates: [^\n]*$"):
         mechanism.release(np.zeros(10_000), accountant=accountant)
     assert not accountant.history

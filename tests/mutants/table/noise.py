@@ -8,6 +8,7 @@ from paths import (
     BITS,
     CLASS_WEIGHT,
     CLASSIFIER,
+    CONDUCTOR,
     GRADIENT,
     LINEAR_RECIPE,
     MECHANISMS,
@@ -373,6 +374,18 @@ MUTANTS = [
         ),
         tests="gaussian_mechanism",
         select="every_value",
+    ),
+    mutant(
+        "noise that a release refuses after the charge",
+        (CONDUCTOR, "    _refuse_noise_out_of_reach(fit.event)\n", ""),
+        tests="conductor",
+        select="release_of_any_width",
+    ),
+    mutant(
+        "more steps of the grid than the kernel counts",
+        (MECHANISMS, "_COARSE = 2.0**-44", "_COARSE = 0.0"),
+        tests="gaussian_mechanism conductor",
+        select="coarse_grid or release_of_any_width",
     ),
     mutant(
         "noise without room for the grid",
