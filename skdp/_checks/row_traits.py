@@ -146,9 +146,14 @@ def indexable(X: Any) -> Any:
 
 
 def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
-    """Some rows of what is `indexable`, with what all rows carry: it holds of each of them."""
+    """Some rows of what is `indexable`, with what all rows carry: it holds of each of them.
+
+    Of a list of rows that none is taken of, the columns are kept, by an array.
+    """
     if isinstance(X, list):
-        return [X[row] for row in rows.tolist()]
+        has_columns = bool(X) and isinstance(X[0], list | tuple | np.ndarray)
+        taken = [X[row] for row in rows.tolist()]
+        return taken if taken or not has_columns else np.empty((0, len(X[0])), object)
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     if type(X).__module__.startswith("pyarrow"):
@@ -159,8 +164,14 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
     return taken if row_schema_of(X) is None else with_row_schema(taken, row_schema_of(X))
 
 
+def first_row(X: Any, n_rows: int) -> Any:
+    """The first row of what is `indexable`, as a table, which has none where there is none."""
+    return take_rows(X, np.arange(min(1, n_rows)))
+
+
 __all__ = [
     "NormedRows",
+    "first_row",
     "forget_row_norm",
     "indexable",
     "row_form_of",

@@ -78,9 +78,9 @@ def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by
     X = X if reset else without_labels(estimator, X)
     names = column_names(X)
     if sp.issparse(X) or (names and _all_columns_sparse(X)):
-        table = _sparse_table(X, accepted=sparse)
+        table = _sparse_table(X, accepted=sparse, reader=estimator)
     else:
-        table = _dense_table(X, names, by_blocks=by_blocks)
+        table = _dense_table(X, names, by_blocks=by_blocks, reader=estimator)
     check_finite(table, names)
     check_schema(estimator, table if names is None else X, reset=reset)
     return table
@@ -142,12 +142,12 @@ def _is_sparse_dtype(dtype: Any) -> bool:
     return type(dtype).__name__ == "SparseDtype" and dtype.kind in "buif" and dtype.fill_value == 0
 
 
-def _sparse_table(X: Any, *, accepted: bool) -> Any:
+def _sparse_table(X: Any, *, accepted: bool, reader: Any) -> Any:
     if not accepted:
         raise TypeError("X is sparse, and sparse data are not supported here: pass X.toarray().")
     if hasattr(X, "iloc"):
         X = X.sparse.to_coo()
-    check_shape(X.shape)
+    check_shape(X.shape, reader)
     if X.dtype.kind not in "buif":
         refuse(COMPLEX if X.dtype.kind == "c" else OTHER, "X")
     intact = True
@@ -179,9 +179,9 @@ def _check_csr(X: Any) -> Any:
     return table
 
 
-def _dense_table(X: Any, names: list[Any] | None, *, by_blocks: bool) -> NDArray[Any]:
+def _dense_table(X: Any, names: list[Any] | None, *, by_blocks: bool, reader: Any = None) -> NDArray[Any]:
     values = _frame_values(X) if names is not None else values_of("X", X)
-    check_shape(values.shape)
+    check_shape(values.shape, reader)
     if values.dtype.kind not in "buif":
         values = _convert_columns(values if names is None else X, values.shape, names)
     # rows of a list have no type but that of their cells, and one cell must not decide on it
@@ -196,7 +196,12 @@ def _float_dtype(dtype: Any) -> Any:
     return np.float32 if dtype == np.float32 else np.float64
 
 
-def check_shape(shape: tuple[int, ...]) -> None:
+def check_shape(shape: tuple[int, ...], reader: Any = None) -> None:
+    """Refuse what is no table with columns, and a table without rows.
+
+    Under ``adjacency="add_remove"`` of the estimator that reads it, a table may have no rows: how many there are is
+    private, and a part of a table, drawn by coins after the charge, may have none.
+    """
     if len(shape) < 2:
         found = "1D array" if shape else "scalar array"
         raise ValueError(
@@ -205,8 +210,9 @@ def check_shape(shape: tuple[int, ...]) -> None:
         )
     if len(shape) > 2:
         raise ValueError(f"Found array with dim {len(shape)}: X has two dimensions, rows and columns.")
+    may_be_empty = getattr(reader, "adjacency", None) == "add_remove"
     for count, what in zip(shape, ("sample", "feature"), strict=True):
-        if count == 0:
+        if count == 0 and not (what == "sample" and may_be_empty):
             raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
 
 

@@ -68,6 +68,8 @@ class Table:
     ----------
     X : table
         Its shape, names and types are looked at, and no cell before `cells` is called.
+    reader : estimator or None, default=None
+        Which reads it. See `skdp._checks.rows.check_shape`.
 
     Attributes
     ----------
@@ -82,7 +84,7 @@ class Table:
         Whether the columns have types; a list of rows has none.
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, reader: Any = None) -> None:
         if hasattr(X, "__dask_graph__"):
             raise TypeError(
                 f"X is a {type(X).__name__} of Dask: map a fitted step that reads no rows over its partitions, as in "
@@ -92,7 +94,7 @@ class Table:
         self.given = X
         self.is_typed = hasattr(X, "dtype") or names is not None
         self.source = X if names is not None else values_of("X", X)
-        check_shape(self.source.shape)
+        check_shape(self.source.shape, reader)
         self.shape = (int(self.source.shape[0]), int(self.source.shape[1]))
         named = names is not None and all(isinstance(name, str) for name in names)
         self.names = [str(name) for name in names or ()] if named else [f"x{j}" for j in range(self.shape[1])]
@@ -148,7 +150,7 @@ class Table:
 
 def fitted_table(fitted: Any, X: Any) -> Table:
     """Return rows to transform, without labels of units, or refuse columns that are not those of the fit."""
-    table = Table(without_labels(fitted, X))
+    table = Table(without_labels(fitted, X), fitted)
     check_schema(fitted, table.source, reset=False)
     return table
 

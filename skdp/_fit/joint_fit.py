@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skdp._checks.protocols import is_private
+from skdp._checks.row_traits import take_rows
 from skdp._checks.rows import table_shape
 from skdp._checks.units import Units
 from skdp._fit.private_step import PrivateStep, StepPlan, step_of
@@ -136,9 +137,16 @@ class JointFit:
                 if fault:
                     raise ValueError(f"step {name!r}: {fault}")
 
-    def prepare(self, X: Any, y: Any) -> None:
-        """Run the leading public steps, and check all that can be checked of rows and labels."""
+    def prepare(self, X: Any, y: Any, like: Any = None) -> None:
+        """Run the leading public steps, and check all that can be checked of rows and labels.
+
+        scikit-learn's steps refuse a table without rows, such as a part that coins left empty. They are given `like`
+        then, a row that they have taken before the charge, and what they make of it goes again.
+        """
         self._n_rows, self._y = table_shape(X)[0], y
+        no_rows = np.empty(0, np.intp)
+        if self._n_rows == 0 and like is not None:
+            X = like
         self._n = self._n_rows if self._units is None else self._units.n_units
         self._tell_of_the_whole()
         name = self.steps[self._first][0]
@@ -150,7 +158,8 @@ class JointFit:
                 check_types(X, double=shifts and any(rounds_by_place(step) for _, step in public))
                 are_checked = True
             X = run_publicly(leading, step, X, y, self._params_of(leading))
-        self._rows, self._checked = X, first.check_rows(X)
+        self._rows = X if self._n_rows else take_rows(X, no_rows)
+        self._checked = first.check_rows(self._rows)
         if self._checked.shape[0] != self._n_rows:
             raise ValueError(f"step {name!r} is given another number of rows than came in: keep them one for one.")
         first.check_parameters(self._n, self._checked.shape[1])

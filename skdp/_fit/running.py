@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import config_context
 
-from skdp._checks.row_traits import row_norm_of, with_row_norm
+from skdp._checks.row_traits import row_norm_of, take_rows, with_row_norm
 from skdp._checks.rows import table_shape
 from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import passes_rows, quietly
@@ -44,10 +44,21 @@ def run_after_the_charge(name: str, step: Any, X: Any, y: Any, params: dict[str,
     """Transform rows by a public step after a private one, where a refusal would be a query that is not paid for.
 
     scikit-learn's own check for NaN is skipped. A row that comes out with NaN or infinity becomes a row of zeros, which
-    is a function of that row only.
+    is a function of that row only. A table without rows, which scikit-learn refuses, is given a row of zeros for the
+    step, and loses it again.
     """
+    is_empty = table_shape(X)[0] == 0
     with config_context(assume_finite=True):
-        return zero_wild_rows(run_publicly(name, step, X, y, params))
+        made = zero_wild_rows(run_publicly(name, step, _zero_row_like(X) if is_empty else X, y, params))
+    return take_rows(made, np.empty(0, np.intp)) if is_empty else made
+
+
+def _zero_row_like(X: Any) -> Any:
+    """A row of zeros with the columns and the types of a table of numbers."""
+    if hasattr(X, "iloc"):
+        return X.reindex([0], fill_value=0).astype(X.dtypes)
+    made = type(X)((1, X.shape[1]), dtype=X.dtype) if sp.issparse(X) else np.zeros((1, *X.shape[1:]), X.dtype)
+    return with_row_norm(made, row_norm_of(X))
 
 
 def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
@@ -94,4 +105,4 @@ def _find_wild_rows(made: Any) -> NDArray[np.bool_]:
     values = np.asarray(made)
     if values.dtype.kind != "f" or not (isinstance(made, np.ndarray) or hasattr(made, "loc")):
         return np.zeros(len(values), bool)
-    return ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+    return ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))

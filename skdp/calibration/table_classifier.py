@@ -18,7 +18,7 @@ from skdp._checks.leak_setting import report_leak, silence
 from skdp._checks.leaks import CLASSES_READ, begin_record, note_leaks
 from skdp._checks.parameters import WrongTypeError, absolute_path, check_choice, check_count, check_real
 from skdp._checks.protocols import is_private
-from skdp._checks.row_traits import indexable, take_rows
+from skdp._checks.row_traits import first_row, indexable, take_rows
 from skdp._checks.rows import check_labels, classes_of, table_shape, without_labels
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.units import ROW, Units, take_unit
@@ -443,7 +443,8 @@ class TableFit(Fit):
         assert self._fitting is not None
         stream = self._stream.spawn("seed")
         seed = None if self.work.random_state is None else int(stream.words(1)[0] >> np.uint64(2))
-        return seen_by_the_user(self._fitting.run(self._scale, seed, part.X, part.y, part.weights, part.units))
+        like = first_row(self._X, len(self._rows.y))
+        return seen_by_the_user(self._fitting.run(self._scale, seed, part.X, part.y, part.weights, part.units, like))
 
 
 __all__ = ["TableClassifier", "TableFit", "inner_has"]

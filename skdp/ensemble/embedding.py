@@ -221,10 +221,10 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
         self._read_columns(X)
         self._grow()
 
-    def _read_columns(self, X: Any) -> None:
-        """Set all that is fitted but the trees. No cell is read."""
+    def _read_columns(self, X: Any, reader: Any = None) -> None:
+        """Set all that is fitted but the trees. No cell is read; `reader` is a private estimator that it is for."""
         self._check_parameters()
-        table = Table(X)
+        table = Table(X, reader)
         schema = self._read_schema(table.names)
         order = [name for name, _ in schema.items()]
         # In the order of the schema, so that the trees do not depend on how a table orders its columns.
@@ -460,10 +460,10 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
         # One entry each: bins and levels have no values.
         return [place for block in self._fitted_plain for place, _ in block.entries(at[block.position])]
 
-    def _codes(self, X: Any) -> list[NDArray[Any]]:
-        """Read each column of a table, see `Block.codes`."""
+    def _codes(self, X: Any, reader: Any = None) -> list[NDArray[Any]]:
+        """Read each column of a table, see `Block.codes`; `reader` is a private estimator that it is for."""
         check_is_fitted(self)
-        table = Table(X)
+        table = Table(X, reader)
         check_schema(self, table.source, reset=False)
         for block in self._fitted_blocks:
             refuse_dates(block.name, block.column, table, block.position)

@@ -177,11 +177,11 @@ class RandomTreesModel(GradientEstimator):
         """See `GradientEstimator`. The embedding reads names and types, and treats rows one by one."""
         if not reset:
             return self.embedding_._one_hot(fitted_table(self, X).given)
-        check_schema(self, Table(X).source, reset=True)
+        check_schema(self, Table(X, self).source, reset=True)
         self._refuse_unknown_columns()
         self.embedding_ = self._embedding()
-        self.embedding_._read_columns(X)
-        return TableCodes(self.embedding_._codes(X), self.n_features_in_)
+        self.embedding_._read_columns(X, self)
+        return TableCodes(self.embedding_._codes(X, self), self.n_features_in_)
 
     def _form(self, n_features: int) -> OneHotForm:
         """Return the form of rows from the schema alone."""

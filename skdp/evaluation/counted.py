@@ -15,7 +15,7 @@ from skdp._checks.cells import values_of
 from skdp._checks.leak_setting import warn
 from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, show
 from skdp._checks.readings import key_of
-from skdp._checks.rows import check_classes, check_labels, column_names, encode_labels
+from skdp._checks.rows import check_classes, check_labels, check_shape, column_names, encode_labels
 from skdp._checks.sources import source_to_predict
 from skdp._checks.table import Table, as_keys
 from skdp._checks.units import GROUP, Units
@@ -321,8 +321,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     ) -> RowsOfCounts:  # fmt: skip
         """See `PrivateEstimator`."""
         refuse_fit_params(fit_params)
-        if n_samples == 0:
-            raise ValueError("X has no rows: give at least one.")
+        check_shape((n_samples, 1), self)
         labels = self._read_targets(y, n_samples)
         warn_of_no_bound(self.weight_bound, sample_weight)
         weights = WeightReader.of(self.weight_bound)(sample_weight, n_samples)
@@ -398,9 +397,14 @@ class CountingFit(EstimatorFit):
         super().plan()
 
     def _public_shape(self) -> tuple[int, int] | None:
-        """See `EstimatorFit`: of scores, their number, so that no cell is read before the accountant is asked."""
-        n_scores = 0 if self.work.model is not None else _number_of(self._X)
-        return (n_scores, 1) if n_scores else super()._public_shape()
+        """See `EstimatorFit`: of scores, their number, so that no cell is read before the accountant is asked.
+
+        Under add_remove there may be none, and what is planned does not depend on it.
+        """
+        n_scores = _number_of(self._X)
+        if self.work.adjacency == "add_remove" and n_scores == 0:
+            return 0, 1
+        return (n_scores, 1) if n_scores and self.work.model is None else super()._public_shape()
 
 
 def _number_of(scores: Any) -> int:

@@ -143,11 +143,15 @@ class FitPlan(NamedTuple):
         self._fit(1.0, None, weights, units).prepare(X, y)
 
     def run(
-        self, scale: float, seed: int | None, X: Any, y: Any, weights: Any = None, units: Units | None = None
-    ) -> PrivatePipeline:
-        """A copy of the pipeline, fitted with its noise times `scale`; its parameters are the candidate's own."""
+        self, scale: float, seed: int | None, X: Any, y: Any, weights: Any = None, units: Units | None = None,
+        like: Any = None,
+    ) -> PrivatePipeline:  # fmt: skip
+        """A copy of the pipeline, fitted with its noise times `scale`; its parameters are the candidate's own.
+
+        `like` is a row of the table that X is a part of. Coins may leave a part without any.
+        """
         whole, fit = self.pipeline._copied(), self._fit(scale, seed, weights, units)
-        fit.prepare(X, y)
+        fit.prepare(X, y, like)
         _, interrupted = fit.learn()
         if interrupted:  # Ctrl-C ends the search, and not one try of it
             raise KeyboardInterrupt

@@ -349,7 +349,7 @@ class FoldsFit(Fit):
         seeded = self._random_state is not None
         seed = int(self._stream.spawn("seed", fold).words(1)[0] >> np.uint64(2)) if seeded else None
         given = None if rows.weights is None else rows.weights.given
-        model = self._fits[fold].run(self._scale, seed, rows.X, rows.y, given, rows.units)
+        model = self._fits[fold].run(self._scale, seed, rows.X, rows.y, given, rows.units, rows.like)
         for _, step in private_steps(model.steps):
             step.estimator.set_params(accountant=self._accountant)
         return seen_by_the_user(model)

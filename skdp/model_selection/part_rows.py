@@ -10,7 +10,7 @@ from sklearn.base import is_regressor
 from sklearn.utils.validation import has_fit_parameter
 
 from skdp._checks.leak_setting import report_leak
-from skdp._checks.row_traits import take_rows
+from skdp._checks.row_traits import first_row, take_rows
 from skdp._checks.rows import check_labels, check_targets, classes_of, number_of_columns
 from skdp._checks.units import Units
 from skdp._checks.weights import WeightReader, check_weights, is_bought, warn_of_no_bound
@@ -39,12 +39,13 @@ class PartWeights(NamedTuple):
 
 
 class PartRows(NamedTuple):
-    """Checked private rows, with all that belongs to each."""
+    """Checked private rows, with all that belongs to each; `like` is one of the table that they are a part of."""
 
     X: Any
     y: NDArray[Any]
     weights: PartWeights | None
     units: Units | None
+    like: Any = None
 
     @property
     def n_units(self) -> int:
@@ -55,7 +56,8 @@ class PartRows(NamedTuple):
         """All rows of the units that are marked: no unit is split."""
         rows = np.flatnonzero(marked if self.units is None else marked[self.units.codes])
         weights = None if self.weights is None else self.weights.take(rows)
-        return PartRows(take_rows(self.X, rows), self.y[rows], weights, self.units and self.units.take(rows))
+        units = self.units and self.units.take(rows)
+        return PartRows(take_rows(self.X, rows), self.y[rows], weights, units, first_row(self.X, len(self.y)))
 
 
 def common_weight_reader(made: list[PrivatePipeline], sample_weight: Any, what: str = "a search") -> WeightReader:

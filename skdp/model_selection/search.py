@@ -525,7 +525,8 @@ def _fit_and_total(
 ) -> tuple[PrivatePipeline, Any]:
     """A fitted candidate and its exact total, for the noise that the searching process adds."""
     with _nothing_said() if os.getpid() != searcher else contextlib.nullcontext():
-        fitted = plan.run(scale, seed, train.X, train.y, train.weights and train.weights.given, train.units)
+        given = train.weights and train.weights.given
+        fitted = plan.run(scale, seed, train.X, train.y, given, train.units, train.like)
         shares = test.weights and test.weights.shares
         return fitted, score.total_of_all(seen_by_the_user(fitted), test.X, test.y, shares, test.units)
 

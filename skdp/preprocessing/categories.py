@@ -216,7 +216,7 @@ class DPOneHotEncoder(ColumnBuyer):
             for name, keys in zip(rows.table.names, bought.categories, strict=True)
         }
         self._fitted_rows = DPTableVectorizer(
-            TableSchema(columns), sparse_output=bool(self.sparse_output), dtype="float64"
+            TableSchema(columns), sparse_output=bool(self.sparse_output), dtype="float64", adjacency=self.adjacency
         ).fit(rows.table.given)
 
     @silent_arithmetic

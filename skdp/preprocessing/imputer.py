@@ -201,7 +201,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
     def _learn_constants(self, X: Any) -> None:
         self._check_budget()
         self._check_own_parameters()
-        table = Table(X)
+        table = Table(X, self)
         check_schema(self, table.source, reset=True)
         self._fitted_words = self._words_of(table)
         self._take([self._constant(words) for words in self._fitted_words])

@@ -110,7 +110,7 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
 
     def _check_rows(self, X: Any) -> Any:
         """See `PrivateEstimator`: all cells are read, since a refusal after the charge would be paid for."""
-        table = Table(X)
+        table = Table(X, self)
         read: Any = _keys_of if self._wants_words() else numbers_of
         columns = [read(table, j) for j in range(table.shape[1])]
         check_schema(self, table.source, reset=True)

@@ -240,7 +240,7 @@ class DPQuantileBinner(WeightedColumnBuyer):
             for name, ends in zip(rows.table.names, map(all_edges, bought.edges, bought.bounds), strict=True)
         }
         self._fitted_rows = DPTableVectorizer(
-            TableSchema(columns), sparse_output=self.encode == "onehot", dtype="float64"
+            TableSchema(columns), sparse_output=self.encode == "onehot", dtype="float64", adjacency=self.adjacency
         ).fit(rows.table.given)
 
     @silent_arithmetic

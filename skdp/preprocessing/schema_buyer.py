@@ -76,7 +76,7 @@ class SchemaBuyer(ColumnBuyer):
 
     def _check_rows(self, X: Any) -> SchemaRows:
         """See `PrivateEstimator`: all cells are looked at, since a refusal after the charge would be dear."""
-        table = Table(X)
+        table = Table(X, self)
         warn_of_objects(self, self._given_schema(), table)
         rows = rows_to_buy(table, match_columns(self._given_schema(), table))
         check_schema(self, table.source, reset=True)

@@ -262,7 +262,7 @@ class DPTableVectorizer(SchemaBuyer):
     def _learn_schema(self, X: Any) -> None:
         self._check_budget()
         self._check_own_parameters()
-        table = Table(X)
+        table = Table(X, self)
         columns = match_columns(self._given_schema(), table)
         check_schema(self, table.source, reset=True)
         self._take(table, columns, {}, 0.0)

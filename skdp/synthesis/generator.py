@@ -165,12 +165,14 @@ class PrivateGenerator(PrivateEstimator):
         """See `PrivateEstimator`. Units are counted first: how many rows a single one has is nobody's business."""
         weights = self._weights().read_of_units(fit_params, n_samples)
         if weights.units is not None and weights.units.n_units < 2:
-            raise ValueError("groups has 1 group, which is no table to learn from: give 2 groups at least.")
+            found = "1 group" if weights.units.n_units else "no group"
+            raise ValueError(f"groups has {found}, which is no table to learn from: give 2 groups at least.")
         return RowTargets(self._check_labels(y, n_samples), weights)
 
     def _check_labels(self, y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int64]] | None:
         if n_samples < 2:  # here and not in `_check_rows`, which comes after the charge behind a private step
-            raise ValueError("X has 1 sample, and a single row is no table to learn from: give 2 rows at least.")
+            found = "0 samples" if n_samples == 0 else "1 sample"
+            raise ValueError(f"X has {found}, and a single row is no table to learn from: give 2 rows at least.")
         self._fitted_with_labels = y is not None
         if y is None:
             return None

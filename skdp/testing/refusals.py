@@ -40,7 +40,8 @@ def check_bad_parameters_are_refused(subject: CheckedEstimator) -> None:
 
 def check_bad_rows_are_refused(subject: CheckedEstimator) -> None:
     """Rows and targets that are refused cost nothing, and no message shows a cell."""
-    for what, has_to, table in bad_tables(subject.table):
+    n_is_private = getattr(subject.make(PrivacyAccountant()), "adjacency", "") == "add_remove"
+    for what, has_to, table in bad_tables(subject.table, n_is_private=n_is_private):
         ledger = PrivacyAccountant()
         model = subject.make(ledger)
         with warnings.catch_warnings(record=True) as caught:

@@ -136,8 +136,11 @@ SECRET_NUMBER, SECRET_WORD = 4711.0625, "zebra"
 SHOWN = ("4711", SECRET_WORD)
 
 
-def bad_tables(table: GivenRows) -> Iterator[tuple[str, bool, GivenRows]]:
-    """What is wrong, whether it has to be refused, and the table, which has a cell that no message may show."""
+def bad_tables(table: GivenRows, *, n_is_private: bool = False) -> Iterator[tuple[str, bool, GivenRows]]:
+    """What is wrong, whether it has to be refused, and the table, which has a cell that no message may show.
+
+    Where the number of rows is private, a table may have none.
+    """
     X = table.X
     if not hasattr(X, "iloc"):
         X = np.array(X, np.float64)
@@ -148,7 +151,7 @@ def bad_tables(table: GivenRows) -> Iterator[tuple[str, bool, GivenRows]]:
         gap[ROW + 1, 0] = np.nan
         yield "X has one dimension", True, table._replace(X=X[:, 0])
         yield "X has three dimensions", True, table._replace(X=X[:, :, None])
-        yield "X has no rows", True, table._replace(X=X[:0], y=None if table.y is None else table.y[:0])
+        yield "X has no rows", not n_is_private, table._replace(X=X[:0], y=None if table.y is None else table.y[:0])
         yield "X has complex numbers", True, table._replace(X=X * 1j)
         yield "X is a text", True, table._replace(X=SECRET_WORD)
         yield "X has rows of two lengths", True, table._replace(X=[*X[:-1].tolist(), [SECRET_NUMBER]])

@@ -377,7 +377,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
 
     def _check_rows(self, X: Any) -> _Rows:
         """See `PrivateEstimator`: all cells are read, since a refusal after the charge would be paid for."""
-        table = Table(X)
+        table = Table(X, self)
         schema = self._read_schema(table.names)
         if not schema.is_complete:
             warn_of_objects(self, schema, table)

@@ -153,8 +153,8 @@ MUTANTS = [
         "wild rows refused behind a private step",
         (
             RUNNING,
-            "        return zero_wild_rows(run_publicly(name, step, X, y, params))\n",
-            "        return run_publicly(name, step, X, y, params)\n",
+            "made = zero_wild_rows(run_publicly(name, step, _zero_row_like(X) if is_empty else X, y, params))",
+            "made = run_publicly(name, step, _zero_row_like(X) if is_empty else X, y, params)",
         ),
         tests="refusals",
         select="no_value_is_refused",

@@ -1,7 +1,7 @@
 """Mistakes in the two parts of a data set."""
 
 from mutant import mutant
-from paths import ACCOUNTANT, LABELS, LEDGER, PARTS, SPLIT
+from paths import ACCOUNTANT, INPUT, JOINT_FIT, LABELS, LEDGER, PARTS, RUNNING, SPLIT
 
 MUTANTS = [
     mutant(
@@ -65,5 +65,39 @@ MUTANTS = [
         (LEDGER, "if charge.partition not in PARTS:", "if False:"),
         tests="parts",
         select="which_neighbours",
+    ),
+    mutant(
+        "a part without rows is refused after the charge",
+        (INPUT, 'if count == 0 and not (what == "sample" and may_be_empty):', "if count == 0:"),
+        tests="parts_without_rows",
+        select="takes_a_part",
+    ),
+    mutant(
+        "a row of another part stays in one without rows",
+        (
+            JOINT_FIT,
+            "self._rows = X if self._n_rows else take_rows(X, no_rows)",
+            "self._rows, self._n_rows = X, len(X)",
+        ),
+        tests="parts_without_rows",
+        select="public_steps_before",
+    ),
+    mutant(
+        "a public step refuses a part without rows",
+        (JOINT_FIT, "if self._n_rows == 0 and like is not None:", "if False:"),
+        tests="parts_without_rows",
+        select="takes_a_part",
+    ),
+    mutant(
+        "a public step behind a private one refuses a part without rows",
+        (RUNNING, "is_empty = table_shape(X)[0] == 0", "is_empty = False"),
+        tests="parts_without_rows",
+        select="takes_a_part",
+    ),
+    mutant(
+        "a table without rows is taken where their number is public",
+        (INPUT, 'getattr(reader, "adjacency", None) == "add_remove"', "reader is not None"),
+        tests="parts_without_rows",
+        select="number_of_rows_is_public",
     ),
 ]

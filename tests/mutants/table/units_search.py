@@ -56,7 +56,7 @@ MUTANTS = [
     ),
     mutant(
         "groups not handed to a try",
-        (SEARCH, "train.weights and train.weights.given, train.units)", "train.weights and train.weights.given)"),
+        (SEARCH, "given, train.units, train.like)", "given, None, train.like)"),
         tests="units_in_compositions",
         select="trains_or_scores",
     ),
