@@ -128,6 +128,53 @@ def sparse_row_squares(data, indptr, scale, squares):
         squares[i] = total
 
 
+@njit(**_OPTIONS)
+def pair_products(X, scale, starts, products):
+    """Inner products of pairs of rows of each unit, of what `gather_rows` gives of them.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), float32 or float64
+    scale : ndarray of shape (n,)
+    starts : ndarray of shape (k + 1,), int64
+        Where the rows of each unit start.
+    products : ndarray of float64
+        Written: of row 1 with row 0, row 2 with 0 and 1, and so on; 0 for a row that contributes nothing.
+    """
+    t = 0
+    for u in range(len(starts) - 1):
+        for i in range(starts[u], starts[u + 1]):
+            for j in range(starts[u], i):
+                total = 0.0
+                if scale[i] != 0.0 and scale[j] != 0.0:
+                    total = 1.0
+                    for c in range(X.shape[1]):
+                        total += np.float64(X[i, c] * scale[i]) * np.float64(X[j, c] * scale[j])
+                products[t] = total
+                t += 1
+
+
+@njit(**_OPTIONS)
+def sparse_pair_products(data, indices, indptr, n_features, scale, starts, products):
+    """`pair_products` for the arrays of a CSR matrix without duplicate entries."""
+    row, t = np.zeros(n_features), 0
+    for u in range(len(starts) - 1):
+        for i in range(starts[u], starts[u + 1]):
+            if scale[i] != 0.0:
+                for c in range(indptr[i], indptr[i + 1]):
+                    row[indices[c]] = np.float64(data[c] * scale[i])
+            for j in range(starts[u], i):
+                total = 0.0
+                if scale[i] != 0.0 and scale[j] != 0.0:
+                    total = 1.0
+                    for c in range(indptr[j], indptr[j + 1]):
+                        total += row[indices[c]] * np.float64(data[c] * scale[j])
+                products[t] = total
+                t += 1
+            for c in range(indptr[i], indptr[i + 1]):
+                row[indices[c]] = 0.0
+
+
 @intrinsic
 def _sum_of_squares(typing, rows, i, whole, width):
     """Sum of the squares of the first `width` numbers of row i, in chains that LLVM keeps in registers.
@@ -402,6 +449,23 @@ def _add_products(a, d, width, above, starts, low, products):
 
 
 @njit(**_OPTIONS)
+def _add_known_products(squares, first, pairs, d, above, starts, low, products):
+    """`_add_products` of the first layer, of which the products of inputs are known."""
+    t = 0
+    for u in range(len(starts) - 1):
+        begin, end, at = starts[u] - low, starts[u + 1] - low, first[u]
+        if end - begin == 1:
+            continue
+        for i in range(begin, end):
+            for j in range(begin, i):
+                products[t] += pairs[at] * _inner(d, i, j, above)
+                at += 1
+                t += 1
+            products[t] += squares[i] * _inner(d, i, i, above)
+            t += 1
+
+
+@njit(**_OPTIONS)
 def _multiply_units(d, width, starts, low, factors):
     """Multiply the first numbers of the rows of each unit by its factor."""
     for u in range(len(factors)):
@@ -412,11 +476,12 @@ def _multiply_units(d, width, starts, low, factors):
 
 
 @njit(**_OPTIONS)
-def clip_units(inputs, deltas, widths, starts, low, max_norm, room):
+def clip_units(inputs, deltas, widths, starts, low, max_norm, room, squares, first, pairs):
     """Clip the sums of the clipped gradients of units, the rows of which are side by side.
 
     The norm of such a sum is computed from products of pairs of rows, layer by layer: ``(a_i . a_j) (d_i . d_j)`` is
-    the inner product of two outer products. No gradient of a unit is in memory.
+    the inner product of two outer products. No gradient of a unit is in memory. Products of rows at the input are the
+    same at each step, and are not computed again where `clip_rows` leaves these rows as they are.
 
     Parameters
     ----------
@@ -431,14 +496,24 @@ def clip_units(inputs, deltas, widths, starts, low, max_norm, room):
         C.
     room : float
         See `skdp._training.models.unit_layout.unit_room`, which has the proof.
+    squares : ndarray, float64
+        Squared norms of the rows at the input, row 0 being row `low` of the lot.
+    first : ndarray of shape (k,), int64
+        Where the products of each unit start in `pairs`.
+    pairs : ndarray, float64
+        As `pair_products` writes them; empty where `clip_rows` multiplies the rows at the input.
     """
     n_products = 0
     for u in range(len(starts) - 1):
         size = starts[u + 1] - starts[u]
         n_products += size * (size + 1) // 2 if size > 1 else 0
     products = np.zeros(n_products)
+    are_known = len(pairs) > 0
+    if are_known:
+        _add_known_products(squares, first, pairs, deltas[0], widths[1], starts, low, products)
     for k in range(len(deltas)):  # layer by layer, as it takes long to fetch an array from a tuple
-        _add_products(inputs[k], deltas[k], widths[k], widths[k + 1], starts, low, products)
+        if k > 0 or not are_known:
+            _add_products(inputs[k], deltas[k], widths[k], widths[k + 1], starts, low, products)
     factors, t = np.ones(len(starts) - 1), 0
     for u in range(len(starts) - 1):
         begin, end = starts[u] - low, starts[u + 1] - low

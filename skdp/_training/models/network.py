@@ -184,6 +184,9 @@ class NetworkModel(Model):
             kernel.row_squares(X, scale, self._row_squares)
         else:
             kernel.sparse_row_squares(X.data, X.indptr, scale, self._row_squares)
+        self._pairs = np.empty(0)
+        if units is not None and architecture.widths[0] + 1 > architecture.widths[1]:  # or their rows are clipped
+            self._pairs = _products_of_pairs(X, scale, units)
         self._rows_at_once = min(max(batch_size, 1 if units is None else MOST_PAIRED), max(1, self.n_rows))
         room, widths = -(-self._rows_at_once // tiles.ROWS) * tiles.ROWS, architecture.widths
         self._inputs = tuple(_aligned(room, width + 1, self._dtype) for width in widths[:-1])
@@ -245,8 +248,9 @@ class NetworkModel(Model):
             row_spans = self._spans(m) if shared else [slice(0, m)]
             self._pool.share(partial(self._clip_span, rows, counts, start, max_norm / self._slack), row_spans, size)
             if lot is not None:
-                starts = lot.starts[units.start : units.stop + 1]
-                clip_units = partial(self._clip_units, starts, max_norm / self._slack)
+                starts, first = lot.starts[units.start : units.stop + 1], lot.first[units]
+                squares = self._row_squares[chunk if rows is None else rows[chunk]]
+                clip_units = partial(self._clip_units, starts, first, squares, max_norm / self._slack)
                 self._pool.share(clip_units, row_spans, size)
             rectangles = np.split(self._rectangles, len(self._rectangles)) if shared else [self._rectangles]
             self._pool.share(partial(self._add_products, m, total), rectangles, size)
@@ -272,12 +276,14 @@ class NetworkModel(Model):
             self.clip.bounds(max_norm), _STABILITY, self._tiny, self._widest,
         )  # fmt: skip
 
-    def _clip_units(self, starts: NDArray[np.int64], max_norm: float, span: slice) -> None:
+    def _clip_units(
+        self, starts: NDArray[np.int64], first: NDArray[np.int64], squares: Vector, max_norm: float, span: slice
+    ) -> None:
         """Clip the sums of the units of a chunk that begin in a span; each is clipped by itself."""
         low, room = int(starts[0]), unit_room(int(self._widths.sum()), 0)
-        first, last = np.searchsorted(starts, (low + span.start, low + span.stop))
-        some = starts[first : last + 1]
-        kernel.clip_units(self._inputs, self._deltas, self._widths, some, low, max_norm, room)
+        begin, end = np.searchsorted(starts, (low + span.start, low + span.stop))
+        some, known = starts[begin : end + 1], (squares, first[begin:end], self._pairs)
+        kernel.clip_units(self._inputs, self._deltas, self._widths, some, low, max_norm, room, *known)
 
     def _gather(self, rows: Rows, start: int, chunk: NDArray[Any]) -> None:
         X = self._X
@@ -322,6 +328,16 @@ class NetworkModel(Model):
 
     def __exit__(self, *exception: object) -> None:
         self._pool.close()
+
+
+def _products_of_pairs(X: Any, scale: NDArray[np.floating], units: UnitLayout) -> Vector:
+    """Inner products of pairs of rows at the input of each short unit."""
+    starts, products = units.starts[: units.n_short + 1], np.empty(units.n_pairs)
+    if isinstance(X, np.ndarray):
+        kernel.pair_products(X, scale, starts, products)
+    else:
+        kernel.sparse_pair_products(X.data, X.indices, X.indptr, X.shape[1], scale, starts, products)
+    return products
 
 
 def _cut(length: int, most: int, unit: int) -> list[tuple[int, int]]:

@@ -18,6 +18,12 @@ C = 0.4
 WIDTHS = (3, 5, 2, 17, 40, 4)
 KINDS = ["linear", "linear by rows", "linear by lot", "sparse", "float32", "softmax", "trees", "trees softmax",
          "trees squares", "network", "network softmax", "network per layer", "network tanh"]  # fmt: skip
+WIDE = {
+    "network softmax": np.asarray,
+    "network per layer": lambda X: X.astype(np.float32),
+    "network tanh": sp.csr_matrix,
+}
+"""Networks of which the products of rows at the input are computed once, and the rows that they are given."""
 
 
 def labels_of(rng, n, *, long=True):
@@ -33,7 +39,7 @@ class Made:
 
     def __init__(self, kind, rng, n, d=6):
         self.kind, self.n, self.n_outputs = kind, n, 3 if "softmax" in kind else 1
-        self.d = 300 if kind == "linear by rows" else d
+        self.d = 300 if kind == "linear by rows" else 9 if kind in WIDE else d
         self.X = rng.uniform(-1, 1, (n, self.d))
         self.levels = [rng.integers(0, width, n) for width in WIDTHS]
         self.y = rng.uniform(-1, 1, n) if "squares" in kind else rng.integers(0, max(2, self.n_outputs), n)
@@ -56,8 +62,9 @@ class Made:
             activation = "tanh" if "tanh" in self.kind else "relu"
             clip = Clip("per_layer" if "per layer" in self.kind else "flat", (3**-0.5,) * 3)
             targets = y if self.n_outputs > 1 else y.astype(float)[:, None]
+            X = WIDE.get(self.kind, np.asarray)(self.X[rows])
             return NetworkModel(
-                self.X[rows], targets, weights, Architecture((self.d, 7, 5, self.n_outputs), activation, loss), clip,
+                X, targets, weights, Architecture((self.d, 7, 5, self.n_outputs), activation, loss), clip,
                 radius=2.0, unit=1.0, dtype=np.float64, batch_size=100, units=units,
             )  # fmt: skip
         X = self.X[rows].astype(np.float32 if self.kind == "float32" else np.float64)
@@ -121,10 +128,11 @@ def test_a_unit_moves_the_sum_by_the_clip_at_most(kind, size, rows):
         assert moved >= C * (1 - 1e-6)
 
 
-def test_shares_of_a_chunk_of_a_network_change_no_bit(monkeypatch):
+@pytest.mark.parametrize("kind", ["network", "network softmax"])
+def test_shares_of_a_chunk_of_a_network_change_no_bit(monkeypatch, kind):
     """A unit is clipped in the share in which it begins, wherever shares end and in whatever order they are run."""
     rng = np.random.default_rng(5)
-    made, labels = Made("network", rng, 400), labels_of(rng, 400, long=False)
+    made, labels = Made(kind, rng, 400), labels_of(rng, 400, long=False)
     layout = UnitLayout(read_units(labels, 400))
     sums = []
     for most, order in ((400, 1), (tiles.ROWS, 1), (tiles.ROWS, -1)):

@@ -43,7 +43,7 @@ MUTANTS = [
     ),
     mutant(
         "units: the last unit of a share of a network not clipped",
-        (NETWORKS, "starts[first : last + 1]", "starts[first:last]"),
+        (NETWORKS, "starts[begin : end + 1]", "starts[begin:end]"),
         tests="unit_layout",
         select="shares_of_a_chunk or sums_agree",
     ),
@@ -205,12 +205,32 @@ MUTANTS = [
     ),
     mutant(
         "units: norms of gradients of a network without the first layer",
-        (
-            DENSE,
-            "for k in range(len(deltas)):  # layer",
-            "for k in range(1, len(deltas)):  # layer",
-        ),
+        (DENSE, "        if k > 0 or not are_known:\n", "        if k > 0:\n"),
         tests="unit_layout",
         select="moves_the_sum and network",
+    ),
+    mutant(
+        "units: norms of gradients of a wide network without the first layer",
+        (DENSE, "_add_known_products(squares, first, pairs, deltas[0], widths[1], starts, low, products)", "pass"),
+        tests="unit_layout",
+        select="moves_the_sum and network",
+    ),
+    mutant(
+        "units: products of rows that were not clipped yet",
+        (NETWORKS, "architecture.widths[0] + 1 > architecture.widths[1]", "architecture.widths[0] > 0"),
+        tests="unit_layout",
+        select="network",
+    ),
+    mutant(
+        "units: products of another unit of a lot",
+        (NETWORKS, "(squares, first[begin:end], self._pairs)", "(squares, first, self._pairs)"),
+        tests="unit_layout",
+        select="shares_of_a_chunk or (sums_agree and network)",
+    ),
+    mutant(
+        "units: products of rows as they came, not as they are scaled",
+        (DENSE, "np.float64(X[i, c] * scale[i]) * np.float64(X[j, c] * scale[j])", "np.float64(X[i, c]) * X[j, c]"),
+        tests="unit_layout",
+        select="network",
     ),
 ]
