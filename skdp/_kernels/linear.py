@@ -179,28 +179,29 @@ def unit_factors(residual, length, starts, first, products, low, max_norm, room,
         Written.
     """
     n_outputs = len(residual)
+    for i in range(len(factors)):  # norms of rows for a start, in a pass of its own, which the compiler does in vectors
+        own = 0.0
+        for k in range(n_outputs):
+            own += residual[k, i] * residual[k, i]
+        factors[i] = math.sqrt(own) * length[i]
     for u in range(len(starts) - 1):
-        begin, end = starts[u] - low, starts[u + 1] - low
-        factors[begin:end] = 1.0
-        if end - begin == 1:
-            continue
-        square, reach, t = 0.0, 0.0, first[u]
+        begin, end, t = starts[u] - low, starts[u + 1] - low, first[u]
+        square, reach, factor = 0.0, 0.0, 1.0
         for i in range(begin, end):
-            own, cross = 0.0, 0.0
-            for k in range(n_outputs):
-                own += residual[k, i] * residual[k, i]
-            size = math.sqrt(own) * length[i]
+            cross = 0.0
             for j in range(begin, i):
                 both = 0.0
                 for k in range(n_outputs):
                     both += residual[k, i] * residual[k, j]
                 cross += both * products[t]
                 t += 1
-            reach += size
-            square += size * size + 2.0 * cross
+            reach += factors[i]
+            square += factors[i] * factors[i] + 2.0 * cross
         size = math.sqrt(max(square, 0.0) + room * reach * reach)
-        if size > max_norm:
-            factors[begin:end] = max_norm / size
+        if end - begin > 1 and size > max_norm:
+            factor = max_norm / size
+        for i in range(begin, end):
+            factors[i] = factor
 
 
 @njit(**_OPTIONS)

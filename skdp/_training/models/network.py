@@ -184,7 +184,7 @@ class NetworkModel(Model):
             kernel.row_squares(X, scale, self._row_squares)
         else:
             kernel.sparse_row_squares(X.data, X.indptr, scale, self._row_squares)
-        self._pairs = np.empty(0)
+        self._pairs: NDArray[np.float64] = np.empty(0)
         if units is not None and architecture.widths[0] + 1 > architecture.widths[1]:  # or their rows are clipped
             self._pairs = _products_of_pairs(X, scale, units)
         self._rows_at_once = min(max(batch_size, 1 if units is None else MOST_PAIRED), max(1, self.n_rows))
@@ -330,7 +330,7 @@ class NetworkModel(Model):
         self._pool.close()
 
 
-def _products_of_pairs(X: Any, scale: NDArray[np.floating], units: UnitLayout) -> Vector:
+def _products_of_pairs(X: Any, scale: NDArray[np.floating], units: UnitLayout) -> NDArray[np.float64]:
     """Inner products of pairs of rows at the input of each short unit."""
     starts, products = units.starts[: units.n_short + 1], np.empty(units.n_pairs)
     if isinstance(X, np.ndarray):
