@@ -80,7 +80,7 @@ MUTANTS = [
             "self._rows, self._n_rows = X, len(X)",
         ),
         tests="parts_without_rows",
-        select="public_steps_before",
+        select="takes_a_part",
     ),
     mutant(
         "a public step refuses a part without rows",
