@@ -1,7 +1,8 @@
 """Command line for the file of a ledger.
 
     python -m skdp.budget create FILE --epsilon E --delta D [--unit U] [--filter-family F]
-                                                           a new ledger with a ceiling
+                                                           a new ledger with a ceiling, or with one in risk:
+                                                           --advantage A, or --tpr T --fpr F, instead of --epsilon
     python -m skdp.budget show FILE [--delta D] [--json]   the entries, what was spent and what is left
     python -m skdp.budget verify FILE [--head HASH]        check that no entry was altered
     python -m skdp.budget export FILE                      everything as JSON, with the hash to note elsewhere
@@ -80,7 +81,10 @@ def _parser() -> argparse.ArgumentParser:
         subs[name] = sub = commands.add_parser(name, description=command.__doc__)
         sub.add_argument("file", metavar="FILE")
         sub.set_defaults(command=command)
-    subs["create"].add_argument("--epsilon", type=float, required=True, help="the ceiling")
+    subs["create"].add_argument("--epsilon", type=float, help="the ceiling")
+    subs["create"].add_argument("--advantage", type=float, help="the ceiling, as an attacker's advantage")
+    subs["create"].add_argument("--tpr", type=float, help="the ceiling, as records found at a share of false positives")
+    subs["create"].add_argument("--fpr", type=float, help="that share")
     subs["create"].add_argument("--delta", type=float, required=True, help="delta of the ceiling")
     subs["create"].add_argument("--unit", help="what one record is, such as person; row if left out")
     subs["create"].add_argument("--filter-family", metavar="F", help="auto, gaussian or renyi; auto if left out")
@@ -104,7 +108,10 @@ def _create(given: argparse.Namespace) -> str:
     """Create a ledger with a ceiling, in a file that does not exist."""
     from skdp.accounting import PrivacyAccountant
 
-    terms = {"unit": given.unit, "filter_family": given.filter_family}
+    risk = {name: getattr(given, name) for name in ("advantage", "tpr", "fpr") if getattr(given, name) is not None}
+    if given.epsilon is None and not risk:
+        raise ValueError("a ledger needs a ceiling: give --epsilon, or --advantage, or --tpr and --fpr.")
+    terms = {"unit": given.unit, "filter_family": given.filter_family, "risk": risk or None}
     accountant = PrivacyAccountant(given.epsilon, given.delta, **terms, path=given.file)
     ceiling = f"epsilon={accountant.epsilon:g} at delta={accountant.delta:g}"
     return f"{accountant.path}: {ceiling}, unit={accountant.unit}, filter_family={accountant.filter_family}"

@@ -146,6 +146,25 @@ def test_create_takes_the_family_of_the_filter(capsys, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+def test_create_takes_a_ceiling_in_risk(capsys, tmp_path):
+    for name, given in (("a", ("--advantage", "0.1")), ("b", ("--tpr", "0.03", "--fpr", "0.01"))):
+        risk = {key[2:]: float(value) for key, value in zip(given[::2], given[1::2], strict=True)}
+        expected = PrivacyAccountant(risk=risk, delta=1e-6).epsilon
+        code, out, _ = run(capsys, "create", tmp_path / name, *given, "--delta", "1e-6")
+        assert code == 0
+        assert f"epsilon={expected:g} at delta=1e-06" in out
+        assert fresh_epsilon(tmp_path / name) == expected
+    for given, named in (
+        ((), "give --epsilon, or --advantage, or --tpr and --fpr"),
+        (("--advantage", "0.1", "--epsilon", "1"), "a ceiling is one of them"),
+        (("--tpr", "0.1"), "risk="),
+    ):
+        code, _, err = run(capsys, "create", tmp_path / "c", *given, "--delta", "1e-6")
+        assert code == 2
+        assert named in err
+        assert not (tmp_path / "c").exists()
+
+
 def test_a_raise_that_leaves_less_wants_yes_and_both_figures_are_printed(capsys, tmp_path):
     path = tmp_path / "network.budget"
     accountant = PrivacyAccountant(2.0, 1e-5, path=path)

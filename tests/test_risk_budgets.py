@@ -5,19 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
 import skdp
 from skdp.accounting import GaussianDpEvent, PrivacyAccountant, PrivacyProfile
-from skdp.model_selection import DPGridSearchCV
+from skdp.evaluation import compare
+from skdp.model_selection import DPGridSearchCV, cross_validate
 from skdp.naive_bayes import DPGaussianNB
 from skdp.preprocessing import DPQuantileBinner, dp_bounds
 from skdp.report import privacy_report
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
+
 RISK = {"advantage": 0.1}
 X = np.random.default_rng(0).uniform(-1.0, 1.0, (600, 3))
 Y = (X[:, 0] > 0.0).astype(int)
+SCORES = 0.5 * (X[:, 0] + 1.0)
 
 
 def advantage_of(model):
@@ -83,6 +89,60 @@ def test_rules_that_ask_for_an_epsilon_are_given_that_of_a_gaussian():
     chooses = skdp.tabular_pipeline("regressor", epsilon=None, delta=1e-6, risk=RISK, y_bounds=(0, 1))
     assert chooses._epsilon_of_rules() == pytest.approx(1.0668, rel=1e-3)
     assert chooses.set_params(epsilon=2.0, risk=None)._epsilon_of_rules() == 2.0
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_an_evaluation_lands_just_below_the_risk(noise, adjacency):
+    delta = 0 if noise == "laplace" else "auto"
+    found = skdp.evaluate(None, SCORES, Y, risk=RISK, noise=noise, delta=delta, adjacency=adjacency)
+    assert 0.0999 <= advantage_of(found) <= 0.1
+
+
+def test_an_evaluation_of_units_lands_just_below_the_risk():
+    assert 0.0999 <= advantage_of(skdp.evaluate(None, SCORES, Y, risk=RISK, groups=np.arange(600) // 2)) <= 0.1
+
+
+def test_a_comparison_of_models_lands_just_below_the_risk():
+    found = compare(None, None, np.column_stack([SCORES, SCORES]), Y, risk={"tpr": 0.03, "fpr": 0.01})
+    assert 0.03 * 0.999 <= PrivacyProfile(found.privacy_event_).true_positive_rate(0.01) <= 0.03
+
+
+def test_a_cross_validation_lands_below_the_risk_as_a_whole():
+    ledger = PrivacyAccountant()
+    found = cross_validate(logistic(accountant=ledger), X, Y, risk={"advantage": 0.3}, cv=2)["evaluation"]
+    assert 0.2997 <= advantage_of(found) <= 0.3
+    assert PrivacyProfile(ledger.event).advantage() == advantage_of(found)
+    assert found.risk["advantage"] == pytest.approx(advantage_of_share(0.3, 0.2), rel=1e-6)
+
+
+def advantage_of_share(advantage, share):
+    """The advantage of a Gaussian of a share of the mu of another one."""
+    return 2.0 * norm.cdf(share * norm.ppf(0.5 * (1.0 + advantage))) - 1.0
+
+
+@pytest.mark.parametrize("kind", [skdp.DPCalibratedClassifier, skdp.DPThresholdClassifier])
+def test_a_classifier_of_a_table_lands_below_the_risk(kind, model):
+    alone = kind(FrozenEstimator(model), epsilon=None, risk=RISK).fit(X, Y)
+    whole = kind(logistic(), epsilon=None, risk=RISK).fit(X, Y)
+    assert alone.delta_ == 0.0
+    for fitted in (alone, whole):
+        assert 0.0999 <= advantage_of(fitted) <= 0.1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **budget: skdp.evaluate(None, SCORES, Y, **budget),
+        lambda **budget: cross_validate(logistic(), X, Y, **budget),
+        lambda **budget: skdp.DPCalibratedClassifier(logistic(), **{"epsilon": None, **budget}).fit(X, Y),
+    ],
+    ids=["evaluate", "cross_validate", "calibrated"],
+)
+def test_a_budget_of_scores_is_stated_once(call):
+    for budget in ({}, {"epsilon": 1.0, "risk": RISK}):
+        with pytest.raises(ValueError, match="set exactly one of them"):
+            call(**budget)
 
 
 def test_bounds_are_bought_under_a_risk():

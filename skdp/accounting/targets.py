@@ -143,8 +143,12 @@ class Risk:
     @property
     def words(self) -> str:
         """See `BudgetTarget`."""
-        stated = {"advantage": self.goal} if self.tpr is None else {"tpr": self.tpr, "fpr": self.fpr}
-        return f"risk={stated!r}"
+        return f"risk={self.stated!r}"
+
+    @property
+    def stated(self) -> dict[str, float]:
+        """What `read` takes."""
+        return {"advantage": self.goal} if self.tpr is None else {"tpr": self.tpr, "fpr": self.fpr}
 
     @property
     def place(self) -> str:

@@ -31,9 +31,10 @@ from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_ini
 from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import check_types
 from skdp._typing import Doubles
-from skdp.accounting import ADJACENCIES, DpEvent, WorstOfDpEvent, calibrate_noise_multiplier, resolve_accountant
-from skdp.accounting.targets import EpsilonTarget
-from skdp.base import JointPrice, root_stream
+from skdp.accounting import ADJACENCIES, DpEvent, WorstOfDpEvent, resolve_accountant
+from skdp.accounting.calibration.noise import calibrate_to
+from skdp.accounting.targets import Risk, target_of
+from skdp.base import JointPrice, check_whole_budget, root_stream
 from skdp.evaluation.counted import RowsOfCounts
 from skdp.evaluation.private_evaluation import PrivateEvaluation
 from skdp.evaluation.scored_rows import score_of_two
@@ -49,7 +50,7 @@ from skdp.model_selection.parts import draw_by_number, n_tested
 from skdp.pipeline import PrivatePipeline, weighted_steps
 
 _ROOM = 0.99
-"""Part of epsilon that a table beside a fit costs: the price of two possibilities is a little above either."""
+"""Part of epsilon, or of mu, that a table beside a fit costs: the worst of two may be priced a little above either."""
 
 
 def _inner_of(estimator: Any) -> Any:
@@ -65,7 +66,7 @@ class TableClassifier(JointPrice, ClassifierMixin, MetaEstimatorMixin, BaseEstim
     """Base of classifiers of two classes that follow from another one, and from one noisy table of its scores.
 
     Constructor parameters are public, arguments of `fit` are private. A subclass has the parameters ``estimator,
-    epsilon, delta, test_size, classes, weight_bound, adjacency, n_samples_public, n_groups_public, accountant,
+    epsilon, delta, risk, test_size, classes, weight_bound, adjacency, n_samples_public, n_groups_public, accountant,
     random_state``, and says by `_check_purpose` and `_follow` what follows from the table.
 
     Notes
@@ -85,7 +86,8 @@ class TableClassifier(JointPrice, ClassifierMixin, MetaEstimatorMixin, BaseEstim
     another one keeps its number; under ``add_remove`` each unit has a coin of its own, and one that leaves moves none.
     """
 
-    epsilon: float
+    epsilon: float | None
+    risk: Any
     _fitted_epsilon: float
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -269,7 +271,7 @@ class TableFit(Fit):
         n = n_rows if self.units is None else self.units.n_units
         self.n_public = n_public = work._public_n(n)
         if work._is_frozen():
-            self._plan_table(work.classes, (n, n_features), n_public, work.epsilon)
+            self._plan_table(work.classes, (n, n_features), n_public, 1.0)
             self.event, self.delta = self._table_plan.event, 0.0
         else:
             self._plan_both(n, n_public, n_features)
@@ -282,16 +284,15 @@ class TableFit(Fit):
         made = self._candidate(n, n_public)
         self.delta = work.delta = delta_for(check_delta(work.delta), resolve_accountant(work.accountant), n_public)
         made.set_params(delta=self.delta)
-        (fitting,) = fit_plans(
-            [{}], [made], n_public - tested_public, n_features, EpsilonTarget(work.epsilon, self.delta), self.delta
-        )
+        budget = target_of(work.epsilon, self.delta, work.risk)
+        (fitting,) = fit_plans([{}], [made], n_public - tested_public, n_features, budget, self.delta)
         classes = private_steps(made.steps)[-1][1].estimator.classes
-        self._plan_table(classes, (tested, n_features), tested_public, _ROOM * work.epsilon)
+        self._plan_table(classes, (tested, n_features), tested_public, _ROOM)
 
         def event_at(scale: float) -> DpEvent:
             return WorstOfDpEvent((fitting.event(scale), self._table_plan.event))
 
-        self._scale = calibrate_noise_multiplier(event_at, work.epsilon, self.delta, adjacency=work.adjacency)
+        self._scale = calibrate_to(event_at, budget, adjacency=work.adjacency)
         self._fitting, self.event = fitting, event_at(self._scale)
 
     def _check(self) -> None:
@@ -300,7 +301,7 @@ class TableFit(Fit):
         if self._y is None:
             name = type(work).__name__
             raise ValueError(f"{name} requires y to be passed, but the target y is None: give labels.")
-        work.epsilon = check_real("epsilon", work.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
+        check_whole_budget(work)
         check_delta(work.delta)
         check_choice("adjacency", work.adjacency, ADJACENCIES)
         check_real("test_size", work.test_size, above=0, below=1, remedy="choose a share of the rows, such as 0.25")
@@ -319,7 +320,7 @@ class TableFit(Fit):
     def _candidate(self, n: int, n_public: int) -> PrivatePipeline:
         """The estimator as a pipeline of private steps, with the terms of the whole."""
         work, X = self.work, self._X
-        template = private_template(work.estimator, work.epsilon, work.delta)
+        template = private_template(work.estimator, work.epsilon, work.delta, work.risk)
         for _, step in private_steps(template.steps):
             if step.adjacency != work.adjacency:
                 raise ValueError(
@@ -356,8 +357,8 @@ class TableFit(Fit):
         found: list[Any] = classes_of(check_labels(self._y, table_shape(self._X)[0])).tolist()
         return found
 
-    def _plan_table(self, classes: Any, shape: tuple[int, int], n_public: int, epsilon: float) -> None:
-        """Plan the release of the table, of so many rows or units, and columns."""
+    def _plan_table(self, classes: Any, shape: tuple[int, int], n_public: int, share: float) -> None:
+        """Plan the release of the table, of so many rows or units, and columns, at a share of the budget."""
         work = self.work
         model = _inner_of(work.estimator) if work._is_frozen() else None
         known = classes if classes is not None else getattr(model, "classes_", (0, 1))
@@ -365,7 +366,7 @@ class TableFit(Fit):
             raise ValueError(f"Only binary classification is supported. classes has {len(known)}: give a model of two.")
         self._table = PrivateEvaluation(
             model,
-            epsilon=epsilon,
+            **self._budget_of_table(share),
             classes=classes,
             categories=work._categories(),
             weight_bound=work.weight_bound,
@@ -378,12 +379,19 @@ class TableFit(Fit):
         terms = self._table._check_terms()._replace(stream=self._stream.spawn("table"))
         self._table_plan = self._table._plan_checked(terms, shape)
 
+    def _budget_of_table(self, share: float) -> dict[str, Any]:
+        """A share of the budget of the whole."""
+        if self.work.risk is None:
+            return {"epsilon": share * self.work.epsilon}
+        whole = Risk.read(self.work.risk)
+        return {"risk": whole.stated if share == 1.0 else whole.of_size(share * whole.mu).stated}
+
     # --- before the charge ---
 
     def payment(self) -> Payment:
         """See `Fit`."""
         work = self.work
-        names = ("epsilon", "delta", "test_size", "weight_bound")
+        names = ("epsilon" if work.risk is None else "risk", "delta", "test_size", "weight_bound")
         inner = _inner_of(work.estimator)
         kept = {name: getattr(work, name) for name in names} | {"estimator": type(inner).__name__}
         if name := work.__dict__.get("_fitted_group_name"):

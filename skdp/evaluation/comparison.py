@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -189,7 +189,8 @@ def compare(
     X: Any,
     y: Any,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
+    risk: Mapping[str, float] | None = None,
     groups: Any = None,
     sample_weight: Any = None,
     by: Any = None,
@@ -210,8 +211,11 @@ def compare(
         Private rows; or private scores of both models, as for `evaluate`.
     y : array-like of shape (n_samples,)
         Private labels.
-    epsilon : float
-        Privacy budget of all figures together, in nats.
+    epsilon : float or None, default=None
+        Privacy budget of all figures together, in nats. Exactly one of it and `risk` is given.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     groups : array-like of shape (n_samples,), str or None, default=None
         Private units of the rows, as for `evaluate`.
     sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -251,7 +255,7 @@ def compare(
     if options.pop("y_bounds", None) is not None:
         raise ValueError("y_bounds with compare, which is for models of two classes: use evaluate for regressors.")
     models = None if first is None else (first, second)
-    comparison = PrivateComparison(models, epsilon=epsilon, **options)
+    comparison = PrivateComparison(models, epsilon=epsilon, risk=risk, **options)
     return comparison.fit(X, y, groups=groups, sample_weight=sample_weight, by=by)
 
 

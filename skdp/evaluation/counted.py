@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -24,7 +24,9 @@ from skdp._fit.conductor import EstimatorFit, conduct
 from skdp._fit.payment import Payment
 from skdp._typing import Doubles
 from skdp.accounting import ADJACENCIES, DpEvent, GaussianDpEvent, resolve_accountant
-from skdp.base import Budget, FitTerms, Price, PrivateEstimator, refuse_fit_params
+from skdp.accounting.calibration.noise import calibrate_to
+from skdp.accounting.targets import Risk
+from skdp.base import Budget, FitTerms, Price, PrivateEstimator, check_whole_budget, refuse_fit_params
 from skdp.evaluation.amounts import GRID, amounts_of
 from skdp.evaluation.figures import TableFigures
 from skdp.evaluation.replicates import Mechanism, Replicates
@@ -83,6 +85,10 @@ class RowsOfCounts(NamedTuple):
     subgroups: NDArray[np.int64] | None
 
 
+_LEAST_EPSILON = 1e-5
+"""Of a table with Laplace noise: what its mechanism takes."""
+
+
 class CountedEvaluation(PrivateEstimator, TableFigures):
     """Base of evaluations: counts of rows in cells, released once. A subclass says what follows from them.
 
@@ -115,8 +121,9 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         self,
         model: Any,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | str = 0,
+        risk: Mapping[str, float] | None = None,
         noise: str = "laplace",
         classes: Any = None,
         y_bounds: Any = None,
@@ -133,6 +140,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         self.model = model
         self.epsilon = epsilon
         self.delta = delta
+        self.risk = risk
         self.noise = noise
         self.classes = classes
         self.y_bounds = y_bounds
@@ -205,7 +213,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
             raise ValueError(f"delta={show(self.delta)} with noise='laplace', which needs none: leave it out.")
         check_choice("adjacency", self.adjacency, ADJACENCIES)
         resolve_accountant(self.accountant)
-        return Budget(check_real("epsilon", self.epsilon, above=0, remedy="choose a number, such as 0.5"), None, 0.0)
+        check_whole_budget(self)
+        return Budget(self.epsilon, None, 0.0, None if self.risk is None else Risk.read(self.risk))
 
     def _settle_delta(self, terms: FitTerms, n_samples: int, earlier: float | None = None) -> FitTerms:
         """See `PrivateEstimator`."""
@@ -278,12 +287,23 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """The mechanism, and what it costs."""
         replaced = self.adjacency == "replace_one"
         if self.noise == "laplace":
-            epsilon = float(terms.budget.epsilon or 0.0)
-            laplace = DiscreteLaplaceMechanism.for_epsilon(epsilon / 2 if replaced else epsilon, unit)
+            laplace = self._laplace_for(terms.budget, unit)
             return laplace, Price(laplace.event, laplace.epsilon * (2 if replaced else 1), 0.0)
         sigma = self._solve_noise(terms.budget, GaussianDpEvent)
         gaussian = GaussianMechanism(sigma, unit * (math.sqrt(0.5) if replaced else 1.0))
         return gaussian, self._price(gaussian.event, None, self.delta)
+
+    def _laplace_for(self, budget: Budget, unit: int) -> DiscreteLaplaceMechanism:
+        """The least noise that is within the budget."""
+        if budget.risk is None:
+            parts = 2 if self.adjacency == "replace_one" else 1
+            return DiscreteLaplaceMechanism.for_epsilon(float(budget.epsilon or 0.0) / parts, unit)
+
+        def mechanism_at(noise: float) -> DiscreteLaplaceMechanism:
+            return DiscreteLaplaceMechanism.for_epsilon(max(1.0 / noise, _LEAST_EPSILON), unit)
+
+        noise = calibrate_to(lambda each: mechanism_at(each).event, budget.risk, adjacency=self.adjacency)
+        return mechanism_at(noise)
 
     def _number_of_bins(self, strength: float) -> int:
         """Number of bins.

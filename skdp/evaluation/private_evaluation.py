@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sklearn.base import is_regressor
@@ -45,8 +46,9 @@ def evaluate(
     X: Any,
     y: Any,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float | str = 0,
+    risk: Mapping[str, float] | None = None,
     groups: Any = None,
     sample_weight: Any = None,
     weight_bound: float | None = None,
@@ -89,10 +91,13 @@ def evaluate(
         units and weights are given in memory. Gaps in a file are refused there, after the charge.
     y : array-like of shape (n_samples,)
         Private labels or targets.
-    epsilon : float
-        Privacy budget of all figures together, in nats.
+    epsilon : float or None, default=None
+        Privacy budget of all figures together, in nats. Exactly one of it and `risk` is given.
     delta : float or "auto", default=0
         Probability with which the guarantee may fail: 0 with Laplace noise. See `skdp.DPLogisticRegression` for "auto".
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     groups : array-like of shape (n_samples,), str or None, default=None
         Private label of the unit of each row, such as a person or a household, or the name of a column of `X`, which
         is no feature then. The guarantee is then for all rows of one label together, else for one row, and each unit
@@ -164,6 +169,7 @@ def evaluate(
         model,
         epsilon=epsilon,
         delta=delta,
+        risk=risk,
         noise=noise,
         classes=classes,
         y_bounds=y_bounds,

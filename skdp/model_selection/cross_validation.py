@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,10 @@ from skdp._fit.private_step import private_steps
 from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import check_types
 from skdp._typing import Doubles
-from skdp.accounting import DpEvent, GaussianDpEvent, calibrate_noise_multiplier, compose, get_epsilon
-from skdp.accounting.targets import EpsilonTarget
-from skdp.base import Price
+from skdp.accounting import DpEvent, GaussianDpEvent, compose, get_epsilon
+from skdp.accounting.calibration.noise import calibrate_to
+from skdp.accounting.targets import EpsilonTarget, Risk, target_of
+from skdp.base import Price, check_whole_budget
 from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.private_evaluation import kind_of
 from skdp.evaluation.scored_rows import ScoredRows
@@ -53,8 +54,9 @@ def cross_validate(
     X: Any,
     y: Any,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float | str = "auto",
+    risk: Mapping[str, float] | None = None,
     cv: int = 5,
     score_share: float = 0.2,
     groups: Any = None,
@@ -74,16 +76,19 @@ def cross_validate(
         Private rows.
     y : array-like of shape (n_samples,)
         Private labels or targets.
-    epsilon : float
-        Privacy budget of all fits and scores together.
+    epsilon : float or None, default=None
+        Privacy budget of all fits and scores together. Exactly one of it and `risk` is given.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. See `skdp.DPLogisticRegression` for "auto".
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
     cv : int, default=5
         Number of folds. A row is in one by its number and a secret key, under ``adjacency="add_remove"`` by a coin,
         never by its label: there are no stratified folds.
     score_share : float, default=0.2
-        Share of epsilon for the scores, in (0, 1). The noise of the fits is then the least at which fits and scores
-        cost epsilon together.
+        Share of epsilon for the scores, or of mu where `risk` is given, in (0, 1). The noise of the fits is then the
+        least at which fits and scores are within the budget together.
     groups : array-like of shape (n_samples,), str or None, default=None
         Private label of the unit of each row, or the name of a column of `X`, which is no feature then. The guarantee
         is then for all rows of one label together, which are in one fold and are counted once.
@@ -155,8 +160,8 @@ def cross_validate(
     True
     """
     fit = FoldsFit(
-        estimator, (X, y, sample_weight, groups), epsilon=epsilon, delta=delta, cv=cv, score_share=score_share,
-        level=level, random_state=random_state,
+        estimator, (X, y, sample_weight, groups), epsilon=epsilon, delta=delta, risk=risk, cv=cv,
+        score_share=score_share, level=level, random_state=random_state,
     )  # fmt: skip
     learn_under_charge(fit)
     evaluation: Any = fit.work
@@ -208,13 +213,14 @@ class FoldsFit(Fit):
     _labels: Any = None
 
     def __init__(
-        self, estimator: Any, rows: tuple[Any, Any, Any, Any], *, epsilon: Any, delta: Any, cv: Any, score_share: Any,
-        level: Any, random_state: Any,
+        self, estimator: Any, rows: tuple[Any, Any, Any, Any], *, epsilon: Any, delta: Any, risk: Any, cv: Any,
+        score_share: Any, level: Any, random_state: Any,
     ) -> None:  # fmt: skip
         refuse_rows_elsewhere(_WHAT, rows[0])
         super().__init__(estimator, None)
         self._X, self._y, self._given, self._groups = rows
-        self._epsilon = check_real("epsilon", epsilon, above=0, remedy="choose a number above 0, such as 1.0")
+        self.epsilon, self.risk = epsilon, risk
+        check_whole_budget(self)
         self._delta: Any = check_delta(delta)
         self._cv = check_count("cv", cv, at_least=2, remedy="choose a number of folds from 2, such as 5")
         self._share = check_real("score_share", score_share, above=0, below=1, remedy="choose a share, such as 0.2")
@@ -224,7 +230,7 @@ class FoldsFit(Fit):
         """See `Fit`. Classes that no one named are read from the labels here."""
         if self._y is None or number_of_columns(self._y) > 1:
             raise ValueError(f"y with {_WHAT} has to have one label or target a row.")
-        self._template = template = private_template(self.target, self._epsilon, self._delta)
+        self._template = template = private_template(self.target, self.epsilon, self._delta, self.risk)
         self._accountant = template._payment().accountant
         self.adjacency = private_steps(template.steps)[0][1].adjacency
         n_rows, n_units, n_features = self._find_units(template)
@@ -232,7 +238,8 @@ class FoldsFit(Fit):
         if self._cv > n:
             raise ValueError(f"cv={self._cv} with {n} rows or units: choose fewer folds.")
         self.delta = delta_for(self._delta, self._accountant, n)
-        template.set_params(epsilon=self._epsilon_of_a_fit(), delta=self.delta)
+        self._budget = target_of(self.epsilon, self.delta, self.risk)
+        template.set_params(epsilon=self._epsilon_of_a_fit(), delta=self.delta, risk=None)
         made = make_candidate(template, {}, self._X, n_units)
         check_bounds_are_given([made], _WHAT)
         self._reader = None if self._given is None else common_weight_reader([made], self._given, _WHAT)
@@ -244,7 +251,7 @@ class FoldsFit(Fit):
         self._stream = terms.stream
         self._counting = evaluation._plan_checked(terms, (n_units, 1))
         self._fits = self._plan_fits(made, n, n_features)
-        self._scale = calibrate_noise_multiplier(self._event_at, self._epsilon, self.delta, adjacency=self.adjacency)
+        self._scale = calibrate_to(self._event_at, self._budget, adjacency=self.adjacency)
         self.event = self._event_at(self._scale)
 
     def _find_units(self, template: PrivatePipeline) -> tuple[int, int, int]:
@@ -259,8 +266,13 @@ class FoldsFit(Fit):
 
     def _epsilon_of_a_fit(self) -> float:
         """Epsilon at its share of mu**2, for a start: the noise of all fits is scaled together later."""
-        whole = calibrate_noise_multiplier(GaussianDpEvent, self._epsilon, self.delta)
-        return get_epsilon(GaussianDpEvent(whole * math.sqrt(self._cv - 1)), self.delta)
+        return get_epsilon(GaussianDpEvent(math.sqrt(self._cv - 1) / self._budget.mu), self.delta)
+
+    def _budget_of_scores(self) -> dict[str, Any]:
+        """The share of the scores."""
+        if self.risk is None:
+            return {"epsilon": self._share * self.epsilon}
+        return {"risk": Risk.read(self.risk).of_size(self._share * self._budget.mu).stated}
 
     def _new_evaluation(self, made: PrivatePipeline) -> CountedEvaluation:
         """The evaluation of all folds, at its share of epsilon."""
@@ -270,7 +282,7 @@ class FoldsFit(Fit):
         kind = kind_of(None, classes, y_bounds)
         evaluation = kind(
             None,
-            epsilon=self._share * self._epsilon,
+            **self._budget_of_scores(),
             classes=classes,
             y_bounds=y_bounds,
             weight_bound=None if self._reader is None else self._reader.bound,
@@ -309,7 +321,7 @@ class FoldsFit(Fit):
         """See `Fit`."""
         kept = {
             "estimator": type(self.target).__name__,
-            "epsilon": self._epsilon,
+            **({"epsilon": self.epsilon} if self.risk is None else {"risk": dict(self.risk)}),
             "delta": getattr(self, "delta", self._delta),
             "cv": self._cv,
             "score_share": self._share,

@@ -6,10 +6,16 @@ from paths import AMOUNTS, COUNTED, SCORED, WEIGHTS
 MUTANTS = [
     mutant(
         "an exchanged row of an evaluation priced as one count",
-        (COUNTED, "for_epsilon(epsilon / 2 if replaced else epsilon, unit)", "for_epsilon(epsilon, unit)"),
+        (COUNTED, "float(budget.epsilon or 0.0) / parts, unit", "float(budget.epsilon or 0.0), unit"),
         (COUNTED, "laplace.epsilon * (2 if replaced else 1)", "laplace.epsilon"),
         tests="evaluate",
         select="cost_epsilon",
+    ),
+    mutant(
+        "the risk of an evaluation solved as if no row were exchanged",
+        (COUNTED, "budget.risk, adjacency=self.adjacency)", "budget.risk)"),
+        tests="risk_budgets",
+        select="an_evaluation_lands",
     ),
     mutant(
         "an exchanged row of an evaluation at half its norm",
@@ -49,8 +55,8 @@ MUTANTS = [
         "noise of an evaluation for whole rows on a finer grid",
         (
             COUNTED,
-            "DiscreteLaplaceMechanism.for_epsilon(epsilon / 2 if replaced else epsilon, unit)",
-            "DiscreteLaplaceMechanism.for_epsilon(epsilon / 2 if replaced else epsilon)",
+            "DiscreteLaplaceMechanism.for_epsilon(float(budget.epsilon or 0.0) / parts, unit)",
+            "DiscreteLaplaceMechanism.for_epsilon(float(budget.epsilon or 0.0) / parts)",
         ),
         tests="evaluate",
         select="cost_epsilon",
