@@ -51,6 +51,7 @@ _PUBLIC = {
     "evaluate": "skdp.evaluation",
     "privacy_report": "skdp.report",
     "private_train_test_split": "skdp.model_selection",
+    "rehearse": "skdp.datasets.rehearsal",
     "row_wise": "skdp._guard.row_wise",
     "synthesize": "skdp.synthesis",
     "tabular_pipeline": "skdp.tabular",

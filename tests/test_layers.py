@@ -154,7 +154,7 @@ FLOORS = {
         ("many_runs",),
         ("auditor",),
     ),
-    "datasets": (("_pickles", "_tables"), ("census", "cifar", "mnist")),
+    "datasets": (("_pickles", "_tables"), ("census", "cifar", "made_up", "mnist"), ("rehearsal",)),
     "effects": (("scores",), ("columns", "monotonic")),
     "ensemble": (
         ("growth", "people", "target_units"),

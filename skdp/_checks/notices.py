@@ -70,7 +70,7 @@ def few_rows_notice(
     return (
         f"{n_public} {what} are few for {n_parameters} parameters at {budget}: noise decides much of the model, and "
         f"another fit to them may differ widely (signal {signal:.2g}, where {least:g} is "
-        f"little); give more {what}, fewer columns or a larger epsilon."
+        f"little); give more {what}, fewer columns or a larger epsilon, which skdp.rehearse finds without any data."
     )
 
 

@@ -2,6 +2,7 @@
 
 Every loader returns the rows, and the public bounds, categories and classes that a private estimator needs and may not
 learn from the rows. They come from a code book.
+`skdp.rehearse` fits to a made-up table of any schema.
 """
 
 from __future__ import annotations
@@ -10,5 +11,15 @@ from skdp._checks.sources import TableRows
 from skdp.datasets.census import fetch_acs_pums, load_pums, make_census, recode_acs
 from skdp.datasets.cifar import load_cifar10
 from skdp.datasets.mnist import load_mnist
+from skdp.datasets.rehearsal import Rehearsal
 
-__all__ = ["TableRows", "fetch_acs_pums", "load_cifar10", "load_mnist", "load_pums", "make_census", "recode_acs"]
+__all__ = [
+    "Rehearsal",
+    "TableRows",
+    "fetch_acs_pums",
+    "load_cifar10",
+    "load_mnist",
+    "load_pums",
+    "make_census",
+    "recode_acs",
+]

@@ -1,0 +1,379 @@
+"""What a private fit would be worth, from public numbers alone: `rehearse` fits to made-up rows."""
+
+from __future__ import annotations
+
+import html
+import time
+import tracemalloc
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.metrics import r2_score, roc_auc_score
+
+from skdp._checks.leak_setting import config_context, silence
+from skdp._checks.parameters import check_count, check_real, show
+from skdp._checks.protocols import is_private
+from skdp._checks.row_traits import indexable, take_rows
+from skdp._checks.rows import table_shape
+from skdp.datasets.made_up import draw_classes, draw_numbers, draw_rows
+from skdp.preprocessing.schema.table_schema import TableSchema
+
+__all__ = ["Rehearsal", "rehearse"]
+
+_WITHOUT_NOISE = 100.0
+"""The epsilon at which noise is taken to cost nothing."""
+_TEST_ROWS = 10_000
+_SIGNAL = {"AUROC": 0.8, "R2": 0.5}
+_TARGET = 0.01
+_SPREAD = 3.0
+"""Standard deviations of a target between the middle of its bounds and either bound."""
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What fits to made-up rows have shown. `rehearse` makes it.
+
+    Attributes
+    ----------
+    estimator : str
+    n : int
+        Rows.
+    n_columns : int
+    metric : {"AUROC", "R2"}
+    signal : float or None
+        The metric of the best model there is, of made-up rows; None of public ones.
+    without_noise : float
+        The metric of the estimator at an epsilon of 100.
+    target : float
+    epsilons : tuple of float
+        Rising.
+    scores, errors : tuple of float
+        Mean of the metric at each epsilon, and the standard error of that mean.
+    coefficient_noise : tuple of float
+        Standard deviation of a coefficient from fit to fit at each epsilon, as root mean square of all of them; NaN of
+        models without coefficients, and of a single repeat.
+    seconds : float
+        Median time of a fit.
+    megabytes : float
+        Peak of what Python and NumPy allocate during a fit.
+
+    See Also
+    --------
+    rehearse : Makes it.
+    """
+
+    estimator: str
+    n: int
+    n_columns: int
+    metric: str
+    signal: float | None
+    without_noise: float
+    target: float
+    epsilons: tuple[float, ...]
+    scores: tuple[float, ...]
+    errors: tuple[float, ...]
+    coefficient_noise: tuple[float, ...]
+    seconds: float
+    megabytes: float
+
+    @property
+    def losses(self) -> tuple[float, ...]:
+        """What noise costs, at each epsilon.
+
+        Returns
+        -------
+        losses : tuple of float
+        """
+        return tuple(self.without_noise - score for score in self.scores)
+
+    @property
+    def epsilon(self) -> float | None:
+        """Least epsilon from which on noise costs at most `target`.
+
+        Returns
+        -------
+        epsilon : float or None
+            One of `epsilons`; None if the largest is too small.
+        """
+        enough = None
+        for epsilon, loss in zip(reversed(self.epsilons), reversed(self.losses), strict=True):
+            if loss > self.target:
+                break
+            enough = epsilon
+        return enough
+
+    def to_frame(self) -> Any:
+        """Return a table with a row for each epsilon.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Columns score, loss, error and coefficient_noise.
+        """
+        import pandas as pd
+
+        columns = {
+            "score": self.scores, "loss": self.losses, "error": self.errors,
+            "coefficient_noise": self.coefficient_noise,
+        }  # fmt: skip
+        return pd.DataFrame(columns, index=pd.Index(self.epsilons, name="epsilon"))
+
+    def __str__(self) -> str:
+        header, *rows = self._table()
+        lines = ["  ".join(f"{cell:>10}" for cell in row) for row in (header, *rows)]
+        return "\n".join([self._headline(), *lines, *self._remarks()])
+
+    def _repr_html_(self) -> str:
+        header, *rows = self._table()
+        head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in header)
+        body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        remarks = "".join(f"<p>{html.escape(line)}</p>" for line in self._remarks())
+        return f"<p>{html.escape(self._headline())}</p><table><tr>{head}</tr>{body}</table>{remarks}"
+
+    def _headline(self) -> str:
+        rows = "public rows" if self.signal is None else f"made-up rows, whose best model has {self.signal:.3g}"
+        return f"{self.estimator}, {self.n} rows, {self.n_columns} columns: {self.metric} on {rows}"
+
+    def _table(self) -> list[list[str]]:
+        found = zip(self.epsilons, self.scores, self.losses, self.errors, self.coefficient_noise, strict=True)
+        with_noise = not np.isnan(self.coefficient_noise).any()
+        rows = [
+            [f"{epsilon:g}", *(f"{value:.4f}" for value in values), *([f"{noise:.3g}"] if with_noise else [])]
+            for epsilon, *values, noise in found
+        ]
+        return [["epsilon", "score", "loss", "error", *(["coef noise"] if with_noise else [])], *rows]
+
+    def _remarks(self) -> list[str]:
+        found = self.epsilon
+        told = f"from epsilon {found:g} on" if found is not None else "at none of these epsilons"
+        return [
+            f"without noise: {self.without_noise:.4f}; {told} noise costs at most {self.target:g}",
+            f"a fit takes {self.seconds:.2g} s and {self.megabytes:.0f} MB; nothing was charged",
+        ]
+
+
+def rehearse(
+    estimator: Any,
+    schema_or_shape: TableSchema | Mapping[str, Any] | int | tuple[Any, Any],
+    *,
+    n: int,
+    epsilons: Sequence[float],
+    target: float | None = None,
+    signal: float | None = None,
+    class_shares: Sequence[float] | None = None,
+    n_repeats: int = 3,
+    random_state: int = 0,
+) -> Rehearsal:
+    """Fit to made-up rows at several budgets, to see from public numbers at which epsilon noise costs little.
+
+    No private row is read, and nothing is charged. A table with the columns of the schema is drawn, with a target that
+    its rows tell as well as `signal` says, and the estimator is fitted to `n` of its rows at each epsilon, and at an
+    epsilon of 100. The scores are those of 10,000 other rows. What real rows lose differs from that: of three census
+    and credit tables by less than .01 AUROC from an epsilon of .1 on (benchmarks/README.md).
+
+    Parameters
+    ----------
+    estimator : private estimator or pipeline
+        Classifier or regressor, as it is meant to be fitted. It is copied; its budget, ledger and seed are not used.
+    schema_or_shape : TableSchema, mapping, int, or (X, y)
+        Columns of the made-up table, which need not be those of private rows; or how many columns of numbers in [-1, 1]
+        there are; or public rows, a quarter of which is kept to score and from the others of which `n` are drawn.
+    n : int
+        Public number of rows of a fit.
+    epsilons : sequence of float
+        Budgets.
+    target : float or None, default=None
+        Loss that is acceptable, in the units of the score. None is .01.
+    signal : float or None, default=None
+        AUROC of the best model that there is (of one class against the others, averaged), between 0.5 and 1; of a
+        regressor its R2, between 0 and 1. None is .8, or .5. Not for public rows.
+    class_shares : sequence of float or None, default=None
+        Public shares of the classes, in the order of the parameter `classes` of the estimator (of 0 and 1, if it has
+        none). None are equal ones. Not for public rows.
+    n_repeats : int, default=3
+        Fits at each epsilon, with fresh noise.
+    random_state : int, default=0
+        Seed of rows and noise, none of which is private.
+
+    Returns
+    -------
+    rehearsal : Rehearsal
+        Scores, losses, and the least epsilon that suffices; text when printed.
+
+    Raises
+    ------
+    TypeError
+        `estimator` is not private, or no classifier or regressor.
+    ValueError
+        A number is not valid.
+    ImportError
+        pandas is missing, which tables with a schema need.
+
+    Notes
+    -----
+    Time and memory are those of a fit here. Of models with ``coef_`` the noise of a coefficient is how much it differs
+    between fits to the same rows.
+
+    Examples
+    --------
+    >>> import skdp
+    >>> model = skdp.DPLogisticRegression(data_norm=2.0, classes=[0, 1])
+    >>> found = skdp.rehearse(model, 4, n=2000, epsilons=[0.01, 10.0])
+    >>> found.epsilon, found.losses[0] > found.losses[1]
+    (10.0, True)
+    """
+    _check_estimator(estimator)
+    budgets = sorted({check_real("epsilons", each, above=0, remedy="give numbers above 0") for each in epsilons})
+    if not budgets:
+        raise ValueError("epsilons is empty: give one or more budgets, such as [0.1, 1.0].")
+    n = check_count("n", n, at_least=2, remedy="give the public number of rows")
+    n_repeats = check_count("n_repeats", n_repeats, remedy="give a whole number above 0")
+    metric = "AUROC" if is_classifier(estimator) else "R2"
+    most_lost = check_real("target", _TARGET if target is None else target, above=0, remedy="give a loss such as 0.01")
+    rng = np.random.default_rng(random_state)
+    if isinstance(schema_or_shape, tuple):
+        stage, signal = _public_rows(schema_or_shape, n, rng), None
+    else:
+        least = 0.5 if metric == "AUROC" else 0.0
+        stated = _SIGNAL[metric] if signal is None else signal
+        signal = check_real("signal", stated, above=least, below=1, remedy=f"give a number from {least:g} to 1")
+        stage = _made_up_rows(estimator, schema_or_shape, n, signal, class_shares, rng)
+    return _play(estimator, stage, metric, signal, most_lost, budgets, n_repeats, rng)
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """Rows to fit and rows to score, none of them private."""
+
+    X: Any
+    y: NDArray[Any]
+    X_test: Any
+    y_test: NDArray[Any]
+
+
+def _check_estimator(estimator: Any) -> None:
+    if isinstance(estimator, type) or not hasattr(type(estimator), "_private_parts"):
+        raise TypeError(f"estimator={show(estimator)} is not private: give an instance such as a tabular_pipeline.")
+    if not (is_classifier(estimator) or is_regressor(estimator)):
+        raise TypeError(f"estimator={type(estimator).__name__} has no target: give a classifier or a regressor.")
+
+
+def _public_rows(given: tuple[Any, Any], n: int, rng: np.random.Generator) -> _Stage:
+    X, y = indexable(given[0]), np.asarray(given[1])
+    rows = rng.permutation(len(y))
+    kept = len(y) // 4
+    drawn = rng.choice(rows[kept:], n, replace=n > len(y) - kept)
+    return _Stage(take_rows(X, drawn), y[drawn], take_rows(X, rows[:kept]), y[rows[:kept]])
+
+
+def _made_up_rows(
+    estimator: Any, described: Any, n: int, signal: float, class_shares: Any, rng: np.random.Generator
+) -> _Stage:
+    """Rows of this description, with labels or targets that the estimator takes."""
+    described = described if isinstance(described, int) else TableSchema(described)
+    if isinstance(described, int):
+        check_count("schema_or_shape", described, remedy="give a number of columns, or a schema")
+    if is_classifier(estimator):
+        labels = _parameter(estimator, "classes", [0, 1])
+        shares = _check_shares(class_shares, len(labels))
+        X, scores = draw_rows(described, n + _TEST_ROWS, len(labels) - 1, rng)
+        y = np.asarray(labels)[draw_classes(scores, shares, signal, rng)]
+    else:
+        low, high = _parameter(estimator, "y_bounds", (-_SPREAD, _SPREAD))
+        X, scores = draw_rows(described, n + _TEST_ROWS, 1, rng)
+        y = 0.5 * (low + high) + 0.5 * (high - low) / _SPREAD * draw_numbers(scores, signal, rng)
+        y = np.clip(y, low, high)
+    fitted, held = np.arange(n), np.arange(n, n + _TEST_ROWS)
+    return _Stage(take_rows(X, fitted), y[fitted], take_rows(X, held), y[held])
+
+
+def _parameter(estimator: Any, name: str, default: Any) -> Any:
+    """The value of a parameter, of the estimator or of one of its parts, where it is set."""
+    found = estimator.get_params(deep=True)
+    values = (value for key, value in found.items() if key.rpartition("__")[2] == name and value is not None)
+    return next(values, default)
+
+
+def _check_shares(given: Any, n_classes: int) -> NDArray[np.float64]:
+    shares = np.full(n_classes, 1.0 / n_classes) if given is None else np.asarray(given, dtype=np.float64)
+    if shares.shape != (n_classes,) or not (shares > 0.0).all() or not abs(shares.sum() - 1.0) < 1e-6:
+        raise ValueError(f"class_shares={given!r}: give a share above 0 for each of {n_classes} classes, with sum 1.")
+    return shares
+
+
+def _play(
+    estimator: Any, stage: _Stage, metric: str, signal: float | None, target: float, budgets: list[float],
+    n_repeats: int, rng: np.random.Generator,
+) -> Rehearsal:  # fmt: skip
+    """Fit at each budget, and keep what was seen."""
+    started = not tracemalloc.is_tracing()
+    if started:
+        tracemalloc.start()
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    try:
+        whole = _fitted(estimator, _WITHOUT_NOISE, stage, rng)[0]
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        if started:
+            tracemalloc.stop()
+    fits = [[_fitted(estimator, epsilon, stage, rng) for _ in range(n_repeats)] for epsilon in budgets]
+    scores = np.array([[_score(model, stage, metric) for model, _ in row] for row in fits])
+    spread = scores.std(axis=1, ddof=1) if n_repeats > 1 else np.full(len(fits), np.nan)
+    return Rehearsal(
+        estimator=type(estimator).__name__,
+        n=len(stage.y),
+        n_columns=table_shape(stage.X)[1],
+        metric=metric,
+        signal=signal,
+        without_noise=_score(whole, stage, metric),
+        target=target,
+        epsilons=tuple(budgets),
+        scores=tuple(scores.mean(axis=1).tolist()),
+        errors=tuple((spread / np.sqrt(n_repeats)).tolist()),
+        coefficient_noise=tuple(_coefficient_noise([model for model, _ in row]) for row in fits),
+        seconds=float(np.median([seconds for row in fits for _, seconds in row])),
+        megabytes=peak / 1e6,
+    )
+
+
+def _fitted(estimator: Any, epsilon: float, stage: _Stage, rng: np.random.Generator) -> tuple[Any, float]:
+    """A copy that is fitted at this budget, without a ledger, and the seconds that it took."""
+    made = clone(estimator)
+    own = made.get_params(deep=False)
+    made.set_params(**{name: None for name in ("risk", "noise_multiplier") if name in own}, epsilon=epsilon)
+    parts = made.get_params(deep=True)
+    free = {key: None for key in parts if key.rpartition("__")[2] == "accountant"}
+    seeds = {
+        key: int(rng.integers(2**31))
+        for key in parts
+        if key.rpartition("__")[2] == "random_state" and is_private(parts.get(key.rpartition("__")[0], made))
+    }
+    made.set_params(**free, **seeds)
+    with config_context(), silence():  # no row is private, so nothing leaks
+        start = time.perf_counter()
+        made.fit(stage.X, stage.y)
+        return made, time.perf_counter() - start
+
+
+def _score(model: Any, stage: _Stage, metric: str) -> float:
+    with silence():
+        if metric == "R2":
+            return float(r2_score(stage.y_test, model.predict(stage.X_test)))
+        chances = model.predict_proba(stage.X_test)
+        if chances.shape[1] == 2:
+            return float(roc_auc_score(stage.y_test == model.classes_[1], chances[:, 1]))
+        return float(roc_auc_score(stage.y_test, chances, multi_class="ovr", labels=model.classes_))
+
+
+def _coefficient_noise(models: list[Any]) -> float:
+    """Root mean square of the standard deviations of all coefficients over models; NaN where there are none."""
+    last = [model.steps[-1][1] if hasattr(model, "steps") else model for model in models]
+    if len(last) < 2 or not all(hasattr(model, "coef_") for model in last):
+        return float("nan")
+    coefficients = np.array([np.ravel(model.coef_) for model in last])
+    return float(np.sqrt(coefficients.var(axis=0, ddof=1).mean()))

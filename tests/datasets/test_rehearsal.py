@@ -1,0 +1,186 @@
+"""Rehearsals on made-up rows: what is drawn, what they say, and that nothing is charged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.metrics import roc_auc_score
+
+import skdp
+from skdp.accounting import PrivacyAccountant
+from skdp.datasets.made_up import _area, _chances, _offsets, draw_classes, draw_numbers, draw_rows
+from skdp.datasets.rehearsal import Rehearsal
+from skdp.preprocessing import TableSchema
+
+SCHEMA = TableSchema(
+    {
+        "age": (18, 90),
+        "since": ("2000-01-01", "2025-12-31"),
+        "job": {"categories": ["clerk", "nurse", "pilot"], "gaps": ["?"]},
+        "grade": {"kind": "ordinal", "categories": [1, 2, 3, 4]},
+        "member": "flag",
+        "id": "drop",
+        "income": {"bounds": (0, 1e6), "scale": "log", "gaps": [None]},
+    }
+)
+
+
+def model(**parameters):
+    return skdp.DPLogisticRegression(**{"classes": [0, 1], "data_norm": 2.0, "max_iter": 10, **parameters})
+
+
+@pytest.fixture(scope="module")
+def found():
+    return skdp.rehearse(model(), 4, n=2000, epsilons=[10.0, 0.03], n_repeats=3)
+
+
+def test_rows_keep_to_the_schema():
+    X, scores = draw_rows(SCHEMA, 3000, 2, np.random.default_rng(0))
+    assert list(X.columns) == list(SCHEMA)
+    assert X["age"].between(18, 90).all()
+    assert set(X["job"]) == {"clerk", "nurse", "pilot", "?"}
+    assert X["since"].between("2000-01-01", "2025-12-31").all()
+    assert X["income"].isna().any()
+    assert scores.mean(axis=1) == pytest.approx([0.0, 0.0], abs=1e-12)
+    assert scores.std(axis=1) == pytest.approx([1.0, 1.0])
+    vectorized = skdp.DPTableVectorizer(SCHEMA).fit_transform(X)  # reads every cell, or refuses it
+    assert vectorized.shape[0] == 3000
+
+
+def test_what_is_bought_is_made_up_too():
+    schema = TableSchema({"a": "number", "b": "category", "c": "date"})
+    X, _ = draw_rows(schema, 50, 1, np.random.default_rng(0))
+    assert X.shape == (50, 3)
+
+
+@pytest.mark.parametrize("shares", [[0.8, 0.2], [0.5, 0.3, 0.2]])
+@pytest.mark.parametrize("auc", [0.6, 0.9])
+def test_the_best_model_has_the_area_that_is_stated(shares, auc):
+    rng = np.random.default_rng(1)
+    _, scores = draw_rows(5, 40_000, len(shares) - 1, rng)
+    y = draw_classes(scores, np.array(shares), auc, rng)
+    assert np.bincount(y) / len(y) == pytest.approx(shares, abs=0.03)
+    if len(shares) == 2:  # whose best score is any rising function of the one there is
+        assert roc_auc_score(y, scores[0]) == pytest.approx(auc, abs=0.015)
+
+
+def test_the_area_is_that_of_labels_drawn_from_the_chances():
+    rng = np.random.default_rng(2)
+    scores = np.vstack([np.zeros(100_000), rng.normal(size=(2, 100_000))])
+    chances = _chances(scores, 1.5, _offsets(scores, 1.5, np.array([0.5, 0.3, 0.2])))
+    y = (np.cumsum(chances, axis=0) < rng.random(100_000)).sum(axis=0)
+    assert _area(chances) == pytest.approx(roc_auc_score(y, chances.T, multi_class="ovr"), abs=0.01)
+
+
+def test_numbers_are_explained_as_far_as_is_stated():
+    rng = np.random.default_rng(3)
+    _, scores = draw_rows(5, 40_000, 1, rng)
+    y = draw_numbers(scores, 0.7, rng)
+    assert np.corrcoef(scores[0], y)[0, 1] ** 2 == pytest.approx(0.7, abs=0.02)
+
+
+def test_noise_costs_more_at_a_smaller_epsilon(found):
+    assert found.epsilons == (0.03, 10.0)
+    assert found.losses[0] > found.losses[1]
+    assert found.coefficient_noise[0] > 0.0
+    assert abs(found.losses[1]) < 0.02
+    assert found.seconds > 0.0
+    assert found.megabytes > 0.0
+
+
+def test_the_least_epsilon_from_which_on_all_suffice():
+    made = Rehearsal("E", 10, 2, "AUROC", 0.8, 0.8, 0.01, (0.1, 0.5, 1.0, 2.0), (), (), (), 0.0, 0.0)
+    for scores, least in (
+        ((0.5, 0.795, 0.7, 0.8), 2.0),
+        ((0.5, 0.795, 0.8, 0.8), 0.5),
+        ((0.5, 0.5, 0.5, 0.5), None),
+    ):
+        assert replace(made, scores=scores).epsilon == least
+
+
+def test_it_is_told_as_text_a_table_and_a_frame(found):
+    text = str(found)
+    assert "2000 rows, 4 columns: AUROC on made-up rows, whose best model has 0.8" in text
+    assert "coef noise" in text
+    assert found._repr_html_().count("<tr>") == 3
+    frame = found.to_frame()
+    assert frame.index.tolist() == [0.03, 10.0]
+    assert frame["loss"].tolist() == list(found.losses)
+
+
+def test_the_same_seed_gives_the_same_rehearsal(found):
+    again = skdp.rehearse(model(random_state=5), 4, n=2000, epsilons=[0.03, 10.0])
+    assert again.scores == pytest.approx(found.scores, abs=1e-6)
+    other = skdp.rehearse(model(), 4, n=2000, epsilons=[0.03], n_repeats=1, random_state=1)
+    assert other.scores[0] != pytest.approx(found.scores[0], abs=1e-6)
+    assert np.isnan(other.coefficient_noise).all()
+
+
+def test_nothing_is_charged_and_the_estimator_stays_as_it_was():
+    ledger = PrivacyAccountant(0.5, 1e-6)
+    mine = model(epsilon=None, noise_multiplier=3.0, accountant=ledger)
+    skdp.rehearse(mine, 3, n=500, epsilons=[1.0], n_repeats=1)
+    assert not ledger.history
+    assert mine.noise_multiplier == 3.0
+    assert not hasattr(mine, "coef_")
+
+
+def test_a_pipeline_of_a_schema_is_rehearsed_and_a_leak_is_none():
+    whole = skdp.tabular_pipeline(model(data_norm=None), schema=SCHEMA, accountant=PrivacyAccountant(0.01, 1e-6))
+    with skdp.config_context(on_leak="raise"):
+        made = skdp.rehearse(
+            whole, SCHEMA, n=800, epsilons=[5.0], n_repeats=1, class_shares=[0.7, 0.3], signal=0.9, target=0.2
+        )
+    assert (made.n_columns, made.target) == (7, 0.2)
+    assert 0.75 < made.without_noise < 0.95
+
+
+def test_a_regressor_is_scored_by_r2():
+    made = skdp.rehearse(
+        skdp.DPLinearRegression((0, 10), data_norm=2.0), 3, n=3000, epsilons=[20.0], n_repeats=1, signal=0.8
+    )
+    assert made.metric == "R2"
+    assert made.scores[0] == pytest.approx(0.8, abs=0.1)
+
+
+def test_three_classes_are_scored_one_against_the_others():
+    three = model(classes=["a", "b", "c"])
+    made = skdp.rehearse(three, 3, n=2000, epsilons=[20.0], n_repeats=1, signal=0.85, class_shares=[0.5, 0.3, 0.2])
+    assert 0.7 < made.scores[0] < 0.9
+
+
+def test_public_rows_stand_in_for_made_up_ones():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (1000, 3))
+    y = (X[:, 0] > 0).astype(int)
+    for rows in (X, pd.DataFrame(X, columns=list("abc"))):
+        made = skdp.rehearse(model(), (rows, y), n=3000, epsilons=[5.0], n_repeats=1)
+        assert (made.n, made.signal) == (3000, None)
+        assert made.scores[0] > 0.9
+    assert "public rows" in str(made)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"estimator": KMeans()}, "is not private"),
+        ({"estimator": skdp.DPPCA(2)}, "has no target"),
+        ({"epsilons": []}, "epsilons is empty"),
+        ({"epsilons": [0.0]}, "epsilons="),
+        ({"n": 1}, "n=1"),
+        ({"schema_or_shape": 0}, "schema_or_shape=0"),
+        ({"signal": 0.4}, "signal=0.4"),
+        ({"target": 0.0}, "target=0.0"),
+        ({"class_shares": [0.5, 0.6]}, "class_shares="),
+        ({"class_shares": [1.0]}, "for each of 2 classes"),
+        ({"n_repeats": 0}, "n_repeats=0"),
+    ],
+)
+def test_what_is_not_valid_is_refused(given, said):
+    terms = {"estimator": model(), "schema_or_shape": 3, "n": 100, "epsilons": [1.0], **given}
+    with pytest.raises((ValueError, TypeError), match=said):
+        skdp.rehearse(terms.pop("estimator"), terms.pop("schema_or_shape"), **terms)
