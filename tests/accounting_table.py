@@ -18,6 +18,7 @@ from skdp.accounting import (
     RandomAllocationDpEvent,
     RandomizedResponseDpEvent,
     RepeatAndSelectDpEvent,
+    ReportNoisyMaxDpEvent,
     SampledWithoutReplacementDpEvent,
     SampledWithReplacementDpEvent,
     SingleEpochTreeAggregationDpEvent,
@@ -48,7 +49,8 @@ def _fixed(event: DpEvent) -> DpEvent:
 
 
 EVENTS: dict[str, DpEvent] = {
-    **_named(GAUSS, LAPLACE, DiscreteLaplaceDpEvent(0.2, 1), DiscreteGaussianDpEvent(4.0, 1), RESPONSE, RANGE, MIXTURE),
+    **_named(GAUSS, LAPLACE, DiscreteLaplaceDpEvent(0.2, 1), DiscreteGaussianDpEvent(4.0, 1), RESPONSE, RANGE),
+    **_named(ReportNoisyMaxDpEvent(0.5), MIXTURE),
     **_named(SingleEpochTreeAggregationDpEvent(8.0, 4), TruncatedSubsampledGaussianDpEvent(100, 0.1, 12, 2.0)),
     **_named(RandomAllocationDpEvent(2.0, 20)),
     "`EpsilonDeltaDpEvent`, delta = 0": PURE,

@@ -26,6 +26,7 @@ from .events.noise_events import (
     ExponentialMechanismDpEvent,
     MixtureOfGaussiansDpEvent,
     RandomizedResponseDpEvent,
+    ReportNoisyMaxDpEvent,
     SingleEpochTreeAggregationDpEvent,
 )
 from .events.sampling_events import (
@@ -78,6 +79,7 @@ __all__ = [
     "RandomizedResponseDpEvent",
     "RenyiCurve",
     "RepeatAndSelectDpEvent",
+    "ReportNoisyMaxDpEvent",
     "SampledWithReplacementDpEvent",
     "SampledWithoutReplacementDpEvent",
     "SelfComposedDpEvent",

@@ -21,7 +21,7 @@ __all__ = ["draw_classes", "draw_numbers", "draw_rows"]
 
 _ALIKE = 0.5
 """Share of the variance that all columns have in common; what they say agrees with it."""
-_DECAY = 0.7
+_DECAY = 0.5
 """The k-th column says k to this power times less than the first."""
 _RARE = 2.0
 """The k-th category is k to this power times rarer than the first."""

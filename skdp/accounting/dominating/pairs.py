@@ -23,6 +23,18 @@ of a random z of T. T is uniform whatever J is, so by joint convexity over T and
 z) against N(0), or against (1-r) N(0) + r N(y - z), where y is another record or one that adds nothing: shifts of up to
 2 C, for which the pair of replaced records serves. Which of both happened is not shown, so H is at most the mean, as in
 dp-accounting (Ganesh, McKenna, Steinke & Chua 2025).
+
+*The noisy maximum.* Let a noisy score be s_i + Z_i with independent Z_i whose hazard, density over survival function,
+is at most h: h itself for the exponential law, at most h for Laplace's and Gumbel's of scale 1 / h. For a set S of
+candidates let A be the largest noisy score within S and B that of the others: S is released if D = A - B > 0. The
+density of A at x is the sum over i of (hazard of i) P(Z_i above, all others below), at most h P(exactly one is above)
+<= h P(A > x), so the hazard of A is at most h, and so is that of B. Given B, then, the density of D at t is at most h
+P(D > t), and given A at most h P(D < t). So as t grows u = P(D > t) falls no faster than by h min(u, 1 - u), which is
+how it falls for a Laplace law of scale 1 / h. Neighbours move each score by at most C, so A - B by at most 2 C, or by C
+if all move to the same side: what S keeps of its probability is at least what a tail of that Laplace law keeps when the
+law moves as far, and tails are the best tests between two such laws. With h = epsilon / (2 C), or epsilon / C, H is at
+most that of Laplace noise of scale 1 / epsilon and a shift of 1. Two candidates with exponential noise attain it, D
+being Laplace itself.
 """
 
 from __future__ import annotations
@@ -42,6 +54,7 @@ from ..events.noise_events import (
     ExponentialMechanismDpEvent,
     MixtureOfGaussiansDpEvent,
     RandomizedResponseDpEvent,
+    ReportNoisyMaxDpEvent,
 )
 from ..events.sampling_events import (
     RandomAllocationDpEvent,
@@ -121,6 +134,8 @@ def _stated(event: DpEvent) -> LossAtoms:
         return statement(event.epsilon, event.delta)
     if isinstance(event, ExponentialMechanismDpEvent):
         return bounded_range(event.epsilon)
+    if isinstance(event, ReportNoisyMaxDpEvent):
+        return laplace(event.epsilon)
     assert isinstance(event, RandomizedResponseDpEvent)
     return randomised_response(event.noise_parameter, event.num_buckets)
 

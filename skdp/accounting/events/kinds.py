@@ -20,6 +20,7 @@ from .noise_events import (
     ExponentialMechanismDpEvent,
     MixtureOfGaussiansDpEvent,
     RandomizedResponseDpEvent,
+    ReportNoisyMaxDpEvent,
     SingleEpochTreeAggregationDpEvent,
 )
 from .sampling_events import RandomAllocationDpEvent, SampledWithReplacementDpEvent, TruncatedSubsampledGaussianDpEvent
@@ -247,6 +248,16 @@ _ROWS = (
         grouped=lambda event, k: ExponentialMechanismDpEvent(k * event.epsilon),
         scaled=_BY_EPSILON,
         substitute="give ZCDpEvent(epsilon**2 / 8)",
+    ),
+    Kind(
+        ReportNoisyMaxDpEvent,
+        words="the candidate with the largest noisy score",
+        note=lambda event: f"epsilon {event.epsilon:g}",
+        pair="statement",
+        simplest=_if(lambda event: event.epsilon > 0.0),
+        grouped=lambda event, k: ReportNoisyMaxDpEvent(k * event.epsilon),
+        scaled=_BY_EPSILON,
+        substitute="give LaplaceDpEvent(1 / epsilon)",
     ),
     Kind(
         RandomizedResponseDpEvent,

@@ -1,7 +1,7 @@
 """Events of noise mechanisms other than the Gaussian and the Laplace, as frozen specifications.
 
-`DiscreteGaussianDpEvent` and `ExponentialMechanismDpEvent` are ours; the names, fields and meaning of the others are
-those of Google's dp-accounting.
+`DiscreteGaussianDpEvent`, `ExponentialMechanismDpEvent` and `ReportNoisyMaxDpEvent` are ours; the names, fields and
+meaning of the others are those of Google's dp-accounting.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ __all__ = [
     "ExponentialMechanismDpEvent",
     "MixtureOfGaussiansDpEvent",
     "RandomizedResponseDpEvent",
+    "ReportNoisyMaxDpEvent",
     "SingleEpochTreeAggregationDpEvent",
 ]
 
@@ -136,6 +137,30 @@ class ExponentialMechanismDpEvent(DpEvent):
     epsilon : float
         Width of the range of losses, finite, at least 0, in nats; for neighbours of the adjacency under which the event
         is priced.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        set_finite(self, "epsilon", self.epsilon)
+
+
+@own
+@dataclass(frozen=True)
+class ReportNoisyMaxDpEvent(DpEvent):
+    """The candidate with the largest noisy score was released: permute-and-flip, and all of its family.
+
+    Noise is exponential, of the two-sided exponential (Laplace) or the Gumbel law, of scale ``2 * sensitivity /
+    epsilon``; if a record moves all scores to the same side, of half that scale. With exponential noise it is the
+    permute-and-flip mechanism (McKenna & Sheldon 2020; Ding et al. 2021). It costs no more than Laplace noise of scale
+    1 / epsilon on a number that a record moves by 1, and as much if there are two candidates and the noise is
+    exponential; `dominating.pairs` has the proof. With Gumbel noise it is the exponential mechanism, of which
+    `ExponentialMechanismDpEvent` knows more.
+
+    Parameters
+    ----------
+    epsilon : float
+        Largest loss, finite, at least 0, in nats; for neighbours of the adjacency under which the event is priced.
     """
 
     epsilon: float

@@ -54,6 +54,7 @@ from ..events.noise_events import (
     ExponentialMechanismDpEvent,
     MixtureOfGaussiansDpEvent,
     RandomizedResponseDpEvent,
+    ReportNoisyMaxDpEvent,
 )
 from ..events.sampling_events import (
     RandomAllocationDpEvent,
@@ -77,6 +78,7 @@ _BOUNDED = (
     EpsilonDeltaDpEvent,
     ExponentialMechanismDpEvent,
     RandomizedResponseDpEvent,
+    ReportNoisyMaxDpEvent,
 )
 
 

@@ -27,6 +27,7 @@ from skdp.accounting import (
     PrivacyAccountant,
     RandomAllocationDpEvent,
     RandomizedResponseDpEvent,
+    ReportNoisyMaxDpEvent,
     SampledWithoutReplacementDpEvent,
     SampledWithReplacementDpEvent,
     SelfComposedDpEvent,
@@ -288,6 +289,66 @@ def test_any_mechanism_of_bounded_range_is_covered():
         check(event, "zero_out", p, q)
 
 
+FAMILY = {
+    "exponential": (lambda z: np.exp(-np.maximum(z, 0.0)) * (z >= 0.0), lambda z: -np.expm1(-np.maximum(z, 0.0))),
+    "laplace": (
+        lambda z: 0.5 * np.exp(-np.abs(z)),
+        lambda z: np.where(z < 0, 0.5 * np.exp(np.minimum(z, 0)), 1 - 0.5 * np.exp(-np.maximum(z, 0))),
+    ),
+    "gumbel": (lambda z: np.exp(-z - np.exp(-z)), lambda z: np.exp(-np.exp(-z))),
+}
+
+
+def noisy_maximum(scores, family):
+    """Probabilities that each score is the largest with noise of scale 1, by the midpoint rule."""
+    density, distribution = FAMILY[family]
+    edges = np.linspace(scores.min() - 10.0, scores.max() + 40.0, 60_001)
+    step = edges[1] - edges[0]
+    x = edges[:-1] + 0.5 * step
+    each = [np.prod([distribution(x - s) for s in np.delete(scores, i)], axis=0) for i in range(len(scores))]
+    masses = np.array([density(x - s) @ others for s, others in zip(scores, each, strict=True)]) * step
+    return masses / masses.sum()
+
+
+@pytest.mark.parametrize("family", FAMILY)
+@pytest.mark.parametrize("one_sided", [False, True])
+def test_any_noisy_maximum_is_covered(family, one_sided):
+    rng = np.random.default_rng(4)
+    epsilon = 1.2
+    for _ in range(12):
+        scores = rng.normal(size=4) * rng.exponential(2.0)
+        moves = rng.choice([0.0, 1.0] if one_sided else [-0.5, 0.5], size=4) * epsilon
+        check(
+            ReportNoisyMaxDpEvent(epsilon),
+            "zero_out",
+            noisy_maximum(scores, family),
+            noisy_maximum(scores + moves, family),
+        )
+
+
+def test_permute_and_flip_is_the_noisy_maximum_with_exponential_noise():
+    scores = np.array([0.3, -0.4, 1.1])
+    rng = np.random.default_rng(5)
+    n, found = 60_000, np.zeros(3)
+    keys, flips = rng.random((n, 3)).argsort(axis=1), rng.random((n, 3))
+    chosen = flips < np.exp(scores[keys] - scores.max())  # in a random order, the first whose coin falls on its head
+    np.add.at(found, keys[np.arange(n), chosen.argmax(axis=1)], 1.0)
+    assert chosen.any(axis=1).all()  # the best one's always does
+    p = noisy_maximum(scores, "exponential")
+    assert np.abs(found / n - p).max() < 5.2 * 0.5 / math.sqrt(n)  # false alarm below 1e-6
+
+
+def test_two_candidates_with_exponential_noise_are_the_worst_case():
+    epsilon = 1.2
+    for x in (0.0, 0.4, 1.0):
+        p, q = 1.0 - 0.5 * math.exp(-0.5 * (epsilon - x)), 0.5 * math.exp(-0.5 * (epsilon + x))
+        exact = p - math.exp(x) * q
+        assert get_delta(ReportNoisyMaxDpEvent(epsilon), x) == pytest.approx(exact, rel=1e-4)
+        scores = np.array([0.5 * (epsilon - x), 0.0])
+        assert noisy_maximum(scores, "exponential")[0] == pytest.approx(p, rel=1e-3)
+        assert noisy_maximum(scores - [epsilon, 0.0], "exponential")[0] == pytest.approx(q, rel=1e-3)
+
+
 def test_the_renyi_divergence_of_a_bounded_range_is_that_of_its_worst_loss():
     epsilon = 1.5
     for alpha in (1.2, 2.0, 5.0, 40.0):
@@ -504,6 +565,7 @@ ALL = {
     "discrete Laplace": (lambda s: DiscreteLaplaceDpEvent(1.0 / s, 2), "zero_out"),
     "discrete Gaussian": (lambda s: DiscreteGaussianDpEvent(2.0 * s, 1), "zero_out"),
     "exponential": (lambda s: ExponentialMechanismDpEvent(1.0 / s), "zero_out"),
+    "noisy maximum": (lambda s: ReportNoisyMaxDpEvent(1.0 / s), "zero_out"),
     "mixture": (lambda s: MixtureOfGaussiansDpEvent(s, (0.0, 1.0, 2.0), (0.8, 0.15, 0.05)), "zero_out"),
     "truncated": (lambda s: TruncatedSubsampledGaussianDpEvent(200, 0.1, 25, s), "zero_out"),
     "with replacement": (lambda s: SampledWithReplacementDpEvent(100, 5, GaussianDpEvent(2 * s)), "replace_one"),
@@ -594,6 +656,7 @@ def test_events_without_effect_and_without_guarantee():
         DiscreteLaplaceDpEvent(1.0, 0),
         DiscreteGaussianDpEvent(1.0, 0),
         ExponentialMechanismDpEvent(0.0),
+        ReportNoisyMaxDpEvent(0.0),
         MixtureOfGaussiansDpEvent(1.0, (0.0, 1.0), (1.0, 0.0)),
         TruncatedSubsampledGaussianDpEvent(10, 0.0, 3, 1.0),
         TruncatedSubsampledGaussianDpEvent(10, 0.5, 0, 1.0),

@@ -22,6 +22,7 @@ EXAMPLES = {
     "DiscreteGaussianDpEvent": skdp.accounting.DiscreteGaussianDpEvent(2.0, 1),
     "EpsilonDeltaDpEvent": skdp.accounting.EpsilonDeltaDpEvent(0.5, 1e-7),
     "ExponentialMechanismDpEvent": skdp.accounting.ExponentialMechanismDpEvent(0.5),
+    "ReportNoisyMaxDpEvent": skdp.accounting.ReportNoisyMaxDpEvent(0.5),
     "RandomizedResponseDpEvent": skdp.accounting.RandomizedResponseDpEvent(0.5, 4),
     "ZCDpEvent": skdp.accounting.ZCDpEvent(0.1),
     "MixtureOfGaussiansDpEvent": skdp.accounting.MixtureOfGaussiansDpEvent(2.0, (0.0, 1.0), (0.5, 0.5)),

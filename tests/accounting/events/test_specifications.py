@@ -27,6 +27,7 @@ from skdp.accounting import (
     RandomAllocationDpEvent,
     RandomizedResponseDpEvent,
     RepeatAndSelectDpEvent,
+    ReportNoisyMaxDpEvent,
     SampledWithoutReplacementDpEvent,
     SampledWithReplacementDpEvent,
     SelfComposedDpEvent,
@@ -94,6 +95,7 @@ G = GaussianDpEvent(1.0)
         (lambda: DiscreteGaussianDpEvent(0.001, 1), "standard_deviation=0.001"),
         (lambda: DiscreteGaussianDpEvent(1.0, 10**7), "sensitivity=10000000"),
         (lambda: ExponentialMechanismDpEvent(-1.0), "epsilon=-1.0"),
+        (lambda: ReportNoisyMaxDpEvent(float("inf")), "epsilon=inf"),
         (lambda: MixtureOfGaussiansDpEvent(0.0, (1.0,), (1.0,)), "standard_deviation=0.0"),
         (lambda: MixtureOfGaussiansDpEvent(1.0, (-1.0,), (1.0,)), "sensitivities="),
         (lambda: MixtureOfGaussiansDpEvent(1.0, (1.0,), (0.5,)), "sampling_probs=0.5"),
@@ -274,6 +276,7 @@ def test_events_without_counterpart_are_refused_by_name():
         (SelfComposedDpEvent(EpsilonDeltaDpEvent(1.0, 0.0), 2), "from_privacy_parameters"),
         (DiscreteGaussianDpEvent(2.0, 1), "ZCDpEvent"),
         (ExponentialMechanismDpEvent(1.0), "ZCDpEvent"),
+        (ReportNoisyMaxDpEvent(1.0), "LaplaceDpEvent"),
         (RandomAllocationDpEvent(2.0, 9), "SelfComposedDpEvent"),
     ):
         with pytest.raises(TypeError, match=f"no counterpart in dp-accounting; .*{substitute}") as error:

@@ -313,6 +313,12 @@ MUTANTS = [
         select="record_is_replaced",
     ),
     mutant(
+        "a noisy maximum by half its loss",
+        (PAIRS_OF_EVENTS, "return laplace(event.epsilon)", "return laplace(0.5 * event.epsilon)"),
+        tests="pairs",
+        select="noisy_maximum or worst_case",
+    ),
+    mutant(
         "an epsilon implies a risk without its delta",
         (TARGETS, "1.0 + self.goal - 2.0 * delta", "1.0 + self.goal"),
         tests="targets",
