@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import numbers
 import time
 import tracemalloc
 from collections.abc import Mapping, Sequence
@@ -40,6 +41,7 @@ class Rehearsal:
     Attributes
     ----------
     estimator : str
+        Its name, or that of the last step of a pipeline.
     n : int
         Rows.
     n_columns : int
@@ -263,6 +265,8 @@ def _check_estimator(estimator: Any) -> None:
 
 
 def _public_rows(given: tuple[Any, Any], n: int, rng: np.random.Generator) -> _Stage:
+    if len(given) != 2 or np.ndim(given[1]) != 1:
+        raise ValueError("schema_or_shape is a tuple, and no pair (X, y) of public rows: give that, or a schema.")
     X, y = indexable(given[0]), np.asarray(given[1])
     rows = rng.permutation(len(y))
     kept = len(y) // 4
@@ -274,9 +278,10 @@ def _made_up_rows(
     estimator: Any, described: Any, n: int, signal: float, class_shares: Any, rng: np.random.Generator
 ) -> _Stage:
     """Rows of this description, with labels or targets that the estimator takes."""
-    described = described if isinstance(described, int) else TableSchema(described)
-    if isinstance(described, int):
-        check_count("schema_or_shape", described, remedy="give a number of columns, or a schema")
+    if isinstance(described, numbers.Integral):
+        described = check_count("schema_or_shape", described, remedy="give a number of columns, or a schema")
+    else:
+        described = TableSchema(described)
     if is_classifier(estimator):
         labels = _parameter(estimator, "classes", [0, 1])
         shares = _check_shares(class_shares, len(labels))
@@ -325,7 +330,7 @@ def _play(
     scores = np.array([[_score(model, stage, metric) for model, _ in row] for row in fits])
     spread = scores.std(axis=1, ddof=1) if n_repeats > 1 else np.full(len(fits), np.nan)
     return Rehearsal(
-        estimator=type(estimator).__name__,
+        estimator=type(_last_of(estimator)).__name__,
         n=len(stage.y),
         n_columns=table_shape(stage.X)[1],
         metric=metric,
@@ -370,9 +375,13 @@ def _score(model: Any, stage: _Stage, metric: str) -> float:
         return float(roc_auc_score(stage.y_test, chances, multi_class="ovr", labels=model.classes_))
 
 
+def _last_of(model: Any) -> Any:
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
 def _coefficient_noise(models: list[Any]) -> float:
     """Root mean square of the standard deviations of all coefficients over models; NaN where there are none."""
-    last = [model.steps[-1][1] if hasattr(model, "steps") else model for model in models]
+    last = [_last_of(model) for model in models]
     if len(last) < 2 or not all(hasattr(model, "coef_") for model in last):
         return float("nan")
     coefficients = np.array([np.ravel(model.coef_) for model in last])

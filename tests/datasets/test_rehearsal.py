@@ -173,6 +173,7 @@ def test_public_rows_stand_in_for_made_up_ones():
         ({"epsilons": [0.0]}, "epsilons="),
         ({"n": 1}, "n=1"),
         ({"schema_or_shape": 0}, "schema_or_shape=0"),
+        ({"schema_or_shape": (100, 3)}, "no pair"),
         ({"signal": 0.4}, "signal=0.4"),
         ({"target": 0.0}, "target=0.0"),
         ({"class_shares": [0.5, 0.6]}, "class_shares="),

@@ -15,6 +15,7 @@ from paths import (
     PAYMENT,
     PIPELINE,
     PRIVATE_STEP,
+    REHEARSAL,
     RELEASES,
     RUN_FIT,
     RUN_LOCK,
@@ -375,5 +376,11 @@ MUTANTS = [
         (CHECKPOINT, "for stream in streams] if self._seeded else None", "for stream in streams]"),
         tests="checkpoint",
         select="no_state",
+    ),
+    mutant(
+        "a rehearsal that is charged",
+        (REHEARSAL, "made.set_params(**free, **seeds)", "made.set_params(**seeds)"),
+        tests="rehearsal",
+        select="nothing_is_charged",
     ),
 ]
