@@ -22,12 +22,15 @@ through a and this bound, provided that a >= alpha_min (f(a) >= a follows by sym
 steeper). The delta of a profile is convex in e^epsilon with slope -a, so a is at least (d - delta(e')) / (e^{e'} -
 e^e) for every e' above e, and at most the same for every e' below e. Between the two the mu of the curve is smallest
 where the curve touches the tangent, or at the end nearest to that place: as G_mu less a line is convex, the a at which
-mu suffices are an interval. At a = alpha_min, of two tangents of which one touches above and one below, the excess is
-decided between them, where delta(e) + alpha_min (e^e - 1) lies above both.
+mu suffices are an interval. At a = alpha_min, the excess is the least of delta(e) + alpha_min (e^e - 1), convex in e^e.
+It lies between a tangent that touches above alpha_min and one that touches below; and between two neighbours of those
+laid there, above the line that falls from the first as fast as may be, and above the one that falls to the second as
+slowly as may be.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from functools import lru_cache
@@ -64,7 +67,7 @@ _ROUNDED = 1e-13  # of deltas, whose differences are read
 _CLOSE = 5e-5  # relative gap of epsilon from which on a tangent is looked for on a finer grid
 _NEARLY = 1.0 + 1e-4  # a lower bound within this of the upper one is not improved
 _CLOSELY = 1.0 + 4e-4  # how much smaller the mu of another corner may be to be tried
-_APART = (1.0, 4.0, 0.25)  # cells from a place at which two tangents are laid
+_APART = ((1.0,), (4.0,), (2.0, 0.5, 0.0))  # cells from a place at which tangents are laid, more each time
 _WORK = 12 << 20  # of all looks at one profile
 
 
@@ -220,10 +223,11 @@ def lower_mu(found: Releases, replace_one: bool, log_floor: float, alpha_min: fl
         if best * _NEARLY >= upper:
             return best
     at, width = _place_of(pair.profile, alpha_min)
+    touches: list[_Touch] = []
     for apart in _APART:
-        ends = at - apart * width, at + apart * width
-        before, after = (_touch(found, replace_one, read, end, width) for end in ends)
-        best = max(best, _mu_between(before, after, alpha_min))
+        ends = {at + side * cells * width for cells in apart for side in (-1.0, 1.0)}
+        touches += filter(None, (_touch(found, replace_one, read, end, width) for end in sorted(ends)))
+        best = max(best, _mu_along(touches, alpha_min))
         if best * _NEARLY >= upper:
             break
     return best
@@ -303,15 +307,29 @@ def _mu_of_tangent(touch: _Touch | None, alpha_min: float) -> float:
     return float(_mu_at(alpha, touch.delta + alpha * math.expm1(touch.epsilon))[0]) / _SAFE
 
 
-def _mu_between(before: _Touch | None, after: _Touch | None, alpha: float) -> float:
-    """The mu that the excess at `alpha` asks for, of two tangents between which it is decided; else 0."""
-    if before is None or after is None or not before.first >= alpha >= after.last or before.epsilon >= after.epsilon:
+def _mu_along(touches: list[_Touch], alpha: float) -> float:
+    """The mu that the excess at `alpha` asks for, of tangents between which it is decided; else 0."""
+    before = [touch for touch in touches if touch.first >= alpha]
+    after = [touch for touch in touches if touch.last <= alpha]
+    if not before or not after:
         return 0.0
+    start, end = max(touch.epsilon for touch in before), min(touch.epsilon for touch in after)
+    along = sorted(touch for touch in touches if start <= touch.epsilon <= end)
+    if start >= end:
+        return 0.0
+    excess = min(_least_between(*pair, alpha) for pair in itertools.pairwise(along))
+    return float(_mu_at(np.array([alpha]), np.array([excess]))[0]) / _SAFE
+
+
+def _least_between(before: _Touch, after: _Touch, alpha: float) -> float:
+    """What delta(e) + alpha (e^e - 1) is at least between two tangents: the larger of two lines, at its least."""
     length = math.exp(before.epsilon) * math.expm1(after.epsilon - before.epsilon)
     start = before.delta + alpha * math.expm1(before.epsilon)
     end = after.delta + alpha * math.expm1(after.epsilon)
     falls, rises = before.last - alpha, alpha - after.first
-    # the larger of start - falls t and end - rises (length - t) is smallest where they meet
-    meet = max(start - end + rises * length, 0.0) / max(falls + rises, 1e-300)
-    excess = start - falls * min(meet, length)
-    return float(_mu_at(np.array([alpha]), np.array([excess]))[0]) / _SAFE
+
+    def larger(along: float) -> float:
+        return max(start - falls * along, end - rises * (length - along))
+
+    meet = (start - end + rises * length) / max(falls + rises, 1e-300)
+    return min(larger(0.0), larger(length), larger(min(max(meet, 0.0), length)))

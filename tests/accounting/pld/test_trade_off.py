@@ -22,7 +22,7 @@ from skdp.accounting import (
     compose,
 )
 from skdp.accounting.pld.profiles import Profile
-from skdp.accounting.pld.trade_off import _mu_between, _Touch, largest_excess, least_mu
+from skdp.accounting.pld.trade_off import _mu_along, _Touch, largest_excess, least_mu
 
 SAMPLED = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(2.0)), 200)
 FPR = np.array([1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9])
@@ -196,10 +196,16 @@ def test_what_has_no_mu_is_known_to_have_none():
     assert PrivacyProfile(SelfComposedDpEvent(LaplaceDpEvent(1.3), 91)).mu_bounds(1e-3) == (math.inf, math.inf)
 
 
-def test_two_tangents_say_nothing_unless_they_surely_touch_on_either_side():
-    profile = PrivacyProfile(LaplaceDpEvent(2.0))
-    before, after = _Touch(0.1, float(profile(0.1)), 0.2, 0.5), _Touch(0.3, float(profile(0.3)), 0.05, 0.1)
-    assert 0.0 < _mu_between(before, after, 0.15) <= profile.mu(0.1)
-    assert _mu_between(before._replace(first=0.1), after, 0.15) == 0.0
-    assert _mu_between(before, after._replace(last=0.2), 0.15) == 0.0
-    assert _mu_between(None, after, 0.15) == _mu_between(before, None, 0.15) == 0.0
+def test_tangents_say_nothing_unless_they_surely_touch_on_either_side():
+    profile, at = PrivacyProfile(LaplaceDpEvent(2.0)), 0.352
+    # they touch at false positives of .370, .352 and .335
+    before, unsure, after = (
+        _Touch(epsilon, float(profile(epsilon)), first, last)
+        for epsilon, first, last in ((0.1, 0.36, 0.38), (0.2, 0.34, 0.36), (0.3, 0.33, 0.34))
+    )
+    exact = norm.ppf(laplace_rate(at, 0.5)) - norm.ppf(at)
+    mu = _mu_along([after, before], at)
+    assert 0.0 < mu < _mu_along([before, unsure, after], at) <= exact
+    assert _mu_along([before._replace(first=0.35), after], at) == 0.0
+    assert _mu_along([before, after._replace(last=0.36)], at) == 0.0
+    assert _mu_along([after], at) == _mu_along([before], at) == _mu_along([], at) == 0.0

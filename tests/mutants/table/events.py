@@ -296,7 +296,14 @@ MUTANTS = [
     ),
     mutant(
         "a certified mu that takes what touches beyond the promised errors",
-        (TRADE_OFF, "before.first >= alpha >= after.last", "before.last >= alpha >= after.first"),
+        (TRADE_OFF, "if touch.first >= alpha]", "if touch.last >= alpha]"),
+        (TRADE_OFF, "if touch.last <= alpha]", "if touch.first <= alpha]"),
+        tests="trade_off",
+        select="either_side",
+    ),
+    mutant(
+        "a certified mu by slopes that tangents may exceed",
+        (TRADE_OFF, "before.last - alpha, alpha - after.first", "before.first - alpha, alpha - after.last"),
         tests="trade_off",
         select="either_side",
     ),
