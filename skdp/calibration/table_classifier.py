@@ -382,7 +382,7 @@ class TableFit(Fit):
     def _budget_of_table(self, share: float) -> dict[str, Any]:
         """A share of the budget of the whole."""
         if self.work.risk is None:
-            return {"epsilon": share * self.work.epsilon}
+            return {"epsilon": share * float(self.work.epsilon or 0.0)}
         whole = Risk.read(self.work.risk)
         return {"risk": whole.stated if share == 1.0 else whole.of_size(share * whole.mu).stated}
 

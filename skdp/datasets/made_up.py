@@ -29,6 +29,8 @@ _LOW = 2.0
 """Numbers are uniform ones to this power, between their bounds: most columns reach their upper bound rarely."""
 _BENT = 0.3
 """Curvature of what a number says."""
+_TOGETHER = 0.1
+"""Share of the variance of a score that two columns say together, and neither alone."""
 _GAPS = 0.02
 """Share of gaps, where the schema has some."""
 _MADE_UP_WORDS = tuple("abcdefghij")
@@ -61,15 +63,23 @@ def draw_rows(
     columns = [Column("number", (-1.0, 1.0))] * schema if isinstance(schema, int) else [c for _, c in schema.items()]
     common = rng.normal(size=n)
     weights = np.array([rng.permutation(np.arange(1.0, len(columns) + 1.0) ** -_DECAY) for _ in range(n_scores)])
-    scores, made = np.zeros((n_scores, n)), []
-    for j, column in enumerate(columns):
+    alone, made = [], []
+    for column in columns:
         ranks = ndtr(math.sqrt(_ALIKE) * common + math.sqrt(1.0 - _ALIKE) * rng.normal(size=n))
         cells, says = _draw_column(column, 1.0 if isinstance(schema, int) else _LOW, ranks, n_scores, rng)
         made.append(cells)
         says = _standard(says)
         says[0] *= 1.0 if says[0] @ common >= 0.0 else -1.0
-        scores += weights[:, j, None] * says
-    return _as_table(schema, made), _standard(scores)
+        alone.append(says)
+    scores = _standard(np.einsum("kd,dkn->kn", weights, alone))
+    together = _standard(sum((alone[i] * alone[j] for i, j in _pairs(len(columns), rng)), np.zeros((n_scores, n))))
+    return _as_table(schema, made), _standard(math.sqrt(1.0 - _TOGETHER) * scores + math.sqrt(_TOGETHER) * together)
+
+
+def _pairs(n_columns: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """As many pairs of columns as there are columns, in a circle."""
+    order = rng.permutation(n_columns)
+    return np.column_stack([order, np.roll(order, 1)])[: n_columns if n_columns > 1 else 0]
 
 
 def _as_table(schema: TableSchema | int, made: list[Any]) -> Any:
