@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from accounting_exact import drawn, event_of, lattice_delta
-from scipy.stats import norm
+from scipy.stats import laplace, norm
 
 from skdp.accounting import (
     EpsilonDeltaDpEvent,
@@ -81,6 +81,26 @@ def test_a_promise_of_epsilon_and_delta_is_a_polygon_of_two_lines():
     assert profile.advantage() == pytest.approx((math.e - 1.0 + 2e-3) / (math.e + 1.0), rel=1e-4)
     lower, upper = profile.mu_bounds(1e-2)
     assert lower <= upper <= lower * 1.001
+
+
+def test_of_both_directions_the_one_in_which_more_is_found_counts():
+    rate, sigma, scale = 0.2, 2.0, 5.0
+    z, y = np.linspace(-20.0, 21.0, 1201), np.linspace(0.0, 1.0, 401)
+    absent, drawn_in = norm.pdf(z / sigma), norm.pdf((z - 1.0) / sigma)
+    drawn_in = (1.0 - rate) * absent / absent.sum() + rate * drawn_in / drawn_in.sum()
+
+    def cells(shift):
+        tail = laplace.cdf(y - shift, scale=scale)
+        return np.concatenate([tail[:1], np.diff(tail), 1.0 - tail[-1:]])
+
+    there = np.multiply.outer(drawn_in, cells(1.0)).ravel()
+    away = np.multiply.outer(absent / absent.sum(), cells(0.0)).ravel()
+    order = np.argsort(away / there)
+    exact = np.interp(0.01, np.cumsum(away[order]), np.cumsum(there[order]))
+    other = np.interp(0.01, np.cumsum(there[order[::-1]]), np.cumsum(away[order[::-1]]))
+    event = compose([PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)), LaplaceDpEvent(scale)])
+    assert other < 0.95 * exact
+    assert exact * (1.0 - 1e-3) <= PrivacyProfile(event).true_positive_rate(0.01) <= exact * (1.0 + 1e-3)
 
 
 @pytest.mark.parametrize("case", drawn(6, seed=32), ids=range(6))
