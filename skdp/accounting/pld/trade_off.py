@@ -293,7 +293,8 @@ def _touch(found: Releases, replace_one: bool, read: Reader, at: float, width: f
     above, below = at + steps, at - steps[::-1]  # both rise
     below = np.append(0.0, below[(below > 0.0) & (below < epsilon)])
     low = delta * (1.0 - _ROUNDED)
-    first = (low - read(above)) / (math.exp(epsilon) * np.expm1(above - epsilon))
+    with np.errstate(over="ignore"):  # of so long a way, which tells nothing
+        first = (low - read(above)) / (math.exp(epsilon) * np.expm1(above - epsilon))
     last = (read(below) * (1.0 + _ROUNDED) - low) / (math.exp(epsilon) * -np.expm1(below - epsilon))
     return _Touch(epsilon, delta, float(first.max()) / _SAFE, float(last.min()) * _SAFE)
 
