@@ -38,19 +38,22 @@ _SPREAD = 3.0
 class Rehearsal:
     """What fits to made-up rows have shown. `rehearse` makes it.
 
-    Attributes
+    Parameters
     ----------
     estimator : str
         Its name, or that of the last step of a pipeline.
     n : int
         Rows.
     n_columns : int
+        Columns before any step of a pipeline.
     metric : {"AUROC", "R2"}
+        What a score is.
     signal : float or None
         The metric of the best model there is, of made-up rows; None of public ones.
     without_noise : float
         The metric of the estimator at an epsilon of 100.
     target : float
+        Loss that is acceptable.
     epsilons : tuple of float
         Rising.
     scores, errors : tuple of float
