@@ -5,7 +5,7 @@
 
 AUROC that is lost to an epsilon of 100, by the same estimator: mean over random splits of a real table with its
 standard error, and the mean of rehearsals that are told the number of rows, the share of the second class, and the
-AUROC at an epsilon of 100. Settings of the made-up rows were chosen on Adult alone.
+AUROC at an epsilon of 100. Settings of the made-up rows were chosen on Adult.
 """
 
 from __future__ import annotations
