@@ -333,7 +333,10 @@ def clip_factors(kind, squares, stretch, bounds, stability, tiny, widest, factor
         Whether any row has factor 0.
     """
     n_layers, m = factors.shape
-    bound = np.sqrt(np.sum(bounds * bounds))
+    bound = 0.0
+    for k in range(n_layers):
+        bound += bounds[k] * bounds[k]
+    bound = np.sqrt(bound)
     # Upper bound on what denormal squares hide of a squared norm.
     lost = widest * tiny
     any_muted = False
@@ -358,7 +361,8 @@ def clip_factors(kind, squares, stretch, bounds, stability, tiny, widest, factor
             muted = muted or not (factor >= tiny and factor * np.sqrt(longest) <= 1.0 / tiny)  # 1 / tiny is finite
         if muted:
             any_muted = True
-            factors[:, i] = 0.0
+            for k in range(n_layers):  # to fill a slice, Numba compiles much more than a loop
+                factors[k, i] = 0.0
     return any_muted
 
 
@@ -411,8 +415,10 @@ def clip_rows(kind, first, stretch, weights, begin, inputs, deltas, widths, boun
         if any_muted:
             for i in range(m):
                 if factors[k, i] == 0.0:
-                    inputs[k][begin + i, :] = 0.0
-                    deltas[k][begin + i, :] = 0.0
+                    for j in range(inputs[k].shape[1]):
+                        inputs[k][begin + i, j] = 0.0
+                    for j in range(deltas[k].shape[1]):
+                        deltas[k][begin + i, j] = 0.0
 
 
 @njit(**_OPTIONS)

@@ -134,12 +134,20 @@ def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_
 
 
 @njit(**_OPTIONS)
-def residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
-    """Clipped residuals of the logistic loss for one output, of the multinomial one for more; see the two above."""
-    if len(z) == 1:
+def residuals(several, z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
+    """Clipped residuals of the logistic loss for one output, of the multinomial one for more; see the two above.
+
+    `several` is `several_outputs` of their number. Types choose what is compiled: two classes pay for one loss alone.
+    """
+    if several is None:
         _logistic_residuals(z[0], label, weight, scale, length, max_norm, icpt, feature_part[0], icpt_part[0])
     else:
         _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
+
+
+def several_outputs(n_outputs: int) -> bool | None:
+    """What tells kernels that there are several outputs: True, or None for one."""
+    return True if n_outputs > 1 else None
 
 
 @njit(**_OPTIONS)
@@ -409,14 +417,14 @@ def _sum(values, m):
 
 @njit(**_OPTIONS)
 def _add_block(
-    X, rows, counts, units, low, label, weight, scale, length, theta, bias, max_norm, icpt, scratch, total
+    X, rows, counts, units, low, label, weight, scale, length, several, theta, bias, max_norm, icpt, scratch, total
 ):  # fmt: skip
     z, feature_part, icpt_part = scratch
     m, d = len(rows), theta.shape[1]
     for k in range(len(theta)):
         icpt_part[k, :m] = bias[k] * icpt
         _dense_scores(X, rows, theta[k], z[k])
-    residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
+    residuals(several, z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
     if counts is not None:
         _repeat(counts, feature_part, icpt_part)
     if units is not None:
@@ -438,7 +446,7 @@ def _scratch(n_outputs, step):
 
 
 @njit(**_OPTIONS)
-def add_all_rows(X, facts, counts, units, theta, bias, max_norm, icpt, start, stop, total):
+def add_all_rows(X, facts, counts, units, several, theta, bias, max_norm, icpt, start, stop, total):
     """Add the clipped gradients of X[start:stop] to `total`.
 
     Parameters
@@ -449,6 +457,8 @@ def add_all_rows(X, facts, counts, units, theta, bias, max_norm, icpt, start, st
         By which each row's clipped gradient is multiplied.
     units : tuple of (starts, first, products, room), or None
         Units whose sums are clipped to C too, as for `unit_factors`; `start` and `stop` are then where units start.
+    several : True or None
+        As for `residuals`.
     theta : ndarray of shape (n_outputs, d), dtype of X
         One output is the logistic loss, more are the multinomial one.
     bias : ndarray of shape (n_outputs,), float64
@@ -470,7 +480,7 @@ def add_all_rows(X, facts, counts, units, theta, bias, max_norm, icpt, start, st
         _add_block(
             X[low:high], positions[: high - low], None if counts is None else counts[low:high], units, low,
             label[low:high], weight[low:high], scale[low:high], length[low:high],
-            theta, bias, max_norm, icpt, scratch, total,
+            several, theta, bias, max_norm, icpt, scratch, total,
         )  # fmt: skip
         low = high
 
@@ -514,7 +524,7 @@ def _fetch(X, d, facts, first_fact, rows, block):
 
 
 @njit(**_OPTIONS)
-def add_some_rows(X, facts, first_fact, rows, counts, units, theta, bias, max_norm, icpt, start, stop, total):
+def add_some_rows(X, facts, first_fact, rows, counts, units, several, theta, bias, max_norm, icpt, start, stop, total):
     """`add_all_rows` for X[rows[start:stop], :d], where `facts` has those of a row side by side from `first_fact` on.
 
     Both may be one array of records, which hold features and facts. `counts` has the shape of `rows`. The number
@@ -533,7 +543,7 @@ def add_some_rows(X, facts, first_fact, rows, counts, units, theta, bias, max_no
         _add_block(
             X, some, None if counts is None else counts[low : low + m], units, low,
             block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
-            theta, bias, max_norm, icpt, scratch, total,
+            several, theta, bias, max_norm, icpt, scratch, total,
         )  # fmt: skip
         low += m
     return fetched
@@ -561,7 +571,7 @@ def _column_scores(X, low, m, weights, narrow, z):
 
 
 @njit(**_OPTIONS)
-def add_all_columns(X, first, facts, counts, units, theta, bias, max_norm, icpt, start, stop, total):
+def add_all_columns(X, first, facts, counts, units, several, theta, bias, max_norm, icpt, start, stop, total):
     """`add_all_rows` for rows that are stored by columns, in one pass in which each column is a run of memory.
 
     X has shape (d, at least first + n): facts and counts are those of the rows from `first` on. Facts may be float64.
@@ -580,7 +590,7 @@ def add_all_columns(X, first, facts, counts, units, theta, bias, max_norm, icpt,
             icpt_part[k, :m] = bias[k] * icpt
             _column_scores(X, first + low, m, theta[k], narrow, z[k])
         residuals(
-            z, label[low:high], weight[low:high], scale[low:high], length[low:high],
+            several, z, label[low:high], weight[low:high], scale[low:high], length[low:high],
             max_norm, icpt, feature_part, icpt_part,
         )  # fmt: skip
         if counts is not None:
@@ -599,7 +609,7 @@ def add_all_columns(X, first, facts, counts, units, theta, bias, max_norm, icpt,
 
 @njit(**_OPTIONS)
 def _add_sparse_block(
-    data, indices, indptr, rows, counts, units, low, block, theta, bias, max_norm, icpt, scratch, total
+    data, indices, indptr, rows, counts, units, low, block, several, theta, bias, max_norm, icpt, scratch, total
 ):  # fmt: skip
     z, feature_part, icpt_part = scratch
     m, d = len(rows), total.shape[1] - 1
@@ -611,7 +621,7 @@ def _add_sparse_block(
             z[k, i] = score
             icpt_part[k, i] = bias[k] * icpt
     residuals(
-        z, block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
+        several, z, block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
         max_norm, icpt, feature_part, icpt_part,
     )  # fmt: skip
     if counts is not None:
@@ -627,7 +637,9 @@ def _add_sparse_block(
 
 
 @njit(**_OPTIONS)
-def add_sparse_rows(data, indices, indptr, facts, rows, counts, units, theta, bias, max_norm, icpt, start, stop, total):
+def add_sparse_rows(
+    data, indices, indptr, facts, rows, counts, units, several, theta, bias, max_norm, icpt, start, stop, total
+):
     """`add_some_rows` for a CSR matrix without duplicate entries; a row costs its non-zero entries.
 
     `rows` is None for all rows.
@@ -645,7 +657,7 @@ def add_sparse_rows(data, indices, indptr, facts, rows, counts, units, theta, bi
                 block[j, i] = facts[some[i], j]
         _add_sparse_block(
             data, indices, indptr, some[:m], None if counts is None else counts[low : low + m], units, low, block,
-            theta, bias, max_norm, icpt, scratch, total,
+            several, theta, bias, max_norm, icpt, scratch, total,
         )  # fmt: skip
         low += m
 
@@ -654,7 +666,7 @@ def add_sparse_rows(data, indices, indptr, facts, rows, counts, units, theta, bi
 
 
 @njit(**_OPTIONS)
-def clip_scores(scores, facts, rows, counts, start, bias, max_norm, icpt, tiny, icpt_sums):
+def clip_scores(scores, facts, rows, counts, start, several, bias, max_norm, icpt, tiny, icpt_sums):
     """Replace scores by clipped residuals times the scale of their row, and add up the intercept's part.
 
     Parameters
@@ -667,8 +679,7 @@ def clip_scores(scores, facts, rows, counts, start, bias, max_norm, icpt, tiny, 
     counts : ndarray of shape (k,), float64, or None
         Of which number ``start + i`` multiplies the clipped residuals of row i.
     start : int
-    bias : ndarray of shape (n_outputs,), float64
-    max_norm, icpt : float
+    several, bias, max_norm, icpt
         As for `add_all_rows`.
     tiny : float
         Smallest normal number of the dtype of `scores`: products with smaller ones lose digits.
@@ -686,7 +697,9 @@ def clip_scores(scores, facts, rows, counts, start, bias, max_norm, icpt, tiny, 
         for i in range(m):
             z[k, i] = scores[i, k]
             icpt_part[k, i] = bias[k] * icpt
-    residuals(z, block[LABEL], block[WEIGHT], block[SCALE], block[LENGTH], max_norm, icpt, feature_part, icpt_part)
+    residuals(
+        several, z, block[LABEL], block[WEIGHT], block[SCALE], block[LENGTH], max_norm, icpt, feature_part, icpt_part
+    )
     if counts is not None:
         _repeat(counts[start : start + m], feature_part, icpt_part)
     for k in range(n_outputs):

@@ -77,23 +77,24 @@ def residuals(loss, scores, targets, limit):
     Parameters
     ----------
     loss : int
-        `MULTINOMIAL` for several outputs; any other loss has one.
-    scores : ndarray of shape (n_outputs, m), float64
+        Any but `MULTINOMIAL`.
+    scores : ndarray of shape (1, m), float64
         Read and written.
     targets : ndarray of shape (m,)
-        Numbers of the classes for `MULTINOMIAL`, 0 and 1 for `LOGISTIC`, numbers for the others.
+        0 and 1 for `LOGISTIC`, numbers for the others.
     limit : float
         Of `HUBER` and `POISSON`, see above.
     """
-    if loss == MULTINOMIAL:
-        _multinomial_residuals(scores, targets)
-        return
     for i in range(scores.shape[1]):
         scores[0, i] = _derivative(loss, scores[0, i], targets[i], limit)
 
 
 @njit(**_OPTIONS)
-def _multinomial_residuals(scores, labels):
+def multinomial_residuals(scores, labels):
+    """Replace scores, of shape (n_outputs, m), by the derivatives of the multinomial loss by them.
+
+    `labels`, of shape (m,), are the numbers of the classes. A kernel of its own: one loss is compiled, not both.
+    """
     n_outputs, m = scores.shape
     highest, total = np.full(m, -np.inf), np.zeros(m)
     for k in range(n_outputs):

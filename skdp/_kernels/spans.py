@@ -13,7 +13,7 @@ import numpy as np
 from skdp._kernels import dense, losses, tiles
 from skdp._kernels.caching import njit, text_of
 from skdp._kernels.dense import RELU, clip_rows, fetch_rows, gather_rows, multiply_by_derivative
-from skdp._kernels.losses import MULTINOMIAL, multinomial_row_residuals, row_residuals, stretches
+from skdp._kernels.losses import multinomial_row_residuals, row_residuals, stretches
 from skdp._kernels.tiles import ROWS, add_outer_products, forward, multiply, pack
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -48,7 +48,7 @@ def _define(texts):
 
     @njit(**_OPTIONS)
     def clip_span(
-        X, scale, first, targets, weights, rows, counts, offset, begin, end, inputs, deltas, widths, packed,
+        X, scale, first, labels, targets, weights, rows, counts, offset, begin, end, inputs, deltas, widths, packed,
         packed_back, activation, loss, limit, kind, bounds, stability, tiny, widest,
     ):  # fmt: skip
         """Compute both factors of the clipped gradients of rows `begin` to `end` of a chunk.
@@ -60,7 +60,10 @@ def _define(texts):
             and the last of `deltas` the scores.
         first, weights : ndarray of shape (n,)
             Squared norms of the rows at the input, and weights in [0, 1].
-        targets : ndarray of shape (n, number of outputs), or (n, 1) with numbers of classes
+        labels : ndarray of shape (n,), or None
+            Numbers of the classes for the multinomial loss, which needs no `targets`. What is None is not compiled.
+        targets : ndarray of shape (n, number of outputs), or None
+            For all other losses.
         rows : ndarray of int64 or None
         counts : ndarray of float64 or None
             By which clipped gradients are multiplied, row by row of the lot.
@@ -92,12 +95,14 @@ def _define(texts):
                 forward(inputs, packed, widths, activation == RELU, deltas[last], top, whole)
             scores = deltas[last][top:bottom, : widths[last + 1]]
             # Targets are looked up by row, so a lot needs no copy of them.
-            if loss == MULTINOMIAL:
-                multinomial_row_residuals(scores, targets[:, 0], rows, start)
-            else:
-                row_residuals(loss, scores, targets, rows, start, limit)
             stretch = np.empty(bottom - top)
-            stretches(loss, scores, stretch)
+            if labels is not None:
+                multinomial_row_residuals(scores, labels, rows, start)
+                for i in range(len(stretch)):
+                    stretch[i] = 1.0
+            if targets is not None:
+                row_residuals(loss, scores, targets, rows, start, limit)
+                stretches(loss, scores, stretch)
             for k in range(last, 0, -1):
                 below = deltas[k - 1][top:whole]
                 multiply(deltas[k][top:whole], packed_back[k], widths[k + 1], widths[k], below)

@@ -35,7 +35,10 @@ def targets_of(name, n, rng):
 def residuals_of(loss, scores, targets, limit=math.inf):
     """A copy of `scores`, of shape (n_outputs, m), made residuals."""
     found = np.array(scores, float)
-    _losses.residuals(loss, found, np.asarray(targets, float), limit)
+    if loss == _losses.MULTINOMIAL:
+        _losses.multinomial_residuals(found, np.asarray(targets, float))
+    else:
+        _losses.residuals(loss, found, np.asarray(targets, float), limit)
     return found
 
 
@@ -184,7 +187,8 @@ def test_the_linear_kernel_has_the_same_residuals_and_the_same_clip(n_outputs):
     found = residuals_of(code, z, labels)
     _losses.clip_residuals(code, found, lengths, weights, max_norm)
     ones, part, unused = np.ones(m), np.empty((n_outputs, m)), np.zeros((n_outputs, m))
-    _linear.residuals(z.copy(), labels, weights, ones, lengths, max_norm, 1.0, part, unused)
+    several = _linear.several_outputs(n_outputs)
+    _linear.residuals(several, z.copy(), labels, weights, ones, lengths, max_norm, 1.0, part, unused)
     np.testing.assert_allclose(found, part, rtol=0, atol=1e-12 * 3.0)
     clipped = np.linalg.norm(found, axis=0) * lengths > 0.999 * weights * max_norm
     assert 50 < clipped[weights > 0.0].sum() < m - 50

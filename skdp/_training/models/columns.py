@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.rows import check_finite
 from skdp._kernels import columns as kernel
-from skdp._kernels.linear import N_FACTS, add_all_columns
+from skdp._kernels.linear import N_FACTS, add_all_columns, several_outputs
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.linear import LinearGeometry
 from skdp._typing import Vector
@@ -74,12 +74,15 @@ class ColumnModel(Model):
         bias = table[:, -1].astype(np.float64) if geometry.icpt else np.zeros(self.n_outputs)
         room = 1.0 + (self.n_features + self.n_outputs + 16) * 2.0**-52
         public = geometry.radius, geometry.unit, geometry.icpt, float(np.finfo(dtype).tiny), room
+        several = several_outputs(self.n_outputs)
         step, n_null = min(self.n_rows, _BLOCK_ROWS), 0
         facts = np.empty((N_FACTS, step))
         for low in range(0, self.n_rows, step or 1):
             m = min(step, self.n_rows - low)
             n_null += kernel.facts_by_columns(self._X, low, m, self._labels, self._weights, *public, *facts)
-            add_all_columns(self._X, low, facts, None, None, weights, bias, max_norm, geometry.icpt, 0, m, total)
+            add_all_columns(
+                self._X, low, facts, None, None, several, weights, bias, max_norm, geometry.icpt, 0, m, total
+            )
         if n_null:  # NaN and infinity, or a norm beyond the largest number
             check_finite(self._X.T, self._names)
         return (total if geometry.icpt else total[:, :-1]).ravel()

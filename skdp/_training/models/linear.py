@@ -180,7 +180,8 @@ class LinearModel(Model):
         parts = n_segments(n, self.n_outputs * (self.n_features + 1))
         # One sum per segment, so that threads never write to the same memory.
         totals = np.zeros((parts, self.n_outputs, self.n_features + 1))
-        X, facts, public = self._X, self._facts, (counts, units, weights, bias, max_norm, icpt)
+        X, facts = self._X, self._facts
+        public = counts, units, kernel.several_outputs(self.n_outputs), weights, bias, max_norm, icpt
 
         def add_segment(segment: int) -> None:
             start, stop = first + n * segment // parts, first + n * (segment + 1) // parts

@@ -270,8 +270,10 @@ class NetworkModel(Model):
             with np.errstate(all="ignore"):  # a row that overflows is muted, and a warning would reveal it
                 self._gather(rows, offset + span.start, self._inputs[0][span])
                 self._forward(slice(span.start, -(-span.stop // tiles.ROWS) * tiles.ROWS))
+        is_multinomial = self.architecture.loss == "softmax"
+        labels, targets = (self._targets[:, 0], None) if is_multinomial else (None, self._targets)
         spans.clip_span(
-            X, self._scale, self._row_squares, self._targets, self._weights, rows, counts, offset, span.start,
+            X, self._scale, self._row_squares, labels, targets, self._weights, rows, counts, offset, span.start,
             span.stop, self._inputs, self._deltas, self._widths, self._packed, self._packed_back, *self._codes,
             self.clip.bounds(max_norm), _STABILITY, self._tiny, self._widest,
         )  # fmt: skip

@@ -403,7 +403,10 @@ class OneHotModel(Model):
         found = np.repeat(bias[:, None], m, axis=1)
         for k in range(self.n_outputs):
             kernel.add_scores(codes, self._blocks.first_cell, tables[k], found[k])
-        losses.residuals(self._loss, found, self._targets[where], self._limit)
+        if self._loss == losses.MULTINOMIAL:
+            losses.multinomial_residuals(found, self._targets[where])
+        else:
+            losses.residuals(self._loss, found, self._targets[where], self._limit)
         losses.clip_residuals(self._loss, found, self._lengths[:m], self._weights[where], max_norm)
         return found
 

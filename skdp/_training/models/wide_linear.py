@@ -120,6 +120,7 @@ class WideLinearModel(LinearModel):
         # One sum per part, so that threads never write to the same memory.
         sums, icpt_sums = np.zeros((parts, d, self.n_outputs)), np.zeros((parts, self.n_outputs))
         clip = max(0.0, (max_norm - self._lost) / self._slack)
+        several = kernel.several_outputs(self.n_outputs)
 
         def add_part(part: int) -> None:
             try:
@@ -132,8 +133,9 @@ class WideLinearModel(LinearModel):
                     scores = scratch.scores[: n - start]
                     chosen = self._score(rows, start, weights, scratch, scores)
                     kernel.clip_scores(
-                        scores, self._facts, rows, counts, start, bias, clip, icpt, self._tiny, icpt_sums[part]
-                    )
+                        scores, self._facts, rows, counts, start, several, bias, clip, icpt, self._tiny,
+                        icpt_sums[part],
+                    )  # fmt: skip
                     if chosen is None:
                         X = self._X
                         add_sparse_products(X.data, X.indices, X.indptr, rows, start, scores, sums[part])

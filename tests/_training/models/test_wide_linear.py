@@ -145,7 +145,8 @@ def test_residuals_are_those_of_the_plain_reading(n_outputs, fit_intercept):
         scores = X[picked] @ table[:, :5].T
         expected = reference.clipped_scores(scores, X[picked], labels[picked], weights[picked], bias, 0.3, plain)
         icpts = np.zeros(n_outputs)
-        _linear.clip_scores(scores, model._facts, some, None, 10, bias, 0.3, scaling.icpt, 1e-300, icpts)
+        several = _linear.several_outputs(n_outputs)
+        _linear.clip_scores(scores, model._facts, some, None, 10, several, bias, 0.3, scaling.icpt, 1e-300, icpts)
         np.testing.assert_allclose(scores, expected[0], rtol=0, atol=1e-11)
         np.testing.assert_allclose(icpts, expected[1], rtol=0, atol=23 * 1e-11)
 
@@ -354,7 +355,7 @@ def test_numbers_that_are_not_normal_are_zeros(dtype):
     facts[:, _linear.LABEL] = 1.0
     facts[:, _linear.SCALE] = [tiny, 4 * tiny, 1.0, 0.0]
     scores = np.zeros((4, 1), dtype)
-    _linear.clip_scores(scores, facts, None, None, 0, np.zeros(1), 1.0, 1.0, tiny, np.zeros(1))
+    _linear.clip_scores(scores, facts, None, None, 0, None, np.zeros(1), 1.0, 1.0, tiny, np.zeros(1))
     np.testing.assert_array_equal(scores[:, 0], np.array([0.0, -2 * tiny, -0.5, 0.0], dtype))
 
 

@@ -29,6 +29,12 @@ MUTANTS = [
         select=BY_PROPERTY,
     ),
     mutant(
+        "several outputs of which the first is clipped",
+        (KERNEL, "return True if n_outputs > 1 else None", "return None"),
+        tests="_training/models/test_wide_linear",
+        select="plain_reading",
+    ),
+    mutant(
         "the clip looks at the label",
         (KERNEL, CLIP_BINARY, "factor = _clip_factor(abs(residual) * length[i], max_norm)"),
         tests="linear",

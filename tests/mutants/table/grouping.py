@@ -24,11 +24,11 @@ MUTANTS = [
         "counts that multiply gradients before the clip",
         (
             KERNEL,
-            "    residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)\n"
+            "    residuals(several, z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)\n"
             "    if counts is not None:\n        _repeat(counts, feature_part, icpt_part)\n"
             "    if units is not None:\n        _clip_units(units, low, low + m, z, length,",
             "    if counts is not None:\n        _repeat(counts, length.reshape(1, -1), weight.reshape(1, -1))\n"
-            "    residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)\n"
+            "    residuals(several, z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)\n"
             "    if units is not None:\n        _clip_units(units, low, low + m, z, length,",
         ),
         tests="grouped",
