@@ -26,7 +26,7 @@ _OF_THE_MODEL = ("adjacency", "n_groups_public", "n_samples_public", "random_sta
 
 _OF_THE_FIT = {
     "accountant", "accounting", "adjacency", "delta", "epsilon", "n_groups_public", "n_samples_public",
-    "noise_multiplier", "random_state", "verbose", "weight_bound", "y_bounds",
+    "noise_multiplier", "random_state", "verbose", "weight_bound", "y_bounds", "y_transform",
 }  # fmt: skip
 """Parameters that mean the same for each model of numbers."""
 
@@ -44,6 +44,7 @@ def tabular_pipeline(
     risk: Mapping[str, float] | None = None,
     classes: Any = None,
     y_bounds: Any = None,
+    y_transform: str | None = None,
     weight_bound: Any = None,
     class_weight: Any = None,
     accountant: Any = None,
@@ -85,6 +86,9 @@ def tabular_pipeline(
         Public bounds on the targets of a regressor. Targets beyond them are moved to the nearest bound. If None, they
         are read from the targets, which is not paid for, and ``fit`` issues a `PrivacyLeakWarning`. An instance may
         have its own instead.
+    y_transform : {"log"} or None, default=None
+        What of the targets a regressor fits, as for `skdp.DPRandomTreesRegressor`: "log" is for amounts whose errors
+        count in percent, and needs `y_bounds` above 0. Predictions are targets in any case.
     weight_bound : float, "private" or None, default=None
         Bound on the weights that ``fit(X, y, sample_weight=...)`` is given, as for the model, which alone takes them:
         they are divided by it and cut at it. "private" buys one in every fit; None is a bound of 1. An instance may
@@ -137,8 +141,9 @@ def tabular_pipeline(
     True
     """
     own = {
-        "classes": classes, "y_bounds": y_bounds, "weight_bound": weight_bound, "class_weight": class_weight,
-        "accountant": accountant, "n_jobs": n_jobs, "verbose": verbose or None, "random_state": random_state,
+        "classes": classes, "y_bounds": y_bounds, "y_transform": y_transform, "weight_bound": weight_bound,
+        "class_weight": class_weight, "accountant": accountant, "n_jobs": n_jobs, "verbose": verbose or None,
+        "random_state": random_state,
     }  # fmt: skip
     model = _make_model(estimator, schema, own)
     shared = {name: value for name, value in model.get_params(deep=False).items() if name in _OF_THE_MODEL}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.leak_setting import report_leak
 from skdp._checks.leaks import Y_BOUNDS_READ, note_leaks
-from skdp._checks.parameters import check_real, show
+from skdp._checks.parameters import check_choice, check_real, show
 from skdp._checks.rows import check_targets
 from skdp._checks.weights import WeightReader
 
@@ -20,19 +21,34 @@ TargetBounds = tuple[float, float]
 
 
 class TargetScale(NamedTuple):
-    """Affine map of targets between their bounds into [-1, 1]: (y - middle) / half."""
+    """Map of targets between their bounds into [-1, 1]: (y - middle) / half, or that of the logarithm of y.
+
+    The map of a target depends on no other one.
+    """
 
     middle: float
     half: float
+    is_log: bool = False
 
     @classmethod
-    def of(cls, bounds: TargetBounds, fit_intercept: bool) -> TargetScale:
+    def of(cls, bounds: TargetBounds, fit_intercept: bool, *, is_log: bool = False) -> TargetScale:
         """Scale of targets between `bounds`; without an intercept nothing makes up for what is subtracted."""
-        low, high = bounds
+        low, high = map(math.log, bounds) if is_log else bounds
         if not fit_intercept:
-            return cls(0.0, max(abs(low), abs(high)))
+            return cls(0.0, max(abs(low), abs(high)), is_log)
         half = 0.5 * high - 0.5 * low
-        return cls(low + half, half)
+        return cls(low + half, half, is_log)
+
+    def scaled(self, targets: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return targets between the bounds on this scale. Those of a logarithm end where its bounds do."""
+        if self.is_log:
+            targets = np.clip(np.log(targets), self.middle - self.half, self.middle + self.half)
+        return (targets - self.middle) / self.half
+
+    def restored(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return targets of values on this scale, which may lie beyond the bounds."""
+        targets = self.middle + self.half * values
+        return np.exp(targets) if self.is_log else targets
 
 
 @dataclass(frozen=True)
@@ -51,7 +67,7 @@ class TargetReader:
         if self.are_counts:
             refuse_negative(values)
         values, _ = bring_into_bounds(values, self.bounds)
-        return (values - self.scale.middle) / self.scale.half, weights
+        return self.scale.scaled(values), weights
 
 
 def refuse_negative(counts: NDArray[np.float64]) -> None:
@@ -73,6 +89,19 @@ def check_y_bounds(y_bounds: Any) -> TargetBounds | None:
     if not _are_bounds(low, high):
         raise ValueError(f"y_bounds=({low!r}, {high!r}) is no range: {_REMEDY}.")
     return low, high
+
+
+def check_y_transform(y_transform: Any, bounds: TargetBounds | None) -> bool:
+    """Return whether the logarithm of targets is fitted, or refuse it: bounds are checked and not read for it."""
+    if y_transform is None:
+        return False
+    check_choice("y_transform", y_transform, ("log",))
+    if bounds is None:
+        raise ValueError("y_transform='log' with y_bounds=None: give two public numbers above 0, e.g. (1, 10_000).")
+    low, high = bounds
+    if not (low > 0.0 and math.log(high) > math.log(low)):
+        raise ValueError(f"y_transform='log' with y_bounds=({low!r}, {high!r}): give two public numbers above 0.")
+    return True
 
 
 def report_bounds_read(estimator: Any) -> None:
@@ -105,6 +134,7 @@ __all__ = [
     "TargetScale",
     "bring_into_bounds",
     "check_y_bounds",
+    "check_y_transform",
     "refuse_negative",
     "report_bounds_read",
 ]

@@ -51,6 +51,9 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
     y_bounds : (float, float) or None, default=None
         Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are predictions. If
         None, they are read from y, which is not paid for, and a `PrivacyLeakWarning` is issued.
+    y_transform : {"log"} or None, default=None
+        What of the targets is fitted. "log" is their logarithm, which needs public `y_bounds` above 0: targets are
+        moved into them first. Predictions are targets again, near the median of those alike, and not near their mean.
     schema : TableSchema, mapping or None, default=None
         What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. It has to be complete:
         bounds of all numbers and dates, categories of all else. If None, `bounds` and `categories` say it; and if they
@@ -154,7 +157,7 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         Noisy mean of the targets, or the middle of the bounds where noise rules; 0.0 if ``fit_intercept=False``.
     target_scale_ : float
         Unit of the score: the noisy standard deviation of the targets divided by 0.45, or half the width of the bounds
-        where noise rules.
+        where noise rules. For ``y_transform="log"`` both are those of the logarithm of the targets.
     coef_noise_ : ndarray of the shape of `coef_`
         Standard deviation that the noise alone gives to each coefficient: exactly that of a fit to null records. It is
         computed from public quantities.
@@ -282,6 +285,7 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         *,
         max_leaf_nodes: int = 16,
         y_bounds: Any = None,
+        y_transform: str | None = None,
         schema: Any = None,
         bounds: Any = None,
         categories: Any = None,
@@ -317,6 +321,7 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.y_bounds = y_bounds
+        self.y_transform = y_transform
         self.schema = schema
         self.bounds = bounds
         self.categories = categories
@@ -383,7 +388,8 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
     def _derive_state(self) -> None:
         """See `PrivateEstimator`."""
         super()._derive_state()
-        public, self._fitted_scale = self._fitted_scale, TargetScale(self.target_center_, self.target_scale_)
+        public = self._fitted_scale
+        self._fitted_scale = public._replace(middle=self.target_center_, half=self.target_scale_)
         center = (self.target_center_ - public.middle) / public.half
         self._fitted_units = TargetUnits(center, self.target_scale_ / public.half)
         self._fitted_with_intercept = bool(self.fit_intercept)
@@ -402,7 +408,7 @@ class TargetsInUnits(BoundedRegression):
 
     def scale_of(self, bounds: TargetBounds) -> TargetScale:
         """See `BoundedRegression`: the public scale, on which units are bought."""
-        return TargetScale.of(bounds, bool(self.model.fit_intercept))
+        return TargetScale.of(bounds, bool(self.model.fit_intercept), is_log=self.fits_logarithms)
 
     def means(self, outputs: Any) -> TargetMean:
         """See `Task`: the mean of targets in their units."""
@@ -414,9 +420,9 @@ class TargetsInUnits(BoundedRegression):
         super().publish(outputs)
         model = self.model
         public, (center, unit) = model._fitted_scale, model._fitted_units
-        model._fitted_scale = TargetScale(public.middle + public.half * center, public.half * unit)
+        model._fitted_scale = public._replace(middle=public.middle + public.half * center, half=public.half * unit)
         model._fitted_with_intercept = bool(model.fit_intercept)
-        model.target_center_, model.target_scale_ = model._fitted_scale
+        model.target_center_, model.target_scale_, _ = model._fitted_scale
 
 
 class TreesOfTargets(TreesRecipe):

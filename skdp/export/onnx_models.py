@@ -130,6 +130,7 @@ def bounded(graph: OnnxGraph, model: Any, scores: str) -> OnnxOutputs:
     if scale is not None:
         values = graph.op("Exp", values) if model._fitted_loss == "poisson" else values
         values = graph.op("Add", graph.op("Mul", values, float(scale.half)), float(scale.middle))
+        values = graph.op("Exp", values) if scale.is_log else values
     return {"predict": OnnxOutput(graph.between(values, *map(float, model.y_bounds_)))}
 
 

@@ -40,6 +40,9 @@ class DPMLPRegressor(GradientRegressor):
         Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are predictions. If
         None, they are read from y, which is not paid for, and a `PrivacyLeakWarning` is issued. For ``loss="poisson"``
         they are 0 and the largest count that is distinguished from smaller ones.
+    y_transform : {"log"} or None, default=None
+        What of the targets is fitted. "log" is their logarithm, which needs public `y_bounds` above 0: targets are
+        moved into them first. Predictions are targets again, near the median of those alike, and not near their mean.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -267,6 +270,7 @@ class DPMLPRegressor(GradientRegressor):
         *,
         loss: str = "squared_error",
         y_bounds: Any = None,
+        y_transform: str | None = None,
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
@@ -307,6 +311,7 @@ class DPMLPRegressor(GradientRegressor):
         self.activation = activation
         self.loss = loss
         self.y_bounds = y_bounds
+        self.y_transform = y_transform
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier

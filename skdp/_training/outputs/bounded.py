@@ -19,6 +19,7 @@ from skdp._checks.targets import (
     TargetScale,
     bring_into_bounds,
     check_y_bounds,
+    check_y_transform,
     refuse_negative,
     report_bounds_read,
 )
@@ -45,10 +46,10 @@ class BoundedOutput(NamedTuple):
 class BoundedRegression(Task):
     """Targets between public bounds.
 
-    The model has the parameters ``y_bounds, weight_bound``, and ``loss`` if there is a choice. The values of its
-    `Targets` are numbers of shape (n,), targets between their bounds in the units of `scale_of`: for "squared_error"
-    and "huber" from -1 to 1, for "poisson" counts divided by the root r of the largest, so that the score 0 is a mean
-    of r, halfway between 1 and the largest count on the scale of the score, and the largest count r.
+    The model has the parameters ``y_bounds, weight_bound``, and ``loss, y_transform`` if there is a choice. The values
+    of its `Targets` are numbers of shape (n,), targets between their bounds in the units of `scale_of`: for
+    "squared_error" and "huber" from -1 to 1, for "poisson" counts divided by the root r of the largest, so that the
+    score 0 is a mean of r, halfway between 1 and the largest count on the scale of the score, and the largest count r.
     """
 
     parameter = "y_bounds"
@@ -71,15 +72,22 @@ class BoundedRegression(Task):
         name, limit = self.loss_of(outputs)
         return CountMean(limit) if name == "poisson" else TargetMean()
 
+    @property
+    def fits_logarithms(self) -> bool:
+        """Whether the logarithm of targets is fitted, by a parameter that was checked."""
+        return self.model.y_transform is not None
+
     def scale_of(self, bounds: TargetBounds) -> TargetScale:
         """Return the scale on which the model fits targets between `bounds`."""
         if self.model.loss == "poisson":
             return TargetScale(0.0, math.sqrt(bounds[1]))
-        return TargetScale.of(bounds, fit_intercept=True)
+        return TargetScale.of(bounds, fit_intercept=True, is_log=self.fits_logarithms)
 
     def named(self) -> BoundedOutput | None:
         """See `Task`."""
         bounds = check_y_bounds(self.model.y_bounds)
+        if check_y_transform(self.model.y_transform, bounds) and self.model.loss == "poisson":
+            raise ValueError("y_transform='log' with loss='poisson', which has a logarithm: set one of them to None.")
         return None if bounds is None else BoundedOutput(bounds)
 
     def assumed(self) -> BoundedOutput:
@@ -99,6 +107,11 @@ class BoundedRegression(Task):
                     f"y_bounds={self.model.y_bounds!r} differs from the {self.model.y_bounds_!r} of earlier runs: use "
                     "the same, or start again with fit and warm_start=False."
                 )
+            if self.fits_logarithms != self.model._fitted_scale.is_log:
+                raise ValueError(
+                    f"y_transform={self.model.y_transform!r} differs from that of earlier runs: use the same, or start "
+                    "again with fit and warm_start=False."
+                )
             return BoundedOutput(self.model.y_bounds_)
         if outputs is None:
             report_bounds_read(self.model)
@@ -114,7 +127,7 @@ class BoundedRegression(Task):
                 outputs = BoundedOutput((0.0, max(1.0, float(values.max()))))
         values, bounds = bring_into_bounds(values, None if outputs is None else outputs.bounds)
         scale = self.scale_of(bounds)
-        return Targets(BoundedOutput(bounds), (values - scale.middle) / scale.half, weights, to_bound)
+        return Targets(BoundedOutput(bounds), scale.scaled(values), weights, to_bound)
 
     def reader(self, outputs: BoundedOutput) -> TargetReader:
         """See `Task`."""
@@ -132,7 +145,8 @@ class BoundedRegression(Task):
 
     def describe(self, outputs: BoundedOutput) -> dict[str, str]:
         """See `Task`."""
-        return {"y_bounds": repr(outputs.bounds)}
+        found = {"y_bounds": repr(outputs.bounds)}
+        return {**found, "y_transform": self.model.y_transform} if self.fits_logarithms else found
 
     def publish(self, outputs: BoundedOutput) -> None:
         """See `Task`."""
@@ -143,10 +157,12 @@ class BoundedRegression(Task):
 class GradientRegressor(RegressorMixin, GradientEstimator):
     """Base class of regressors trained by DP-SGD.
 
-    Subclasses have the constructor parameters of `GradientEstimator`, ``y_bounds``, and ``loss`` if there is a choice.
+    Subclasses have the constructor parameters of `GradientEstimator`, ``y_bounds``, and ``loss, y_transform`` if there
+    is a choice.
     """
 
     loss: Any = "squared_error"  # of those that have no choice
+    y_transform: Any = None
     y_bounds_: TargetBounds
     _fitted_scale: TargetScale  # of the outputs, which parameters that are changed after a fit do not change
     _fitted_loss: str
@@ -202,7 +218,7 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         scale = self._fitted_scale
         if self._fitted_loss == "poisson":
             np.exp(values, out=values)  # infinity is above the bounds
-        return np.clip(scale.middle + scale.half * values, *self.y_bounds_)
+        return np.clip(scale.restored(values), *self.y_bounds_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
