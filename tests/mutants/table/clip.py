@@ -31,7 +31,7 @@ MUTANTS = [
     mutant(
         "several outputs of which the first is clipped",
         (KERNEL, "return True if n_outputs > 1 else None", "return None"),
-        tests="_training/models/test_wide_linear",
+        tests="wide_linear",
         select="plain_reading",
     ),
     mutant(

@@ -111,7 +111,7 @@ MUTANTS = [
     ),
     mutant(
         "network: a row muted in one layer only",
-        (DENSE, "            factors[:, i] = 0.0\n", "            factors[0, i] = 0.0\n"),
+        (DENSE, "                factors[k, i] = 0.0\n", "                factors[0, i] = 0.0\n"),
         (DENSE, MUTE, MUTE.replace("any_muted", "any_muted and k == 0")),
         tests="network dense",
         select=BY_PROPERTY,
