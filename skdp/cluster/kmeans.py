@@ -273,9 +273,13 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):
         self.cluster_centers_ = np.clip(low + half * (found.centers + 1.0), *self.bounds_.T)
         self.counts_, self.inertia_ = found.counts * self.weight_bound_, found.inertia * self.weight_bound_
         self.n_iter_, self.noise_multiplier_ = int(self.max_iter), sigma
-        self._fitted_centers = found.centers
+        self._derive_state()
         self._set_price(plan.price)
         return ""
+
+    def _derive_state(self) -> None:
+        """See `PrivateEstimator`."""
+        self._fitted_centers = self._scaled(self.cluster_centers_)
 
     # --- scaled rows ---
 

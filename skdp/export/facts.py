@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.frozen import FrozenEstimator
+
 import skdp
 from skdp._checks.leaks import SEED, UNKNOWN, leaks_of
 from skdp.accounting.ledger.serial import event_to_dict
@@ -30,7 +32,8 @@ def facts_of(model: Any) -> dict[str, Any]:
 
 def _priced_parts(model: Any) -> list[Any]:
     if hasattr(type(model), "_private_parts"):
-        return [model]
+        is_around = isinstance(getattr(model, "estimator", None), FrozenEstimator)  # which was paid for by other rows
+        return [model, *_priced_parts(model.estimator_)] if is_around else [model]
     inner = [step for _, step in getattr(model, "steps", ())] or [getattr(model, "estimator_", None)]
     return [part for each in inner if each is not None and not isinstance(each, str) for part in _priced_parts(each)]
 

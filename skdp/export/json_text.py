@@ -28,6 +28,7 @@ _CLASSES = {
         "ensemble.regressor": ("DPRandomTreesRegressor",),
         "ensemble.embedding": ("PublicTreesEmbedding",),
         "naive_bayes": ("DPGaussianNB",),
+        "cluster.kmeans": ("DPKMeans",),
         "decomposition": ("DPPCA",),
         "preprocessing.vectorizer": ("DPTableVectorizer",),
         "preprocessing.categories": ("DPOneHotEncoder",),
@@ -44,7 +45,7 @@ _CLASSES = {
 _LEFT_OUT = ("accountant", "checkpoint", "memory", "n_jobs", "random_state", "steps", "verbose")
 """Parameters that are not written: paths, the seed, and what is no matter of the model."""
 
-_DERIVED = ("_fitted_blocks", "_fitted_plain", "_fitted_ball", "_fitted_scale", "_fitted_words")
+_DERIVED = ("_fitted_blocks", "_fitted_plain", "_fitted_ball", "_fitted_scale", "_fitted_words", "_fitted_centers")
 """State that is computed anew from public attributes."""
 
 _INSIDE = ("embedding_", "_fitted_rows")

@@ -16,6 +16,10 @@ SEARCH_KINDS = frozenset(
     {"skdp.model_selection.searches.DPGridSearchCV", "skdp.model_selection.searches.DPRandomizedSearchCV"}
 )
 THRESHOLD_KIND = "sklearn.model_selection._classification_threshold.FixedThresholdClassifier"
+CALIBRATED_KIND = "skdp.calibration.calibrated_classifier.DPCalibratedClassifier"
+PURPOSE_KIND = "skdp.calibration.threshold_classifier.DPThresholdClassifier"
+AROUND_KINDS = frozenset({THRESHOLD_KIND, CALIBRATED_KIND, PURPOSE_KIND})
+"""Classifiers around one that was fitted, `estimator_`, whose scores they follow."""
 
 
 def kind_of(model: Any) -> str:
@@ -33,4 +37,14 @@ def is_of_sklearn(step: Any) -> bool:
     return type(step).__module__.partition(".")[0] == "sklearn"
 
 
-__all__ = ["PIPELINE_KINDS", "SEARCH_KINDS", "THRESHOLD_KIND", "is_of_sklearn", "kind_of", "passes"]
+__all__ = [
+    "AROUND_KINDS",
+    "CALIBRATED_KIND",
+    "PIPELINE_KINDS",
+    "PURPOSE_KIND",
+    "SEARCH_KINDS",
+    "THRESHOLD_KIND",
+    "is_of_sklearn",
+    "kind_of",
+    "passes",
+]

@@ -9,12 +9,24 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skdp.export.facts import facts_of
-from skdp.export.kinds import PIPELINE_KINDS, SEARCH_KINDS, THRESHOLD_KIND, kind_of, passes
+from skdp.export.kinds import (
+    AROUND_KINDS,
+    CALIBRATED_KIND,
+    PIPELINE_KINDS,
+    PURPOSE_KIND,
+    SEARCH_KINDS,
+    THRESHOLD_KIND,
+    kind_of,
+    passes,
+)
 from skdp.export.onnx_foreign import convert
 from skdp.export.onnx_graph import OnnxGraph
 from skdp.export.onnx_models import OnnxOutput, OnnxOutputs, class_at, predict
 from skdp.export.onnx_rows import OnnxRows, declare_inputs
 from skdp.export.onnx_steps import transform
+
+LEAST_SCORE = 1e-12
+"""See `skdp.calibration.score_maps`."""
 
 METHODS_OF_OUTPUTS = ("predict", "predict_proba", "decision_function", "transform")
 
@@ -28,8 +40,9 @@ def to_onnx(model: Any) -> Any:
     Parameters
     ----------
     model : estimator
-        Fitted classifier, regressor or transformer of skdp; a pipeline or a search of them; a
-        ``FixedThresholdClassifier`` of scikit-learn around one. Before, behind and between them may stand a few steps
+        Fitted classifier, regressor, clustering or transformer of skdp; a pipeline or a search of them; around one of
+        them a `DPCalibratedClassifier`, a `DPThresholdClassifier` without subgroups, or a ``FixedThresholdClassifier``
+        of scikit-learn. Before, behind and between them may stand a few steps
         of scikit-learn (``Normalizer``, ``Binarizer``, ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler``,
         ``PolynomialFeatures``, ``SimpleImputer``), which skl2onnx converts.
 
@@ -92,7 +105,7 @@ def first_step(model: Any) -> Any:
     kind = kind_of(model)
     if kind in SEARCH_KINDS:
         return first_step(model.best_estimator_)
-    if kind == THRESHOLD_KIND:
+    if kind in AROUND_KINDS:
         return first_step(model.estimator_)
     if kind in PIPELINE_KINDS:
         return first_step(next((step for _, step in model.steps if not passes(step)), model.steps[-1][1]))
@@ -103,8 +116,8 @@ def _outputs_of(graph: OnnxGraph, model: Any, rows: OnnxRows) -> OnnxOutputs:
     kind = kind_of(model)
     if kind in SEARCH_KINDS:
         return _outputs_of(graph, model.best_estimator_, rows)
-    if kind == THRESHOLD_KIND:
-        return _at_threshold(graph, model, _outputs_of(graph, model.estimator_, rows))
+    if kind in AROUND_KINDS:
+        return _AROUND[kind](graph, model, _outputs_of(graph, model.estimator_, rows))
     if kind in PIPELINE_KINDS:
         for _, step in model.steps[:-1]:
             rows = rows if passes(step) else _transformed(graph, step, rows)
@@ -157,5 +170,54 @@ def _at_threshold(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> OnnxOutpu
     column = graph.op("Unsqueeze", scores, np.array([1]))
     return {**found, "predict": class_at(graph, classes, place, column)}
 
+
+def _calibrated(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> OnnxOutputs:
+    """Return the outputs of `DPCalibratedClassifier`: mapped scores. NaN is of a row that the estimator refuses."""
+    chances = _mapped(graph, model.map_, graph.between(_score_of_two(graph, model, found), 0.0, 1.0))
+    rest = graph.op("Sub", 1.0, chances)
+    best = graph.as_whole(graph.op("Squeeze", graph.op("Greater", chances, rest), np.array([1])))
+    return {
+        "predict": class_at(graph, model.classes_, best, chances),
+        "predict_proba": OnnxOutput(graph.op("Concat", rest, chances, axis=1), 2),
+    }
+
+
+def _mapped(graph: OnnxGraph, each: Any, scores: str) -> str:
+    """Return what a map of `skdp.calibration.score_maps` makes of scores in [0, 1], of shape (N, 1)."""
+    if hasattr(each, "slope"):
+        kept = graph.between(scores, LEAST_SCORE, 1.0 - LEAST_SCORE)
+        logit = graph.op("Sub", graph.op("Log", kept), graph.op("Log", graph.op("Sub", 1.0, kept)))
+        return graph.op("Sigmoid", graph.op("Add", graph.op("Mul", logit, float(each.slope)), float(each.offset)))
+    x, y = np.asarray(each.x, np.float64), np.asarray(each.y, np.float64)
+    place = graph.count_passed(scores, x)  # 0 before the first point, and from the last one on their number
+    slopes = np.concatenate([[0.0], np.diff(y) / np.diff(x), [0.0]])
+
+    def here(values: Any) -> str:
+        return graph.op("Gather", values, place)
+
+    from_point = graph.op("Sub", scores, here(np.concatenate([x[:1], x])))
+    return graph.op("Add", here(np.concatenate([y[:1], y])), graph.op("Mul", here(slopes), from_point))
+
+
+def _at_purpose(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> OnnxOutputs:
+    """Return the outputs of `DPThresholdClassifier`, whose thresholds are of all rows alike here."""
+    if model.by is not None:
+        raise TypeError(
+            f"{type(model).__name__} with by={model.by!r} reads subgroups, which no graph does here: convert its "
+            "estimator_, and compare scores with thresholds_."
+        )
+    scores = _score_of_two(graph, model, found)
+    reached = graph.as_whole(graph.op("GreaterOrEqual", scores, float(model.thresholds_["all"])))
+    return {**found, "predict": class_at(graph, model.classes_, graph.op("Squeeze", reached, np.array([1])), scores)}
+
+
+def _score_of_two(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> str:
+    """Return scores as `skdp.evaluation` counts them, of shape (N, 1)."""
+    if "predict_proba" not in found:
+        raise TypeError(f"{type(model).__name__} is around a classifier without probabilities: convert its estimator_.")
+    return graph.op("Gather", found["predict_proba"].tensor, np.array([1]), axis=1)
+
+
+_AROUND = {THRESHOLD_KIND: _at_threshold, CALIBRATED_KIND: _calibrated, PURPOSE_KIND: _at_purpose}
 
 __all__ = ["METHODS_OF_OUTPUTS", "first_step", "to_onnx"]

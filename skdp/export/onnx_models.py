@@ -134,6 +134,26 @@ def bounded(graph: OnnxGraph, model: Any, scores: str) -> OnnxOutputs:
     return {"predict": OnnxOutput(graph.between(values, *map(float, model.y_bounds_)))}
 
 
+def squared_distances(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
+    """Squared distances of rows to the centers, of columns moved between their bounds and scaled to [-1, 1]."""
+    low, high = model.bounds_.T
+    half = 0.5 * high - 0.5 * low
+    inside = graph.between(rows.numbers(graph, model), low, high)
+    scaled = graph.between(graph.op("Sub", graph.op("Div", graph.op("Sub", inside, low), half), 1.0), -1.0, 1.0)
+    apart = graph.op("Sub", graph.op("Unsqueeze", scaled, np.array([1])), model._fitted_centers)  # (N, k, d)
+    return graph.column_sum(graph.op("Mul", apart, apart), axis=2)
+
+
+def clustered(graph: OnnxGraph, model: Any, squares: str) -> OnnxOutputs:
+    """Return the nearest center, and the distances to all of them."""
+    n_clusters = len(model._fitted_centers)
+    best = graph.op("ArgMin", squares, axis=1, keepdims=0)
+    return {
+        "predict": class_at(graph, np.arange(n_clusters), best, squares),
+        "transform": OnnxOutput(graph.op("Sqrt", squares), n_clusters),
+    }
+
+
 _KINDS = {
     "skdp.linear_model.logistic.DPLogisticRegression": (linear_scores, classified),
     "skdp.linear_model.least_squares.DPLinearRegression": (linear_scores, bounded),
@@ -143,6 +163,7 @@ _KINDS = {
     "skdp.ensemble.classifier.DPRandomTreesClassifier": (trees_scores, classified),
     "skdp.ensemble.regressor.DPRandomTreesRegressor": (trees_scores, bounded),
     "skdp.naive_bayes.DPGaussianNB": (bayes_scores, most_likely),
+    "skdp.cluster.kmeans.DPKMeans": (squared_distances, clustered),
 }
 """Models that have a formula here, by class: one that derives from them may predict in a way of its own."""
 
@@ -156,4 +177,4 @@ def predict(graph: OnnxGraph, model: Any, rows: OnnxRows, kind: str) -> OnnxOutp
     return {method: made for method, made in found.items() if hasattr(model, method)}
 
 
-__all__ = ["OnnxOutput", "OnnxOutputs", "class_at", "predict"]
+__all__ = ["OnnxOutput", "OnnxOutputs", "class_at", "predict", "squared_distances"]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from skdp.export.onnx_graph import OnnxGraph
+from skdp.export.onnx_models import squared_distances
 from skdp.export.onnx_rows import OnnxRows, RowColumn
 from skdp.export.onnx_table import as_columns, codes_of
 from skdp.export.onnx_trees import leaves, plain_levels
@@ -94,6 +95,11 @@ def embedded(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
     return OnnxRows(step._n_features_out, graph.op("Concat", *parts, axis=1))
 
 
+def distances(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
+    """`DPKMeans`: distances to the centers."""
+    return OnnxRows(step._n_features_out, graph.op("Sqrt", squared_distances(graph, step, rows)))
+
+
 def _numbers(graph: OnnxGraph, step: Any, rows: OnnxRows, j: int) -> str:
     column = rows.column(graph, j)
     if column.is_text:
@@ -109,6 +115,7 @@ _STEPS = {
     "skdp.preprocessing.imputer.DPSimpleImputer": filled,
     "skdp.decomposition.DPPCA": projected,
     "skdp.ensemble.embedding.PublicTreesEmbedding": embedded,
+    "skdp.cluster.kmeans.DPKMeans": distances,
 }
 """Steps that have a formula here, by class: one that derives from them may transform in a way of its own."""
 

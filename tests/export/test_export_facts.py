@@ -9,10 +9,12 @@ import pickle
 import numpy as np
 import pytest
 from serving import metadata_of
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
 import skdp
 from skdp import (
+    DPCalibratedClassifier,
     DPGaussianNB,
     DPStandardScaler,
     DPTableVectorizer,
@@ -103,3 +105,13 @@ def test_parts_that_were_fitted_apart_are_listed_apart():
     assert (free["class"], free["epsilon"]) == ("DPTableVectorizer", 0.0)
     assert paid["epsilon"] == pipe[-1].epsilon_
     assert facts_of(PublicTreesEmbedding(2, bounds=(-1, 1)).fit(X))["privacy"] == []
+
+
+def test_a_classifier_around_a_fitted_one_says_what_both_cost():
+    """Their rows are others, so the prices stand side by side; one that is fitted here has a price with its table."""
+    inner = DPGaussianNB(classes=[0, 1], bounds=(-1, 1), epsilon=2.0).fit(X, y)
+    around = DPCalibratedClassifier(FrozenEstimator(inner), epsilon=3.0).fit(X, y)
+    assert [each["class"] for each in facts_of(around)["privacy"]] == ["DPCalibratedClassifier", "DPGaussianNB"]
+    assert [each["epsilon"] for each in facts_of(around)["privacy"]] == [around.epsilon_, inner.epsilon_]
+    whole = DPCalibratedClassifier(DPGaussianNB(classes=[0, 1], bounds=(-1, 1)), epsilon=3.0).fit(X, y)
+    assert [each["class"] for each in facts_of(whole)["privacy"]] == ["DPCalibratedClassifier"]

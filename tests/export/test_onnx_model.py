@@ -13,6 +13,7 @@ import pytest
 from serving import assert_served_alike, metadata_of, served
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
@@ -34,8 +35,10 @@ from sklearn.random_projection import GaussianRandomProjection
 import skdp
 from skdp import (
     DPPCA,
+    DPCalibratedClassifier,
     DPGaussianNB,
     DPGridSearchCV,
+    DPKMeans,
     DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
@@ -48,12 +51,15 @@ from skdp import (
     DPSimpleImputer,
     DPStandardScaler,
     DPTableVectorizer,
+    DPThresholdClassifier,
     PublicTreesEmbedding,
     allocate_budget,
     tabular_pipeline,
 )
+from skdp.calibration import score_maps
 from skdp.export import to_onnx
 from skdp.export.onnx_foreign import _CONVERTED, _OWN
+from skdp.export.onnx_model import LEAST_SCORE
 from skdp.export.onnx_models import _KINDS
 from skdp.export.onnx_steps import _STEPS
 
@@ -106,6 +112,7 @@ def vectorized(model, **parameters):
 
 FEW = {"max_iter": 1, "random_state": 0}
 TREES = {"n_estimators": 20, "max_iter": 1, "random_state": 0}
+TABLE = {"epsilon": 9.0, "random_state": 0}
 OF_FRAMES = {
     "bins": lambda: DPTableVectorizer(SCHEMA),
     "scale": lambda: DPTableVectorizer(SCHEMA, numbers="scale"),
@@ -135,6 +142,20 @@ OF_ROWS = {
     "bayes": lambda: DPGaussianNB(classes=[0.0, 1.0], bounds=(-2, 2), random_state=0),
     "components": lambda: DPPCA(3, random_state=0),
     "directions": lambda: DPPCA(3, normalize=True, center=False, whiten=True, random_state=0),
+    "clusters": lambda: DPKMeans(3, bounds=(-2, 2), epsilon=9.0, random_state=0),
+    "distances": lambda: make_pipeline(DPKMeans(3, bounds=(-2, 2), epsilon=9.0, random_state=0),
+                                       DPLogisticRegression(classes=[0, 1], **FEW)),
+    "logarithms": lambda: DPMLPRegressor((4,), y_bounds=(0.5, 2.0), y_transform="log", **FEW),
+    "sigmoid": lambda: DPCalibratedClassifier(DPLogisticRegression(classes=["no", "yes"], max_iter=1), **TABLE),
+    "isotonic": lambda: DPCalibratedClassifier(
+        DPRandomTreesClassifier(10, bounds=(-2, 2), classes=[0, 1], max_iter=1), method="isotonic", **TABLE
+    ),
+    "a cost": lambda: DPThresholdClassifier(
+        DPLogisticRegression(classes=[0, 1], max_iter=1), cost=[[0, 1], [4, 0]], **TABLE
+    ),
+    "a recall of a fitted one": lambda: DPThresholdClassifier(
+        FrozenEstimator(fitted_to_rows("linear")), min_recall=0.9, **TABLE
+    ),
     "scaler": lambda: DPStandardScaler(bounds=(-2, 2), random_state=0),
     "numbers of bins": lambda: DPQuantileBinner(4, bounds=(-2, 2), encode="ordinal", random_state=0),
     "binner": lambda: DPQuantileBinner(4, bounds=(-2, 2), random_state=0),
@@ -242,8 +263,9 @@ def test_every_listed_step_of_scikit_learn_is_compared():
 
 def test_every_estimator_is_converted_or_known_to_have_no_graph():
     without = {"DPWGAN", "DPClassMixtureGenerator", "DPMarginalSynthesizer", "ScatteringTransformer"}
-    without |= {"DPKMeans", "PatchTransformer", "DPCalibratedClassifier", "DPThresholdClassifier"}
+    without |= {"PatchTransformer"}
     without |= {"DPGridSearchCV", "DPRandomizedSearchCV"}  # their best estimators are converted
+    without |= {"DPCalibratedClassifier", "DPThresholdClassifier"}  # with the estimator that they are around
     public = {name: getattr(skdp, name) for name in skdp.__all__}
     ours = {name for name, each in public.items() if inspect.isclass(each) and issubclass(each, BaseEstimator)}
     converted = set()
@@ -252,6 +274,22 @@ def test_every_estimator_is_converted_or_known_to_have_no_graph():
         assert inspect.isclass(getattr(importlib.import_module(module), name))
         converted.add(name)
     assert ours == converted | without
+
+
+def test_maps_of_scores_are_cut_off_where_they_are_computed():
+    assert LEAST_SCORE == score_maps._LEAST
+
+
+def test_thresholds_of_subgroups_have_no_graph():
+    frame = pd.DataFrame({"a": np.linspace(-1, 1, 200), "b": ["u", "v"] * 100})
+    inner = make_pipeline(
+        DPTableVectorizer({"a": (-1, 1), "b": ["u", "v"]}), DPLogisticRegression(classes=[0, 1], max_iter=1)
+    )
+    model = DPThresholdClassifier(
+        allocate_budget(inner, 1.0), equal_rates="selection_rate", by="b", categories=["u", "v"], **TABLE
+    ).fit(frame, np.arange(200) % 2)
+    with pytest.raises(TypeError, match=r"\ADPThresholdClassifier with by='b' reads subgroups[^\n]*\Z"):
+        to_onnx(model)
 
 
 def test_rows_that_are_refused_get_nothing():

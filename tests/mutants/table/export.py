@@ -4,6 +4,7 @@ from mutant import mutant
 from paths import EXPORT
 
 FACTS, MODELS, TEXT = EXPORT + "facts.py", EXPORT + "onnx_models.py", EXPORT + "json_text.py"
+ONNX = EXPORT + "onnx_model.py"
 STEPS, TABLE, TREES = EXPORT + "onnx_steps.py", EXPORT + "onnx_table.py", EXPORT + "onnx_trees.py"
 
 MUTANTS = [
@@ -64,6 +65,30 @@ MUTANTS = [
         (TREES, "children[sides[level]], below", "children[1 - sides[level]], below"),
         tests="onnx_model drawn_frames",
         select="raw_columns and trees or some_drawn",
+    ),
+    mutant(
+        "targets of a graph that are logarithms",
+        (MODELS, 'graph.op("Exp", values) if scale.is_log else values', "values"),
+        tests="onnx_model",
+        select="logarithms",
+    ),
+    mutant(
+        "centers of a clustering that are not scaled",
+        (MODELS, "np.array([1])), model._fitted_centers)", "np.array([1])), model.cluster_centers_)"),
+        tests="onnx_model",
+        select="clusters",
+    ),
+    mutant(
+        "a calibrated classifier that takes the scores of its own",
+        (ONNX, "chances = _mapped(graph, model.map_, ", "chances = (lambda _, each: each)(model.map_, "),
+        tests="onnx_model",
+        select="sigmoid or isotonic",
+    ),
+    mutant(
+        "what a fitted estimator cost is left out of an export",
+        (FACTS, "[model, *_priced_parts(model.estimator_)] if is_around else [model]", "[model]"),
+        tests="export_facts",
+        select="around",
     ),
     mutant(
         "numbers that are standardized beyond their bounds",
