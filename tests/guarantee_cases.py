@@ -139,6 +139,7 @@ TREES_KEEP = {
     **ALL_KEEP,
     "_fitted_start_noise": "function of the plans of earlier runs",
     "_fitted_row_schema": "of rows from DPTableVectorizer: its schema",
+    "_fitted_row_names": "of rows from DPTableVectorizer: names of its columns",
 }
 TREES_PUBLISH = {
     **ALL_PUBLISH,

@@ -9,6 +9,7 @@ each row with it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,10 @@ class NormedRows(np.ndarray):
 
     _row_norm: float | None = None
     _row_schema: Any = None
+    _row_names: tuple[str, ...] = ()
 
     def __array_finalize__(self, source: Any) -> None:
-        self._row_norm = self._row_schema = None
+        forget_row_norm(self)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if "out" in kwargs:  # what is written into is no longer what was bounded
@@ -43,7 +45,7 @@ class NormedRows(np.ndarray):
 
     def __reduce__(self) -> Any:
         if self._row_schema is not None:
-            return with_row_schema, (np.array(self), self._row_schema)
+            return with_row_schema, (np.array(self), self._row_schema, self._row_names)
         return with_row_norm, (np.array(self), self._row_norm)
 
 
@@ -101,7 +103,7 @@ def row_form_of(rows: Any) -> Any:
     return getattr(rows, _FORM, None) if sp.issparse(rows) else None
 
 
-def with_row_schema(rows: NDArray[Any], schema: Any) -> Any:
+def with_row_schema(rows: NDArray[Any], schema: Any, names: Sequence[str] = ()) -> Any:
     """Return a view of rows that carries the public schema of its columns, which are named x0, x1, and so on.
 
     Parameters
@@ -109,6 +111,8 @@ def with_row_schema(rows: NDArray[Any], schema: Any) -> Any:
     rows : ndarray
     schema : skdp.preprocessing.TableSchema or None
         None carries nothing.
+    names : sequence of str
+        What the columns are called where they come from, for whoever speaks of them.
 
     Returns
     -------
@@ -117,7 +121,7 @@ def with_row_schema(rows: NDArray[Any], schema: Any) -> Any:
     if schema is None:
         return rows
     made = rows.view(NormedRows)
-    made._row_schema = schema
+    made._row_schema, made._row_names = schema, tuple(names)
     return made
 
 
@@ -126,10 +130,15 @@ def row_schema_of(rows: Any) -> Any:
     return rows._row_schema if isinstance(rows, NormedRows) else None
 
 
+def row_names_of(rows: Any) -> tuple[str, ...]:
+    """Return what the columns of rows with a schema are called where they come from, nothing if that is not known."""
+    return rows._row_names if isinstance(rows, NormedRows) else ()
+
+
 def forget_row_norm(rows: Any) -> None:
-    """Take norm and schema away from rows that are written into."""
+    """Take norm, schema and names away from rows that are written into."""
     if isinstance(rows, NormedRows):
-        rows._row_norm = rows._row_schema = None
+        rows._row_norm, rows._row_schema, rows._row_names = None, None, ()
 
 
 def _plain(value: Any) -> Any:
@@ -161,7 +170,7 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
     taken = with_row_norm(X[rows], row_norm_of(X))
     if row_form_of(X) is not None:
         taken = with_row_form(taken, row_form_of(X))
-    return taken if row_schema_of(X) is None else with_row_schema(taken, row_schema_of(X))
+    return taken if row_schema_of(X) is None else with_row_schema(taken, row_schema_of(X), row_names_of(X))
 
 
 def first_row(X: Any, n_rows: int) -> Any:
@@ -175,6 +184,7 @@ __all__ = [
     "forget_row_norm",
     "indexable",
     "row_form_of",
+    "row_names_of",
     "row_norm_of",
     "row_schema_of",
     "take_rows",

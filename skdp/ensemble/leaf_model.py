@@ -10,9 +10,10 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._checks.notices import note_notice
 from skdp._checks.parameters import check_count
 from skdp._checks.protocols import is_private
-from skdp._checks.row_traits import row_schema_of
+from skdp._checks.row_traits import row_names_of, row_schema_of
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, fitted_table
 from skdp._checks.weights import weight_of_each
@@ -32,7 +33,7 @@ from skdp.ensemble.embedding import (
     plain_blocks,
     takes_any_columns,
 )
-from skdp.ensemble.people import PEOPLE_SHARE, count_people, shares_of_people
+from skdp.ensemble.people import PEOPLE_SHARE, count_people, notice_of_edges, shares_of_people
 from skdp.mechanisms.sampling import Sampling
 from skdp.preprocessing.histograms.purchase import SideRelease, column_sensitivity
 from skdp.preprocessing.schema.table_schema import TableSchema
@@ -74,6 +75,8 @@ class TreesRecipe(LookupRecipe):
         mechanism = plan.purchases[_PEOPLE].mechanism(sensitivity, plan.run.plan.noise_multiplier)
         counts = plan.bought(_PEOPLE, lambda stream: count_people(blocks, rows.codes, each, mechanism, stream, units))
         shares = shares_of_people(counts, blocks, mechanism, plan.n_public)
+        names = self.model._fitted_row_names or [block.name for block in blocks]
+        note_notice(self.model, notice_of_edges(counts, blocks, names, mechanism, plan.n_public))
         embedding.marginals = {block.name: found for block, found in zip(blocks, shares, strict=True)}
         embedding._grow()
 
@@ -110,6 +113,7 @@ class RandomTreesModel(GradientEstimator):
     """
 
     _fitted_row_schema: TableSchema | None = None
+    _fitted_row_names: tuple[str, ...] = ()  # of the columns of that schema, for whoever reads
 
     n_estimators: Any
     max_depth: Any
@@ -155,6 +159,7 @@ class RandomTreesModel(GradientEstimator):
         super()._note_rows(X)
         found = row_schema_of(X)
         self._fitted_row_schema = found if type(found) is TableSchema else None
+        self._fitted_row_names = row_names_of(X)
 
     def _embedding(self) -> PublicTreesEmbedding:
         """Return the embedding that the parameters describe, which are checked, or that the schema of the rows does."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,9 @@ N_CELLS = 32
 
 PEOPLE_SHARE = 0.03
 """Part of mu^2 of a fit that the counts get. The steps then have 1.5 % less of mu."""
+
+_AT_A_BOUND = 0.98
+"""Share of the rows from which on a column is told to lie at a bound. Of amounts that are mostly 0 there are fewer."""
 
 _DOUBTFUL = 2.0
 """Cells below this many standard deviations of the noise count half."""
@@ -81,11 +84,36 @@ def shares_of_people(
     counts: list[float], blocks: list[Block], mechanism: GaussianMechanism, n_public: int
 ) -> list[list[float]]:
     """Return the share of people in the cells of each column from noisy counts: positive, and with the sum 1."""
+    columns = _by_column(counts, blocks)
+    return [_shares(each, mechanism.standard_deviation, n_public).tolist() for each in columns]
+
+
+def notice_of_edges(
+    counts: list[float], blocks: list[Block], names: Sequence[str], mechanism: GaussianMechanism, n_public: int
+) -> str:
+    """Return the notice of numbers and dates that lie at one of their bounds, by noisy counts alone; "" for none.
+
+    Weights that are small beside their bound count for less: then nothing is said.
+    """
+    least = _AT_A_BOUND * n_public + _DOUBTFUL * mechanism.standard_deviation
+    found = [
+        name
+        for name, block, each in zip(names, blocks, _by_column(counts, blocks), strict=True)
+        if block.is_line and max(each[0], each[N_CELLS - 1]) > least
+    ]
+    if not found:
+        return ""
+    return (
+        f"nearly all of {format_names(found)} lie within 1/{N_CELLS} of one of the bounds, or beyond it: if the schema "
+        "is in another unit than the cells, such as thousands, give bounds in theirs."
+    )
+
+
+def _by_column(counts: list[float], blocks: list[Block]) -> list[Doubles]:
     ends = np.cumsum([_n_cells(block) for block in blocks])
     if len(counts) != ends[-1]:
         raise ValueError("counts of people are not those of these columns: the file that holds them was changed.")
-    columns = np.split(np.array(counts), ends[:-1])
-    return [_shares(each, mechanism.standard_deviation, n_public).tolist() for each in columns]
+    return np.split(np.array(counts), ends[:-1])
 
 
 def _n_cells(block: Block) -> int:
@@ -138,4 +166,4 @@ def _shares(counts: Doubles, deviation: float, n_public: int) -> Doubles:
     return found / found.sum()
 
 
-__all__ = ["N_CELLS", "PEOPLE_SHARE", "count_people", "read_marginals", "shares_of_people"]
+__all__ = ["N_CELLS", "PEOPLE_SHARE", "count_people", "notice_of_edges", "read_marginals", "shares_of_people"]

@@ -443,12 +443,13 @@ class DPTableVectorizer(SchemaBuyer):
 # --- rows from entries ---
 
 
-def _codes_of(table: Table, blocks: list[Block]) -> tuple[NDArray[np.float64], TableSchema]:
-    """Return one number for each row and block, NaN for a gap, and the public schema of these numbers."""
+def _codes_of(table: Table, blocks: list[Block]) -> tuple[NDArray[np.float64], TableSchema, list[str]]:
+    """Return one number for each row and block, NaN for a gap, and the public schema and names of these numbers."""
     made = np.empty((table.shape[0], len(blocks)))
     for k, block in enumerate(blocks):
         made[:, k] = block.as_doubles(block.codes(table.cells(block.position)))
-    return made, TableSchema({f"x{k}": block.coded_column() for k, block in enumerate(blocks)})
+    schema = TableSchema({f"x{k}": block.coded_column() for k, block in enumerate(blocks)})
+    return made, schema, [block.name for block in blocks]
 
 
 def _entries_of(table: Table, blocks: list[Block], dtype: str) -> tuple[NDArray[np.int32], NDArray[Any]]:

@@ -219,3 +219,24 @@ def test_frames_by_a_global_setting_lose_no_row_norm():
             pipe.fit(table, np.arange(500) % 2)
             assert pipe[-1].data_norm_ == pytest.approx(math.sqrt(2))
             assert pipe.predict(table).shape == (500,)
+
+
+PEOPLE = pd.DataFrame({"age": np.arange(3000) % 90 + 1.0, "pay": np.arange(3000) * 30.0, "gain": 0.0})
+PEOPLE.loc[:149, "gain"] = 1000.0 + np.arange(150) * 600.0
+
+
+@pytest.mark.parametrize(
+    ("bounds", "told"),
+    [((0, 90_000), None), ((0, 90), "'pay'"), ((0, 90_000_000), "'pay'"), ((-90_000, 90_000_000), "'pay'")],
+)
+def test_a_schema_in_another_unit_shows_in_what_trees_buy(bounds, told):
+    """By noisy counts, and with the name that the table has; zeros of one row in twenty less are no unit."""
+    schema = {"gain": (0, 100_000), "age": (0, 100), "pay": bounds}
+    model = skdp.tabular_pipeline(schema=schema, classes=[0, 1], epsilon=3.0)
+    model.set_params(model__n_estimators=10, model__max_iter=2)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(PEOPLE[["pay", "age", "gain"]], np.arange(3000) % 2)
+    found = [str(each.message) for each in caught if "one of the bounds" in str(each.message)]
+    assert [text.split(" lie within")[0] for text in found] == ([f"nearly all of {told}"] if told else [])
+    assert ("another unit" in " ".join(str(model.privacy_report()).split())) == bool(told)
