@@ -41,7 +41,7 @@ from skdp.preprocessing.schema.matching import (
 )
 from skdp.preprocessing.schema.table_schema import TableSchema
 
-_ROWS = 1024  # of a block, which stays in cache
+_ROWS = 4096  # of a block: fewer calls, and next to what stays in cache
 _MOST_LEAVES = 1 << 24
 
 _FINER = 4
