@@ -14,7 +14,7 @@ from skdp._kernels import dense, losses, tiles
 from skdp._kernels.caching import njit, text_of
 from skdp._kernels.dense import RELU, clip_rows, fetch_rows, gather_rows, multiply_by_derivative
 from skdp._kernels.losses import multinomial_row_residuals, row_residuals, stretches
-from skdp._kernels.tiles import ROWS, add_outer_products, forward, multiply, pack
+from skdp._kernels.tiles import ROWS, add_outer_products, forward, multiply
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _BLOCK = 8 * ROWS
@@ -22,29 +22,6 @@ _BLOCK = 8 * ROWS
 
 def _define(texts):
     """Make the kernels; a variable of a closure is part of the key of the cache."""
-
-    @njit(**_OPTIONS)
-    def pack_tables(theta, widths, packed, packed_back):
-        """Pack the tables of the layers for `forward`, and those for the way back: transposed, without intercepts.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (p,)
-            The tables, of shapes (width + 1, next width), one after the other.
-        widths : ndarray of int
-            Of the input, the hidden layers and the output.
-        packed, packed_back : tuple of ndarray
-            Of each layer, as for `skdp._kernels.tiles.pack`. Written; `packed_back` has nothing for the first layer.
-        """
-        texts  # noqa: B018
-        start = 0
-        for k in range(len(packed)):
-            above, below = widths[k], widths[k + 1]
-            table = theta[start : start + (above + 1) * below].reshape(above + 1, below)
-            pack(table, packed[k])
-            if k:
-                pack(table[:above].T, packed_back[k])
-            start += (above + 1) * below
 
     @njit(**_OPTIONS)
     def clip_span(
@@ -73,8 +50,11 @@ def _define(texts):
             `begin` is a multiple of 6.
         inputs, deltas : tuple of ndarray
             Of the layers, as for `skdp._kernels.dense.clip_rows`, with room for whole tiles. Written.
-        widths, packed, packed_back
-            As for `pack_tables`.
+        widths : ndarray of int
+            Of the input, the hidden layers and the output.
+        packed, packed_back : tuple of ndarray
+            Tables of the layers, of `skdp._kernels.tiles.pack`, and those for the way back: transposed, without
+            intercepts. `packed_back` has nothing for the first layer.
         activation, loss, limit
             Of `skdp._kernels.dense` (the identity or relu if X is given) and `skdp._kernels.losses`.
         kind, bounds, stability, tiny, widest
@@ -146,7 +126,7 @@ def _define(texts):
                 left, right = right, left
             add_outer_products(left, right, (top, bottom), (first, end), transposed != 0, table)
 
-    return pack_tables, clip_span, add_products
+    return clip_span, add_products
 
 
-pack_tables, clip_span, add_products = _define(text_of(dense, losses, tiles))
+clip_span, add_products = _define(text_of(dense, losses, tiles))

@@ -21,6 +21,7 @@ from numba import config, types
 from numba.core import cgutils
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from skdp._kernels.caching import njit
 
@@ -154,9 +155,8 @@ def panel_columns(rows):
     return 2 * _REGISTER // rows.itemsize
 
 
-@njit(**_OPTIONS)
-def pack(table, packed):
-    """Copy a table of shape (k, n) to panels, one below the other, with zeros beyond column n.
+def pack(table: NDArray[Any], packed: NDArray[Any]) -> None:
+    """Copy a table of shape (k, n) to panels, one below the other, with zeros beyond column n. It is no kernel.
 
     Parameters
     ----------
@@ -164,17 +164,12 @@ def pack(table, packed):
     packed : ndarray of shape (number of panels * k, panel width)
         Written.
     """
-    k, n = table.shape
-    panel = packed.shape[1]
-    for p in range(packed.shape[0] // k):
-        first = p * panel
-        width = min(panel, n - first)
-        for row in range(k):
-            target = packed[p * k + row]
-            for j in range(width):
-                target[j] = table[row, first + j]
-            for j in range(width, panel):
-                target[j] = 0.0
+    (k, n), panel = table.shape, packed.shape[1]
+    panels, whole = packed.reshape(-1, k, panel), n // panel
+    panels[:whole] = table[:, : whole * panel].reshape(k, whole, panel).swapaxes(0, 1)
+    if n % panel:
+        panels[whole, :, : n % panel] = table[:, whole * panel :]
+        panels[whole, :, n % panel :] = 0.0
 
 
 @njit(**_OPTIONS)

@@ -367,18 +367,18 @@ def test_every_kernel_is_defined_by_it():
 
 CALLER = """
 import numpy as np
-from skdp._kernels.spans import pack_tables as kernel
-packed = (np.zeros((3, {panel})),)
-kernel(np.ones(6), np.array([2, 2]), packed, packed)
-print(sum(kernel.stats.cache_hits.values()), packed[0][0, 0])
+from skdp._kernels.spans import add_products as kernel
+rows, total = np.ones((6, {room})), np.zeros(2)
+kernel((rows,), (rows,), 1, np.array([[0, 0, 0, 2, 0, 1]]), np.array([1, 1]), total)
+print(sum(kernel.stats.cache_hits.values()), total[0])
 """
 
 
 def test_a_kernel_that_calls_others_is_compiled_again_when_they_change(place):
     """Numba itself looks at the caller's file alone. The time stamp of that one stands still here."""
-    code = CALLER.format(panel=tiles.panel_width(np.float64))
+    code = CALLER.format(room=tiles.room_for(2, np.float64))
     assert [run(place, code)[0] for _ in range(2)] == ["0 1.0", "1 1.0"]
-    once, twice = "target[j] = table[row, first + j]", "target[j] = 2 * table[row, first + j]"
+    once, twice = "total[top + i, first + j] += sums[i, j]", "total[top + i, first + j] += 2 * sums[i, j]"
     for name, value in (("dense", "1.0"), ("losses", "1.0"), ("tiles", "2.0")):
         changed = place / "skdp" / "_kernels" / f"{name}.py"
         changed.chmod(0o644)

@@ -238,7 +238,7 @@ class NetworkModel(Model):
         lot: UnitLot | None = None,
     ) -> NDArray[np.float64]:
         """Sum of clipped gradients over a span of `rows`, or of all rows; those of each unit of a lot are clipped."""
-        spans.pack_tables(theta, self._widths, self._packed, self._packed_back)
+        self._pack(theta)
         total = np.zeros(self.n_parameters)
         for chunk, units in blocks_of(*span, self._rows_at_once, lot):
             start, m = chunk.start, chunk.stop - chunk.start
@@ -255,6 +255,16 @@ class NetworkModel(Model):
             rectangles = np.split(self._rectangles, len(self._rectangles)) if shared else [self._rectangles]
             self._pool.share(partial(self._add_products, m, total), rectangles, size)
         return total
+
+    def _pack(self, theta: Vector) -> None:
+        """Pack the tables of the layers, and those for the way back: transposed, without intercepts."""
+        start = 0
+        for k, (above, below) in enumerate(pairwise(self.architecture.widths)):
+            table = theta[start : start + (above + 1) * below].reshape(above + 1, below)
+            tiles.pack(table, self._packed[k])
+            if k:
+                tiles.pack(table[:above].T, self._packed_back[k])
+            start += (above + 1) * below
 
     def _spans(self, m: int) -> list[slice]:
         """Cut a chunk into spans of rows, of whole tiles, that are each worth a call."""

@@ -181,9 +181,8 @@ MUTANTS = [
         "network: tables of the step before",
         (
             NETWORKS,
-            "        spans.pack_tables(theta, self._widths, self._packed, self._packed_back)\n",
-            "        if not self._packed[0].any():\n"
-            "            spans.pack_tables(theta, self._widths, self._packed, self._packed_back)\n",
+            "        self._pack(theta)\n",
+            "        if not self._packed[0].any():\n            self._pack(theta)\n",
         ),
         tests="network",
         select="own_tables",
