@@ -132,7 +132,7 @@ MUTANTS = [
         "the schema lost with the rows of a try",
         (
             NORMS,
-            "return taken if row_schema_of(X) is None else with_row_schema(taken, row_schema_of(X))",
+            "return taken if row_schema_of(X) is None else with_row_schema(taken, row_schema_of(X), row_names_of(X))",
             "return taken",
         ),
         tests="codes",
@@ -146,7 +146,11 @@ MUTANTS = [
     ),
     mutant(
         "a schema kept by rows that are written into",
-        (NORMS, "        rows._row_norm = rows._row_schema = None\n", "        rows._row_norm = None\n"),
+        (
+            NORMS,
+            "rows._row_norm, rows._row_schema, rows._row_names = None, None, ()",
+            "rows._row_norm, rows._row_names = None, ()",
+        ),
         tests="codes",
         select="does_not_have_their_schema",
     ),
