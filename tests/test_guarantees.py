@@ -1462,8 +1462,8 @@ SENTENCES = {
         "Nothing that the model says of a row gets out but its score: no warning, and no error.": [
             "tests/evaluation/test_evaluate.py::test_what_a_model_says_of_a_row_stays_inside",
         ],
-        "A row that the model refuses, or gives another number of scores than one, has the score NaN, whatever the "
-        "rows beside it are.": [
+        "A row that the model refuses, or gives another number of scores than it should, has the score NaN, whatever "
+        "the rows beside it are.": [
             "tests/evaluation/test_evaluate.py::test_a_row_that_is_refused_is_so_whatever_is_beside_it",
             "tests/evaluation/test_evaluate.py::test_a_row_of_another_number_of_scores_is_one_that_is_refused",
         ],

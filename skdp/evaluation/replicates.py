@@ -61,33 +61,68 @@ class Replicates(NamedTuple):
         seed : int
             Of a generator, which is public: it reads nothing but the noisy table.
         """
+        scaled = np.asarray(noisy, np.float64) / unit
+        return cls.made(scaled, mechanism, unit, lambda tables: project(tables, total), rows_like, seed)
+
+    @classmethod
+    def made(
+        cls,
+        noisy: Doubles,
+        mechanism: Mechanism,
+        unit: Any,
+        projected: Callable[[Doubles], Doubles],
+        drawn: Callable[[Doubles, np.random.Generator], Doubles],
+        seed: int = 0,
+    ) -> Self:
+        """Do the same for any number of tables.
+
+        Parameters
+        ----------
+        noisy : ndarray of shape (n_subgroups, ...)
+            Released counts, in rows.
+        mechanism : DiscreteLaplaceMechanism or GaussianMechanism
+            That made the noise.
+        unit : int, or ndarray that broadcasts to `noisy`
+            What a row of weight 1 adds to a cell.
+        projected : callable
+            Maps tables of shape (n_tables, n_subgroups, ...) to the nearest that can be.
+        drawn : callable
+            Maps one of them, (1, n_subgroups, ...), and a generator to `N_DRAWS` tables of as many rows.
+        seed : int
+            Of the generator, which is public.
+        """
         rng = np.random.default_rng(seed)
-        released = project(np.asarray(noisy, np.float64)[None] / unit, total)
-        shape = (N_DRAWS, *released.shape[1:])
-        n = int(np.rint(released.sum()))
-        shares = released.ravel() / released.sum() if n else np.full(released.size, 1.0 / released.size)
-        rows = rng.multinomial(n, shares, N_DRAWS).reshape(shape).astype(np.float64)
-        noise = [simulated_noise(mechanism, rng, shape) / unit for _ in range(2)]
-        return cls(released, project(rows + noise[0], total), project(released + noise[1], total), rows)
+        released = projected(noisy[None])
+        rows = drawn(released, rng)
+        noise = [simulated_noise(mechanism, rng, (N_DRAWS, *noisy.shape)) / unit for _ in range(2)]
+        return cls(released, projected(rows + noise[0]), projected(released + noise[1]), rows)
 
     def map(self, function: Callable[[Doubles], Doubles]) -> Self:
         """Return the same with a function of all tables, such as a choice of subgroups."""
         return type(self)(*(function(each) for each in self))
 
-    def estimate(self, metric: Metric, level: float, low: float = 0.0, high: float = 1.0) -> Any:
+    def estimate(
+        self, metric: Metric, level: float, low: float = 0.0, high: float = 1.0, sampling: float | None = None
+    ) -> Any:
         """Return the `Estimate` of a figure between `low` and `high`, of arrays for a figure of several points.
+
+        `sampling` is the standard deviation by the draw of the rows, or a bound on it, where draws of `both` do not
+        tell.
 
         Noise in tables that cannot be negative is biased where they are empty, by about as much in the draws as in what
         was released. The interval holds two normal ones: around the value, by the root of the variance of the draws
         and of their squared bias, and around the value less that bias, by their variance. Either alone misses more
         often than it says where noise is large (`benchmarks/bench_evaluate.py`).
         """
-        value, drawn = metric(self.released)[0], metric(self.both)
+        value, drawn, noisy = metric(self.released)[0], metric(self.both), metric(self.noise)
         bias, deviation = drawn.mean(axis=0) - value, drawn.std(axis=0)
+        if sampling is not None:
+            deviation = np.hypot(noisy.std(axis=0), sampling)
         spread, z = np.hypot(bias, deviation), NormalDist().inv_cdf(0.5 + level / 2)
         low_end = np.minimum(value - z * spread, value - bias - z * deviation)
         high_end = np.maximum(value + z * spread, value - bias + z * deviation)
-        errors = [np.sqrt(np.mean((metric(each) - value) ** 2, axis=0)) for each in (self.noise, self.sampling)]
+        by_rows = np.sqrt(np.mean((metric(self.sampling) - value) ** 2, axis=0)) if sampling is None else sampling
+        errors = np.sqrt(np.mean((noisy - value) ** 2, axis=0)), by_rows
         figures = (np.clip(each, low, high) for each in (value, low_end, high_end))
         return Estimate(*(_plain(each) for each in (*figures, spread, *errors)))
 
@@ -96,13 +131,31 @@ def _plain(value: Any) -> Any:
     return float(value) if np.ndim(value) == 0 else value
 
 
-def project(tables: Doubles, total: float | None) -> Doubles:
+def rows_like(released: Doubles, rng: np.random.Generator) -> Doubles:
+    """Draw tables of as many rows as one has, which goes to its cells with the shares that they have.
+
+    Parameters
+    ----------
+    released : ndarray of shape (1, ...)
+    rng : Generator
+
+    Returns
+    -------
+    ndarray of shape (N_DRAWS, ...)
+    """
+    n = int(np.rint(released.sum()))
+    shares = released.ravel() / released.sum() if n else np.full(released.size, 1.0 / released.size)
+    return rng.multinomial(n, shares, N_DRAWS).reshape(N_DRAWS, *released.shape[1:]).astype(np.float64)
+
+
+def project(tables: Doubles, total: float | Doubles | None) -> Doubles:
     """Return the nearest tables without negative counts, each with the public total if there is one.
 
     Parameters
     ----------
     tables : ndarray of shape (n_tables, ...)
-    total : float or None
+    total : float, ndarray of shape (n_tables, 1) or None
+        Above 0.
     """
     if total is None:
         return np.maximum(tables, 0.0)
@@ -121,4 +174,4 @@ def simulated_noise(mechanism: Mechanism, rng: np.random.Generator, shape: tuple
     return (rng.geometric(p, shape) - rng.geometric(p, shape)).astype(np.float64)
 
 
-__all__ = ["Mechanism", "Metric", "Replicates", "project", "simulated_noise"]
+__all__ = ["Mechanism", "Metric", "Replicates", "project", "rows_like", "simulated_noise"]

@@ -82,8 +82,8 @@ MUTANTS = [
         "a private row named by the shape of its scores",
         (
             SCORED,
-            "        if found is not None and found.shape == (n,):\n            return found\n",
-            "        if found is not None:\n            if found.shape != (n,):\n"
+            "        if found is not None and found.shape == (n, *self._width):\n            return found\n",
+            "        if found is not None:\n            if found.shape != (n, *self._width):\n"
             "                raise WrongTypeError(str(found.shape))\n            return found\n",
         ),
         tests="evaluate",
@@ -91,7 +91,11 @@ MUTANTS = [
     ),
     mutant(
         "a block of rows without scores for one that is refused",
-        (SCORED, "        if n == 1:\n            return np.full(1, np.nan)\n", "        return np.full(n, np.nan)\n"),
+        (
+            SCORED,
+            "        if n == 1:\n            return np.full((1, *self._width), np.nan)\n",
+            "        return np.full((n, *self._width), np.nan)\n",
+        ),
         tests="evaluate",
         select="whatever_is_beside or stays_inside",
     ),
