@@ -85,8 +85,8 @@ def population(folder: Path, name: str, rate: float | None) -> Population:
 
 def estimates_of(found: skdp.evaluation.PrivateEvaluation) -> list[skdp.evaluation.Estimate]:
     """The figures of a private evaluation, in the order of the exact ones."""
-    tables = found._fitted_replicates  # intervals need the draws of rows and noise together, and no others
-    found._fitted_replicates = tables._replace(noise=tables.noise[:1], sampling=tables.sampling[:1])
+    tables = found._fitted_tables  # intervals need the draws of rows and noise together, and no others
+    found._fitted_tables = tables._replace(noise=tables.noise[:1], sampling=tables.sampling[:1])
     if isinstance(found, skdp.evaluation.RegressionEvaluation):
         return [getattr(found, name) for name in HOUSING]
     return [found.roc_auc, found.accuracy(), found.brier_score, found.log_loss]

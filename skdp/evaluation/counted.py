@@ -15,7 +15,7 @@ from skdp._checks.cells import values_of
 from skdp._checks.leak_setting import warn
 from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, show
 from skdp._checks.readings import key_of
-from skdp._checks.rows import check_classes, check_labels, check_shape, column_names, encode_labels
+from skdp._checks.rows import check_classes, check_labels, check_shape, column_names, encode_labels, without_column
 from skdp._checks.sources import source_to_predict
 from skdp._checks.table import Table, as_keys
 from skdp._checks.units import GROUP, Units
@@ -188,8 +188,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         ----------
         X : table or array-like of shape (n_samples,)
             Private rows, or scores where `model` is None.
-        y : array-like of shape (n_samples,)
-            Private labels.
+        y : array-like of shape (n_samples,), or str
+            Private labels, or the name of their column.
         groups : array-like of shape (n_samples,), str or None, default=None
             Private units of the rows.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -205,6 +205,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
             if by not in (column_names(X) or ()):
                 raise ValueError(f"by={by!r} is no column of X: name one of a frame, or give one label a row.")
             by = X[by]
+        if isinstance(y, str) and y in (column_names(X) or ()):
+            X, y = without_column(X, y), X[y]
         conduct(CountingFit(self, X, y, {"groups": groups, "sample_weight": sample_weight, "by": by}))
         return self
 
@@ -434,9 +436,21 @@ class CountingFit(EstimatorFit):
     """The fit of an evaluation, which knows before a row is read how many there are, and whether they have weights."""
 
     def __init__(self, target: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
-        models = target._models()
-        source = source_to_predict(X, getattr(models[0], "feature_names_in_", None)) if models else None
-        super().__init__(target, X if source is None else RowsElsewhere(source, len(y)), y, fit_params)
+        models, name = target._models(), y if isinstance(y, str) else None
+        source = source_to_predict(X, getattr(models[0], "feature_names_in_", None), name) if models else None
+        if name is not None and source is None:
+            raise ValueError(f"y={name!r} is no column of X: name one, or give one label a row.")
+        if source is not None:
+            n_rows = source.n_rows if name is not None else len(y)
+            X, self._labelled = RowsElsewhere(source.of_features(), n_rows or 0), source
+        super().__init__(target, X, y, fit_params)
+
+    def read(self) -> None:
+        """See `Fit`. Labels are read of a file before the charge, as those in memory are."""
+        if isinstance(self._y, str):
+            self._labelled.check_targets()
+            self._y = self._labelled.read_labels()
+        super().read()
 
     def plan(self) -> None:
         """See `Fit`."""

@@ -128,7 +128,7 @@ class ClassFigures(FiguresOfEach, ConfusionFigures):
         """See `FiguresOfEach`."""
         tables, n_classes = self._fitted_tables, self._fitted_tables.released.shape[-2]
         n_bins = (tables.released.shape[-1] - n_classes) // 2
-        own, others = (np.broadcast_to(tables.released, tables.sampling.shape).copy() for _ in range(2))
+        own, others = (np.broadcast_to(tables.centre, tables.sampling.shape).copy() for _ in range(2))
         own[..., -n_bins:] = tables.sampling[..., -n_bins:]
         others[..., :-n_bins] = tables.sampling[..., :-n_bins]
         by_own = np.mean(self._of_each(metric, own), axis=0).std()
@@ -325,12 +325,14 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
         """See `CountedEvaluation`."""
         n, total = len(self.classes_), plan.total
         added = np.full(noisy.shape[-1], n - 1.0)
-        added[n:-plan.n_bins] = 1.0
+        added[n : -plan.n_bins] = 1.0
         self.noisy_counts_ = noisy / (added * self._whole(plan))
         self.noise_deviation_ = plan.mechanism.standard_deviation / ((n - 1) * self._whole(plan))
         projected = partial(_projected_classes, n_bins=plan.n_bins, total=total)
         drawn = partial(_classes_like, n_bins=plan.n_bins)
-        return Replicates.made(self.noisy_counts_, plan.mechanism, added * self._whole(plan), projected, drawn)
+        return Replicates.made(
+            self.noisy_counts_, plan.mechanism, added * self._whole(plan), projected, drawn, (0, n, n + plan.n_bins)
+        )
 
 
 class MultilabelEvaluation(OfEach, LabelFigures):
@@ -416,10 +418,11 @@ class MultilabelEvaluation(OfEach, LabelFigures):
 
     def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
         """See `CountedEvaluation`."""
-        self.noisy_counts_ = noisy / self._whole(plan)
-        self.noise_deviation_ = plan.mechanism.standard_deviation / self._whole(plan)
+        unit, starts = self._whole(plan), (0, plan.n_bins)
+        self.noisy_counts_ = noisy / unit
+        self.noise_deviation_ = plan.mechanism.standard_deviation / unit
         projected = partial(_each_projected, total=plan.total)
-        return Replicates.made(self.noisy_counts_, plan.mechanism, self._whole(plan), projected, _each_like)
+        return Replicates.made(self.noisy_counts_, plan.mechanism, unit, projected, _each_like, starts)
 
 
 def _classes_of(model: Any) -> list[Any]:
@@ -466,4 +469,11 @@ def _classes_like(released: Doubles, rng: np.random.Generator, n_bins: int) -> D
     return np.concatenate([rows_like(confusion, rng), scored, drawn], axis=-1)
 
 
-__all__ = ["ClassFigures", "FiguresOfEach", "FiguresOfOne", "LabelFigures", "MultilabelEvaluation", "OneVsRestEvaluation"]
+__all__ = [
+    "ClassFigures",
+    "FiguresOfEach",
+    "FiguresOfOne",
+    "LabelFigures",
+    "MultilabelEvaluation",
+    "OneVsRestEvaluation",
+]

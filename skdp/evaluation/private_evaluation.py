@@ -75,9 +75,9 @@ def evaluate(
     log loss, lift, and the best threshold for a cost follow from it, each with an interval for noise and sampling, and
     no figure costs anything more.
 
-    **More classes.** The table is the confusion matrix. With ``one_vs_rest=True`` a third of the budget is for that, and
-    two thirds for the scores of each class: all figures of two classes follow for each class against all others, and
-    their means.
+    **More classes.** The table is the confusion matrix. With ``one_vs_rest=True`` a third of the budget is for that,
+    and two thirds for the scores of each class: all figures of two classes follow for each class against all others,
+    and their means.
 
     **Several labels a row.** The tables of two classes of each label share one release.
 
@@ -95,11 +95,11 @@ def evaluate(
         n_classes) with `one_vs_rest`, columns in ascending order of the classes, and of shape (n_samples, n_labels) for
         several labels. Scores are cut to [0, 1]; NaN counts as 0, and so does a row that the model refuses. Of more
         classes that row counts as predicted to be of the first one, and with a regressor its error as the range of the
-        targets. Rows that are not in memory,
-        `skdp.datasets.TableRows`, Dask frames and datasets of Arrow, are read block by block, after the charge; labels,
-        units and weights are given in memory. Gaps in a file are refused there, after the charge.
-    y : array-like of shape (n_samples,), or array or frame of shape (n_samples, n_labels)
-        Private labels or targets. Several labels a row are 0 or 1 each; how many there are is public.
+        targets. Rows that are not in memory, `skdp.datasets.TableRows`, Dask frames and datasets of Arrow, are read
+        block by block, after the charge; units and weights are given in memory. A gap in a file is NaN.
+    y : array-like of shape (n_samples,), array or frame of shape (n_samples, n_labels), or str
+        Private labels or targets. Several labels a row are 0 or 1 each; how many there are is public. A string names a
+        column of a frame, or of Parquet files or another Arrow table, which is read before the charge, as labels are.
     epsilon : float or None, default=None
         Privacy budget of all figures together, in nats. Exactly one of it and `risk` is given.
     delta : float or "auto", default=0

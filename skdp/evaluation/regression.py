@@ -240,7 +240,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
             drawn = simulated_noise(plan.mechanism, rng, (N_DRAWS, *noisy.shape)) / GRID
             drawn[..., :-2] /= ERROR_PARTS
             noise.append(_tables(drawn, None if plan.total is None else 0.0))
-        return Replicates(released, rows + noise[0], released + noise[1], rows)
+        return Replicates(released, released, rows + noise[0], released + noise[1], rows)
 
     def _terms_of_parts(self) -> tuple[float, float, float]:
         """See `CountedEvaluation`."""

@@ -101,9 +101,7 @@ class ScoredRows:
         return np.concatenate([self._scores(slice(rows.start, half)), self._scores(slice(half, rows.stop))])
 
 
-def refuse_other_scores(
-    model: Any, X: Any, score: Callable[[Any, Any], Doubles], width: tuple[int, ...] = ()
-) -> None:
+def refuse_other_scores(model: Any, X: Any, score: Callable[[Any, Any], Doubles], width: tuple[int, ...] = ()) -> None:
     """Refuse a model that gives another number of scores to a row of zeros, which is public."""
     shape = None
     try:

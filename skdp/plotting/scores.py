@@ -256,9 +256,7 @@ class PrivateConfusionMatrixDisplay:
         found, classes = one.confusion_matrix, getattr(evaluation, "classes_", np.arange(2))
         counts = found(threshold) if callable(found) else found
         note = _note(evaluation).replace("bands: ", "±: half of ")
-        return cls(confusion_matrix=counts, display_labels=classes.tolist(), note=note).plot(
-            ax=ax, **kwargs
-        )
+        return cls(confusion_matrix=counts, display_labels=classes.tolist(), note=note).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Plot the matrix: colours are shares of each class, texts are counts.

@@ -1,7 +1,7 @@
 """Mistakes in the private evaluation of models."""
 
 from mutant import mutant
-from paths import AMOUNTS, COUNTED, SCORED, WEIGHTS
+from paths import AMOUNTS, COUNTED, ONE_VS_REST, SCORED, WEIGHTS
 
 MUTANTS = [
     mutant(
@@ -124,5 +124,35 @@ MUTANTS = [
         (COUNTED, 'if self._has_weights or self.adjacency == "add_remove" else', "if self._has_weights else"),
         tests="evaluate",
         select="total_is_private",
+    ),
+    mutant(
+        "scores of other classes not priced",
+        (ONE_VS_REST, "return 3 * (len(self.classes_) - 1)", "return 2 * (len(self.classes_) - 1)"),
+        tests="one_vs_rest",
+        select="cost_epsilon or than_is_priced",
+    ),
+    mutant(
+        "a label of several priced as the only one",
+        (ONE_VS_REST, "        return len(self.labels_)\n", "        return 1\n"),
+        tests="one_vs_rest",
+        select="cost_epsilon or than_is_priced",
+    ),
+    mutant(
+        "a row of a class counted more often than it is priced",
+        (ONE_VS_REST, "np.where(own, n - 1, 1) * amounts", "np.where(own, n, 1) * amounts"),
+        tests="one_vs_rest",
+        select="once_by_prediction or than_is_priced",
+    ),
+    mutant(
+        "normal noise by the norm of one cell of a class",
+        (ONE_VS_REST, "np.sqrt(2.0 + 1.0 / (len(self.classes_) - 1)) / 3.0", "1.0 / 3.0"),
+        tests="one_vs_rest",
+        select="normal_noise",
+    ),
+    mutant(
+        "normal noise by the norm of one of several labels",
+        (ONE_VS_REST, "len(self.labels_) ** -0.5", "1.0 / len(self.labels_)"),
+        tests="one_vs_rest",
+        select="normal_noise",
     ),
 ]
