@@ -489,7 +489,9 @@ def _averaged(found: Any, name: str, average: str | None = "macro") -> Estimate:
     if average == "macro" or not isinstance(found, FiguresOfEach):
         figure: Estimate = getattr(found, name)
         return figure
-    return Estimate(*map(np.array, zip(*(getattr(each, name) for each in found.each.values()), strict=True)))
+    figures = zip(*(getattr(each, name) for each in found.each.values()), strict=True)
+    arrays: list[Any] = [np.array(each) for each in figures]
+    return Estimate(*arrays)
 
 
 __all__ = [

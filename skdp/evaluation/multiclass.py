@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from skdp.evaluation.replicates import Metric
 class ConfusionFigures(TableFigures):
     """Figures of several classes, all from one noisy confusion matrix: none costs anything."""
 
-    _summary = "accuracy", "balanced_accuracy", "macro_f1"
+    _summary: tuple[str, ...] = ("accuracy", "balanced_accuracy", "macro_f1")
 
     @property
     def accuracy(self) -> Estimate:
@@ -93,8 +94,8 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
     skdp.evaluate : Make one.
     """
 
-    _methods = ("predict",)
-    _part = ConfusionOfPart
+    _methods: tuple[str, ...] = ("predict",)
+    _part: Callable[..., Any] = ConfusionOfPart
 
     def _number_of_bins(self, strength: float) -> int:
         """See `CountedEvaluation`: a column for each class that may be predicted."""

@@ -202,7 +202,7 @@ class OfEach(CountedEvaluation):
     Scores of one of many classes crowd near 0, where bins of equal width in the root of their odds are fine.
     """
 
-    _methods = ("predict_proba", "decision_function")
+    _methods: tuple[str, ...] = ("predict_proba", "decision_function")
     _fitted_each: tuple[list[Any], Scale]
 
     def _width(self) -> tuple[int, ...]:
@@ -220,7 +220,7 @@ class OfEach(CountedEvaluation):
     def _number_of_bins(self, strength: float) -> int:
         """Number of bins: by default a power of two near .8 times the cube root of n epsilon of a table, from 8 to 64.
 
-        Bins of the root of the odds need to be a third as many as those of the score (`benchmarks/bench_classes.py`).
+        Bins of the root of the odds need to be a third as many as those of the score (`benchmarks/bench_evaluate.py`).
         """
         if self.n_bins != "auto":
             return check_count("n_bins", self.n_bins, at_least=2, remedy="choose a whole number above 1, or 'auto'")
@@ -318,7 +318,7 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
             bins = bins_of(scale.places(scores), n_bins)
             for k in range(n):
                 own = y == k
-                np.add.at(table, (group, k, n + n_bins * own + bins[:, k]), np.where(own, n - 1, 1) * amounts)
+                np.add.at(table[:, k], (group, n + n_bins * own + bins[:, k]), np.where(own, n - 1, 1) * amounts)
         return table
 
     def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
@@ -413,7 +413,7 @@ class MultilabelEvaluation(OfEach, LabelFigures):
             y, amounts, group = targets.of_block(block)
             columns = n_bins * y + bins_of(scale.places(scores), n_bins)
             for label in range(len(self.labels_)):
-                np.add.at(table, (group, label, columns[:, label]), amounts)
+                np.add.at(table[:, label], (group, columns[:, label]), amounts)
         return table
 
     def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:

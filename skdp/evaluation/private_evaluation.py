@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from sklearn.base import is_regressor
 
 from skdp._checks.rows import number_of_columns
@@ -221,7 +222,8 @@ def kind_of(
 
 def _n_labels(y: Any) -> int:
     """Number of labels a row, which is public."""
-    return number_of_columns(y) if hasattr(y, "shape") else 1
+    first = y[0] if isinstance(y, list | tuple) and y else None
+    return number_of_columns(y) if hasattr(y, "shape") or isinstance(first, list | tuple | np.ndarray) else 1
 
 
 __all__ = ["PrivateEvaluation", "evaluate", "kind_of"]
