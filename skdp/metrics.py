@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from skdp._checks.rows import number_of_columns
 from skdp.evaluation.estimates import Estimate, EstimatedCurve
 from skdp.evaluation.multiclass import MulticlassEvaluation
 from skdp.evaluation.one_vs_rest import FiguresOfEach
-from skdp.evaluation.private_evaluation import evaluate
+from skdp.evaluation.private_evaluation import evaluate, n_columns
 
 
 def private_roc_auc_score(
@@ -61,7 +60,7 @@ def private_roc_auc_score(
     """
     if multi_class not in ("raise", "ovr"):
         raise ValueError(f"multi_class={multi_class!r} is not counted: give 'ovr', each class against all others.")
-    if multi_class == "raise" and number_of_columns(y_score) > 1 and number_of_columns(y_true) == 1:
+    if multi_class == "raise" and n_columns(y_score) > 1 and n_columns(y_true) == 1:
         raise ValueError("multi_class='raise' with scores of several classes: give multi_class='ovr'.")
     return _averaged(_of_scores(y_true, y_score, epsilon, options, average), "roc_auc", average)
 
@@ -480,7 +479,7 @@ def _of_scores(
     """Evaluate scores of two classes, of more, or of labels, by the public shapes of both."""
     if average not in ("macro", None):
         raise ValueError(f"average={average!r} is not told: give 'macro', the mean, or None, all figures.")
-    several = number_of_columns(y_score) > 1 and number_of_columns(y_true) == 1
+    several = n_columns(y_score) > 1 and n_columns(y_true) == 1
     return evaluate(None, y_score, y_true, epsilon=epsilon, **{"one_vs_rest": several, **options})
 
 

@@ -180,7 +180,7 @@ def evaluate(
     >>> round(evaluation.roc_auc.value, 1), evaluation.epsilon_
     (0.8, 0.5)
     """
-    kind = kind_of(model, classes, y_bounds, n_labels=_n_labels(y), one_vs_rest=one_vs_rest)
+    kind = kind_of(model, classes, y_bounds, n_labels=n_columns(y), one_vs_rest=one_vs_rest)
     evaluation = kind(
         model,
         epsilon=epsilon,
@@ -220,10 +220,10 @@ def kind_of(
     return found
 
 
-def _n_labels(y: Any) -> int:
-    """Number of labels a row, which is public."""
+def n_columns(y: Any) -> int:
+    """Number of labels, or of scores, a row, which is public."""
     first = y[0] if isinstance(y, list | tuple) and y else None
     return number_of_columns(y) if hasattr(y, "shape") or isinstance(first, list | tuple | np.ndarray) else 1
 
 
-__all__ = ["PrivateEvaluation", "evaluate", "kind_of"]
+__all__ = ["PrivateEvaluation", "evaluate", "kind_of", "n_columns"]

@@ -15,7 +15,6 @@ from skdp._checks.units import ROW, Units
 from skdp._checks.weights import WeightReader, exactly_summable, refuse_bought_bound, warn_of_no_bound
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
-from skdp.base import refuse_fit_params
 from skdp.mechanisms.unit_norms import average_units
 from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, noise_ratio
 from skdp.preprocessing.purchasing_transformer import BuyingPlan
@@ -145,10 +144,10 @@ class TableDescriber(SchemaBuyer):
         self, y: Any, n_samples: int, groups: Units | None = None, sample_weight: Any = None, **fit_params: Any
     ) -> tuple[Units | None, Doubles | None]:
         """See `PrivateEstimator`: labels are ignored, units and weights are kept."""
-        refuse_fit_params(fit_params, type(self).__name__)
+        units = super()._check_targets(y, n_samples, groups, **fit_params)
         warn_of_no_bound(self.weight_bound, sample_weight)
         shares = WeightReader.of(self.weight_bound)(sample_weight, n_samples)
-        return groups, None if sample_weight is None else shares
+        return units, None if sample_weight is None else shares
 
     # --- the release ---
 
