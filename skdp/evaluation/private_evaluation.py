@@ -206,17 +206,17 @@ def kind_of(
     model: Any, classes: Any, y_bounds: Any, *, n_labels: int = 1, one_vs_rest: bool = False
 ) -> type[CountedEvaluation]:
     """By what is public: a regressor, a model of several labels, of more than two classes, or of two."""
-    if n_labels > 1:
-        found: type[CountedEvaluation] = MultilabelEvaluation
-    elif y_bounds is not None or (hasattr(model, "__sklearn_tags__") and is_regressor(model)):
-        found = RegressionEvaluation
-    else:
-        known = classes if classes is not None else getattr(model, "classes_", (0, 1))
-        found = OneVsRestEvaluation if one_vs_rest else MulticlassEvaluation if len(known) > 2 else PrivateEvaluation
-    if one_vs_rest and found is not OneVsRestEvaluation:
+    of_numbers = y_bounds is not None or (hasattr(model, "__sklearn_tags__") and is_regressor(model))
+    if n_labels > 1 and of_numbers:
+        raise ValueError(f"y has {n_labels} columns of targets: evaluate one at a time.")
+    known = classes if classes is not None else getattr(model, "classes_", (0, 1))
+    found: type[CountedEvaluation] = MulticlassEvaluation if len(known) > 2 else PrivateEvaluation
+    if n_labels > 1 or of_numbers:
+        found = MultilabelEvaluation if n_labels > 1 else RegressionEvaluation
+    if one_vs_rest and (n_labels > 1 or of_numbers):
         raise ValueError("one_vs_rest=True is for one label a row, of more than two classes: leave it out.")
-    if n_labels > 1 and y_bounds is not None:
-        raise ValueError(f"y_bounds with {n_labels} columns of y: evaluate one target at a time.")
+    if one_vs_rest:
+        found = OneVsRestEvaluation
     return found
 
 

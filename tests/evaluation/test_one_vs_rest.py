@@ -211,6 +211,7 @@ def test_models_are_asked_for_all_their_scores(people, labelled, exact):
         ({"classes": [0, 1]}, "two classes"),
         ({"y_bounds": (0, 1)}, "one_vs_rest=True"),
         ({"y": np.zeros((N, 4), int)}, "one_vs_rest=True"),
+        ({"y_bounds": (0, 1), "one_vs_rest": False, "y": np.zeros((N, 4))}, "4 columns of targets"),
         ({"n_bins": 1}, "n_bins=1"),
         ({"y": np.zeros((N, 4), int), "one_vs_rest": False, "classes": ["a"]}, "classes name 1 labels"),
         ({"y": np.full((N, 4), 2), "one_vs_rest": False}, "not in classes"),
