@@ -1,7 +1,7 @@
 """Mistakes in the private evaluation of models."""
 
 from mutant import mutant
-from paths import AMOUNTS, COUNTED, ONE_VS_REST, SCORED, WEIGHTS
+from paths import AMOUNTS, ARROW_ROWS, COUNTED, ONE_VS_REST, SCORED, WEIGHTS
 
 MUTANTS = [
     mutant(
@@ -154,5 +154,11 @@ MUTANTS = [
         (ONE_VS_REST, "len(self.labels_) ** -0.5", "1.0 / len(self.labels_)"),
         tests="one_vs_rest",
         select="normal_noise",
+    ),
+    mutant(
+        "a gap in a file refused after the charge",
+        (ARROW_ROWS, "found._keeps_gaps = True", "found._keeps_gaps = False"),
+        tests="rows_elsewhere",
+        select="gaps_of_a_file",
     ),
 ]
