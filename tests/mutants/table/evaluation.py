@@ -1,7 +1,7 @@
 """Mistakes in the private evaluation of models."""
 
 from mutant import mutant
-from paths import AMOUNTS, ARROW_ROWS, COUNTED, ONE_VS_REST, SCORED, WEIGHTS
+from paths import AMOUNTS, ARROW, COUNTED, ONE_VS_REST, SCORED, WEIGHTS
 
 MUTANTS = [
     mutant(
@@ -157,7 +157,7 @@ MUTANTS = [
     ),
     mutant(
         "a gap in a file refused after the charge",
-        (ARROW_ROWS, "found._keeps_gaps = True", "found._keeps_gaps = False"),
+        (ARROW, "found._keeps_gaps = True", "found._keeps_gaps = False"),
         tests="rows_elsewhere",
         select="gaps_of_a_file",
     ),
