@@ -6,6 +6,8 @@
 With ``--peers`` (see ``environments.py``) diffprivlib's tools answer the same questions, one after the other, each with
 an equal share of epsilon: a mean, a standard deviation, five quantiles and a histogram of each number, counts of each
 category. Its quantiles get numbers that no two rows share (it fails on ties), and all its answers the public bounds.
+OpenDP answers them by Laplace noise and its exponential mechanism, with the same bounds and candidates from them; a row
+is added or removed for counts and quantiles, and replaced for means and variances of a public number of rows.
 
 Errors are means over columns, or over pairs, and over repeats: of means in standard deviations of the column, of
 standard deviations relative, of quantiles in ranks, of categories and bins the total variation. Coverage is that of
@@ -129,37 +131,113 @@ def measure(epsilon, repeats):
     }
 
 
-def measure_peer(epsilon, repeats):
-    """The same errors of diffprivlib's tools, at the same price in all."""
-    from diffprivlib import tools
+class Diffprivlib:
+    """Its tools, each of which costs this epsilon."""
 
+    def __init__(self, epsilon):
+        self.epsilon, self.rng = epsilon, np.random.default_rng(0)
+
+    def counts(self, codes, n_cells):
+        from diffprivlib import tools
+
+        return tools.histogram(codes, epsilon=self.epsilon, bins=np.arange(n_cells + 1) - 0.5)[0]
+
+    def mean(self, values, bounds):
+        from diffprivlib import tools
+
+        return tools.mean(values, epsilon=self.epsilon, bounds=bounds)
+
+    def deviation(self, values, bounds):
+        from diffprivlib import tools
+
+        return tools.std(values, epsilon=self.epsilon, bounds=bounds)
+
+    def quantiles(self, values, bounds):
+        from diffprivlib import tools
+
+        low, high = bounds
+        apart = np.clip(values + self.rng.uniform(-0.5, 0.5, len(values)), low - 0.5, high + 0.5)
+        wide = low - 0.5, high + 0.5
+        return [tools.quantile(apart, q, epsilon=self.epsilon, bounds=wide) for q in QUANTILES]
+
+
+class OpenDP:
+    """Its measurements, each of which costs this epsilon."""
+
+    def __init__(self, epsilon):
+        import opendp.prelude
+
+        opendp.prelude.enable_features("contrib")
+        self.epsilon, self.dp = epsilon, opendp.prelude
+        self.whole = self.dp.vector_domain(self.dp.atom_domain(T=int)), self.dp.symmetric_distance()
+
+    def counts(self, codes, n_cells):
+        count = self.dp.t.make_count_by_categories(*self.whole, list(range(n_cells)), null_category=False)
+        return np.array(self._noisy(count, 1)(codes.tolist()))
+
+    def mean(self, values, bounds):
+        return self._noisy(self.dp.t.make_mean(*self._sized(values, bounds)), 2)(values.astype(float).tolist())
+
+    def deviation(self, values, bounds):
+        found = self._noisy(self.dp.t.make_variance(*self._sized(values, bounds), 0), 2)(values.astype(float).tolist())
+        return np.sqrt(max(found, 0.0))
+
+    def quantiles(self, values, bounds):
+        low, high = bounds
+        candidates = list(range(low, high + 1)) if high - low < 1000 else _geometric(high)
+
+        def at(q):
+            return lambda scale: self.dp.m.make_private_quantile(
+                *self.whole, self.dp.max_divergence(), candidates, q, scale
+            )
+
+        return [self.dp.binary_search_chain(at(q), 1, self.epsilon)(values.tolist()) for q in QUANTILES]
+
+    def _sized(self, values, bounds):
+        low, high = map(float, bounds)
+        domain = self.dp.vector_domain(self.dp.atom_domain(bounds=(low, high)), size=len(values))
+        return domain, self.dp.symmetric_distance()
+
+    def _noisy(self, transformation, distance):
+        laplace = self.dp.m.then_laplace
+        return self.dp.binary_search_chain(lambda scale: transformation >> laplace(scale), distance, self.epsilon)
+
+
+def _geometric(high):
+    """A thousand whole numbers from 0 to `high`, fewer where they are small."""
+    return np.unique(np.r_[0, np.geomspace(1, high, 1000).round()]).astype(int).tolist()
+
+
+PEERS = {"diffprivlib": Diffprivlib, "opendp": OpenDP}
+
+
+def measure_peer(epsilon, repeats, kind):
+    """The same errors of a peer's tools, at the same price in all."""
     table, schema = adult()
     n, n_questions, errors, seconds = len(table["age"]), 7 * len(NUMBERS) + len(table), {}, []
-    rng, share = np.random.default_rng(0), epsilon / n_questions
+    peer = kind(epsilon / n_questions)
+
+    def distance(codes, n_cells):
+        return np.abs(peer.counts(codes, n_cells) - np.bincount(codes, minlength=n_cells)).sum() / 2 / n
+
     for _ in range(repeats):
         start = time.perf_counter()
         for name, values in table.items():
             if name not in NUMBERS:
                 codes = np.searchsorted(schema[name], values)
-                edges = np.arange(len(schema[name]) + 1) - 0.5
-                found, _ = tools.histogram(codes, epsilon=share, bins=edges)
-                counts = np.bincount(codes, minlength=len(schema[name]))
-                errors.setdefault("categories", []).append(np.abs(found - counts).sum() / 2 / n)
+                errors.setdefault("categories", []).append(distance(codes, len(schema[name])))
                 continue
             given = NUMBERS[name]
-            low, high = given["bounds"] if isinstance(given, dict) else given
+            bounds = given["bounds"] if isinstance(given, dict) else given
             spread = values.std()
-            mean = tools.mean(values, epsilon=share, bounds=(low, high))
-            errors.setdefault("mean", []).append(abs(mean - values.mean()) / spread)
-            deviation = tools.std(values, epsilon=share, bounds=(low, high))
-            errors.setdefault("std", []).append(abs(deviation / spread - 1.0))
-            apart = np.clip(values + rng.uniform(-0.5, 0.5, len(values)), low - 0.5, high + 0.5)
-            for q in QUANTILES:
-                found = tools.quantile(apart, q, epsilon=share, bounds=(low - 0.5, high + 0.5))
-                errors.setdefault("rank", []).append(rank_error(values, q, np.clip(round(float(found)), low, high)))
+            errors.setdefault("mean", []).append(abs(peer.mean(values, bounds) - values.mean()) / spread)
+            errors.setdefault("std", []).append(abs(peer.deviation(values, bounds) / spread - 1.0))
+            for q, found in zip(QUANTILES, peer.quantiles(values, bounds), strict=True):
+                errors.setdefault("rank", []).append(rank_error(values, q, np.clip(round(float(found)), *bounds)))
+            low, high = bounds
             edges = np.geomspace(1, high + 1, 65) - 1 if isinstance(given, dict) else np.linspace(low, high, 65)
-            found, _ = tools.histogram(values, epsilon=share, bins=edges)
-            errors.setdefault("bins", []).append(np.abs(found - np.histogram(values, edges)[0]).sum() / 2 / n)
+            places = np.searchsorted(edges[1:-1], values, side="right")
+            errors.setdefault("bins", []).append(distance(places, 64))
         seconds.append(time.perf_counter() - start)
     made = {name: float(np.mean(each)) for name, each in errors.items()}
     return {"epsilon": epsilon, "repeats": repeats, "errors": made, "seconds": float(np.median(seconds))}
@@ -171,27 +249,33 @@ def main():
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--json", type=Path, help="file to write the figures to")
     parser.add_argument("--peers", type=Path, help="folder with the environments of peers")
-    parser.add_argument("--as-peer", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--as-peer", choices=PEERS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.as_peer:
-        print(json.dumps([measure_peer(epsilon, options.repeats) for epsilon in options.epsilons]))
+        kind = PEERS[options.as_peer]
+        print(json.dumps([measure_peer(epsilon, options.repeats, kind) for epsilon in options.epsilons]))
         return
-    rows, peers = [measure(epsilon, options.repeats) for epsilon in options.epsilons], []
-    if options.peers is not None and (python := environments.python_of("diffprivlib", options.peers)):
-        given = ["--repeats", str(options.repeats), "--epsilons", *map(str, options.epsilons)]
-        command = [python, __file__, "--as-peer", *given]
-        peers = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    rows, peers = [measure(epsilon, options.repeats) for epsilon in options.epsilons], {}
+    for peer in PEERS if options.peers is not None else ():
+        if python := environments.python_of(peer, options.peers):
+            given = ["--repeats", str(options.repeats), "--epsilons", *map(str, options.epsilons)]
+            command = [python, __file__, "--as-peer", peer, *given]
+            peers[peer] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     for k, row in enumerate(rows):
         print(f"epsilon {row['epsilon']:g}, {row['repeats']} repeats, {row['seconds']:.2f} s a description")
         for name, value in row["errors"].items():
-            other = peers[k]["errors"].get(name) if peers else None
-            print(f"  error of {name:12} {value:.5f}" + (f"   diffprivlib {other:.5f}" if other is not None else ""))
+            others = (
+                f"   {peer} {found[k]['errors'][name]:.5f}"
+                for peer, found in peers.items()
+                if name in found[k]["errors"]
+            )
+            print(f"  error of {name:12} {value:.5f}" + "".join(others))
         for name, value in row["coverage"].items():
             least, most = row["least_coverage"][name], row["most_coverage"][name]
             print(f"  coverage of {name:12} {value:.3f}   of single figures {least:.3f} to {most:.3f}")
     if options.json:
-        options.json.write_text(json.dumps({"skdp": rows, "diffprivlib": peers}, indent=1) + "\n")
+        options.json.write_text(json.dumps({"skdp": rows, **peers}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

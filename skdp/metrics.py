@@ -4,22 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from skdp.evaluation.estimates import Estimate, EstimatedCurve
 from skdp.evaluation.multiclass import MulticlassEvaluation
-from skdp.evaluation.private_evaluation import evaluate
+from skdp.evaluation.one_vs_rest import FiguresOfEach
+from skdp.evaluation.private_evaluation import evaluate, n_columns
 
 
-def private_roc_auc_score(y_true: Any, y_score: Any, *, epsilon: float, **options: Any) -> Estimate:
+def private_roc_auc_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    epsilon: float,
+    average: str | None = "macro",
+    multi_class: str = "raise",
+    **options: Any,
+) -> Estimate:
     """Area under the ROC curve of private scores.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_labels)
         Private labels, 0 and 1 unless `classes` are given.
-    y_score : array-like of shape (n_samples,)
-        Private scores: probabilities of the second class.
+    y_score : array-like of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_labels)
+        Private scores: probabilities of the second class, of each of more `classes` in ascending order, or of each
+        label.
     epsilon : float
         Privacy budget.
+    average : {"macro", None}, default="macro"
+        Of several classes or labels: their mean, or an array of all.
+    multi_class : {"raise", "ovr"}, default="raise"
+        "ovr", each class against all others, where there are more than two.
     **options : dict
         Other parameters of `skdp.evaluate`, such as `accountant`, `groups` and `sample_weight`.
 
@@ -42,18 +58,26 @@ def private_roc_auc_score(y_true: Any, y_score: Any, *, epsilon: float, **option
     >>> round(private_roc_auc_score(y_true, y_score, epsilon=0.5).value, 1)
     0.8
     """
-    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).roc_auc
+    if multi_class not in ("raise", "ovr"):
+        raise ValueError(f"multi_class={multi_class!r} is not counted: give 'ovr', each class against all others.")
+    if multi_class == "raise" and n_columns(y_score) > 1 and n_columns(y_true) == 1:
+        raise ValueError("multi_class='raise' with scores of several classes: give multi_class='ovr'.")
+    return _averaged(_of_scores(y_true, y_score, epsilon, options, average), "roc_auc", average)
 
 
-def private_average_precision_score(y_true: Any, y_score: Any, *, epsilon: float, **options: Any) -> Estimate:
+def private_average_precision_score(
+    y_true: Any, y_score: Any, *, epsilon: float, average: str | None = "macro", **options: Any
+) -> Estimate:
     """Average precision of private scores. See `private_roc_auc_score`.
 
     Parameters
     ----------
-    y_true, y_score : array-like of shape (n_samples,)
+    y_true, y_score : array-like of shape (n_samples,), or of several columns
         Private labels and scores.
     epsilon : float
         Privacy budget.
+    average : {"macro", None}, default="macro"
+        Of several classes or labels: their mean, or an array of all.
     **options : dict
         Other parameters of `skdp.evaluate`.
 
@@ -62,15 +86,15 @@ def private_average_precision_score(y_true: Any, y_score: Any, *, epsilon: float
     Estimate
         With an interval.
     """
-    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).average_precision
+    return _averaged(_of_scores(y_true, y_score, epsilon, options, average), "average_precision", average)
 
 
 def private_brier_score_loss(y_true: Any, y_score: Any, *, epsilon: float, **options: Any) -> Estimate:
-    """Brier score of private scores. See `private_roc_auc_score`.
+    """Brier score of private scores, of more classes summed over them. See `private_roc_auc_score`.
 
     Parameters
     ----------
-    y_true, y_score : array-like of shape (n_samples,)
+    y_true, y_score : array-like of shape (n_samples,), or of several columns
         Private labels and scores.
     epsilon : float
         Privacy budget.
@@ -82,7 +106,7 @@ def private_brier_score_loss(y_true: Any, y_score: Any, *, epsilon: float, **opt
     Estimate
         With an interval.
     """
-    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).brier_score
+    return _averaged(_of_scores(y_true, y_score, epsilon, options), "brier_score")
 
 
 def private_log_loss(y_true: Any, y_score: Any, *, epsilon: float, **options: Any) -> Estimate:
@@ -90,7 +114,7 @@ def private_log_loss(y_true: Any, y_score: Any, *, epsilon: float, **options: An
 
     Parameters
     ----------
-    y_true, y_score : array-like of shape (n_samples,)
+    y_true, y_score : array-like of shape (n_samples,), or of several columns
         Private labels and scores.
     epsilon : float
         Privacy budget.
@@ -102,7 +126,7 @@ def private_log_loss(y_true: Any, y_score: Any, *, epsilon: float, **options: An
     Estimate
         With an interval.
     """
-    return evaluate(None, y_score, y_true, epsilon=epsilon, **options).log_loss
+    return _averaged(_of_scores(y_true, y_score, epsilon, options), "log_loss")
 
 
 def private_accuracy_score(
@@ -447,6 +471,26 @@ def private_median_absolute_error(
         None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options
     ).median_absolute_error
     return found
+
+
+def _of_scores(
+    y_true: Any, y_score: Any, epsilon: float, options: dict[str, Any], average: str | None = "macro"
+) -> Any:
+    """Evaluate scores of two classes, of more, or of labels, by the public shapes of both."""
+    if average not in ("macro", None):
+        raise ValueError(f"average={average!r} is not told: give 'macro', the mean, or None, all figures.")
+    several = n_columns(y_score) > 1 and n_columns(y_true) == 1
+    return evaluate(None, y_score, y_true, epsilon=epsilon, **{"one_vs_rest": several, **options})
+
+
+def _averaged(found: Any, name: str, average: str | None = "macro") -> Estimate:
+    """A figure of an evaluation, or of each class or label of it."""
+    if average == "macro" or not isinstance(found, FiguresOfEach):
+        figure: Estimate = getattr(found, name)
+        return figure
+    figures = zip(*(getattr(each, name) for each in found.each.values()), strict=True)
+    arrays: list[Any] = [np.array(each) for each in figures]
+    return Estimate(*arrays)
 
 
 __all__ = [

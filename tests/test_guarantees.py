@@ -57,6 +57,7 @@ from skdp.ensemble.people import count_people
 from skdp.ensemble.target_units import sum_targets
 from skdp.evaluation.amounts import amounts_of
 from skdp.evaluation.counted import CountedEvaluation
+from skdp.evaluation.one_vs_rest import MultilabelEvaluation, OneVsRestEvaluation
 from skdp.evaluation.regression import RegressionEvaluation
 from skdp.evaluation.scored_rows import ScoredRows
 from skdp.export import to_json, to_onnx, to_sklearn
@@ -1449,6 +1450,33 @@ SENTENCES = {
             "tests/evaluation/test_regression.py::test_all_figures_together_cost_epsilon",
         ],
     },
+    OneVsRestEvaluation: {
+        "One row, or one unit, adds at most 3 (n_classes - 1) parts to all cells together, a part being 1, or `GRID` "
+        "with weights or units.": [
+            "tests/evaluation/test_one_vs_rest.py::test_one_row_and_one_unit_move_no_more_than_is_priced",
+            "tests/evaluation/test_one_vs_rest.py::test_a_row_is_counted_once_by_prediction_once_for_its_class_and_once_"
+            "for_each_other",
+            "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
+            "tests/test_replay.py::test_one_weight_moves_the_releases_and_nothing_else",
+        ],
+        "That is the sensitivity of the release.": [
+            "tests/evaluation/test_one_vs_rest.py::test_all_figures_together_cost_epsilon",
+            "tests/evaluation/test_one_vs_rest.py::test_normal_noise_has_the_norm_of_what_a_row_adds",
+        ],
+    },
+    MultilabelEvaluation: {
+        "One row, or one unit, adds at most n_labels parts to all cells together, a part being 1, or `GRID` with "
+        "weights or units.": [
+            "tests/evaluation/test_one_vs_rest.py::test_one_row_and_one_unit_move_no_more_than_is_priced",
+            "tests/evaluation/test_one_vs_rest.py::test_a_label_is_counted_once",
+            "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
+            "tests/test_replay.py::test_one_weight_moves_the_releases_and_nothing_else",
+        ],
+        "That is the sensitivity of the release.": [
+            "tests/evaluation/test_one_vs_rest.py::test_all_figures_together_cost_epsilon",
+            "tests/evaluation/test_one_vs_rest.py::test_normal_noise_has_the_norm_of_what_a_row_adds",
+        ],
+    },
     amounts_of: {
         "What one row adds, or one unit over all of its rows, is at most `GRID` in sum, whatever cells it goes to.": [
             "tests/evaluation/test_evaluate.py::test_no_unit_adds_more_than_a_row",
@@ -1462,8 +1490,8 @@ SENTENCES = {
         "Nothing that the model says of a row gets out but its score: no warning, and no error.": [
             "tests/evaluation/test_evaluate.py::test_what_a_model_says_of_a_row_stays_inside",
         ],
-        "A row that the model refuses, or gives another number of scores than one, has the score NaN, whatever the "
-        "rows beside it are.": [
+        "A row that the model refuses, or gives another number of scores than it should, has the score NaN, whatever "
+        "the rows beside it are.": [
             "tests/evaluation/test_evaluate.py::test_a_row_that_is_refused_is_so_whatever_is_beside_it",
             "tests/evaluation/test_evaluate.py::test_a_row_of_another_number_of_scores_is_one_that_is_refused",
         ],
@@ -1853,6 +1881,10 @@ SENTENCES = {
         ],
         "With `groups` it is so for all rows of one label together: their weights add up to 1 at most.": [
             "tests/statistics/test_table_release.py::test_one_unit_moves_each_release_by_its_sensitivity_and_nothing_else",
+        ],
+        "With `sample_weight` a row weighs 1 at most, and what all weigh together is in no figure but through noise.": [
+            "tests/statistics/test_table_release.py::test_one_weight_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/statistics/test_describe.py::test_a_row_counts_as_much_as_its_weight",
         ],
         "All of it is a function of noisy releases, whose sensitivities are proved in the notes of "
         "`skdp.statistics.table_release.TableRelease` and `skdp.preprocessing.histograms.purchase.Purchase`, and of "

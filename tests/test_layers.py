@@ -174,6 +174,7 @@ FLOORS = {
         ("figures",),
         ("binary_figures", "counted"),
         ("comparison", "multiclass", "regression"),
+        ("one_vs_rest",),
         ("private_evaluation",),
     ),
     "export": (

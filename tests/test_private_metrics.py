@@ -73,3 +73,38 @@ def test_every_metric_is_compared():
 def test_balanced_accuracy_of_two_classes_is_refused():
     with pytest.raises(ValueError, match="three or more"):
         metrics.private_balanced_accuracy_score([0, 1], [0, 1], epsilon=1.0, classes=[0, 1])
+
+
+SCORES = np.random.default_rng(0).dirichlet([1, 1, 1], 300)
+KINDS = SCORES.argmax(1)
+SEVERAL = {"private_roc_auc_score", "private_average_precision_score", "private_brier_score_loss", "private_log_loss"}
+
+
+@pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
+@pytest.mark.parametrize("name", sorted(SEVERAL))
+@pytest.mark.parametrize("labels", [False, True])
+def test_a_metric_of_scores_of_several_is_a_figure_of_an_evaluation(name, labels):
+    y, terms = (np.eye(3, dtype=int)[KINDS], {}) if labels else (KINDS, {"classes": [0, 1, 2]})
+    ovr = {"multi_class": "ovr"} if name == "private_roc_auc_score" and not labels else {}
+    one_vs_rest = {} if labels else {"one_vs_rest": True}
+    with pytest.warns(PrivacyLeakWarning):
+        found = getattr(metrics, name)(y, SCORES, epsilon=1.0, random_state=0, **terms, **ovr)
+    with pytest.warns(PrivacyLeakWarning):
+        whole = evaluate(None, SCORES, y, epsilon=1.0, random_state=0, **one_vs_rest, **terms)
+    assert found == FIGURES[name](whole)
+    if name == "private_average_precision_score":
+        with pytest.warns(PrivacyLeakWarning):
+            each = getattr(metrics, name)(y, SCORES, epsilon=1.0, random_state=0, average=None, **terms)
+        np.testing.assert_array_equal(each.low, [one.average_precision.low for one in whole.each.values()])
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [({}, "give multi_class='ovr'"), ({"multi_class": "ovo"}, "'ovo' is not counted"),
+     ({"multi_class": "ovr", "average": "micro"}, "average='micro'")],
+)  # fmt: skip
+def test_what_is_not_counted_of_several_classes_is_refused_before_a_charge(terms, message):
+    accountant = PrivacyAccountant(2.0, 1e-6)
+    with pytest.raises(ValueError, match=message):
+        metrics.private_roc_auc_score(KINDS, SCORES, epsilon=1.0, classes=[0, 1, 2], accountant=accountant, **terms)
+    assert not accountant.history

@@ -88,6 +88,29 @@ def evaluation_of_three(people):
     return skdp.evaluate(Teller([0, 1, 2]), people.X, people.y, epsilon=1.0, **given)
 
 
+class Scorer(Judge):
+    """The same for each of three classes, or labels."""
+
+    def __init__(self, classes=None):
+        if classes is not None:
+            self.classes_ = np.asarray(classes)
+
+    def predict_proba(self, X):
+        chances = super().predict_proba(X)
+        return np.column_stack([chances / 2, np.full(len(chances), 0.5)])
+
+
+def evaluation_of_each(**parameters):
+    def evaluate(people):
+        given = {"sample_weight": people.weight, "random_state": 0, "epsilon": 1.0, **parameters}
+        if "one_vs_rest" in given:
+            return skdp.evaluate(Scorer([0, 1, 2]), people.X, people.y, **given)
+        labels = np.column_stack([people.y, 1 - people.y, people.y])
+        return skdp.evaluate(Scorer(), people.X, labels, **given)
+
+    return evaluate
+
+
 def evaluation(**parameters):
     def evaluate(people):
         given = {"sample_weight": people.weight, "random_state": 0, **parameters}
@@ -104,6 +127,11 @@ FITS = {
     "evaluation of targets, replaced": evaluation_of_targets(adjacency="replace_one"),
     "evaluation of targets, normal noise": evaluation_of_targets(noise="gaussian", delta=1e-4, adjacency="replace_one"),
     "evaluation of three classes": evaluation_of_three,
+    "evaluation of each class": evaluation_of_each(one_vs_rest=True),
+    "evaluation of each class, replaced": evaluation_of_each(one_vs_rest=True, adjacency="replace_one"),
+    "evaluation of each class, normal noise": evaluation_of_each(one_vs_rest=True, noise="gaussian", delta=1e-4),
+    "evaluation of each label": evaluation_of_each(),
+    "evaluation of each label, normal noise": evaluation_of_each(noise="gaussian", delta=1e-4, adjacency="replace_one"),
     "evaluation, normal noise": evaluation(noise="gaussian", delta=1e-4),
     "calibrated by rows that are held out": lambda people: DPCalibratedClassifier(
         logistic(random_state=None), method="isotonic", **SEED

@@ -176,6 +176,10 @@ class RowSource:
     def check_targets(self) -> None:
         """Refuse labels and weights that their types, which are public, show to be none."""
 
+    def read_labels(self) -> NDArray[Any]:
+        """Read the labels alone, before the charge, and refuse gaps."""
+        raise ValueError("y names no column that can be read of such rows: give labels that are in memory.")
+
     def of_features(self) -> RowSource:
         """Return these rows without labels and weights, which are then not read."""
         return self
@@ -304,12 +308,15 @@ def _read(found: Found, columns: Any, y: Any = None, sample_weight: Any = None, 
     return source
 
 
-def source_to_predict(X: Any, names: Any) -> RowSource | None:
-    """Return the source of rows to predict, by default of the columns of these names; None for rows in memory."""
+def source_to_predict(X: Any, names: Any, y: str | None = None) -> RowSource | None:
+    """Return the source of rows to predict, by default of the columns of these names; None for rows in memory.
+
+    `y` may name the column of their labels.
+    """
     found = found_rows(X)
     if found is None:
         return None
-    return _read(found, names if found.columns is None else found.columns)
+    return _read(found, names if found.columns is None else found.columns, y)
 
 
 def refuse_rows_elsewhere(who: str, X: Any) -> None:

@@ -5,6 +5,7 @@
   `amounts`: what a row or a unit adds
 - `figures`: what all figures share; `binary_figures`, `binary_metrics`: what follows from a table of two classes
 - `comparison`: how two models differ on the same rows
+- `one_vs_rest`: of each of several classes or labels, by their scores
 - `multiclass`: from a confusion matrix; `regression`, `error_metrics`: from counts of errors
 - `replicates`: projection of noisy tables, and the bootstrap; `estimates`: figures with intervals
 """
@@ -21,6 +22,8 @@ __getattr__, __dir__, __all__ = lazy_face(
         "EstimatedCurve": "skdp.evaluation.estimates",
         "Estimate": "skdp.evaluation.estimates",
         "MulticlassEvaluation": "skdp.evaluation.multiclass",
+        "MultilabelEvaluation": "skdp.evaluation.one_vs_rest",
+        "OneVsRestEvaluation": "skdp.evaluation.one_vs_rest",
         "RegressionEvaluation": "skdp.evaluation.regression",
         "PrivateEvaluation": "skdp.evaluation.private_evaluation",
         "evaluate": "skdp.evaluation.private_evaluation",

@@ -19,6 +19,7 @@ class BinaryFigures(TableFigures):
     """Figures of two classes, all from one noisy table: none costs anything, however many are asked for."""
 
     _summary = "roc_auc", "average_precision", "accuracy", "brier_score", "log_loss", "positive_rate"
+    _scale = binary_metrics.PLAIN  # of the bins
 
     # --- of all thresholds together ---
 
@@ -35,12 +36,12 @@ class BinaryFigures(TableFigures):
     @property
     def brier_score(self) -> Estimate:
         """Mean squared distance between score and class."""
-        return self._share(binary_metrics.brier_score)
+        return self._share(partial(binary_metrics.brier_score, scale=self._scale))
 
     @property
     def log_loss(self) -> Estimate:
         """Mean negative logarithm, in nats, of the probability of what is true; scores of a bin are spread over it."""
-        return self.estimate(binary_metrics.log_loss, 0.0)
+        return self.estimate(partial(binary_metrics.log_loss, scale=self._scale), 0.0)
 
     @property
     def positive_rate(self) -> Estimate:
@@ -116,8 +117,10 @@ class BinaryFigures(TableFigures):
             them.
         """
 
+        at = self._scale.places(checked_threshold(threshold))
+
         def counts(tables: Doubles) -> Doubles:
-            return binary_metrics.confusion(tables, checked_threshold(threshold)).reshape(-1, 2, 2)
+            return binary_metrics.confusion(tables, at).reshape(-1, 2, 2)
 
         found: Estimate = self.estimate(counts, 0.0)
         return found
@@ -160,8 +163,9 @@ class BinaryFigures(TableFigures):
             With the lower edges of the bins as thresholds.
         """
         n = check_count("n_bins", n_bins, remedy="choose a whole number above 0, such as 8")
-        x = binary_metrics.calibration(self._fitted_tables.released, n)[0, 1]
-        return self._band(x, np.arange(n) / n, lambda tables: binary_metrics.calibration(tables, n)[:, 0], 1.0)
+        metric = partial(binary_metrics.calibration, n_groups=n, scale=self._scale)
+        x = metric(self._fitted_tables.released)[0, 1]
+        return self._band(x, np.arange(n) / n, lambda tables: metric(tables)[:, 0], 1.0)
 
     def lift_curve(self) -> EstimatedCurve:
         """Lift, how much more often the second class is found than by chance, against the share that is predicted.
@@ -193,7 +197,8 @@ class BinaryFigures(TableFigures):
         remedy = "give a cost of 0 or above"
         costs = [check_real("cost", each, at_least=0, remedy=remedy) for each in (false_positive, false_negative)]
         at = self._edges()[::-1]
-        return self._share(lambda tables: at[np.argmin(binary_metrics.cost(tables, at, *costs), axis=-1)])
+        scores = self._scale.scores(at)
+        return self._share(lambda tables: scores[np.argmin(binary_metrics.cost(tables, at, *costs), axis=-1)])
 
     def conformal_quantile(self, alpha: float = 0.1) -> Estimate:
         """Quantile q for prediction sets that hold the true class of 1 - alpha of all rows: those with 1 - p <= q.
@@ -210,22 +215,22 @@ class BinaryFigures(TableFigures):
         Estimate
         """
         share = check_real("alpha", alpha, above=0, below=1, remedy="choose a share, such as 0.1")
-        return self._share(partial(binary_metrics.conformal_quantile, alpha=share))
+        return self._share(partial(binary_metrics.conformal_quantile, alpha=share, scale=self._scale))
 
     # --- small parts ---
 
     def _edges(self) -> Doubles:
-        """Edges of the bins, falling."""
+        """Places of the edges of the bins, falling."""
         n_bins = self._fitted_tables.released.shape[-1]
         return np.arange(n_bins, -1, -1) / n_bins
 
     def _at(self, metric: Any, threshold: float) -> Estimate:
-        at = checked_threshold(threshold)
+        at = self._scale.places(checked_threshold(threshold))
         return self._share(lambda tables: metric(tables, at)[..., 0])
 
     def _band(self, x: Doubles, thresholds: Doubles, metric: Metric, high: float) -> EstimatedCurve:
         found = self.estimate(metric, 0.0, high)
-        return EstimatedCurve(x, found.value, found.low, found.high, thresholds)
+        return EstimatedCurve(x, found.value, found.low, found.high, self._scale.scores(thresholds))
 
     def _against(self, pair: Any) -> EstimatedCurve:
         """A curve of the second of two numbers against the first, with bands at fixed first numbers."""

@@ -6,13 +6,47 @@ are plain sums over finer bins, into which `refined` spreads the counts.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skdp._typing import Doubles
 
 _FINE = 512
+_POINTS = 16  # of a finer bin, for the mean of a logarithm
+
+
+class Scale(NamedTuple):
+    """Where scores lie between 0 and 1, so that bins of equal width are fine where scores crowd.
+
+    Attributes
+    ----------
+    odds : float
+        A score with odds of 1 to `odds` lies in the middle.
+    power : float
+        Of the odds. Both are 1 where a score lies at its own place; below 1, the ends are stretched.
+    """
+
+    odds: float = 1.0
+    power: float = 1.0
+
+    def places(self, scores: Any) -> Doubles:
+        """Places of scores, which are cut to [0, 1]; NaN is at 0."""
+        p = np.clip(np.nan_to_num(np.asarray(scores, np.float64)), 0.0, 1.0)
+        return _share_of(self.odds**self.power * p**self.power, (1.0 - p) ** self.power)
+
+    def scores(self, places: Any) -> Doubles:
+        """Scores at places."""
+        t = np.asarray(places, np.float64)
+        return _share_of(t ** (1.0 / self.power) / self.odds, (1.0 - t) ** (1.0 / self.power))
+
+
+def _share_of(first: Doubles, second: Doubles) -> Doubles:
+    found: Doubles = first / (first + second)
+    return found
+
+
+PLAIN = Scale()
 
 
 def refined(tables: Doubles) -> Doubles:
@@ -37,9 +71,9 @@ def refined(tables: Doubles) -> Doubles:
     return np.maximum(fine, 0.0).reshape(*tables.shape[:-1], n_bins * parts)  # rounding
 
 
-def centres(n_bins: int) -> Doubles:
-    """Middles of bins."""
-    return (np.arange(n_bins) + 0.5) / n_bins
+def centres(n_bins: int, scale: Scale = PLAIN) -> Doubles:
+    """Scores in the middles of bins."""
+    return scale.scores((np.arange(n_bins) + 0.5) / n_bins)
 
 
 def roc_auc(tables: Doubles) -> Doubles:
@@ -50,20 +84,24 @@ def roc_auc(tables: Doubles) -> Doubles:
     return _ratio((positives * below).sum(-1), positives.sum(-1) * negatives.sum(-1), 0.5)
 
 
-def brier_score(tables: Doubles) -> Doubles:
+def brier_score(tables: Doubles, scale: Scale = PLAIN) -> Doubles:
     """Mean squared distance between score and class."""
     fine = refined(tables)
-    at = centres(fine.shape[-1])
+    at = centres(fine.shape[-1], scale)
     return _ratio(fine[:, 0] @ at**2 + fine[:, 1] @ (1.0 - at) ** 2, fine.sum((-2, -1)), 0.25)
 
 
-def log_loss(tables: Doubles) -> Doubles:
+def log_loss(tables: Doubles, scale: Scale = PLAIN) -> Doubles:
     """Mean negative logarithm of the probability of what is true."""
     fine = refined(tables)
-    edges = np.arange(fine.shape[-1] + 1) / fine.shape[-1]
-    integral = edges - np.where(edges > 0, edges * np.log(np.maximum(edges, 1e-300)), 0.0)  # of -log
-    losses = np.diff(integral) * fine.shape[-1]
-    return _ratio(fine[:, 1] @ losses + fine[:, 0] @ losses[::-1], fine.sum((-2, -1)), np.log(2.0))
+    negative, positive = losses(fine.shape[-1], scale)
+    return _ratio(fine[:, 1] @ positive + fine[:, 0] @ negative, fine.sum((-2, -1)), np.log(2.0))
+
+
+def losses(n_bins: int, scale: Scale = PLAIN) -> Doubles:
+    """Mean negative logarithm, over each bin, of the probability of the first class and of the second."""
+    at = centres(n_bins * _POINTS, scale)
+    return -np.log(np.stack([1.0 - at, at])).reshape(2, n_bins, _POINTS).mean(-1)
 
 
 def above(tables: Doubles, thresholds: Doubles) -> Doubles:
@@ -129,16 +167,16 @@ def average_precision(tables: Doubles) -> Doubles:
     return _ratio((at * positives).sum(-1), positives.sum(-1), 0.0)
 
 
-def calibration(tables: Doubles, n_groups: int) -> Doubles:
+def calibration(tables: Doubles, n_groups: int, scale: Scale = PLAIN) -> Doubles:
     """Share of positives, and mean score, in groups of neighbouring bins: of shape (n_tables, 2, n_groups)."""
     fine = refined(tables)
-    places = centres(fine.shape[-1])
-    group = np.minimum((places * n_groups).astype(np.int64), n_groups - 1)
+    n_cells = fine.shape[-1]
+    group = np.minimum((centres(n_cells) * n_groups).astype(np.int64), n_groups - 1)
     member = (group[:, None] == np.arange(n_groups)).astype(np.float64)
     both = fine.sum(1)
-    held, middle = both @ member, (np.arange(n_groups) + 0.5) / n_groups
+    held, middle = both @ member, centres(n_groups, scale)
     share = _ratio(fine[:, 1] @ member, held, positive_rate(tables)[:, None])
-    return np.stack([share, _ratio(both @ (member * places[:, None]), held, middle)], axis=1)
+    return np.stack([share, _ratio(both @ (member * centres(n_cells, scale)[:, None]), held, middle)], axis=1)
 
 
 def lift(tables: Doubles, thresholds: Doubles) -> Doubles:
@@ -152,14 +190,17 @@ def cost(tables: Doubles, thresholds: Doubles, false_positive: float, false_nega
     return _ratio(false_positive * fp + false_negative * fn, tables.sum((-2, -1))[:, None], 0.0)
 
 
-def conformal_quantile(tables: Doubles, alpha: float) -> Doubles:
+def conformal_quantile(tables: Doubles, alpha: float, scale: Scale = PLAIN) -> Doubles:
     """Quantile of order ceil((n + 1) (1 - alpha)) / n of 1 - p, p being the probability of what is true, 1 beyond."""
     fine = refined(tables)
-    distances = np.cumsum(fine[:, 1, ::-1] + fine[:, 0], axis=-1)  # bin i holds distances from i to i + 1 cells
+    edges = scale.scores(np.arange(fine.shape[-1] + 1) / fine.shape[-1])
+    farthest = np.concatenate([edges[1:], 1.0 - edges[:-1]])  # of a cell of negatives, or of positives
+    nearest_first = np.argsort(farthest, kind="stable")
+    distances = np.cumsum(fine.reshape(len(fine), -1)[:, nearest_first], axis=-1)
     n = distances[:, -1]
     order = np.ceil((n + 1.0) * (1.0 - alpha))
     reached = distances >= np.minimum(order, n)[:, None]
-    found = (np.argmax(reached, axis=-1) + 1.0) / fine.shape[-1]
+    found = farthest[nearest_first][np.argmax(reached, axis=-1)]
     return np.where((order <= n) & (n > 0), found, 1.0)
 
 

@@ -15,7 +15,7 @@ from skdp._checks.cells import values_of
 from skdp._checks.leak_setting import warn
 from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, show
 from skdp._checks.readings import key_of
-from skdp._checks.rows import check_classes, check_labels, check_shape, column_names, encode_labels
+from skdp._checks.rows import check_classes, check_labels, check_shape, column_names, encode_labels, without_column
 from skdp._checks.sources import source_to_predict
 from skdp._checks.table import Table, as_keys
 from skdp._checks.units import GROUP, Units
@@ -83,6 +83,13 @@ class RowsOfCounts(NamedTuple):
     labels: NDArray[Any]
     amounts: NDArray[np.int64] | None
     subgroups: NDArray[np.int64] | None
+
+    def of_block(self, block: slice) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+        """The same of a slice of rows: each adds 1, to the first subgroup, where nothing else is known."""
+        labels = self.labels[block]
+        amounts = np.ones(len(labels), np.int64) if self.amounts is None else self.amounts[block]
+        groups = np.zeros(len(labels), np.int64) if self.subgroups is None else self.subgroups[block]
+        return labels, amounts, groups
 
 
 _LEAST_EPSILON = 1e-5
@@ -181,8 +188,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         ----------
         X : table or array-like of shape (n_samples,)
             Private rows, or scores where `model` is None.
-        y : array-like of shape (n_samples,)
-            Private labels.
+        y : array-like of shape (n_samples,), or str
+            Private labels, or the name of their column.
         groups : array-like of shape (n_samples,), str or None, default=None
             Private units of the rows.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -198,6 +205,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
             if by not in (column_names(X) or ()):
                 raise ValueError(f"by={by!r} is no column of X: name one of a frame, or give one label a row.")
             by = X[by]
+        if isinstance(y, str) and y in (column_names(X) or ()):
+            X, y = without_column(X, y), X[y]
         conduct(CountingFit(self, X, y, {"groups": groups, "sample_weight": sample_weight, "by": by}))
         return self
 
@@ -236,10 +245,13 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         if OTHER in self.categories_:
             raise ValueError(f"categories have {OTHER!r}, the name of all rows that are not listed: leave it out.")
 
+    def _note_targets(self, y: Any) -> None:
+        """Note what is public of the labels: nothing but their number."""
+
     def _check_targets_known(self) -> None:
         """Set what is public of the targets: the classes, of the model where it has some."""
         if any(isinstance(getattr(each, "classes_", None), list) for each in self._models()):
-            raise ValueError("model predicts several labels a row, which evaluate does not count: give one label's.")
+            raise ValueError("model predicts several labels a row: give y one column for each.")
         known = [list(each.classes_) for each in self._models() if hasattr(each, "classes_")]
         given = self.classes if self.classes is not None else known[0] if known else (0, 1)
         classes = check_classes("classes", given)
@@ -268,7 +280,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         unit = self._unit_of_counts()
         mechanism, price = self._priced_noise(terms, unit)
         n_public = self._public_n_samples(n_samples)
-        strength = n_public / max(mechanism.standard_deviation / unit / math.sqrt(2.0), 1e-9)
+        strength = n_public * self._share_of_table() / max(mechanism.standard_deviation / unit / math.sqrt(2.0), 1e-9)
         if strength < 100:
             what = self._units_in_words()
             warn(
@@ -281,7 +293,19 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     def _unit_of_counts(self) -> int:
         """What a row of weight 1 adds to all cells together, in whole numbers."""
-        return GRID if self._adds_parts() else 1
+        return self._cells_of_row() * (GRID if self._adds_parts() else 1)
+
+    def _cells_of_row(self) -> int:
+        """The same of a row that adds 1 to a cell: 1 where it is in one cell."""
+        return 1
+
+    def _norm_of_row(self) -> float:
+        """Euclidean norm of what a row adds, at most, where the sum is 1."""
+        return 1.0
+
+    def _share_of_table(self) -> float:
+        """How much of n epsilon the table of a figure has: all of it where there is one table."""
+        return 1.0
 
     def _priced_noise(self, terms: FitTerms, unit: int) -> tuple[Mechanism, Price]:
         """The mechanism, and what it costs."""
@@ -290,7 +314,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
             laplace = self._laplace_for(terms.budget, unit)
             return laplace, Price(laplace.event, laplace.epsilon * (2 if replaced else 1), 0.0)
         sigma = self._solve_noise(terms.budget, GaussianDpEvent)
-        gaussian = GaussianMechanism(sigma, unit * (math.sqrt(0.5) if replaced else 1.0))
+        norm = unit * self._norm_of_row()
+        gaussian = GaussianMechanism(sigma, norm * (math.sqrt(0.5) if replaced else 1.0))
         return gaussian, self._price(gaussian.event, None, self.delta)
 
     def _laplace_for(self, budget: Budget, unit: int) -> DiscreteLaplaceMechanism:
@@ -318,14 +343,18 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     def _check_rows(self, X: Any) -> ScoredRows:
         """See `PrivateEstimator`: cells are for the model to read."""
         if self.model is None:
-            return ScoredRows(None, self._given(X))
+            return ScoredRows(None, self._given(X), width=self._width())
         return self._scored_by(self.model, X)
 
     def _scored_by(self, model: Any, X: Any) -> ScoredRows:
         """The rows with a model that was checked."""
         X = check_model(model, X, self._methods)
-        refuse_other_scores(model, X, self._score)
-        return ScoredRows(model, X, self._score)
+        refuse_other_scores(model, X, self._score, self._width())
+        return ScoredRows(model, X, self._score, self._width())
+
+    def _width(self) -> tuple[int, ...]:
+        """Shape of what is counted of a row's scores: one number."""
+        return ()
 
     def _given(self, X: Any) -> Doubles:
         """Scores of a model that is elsewhere, of shape (n_rows, 1)."""
@@ -363,7 +392,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     def _learn(self, plan: CountingPlan, rows: ScoredRows, targets: RowsOfCounts) -> str:
         """See `PrivateEstimator`."""
-        if (targets.amounts is None) != (plan.unit == 1):
+        if (targets.amounts is None) != (plan.unit == self._cells_of_row()):
             raise RuntimeError("what a row adds is not what was planned: fit a new object.")
         noisy = plan.mechanism.release(self._count(rows, targets, plan.n_bins), plan.stream)
         self.noisy_counts_ = noisy / plan.unit
@@ -407,13 +436,26 @@ class CountingFit(EstimatorFit):
     """The fit of an evaluation, which knows before a row is read how many there are, and whether they have weights."""
 
     def __init__(self, target: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
-        models = target._models()
-        source = source_to_predict(X, getattr(models[0], "feature_names_in_", None)) if models else None
-        super().__init__(target, X if source is None else RowsElsewhere(source, len(y)), y, fit_params)
+        models, name = target._models(), y if isinstance(y, str) else None
+        source = source_to_predict(X, getattr(models[0], "feature_names_in_", None), name) if models else None
+        if name is not None and source is None:
+            raise ValueError(f"y={name!r} is no column of X: name one, or give one label a row.")
+        if source is not None:
+            n_rows = source.n_rows if name is not None else len(y)
+            X, self._labelled = RowsElsewhere(source.of_features(), n_rows or 0), source
+        super().__init__(target, X, y, fit_params)
+
+    def read(self) -> None:
+        """See `Fit`. Labels are read of a file before the charge, as those in memory are."""
+        if isinstance(self._y, str):
+            self._labelled.check_targets()
+            self._y = self._labelled.read_labels()
+        super().read()
 
     def plan(self) -> None:
         """See `Fit`."""
         self.work._has_weights = self._fit_params["sample_weight"] is not None
+        self.work._note_targets(self._y)
         super().plan()
 
     def _public_shape(self) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,47 +14,52 @@ from skdp._typing import Doubles
 from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.estimates import Estimate
 from skdp.evaluation.figures import PartOfRows, TableFigures
+from skdp.evaluation.replicates import Metric
 
 
 class ConfusionFigures(TableFigures):
     """Figures of several classes, all from one noisy confusion matrix: none costs anything."""
 
-    _summary = "accuracy", "balanced_accuracy", "macro_f1"
+    _summary: tuple[str, ...] = ("accuracy", "balanced_accuracy", "macro_f1")
 
     @property
     def accuracy(self) -> Estimate:
         """Share of right predictions."""
-        return self._share(lambda tables: _ratio(_right(tables).sum(-1), tables.sum((-2, -1))))
+        return self._of_confusion(lambda tables: _ratio(_right(tables).sum(-1), tables.sum((-2, -1))))
 
     @property
     def balanced_accuracy(self) -> Estimate:
         """Mean recall of the classes."""
-        return self._share(lambda tables: _recalls(tables).mean(-1))
+        return self._of_confusion(lambda tables: _recalls(tables).mean(-1))
 
     @property
     def macro_f1(self) -> Estimate:
         """Mean over the classes of the harmonic mean of precision and recall."""
-        return self._share(lambda tables: _f1(tables).mean(-1))
+        return self._of_confusion(lambda tables: _f1(tables).mean(-1))
 
     @property
     def recall(self) -> Estimate:
         """Of each class: share of its rows that are predicted to be of it; arrays of shape (n_classes,)."""
-        return self._share(_recalls)
+        return self._of_confusion(_recalls)
 
     @property
     def precision(self) -> Estimate:
         """Of each class: share of its rows among what is predicted to be of it; arrays of shape (n_classes,)."""
-        return self._share(lambda tables: _recalls(np.swapaxes(tables, 1, 2)))
+        return self._of_confusion(lambda tables: _recalls(np.swapaxes(tables, 1, 2)))
 
     @property
     def class_shares(self) -> Estimate:
         """Shares of the classes, arrays of shape (n_classes,)."""
-        return self._share(lambda tables: _ratio(tables.sum(-1), tables.sum((-2, -1))[:, None]))
+        return self._of_confusion(lambda tables: _ratio(tables.sum(-1), tables.sum((-2, -1))[:, None]))
 
     @property
     def confusion_matrix(self) -> Estimate:
         """Counts by class and prediction, in rows or units; arrays of shape (n_classes, n_classes)."""
-        found: Estimate = self.estimate(lambda tables: tables, 0.0)
+        return self._of_confusion(lambda tables: tables, np.inf)
+
+    def _of_confusion(self, metric: Metric, high: float = 1.0) -> Estimate:
+        """A figure of the first columns of the table, one for each class that may be predicted."""
+        found: Estimate = self.estimate(lambda tables: metric(tables[..., : tables.shape[-2]]), 0.0, high)
         return found
 
 
@@ -88,13 +94,16 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
     skdp.evaluate : Make one.
     """
 
-    _methods = ("predict",)
-    _part = ConfusionOfPart
+    _methods: tuple[str, ...] = ("predict",)
+    _part: Callable[..., Any] = ConfusionOfPart
 
     def _number_of_bins(self, strength: float) -> int:
         """See `CountedEvaluation`: a column for each class that may be predicted."""
         if self.n_bins != "auto":
-            raise ValueError(f"n_bins={self.n_bins!r} with more than two classes, which have no bins: leave it out.")
+            raise ValueError(
+                f"n_bins={self.n_bins!r} with more than two classes, whose predictions have no bins: leave it out, or "
+                "give one_vs_rest=True."
+            )
         return len(self.classes_)
 
     def _given(self, X: Any) -> Doubles:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from sklearn.base import is_regressor
 
+from skdp._checks.rows import number_of_columns
 from skdp.evaluation.binary_figures import BinaryFigures, SubgroupFigures
 from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.multiclass import MulticlassEvaluation
+from skdp.evaluation.one_vs_rest import MultilabelEvaluation, OneVsRestEvaluation
 from skdp.evaluation.regression import RegressionEvaluation
 
 
@@ -56,6 +59,7 @@ def evaluate(
     categories: Any = None,
     classes: Any = None,
     y_bounds: Any = None,
+    one_vs_rest: bool = False,
     noise: str = "laplace",
     n_bins: int | str = "auto",
     level: float = 0.95,
@@ -72,7 +76,11 @@ def evaluate(
     log loss, lift, and the best threshold for a cost follow from it, each with an interval for noise and sampling, and
     no figure costs anything more.
 
-    **More classes.** The table is the confusion matrix.
+    **More classes.** The table is the confusion matrix. With ``one_vs_rest=True`` a third of the budget is for that,
+    and two thirds for the scores of each class: all figures of two classes follow for each class against all others,
+    and their means.
+
+    **Several labels a row.** The tables of two classes of each label share one release.
 
     **Regressors.** Released are counts of the sizes of errors in bins that grow by a constant factor, and two sums of
     the targets: R^2, root mean squared and mean absolute error, quantiles of the error and prediction intervals follow.
@@ -84,13 +92,15 @@ def evaluate(
         logistic function is the score then; one of more classes, or a regressor, with ``predict``. It was not fitted to
         these rows, and scores each row for itself. None: `X` holds the scores, or the predictions.
     X : table of shape (n_samples, n_features), or array-like of shape (n_samples,) if `model` is None
-        Private rows; or private scores, probabilities of the second class of two, or predictions. Scores are cut to
-        [0, 1]; NaN counts as 0, and so does a row that the model refuses. Of more classes that row counts as predicted
-        to be of the first one, and with a regressor its error as the range of the targets. Rows that are not in memory,
-        `skdp.datasets.TableRows`, Dask frames and datasets of Arrow, are read block by block, after the charge; labels,
-        units and weights are given in memory. Gaps in a file are refused there, after the charge.
-    y : array-like of shape (n_samples,)
-        Private labels or targets.
+        Private rows; or private scores, probabilities of the second class of two, or predictions. Of shape (n_samples,
+        n_classes) with `one_vs_rest`, columns in ascending order of the classes, and of shape (n_samples, n_labels) for
+        several labels. Scores are cut to [0, 1]; NaN counts as 0, and so does a row that the model refuses. Of more
+        classes that row counts as predicted to be of the first one, and with a regressor its error as the range of the
+        targets. Rows that are not in memory, `skdp.datasets.TableRows`, Dask frames and datasets of Arrow, are read
+        block by block, after the charge; units and weights are given in memory. A gap in a file is NaN.
+    y : array-like of shape (n_samples,), array or frame of shape (n_samples, n_labels), or str
+        Private labels or targets. Several labels a row are 0 or 1 each; how many there are is public. A string names a
+        column of a frame, or of Parquet files or another Arrow table, which is read before the charge, as labels are.
     epsilon : float or None, default=None
         Privacy budget of all figures together, in nats. Exactly one of it and `risk` is given.
     delta : float or "auto", default=0
@@ -111,13 +121,19 @@ def evaluate(
     categories : list or None, default=None
         Public list of the subgroups. Rows of others are in "other".
     classes : array-like of shape (n_classes,) or None, default=None
-        Public classes. None takes those of the model, or 0 and 1.
+        Public classes. None takes those of the model, or 0 and 1. Of several labels a row, their names; None takes the
+        columns of `y`, or numbers.
     y_bounds : tuple (low, high) or None, default=None
         Public bounds on the targets of a regressor, at which targets and predictions are cut. None takes those of the
         model, if it has some.
+    one_vs_rest : bool, default=False
+        Whether to count the scores of each of more than two classes as well, for AUROC, average precision, log loss,
+        Brier score and calibration of each class against all others, and their means. The confusion matrix has three
+        times the noise then. The class of the largest score is that which is predicted.
     noise : {"laplace", "gaussian"}, default="laplace"
         Discrete Laplace noise, which has the smaller deviation for a table in which a row is counted once; or normal
-        noise, which needs a `delta`, and leaves a ledger all-Gaussian.
+        noise, which needs a `delta`, and leaves a ledger all-Gaussian. Normal noise grows with the root of the number
+        of labels, Laplace noise with the number: it is the smaller one from some 20 labels on.
     n_bins : int or "auto", default="auto"
         Number of bins of the score. "auto" takes a power of two near 2.4 times the cube root of n epsilon, from 8 to
         256. Of the size of an error, which spans seven octaves: "auto" takes three bins for each, or six.
@@ -137,8 +153,8 @@ def evaluate(
 
     Returns
     -------
-    PrivateEvaluation, MulticlassEvaluation or RegressionEvaluation
-        Figures with intervals, of a model of two classes, of more, or of a regressor.
+    PrivateEvaluation, MulticlassEvaluation, OneVsRestEvaluation, MultilabelEvaluation or RegressionEvaluation
+        Figures with intervals, of a model of two classes, of more, of several labels, or of a regressor.
 
     Raises
     ------
@@ -164,7 +180,7 @@ def evaluate(
     >>> round(evaluation.roc_auc.value, 1), evaluation.epsilon_
     (0.8, 0.5)
     """
-    kind = kind_of(model, classes, y_bounds)
+    kind = kind_of(model, classes, y_bounds, n_labels=n_columns(y), one_vs_rest=one_vs_rest)
     evaluation = kind(
         model,
         epsilon=epsilon,
@@ -186,12 +202,28 @@ def evaluate(
     return evaluation.fit(X, y, groups=groups, sample_weight=sample_weight, by=by)
 
 
-def kind_of(model: Any, classes: Any, y_bounds: Any) -> type[CountedEvaluation]:
-    """By what is public: a regressor, a model of more than two classes, or one of two."""
-    if y_bounds is not None or (hasattr(model, "__sklearn_tags__") and is_regressor(model)):
-        return RegressionEvaluation
+def kind_of(
+    model: Any, classes: Any, y_bounds: Any, *, n_labels: int = 1, one_vs_rest: bool = False
+) -> type[CountedEvaluation]:
+    """By what is public: a regressor, a model of several labels, of more than two classes, or of two."""
+    of_numbers = y_bounds is not None or (hasattr(model, "__sklearn_tags__") and is_regressor(model))
+    if n_labels > 1 and of_numbers:
+        raise ValueError(f"y has {n_labels} columns of targets: evaluate one at a time.")
     known = classes if classes is not None else getattr(model, "classes_", (0, 1))
-    return MulticlassEvaluation if len(known) > 2 else PrivateEvaluation
+    found: type[CountedEvaluation] = MulticlassEvaluation if len(known) > 2 else PrivateEvaluation
+    if n_labels > 1 or of_numbers:
+        found = MultilabelEvaluation if n_labels > 1 else RegressionEvaluation
+    if one_vs_rest and (n_labels > 1 or of_numbers):
+        raise ValueError("one_vs_rest=True is for one label a row, of more than two classes: leave it out.")
+    if one_vs_rest:
+        found = OneVsRestEvaluation
+    return found
 
 
-__all__ = ["PrivateEvaluation", "evaluate", "kind_of"]
+def n_columns(y: Any) -> int:
+    """Number of labels, or of scores, a row, which is public."""
+    first = y[0] if isinstance(y, list | tuple) and y else None
+    return number_of_columns(y) if hasattr(y, "shape") or isinstance(first, list | tuple | np.ndarray) else 1
+
+
+__all__ = ["PrivateEvaluation", "evaluate", "kind_of", "n_columns"]

@@ -17,7 +17,7 @@ from skdp.evaluation.amounts import GRID
 from skdp.evaluation.counted import CountedEvaluation, CountingPlan, RowsOfCounts
 from skdp.evaluation.estimates import Estimate
 from skdp.evaluation.figures import PartOfRows, TableFigures
-from skdp.evaluation.replicates import N_DRAWS, Metric, Replicates, project, simulated_noise
+from skdp.evaluation.replicates import N_DRAWS, Metric, Replicates, project, rows_like, simulated_noise
 from skdp.evaluation.scored_rows import ScoredRows, scores_given
 
 ERROR_PARTS = 4
@@ -194,9 +194,9 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         """See `CountedEvaluation`."""
         return True
 
-    def _unit_of_counts(self) -> int:
+    def _cells_of_row(self) -> int:
         """See `CountedEvaluation`."""
-        return (ERROR_PARTS + 1) * GRID
+        return ERROR_PARTS + 1
 
     def _number_of_bins(self, strength: float) -> int:
         """Number of bins: three or six for each octave of the size of an error, by default, and the innermost one."""
@@ -232,7 +232,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         rng = np.random.default_rng(0)  # public: it reads nothing but what was released
         released = _tables(self.noisy_counts_[None], plan.total)
         rows = np.concatenate(
-            [_drawn(part, rng) for part in np.split(project(released, None), [-error_metrics.NODES], axis=-1)],
+            [rows_like(part, rng) for part in np.split(project(released, None), [-error_metrics.NODES], axis=-1)],
             axis=-1,
         )
         noise = []
@@ -240,7 +240,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
             drawn = simulated_noise(plan.mechanism, rng, (N_DRAWS, *noisy.shape)) / GRID
             drawn[..., :-2] /= ERROR_PARTS
             noise.append(_tables(drawn, None if plan.total is None else 0.0))
-        return Replicates(released, rows + noise[0], released + noise[1], rows)
+        return Replicates(released, released, rows + noise[0], released + noise[1], rows)
 
     def _terms_of_parts(self) -> tuple[float, float, float]:
         """See `CountedEvaluation`."""
@@ -264,13 +264,6 @@ def _tables(released: Doubles, total: float | None) -> Doubles:
     first, second = 2.0 * released[..., -2], released[..., -1] + n / 2.0
     nodes = np.stack([(second - first) / 2.0, n - second, (second + first) / 2.0], axis=-1)
     return np.concatenate([errors, nodes], axis=-1)
-
-
-def _drawn(counts: Doubles, rng: np.random.Generator) -> Doubles:
-    """Draws of as many rows from counts of shape (1, n_subgroups, n_cells)."""
-    total = float(counts.sum())
-    shares = counts.ravel() / total if total > 0 else np.full(counts.size, 1.0 / counts.size)
-    return rng.multinomial(round(total), shares, N_DRAWS).reshape(N_DRAWS, *counts.shape[1:]).astype(np.float64)
 
 
 __all__ = ["ERROR_PARTS", "ErrorFigures", "RegressionEvaluation"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
 from typing import Any, NamedTuple, Self
 
@@ -28,6 +28,8 @@ class Replicates(NamedTuple):
     ----------
     released : ndarray of shape (1, n_subgroups, n_classes, n_bins)
         The noisy table, projected.
+    centre : ndarray of shape (1, n_subgroups, n_classes, n_bins)
+        What draws are made from: the same, less what noise in empty cells adds to a class.
     both, noise, sampling : ndarray of shape (n_draws, n_subgroups, n_classes, n_bins)
         Tables drawn from it: rows and noise, noise alone, rows alone.
 
@@ -40,6 +42,7 @@ class Replicates(NamedTuple):
     """
 
     released: Doubles
+    centre: Doubles
     both: Doubles
     noise: Doubles
     sampling: Doubles
@@ -61,33 +64,73 @@ class Replicates(NamedTuple):
         seed : int
             Of a generator, which is public: it reads nothing but the noisy table.
         """
+        scaled = np.asarray(noisy, np.float64) / unit
+        return cls.made(scaled, mechanism, unit, lambda tables: project(tables, total), rows_like, seed=seed)
+
+    @classmethod
+    def made(
+        cls,
+        noisy: Doubles,
+        mechanism: Mechanism,
+        unit: Any,
+        projected: Callable[[Doubles], Doubles],
+        drawn: Callable[[Doubles, np.random.Generator], Doubles],
+        starts: Sequence[int] = (0,),
+        seed: int = 0,
+    ) -> Self:
+        """Do the same for any number of tables.
+
+        Parameters
+        ----------
+        noisy : ndarray of shape (n_subgroups, ...)
+            Released counts, in rows.
+        mechanism : DiscreteLaplaceMechanism or GaussianMechanism
+            That made the noise.
+        unit : int, or ndarray that broadcasts to `noisy`
+            What a row of weight 1 adds to a cell.
+        projected : callable
+            Maps tables of shape (n_tables, n_subgroups, ...) to the nearest that can be.
+        drawn : callable
+            Maps one of them, (1, n_subgroups, ...), and a generator to `N_DRAWS` tables of as many rows.
+        starts : sequence of int
+            Where, among the last cells, the counts of a class begin: of one only, by default.
+        seed : int
+            Of the generator, which is public.
+        """
         rng = np.random.default_rng(seed)
-        released = project(np.asarray(noisy, np.float64)[None] / unit, total)
-        shape = (N_DRAWS, *released.shape[1:])
-        n = int(np.rint(released.sum()))
-        shares = released.ravel() / released.sum() if n else np.full(released.size, 1.0 / released.size)
-        rows = rng.multinomial(n, shares, N_DRAWS).reshape(shape).astype(np.float64)
-        noise = [simulated_noise(mechanism, rng, shape) / unit for _ in range(2)]
-        return cls(released, project(rows + noise[0], total), project(released + noise[1], total), rows)
+        released = projected(noisy[None])
+        noise = [simulated_noise(mechanism, rng, (N_DRAWS, *noisy.shape)) / unit for _ in range(2)]
+        centre = centred(released, lambda table: projected(table + noise[1]), starts)
+        rows = drawn(centre, rng)
+        return cls(released, centre, projected(rows + noise[0]), projected(centre + noise[1]), rows)
 
     def map(self, function: Callable[[Doubles], Doubles]) -> Self:
         """Return the same with a function of all tables, such as a choice of subgroups."""
         return type(self)(*(function(each) for each in self))
 
-    def estimate(self, metric: Metric, level: float, low: float = 0.0, high: float = 1.0) -> Any:
+    def estimate(
+        self, metric: Metric, level: float, low: float = 0.0, high: float = 1.0, sampling: float | None = None
+    ) -> Any:
         """Return the `Estimate` of a figure between `low` and `high`, of arrays for a figure of several points.
 
-        Noise in tables that cannot be negative is biased where they are empty, by about as much in the draws as in what
-        was released. The interval holds two normal ones: around the value, by the root of the variance of the draws
-        and of their squared bias, and around the value less that bias, by their variance. Either alone misses more
-        often than it says where noise is large (`benchmarks/bench_evaluate.py`).
+        `sampling` is the standard deviation by the draw of the rows, or a bound on it, where draws of `both` do not
+        tell.
+
+        Noise in tables that cannot be negative is biased where they are empty, by about as much in the draws beside
+        their centre as in what was released. The interval holds two normal ones: around the value, by the root of the
+        variance of the draws and of their squared bias, and around the value less that bias, by their variance. Either
+        alone misses more often than it says where noise is large (`benchmarks/bench_evaluate.py`).
         """
-        value, drawn = metric(self.released)[0], metric(self.both)
-        bias, deviation = drawn.mean(axis=0) - value, drawn.std(axis=0)
+        value, drawn, noisy = metric(self.released)[0], metric(self.both), metric(self.noise)
+        middle = metric(self.centre)[0]
+        bias, deviation = drawn.mean(axis=0) - middle, drawn.std(axis=0)
+        if sampling is not None:
+            deviation = np.hypot(noisy.std(axis=0), sampling)
         spread, z = np.hypot(bias, deviation), NormalDist().inv_cdf(0.5 + level / 2)
         low_end = np.minimum(value - z * spread, value - bias - z * deviation)
         high_end = np.maximum(value + z * spread, value - bias + z * deviation)
-        errors = [np.sqrt(np.mean((metric(each) - value) ** 2, axis=0)) for each in (self.noise, self.sampling)]
+        by_rows = np.sqrt(np.mean((metric(self.sampling) - middle) ** 2, axis=0)) if sampling is None else sampling
+        errors = np.sqrt(np.mean((noisy - middle) ** 2, axis=0)), by_rows
         figures = (np.clip(each, low, high) for each in (value, low_end, high_end))
         return Estimate(*(_plain(each) for each in (*figures, spread, *errors)))
 
@@ -96,13 +139,55 @@ def _plain(value: Any) -> Any:
     return float(value) if np.ndim(value) == 0 else value
 
 
-def project(tables: Doubles, total: float | None) -> Doubles:
+def centred(released: Doubles, with_noise: Callable[[Doubles], Doubles], starts: Sequence[int]) -> Doubles:
+    """Return a table of which projected noise makes classes about as large as they were released.
+
+    Noise that is cut at 0 adds to a class, most to a rare one: draws from the released table itself would have more
+    rows of it than there are, and intervals too narrow (`benchmarks/bench_evaluate.py`). So each class of each subgroup
+    is divided by how much larger it is in the draws, and once more.
+
+    Parameters
+    ----------
+    released : ndarray of shape (1, ..., n_cells)
+    with_noise : callable
+        Maps a table to draws of it with noise, projected, of shape (n_draws, ..., n_cells).
+    starts : sequence of int
+        Where the counts of a class begin among the cells.
+    """
+    widths, centre = np.diff([*starts, released.shape[-1]]), released
+    held = np.add.reduceat(released, starts, axis=-1)
+    for _ in range(2):
+        drawn = np.add.reduceat(with_noise(centre), starts, axis=-1).mean(axis=0, keepdims=True)
+        factors = np.divide(held, drawn, out=np.ones(held.shape), where=drawn > 0)
+        centre = centre * np.repeat(factors, widths, axis=-1)
+    return centre
+
+
+def rows_like(released: Doubles, rng: np.random.Generator) -> Doubles:
+    """Draw tables of as many rows as one has, which goes to its cells with the shares that they have.
+
+    Parameters
+    ----------
+    released : ndarray of shape (1, ...)
+    rng : Generator
+
+    Returns
+    -------
+    ndarray of shape (N_DRAWS, ...)
+    """
+    n = int(np.rint(released.sum()))
+    shares = released.ravel() / released.sum() if n else np.full(released.size, 1.0 / released.size)
+    return rng.multinomial(n, shares, N_DRAWS).reshape(N_DRAWS, *released.shape[1:]).astype(np.float64)
+
+
+def project(tables: Doubles, total: float | Doubles | None) -> Doubles:
     """Return the nearest tables without negative counts, each with the public total if there is one.
 
     Parameters
     ----------
     tables : ndarray of shape (n_tables, ...)
-    total : float or None
+    total : float, ndarray of shape (n_tables, 1) or None
+        Above 0.
     """
     if total is None:
         return np.maximum(tables, 0.0)
@@ -121,4 +206,4 @@ def simulated_noise(mechanism: Mechanism, rng: np.random.Generator, shape: tuple
     return (rng.geometric(p, shape) - rng.geometric(p, shape)).astype(np.float64)
 
 
-__all__ = ["Mechanism", "Metric", "Replicates", "project", "simulated_noise"]
+__all__ = ["Mechanism", "Metric", "Replicates", "project", "rows_like", "simulated_noise"]

@@ -33,11 +33,11 @@ class RowsElsewhere:
         self._source, self.dtype = source, source.dtype
         self.shape = source.n_rows or n_rows, source.n_features
 
-    def scores(self, model: Any, score: Callable[[Any, Any], Doubles]) -> Doubles:
+    def scores(self, model: Any, score: Callable[[Any, Any], Doubles], width: tuple[int, ...] = ()) -> Doubles:
         """Read all rows, block by block, and return their scores."""
 
         def of_block(rows: Any) -> Doubles:
-            return np.concatenate([found for _, found in ScoredRows(model, rows, score).blocks()])
+            return np.concatenate([found for _, found in ScoredRows(model, rows, score, width).blocks()])
 
         found: Doubles = self._source.map_blocks(of_block)
         if len(found) != self.shape[0]:
@@ -54,32 +54,37 @@ class ScoredRows:
     ----------
     model : estimator or None
         Fitted model. If None, `X` holds the scores.
-    X : table or ndarray of shape (n_rows, 1)
+    X : table or ndarray of shape (n_rows, n_scores)
         Private.
     score : callable, optional
-        Maps the model and rows to one number a row.
+        Maps the model and rows to one number a row, or to one row of numbers.
+    width : tuple of int, default=()
+        Shape of what `score` says of a row: () for one number, (n_scores,) for several.
 
     Notes
     -----
     **Guarantees.** Nothing that the model says of a row gets out but its score: no warning, and no error. A row that
-    the model refuses, or gives another number of scores than one, has the score NaN, whatever the rows beside it are.
+    the model refuses, or gives another number of scores than it should, has the score NaN, whatever the rows beside it
+    are.
 
     Proof. Warnings are ignored. Where a block fails, its halves are tried, down to single rows, so that a row has NaN
     if and only if it is refused alone, given that the model treats rows one by one.
     """
 
-    def __init__(self, model: Any, X: Any, score: Callable[[Any, Any], Doubles] | None = None) -> None:
-        self._model, self._X, self._score = model, X, score or score_of_two
+    def __init__(
+        self, model: Any, X: Any, score: Callable[[Any, Any], Doubles] | None = None, width: tuple[int, ...] = ()
+    ) -> None:
+        self._model, self._X, self._score, self._width = model, X, score or score_of_two, width
         self.shape = (int(shape_of("X", X)[0]),)
 
     def blocks(self) -> Iterator[tuple[slice, Doubles]]:
         """Generate slices of rows and their scores."""
         if isinstance(self._X, RowsElsewhere):
-            yield slice(0, self.shape[0]), self._X.scores(self._model, self._score)
+            yield slice(0, self.shape[0]), self._X.scores(self._model, self._score, self._width)
             return
         for start in range(0, self.shape[0], _ROWS):
             rows = slice(start, min(start + _ROWS, self.shape[0]))
-            yield rows, self._X[rows, 0] if self._model is None else self._scores(rows)
+            yield rows, self._X[rows].reshape(-1, *self._width) if self._model is None else self._scores(rows)
 
     def _scores(self, rows: slice) -> Doubles:
         n = rows.stop - rows.start
@@ -88,16 +93,16 @@ class ScoredRows:
                 found = self._score(self._model, self._X.iloc[rows] if hasattr(self._X, "iloc") else self._X[rows])
         except Exception:  # its message may quote a cell
             found = None
-        if found is not None and found.shape == (n,):
+        if found is not None and found.shape == (n, *self._width):
             return found
         if n == 1:
-            return np.full(1, np.nan)
+            return np.full((1, *self._width), np.nan)
         half = rows.start + n // 2
         return np.concatenate([self._scores(slice(rows.start, half)), self._scores(slice(half, rows.stop))])
 
 
-def refuse_other_scores(model: Any, X: Any, score: Callable[[Any, Any], Doubles]) -> None:
-    """Refuse a model that gives something else than one score to a row of zeros, which is public."""
+def refuse_other_scores(model: Any, X: Any, score: Callable[[Any, Any], Doubles], width: tuple[int, ...] = ()) -> None:
+    """Refuse a model that gives another number of scores to a row of zeros, which is public."""
     shape = None
     try:
         with silence():
@@ -105,10 +110,9 @@ def refuse_other_scores(model: Any, X: Any, score: Callable[[Any, Any], Doubles]
             shape = score(model, zeros).shape
     except Exception:  # not every model takes zeros
         pass
-    if shape not in (None, (1,)):
-        raise WrongTypeError(
-            f"model={type(model).__name__} does not give one score of two classes, or one target, a row."
-        )
+    if shape not in (None, (1, *width)):
+        wanted = f"{width[0]} scores" if width else "one score of two classes, or one target,"
+        raise WrongTypeError(f"model={type(model).__name__} does not give {wanted} a row: see evaluate.")
 
 
 def score_of_two(model: Any, rows: Any) -> Doubles:
@@ -117,6 +121,16 @@ def score_of_two(model: Any, rows: Any) -> Doubles:
         chances = np.asarray(model.predict_proba(rows), np.float64)
         return chances[:, 1] if chances.shape[1:] == (2,) else np.empty((0, 0))
     return 1.0 / (1.0 + np.exp(-np.asarray(model.decision_function(rows), np.float64)))
+
+
+def score_of_each(model: Any, rows: Any) -> Doubles:
+    """Probabilities of all classes, or of all labels; without these, logistic functions of the decisions."""
+    if not hasattr(model, "predict_proba"):
+        return np.asarray(1.0 / (1.0 + np.exp(-np.asarray(model.decision_function(rows), np.float64))))
+    chances = model.predict_proba(rows)
+    if isinstance(chances, list):  # one array of two columns for each label
+        return np.column_stack([np.asarray(each, np.float64)[:, 1] for each in chances])
+    return np.asarray(chances, np.float64)
 
 
 def check_model(model: Any, X: Any, methods: tuple[str, ...]) -> Any:
@@ -135,18 +149,19 @@ def check_model(model: Any, X: Any, methods: tuple[str, ...]) -> Any:
     return X
 
 
-def scores_given(y_score: Any) -> Doubles:
-    """Return scores of a model that is elsewhere, of shape (n_rows, 1). They may hold NaN."""
+def scores_given(y_score: Any, width: int = 1) -> Doubles:
+    """Return scores of a model that is elsewhere, of shape (n_rows, width). They may hold NaN."""
     scores = values_of("X", y_score)
     if scores.ndim == 1:
         scores = scores[:, None]
-    if scores.ndim != 2 or scores.shape[1] != 1:
-        raise ValueError(f"X has shape {scores.shape} with model=None: give one score a row, that of the second class.")
-    fault, column = numbers_of(scores[:, 0])
+    if scores.ndim != 2 or scores.shape[1] != width:
+        wanted = f"{width} scores a row" if width > 1 else "one score a row, that of the second class"
+        raise ValueError(f"X has shape {scores.shape} with model=None: give {wanted}.")
+    fault, numbers = numbers_of(scores)
     if fault != NUMBER:
         refuse(fault, "X")
     with np.errstate(all="ignore"):
-        return column.astype(np.float64)[:, None]
+        return numbers.astype(np.float64)
 
 
 def bins_of(scores: Doubles, n_bins: int) -> NDArray[np.int64]:
@@ -160,6 +175,7 @@ __all__ = [
     "bins_of",
     "check_model",
     "refuse_other_scores",
+    "score_of_each",
     "score_of_two",
     "scores_given",
 ]

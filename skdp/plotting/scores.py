@@ -103,13 +103,17 @@ class PrivateRocCurveDisplay(_CurveDisplay):
     _labels = "false positive rate", "true positive rate"
 
     @classmethod
-    def from_evaluation(cls, evaluation: Any, *, name: str = "", ax: Any = None, **kwargs: Any) -> Self:
+    def from_evaluation(
+        cls, evaluation: Any, *, pos_label: Any = None, name: str = "", ax: Any = None, **kwargs: Any
+    ) -> Self:
         """Plot the ROC curve of an evaluation. It costs nothing.
 
         Parameters
         ----------
-        evaluation : PrivateEvaluation
-            Of a model of two classes.
+        evaluation : PrivateEvaluation, OneVsRestEvaluation or MultilabelEvaluation
+            Of a model of two classes, or of more, or of several labels.
+        pos_label : int, str or None, default=None
+            Which class against all others, or which label, of several.
         name : str, default=""
             Name of the model, before its area under the curve.
         ax : matplotlib axes, optional
@@ -121,8 +125,9 @@ class PrivateRocCurveDisplay(_CurveDisplay):
         -------
         display : PrivateRocCurveDisplay
         """
-        area = f"AUC = {evaluation.roc_auc}"
-        display = cls(curve=evaluation.roc_curve(), name=f"{name}, {area}" if name else area, note=_note(evaluation))
+        found = _of_one(evaluation, pos_label)
+        area = f"AUC = {found.roc_auc}"
+        display = cls(curve=found.roc_curve(), name=f"{name}, {area}" if name else area, note=_note(evaluation))
         return display.plot(ax=ax, **kwargs)
 
 
@@ -157,16 +162,25 @@ class PrivateCalibrationDisplay(_CurveDisplay):
 
     @classmethod
     def from_evaluation(
-        cls, evaluation: Any, *, n_bins: int = 8, name: str = "", ax: Any = None, **kwargs: Any
+        cls,
+        evaluation: Any,
+        *,
+        n_bins: int = 8,
+        pos_label: Any = None,
+        name: str = "",
+        ax: Any = None,
+        **kwargs: Any,
     ) -> Self:
         """Plot the calibration curve of an evaluation. It costs nothing.
 
         Parameters
         ----------
-        evaluation : PrivateEvaluation
-            Of a model of two classes.
+        evaluation : PrivateEvaluation, OneVsRestEvaluation or MultilabelEvaluation
+            Of a model of two classes, or of more, or of several labels.
         n_bins : int, default=8
             Number of points.
+        pos_label : int, str or None, default=None
+            Which class against all others, or which label, of several.
         name : str, default=""
             Name of the model, before its Brier score.
         ax : matplotlib axes, optional
@@ -178,8 +192,9 @@ class PrivateCalibrationDisplay(_CurveDisplay):
         -------
         display : PrivateCalibrationDisplay
         """
-        score = f"Brier score = {evaluation.brier_score}"
-        curve, shown = evaluation.calibration_curve(n_bins), f"{name}, {score}" if name else score
+        found = _of_one(evaluation, pos_label)
+        score = f"Brier score = {found.brier_score}"
+        curve, shown = found.calibration_curve(n_bins), f"{name}, {score}" if name else score
         return cls(curve=curve, name=shown, note=_note(evaluation)).plot(ax=ax, **kwargs)
 
 
@@ -215,15 +230,19 @@ class PrivateConfusionMatrixDisplay:
         self.note = note
 
     @classmethod
-    def from_evaluation(cls, evaluation: Any, *, threshold: float = 0.5, ax: Any = None, **kwargs: Any) -> Self:
+    def from_evaluation(
+        cls, evaluation: Any, *, threshold: float = 0.5, pos_label: Any = None, ax: Any = None, **kwargs: Any
+    ) -> Self:
         """Plot the confusion matrix of an evaluation. It costs nothing.
 
         Parameters
         ----------
-        evaluation : PrivateEvaluation or MulticlassEvaluation
-            Of a model of two classes, or of more.
+        evaluation : PrivateEvaluation, MulticlassEvaluation or MultilabelEvaluation
+            Of a model of two classes, of more, or of several labels.
         threshold : float, default=0.5
             Score from which the second class of two is predicted.
+        pos_label : int, str or None, default=None
+            Which of several labels, or None for the matrix of all classes.
         ax : matplotlib axes, optional
             Axes to plot on. If None, a new figure is created.
         **kwargs : dict
@@ -233,12 +252,11 @@ class PrivateConfusionMatrixDisplay:
         -------
         display : PrivateConfusionMatrixDisplay
         """
-        found = evaluation.confusion_matrix
+        one = evaluation if hasattr(evaluation, "confusion_matrix") else _of_one(evaluation, pos_label)
+        found, classes = one.confusion_matrix, getattr(evaluation, "classes_", np.arange(2))
         counts = found(threshold) if callable(found) else found
         note = _note(evaluation).replace("bands: ", "±: half of ")
-        return cls(confusion_matrix=counts, display_labels=evaluation.classes_.tolist(), note=note).plot(
-            ax=ax, **kwargs
-        )
+        return cls(confusion_matrix=counts, display_labels=classes.tolist(), note=note).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Plot the matrix: colours are shares of each class, texts are counts.
@@ -370,6 +388,18 @@ class PrivateSubgroupDisplay:
             small_print(ax, self.note, 72)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _of_one(evaluation: Any, pos_label: Any) -> Any:
+    """Figures of two classes: of one class against all others, or of one label, where there are several."""
+    several = getattr(evaluation, "each", {})
+    if not several and not hasattr(evaluation, "roc_curve"):
+        raise ValueError("evaluation has no scores of its classes: give evaluate one_vs_rest=True.")
+    if several and pos_label not in several:
+        raise ValueError(f"pos_label={pos_label!r} is none of {list(several)!r}: name one.")
+    if not several and pos_label is not None:
+        raise ValueError(f"pos_label={pos_label!r} with an evaluation of two classes: leave it out.")
+    return several[pos_label] if several else evaluation
 
 
 def _figure_of(part: Any, metric: str) -> Estimate:

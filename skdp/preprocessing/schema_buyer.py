@@ -31,13 +31,17 @@ _OF_OBJECTS = (
 
 
 class SchemaRows(NamedTuple):
-    """A table whose columns are known to be readable: those to be bought are kept."""
+    """A table whose columns are known to be readable: those to be bought are kept.
+
+    Weights of rows are numbers in [0, 1], for a description, which alone takes some; None for none.
+    """
 
     table: Table
     columns: list[tuple[str, int, Column]]
     numbers: list[NDArray[np.float64]]
     words: list[tuple[NDArray[np.int64], list[str]]]
     units: Units | None = None
+    weights: NDArray[np.float64] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:

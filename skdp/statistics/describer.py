@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import absolute_path, read_real, show
 from skdp._checks.table import Table
-from skdp._checks.units import ROW
-from skdp._checks.weights import exactly_summable
+from skdp._checks.units import ROW, Units
+from skdp._checks.weights import WeightReader, exactly_summable, refuse_bought_bound, warn_of_no_bound
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.mechanisms.unit_norms import average_units
@@ -44,6 +44,7 @@ class TableDescriber(SchemaBuyer):
         crosstabs: Any = (),
         quantiles: Any = (0.05, 0.25, 0.5, 0.75, 0.95),
         n_bins: int = MOST_BINS,
+        weight_bound: float | None = None,
         shares: Shares | None = None,
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
@@ -64,6 +65,7 @@ class TableDescriber(SchemaBuyer):
         self.crosstabs = crosstabs
         self.quantiles = quantiles
         self.n_bins = n_bins
+        self.weight_bound = weight_bound
         self.shares = shares
         self.epsilon = epsilon
         self.delta = delta
@@ -78,9 +80,9 @@ class TableDescriber(SchemaBuyer):
         self.n_groups_public = n_groups_public
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
         """Describe the rows."""
-        return self._fit_alone(X, y, groups=groups)
+        return self._fit_alone(X, y, groups=groups, sample_weight=sample_weight)
 
     # --- the price ---
 
@@ -96,6 +98,8 @@ class TableDescriber(SchemaBuyer):
     def _check_own_parameters(self) -> None:
         """See `ColumnBuyer`."""
         super()._check_own_parameters()
+        WeightReader.of(self.weight_bound)
+        refuse_bought_bound(self.weight_bound, True)
         if not isinstance(self.correlation, bool | np.bool_):
             raise ValueError(f"correlation={show(self.correlation)} is no truth value: use True or False.")
         found = [read_real(each) for each in _listed("quantiles", self.quantiles)]
@@ -136,7 +140,21 @@ class TableDescriber(SchemaBuyer):
                 raise ValueError(f"by={self.by!r} is the only column: there is nothing to describe in its subgroups.")
         return rows
 
+    def _check_targets(
+        self, y: Any, n_samples: int, groups: Units | None = None, sample_weight: Any = None, **fit_params: Any
+    ) -> tuple[Units | None, Doubles | None]:
+        """See `PrivateEstimator`: labels are ignored, units and weights are kept."""
+        units = super()._check_targets(y, n_samples, groups, **fit_params)
+        warn_of_no_bound(self.weight_bound, sample_weight)
+        shares = WeightReader.of(self.weight_bound)(sample_weight, n_samples)
+        return units, None if sample_weight is None else shares
+
     # --- the release ---
+
+    def _learn(self, plan: BuyingPlan, rows: SchemaRows, targets: tuple[Units | None, Doubles | None]) -> str:
+        """See `PrivateEstimator`."""
+        units, weights = targets
+        return super()._learn(plan, rows._replace(weights=weights), units)
 
     def _buy(self, plan: BuyingPlan, rows: SchemaRows) -> None:
         """See `ColumnBuyer`."""
@@ -154,13 +172,13 @@ class TableDescriber(SchemaBuyer):
         ]
         described = [each for each in cells if each.name != self.by]
         groups, of_rows = self._subgroups(next((each for each in cells if each.name == self.by), None), rows.table)
-        weights = None if rows.units is None else self._weights_of(rows)
+        weights = None if rows.units is None and rows.weights is None else self._weights_of(rows)
         asked = Questions(
             described,
             groups,
             bool(self.correlation),
             [tuple(pair) for pair in self.crosstabs],
-            self._public_total(plan),
+            self._public_total(plan) if rows.weights is None else None,
         )
         given = DescribedRows([each.read(rows.table) for each in described], of_rows, weights)
         release = TableRelease(plan.noise_multiplier, self.adjacency, self.shares)
@@ -168,8 +186,9 @@ class TableDescriber(SchemaBuyer):
         self.questions_, self.schema_ = asked, TableSchema(columns)
 
     def _weights_of(self, rows: SchemaRows) -> Doubles:
-        """Weights of the rows, which add up to 1 at most in each unit."""
-        return np.asarray(exactly_summable(average_units(rows.units, np.ones(rows.shape[0]))))
+        """Weights of the rows, in [0, 1], which add up to 1 at most in each unit."""
+        shares = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
+        return np.asarray(exactly_summable(average_units(rows.units, shares)))
 
     def _public_total(self, plan: BuyingPlan) -> float | None:
         """The number of rows or units, where it is public and no other one is given in its place."""

@@ -17,6 +17,8 @@ def describe(
     delta: float | str = "auto",
     by: str | None = None,
     groups: Any = None,
+    sample_weight: Any = None,
+    weight_bound: float | None = None,
     quantiles: Any = (0.05, 0.25, 0.5, 0.75, 0.95),
     correlation: bool = True,
     crosstabs: Any = (),
@@ -59,6 +61,12 @@ def describe(
         which is not described then. The guarantee is then for all rows of one label together, else for one row. A group
         has the weight of one row, divided evenly among its rows: figures are those of a row drawn from a group drawn at
         random, and counts are numbers of groups.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Private weights of the rows, such as those of a survey. Figures are those of rows that count as much as their
+        weights say, and counts are sums of weights, in units of the bound. The sum of all weights is private, and is
+        estimated from the counts. What the schema leaves out is bought without weights.
+    weight_bound : float or None, default=None
+        Public number by which weights are divided, and at which they are cut. None is 1.
     quantiles : sequence of float, default=(0.05, 0.25, 0.5, 0.75, 0.95)
         Shares of the numbers that lie below, between 0 and 1.
     correlation : bool, default=True
@@ -115,7 +123,8 @@ def describe(
     -----
     **Guarantees.** The description is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if
     `random_state` is None. With `groups` it is so for all rows of one label together: their weights add up to 1 at
-    most. All of it is a function of noisy releases, whose sensitivities are proved in the notes of
+    most. With `sample_weight` a row weighs 1 at most, and what all weigh together is in no figure but through noise.
+    All of it is a function of noisy releases, whose sensitivities are proved in the notes of
     `skdp.statistics.table_release.TableRelease` and `skdp.preprocessing.histograms.purchase.Purchase`, and of what is
     public: parameters, names and types of the columns, and the number of rows but under ``add_remove``. The accountant
     is charged before the rows are counted. Refusals are one line without a cell and are not charged; no row is refused
@@ -159,6 +168,7 @@ def describe(
         crosstabs=crosstabs,
         quantiles=quantiles,
         n_bins=n_bins,
+        weight_bound=weight_bound,
         epsilon=epsilon,
         delta=delta,
         noise_multiplier=noise_multiplier,
@@ -170,7 +180,7 @@ def describe(
         n_groups_public=n_groups_public,
         random_state=random_state,
     )
-    return PrivateDescription.of(describer.fit(table, groups=groups))
+    return PrivateDescription.of(describer.fit(table, groups=groups, sample_weight=sample_weight))
 
 
 __all__ = ["describe"]

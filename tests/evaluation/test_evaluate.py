@@ -14,11 +14,12 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.svm import LinearSVC
 
 import skdp
-from skdp import BudgetExceededError, PrivacyAccountant
+from skdp import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
 from skdp._checks.units import read_units
 from skdp.accounting import DiscreteLaplaceDpEvent, GaussianDpEvent
 from skdp.evaluation import Estimate, PrivateEvaluation, evaluate
 from skdp.evaluation.amounts import GRID, amounts_of
+from skdp.evaluation.replicates import project
 from skdp.evaluation.scored_rows import ScoredRows, bins_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
@@ -249,6 +250,18 @@ def test_one_unit_moves_the_counts_by_one_row_and_nothing_else(people, exact):
     assert 0 < np.abs(exact[0] - exact[2]).sum() <= GRID
 
 
+def test_a_rare_class_is_as_large_in_the_draws_as_it_was_released(people):
+    """And not larger, by what noise that is cut at 0 adds to it."""
+    y = (np.arange(N) < 20).astype(int)
+    with pytest.warns(PrivacyLeakWarning):
+        tables = evaluate(None, people[0], y, epsilon=0.2, random_state=0)._fitted_tables
+    released, drawn = (each[:, 1].sum(-1).mean() for each in (tables.released, tables.noise))
+    noise = tables.noise - tables.centre  # where it was not cut
+    without = project(tables.released + noise, N)[:, 1].sum(-1).mean()
+    assert without > released
+    assert abs(drawn - released) < 0.5 * (without - released)
+
+
 # --- nothing but the table ---
 
 
@@ -375,7 +388,7 @@ def test_a_model_of_several_labels_a_row_is_refused_by_name(people):
     labels = np.column_stack([people[1], people[1]])
     model = MultiOutputClassifier(LogisticRegression()).fit(people[0][:, None], labels)
     with pytest.raises(ValueError, match="several labels a row"):
-        evaluate(model, people[0][:, None], labels, epsilon=1.0)
+        evaluate(model, people[0][:, None], people[1], epsilon=1.0)
 
 
 def test_a_refusal_of_scores_is_recorded(people):

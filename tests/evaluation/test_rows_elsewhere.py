@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skdp import BudgetExceededError, PrivacyAccountant
@@ -54,6 +55,37 @@ def test_regressors_and_comparisons_read_blocks_too(exact, tmp_path):
     np.testing.assert_array_equal(exact[1], exact[3])
 
 
+@pytest.mark.parametrize("kind", [HistGradientBoostingClassifier, LogisticRegression])
+def test_gaps_of_a_file_are_those_of_a_frame(kind, exact, tmp_path):
+    """For a model that takes them, and for one that refuses them: nothing is refused after the charge."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    from skdp.datasets import TableRows
+
+    frame = FRAME.assign(a=FRAME["a"].mask(Y == 1), b=FRAME["b"].where(FRAME["b"] < 0.9, np.inf), c=Y == 1)
+    columns = {name: pa.array(frame[name], from_pandas=True) for name in "ab"}
+    columns["c"] = pa.array([None if each else False for each in frame["c"]])
+    pq.write_table(pa.table(columns), tmp_path / "gaps.parquet")
+    frame["c"] = np.where(frame["c"], np.nan, 0.0)
+    model = kind().fit(FRAME, Y)
+    for rows in (TableRows(str(tmp_path / "gaps.parquet")), frame):
+        evaluate(model, rows, Y, epsilon=1.0, n_bins=8)
+    np.testing.assert_array_equal(*exact)
+
+
+@pytest.mark.parametrize("rows", [parquet, lambda path: FRAME])
+def test_labels_may_be_named(rows, exact, tmp_path):
+    """As a column of a file or of a frame, and then they are no feature; they are refused before the charge."""
+    accountant, labels = PrivacyAccountant(2.0, 1e-6), FRAME["c"].to_numpy()
+    with pytest.raises(ValueError, match="not in classes"):
+        evaluate(LogisticRegression().fit(X[:, :2], Y), rows(tmp_path), "c", epsilon=1.0, accountant=accountant)
+    assert accountant.get_epsilon(1e-6) == 0.0
+    bounds = {"epsilon": 1.0, "y_bounds": (-1, 1)}
+    regressor = LinearRegression().fit(X[:, :2], Y)
+    evaluate(regressor, rows(tmp_path), "c", **bounds)
+    evaluate(regressor, X[:, :2], labels, **bounds)
+    np.testing.assert_array_equal(*exact)
+
+
 @pytest.mark.parametrize("rows", [parquet, dask])
 def test_rows_are_read_after_the_charge(rows, tmp_path):
     accountant, charges = PrivacyAccountant(1.0, 1e-6), []
@@ -78,6 +110,8 @@ def test_rows_are_read_after_the_charge(rows, tmp_path):
     ("given", "message"),
     [
         ({"y": Y[:-1]}, "y"),
+        ({"y": "d"}, "y='d'"),
+        ({"y": "a"}, "columns has 'a'"),
         ({"groups": "a"}, "groups='a'"),
         ({"model": ARRAY.__class__().fit(X[:, :2], Y)}, "2 columns"),
     ],

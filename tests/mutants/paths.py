@@ -104,6 +104,7 @@ PCA = "skdp/decomposition.py"
 ADDITIVE, MECHANISMS = "skdp/mechanisms/additive.py", "skdp/mechanisms/gaussian.py"
 DISCRETE = "skdp/mechanisms/discrete_laplace.py"
 AMOUNTS, COUNTED, SCORED = (f"skdp/evaluation/{name}.py" for name in ("amounts", "counted", "scored_rows"))
+ONE_VS_REST = "skdp/evaluation/one_vs_rest.py"
 MARGINALS, MEASUREMENT = "skdp/synthesis/marginals/synthesizer.py", "skdp/synthesis/marginals/noisy_tables.py"
 SELECTION, TABLE_SUMS = "skdp/synthesis/marginals/pair_selection.py", "skdp/synthesis/marginals/contingency_tables.py"
 CLASS_GENERATOR, CLASS_MEASUREMENT = (

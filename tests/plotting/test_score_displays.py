@@ -63,6 +63,23 @@ def test_curves_and_their_bands(binary, ledger, display, curve, named):
     assert ledger.spent == spent
 
 
+def test_curves_of_one_of_several_classes_or_labels():
+    scores = np.random.default_rng(0).dirichlet([1, 1, 1], 500)
+    kinds = scores.argmax(1)
+    classes = skdp.evaluate(None, scores, kinds, classes=[0, 1, 2], one_vs_rest=True, epsilon=2.0)
+    labels = skdp.evaluate(None, scores, np.eye(3, dtype=int)[kinds].tolist(), epsilon=2.0)
+    for found in (classes, labels):
+        shown = PrivateRocCurveDisplay.from_evaluation(found, pos_label=2)
+        np.testing.assert_array_equal(shown.curve.y, found.each[2].roc_curve().y)
+        with pytest.raises(ValueError, match="pos_label=None is none of"):
+            PrivateCalibrationDisplay.from_evaluation(found)
+    assert PrivateConfusionMatrixDisplay.from_evaluation(classes).text_.shape == (3, 3)
+    assert PrivateConfusionMatrixDisplay.from_evaluation(labels, pos_label=1).text_.shape == (2, 2)
+    without = skdp.evaluate(None, kinds, kinds, classes=[0, 1, 2], epsilon=2.0)
+    with pytest.raises(ValueError, match="one_vs_rest=True"):
+        PrivateRocCurveDisplay.from_evaluation(without)
+
+
 def test_confusion_matrices_of_two_classes_and_more(binary):
     shown = PrivateConfusionMatrixDisplay.from_evaluation(binary, threshold=0.7)
     found = binary.confusion_matrix(0.7)

@@ -279,6 +279,23 @@ def test_a_unit_has_the_weight_of_one_row():
     assert named.columns == ["n"]
 
 
+def test_a_row_counts_as_much_as_its_weight():
+    frame = pd.DataFrame({"n": np.r_[np.full(1000, 10), np.zeros(500, int)]})
+    given = {"schema": {"n": (0, 10)}, "epsilon": 1000.0, "random_state": 0}
+    weights = np.r_[np.full(1000, 0.5), np.full(500, 2.0)]
+    found = describe(frame, sample_weight=weights, weight_bound=2.0, **given)
+    assert found.n == pytest.approx(250 + 500, abs=1.0)
+    assert found.n != 750  # what all weigh together is private
+    assert found.figures("n")["mean"].value == pytest.approx(2500 / 750, abs=0.02)
+    with pytest.warns(UserWarning, match="weight_bound=None"):
+        cut = describe(frame, sample_weight=weights, **given)
+    assert cut.n == pytest.approx(500 + 500, abs=1.0)
+    homes = describe(frame, sample_weight=weights, weight_bound=2.0, groups=np.arange(1500) // 2, **given)
+    assert homes.n == pytest.approx(500 * 0.5 + 250, abs=1.0)  # two rows of a half, or of 1, of which 1 is left
+    with pytest.raises(ValueError, match="weight_bound"):
+        describe(frame, sample_weight=weights, weight_bound="private", **given)
+
+
 def test_what_the_schema_leaves_out_is_bought():
     accountant = PrivacyAccountant(epsilon=2.0, delta=1e-5)
     found = describe(PEOPLE, epsilon=1.0, accountant=accountant, random_state=0)

@@ -161,6 +161,25 @@ def test_one_unit_moves_each_release_by_its_sensitivity_and_nothing_else(asked, 
     assert_all_else_is_equal(first, second)
 
 
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@pytest.mark.parametrize("with_groups", [False, True])
+def test_one_weight_moves_each_release_by_its_sensitivity_and_nothing_else(adjacency, with_groups):
+    """A row of the largest weight leaves, or becomes one at the other bounds; its weight is cut."""
+    frame, labels = people(), np.arange(N) // 3 if with_groups else None
+    weights = np.linspace(0.1, 2.0, N)
+
+    def fit(given):
+        terms = {"schema": SCHEMA, "adjacency": adjacency, "weight_bound": 1.5, "delta": 1e-5, "random_state": 0}
+        return TableDescriber(**terms).fit(given[0], groups=labels, sample_weight=given[1])
+
+    gone, other = weights.copy(), with_row(frame, N - 1, EXTREME["high"])
+    gone[-3 if with_groups else -1 :] = 0.0  # all of the unit
+    near = (frame, gone) if adjacency == "zero_out" else (other, weights)
+    first, second = replay(fit, (with_row(frame, N - 1, EXTREME["low"]), weights), near)
+    assert 0.0 < max(moves(first, second)) <= (1.0 if adjacency == "zero_out" else 2.0) * (1.0 + 1e-9)
+    assert_all_else_is_equal(first, second)
+
+
 def test_units_of_one_row_are_rows():
     frame = people()
     one, other = run(describe_seeded(), frame), run(describe_seeded(), (frame, np.arange(N)))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,6 +93,7 @@ class ArrowRows(BlockSource):
         self._labels = None if self._label else one_per_row("y", y, self.n_rows)
         self._weights = None if self._weight else one_per_row("sample_weight", sample_weight, self.n_rows)
         self._groups = groups
+        self._keeps_gaps = False
         self._read = list(dict.fromkeys([*self.names, *filter(None, (self._label, self._weight))]))
         _check_same_types(parts, [*self._read, *([groups] if isinstance(groups, str) else [])], schema)
         self.dtype = _dtype_of(self._schema)
@@ -117,6 +119,19 @@ class ArrowRows(BlockSource):
             if not (is_number(kind) if name == "sample_weight" else is_label(kind)):
                 needed = "numbers are" if name == "sample_weight" else "numbers or strings are"
                 raise ValueError(f"{name} is a column of {kind}, where {needed} needed: name another one.")
+
+    def read_labels(self) -> NDArray[Any]:
+        """See `RowSource`."""
+        if not self._label:
+            return super().read_labels()
+        batches = (batch for part in self._parts for batch in part.batches([self._label], _LABELS, paid=False))
+        return np.concatenate([targets_of_column(batch.column(self._label), "y") for batch in batches])
+
+    def map_blocks(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+        """See `RowSource`. Gaps are NaN, which the function refuses, or not."""
+        found = copy(self)
+        found._keeps_gaps = True
+        return super(ArrowRows, found).map_blocks(function)
 
     def of_features(self) -> ArrowRows:
         """See `RowSource`."""
@@ -157,7 +172,8 @@ class ArrowRows(BlockSource):
 
     def _write(self, batch: Any, table: NDArray[np.floating], start: int) -> None:
         where = f"rows {start} to {start + len(table) - 1} of X"
-        columns = [after_the_charge(where, numbers_of_column, batch.column(name), name) for name in self.names or ()]
+        numbers = partial(numbers_of_column, gaps=self._keeps_gaps)
+        columns = [after_the_charge(where, numbers, batch.column(name), name) for name in self.names or ()]
         with np.errstate(all="ignore"):  # a number too large becomes infinite, and is refused as that
             write_columns(columns, table)
 

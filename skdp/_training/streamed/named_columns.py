@@ -38,9 +38,9 @@ def is_label(kind: pa.DataType) -> bool:
     return is_string or (is_number(kind) and not pa.types.is_decimal(kind))
 
 
-def numbers_of_column(column: Any, name: str) -> NDArray[Any]:
-    """Return the numbers of an Arrow array, refused if it has gaps."""
-    return _values_of(column, "X", f" in column {format_names([name])}")
+def numbers_of_column(column: Any, name: str, *, gaps: bool = False) -> NDArray[Any]:
+    """Return the numbers of an Arrow array, refused if it has gaps, or with NaN for each."""
+    return _values_of(column, "X", f" in column {format_names([name])}", gaps=gaps)
 
 
 def targets_of_column(column: Any, name: str) -> NDArray[Any]:
@@ -59,15 +59,20 @@ def unit_labels_of_column(column: Any) -> NDArray[Any]:
     return _values_of(column, "groups", "", decimals=True)
 
 
-def _values_of(column: Any, name: str, where: str, *, decimals: bool = False) -> NDArray[Any]:
-    """Return the values of an Arrow array, decimals as numbers unless they are to be kept."""
+def _values_of(column: Any, name: str, where: str, *, decimals: bool = False, gaps: bool = False) -> NDArray[Any]:
+    """Return the values of an Arrow array, decimals as numbers unless they are to be kept.
+
+    Gaps are refused, or NaN among numbers with `gaps`.
+    """
     values: NDArray[Any] | None = None
     has_gaps = False
     try:
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        has_gaps = column.null_count > 0
+        has_gaps = column.null_count > 0 and not gaps
         if not has_gaps:
+            if column.null_count and pa.types.is_boolean(column.type):
+                column = column.cast(pa.int8())  # of truths with gaps NumPy has no numbers
             if pa.types.is_decimal(column.type) and not decimals:
                 column = column.cast(pa.float64())
             values = column.to_numpy(zero_copy_only=False)

@@ -1,7 +1,7 @@
 """Mistakes in the private evaluation of models."""
 
 from mutant import mutant
-from paths import AMOUNTS, COUNTED, SCORED, WEIGHTS
+from paths import AMOUNTS, ARROW, COUNTED, ONE_VS_REST, SCORED, WEIGHTS
 
 MUTANTS = [
     mutant(
@@ -82,8 +82,8 @@ MUTANTS = [
         "a private row named by the shape of its scores",
         (
             SCORED,
-            "        if found is not None and found.shape == (n,):\n            return found\n",
-            "        if found is not None:\n            if found.shape != (n,):\n"
+            "        if found is not None and found.shape == (n, *self._width):\n            return found\n",
+            "        if found is not None:\n            if found.shape != (n, *self._width):\n"
             "                raise WrongTypeError(str(found.shape))\n            return found\n",
         ),
         tests="evaluate",
@@ -91,7 +91,11 @@ MUTANTS = [
     ),
     mutant(
         "a block of rows without scores for one that is refused",
-        (SCORED, "        if n == 1:\n            return np.full(1, np.nan)\n", "        return np.full(n, np.nan)\n"),
+        (
+            SCORED,
+            "        if n == 1:\n            return np.full((1, *self._width), np.nan)\n",
+            "        return np.full((n, *self._width), np.nan)\n",
+        ),
         tests="evaluate",
         select="whatever_is_beside or stays_inside",
     ),
@@ -120,5 +124,41 @@ MUTANTS = [
         (COUNTED, 'if self._has_weights or self.adjacency == "add_remove" else', "if self._has_weights else"),
         tests="evaluate",
         select="total_is_private",
+    ),
+    mutant(
+        "scores of other classes not priced",
+        (ONE_VS_REST, "return 3 * (len(self.classes_) - 1)", "return 2 * (len(self.classes_) - 1)"),
+        tests="one_vs_rest",
+        select="cost_epsilon or than_is_priced",
+    ),
+    mutant(
+        "a label of several priced as the only one",
+        (ONE_VS_REST, "        return len(self.labels_)\n", "        return 1\n"),
+        tests="one_vs_rest",
+        select="cost_epsilon or than_is_priced",
+    ),
+    mutant(
+        "a row of a class counted more often than it is priced",
+        (ONE_VS_REST, "np.where(own, n - 1, 1) * amounts", "np.where(own, n, 1) * amounts"),
+        tests="one_vs_rest",
+        select="once_by_prediction or than_is_priced",
+    ),
+    mutant(
+        "normal noise by the norm of one cell of a class",
+        (ONE_VS_REST, "np.sqrt(2.0 + 1.0 / (len(self.classes_) - 1)) / 3.0", "1.0 / 3.0"),
+        tests="one_vs_rest",
+        select="normal_noise",
+    ),
+    mutant(
+        "normal noise by the norm of one of several labels",
+        (ONE_VS_REST, "len(self.labels_) ** -0.5", "1.0 / len(self.labels_)"),
+        tests="one_vs_rest",
+        select="normal_noise",
+    ),
+    mutant(
+        "a gap in a file refused after the charge",
+        (ARROW, "found._keeps_gaps = True", "found._keeps_gaps = False"),
+        tests="rows_elsewhere",
+        select="gaps_of_a_file",
     ),
 ]

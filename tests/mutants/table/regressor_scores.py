@@ -6,7 +6,7 @@ from paths import REGRESSOR_SCORES
 MUTANTS = [
     mutant(
         "errors priced without the sums of targets",
-        (REGRESSOR_SCORES, "return (ERROR_PARTS + 1) * GRID", "return ERROR_PARTS * GRID"),
+        (REGRESSOR_SCORES, "return ERROR_PARTS + 1", "return ERROR_PARTS"),
         tests="regression",
         select="five_parts or cost_epsilon",
     ),

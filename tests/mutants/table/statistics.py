@@ -63,13 +63,23 @@ MUTANTS = [
     ),
     mutant(
         "every row of a unit described as one of its own",
-        (DESCRIBER, "average_units(rows.units, np.ones(rows.shape[0]))", "np.ones(rows.shape[0])"),
+        (DESCRIBER, "average_units(rows.units, shares)", "shares"),
         tests="table_release",
         select="one_unit_moves",
     ),
     mutant(
+        "a description with the private sum of weights",
+        (
+            DESCRIBER,
+            "self._public_total(plan) if rows.weights is None else None,",
+            "self._public_total(plan) if rows.weights is None else float(rows.weights.sum()),",
+        ),
+        tests="table_release describe",
+        select="one_weight_moves or as_much_as_its_weight",
+    ),
+    mutant(
         "a description with the private number of rows",
-        (DESCRIBER, "self._public_total(plan),", "float(rows.shape[0]),"),
+        (DESCRIBER, "self._public_total(plan) if", "float(rows.shape[0]) if"),
         tests="table_release describe",
         select="one_row_moves or where_it_is_private",
     ),
