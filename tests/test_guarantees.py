@@ -62,7 +62,7 @@ from skdp.evaluation.scored_rows import ScoredRows
 from skdp.export import to_json, to_onnx, to_sklearn
 from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.linear_model.scores import sum_scores
-from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
+from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.unit_norms import average_units, clip_moments
@@ -1466,6 +1466,27 @@ SENTENCES = {
         "rows beside it are.": [
             "tests/evaluation/test_evaluate.py::test_a_row_that_is_refused_is_so_whatever_is_beside_it",
             "tests/evaluation/test_evaluate.py::test_a_row_of_another_number_of_scores_is_one_that_is_refused",
+        ],
+    },
+    DiscreteGaussianMechanism: {
+        "The noise of every count has exactly the law of s (Canonne, Kamath & Steinke 2020, algorithm 3): no "
+        "floating-point number takes part in a draw.": [
+            "tests/mechanisms/test_discrete_gaussian.py::test_noise_has_exactly_the_law_that_is_priced",
+            "tests/mechanisms/test_discrete_gaussian.py::test_noise_of_a_large_deviation_falls_on_every_residue",
+            "tests/mechanisms/test_discrete_gaussian.py::test_a_comparison_goes_on_where_64_bits_leave_it_open",
+        ],
+        "The event states that s.": [
+            "tests/mechanisms/test_discrete_gaussian.py::test_the_event_and_the_noise_have_one_deviation",
+            "tests/mechanisms/test_discrete_gaussian.py::test_the_event_is_the_very_pair_of_laws",
+            "tests/mechanisms/test_discrete_gaussian.py::"
+            "test_a_record_that_is_replaced_is_told_apart_no_better_than_is_priced",
+        ],
+        "`release` charges the accountant before it draws noise, and nothing that it refuses is charged.": [
+            "tests/mechanisms/test_discrete_gaussian.py::test_a_release_alone_is_charged_before_it_draws",
+            "tests/mechanisms/test_discrete_gaussian.py::test_what_is_no_whole_number_is_refused_without_its_value",
+        ],
+        "Every whole number can come of every value.": [
+            "tests/mechanisms/test_discrete_gaussian.py::test_the_same_outputs_come_of_every_value",
         ],
     },
     DiscreteLaplaceMechanism: {

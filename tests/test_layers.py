@@ -205,7 +205,7 @@ FLOORS = {
         ("streams",),
         ("additive", "sampling"),
         ("discrete_laplace", "gaussian"),
-        ("unit_norms",),
+        ("discrete_gaussian", "unit_norms"),
     ),
     "model_selection": (
         ("candidates", "part_rows", "parts", "table_scores"),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names
-from skdp._checks.parameters import absolute_path, read_real, show
+from skdp._checks.parameters import absolute_path, check_choice, read_real, show
 from skdp._checks.table import Table
-from skdp._checks.units import ROW
+from skdp._checks.units import ROW, Units
 from skdp._checks.weights import exactly_summable
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
@@ -22,7 +22,7 @@ from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns, note_remains
 from skdp.statistics.cells import OTHER, ColumnCells
-from skdp.statistics.table_release import DescribedRows, Questions, Shares, TableRelease
+from skdp.statistics.table_release import DISCRETE, NOISES, ROUNDED, DescribedRows, Questions, Shares, TableRelease
 
 _PURCHASE = 0.1
 """Share of mu^2 for what the schema leaves out, where it does."""
@@ -45,6 +45,7 @@ class TableDescriber(SchemaBuyer):
         quantiles: Any = (0.05, 0.25, 0.5, 0.75, 0.95),
         n_bins: int = MOST_BINS,
         shares: Shares | None = None,
+        noise: str = ROUNDED,
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
@@ -65,6 +66,7 @@ class TableDescriber(SchemaBuyer):
         self.quantiles = quantiles
         self.n_bins = n_bins
         self.shares = shares
+        self.noise = noise
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
@@ -86,16 +88,26 @@ class TableDescriber(SchemaBuyer):
 
     def _event_at(self, noise_multiplier: float) -> DpEvent:
         """See `ColumnBuyer`: the purchase, where there is one, beside the release of the description."""
+        if self.noise == DISCRETE:
+            return self._release(noise_multiplier).event_of_counts(self._n_columns(), len(self.crosstabs))
         if self._given_schema().is_complete:
             return GaussianDpEvent(noise_multiplier)
         bought = self._purchase().event_at(_PURCHASE_RATIO * noise_multiplier)
         return compose([bought, GaussianDpEvent(noise_multiplier)])
+
+    def _release(self, noise_multiplier: float) -> TableRelease:
+        return TableRelease(noise_multiplier, self.adjacency, self.shares, self.noise)
+
+    def _n_columns(self) -> int:
+        """Number of described columns, where the schema names them all."""
+        return sum(column.kind != "drop" for _, column in self._given_schema().items())
 
     # --- what is refused ---
 
     def _check_own_parameters(self) -> None:
         """See `ColumnBuyer`."""
         super()._check_own_parameters()
+        check_choice("noise", self.noise, NOISES)
         if not isinstance(self.correlation, bool | np.bool_):
             raise ValueError(f"correlation={show(self.correlation)} is no truth value: use True or False.")
         found = [read_real(each) for each in _listed("quantiles", self.quantiles)]
@@ -115,6 +127,32 @@ class TableDescriber(SchemaBuyer):
                 raise ValueError(
                     f"crosstabs has {show(pair)}: give pairs of names of two columns, such as ('sex', 'job')."
                 )
+        if self.noise == DISCRETE:
+            self._check_counts_alone()
+
+    def _check_counts_alone(self) -> None:
+        """Refuse to add whole numbers to what is no count of rows in public cells."""
+        schema = self._given_schema()
+        if not schema.is_complete:
+            self._refuse_discrete("what the schema leaves out is bought", "list bounds and categories there")
+        on_lines = any(column.kind in ("number", "date") for _, column in schema.items())
+        if on_lines and (self.shares is None or self.shares.moments > 0.0):
+            self._refuse_discrete("moments of numbers are no counts", "use private_histogram, or noise='rounded'")
+        if self.correlation:
+            self._refuse_discrete("correlations are measured by sums", "use correlation=False")
+        if self.by is not None:
+            self._refuse_discrete(f"by={self.by!r} has subgroups", "name the pairs in crosstabs, or use by=None")
+        if self.noise_multiplier is not None:
+            self._release(float(self.noise_multiplier)).check_counts(self._n_columns(), len(self.crosstabs))
+
+    def _refuse_discrete(self, why: str, remedy: str) -> NoReturn:
+        raise ValueError(f"noise='discrete' counts rows in public cells, and {why}: {remedy}.")
+
+    def _check_targets(self, y: Any, n_samples: int, groups: Units | None = None, **fit_params: Any) -> Any:
+        """See `ColumnBuyer`."""
+        if groups is not None and self.noise == DISCRETE:
+            self._refuse_discrete("a group has the weight of one row", "use noise='rounded' with groups")
+        return super()._check_targets(y, n_samples, groups, **fit_params)
 
     def _check_rows(self, X: Any) -> SchemaRows:
         """See `PrivateEstimator`."""
@@ -163,8 +201,7 @@ class TableDescriber(SchemaBuyer):
             self._public_total(plan),
         )
         given = DescribedRows([each.read(rows.table) for each in described], of_rows, weights)
-        release = TableRelease(plan.noise_multiplier, self.adjacency, self.shares)
-        self.tallies_ = release.measure(given, asked, plan.stream.spawn("description"))
+        self.tallies_ = self._release(plan.noise_multiplier).measure(given, asked, plan.stream.spawn("description"))
         self.questions_, self.schema_ = asked, TableSchema(columns)
 
     def _weights_of(self, rows: SchemaRows) -> Doubles:
