@@ -201,7 +201,7 @@ FLOORS = {
         ("least_squares",),
     ),
     "mechanisms": (
-        ("rounded_normals", "second_moments", "spectrum", "tape", "unit_shares"),
+        ("exact_gaps", "rounded_normals", "second_moments", "spectrum", "tape", "unit_shares"),
         ("streams",),
         ("additive", "sampling"),
         ("discrete_laplace", "gaussian"),

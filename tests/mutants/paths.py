@@ -101,6 +101,7 @@ VECTORIZER = "skdp/preprocessing/vectorizer.py"
 VALIDATION = "skdp/_checks/parameters.py"
 BASE = "skdp/base.py"
 PCA = "skdp/decomposition.py"
+GAPS = "skdp/mechanisms/exact_gaps.py"
 ADDITIVE, MECHANISMS = "skdp/mechanisms/additive.py", "skdp/mechanisms/gaussian.py"
 DISCRETE, DISCRETE_GAUSSIAN = (f"skdp/mechanisms/discrete_{law}.py" for law in ("laplace", "gaussian"))
 AMOUNTS, COUNTED, SCORED = (f"skdp/evaluation/{name}.py" for name in ("amounts", "counted", "scored_rows"))

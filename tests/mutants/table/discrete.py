@@ -1,7 +1,7 @@
 """Mistakes in noise of whole numbers."""
 
 from mutant import mutant
-from paths import DESCRIBER, DISCRETE, DISCRETE_GAUSSIAN, TABLE_RELEASE
+from paths import DESCRIBER, DISCRETE, DISCRETE_GAUSSIAN, TABLE_RELEASE, TAPE
 
 MUTANTS = [
     mutant(
