@@ -35,6 +35,7 @@ from skdp.audit.attack import Attack
 from skdp.audit.checks import LEVEL, AuditFinding, check_release_noise, check_sampling, scale_interval
 from skdp.audit.parts import Claim, Claims, parts_of
 from skdp.audit.subjects import AuditedFit, Subject
+from skdp.mechanisms.tape import HeardLot
 
 LEAST_DELTA = 1e-12
 """Stands for a delta of 0, at which the bound is no less."""
@@ -71,6 +72,7 @@ class Heard:
         self.noise: dict[tuple[int, float], list[Doubles]] = defaultdict(list)
         self.lots: dict[tuple[float, int], list[NDArray[np.int64]]] = defaultdict(list)
         self.n_normals = 0
+        self._rng = np.random.default_rng(0)
         self._start = time.monotonic()
 
     def add(self, fitted: AuditedFit) -> None:
@@ -80,8 +82,17 @@ class Heard:
                 self.noise[number, release.noise_multiplier].append(release.noise)
                 self.n_normals += release.noise.size
             for lot in track.lots:
-                if lot.copies is None and lot.rate < 1.0:
-                    self.lots[lot.rate, lot.n_rows].append(lot.rows)
+                if lot.rate < 1.0:
+                    self.lots[lot.rate, lot.n_rows].append(lot.rows if lot.copies is None else self._rows_of(lot))
+
+    def _rows_of(self, lot: HeardLot) -> NDArray[np.int64]:
+        """Numbers of rows of which equal ones are counted: any of the copies, evenly, make them those of a sample."""
+        copies = lot.copies
+        assert copies is not None
+        group = np.repeat(np.arange(len(copies)), copies)
+        order = np.lexsort((self._rng.random(lot.n_rows), group))
+        place = np.arange(lot.n_rows) - (np.cumsum(copies) - copies)[group]
+        return order[place < lot.rows[group]]
 
     def is_enough(self) -> bool:
         """Whether the laws are known well enough; after some seconds less is enough."""
