@@ -208,7 +208,7 @@ class TableRelease:
     *Weights and units.* Weights are numbers in [0, 1]; those of a unit add up to 1 at most
     (`skdp.mechanisms.unit_norms.average_units`). What a unit adds then lies in the convex hull of what rows can add,
     so all bounds hold for units too. Counts of multiples of 2**-24 are exact; sums of numbers are rounded in float64,
-    which is not in the price (``docs/pitfalls.md``).
+    for which the noise has room (`skdp.mechanisms.GaussianMechanism`).
     """
 
     noise_multiplier: float

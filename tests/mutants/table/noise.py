@@ -390,13 +390,19 @@ MUTANTS = [
     ),
     mutant(
         "noise without room for the grid",
-        (MECHANISMS, "(1.0 + root * grid / sensitivity) * (1.0 + 2.0**-50)", "1.0"),
+        (MECHANISMS, "(1.0 + root * grid / sensitivity + _SUMS) * (1.0 + 2.0**-50)", "(1.0 + _SUMS)"),
         tests="gaussian_mechanism",
         select="room",
     ),
     mutant(
         "room for one coordinate on the grid",
-        (MECHANISMS, "(1.0 + root * grid / sensitivity)", "(1.0 + grid / sensitivity)"),
+        (MECHANISMS, "(1.0 + root * grid / sensitivity + _SUMS)", "(1.0 + grid / sensitivity + _SUMS)"),
+        tests="gaussian_mechanism",
+        select="room",
+    ),
+    mutant(
+        "noise without room for what sums round",
+        (MECHANISMS, "root * grid / sensitivity + _SUMS)", "root * grid / sensitivity)"),
         tests="gaussian_mechanism",
         select="room",
     ),
