@@ -273,14 +273,14 @@ def least_epsilon(event: DpEvent, delta: float, adjacency: str) -> float:
     """What an event costs at least.
 
     Of one count that moves by k steps of a nats, all numbers on one side have the loss k a, and their probability is
-    1 / (1 + exp(-a)). So delta is at least that times 1 - exp(epsilon - k a). ``"replace_one"`` costs no less.
+    1 / (1 + exp(-a)). So delta is at least that times 1 - exp(epsilon - k a). ``"replace_one"`` costs no less, nor
+    does it where counts have discrete Gaussian noise.
     """
     if isinstance(event, DiscreteLaplaceDpEvent):
         missed = delta * (1.0 + math.exp(-event.noise_parameter))
         return max(0.0, event.noise_parameter * event.sensitivity + math.log1p(-missed)) if missed < 1.0 else 0.0
-    counted = event.event if isinstance(event, SelfComposedDpEvent) else None
-    if isinstance(counted, DiscreteGaussianDpEvent) and adjacency != "replace_one":
-        return _least_of_counts(counted.standard_deviation, event.count, delta)
+    if isinstance(event, SelfComposedDpEvent) and isinstance(event.event, DiscreteGaussianDpEvent):
+        return _least_of_counts(event.event.standard_deviation, event.count, delta)
     return get_epsilon_bounds(event, max(delta, LEAST_DELTA), adjacency=adjacency)[0]
 
 

@@ -82,7 +82,9 @@ class DiscreteGaussianMechanism(AdditiveMechanism):
         Parameters
         ----------
         noise_multiplier : float
+            Standard deviation s, divided by the root of `n_counts`; s is moved to the nearest one that has a price.
         n_counts : int
+            Most counts that one record changes.
 
         Returns
         -------

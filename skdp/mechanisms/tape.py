@@ -97,8 +97,8 @@ class Track:
             earlier = self._forced.releases[len(self.releases)].noisy
             noisy = earlier.copy() if earlier.shape == noisy.shape else noisy
         declared = mechanism.noise_multiplier, mechanism.sensitivity
-        law = mechanism.norm_order, mechanism.is_whole, (*self.place, len(self.releases))
-        self.releases.append(HeardRelease(exact.copy(), noisy.copy(), *declared, self._lot, *law))
+        law, place = (mechanism.norm_order, mechanism.is_whole), (*self.place, len(self.releases))
+        self.releases.append(HeardRelease(exact.copy(), noisy.copy(), *declared, self._lot, *law, place))
         self._lot = None  # what is released next without a lot of its own is of all rows
         return noisy
 

@@ -22,7 +22,15 @@ from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns, note_remains
 from skdp.statistics.cells import OTHER, ColumnCells
-from skdp.statistics.table_release import DISCRETE, NOISES, ROUNDED, DescribedRows, Questions, Shares, TableRelease
+from skdp.statistics.table_release import (
+    DISCRETE,
+    KINDS_OF_NOISE,
+    ROUNDED,
+    DescribedRows,
+    Questions,
+    Shares,
+    TableRelease,
+)
 
 _PURCHASE = 0.1
 """Share of mu^2 for what the schema leaves out, where it does."""
@@ -107,7 +115,7 @@ class TableDescriber(SchemaBuyer):
     def _check_own_parameters(self) -> None:
         """See `ColumnBuyer`."""
         super()._check_own_parameters()
-        check_choice("noise", self.noise, NOISES)
+        check_choice("noise", self.noise, KINDS_OF_NOISE)
         if not isinstance(self.correlation, bool | np.bool_):
             raise ValueError(f"correlation={show(self.correlation)} is no truth value: use True or False.")
         found = [read_real(each) for each in _listed("quantiles", self.quantiles)]
@@ -158,6 +166,8 @@ class TableDescriber(SchemaBuyer):
         """See `PrivateEstimator`."""
         rows = super()._check_rows(X)
         there = [name for name, _, column in rows.columns if column.kind != "drop"]
+        if self.noise == DISCRETE and len(there) != self._n_columns():
+            self._refuse_discrete("X has other columns than the schema", "name each of them there once")
         asked = [name for pair in self.crosstabs for name in pair]
         if unknown := [name for name in asked if name not in there or name == self.by]:
             raise ValueError(

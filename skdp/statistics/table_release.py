@@ -23,7 +23,7 @@ from skdp.synthesis.marginals.denoising import onto_simplex
 
 ColumnPair = tuple[str, str]
 
-ROUNDED, DISCRETE = NOISES = "rounded", "discrete"
+ROUNDED, DISCRETE = KINDS_OF_NOISE = "rounded", "discrete"
 """Kinds of noise: ideal normal noise, rounded to a public grid; of counts, discrete Gaussian noise."""
 
 _COUNTS, _MOMENTS, _PAIRS = 0.65, 0.25, 0.1
@@ -460,7 +460,7 @@ def add_up(tallies: Sequence[Tally], n: float | None) -> Tally:
 
 __all__ = [
     "DISCRETE",
-    "NOISES",
+    "KINDS_OF_NOISE",
     "ROUNDED",
     "ColumnPair",
     "DescribedRows",

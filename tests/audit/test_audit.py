@@ -308,7 +308,7 @@ def test_discrete_gaussian_noise_is_heard_as_normal(s):
     assert {each.kind for each in check_release_noise([heard[0.9].noise], level=1e-6)} == {"noise"}
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 8.0])
+@pytest.mark.parametrize("epsilon", [1.0, pytest.param(8.0, marks=pytest.mark.slow)])
 def test_counts_with_discrete_gaussian_noise_reach_their_claim(epsilon, monkeypatch):
     """A row moves a count of each column: its price is that of the release; of another deviation it is not."""
     kind = {"kind": "category", "categories": [str(k) for k in range(100)]}

@@ -12,6 +12,7 @@ from skdp import PrivacyAccountant, describe
 from skdp import statistics as st
 from skdp.accounting import compose, get_epsilon
 from skdp.mechanisms import DiscreteGaussianMechanism
+from skdp.statistics.describer import TableDescriber
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skdp.exceptions.PrivacyLeakWarning"
@@ -191,6 +192,14 @@ def test_discrete_noise_is_refused_where_there_are_no_counts(name):
     with pytest.raises(ValueError, match=why) as error:
         call(epsilon=0.5, noise="discrete", accountant=accountant)
     assert "\n" not in str(error.value)
+    assert not accountant.history
+
+
+def test_discrete_noise_is_refused_where_columns_are_not_those_that_are_priced(monkeypatch):
+    monkeypatch.setattr(TableDescriber, "_n_columns", lambda self: 1)
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    with pytest.raises(ValueError, match="X has other columns than the schema"):
+        describe(CATEGORIES, schema=LEVELS, correlation=False, noise="discrete", accountant=accountant)
     assert not accountant.history
 
 

@@ -90,6 +90,12 @@ MUTANTS = [
         select="no_counts",
     ),
     mutant(
+        "discrete noise on more columns than are priced",
+        (DESCRIBER, "len(there) != self._n_columns()", "len(there) < self._n_columns()"),
+        tests="single_figures",
+        select="not_those",
+    ),
+    mutant(
         "discrete noise of two columns priced as of one",
         (TABLE_RELEASE, "return [(shares.counts, n_columns),", "return [(shares.counts, 1),"),
         tests="single_figures",

@@ -222,8 +222,8 @@ MUTANTS = [
     mutant(
         "lots of partitions that an audit hears at the places of the first one",
         (LOTS, "[start + rows for start, rows in", "[rows for start, rows in"),
-        tests="planted_mistakes",
-        select="partitions",
+        tests="dask_rows",
+        select="hears",
     ),
     mutant(
         "counts of equal rows that an audit takes for the declared ones",
