@@ -1,5 +1,7 @@
 """Noise on a grid beside the same noise as doubles: nanoseconds a number, and microseconds a step of a classifier.
 
+Then discrete Gaussian noise beside noise on a grid.
+
     python benchmarks/bench_noise.py
 
 Both take turns in one run, and the best of many rounds counts.
@@ -17,6 +19,7 @@ from skdp._training.loop import run_dpsgd
 from skdp._training.models.linear import LinearGeometry, LinearModel
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
+from skdp.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.streams import SecretStream
@@ -81,6 +84,22 @@ def measure_steps():
         show(f"a step: {n} rows, {d} columns, q = {sampling.rate}", best_of_both(fit, 1), "us/step", 1e6 / n_steps)
 
 
+def measure_discrete():
+    """Discrete Gaussian noise of whole numbers beside rounded normal noise of the same size, once for each table."""
+    stream = SecretStream.from_random_state(None)
+    for p, s in ((100, 4.5), (10_000, 4.5), (10_000, 400.0)):
+        value, found = np.zeros(p, int), []
+        for mechanism in (GaussianMechanism(s, 1.0), DiscreteGaussianMechanism(s)):
+            seconds = []
+            for _ in range(ROUNDS):
+                start = time.thread_time()
+                mechanism.release(value, stream)
+                seconds.append(time.thread_time() - start)
+            found.append(min(seconds))
+        show(f"rounded beside discrete, {p} counts, deviation {s:g}", found, "ns/number", 1e9 / p)
+
+
 if __name__ == "__main__":
     measure_noise()
+    measure_discrete()
     measure_steps()

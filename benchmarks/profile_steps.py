@@ -38,7 +38,7 @@ MODULES = (
 )
 NUMPY = ("matmul", "multiply", "dot", "einsum", "add", "maximum", "tanh", "divide", "exp")
 PHASES = {
-    "sampling": r"poisson|rows_from_words|draw_lot|\.rows$|counts|binomial",
+    "sampling": r"poisson|gaps_from_words|rows_from_gaps|draw_lot|\.rows$|counts|binomial",
     "gather": r"gather|\._take$",
     "noise": r"normal|noise|release|_refill",
     "update": r"update|move_towards|_shrink|optimi|averag",

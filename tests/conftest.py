@@ -12,7 +12,7 @@ from ledger_files import THREE
 
 from skdp import PrivacyAccountant
 from skdp._training.recipe import Recipe
-from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
+from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
 
 os.environ["SKDP_COMPILES"] = "1"  # a cold cache says nothing in tests of what processes write
 
@@ -77,7 +77,7 @@ def released(monkeypatch):
 def exact(monkeypatch):
     """The exact tables that noise was added to; the noise is left out."""
     seen = []
-    for kind in (DiscreteLaplaceMechanism, GaussianMechanism):
+    for kind in (DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism):
         monkeypatch.setattr(kind, "_add_noise", lambda self, value, stream: seen.append(value.copy()) or value)
     return seen
 

@@ -16,9 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from skdp._fit.releases import Release
-from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
+from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
 
-MECHANISMS = GaussianMechanism, DiscreteLaplaceMechanism
+MECHANISMS = GaussianMechanism, DiscreteGaussianMechanism, DiscreteLaplaceMechanism
 
 
 class Recorded(NamedTuple):
@@ -47,8 +47,7 @@ def recording(forced: list[Recorded]) -> Iterator[list[Recorded]]:
         exact, noisy = value.copy(), add_noise[type(mechanism)](mechanism, value, stream)
         if len(seen) < len(forced):
             noisy = forced[len(seen)].noisy.copy()
-        order = 1 if isinstance(mechanism, DiscreteLaplaceMechanism) else 2
-        seen.append(Recorded(exact, noisy.copy(), mechanism.sensitivity, order))
+        seen.append(Recorded(exact, noisy.copy(), mechanism.sensitivity, mechanism.norm_order))
         return noisy
 
     for kind in MECHANISMS:

@@ -63,7 +63,7 @@ from skdp.evaluation.scored_rows import ScoredRows
 from skdp.export import to_json, to_onnx, to_sklearn
 from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.linear_model.scores import sum_scores
-from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
+from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.unit_norms import average_units, clip_moments
@@ -1496,6 +1496,27 @@ SENTENCES = {
             "tests/evaluation/test_evaluate.py::test_a_row_of_another_number_of_scores_is_one_that_is_refused",
         ],
     },
+    DiscreteGaussianMechanism: {
+        "The noise of every count has exactly the law of s (Canonne, Kamath & Steinke 2020, algorithm 3): no "
+        "floating-point number takes part in a draw.": [
+            "tests/mechanisms/test_discrete_gaussian.py::test_noise_has_exactly_the_law_that_is_priced",
+            "tests/mechanisms/test_discrete_gaussian.py::test_noise_of_a_large_deviation_falls_on_every_residue",
+            "tests/mechanisms/test_discrete_gaussian.py::test_a_comparison_goes_on_where_64_bits_leave_it_open",
+        ],
+        "The event states that s.": [
+            "tests/mechanisms/test_discrete_gaussian.py::test_the_event_and_the_noise_have_one_deviation",
+            "tests/mechanisms/test_discrete_gaussian.py::test_the_event_is_the_very_pair_of_laws",
+            "tests/mechanisms/test_discrete_gaussian.py::"
+            "test_a_record_that_is_replaced_is_told_apart_no_better_than_is_priced",
+        ],
+        "`release` charges the accountant before it draws noise, and nothing that it refuses is charged.": [
+            "tests/mechanisms/test_discrete_gaussian.py::test_a_release_alone_is_charged_before_it_draws",
+            "tests/mechanisms/test_discrete_gaussian.py::test_what_is_no_whole_number_is_refused_without_its_value",
+        ],
+        "Every whole number can come of every value.": [
+            "tests/mechanisms/test_discrete_gaussian.py::test_the_same_outputs_come_of_every_value",
+        ],
+    },
     DiscreteLaplaceMechanism: {
         "The noise of every coordinate has exactly the law of its scale (Canonne, Kamath & Steinke 2020, algorithm 2): "
         "no floating-point number takes part in a draw.": [
@@ -1516,12 +1537,12 @@ SENTENCES = {
     },
     GaussianMechanism: {
         "The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`, or more by at most one "
-        "part in 256.": [
+        "part in 240.": [
             "tests/test_guarantees_noise.py::test_noise_of_a_release_has_the_stated_standard_deviation",
             "tests/mechanisms/test_gaussian_mechanism.py::test_noise_has_room_for_what_the_grid_moves",
         ],
         "Where `noise_multiplier` times the square root of the number of coordinates is above 2**36, it is at most "
-        "three times as large, and above 2**45 a release is refused.": [
+        "3.001 times as large, and above 2**45 a release is refused.": [
             "tests/mechanisms/test_gaussian_mechanism.py::test_noise_out_of_all_reach_has_a_coarse_grid",
             "tests/mechanisms/test_gaussian_mechanism.py::test_noise_that_no_grid_holds_is_refused_before_the_charge",
         ],
@@ -1531,6 +1552,10 @@ SENTENCES = {
             "tests/mechanisms/test_rounded_normals.py::test_no_normal_is_further_from_the_ideal_than_the_bound",
             "tests/mechanisms/test_rounded_normals.py::test_what_the_kernel_rounds_stands_whatever_the_further_digits",
             "tests/mechanisms/test_rounded_normals.py::test_further_digits_are_those_of_the_same_two_numbers",
+        ],
+        "That value may be a sum of up to 2**20 records' contributions as doubles add them up, in any order.": [
+            "tests/mechanisms/test_gaussian_mechanism.py::"
+            "test_a_sum_in_the_worst_order_moves_by_no_more_than_the_noise_has_room_for",
         ],
         "The event states the same `noise_multiplier`.": [
             "tests/test_guarantees_noise.py::test_a_mechanism_states_the_noise_it_adds",

@@ -202,11 +202,11 @@ FLOORS = {
         ("least_squares",),
     ),
     "mechanisms": (
-        ("rounded_normals", "second_moments", "spectrum", "tape", "unit_shares"),
+        ("exact_gaps", "rounded_normals", "second_moments", "spectrum", "tape", "unit_shares"),
         ("streams",),
         ("additive", "sampling"),
         ("discrete_laplace", "gaussian"),
-        ("unit_norms",),
+        ("discrete_gaussian", "unit_norms"),
     ),
     "model_selection": (
         ("candidates", "part_rows", "parts", "table_scores"),

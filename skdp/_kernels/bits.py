@@ -171,15 +171,8 @@ def add_on_grid(whole, grid, value):
 
 
 @njit(**_OPTIONS)
-def _gaps(words, log_survival, limit, gaps):
-    for i in range(len(words)):
-        # The limit comes first: Numba's floor returns an integer, which a huge gap would overflow.
-        gaps[i] = math.floor(min(-_log_unit(words[i]) / log_survival, limit))
-
-
-@njit(**_OPTIONS)
-def rows_from_words(words, log_survival, n, last, rows):
-    """Continue a Bernoulli sample of rows from `last` by geometric gaps (Devroye 1986, section X.2).
+def gaps_from_words(words, log_survival, limit, near, far, gaps):
+    """Fill `gaps` with numbers of rows that a Bernoulli sample passes over (Devroye 1986, section X.2).
 
     The number of rows passed over before the next one is in has P(gap >= k) = (1 - q)**k, which is the law of
     floor(log(U) / log(1 - q)): one word a row that is in, none for the others.
@@ -189,22 +182,51 @@ def rows_from_words(words, log_survival, n, last, rows):
     words : ndarray of shape (m,), uint64
     log_survival : float
         -log(1 - q) > 0.
+    limit : float
+        A gap of as many rows ends the sample, and so do longer ones, all of which count as `limit`.
+    near, far : float
+        A quotient is uncertain this near to a whole number, or from `far` on (`skdp.mechanisms.exact_gaps`).
+    gaps : ndarray of shape (m,), int64
+        Receives the gaps, -1 where the whole number is uncertain.
+
+    Returns
+    -------
+    n_open : int
+        Number of uncertain gaps.
+    """
+    n_open = 0
+    for i in range(len(words)):
+        quotient = -_log_unit(words[i]) / log_survival
+        distance = abs(quotient - ((quotient + _INTEGER_VALUE) - _INTEGER_VALUE))
+        is_open = quotient <= limit + 1.0 and (distance <= near or quotient >= far)
+        # The limit comes first: Numba's floor returns an integer, which a huge gap would overflow.
+        gap = math.floor(min(quotient, limit))
+        gaps[i] = -1 if is_open else gap
+        n_open += is_open
+    return n_open
+
+
+@njit(**_OPTIONS)
+def rows_from_gaps(rows, n, last):
+    """Continue a sample of rows from `last` by gaps, in place.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m,), int64
+        Gaps; receives the rows, ascending.
     n : int
         Number of rows to draw from.
     last : int
         The row drawn last, -1 at the start.
-    rows : ndarray of shape (m,), int64
-        Receives the rows, ascending.
 
     Returns
     -------
     count, last : int
         Rows written, and the row drawn last; the sample is complete when ``last >= n``.
     """
-    _gaps(words, log_survival, float(n), rows)
-    for i in range(len(words)):
+    for i in range(len(rows)):
         last += 1 + rows[i]  # the row after the gap is drawn
         if last >= n:
             return i, last
         rows[i] = last
-    return len(words), last
+    return len(rows), last

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from skdp._typing import Doubles
 from skdp.accounting import (
+    DiscreteGaussianDpEvent,
     DiscreteLaplaceDpEvent,
     DpEvent,
     GaussianDpEvent,
@@ -34,6 +35,7 @@ from skdp.audit.attack import Attack
 from skdp.audit.checks import LEVEL, AuditFinding, check_release_noise, check_sampling, scale_interval
 from skdp.audit.parts import Claim, Claims, parts_of
 from skdp.audit.subjects import AuditedFit, Subject
+from skdp.mechanisms.tape import HeardLot
 
 LEAST_DELTA = 1e-12
 """Stands for a delta of 0, at which the bound is no less."""
@@ -43,6 +45,9 @@ _LEVELS = np.array([0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.99
 _ENOUGH = 100_000  # normals, of which the standard deviation is known to 1.1 percent at a level of 1e-6
 _LOTS = 400
 _MOST_STEPS = 1024
+_FAR = 12  # deviations from which on nothing is left
+_LEAST_OF_LAWS = 1e-9  # delta to which a law that is computed by sums can be read
+_MOST_DEVIATION = 2e4  # that discrete Gaussian noise is priced at
 _PATIENCE = 4.0
 _TRAJECTORIES = 2
 _SPLITS = 20  # of a search, until the canary was in each part of the rows
@@ -67,6 +72,7 @@ class Heard:
         self.noise: dict[tuple[int, float], list[Doubles]] = defaultdict(list)
         self.lots: dict[tuple[float, int], list[NDArray[np.int64]]] = defaultdict(list)
         self.n_normals = 0
+        self._rng = np.random.default_rng(0)
         self._start = time.monotonic()
 
     def add(self, fitted: AuditedFit) -> None:
@@ -76,8 +82,17 @@ class Heard:
                 self.noise[number, release.noise_multiplier].append(release.noise)
                 self.n_normals += release.noise.size
             for lot in track.lots:
-                if lot.copies is None and lot.rate < 1.0:
-                    self.lots[lot.rate, lot.n_rows].append(lot.rows)
+                if lot.rate < 1.0:
+                    self.lots[lot.rate, lot.n_rows].append(lot.rows if lot.copies is None else self._rows_of(lot))
+
+    def _rows_of(self, lot: HeardLot) -> NDArray[np.int64]:
+        """Numbers of rows of which equal ones are counted: any of the copies, evenly, make them those of a sample."""
+        copies = lot.copies
+        assert copies is not None
+        group = np.repeat(np.arange(len(copies)), copies)
+        order = np.lexsort((self._rng.random(lot.n_rows), group))
+        place = np.arange(lot.n_rows) - (np.cumsum(copies) - copies)[group]
+        return order[place < lot.rows[group]]
 
     def is_enough(self) -> bool:
         """Whether the laws are known well enough; after some seconds less is enough."""
@@ -185,9 +200,12 @@ def shifts_of(without: AuditedFit, fitted: AuditedFit) -> list[list[Doubles]]:
 
 
 def _counts_too_far(without: AuditedFit, fitted: AuditedFit) -> Iterator[AuditFinding]:
-    """What moved by more than a sensitivity that is a sum of sizes."""
+    """What moved by more than a sensitivity that is a sum of sizes, or a count that moved by more than 1."""
     for track, shifts in zip(without.tracks, shifts_of(without, fitted), strict=True):
         for release, shift in zip(track.releases, shifts, strict=True):
+            by = np.abs(shift).max(initial=0.0) * release.sensitivity
+            if release.norm_order == 2 and release.is_whole and by > 1.0 + _ROUNDING:
+                yield AuditFinding("shift", f"the record moves a count by {by:.4g}.")
             if release.norm_order == 1 and np.abs(shift).sum() > 1.0 + _ROUNDING:
                 yield AuditFinding("shift", f"the record moves counts by {np.abs(shift).sum():.4g} of a sensitivity.")
 
@@ -255,12 +273,43 @@ def least_epsilon(event: DpEvent, delta: float, adjacency: str) -> float:
     """What an event costs at least.
 
     Of one count that moves by k steps of a nats, all numbers on one side have the loss k a, and their probability is
-    1 / (1 + exp(-a)). So delta is at least that times 1 - exp(epsilon - k a). ``"replace_one"`` costs no less.
+    1 / (1 + exp(-a)). So delta is at least that times 1 - exp(epsilon - k a). ``"replace_one"`` costs no less, nor
+    does it where counts have discrete Gaussian noise.
     """
     if isinstance(event, DiscreteLaplaceDpEvent):
         missed = delta * (1.0 + math.exp(-event.noise_parameter))
         return max(0.0, event.noise_parameter * event.sensitivity + math.log1p(-missed)) if missed < 1.0 else 0.0
+    if isinstance(event, SelfComposedDpEvent) and isinstance(event.event, DiscreteGaussianDpEvent):
+        return _least_of_counts(event.event.standard_deviation, event.count, delta)
     return get_epsilon_bounds(event, max(delta, LEAST_DELTA), adjacency=adjacency)[0]
+
+
+def _least_of_counts(s: float, k: int, delta: float) -> float:
+    """What k counts with discrete Gaussian noise cost at least that move by 1 each.
+
+    The likelihood ratio depends on the sum of the counts alone, so delta is that of two laws of a sum, one of which is
+    moved by k. The law is cut far out and computed to 1e-15; larger numbers than those of the one law, and a larger
+    delta than the given one, make up for that.
+    """
+    reach = math.ceil(_FAR * s * math.sqrt(k)) + _FAR + k
+    length = 1 << (2 * reach).bit_length()
+    x = np.minimum(np.arange(length), length - np.arange(length))
+    masses = np.exp(-0.5 * (x / s) ** 2)
+    law = np.maximum(np.fft.irfft(np.fft.rfft(masses / masses.sum()) ** k, length), 0.0)
+    one, other = law[: reach + 1], law[k : reach + 1 + k]  # losses fall with the sum; those above 0 are at the left
+    one, other = np.concatenate([law[-reach:], one]), np.concatenate([law[-reach + k :], law[:k], other])
+    target = max(delta, _LEAST_OF_LAWS) + length * 1e-15
+
+    def spare(epsilon: float) -> float:
+        return float(np.maximum(other - math.exp(epsilon) * (one + 1e-15), 0.0).sum()) - target
+
+    low, high = 0.0, 700.0
+    if spare(low) <= 0.0:
+        return 0.0
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if spare(middle) > 0.0 else (low, middle)
+    return low
 
 
 def _bound(worlds: list[World], part: Claim, scale: float) -> tuple[float, DpEvent]:
@@ -301,14 +350,19 @@ def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scal
     """What is seen of the releases of some tracks that move so far, with noise of `scale` times the declared one.
 
     Moves under sampling are rounded down to few levels, each of which is one event. Counts of a lot, which nothing here
-    releases, are left out: what is not seen is no bound.
+    releases, are left out, and so are counts with discrete Gaussian noise where a record takes the place of another:
+    what is not seen is no bound.
     """
     squares, sampled, counts = 0.0, defaultdict(list), list[DpEvent]()
     for track in tracks:
         for release, move in zip(fitted.tracks[track].releases, moves[track].tolist(), strict=True):
             noise = release.noise_multiplier * scale
             rate = 1.0 if release.lot is None else release.lot.rate
-            if release.norm_order == 1:
+            if release.is_whole and release.norm_order == 2:
+                k = int((move * release.sensitivity) ** 2 + _ROUNDING)
+                is_seen = rate == 1.0 and fitted.model.adjacency_ != "replace_one"
+                counts.append(_moved_counts(noise * release.sensitivity, k if is_seen else 0))
+            elif release.norm_order == 1:
                 steps = int(move * release.sensitivity + _ROUNDING) if rate == 1.0 else 0
                 counts.append(_counting(1.0 / (noise * release.sensitivity), steps))
             elif rate == 1.0:
@@ -323,6 +377,13 @@ def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scal
             if count and level:
                 events.append(SelfComposedDpEvent(PoissonSampledDpEvent(rate, GaussianDpEvent(noise / level)), count))
     return compose(events) if events else NoOpDpEvent()
+
+
+def _moved_counts(standard_deviation: float, k: int) -> DpEvent:
+    """Some counts that move by 1 each, with discrete Gaussian noise, where that has a price."""
+    if not k or standard_deviation > _MOST_DEVIATION:
+        return NoOpDpEvent()
+    return SelfComposedDpEvent(DiscreteGaussianDpEvent(standard_deviation), k)
 
 
 def _counting(per_step: float, steps: int) -> DpEvent:

@@ -7,6 +7,7 @@ from skdp._lazy import lazy_face
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
+        "DiscreteGaussianMechanism": "skdp.mechanisms.discrete_gaussian",
         "DiscreteLaplaceMechanism": "skdp.mechanisms.discrete_laplace",
         "GaussianMechanism": "skdp.mechanisms.gaussian",
     },

@@ -20,7 +20,9 @@ class AdditiveMechanism:
     """
 
     norm_order: ClassVar[int] = 2
-    """1 where the sensitivity is a sum of sizes and noise is discrete Laplace, 2 where it is Euclidean and normal."""
+    """1 where the sensitivity is a sum of sizes and noise is of Laplace's kind, 2 where it is Euclidean and normal."""
+    is_whole: ClassVar[bool] = False
+    """Whether value and noise are whole numbers: the noise then has the discrete law of its kind."""
 
     @property
     def event(self) -> DpEvent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -64,6 +65,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
     scale: Fraction
     sensitivity: int = 1
     norm_order: ClassVar[int] = 1
+    is_whole: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", Fraction(self.scale))
@@ -155,8 +157,8 @@ def discrete_laplace(stream: SecretStream, size: int, scale: Fraction) -> _Whole
     missing = np.arange(size)
     while missing.size:
         below = _uniform(stream, t, missing.size)
-        kept = _exp_trials(stream, below, t)
-        trials = _trials_before_a_failure(stream, int(kept.sum()))
+        kept = exp_trials(stream, below.size, _shares_of(stream, below, t))
+        trials = trials_before_a_failure(stream, int(kept.sum()))
         if trials.size and trials.max() >= _MOST_TRIALS:
             raise OverflowError("a draw of noise beyond 1024 scales: release again.")
         sizes = (below[kept] + t * trials) // s
@@ -181,29 +183,41 @@ def _uniform(stream: SecretStream, n: int, size: int) -> _Whole:
     return found
 
 
-def _exp_trials(stream: SecretStream, numerators: _Whole, denominator: int) -> NDArray[np.bool_]:
-    """Trials of probability exp(-g), g being a fraction in [0, 1] (algorithm 1).
+def exp_trials(stream: SecretStream, size: int, passes: Callable[[_Whole], NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """Trials of probability exp(-g), g in [0, 1] being the probability that `passes` has (algorithm 1).
 
     Trials of probability g / k, for k = 1, 2, ..., go on until one fails, and it is the first, third, ... with
-    probability 1 - g + g^2 / 2! - ... A trial of g / k is one of g and one of 1 / k.
+    probability 1 - g + g^2 / 2! - ... A trial of g / k is one of g, which `passes` makes of each place that it is
+    given, and one of 1 / k.
     """
-    succeeded = np.ones(numerators.size, bool)
-    going, k = np.arange(numerators.size), 1
+    succeeded = np.ones(size, bool)
+    going, k = np.arange(size), 1
     while going.size:
-        passed = _uniform(stream, denominator, going.size) < numerators[going]
+        passed = passes(going)
         passed &= _uniform(stream, k, going.size) == 0
         succeeded[going[~passed]] = k % 2 == 1
         going, k = going[passed], k + 1
     return succeeded
 
 
-def _trials_before_a_failure(stream: SecretStream, size: int) -> _Whole:
+def _shares_of(stream: SecretStream, numerators: _Whole, denominator: int) -> Callable[[_Whole], NDArray[np.bool_]]:
+    """Trials whose probabilities are these numerators over one denominator."""
+    return lambda going: _uniform(stream, denominator, going.size) < numerators[going]
+
+
+def trials_before_a_failure(stream: SecretStream, size: int) -> _Whole:
     """How many trials of probability exp(-1) succeed before one fails."""
     counts, going = np.zeros(size, np.int64), np.arange(size)
     while going.size:
-        going = going[_exp_trials(stream, np.ones(going.size, np.int64), 1)]
+        going = going[exp_trials(stream, going.size, lambda places: np.ones(places.size, bool))]
         counts[going] += 1
     return counts
 
 
-__all__ = ["DiscreteLaplaceMechanism", "discrete_laplace", "whole_value"]
+__all__ = [
+    "DiscreteLaplaceMechanism",
+    "discrete_laplace",
+    "exp_trials",
+    "trials_before_a_failure",
+    "whole_value",
+]

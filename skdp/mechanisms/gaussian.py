@@ -31,15 +31,24 @@ class GaussianMechanism(AdditiveMechanism):
     Notes
     -----
     **Guarantees.** The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`, or more by at
-    most one part in 256. Where `noise_multiplier` times the square root of the number of coordinates is above 2**36, it
-    is at most three times as large, and above 2**45 a release is refused. The event states the same `noise_multiplier`.
+    most one part in 240. Where `noise_multiplier` times the square root of the number of coordinates is above 2**36, it
+    is at most 3.001 times as large, and above 2**45 a release is refused. The event states the same `noise_multiplier`.
     (Dwork & Roth 2014, appendix A; priced exactly by Balle & Wang 2018.) What is released is the value on a public grid
-    with ideal normal noise, rounded to the grid, so that the same numbers can come of every value. `release` charges
-    the accountant before it draws noise, and nothing that it refuses is charged.
+    with ideal normal noise, rounded to the grid, so that the same numbers can come of every value. That value may be a
+    sum of up to 2**20 records' contributions as doubles add them up, in any order. `release` charges the accountant
+    before it draws noise, and nothing that it refuses is charged.
 
-    Proof. The step g of the grid is a power of two that follows from `noise_multiplier`, `sensitivity` and the number
-    p of coordinates. The value is rounded to multiples of g, which makes the sensitivity C + sqrt(p) g; the noise is
-    larger than sigma C by that factor, some 1e-6 as a rule. What is added is the whole number floor(s z + 1/2) of
+    Proof. Sums of doubles depend on their order, and all behind a record that leaves may round otherwise (Casacuberta
+    et al. 2022). Let each of m contributions have a norm of at most C, and pass through at most h additions, each of
+    which rounds its result by u = 2**-53 of it. Then a coordinate is wrong by at most 1.01 h u times the sum of the
+    sizes that are added to it (Higham 2002, section 4.2), and these sums have a norm of at most m C. So two sums are
+    further apart than C by at most 2.02 h m u C: in any order, where h < m, by 1.01 C / 2**12 for m up to 2**20, for
+    which the noise has room. It has the same room for all h m up to 2**40, such as sums of blocks of 512 rows, which
+    are added then, of up to 2**24 rows. Under ``replace_one`` all of this is doubled, as the sensitivity is.
+
+    The step g of the grid is a power of two that follows from `noise_multiplier`, `sensitivity` and the number
+    p of coordinates. The value is rounded to multiples of g, which adds sqrt(p) g to that; the noise is larger than
+    sigma C by the factor of both, some .02 % as a rule. What is added is the whole number floor(s z + 1/2) of
     steps, s being the deviation in steps, and z a normal of infinitely many bits, of which as many are drawn as the
     rounding needs (`skdp.mechanisms.rounded_normals`). For a multiple v of g, v + g floor(s z + 1/2) is v + s g z,
     rounded to the grid: post-processing of the Gaussian mechanism, whose event it has. Doubles hold both summands
@@ -87,7 +96,7 @@ class GaussianMechanism(AdditiveMechanism):
 
     @property
     def standard_deviation(self) -> float:
-        """Standard deviation of the noise in each coordinate, in the units of the value; the grid adds its room."""
+        """Standard deviation of the noise in each coordinate, in the units of the value; grid and sums add to it."""
         return self.noise_multiplier * self.sensitivity
 
     def _checked(self, value: Any) -> NDArray[np.float64]:
@@ -107,6 +116,7 @@ _RANGE = 2.0**-960, 2.0**990  # of the deviation of noise: what is made of it ar
 _FINE = 2.0**-26  # part of the deviation that a step of the grid is at most
 _ROOM = 2.0**-8  # part of the sensitivity that steps of all coordinates together are at most, while noise is in reach
 _COARSE = 2.0**-44  # part of the deviation that a step is at most where noise is out of all reach
+_SUMS = 1.01 * 2.0**-12  # part of the sensitivity by which two sums of doubles may be further apart
 _LARGEST_SCALE = 2.0**46  # deviation in steps, up to which the kernel rounds
 
 
@@ -130,13 +140,14 @@ def grid_and_scale(standard_deviation: float, sensitivity: float, p: int) -> tup
     place of another, each is that far at most from what all others add. The step is at most
     sigma C / 2**26 and C / (2**8 sqrt(p)), so that this factor is at most 1 + 2**-8, up to a sigma of 2**36 / sqrt(p).
     The kernel counts up to 2**46 steps a deviation: beyond, a step is at least sigma C / 2**45, and the factor at most
-    1 + sigma sqrt(p) / 2**44. It is paid like any other: noise is larger by all that rounding can add.
+    1 + sigma sqrt(p) / 2**44. It is paid like any other: noise is larger by all that rounding can add. What sums round
+    is added to the factor.
     """
     root = math.sqrt(max(p, 1))
     most = max(min(standard_deviation * _FINE, sensitivity * _ROOM / root), standard_deviation * _COARSE)
     grid = math.ldexp(0.5, math.frexp(most)[1])
     # the last factor is more than what this line rounds
-    scale = standard_deviation * (1.0 + root * grid / sensitivity) * (1.0 + 2.0**-50) / grid
+    scale = standard_deviation * (1.0 + root * grid / sensitivity + _SUMS) * (1.0 + 2.0**-50) / grid
     if scale > _LARGEST_SCALE:
         raise ValueError(
             f"noise_multiplier={standard_deviation / sensitivity:g} is too large for {p} coordinates: give less than "

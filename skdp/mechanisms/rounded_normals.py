@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from decimal import Context, Decimal, localcontext
 
 _WORDS = 2**64
+LAST = _WORDS - 1
 _TURN_BITS = 12  # of the word of an angle, these come after its digits; the last two choose axis and sign
 _GUARD = 30  # decimal digits beyond those of the bits
 
@@ -41,15 +42,19 @@ def error_bound(least: int, most: int) -> float:
     In all less than 1.2 u / R + 14 u R + 2**-64 / U'. Returned is 2 u / R + 16 u R + 2**-63 / U', with room for what
     this function rounds itself.
     """
-    if least == 0 or most == _WORDS - 1:
+    if least == 0 or most == LAST:
         return math.inf
     return 2.0**-52 / _length(least) + 2.0**-49 * _length(most) + 2.0 / (_WORDS - 1 - most)
 
 
 def _length(word: int) -> float:
     """sqrt(-2 log U) of 1 - U = word / 2**64."""
-    log = math.log1p(-word / _WORDS) if word < _WORDS // 2 else math.log((_WORDS - word) / _WORDS)
-    return math.sqrt(-2.0 * log)
+    return math.sqrt(-2.0 * log_of_rest(word))
+
+
+def log_of_rest(word: int) -> float:
+    """log U of 1 - U = word / 2**64, to some units of the last digit."""
+    return math.log1p(-word / _WORDS) if word < _WORDS // 2 else math.log((_WORDS - word) / _WORDS)
 
 
 def rounded_pair(radius: int, angle: int, scale: float, further: Iterable[tuple[int, int]]) -> tuple[int, int]:
@@ -153,4 +158,4 @@ def _arctan_of_inverse(n: int) -> Decimal:
     return total
 
 
-__all__ = ["decided_pair", "error_bound", "rounded_pair"]
+__all__ = ["LAST", "decided_pair", "error_bound", "log_of_rest", "rounded_pair"]

@@ -108,7 +108,7 @@ class MomentSum:
     and that of two neighbouring blocks twice that, relative to one row. A row mapped into the ball lies in it up to
     theta = 4 u + d 2**-52. `isometric` is divided by `rounding`, which is (1 + the error of two blocks) times
     (1 + theta)**2, and `moments` multiplies by it again. Blocks, and all rows of the sum of x, are added in float64,
-    whose rounding is not in the price (``docs/pitfalls.md``).
+    for whose rounding the noise has room (`skdp.mechanisms.GaussianMechanism`).
     """
 
     def __init__(self, ball: UnitBall, weight: float, *, by_position: bool, pool: Sharing | None = None) -> None:

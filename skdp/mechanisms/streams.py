@@ -18,7 +18,15 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import DTypeLike, NDArray
 
-from skdp._kernels.bits import BLOCK, extreme_radii, normals_from_words, round_normals, rows_from_words
+from skdp._kernels.bits import (
+    BLOCK,
+    extreme_radii,
+    gaps_from_words,
+    normals_from_words,
+    round_normals,
+    rows_from_gaps,
+)
+from skdp.mechanisms.exact_gaps import certainty, exact_gap
 from skdp.mechanisms.rounded_normals import error_bound, rounded_pair
 from skdp.mechanisms.tape import Track, running_tape
 
@@ -116,13 +124,13 @@ class _Draws:
             return rounded
         # Both normals of a pair go on with the same bits, whatever the calls and scales they are drawn with.
         key = hmac.digest(self._key, repr(("further bits", start, block, pair)).encode(), "sha256")
-        return rounded_pair(radius, angle, scale, _pairs_of_words(_Draws(key, 0)))[which]
+        further = _words_of(_Draws(key, 0))
+        return rounded_pair(radius, angle, scale, zip(further, further, strict=True))[which]
 
 
-def _pairs_of_words(draws: _Draws) -> Iterator[tuple[int, int]]:
+def _words_of(draws: _Draws) -> Iterator[int]:
     while True:
-        first, second = draws.words(2).tolist()
-        yield first, second
+        yield from draws.words(2).tolist()
 
 
 class SecretStream:
@@ -223,10 +231,14 @@ class SecretStream:
 
     def words(self, count: int) -> _Words:
         """The next `count` uniform 64-bit words, little-endian from the keystream."""
+        return self._placed_words(count)[1]
+
+    def _placed_words(self, count: int) -> tuple[int, _Words]:
+        """The same, and the place of the first one, which no other word has."""
         draws = self._take()
-        words = draws.words(count)
+        start, words = draws.n_words, draws.words(count)
         self._at_rest.append(draws)
-        return words.astype(np.uint64, copy=False)
+        return start, words.astype(np.uint64, copy=False)
 
     def normal(self, size: int, dtype: DTypeLike = np.float64) -> NDArray[np.floating]:
         """The next `size` independent standard normals.
@@ -253,15 +265,29 @@ class SecretStream:
         return out
 
     def poisson_rows(self, n: int, rate: float) -> NDArray[np.int64]:
-        """Each of `n` rows independently with probability `rate` in (0, 1), ascending, at a cost of O(rows drawn)."""
+        """Each of `n` rows independently with probability `rate` in (0, 1), ascending, at a cost of O(rows drawn).
+
+        The rate is exactly this double: words are read as if they had infinitely many bits
+        (`skdp.mechanisms.exact_gaps`).
+        """
         expected = n * rate
         batch = int(expected + 4.0 * math.sqrt(expected)) + 8  # four standard deviations: one call mostly suffices
-        log_survival, last, parts = -math.log1p(-rate), -1, []
+        last, parts = -1, []
         while last < n:
-            rows = np.empty(batch, np.int64)
-            count, last = rows_from_words(self.words(batch), log_survival, n, last, rows)
+            rows = self._gaps(batch, n, rate)
+            count, last = rows_from_gaps(rows, n, last)
             parts.append(rows[:count])
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _gaps(self, count: int, n: int, rate: float) -> NDArray[np.int64]:
+        """Numbers of rows that are passed over before the next one is drawn; n stands for n and more."""
+        start, words = self._placed_words(count)
+        log_survival, gaps = -math.log1p(-rate), np.empty(count, np.int64)
+        if gaps_from_words(words, log_survival, float(n), *certainty(log_survival), gaps):
+            for i in np.flatnonzero(gaps < 0).tolist():
+                key = hmac.digest(self._key, repr(("further bits of a gap", start + i)).encode(), "sha256")
+                gaps[i] = exact_gap(int(words[i]), rate, n, _words_of(_Draws(key, 0)))
+        return gaps
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A SecretStream cannot be pickled or copied: its key would reveal the noise that it made.")

@@ -38,22 +38,40 @@ class HeardRelease(NamedTuple):
     sensitivity: float
     lot: HeardLot | None
     norm_order: int = 2
+    is_whole: bool = False
+    place: tuple[int, ...] = ()
 
     @property
     def noise(self) -> NDArray[np.float64]:
         """What was added, in declared standard deviations, of shape (p,).
 
-        Of discrete Laplace noise the normal numbers of the same chances, each drawn evenly among those of a whole
-        number: they are independent and normal where the noise has its law.
+        Of noise in whole numbers the normal numbers of the same chances, each drawn evenly among those of a whole
+        number: they are independent and normal where the noise has its law. What draws them knows the `place` of the
+        release too, as two releases may be equal.
         """
         scale = self.noise_multiplier * self.sensitivity
         added = np.ravel(self.noisy - self.exact)
-        if self.norm_order == 2:
+        if self.norm_order == 2 and not self.is_whole:
             return added / scale
-        sizes, rng = np.abs(added), np.random.default_rng(list(self.noisy.tobytes()))
-        beyond, here = np.exp(-(sizes + 1.0) / scale), np.exp(-sizes / scale)
-        tail = (beyond + rng.random(sizes.size) * (here - beyond)) / (1.0 + math.exp(-1.0 / scale))
+        sizes, rng = np.abs(added), np.random.default_rng([*self.place, *self.noisy.tobytes()])
+        here, beyond = (_laplace_tails if self.norm_order == 1 else _gaussian_tails)(sizes, scale)
+        tail = beyond + rng.random(sizes.size) * (here - beyond)
         return np.where(added < 0, ndtri(tail), -ndtri(tail))
+
+
+def _laplace_tails(sizes: Numbers, scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Chances of a discrete Laplace number of at least these sizes, and of larger ones."""
+    whole = 1.0 + math.exp(-1.0 / scale)
+    return np.exp(-sizes / scale) / whole, np.exp(-(sizes + 1.0) / scale) / whole
+
+
+def _gaussian_tails(sizes: Numbers, scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The same of a discrete Gaussian number."""
+    places = sizes.astype(np.int64)
+    masses = np.exp(-0.5 * (np.arange(max(int(places.max(initial=0)), math.ceil(40.0 * scale)) + 2) / scale) ** 2)
+    tails = np.cumsum(masses[::-1])[::-1]
+    whole = 2.0 * tails[0] - masses[0]
+    return tails[places] / whole, tails[places + 1] / whole
 
 
 class Track:
@@ -69,6 +87,7 @@ class Track:
     def __init__(self, forced: Track | None = None) -> None:
         self.releases: list[HeardRelease] = []
         self.lots: list[HeardLot] = []
+        self.place: tuple[int, ...] = ()
         self._forced = forced
         self._lot: HeardLot | None = None
 
@@ -78,7 +97,8 @@ class Track:
             earlier = self._forced.releases[len(self.releases)].noisy
             noisy = earlier.copy() if earlier.shape == noisy.shape else noisy
         declared = mechanism.noise_multiplier, mechanism.sensitivity
-        self.releases.append(HeardRelease(exact.copy(), noisy.copy(), *declared, self._lot, mechanism.norm_order))
+        law, place = (mechanism.norm_order, mechanism.is_whole), (*self.place, len(self.releases))
+        self.releases.append(HeardRelease(exact.copy(), noisy.copy(), *declared, self._lot, *law, place))
         self._lot = None  # what is released next without a lot of its own is of all rows
         return noisy
 
@@ -137,6 +157,7 @@ class Tape:
         """The track of the next root stream."""
         number = len(self.tracks)
         self.tracks.append(self._track_type(self._forced[number] if number < len(self._forced) else None))
+        self.tracks[-1].place = abs(self._seed or 0), number
         return self.tracks[-1]
 
 

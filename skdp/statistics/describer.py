@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names
-from skdp._checks.parameters import absolute_path, read_real, show
+from skdp._checks.parameters import absolute_path, check_choice, read_real, show
 from skdp._checks.table import Table
 from skdp._checks.units import ROW, Units
 from skdp._checks.weights import WeightReader, exactly_summable, refuse_bought_bound, warn_of_no_bound
@@ -22,7 +22,15 @@ from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns, note_remains
 from skdp.statistics.cells import OTHER, ColumnCells
-from skdp.statistics.table_release import DescribedRows, Questions, Shares, TableRelease
+from skdp.statistics.table_release import (
+    DISCRETE,
+    KINDS_OF_NOISE,
+    ROUNDED,
+    DescribedRows,
+    Questions,
+    Shares,
+    TableRelease,
+)
 
 _PURCHASE = 0.1
 """Share of mu^2 for what the schema leaves out, where it does."""
@@ -46,6 +54,7 @@ class TableDescriber(SchemaBuyer):
         n_bins: int = MOST_BINS,
         weight_bound: float | None = None,
         shares: Shares | None = None,
+        noise: str = ROUNDED,
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
@@ -67,6 +76,7 @@ class TableDescriber(SchemaBuyer):
         self.n_bins = n_bins
         self.weight_bound = weight_bound
         self.shares = shares
+        self.noise = noise
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
@@ -88,10 +98,19 @@ class TableDescriber(SchemaBuyer):
 
     def _event_at(self, noise_multiplier: float) -> DpEvent:
         """See `ColumnBuyer`: the purchase, where there is one, beside the release of the description."""
+        if self.noise == DISCRETE:
+            return self._release(noise_multiplier).event_of_counts(self._n_columns(), len(self.crosstabs))
         if self._given_schema().is_complete:
             return GaussianDpEvent(noise_multiplier)
         bought = self._purchase().event_at(_PURCHASE_RATIO * noise_multiplier)
         return compose([bought, GaussianDpEvent(noise_multiplier)])
+
+    def _release(self, noise_multiplier: float) -> TableRelease:
+        return TableRelease(noise_multiplier, self.adjacency, self.shares, self.noise)
+
+    def _n_columns(self) -> int:
+        """Number of described columns, where the schema names them all."""
+        return sum(column.kind != "drop" for _, column in self._given_schema().items())
 
     # --- what is refused ---
 
@@ -100,6 +119,7 @@ class TableDescriber(SchemaBuyer):
         super()._check_own_parameters()
         WeightReader.of(self.weight_bound)
         refuse_bought_bound(self.weight_bound, True)
+        check_choice("noise", self.noise, KINDS_OF_NOISE)
         if not isinstance(self.correlation, bool | np.bool_):
             raise ValueError(f"correlation={show(self.correlation)} is no truth value: use True or False.")
         found = [read_real(each) for each in _listed("quantiles", self.quantiles)]
@@ -119,11 +139,33 @@ class TableDescriber(SchemaBuyer):
                 raise ValueError(
                     f"crosstabs has {show(pair)}: give pairs of names of two columns, such as ('sex', 'job')."
                 )
+        if self.noise == DISCRETE:
+            self._check_counts_alone()
+
+    def _check_counts_alone(self) -> None:
+        """Refuse to add whole numbers to what is no count of rows in public cells."""
+        schema = self._given_schema()
+        if not schema.is_complete:
+            self._refuse_discrete("what the schema leaves out is bought", "list bounds and categories there")
+        on_lines = any(column.kind in ("number", "date") for _, column in schema.items())
+        if on_lines and (self.shares is None or self.shares.moments > 0.0):
+            self._refuse_discrete("moments of numbers are no counts", "use private_histogram, or noise='rounded'")
+        if self.correlation:
+            self._refuse_discrete("correlations are measured by sums", "use correlation=False")
+        if self.by is not None:
+            self._refuse_discrete(f"by={self.by!r} has subgroups", "name the pairs in crosstabs, or use by=None")
+        if self.noise_multiplier is not None:
+            self._release(float(self.noise_multiplier)).check_counts(self._n_columns(), len(self.crosstabs))
+
+    def _refuse_discrete(self, why: str, remedy: str) -> NoReturn:
+        raise ValueError(f"noise='discrete' counts rows in public cells, and {why}: {remedy}.")
 
     def _check_rows(self, X: Any) -> SchemaRows:
         """See `PrivateEstimator`."""
         rows = super()._check_rows(X)
         there = [name for name, _, column in rows.columns if column.kind != "drop"]
+        if self.noise == DISCRETE and len(there) != self._n_columns():
+            self._refuse_discrete("X has other columns than the schema", "name each of them there once")
         asked = [name for pair in self.crosstabs for name in pair]
         if unknown := [name for name in asked if name not in there or name == self.by]:
             raise ValueError(
@@ -145,6 +187,8 @@ class TableDescriber(SchemaBuyer):
     ) -> tuple[Units | None, Doubles | None]:
         """See `PrivateEstimator`: labels are ignored, units and weights are kept."""
         units = super()._check_targets(y, n_samples, groups, **fit_params)
+        if self.noise == DISCRETE and not (groups is None and sample_weight is None):
+            self._refuse_discrete("weights and groups make parts of rows", "use noise='rounded' with these")
         warn_of_no_bound(self.weight_bound, sample_weight)
         shares = WeightReader.of(self.weight_bound)(sample_weight, n_samples)
         return units, None if sample_weight is None else shares
@@ -181,8 +225,7 @@ class TableDescriber(SchemaBuyer):
             self._public_total(plan) if rows.weights is None else None,
         )
         given = DescribedRows([each.read(rows.table) for each in described], of_rows, weights)
-        release = TableRelease(plan.noise_multiplier, self.adjacency, self.shares)
-        self.tallies_ = release.measure(given, asked, plan.stream.spawn("description"))
+        self.tallies_ = self._release(plan.noise_multiplier).measure(given, asked, plan.stream.spawn("description"))
         self.questions_, self.schema_ = asked, TableSchema(columns)
 
     def _weights_of(self, rows: SchemaRows) -> Doubles:

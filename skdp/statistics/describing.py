@@ -23,6 +23,7 @@ def describe(
     correlation: bool = True,
     crosstabs: Any = (),
     n_bins: int = MOST_BINS,
+    noise: str = "rounded",
     noise_multiplier: float | None = None,
     risk: Mapping[str, float] | None = None,
     adjacency: str = "zero_out",
@@ -76,6 +77,11 @@ def describe(
     n_bins : int, default=64
         Cells of a number or a date. The bounds have a cell each, for values that lie at them or beyond. Whole numbers,
         if the type of the column says so, have one cell each where there are less than twice as many.
+    noise : {"rounded", "discrete"}, default="rounded"
+        Kind of the noise: normal noise, rounded to a public grid as if it had infinitely many bits; or discrete
+        Gaussian noise (Canonne, Kamath & Steinke 2020), drawn by whole numbers alone. The latter is for counts in
+        public cells: of categories that the schema lists, with ``correlation=False`` and without `by` and `groups`.
+        Under ``replace_one`` it is larger, by a factor of up to sqrt(2).
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one release, divided by its sensitivity. If None, it is calibrated to
         `epsilon`.
@@ -142,6 +148,8 @@ def describe(
 
     References
     ----------
+    Canonne, Kamath & Steinke (2020), "The discrete Gaussian for differential privacy".
+
     Dong, Roth & Su (2022), "Gaussian differential privacy", for the composition of Gaussian releases.
 
     Hay, Rastogi, Miklau & Suciu (2010), "Boosting the accuracy of differentially private histograms through
@@ -169,6 +177,7 @@ def describe(
         quantiles=quantiles,
         n_bins=n_bins,
         weight_bound=weight_bound,
+        noise=noise,
         epsilon=epsilon,
         delta=delta,
         noise_multiplier=noise_multiplier,

@@ -33,8 +33,8 @@ def private_count(x: Any, **settings: Any) -> Estimate:
     x : array-like of shape (n_samples,)
         Private truth values. Gaps, and what is no truth value, are not counted.
     **settings : dict of str to object
-        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group
-        counts as the share of its rows that are true.
+        `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
+        group counts as the share of its rows that are true.
 
     Returns
     -------
@@ -171,8 +171,8 @@ def private_histogram(
     n_bins : int, default=64
         Bins of numbers, at most; whole numbers have one each if they are not twice as many.
     **settings : dict of str to object
-        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
-        the weight of one row.
+        `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
+        group has the weight of one row.
 
     Returns
     -------
@@ -205,8 +205,8 @@ def private_top_k(x: Any, k: int = 5, *, categories: Any = None, **settings: Any
     categories : list or None, default=None
         Public categories; all others are "(other)". If None, they are bought.
     **settings : dict of str to object
-        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
-        the weight of one row.
+        `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
+        group has the weight of one row.
 
     Returns
     -------
@@ -265,8 +265,8 @@ def private_crosstab(x: Any, y: Any, *, categories: Any = None, **settings: Any)
     categories : list of two lists or None, default=None
         Public categories of `x` and of `y`; all others are "(other)". If None, they are bought.
     **settings : dict of str to object
-        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
-        the weight of one row.
+        `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
+        group has the weight of one row.
 
     Returns
     -------

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._typing import Doubles
+from skdp.accounting import DpEvent, compose
+from skdp.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum, UnitBall, sensitivity
 from skdp.mechanisms.streams import SecretStream
@@ -20,6 +22,9 @@ from skdp.statistics.cells import ColumnCells, Merged, add_up_cells
 from skdp.synthesis.marginals.denoising import onto_simplex
 
 ColumnPair = tuple[str, str]
+
+ROUNDED, DISCRETE = KINDS_OF_NOISE = "rounded", "discrete"
+"""Kinds of noise: ideal normal noise, rounded to a public grid; of counts, discrete Gaussian noise."""
 
 _COUNTS, _MOMENTS, _PAIRS = 0.65, 0.25, 0.1
 """Shares of mu^2 of the counts, the moments, and the tables and sums of pairs, where there are all of them."""
@@ -172,6 +177,8 @@ class TableRelease:
     adjacency : {"zero_out", "add_remove", "replace_one"}
     shares : Shares or None
         None for the rule.
+    noise : {"rounded", "discrete"}
+        Of counts alone, discrete Gaussian noise.
 
     Notes
     -----
@@ -182,6 +189,10 @@ class TableRelease:
     roots of shares that add up to one and depend on the public columns alone. What the second and the third one count
     depends on the first one's output, and their sensitivity is the same for whatever that may be. So they compose to
     one release, as their mu^2 add up (Dong, Roth & Su 2022, corollary 2).
+
+    *Discrete noise.* A row adds 1 to one count of each column and of each table, which is what
+    `skdp.mechanisms.DiscreteGaussianMechanism` prices: `event_of_counts` is the composition of both releases. There are
+    no moments, no sums, no weights and no units then.
 
     *Counts.* A row adds its weight to one cell of each of d columns, which are disjoint, also those of the subgroups:
     as `skdp.preprocessing.histograms.purchase.column_sensitivity` has it. The column that names the subgroups is one of
@@ -197,12 +208,30 @@ class TableRelease:
     *Weights and units.* Weights are numbers in [0, 1]; those of a unit add up to 1 at most
     (`skdp.mechanisms.unit_norms.average_units`). What a unit adds then lies in the convex hull of what rows can add,
     so all bounds hold for units too. Counts of multiples of 2**-24 are exact; sums of numbers are rounded in float64,
-    which is not in the price (``docs/pitfalls.md``).
+    for which the noise has room (`skdp.mechanisms.GaussianMechanism`).
     """
 
     noise_multiplier: float
     adjacency: str
     shares: Shares | None = None
+    noise: str = ROUNDED
+
+    def event_of_counts(self, n_columns: int, n_tables: int) -> DpEvent:
+        """What discrete noise costs, on the counts of so many columns and of so many tables of pairs."""
+        return compose([self._discrete(*each).event for each in self._parts(n_columns, n_tables)])
+
+    def check_counts(self, n_columns: int, n_tables: int) -> None:
+        """Refuse a noise multiplier whose deviations are beyond those of discrete noise."""
+        for share, n in self._parts(n_columns, n_tables):
+            DiscreteGaussianMechanism(self.noise_multiplier * math.sqrt(n / share), n)
+
+    def _parts(self, n_columns: int, n_tables: int) -> list[tuple[float, int]]:
+        """The share of each release of counts, and how many of them a row changes."""
+        shares = self.shares or Shares.by_rule(0, n_tables)
+        return [(shares.counts, n_columns), (shares.pairs, n_tables)][: 1 + (n_tables > 0 and shares.pairs > 0.0)]
+
+    def _discrete(self, share: float, n_counts: int) -> DiscreteGaussianMechanism:
+        return DiscreteGaussianMechanism.near(self.noise_multiplier / math.sqrt(share), n_counts)
 
     def measure(self, rows: DescribedRows, asked: Questions, stream: SecretStream) -> list[Tally]:
         """Release, and return what is known of each subgroup.
@@ -226,7 +255,11 @@ class TableRelease:
             tallies = [replace(each, tables=a, sums=b) for each, (a, b) in zip(tallies, pairs, strict=True)]
         return tallies
 
-    def _mechanism(self, share: float, bound: float) -> GaussianMechanism:
+    def _mechanism(
+        self, share: float, bound: float, n_counts: int = 0
+    ) -> GaussianMechanism | DiscreteGaussianMechanism:
+        if self.noise == DISCRETE:
+            return self._discrete(share, n_counts)
         return GaussianMechanism(self.noise_multiplier / math.sqrt(share), bound)
 
     def _counts(
@@ -234,7 +267,7 @@ class TableRelease:
     ) -> list[Tally]:
         n_groups = len(asked.groups)
         several = n_groups > 1
-        mechanism = self._mechanism(share, column_sensitivity(len(codes) + several, self.adjacency))
+        mechanism = self._mechanism(share, column_sensitivity(len(codes) + several, self.adjacency), len(codes))
         sizes = [cells.size for cells in asked.cells]
         exact = [_add_up(rows, asked, [each], [size], rows.weights) for each, size in zip(codes, sizes, strict=True)]
         if several:
@@ -289,7 +322,8 @@ class TableRelease:
         share: float,
         stream: SecretStream,
     ) -> list[tuple[dict[ColumnPair, NoisyTable], dict[ColumnPair, NoisySums]]]:
-        mechanism = self._mechanism(share, pairs_sensitivity(len(asked.tables), len(asked.sums), self.adjacency))
+        bound = pairs_sensitivity(len(asked.tables), len(asked.sums), self.adjacency)
+        mechanism = self._mechanism(share, bound, len(asked.tables))
         deviation = mechanism.standard_deviation
         tables, sums = _levels_of_tables(asked, whole, deviation), _levels_of_sums(asked, whole, deviation)
         place = {cells.name: j for j, cells in enumerate(asked.cells)}
@@ -425,6 +459,9 @@ def add_up(tallies: Sequence[Tally], n: float | None) -> Tally:
 
 
 __all__ = [
+    "DISCRETE",
+    "KINDS_OF_NOISE",
+    "ROUNDED",
     "ColumnPair",
     "DescribedRows",
     "MomentsOfNumbers",

@@ -118,8 +118,8 @@ def _noise_of_a_fit(model: Any, subject: CheckedEstimator) -> list[float]:
     """Some of the noise of a fit, with secret streams. Whole numbers are taken together: single ones may be equal."""
     fitted = heard_fit(model, subject.table, Tape())
     some = [each for track in fitted.tracks for each in track.releases[:3]]
-    normals = [float(x) for each in some if each.norm_order == 2 for x in each.noise[:3].round(9)]
-    return normals + [zlib.crc32((each.noisy - each.exact).tobytes()) for each in some if each.norm_order == 1]
+    normals = [float(x) for each in some if not each.is_whole for x in each.noise[:3].round(9)]
+    return normals + [zlib.crc32((each.noisy - each.exact).tobytes()) for each in some if each.is_whole]
 
 
 def _no_noise_twice(drawn: list[list[float]], what: str) -> None:

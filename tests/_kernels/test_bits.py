@@ -9,7 +9,15 @@ import pytest
 import reference
 from scipy.stats import norm, rayleigh
 
-from skdp._kernels.bits import BLOCK, add_on_grid, extreme_radii, normals_from_words, round_normals, rows_from_words
+from skdp._kernels.bits import (
+    BLOCK,
+    add_on_grid,
+    extreme_radii,
+    gaps_from_words,
+    normals_from_words,
+    round_normals,
+    rows_from_gaps,
+)
 
 HALF = BLOCK // 2
 EPS = np.finfo(np.float64).eps
@@ -202,7 +210,8 @@ def test_tail_agrees_with_isf(k, axis):
 
 def rows(words, n, rate, last=-1):
     out = np.empty(len(words), np.int64)
-    count, last = rows_from_words(words, -math.log1p(-rate), n, last, out)
+    assert gaps_from_words(words, -math.log1p(-rate), float(n), -1.0, math.inf, out) == 0
+    count, last = rows_from_gaps(out, n, last)
     return out[:count].tolist(), last
 
 

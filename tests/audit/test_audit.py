@@ -10,7 +10,9 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.stats import kstest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -27,15 +29,19 @@ from skdp import (
     PrivacyAccountant,
     allocate_budget,
 )
+from skdp.accounting import DiscreteGaussianDpEvent, SelfComposedDpEvent, get_epsilon
 from skdp.audit import audit_estimator, one_run_epsilon, threshold_epsilon
+from skdp.audit.checks import check_release_noise
 from skdp.audit.replay import event_of, least_epsilon, views_of
 from skdp.audit.result import AuditError
 from skdp.exceptions import PrivacyLeakWarning
-from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
+from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
+from skdp.mechanisms.discrete_gaussian import discrete_gaussian
 from skdp.mechanisms.discrete_laplace import discrete_laplace
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.tape import HeardLot, HeardRelease, Tape, running
 from skdp.plotting import AuditDisplay
+from skdp.statistics.describer import TableDescriber
 
 SECONDS = 600.0  # never the limit
 RIDGE = {"y_bounds": (-1, 1)}
@@ -243,7 +249,9 @@ def test_a_tape_changes_no_number_of_a_seeded_fit():
     np.testing.assert_array_equal(plain.coef_, heard.coef_)
 
 
-@pytest.mark.parametrize("mechanism", [GaussianMechanism(1.0, 1.0), DiscreteLaplaceMechanism(Fraction(5))])
+@pytest.mark.parametrize(
+    "mechanism", [GaussianMechanism(1.0, 1.0), DiscreteLaplaceMechanism(Fraction(5)), DiscreteGaussianMechanism(5.0)]
+)
 def test_a_forced_release_is_that_of_the_earlier_fit(mechanism):
     tapes, found = [Tape(0)], []
     tapes.append(Tape(0, tapes[0]))
@@ -259,7 +267,7 @@ def test_a_forced_release_is_that_of_the_earlier_fit(mechanism):
 
 def bound_of_counts(move, delta, lot=None):
     """What the replay makes of counts with discrete Laplace noise of scale 1 and sensitivity 2 that move so far."""
-    releases = [HeardRelease(np.zeros(2), np.zeros(2), 0.5, 2.0, lot, norm_order=1)]
+    releases = [HeardRelease(np.zeros(2), np.zeros(2), 0.5, 2.0, lot, norm_order=1, is_whole=True)]
     fitted = SimpleNamespace(tracks=[SimpleNamespace(releases=releases)], model=SimpleNamespace(adjacency_="zero_out"))
     (moves,) = views_of([[[np.array(move) / 2.0]]], fitted)
     return least_epsilon(event_of(fitted, (0,), moves, 1.0), delta, "zero_out")
@@ -274,8 +282,51 @@ def test_a_bound_of_counts_is_the_truth_of_one_and_below_that_of_two(delta):
     assert 0.0 < bound_of_counts([1.0, 1.0], delta) <= 2.0 + math.log1p(-delta / p**2)
 
 
+@pytest.mark.parametrize(("s", "k"), [(0.6, 1), (1.3, 5), (20.0, 10), (0.3, 3)])
+def test_a_bound_of_discrete_gaussian_counts_is_their_price_or_less(s, k):
+    event = SelfComposedDpEvent(DiscreteGaussianDpEvent(s), k)
+    bound, price = least_epsilon(event, 1e-5, "zero_out"), get_epsilon(event, 1e-5)
+    assert bound <= price
+    assert bound > 0.99 * price or s == 0.3  # of such little noise it is read no further than it can be computed
+
+
 def test_counts_of_a_lot_have_no_bound():
     assert bound_of_counts([1.0, 0.0], 1e-9, HeardLot(0.01, 100, np.arange(1))) == 0.0
+
+
+@pytest.mark.parametrize("s", [0.4, 3.0, 200.0])
+def test_discrete_gaussian_noise_is_heard_as_normal(s):
+    """Normals of the same chances; noise of a deviation a tenth less is not (false alarm 1e-6)."""
+    heard = {}
+    for factor in (1.0, 0.9):
+        tape = Tape(3)
+        with running(tape):
+            DiscreteGaussianMechanism(s * factor).release(np.zeros(20_000, int), SecretStream.from_random_state(None))
+        heard[factor] = tape.tracks[0].releases[0]._replace(noise_multiplier=s)
+    assert kstest(heard[1.0].noise, "norm").pvalue > 1e-6
+    assert not [*check_release_noise([heard[1.0].noise], level=1e-6)]
+    assert {each.kind for each in check_release_noise([heard[0.9].noise], level=1e-6)} == {"noise"}
+
+
+@pytest.mark.parametrize("epsilon", [1.0, pytest.param(8.0, marks=pytest.mark.slow)])
+def test_counts_with_discrete_gaussian_noise_reach_their_claim(epsilon, monkeypatch):
+    """A row moves a count of each column: its price is that of the release; of another deviation it is not."""
+    kind = {"kind": "category", "categories": [str(k) for k in range(100)]}
+    model = TableDescriber({"a": kind, "b": kind}, correlation=False, noise="discrete", epsilon=epsilon)
+    rows = pd.DataFrame(np.arange(800).reshape(400, 2) % 70, columns=["a", "b"]).astype(str)
+
+    def audit():
+        with pytest.warns(PrivacyLeakWarning, match="public"):
+            return audit_estimator(model, rows, canary=0, max_seconds=SECONDS)
+
+    found = audit()
+    assert not found.findings
+    assert 0.95 < found.epsilon_lower_bound / found.epsilon_claimed <= 1.0
+    monkeypatch.setattr(
+        "skdp.mechanisms.discrete_gaussian.discrete_gaussian",
+        lambda stream, size, s: discrete_gaussian(stream, size, s / 2),
+    )
+    assert {each.kind for each in audit().findings} >= {"noise"}
 
 
 # --- statistics ---

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dask
+import dask.array
 import numpy as np
 import pytest
 
 from skdp import DPLogisticRegression
 from skdp.accounting import ComposedDpEvent, SelfComposedDpEvent
 from skdp.audit import audit_estimator
-from skdp.mechanisms import GaussianMechanism
+from skdp.exceptions import PrivacyLeakWarning
+from skdp.mechanisms import GaussianMechanism, sampling
 from skdp.mechanisms.streams import SecretStream
 
 SECONDS = 600.0  # never the limit
@@ -114,6 +117,43 @@ LAWS = {
 def test_lots_of_another_law_are_heard(quick, monkeypatch, law):
     drawing(monkeypatch, LAWS[law])
     assert "sampling" in kinds(audit(LOTS))
+
+
+def test_counts_of_equal_rows_at_another_rate_are_heard(quick, monkeypatch):
+    """All copies of a row together are one number, of which the audit makes rows again."""
+    tables = sampling.binomial_tables
+    monkeypatch.setattr(sampling, "binomial_tables", lambda sizes, rate: tables(sizes, 1.1 * rate))
+    assert "sampling" in kinds(audit({**LOTS, "merge_equal_rows": True}))
+
+
+def in_partitions(**changed):
+    """An audit of rows in three partitions of Dask, of which the canary is a fourth one, on one machine."""
+    X = np.where(np.arange(300)[:, None] % 2 == 0, -1.0, 1.0) * np.ones((1, 4))
+    rows, labels = dask.array.from_array(X, chunks=(100, 4)), dask.array.from_array(np.arange(300) % 2, chunks=100)
+    model = DPLogisticRegression(**{**LOTS, "max_iter": 5, "sampling_rate": 0.1, **changed})
+    with dask.config.set(scheduler="synchronous"), pytest.warns(PrivacyLeakWarning, match="public"):
+        return audit_estimator(model, rows, labels, canary=(X[1:2], 0), max_seconds=SECONDS)
+
+
+def fewer_lots(monkeypatch):
+    monkeypatch.setattr("skdp.audit.replay._ENOUGH", 300)  # normals, of which there are few a release
+    monkeypatch.setattr("skdp.audit.replay._LOTS", 200)
+
+
+def test_lots_of_partitions_are_heard_and_forced(monkeypatch):
+    """The canary is in all lots of the second fit, and its price is that of a row in lots."""
+    fewer_lots(monkeypatch)
+    found = in_partitions()
+    assert not found.findings
+    assert 0.5 < found.epsilon_lower_bound / found.epsilon_claimed <= 1.0  # of few normals the scale is little known
+    event = str(found.event)
+    assert "PoissonSampledDpEvent(sampling_probability=0.1" in event
+
+
+def test_lots_of_partitions_of_another_law_are_heard(monkeypatch):
+    fewer_lots(monkeypatch)
+    drawing(monkeypatch, lambda self, n, q, poisson: poisson(self, n, 1.5 * q))
+    assert "sampling" in kinds(in_partitions())
 
 
 class Telling(DPLogisticRegression):

@@ -63,7 +63,8 @@ def test_uniform_numbers_are_uniform(n):
 @pytest.mark.parametrize(("above", "below"), [(0, 1), (1, 3), (2, 3), (1, 1), (10**12 - 1, 10**12)])
 def test_trials_have_exponential_probabilities(above, below):
     numerators = np.full(100_000, above)
-    passed = discrete_laplace._exp_trials(stream(f"{above}/{below}"), numerators, below)
+    source = stream(f"{above}/{below}")
+    passed = discrete_laplace.exp_trials(source, 100_000, discrete_laplace._shares_of(source, numerators, below))
     p = math.exp(-above / below)
     if above == 0:
         assert passed.all()

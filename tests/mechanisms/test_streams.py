@@ -542,23 +542,24 @@ class CountingStream(SecretStream):
 
     n_words = 0
 
-    def words(self, count):
+    def _placed_words(self, count):
         self.n_words += count
-        return super().words(count)
+        return super()._placed_words(count)
 
 
 class FullestStream(CountingStream):
     """Words of an unlikely kind: each lets the very next row in."""
 
-    def words(self, count):
-        return np.zeros(len(super().words(count)), np.uint64)
+    def _placed_words(self, count):
+        start, words = super()._placed_words(count)
+        return start, np.zeros_like(words)
 
 
 def test_nothing_caps_a_lot():
     """Property 12: a lot far above its expected size (here every row, at q = 0.001) comes back whole, in order."""
     source = FullestStream(hashlib.sha256(b"fullest").digest())
-    np.testing.assert_array_equal(source.poisson_rows(5_000, 1e-3), np.arange(5_000))
-    assert source.n_words >= 5_001
+    np.testing.assert_array_equal(source.poisson_rows(1_000, 1e-3), np.arange(1_000))
+    assert source.n_words >= 1_001
 
 
 @pytest.mark.parametrize(("n", "rate"), [(10**6, 1e-3), (10**9, 1e-6), (10**12, 1e-9), (10**15, 1e-12), (10**9, 1e-9)])

@@ -8,9 +8,11 @@ import pytest
 from replay import recording
 from scipy.stats import binom
 
-from skdp import PrivacyAccountant
+from skdp import PrivacyAccountant, describe
 from skdp import statistics as st
-from skdp.accounting import get_epsilon
+from skdp.accounting import compose, get_epsilon
+from skdp.mechanisms import DiscreteGaussianMechanism
+from skdp.statistics.describer import TableDescriber
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skdp.exceptions.PrivacyLeakWarning"
@@ -131,3 +133,82 @@ def test_refusals_are_one_line_and_cost_nothing(name):
         call(accountant=accountant)
     assert "\n" not in str(refusal.value)
     assert accountant.history == ()
+
+
+# --- discrete noise ---
+
+COUNTED = ["count", "histogram", "histogram of numbers", "top", "crosstab"]
+NEIGHBOURS = {
+    "count": lambda **s: st.private_count(np.append(AGE[1:], 20) > 65, **s),
+    "crosstab": lambda **s: st.private_crosstab(np.append("cook", JOB[1:]), SEX, categories=[JOBS, SEXES], **s),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_discrete_noise_is_charged_at_the_events_of_what_draws_it(name, monkeypatch):
+    accountant, drawn, add_noise = PrivacyAccountant(1.0, 1e-5), [], DiscreteGaussianMechanism._add_noise
+    monkeypatch.setattr(
+        DiscreteGaussianMechanism, "_add_noise", lambda self, *given: drawn.append(self) or add_noise(self, *given)
+    )
+    ALL[name](epsilon=0.5, noise="discrete", accountant=accountant)
+    charged = accountant.history[0].event
+    assert 0.49 < get_epsilon(charged, 1e-5) <= 0.5
+    assert charged == compose([each.event for each in drawn])
+    assert [each.n_counts for each in drawn] == ([2, 1] if name == "crosstab" else [1])
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_discrete_noise_is_on_whole_counts_of_which_one_row_moves_as_many_as_are_priced(name):
+    """One row in the place of another takes 1 from a count of each table, and adds 1 to another one."""
+    with recording([]) as first:
+        ALL[name](epsilon=0.5, noise="discrete")
+    with recording(first) as second:
+        NEIGHBOURS[name](epsilon=0.5, noise="discrete")
+    for one, other in zip(first, second, strict=True):
+        assert one.exact.dtype == other.exact.dtype == one.noisy.dtype == np.int64
+        moved = np.abs(other.exact - one.exact)
+        assert moved.max() == 1
+        assert moved.sum() <= 2 * round(one.sensitivity**2)
+
+
+NO_COUNTS = {
+    "mean": (lambda **s: ALL["mean"](**s), "moments of numbers are no counts"),
+    "bought": (lambda **s: st.private_histogram(AGE, **s), "what the schema leaves out is bought"),
+    "groups": (lambda **s: ALL["count"](groups=np.arange(N), **s), "a group has the weight of one row"),
+    "correlation": (lambda **s: describe(CATEGORIES, schema=LEVELS, **s), "use correlation=False"),
+    "by": (lambda **s: describe(CATEGORIES, schema=LEVELS, correlation=False, by="job", **s), "has subgroups"),
+    "too much": (
+        lambda **s: ALL["count"](**{**s, "epsilon": None, "noise_multiplier": 1e6}),
+        "standard_deviation=1000000.0 is out of range",
+    ),
+}
+CATEGORIES, LEVELS = pd.DataFrame({"job": JOB, "sex": SEX}), {"job": JOBS, "sex": SEXES}
+
+
+@pytest.mark.parametrize("name", NO_COUNTS)
+def test_discrete_noise_is_refused_where_there_are_no_counts(name):
+    accountant = PrivacyAccountant(1.0, 1e-5, unit="person" if name == "groups" else "row")
+    call, why = NO_COUNTS[name]
+    with pytest.raises(ValueError, match=why) as error:
+        call(epsilon=0.5, noise="discrete", accountant=accountant)
+    assert "\n" not in str(error.value)
+    assert not accountant.history
+
+
+def test_discrete_noise_is_refused_where_columns_are_not_those_that_are_priced(monkeypatch):
+    monkeypatch.setattr(TableDescriber, "_n_columns", lambda self: 1)
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    with pytest.raises(ValueError, match="X has other columns than the schema"):
+        describe(CATEGORIES, schema=LEVELS, correlation=False, noise="discrete", accountant=accountant)
+    assert not accountant.history
+
+
+def test_a_ledger_of_discrete_noise_is_charged_for_nothing_else():
+    accountant = PrivacyAccountant(1.0, 1e-5, filter_family="discrete")
+    with pytest.raises(ValueError, match="filter_family='discrete' demands; nothing was charged"):
+        ALL["count"](epsilon=0.2, accountant=accountant)
+    assert not accountant.history
+    for _ in range(2):
+        describe(CATEGORIES, schema=LEVELS, correlation=False, noise="discrete", epsilon=0.3, accountant=accountant)
+    assert len(accountant.history) == 2
+    assert 0.0 < accountant.remaining() < 1.0

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._training.dask.engine import Asking, constant, despite_restarts, in_a_tree, results, task
-from skdp._training.dask.lots import PartitionLot, lots_of_step
-from skdp._training.dask.partitions import add_sums, gather_partitions, sum_partition, sum_partitions
+from skdp._training.dask.lots import PartitionLot, heard_lots, lots_of_step
+from skdp._training.dask.partitions import add_sums, count_records, gather_partitions, sum_partition, sum_partitions
 from skdp._training.models.bound_rows import Model
 from skdp._typing import Vector
 from skdp.mechanisms.sampling import Sampling
@@ -71,8 +71,14 @@ class DistributedModel(Model):
         self._keep(bound)
 
     def draw_lot(self, sampling: Sampling, stream: SecretStream, step: int) -> list[PartitionLot]:
-        """See `Model`: the lot of each partition, which is drawn where its rows lie."""
-        return lots_of_step(sampling, stream, step, len(self._sizes))
+        """See `Model`: the lot of each partition, which is drawn where its rows lie, but for an audit."""
+        lots = lots_of_step(sampling, stream, step, len(self._sizes))
+        return lots if stream.track is None else heard_lots(lots, self._numbers_of_records(), stream.track)
+
+    def _numbers_of_records(self) -> list[int]:
+        """Numbers of rows, or of units, of the partitions, for an audit."""
+        found = self._engine.results("counting rows", [task(count_records, part) for part in self._partitions])
+        return [number for part in found for number in part]
 
     def clipped_gradient_sum(self, theta: Vector, rows: list[PartitionLot], max_norm: float) -> NDArray[np.float64]:
         """See `Model`."""

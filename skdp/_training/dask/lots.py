@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp.mechanisms.sampling import FullBatch, Sampling
 from skdp.mechanisms.streams import SecretStream
+from skdp.mechanisms.tape import Track
 
 
 @dataclass(frozen=True)
@@ -22,16 +23,21 @@ class PartitionLot:
     key : bytes
         Key of the stream that draws this lot and nothing else; empty for the full batch. Whoever knows it knows who is
         in the lot, and nothing of other lots or of the noise.
+    heard : ndarray of int64 or None, default=None
+        The numbers of the rows, where an audit heard the lot.
     """
 
     sampling: Sampling
     key: bytes = field(repr=False)
+    heard: NDArray[np.int64] | None = field(default=None, repr=False, compare=False)
 
     def rows(self, n_rows: int) -> NDArray[np.int64] | None:
         """Return the numbers of the rows of the lot, among those of its partition; None for all of them.
 
         The same lot gives the same rows, however often it is asked: a step that is computed again is the same step.
         """
+        if self.heard is not None:
+            return self.heard
         return self.sampling.rows(n_rows, SecretStream(self.key)) if self.key else None
 
 
@@ -53,4 +59,23 @@ def lots_of_step(sampling: Sampling, stream: SecretStream, step: int, n_partitio
     return [PartitionLot(sampling, of_step.subkey("partition", number)) for number in range(n_partitions)]
 
 
-__all__ = ["PartitionLot", "lots_of_step"]
+def heard_lots(lots: list[PartitionLot], sizes: list[int], track: Track) -> list[PartitionLot]:
+    """Return the lots of a step as an audit hears them: drawn here, as one lot of the rows of all partitions.
+
+    `sizes` are the numbers of rows, or of units, of the partitions. Rows that a table has more than another one of the
+    audit are those of its last partitions.
+    """
+    if not lots[0].key:  # all rows
+        return lots
+    starts = np.cumsum([0, *sizes])
+    drawn = [lot.rows(size) for lot, size in zip(lots, sizes, strict=True)]
+    whole = np.concatenate([start + rows for start, rows in zip(starts, drawn, strict=False) if rows is not None])
+    found = track.rows(lots[0].sampling.rate, int(starts[-1]), whole)
+    ends = np.searchsorted(found, starts)
+    return [
+        replace(lot, heard=found[first:last] - start)
+        for lot, first, last, start in zip(lots, ends[:-1], ends[1:], starts, strict=False)
+    ]
+
+
+__all__ = ["PartitionLot", "heard_lots", "lots_of_step"]

@@ -117,10 +117,15 @@ class BoundPartition:
         self.n_rows, self._layout = len(rows), None if units is None else UnitLayout(units)
         self.model = recipe(rows, labels, weights, self._layout) if self.n_rows else None
 
+    @property
+    def n_records(self) -> int:
+        """Number of rows, or of units where rows have such."""
+        return self.n_rows if self._layout is None else self._layout.n_units
+
     def drawn(self, lot: PartitionLot) -> NDArray[np.int64] | None:
         """Return the rows of a lot, or its units where rows have such, by their numbers in the model; None for all."""
-        layout = self._layout
-        return lot.rows(self.n_rows) if layout is None else layout.numbers_of(lot.rows(layout.n_units))
+        rows = lot.rows(self.n_records)
+        return rows if self._layout is None else self._layout.numbers_of(rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return BoundPartition, self._given
@@ -160,6 +165,11 @@ def _bind(
 def size_of(bound: Any) -> int | Refused:
     """Return the number of rows of a bound partition, or why it was refused."""
     return bound.n_rows if isinstance(bound, BoundPartition) else bound
+
+
+def count_records(bound: BoundPartition | list[BoundPartition]) -> list[int]:
+    """Return the numbers of rows, or of units, of one or several partitions."""
+    return [each.n_records for each in (bound if isinstance(bound, list) else [bound])]
 
 
 def gather_partitions(*bound: BoundPartition) -> list[BoundPartition]:

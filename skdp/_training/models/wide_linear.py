@@ -67,8 +67,8 @@ class WideLinearModel(LinearModel):
     The score of a row is a function of the row, of the parameters, and of its place in a block of its size: BLAS runs
     through the same operations whatever numbers are in the other rows. So no other gradient changes. Under
     ``add_remove`` a row less moves all rows behind it: their scores and sums are rounded otherwise, in float64 by some
-    1e-10 of C for a million rows. Like the rounding of sums of blocks, which are float64, this is not in the price
-    (``docs/pitfalls.md``).
+    1e-10 of C for a million rows. For this, as for the rounding of sums of blocks, which are float64, the noise has
+    room (`skdp.mechanisms.GaussianMechanism`).
     """
 
     _multiplies_rows = True

@@ -80,8 +80,8 @@ class StreamedModel(Model):
 
     Proof. The blocks of a pass partition the rows. Where they begin is a function of the numbers of rows and columns,
     so all other rows of a neighbour (zero_out, replace_one) stay in their blocks at their places, and one block's sum
-    differs, as the model of that block bounds it. Blocks are added in float64, whose rounding is not in the price
-    (``docs/pitfalls.md``); under add_remove so are the sums within them.
+    differs, as the model of that block bounds it. Blocks are added in float64, for whose rounding the noise has
+    room (`skdp.mechanisms.GaussianMechanism`); under add_remove so are the sums within them.
 
     The lot of a step is drawn from the stream of that step, whichever step it is drawn at: lots are independent of one
     another, of the rows and of the parameters, as if each were drawn when its step begins. How many lots go into a pass

@@ -43,11 +43,13 @@ class PrivacyAccountant(Figures):
     unit : str, optional
         Whose presence is protected: "row" (if left out), or what all rows with one label of `groups` are, such as
         "person" or "household". Fits without `groups` are charged to ledgers of rows alone, others to the rest.
-    filter_family : {"auto", "gaussian", "renyi", "gdp"}, optional
+    filter_family : {"auto", "gaussian", "renyi", "gdp", "discrete"}, optional
         Under a ceiling, the theorem by which charges after the first are admitted. "auto": whatever the Gaussian
         filter or the Rényi filter admits, each with half of delta if the first charge is plain Gaussian; kinds mix in
         any order. "gaussian" or "renyi": that filter alone, with all of delta. "gdp": the Gaussian filter, and no
-        charge of any other kind, the first one included. Left out: "auto", or what the file has.
+        charge of any other kind, the first one included. "discrete": the Rényi filter, and no charge but of discrete
+        noise, which whole numbers alone are drawn by; that demand holds without a ceiling too. Left out: "auto", or
+        what the file has.
     path : str or path-like, optional
         A file of SQLite; created where there is none. Other parameters must not contradict the file.
 

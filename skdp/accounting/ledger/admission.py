@@ -20,7 +20,7 @@ from ..methods import check_epsilon, refusal
 from ..releases import Releases, releases
 from .balance import Balance
 from .charges import Charge, joint_price, methods_for
-from .filters import GDP, Filter, failures_of
+from .filters import DISCRETE, GDP, Filter, failures_of
 from .ledger import Ledger
 from .report import to_digits
 
@@ -56,6 +56,11 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
     found = releases(entry.event)
     if found.empty:
         return entry
+    if ledger.terms.family == DISCRETE and not found.in_whole_numbers:
+        raise ValueError(
+            f"event={type(entry.event).__name__} is not of noise in whole numbers alone, which "
+            "filter_family='discrete' demands; nothing was charged: use noise='discrete', or another ledger."
+        )
     if not ledger.has_room(entry.event):
         raise ValueError(
             f"event={type(entry.event).__name__} makes more than {MOST_RELEASES:.0e} releases with those of this "

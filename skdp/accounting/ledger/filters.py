@@ -82,6 +82,7 @@ from ..rdp.rdp import ORDERS, rdp, rdp_refusal, renyi_epsilon_at
 from ..releases import PlainGaussian, Releases, without_failures
 
 __all__ = [
+    "DISCRETE",
     "FAILURES",
     "FAMILIES",
     "GDP",
@@ -98,7 +99,10 @@ __all__ = [
 GDP = "gdp"
 """Plain Gaussian releases alone, the first charge included: for a ceiling that is a promise about the whole curve."""
 
-FAMILIES = ("auto", "gaussian", "renyi", GDP)
+DISCRETE = "discrete"
+"""The Rényi filter, and noise in whole numbers alone, the first charge included."""
+
+FAMILIES = ("auto", "gaussian", "renyi", GDP, DISCRETE)
 
 FAILURES = 0.1
 """Share of delta that is kept for events with a failure probability, wherever a Rényi filter governs."""
@@ -325,15 +329,15 @@ def rule_for(first: Releases, epsilon: float, delta: float, replace_one: bool, f
         The ceiling.
     replace_one : bool
         Whether neighbours replace a record.
-    family : {"auto", "gaussian", "renyi", "gdp"}
-        Which filters there are: both, or one of them; "gdp" is the Gaussian one.
+    family : {"auto", "gaussian", "renyi", "gdp", "discrete"}
+        Which filters there are: both, or one of them; "gdp" is the Gaussian one, "discrete" the other one.
 
     Returns
     -------
     Rule
     """
     gaussian = 0.0
-    if family != "renyi" and first.plain:
+    if family not in ("renyi", DISCRETE) and first.plain:
         gaussian = 0.5 * delta if family == "auto" else delta
     if family in ("gaussian", GDP):
         return Rule((), gaussian, 0.0, 0.0)

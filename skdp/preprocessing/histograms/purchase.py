@@ -14,6 +14,7 @@ from skdp._checks.parameters import check_choice, check_count, check_real
 from skdp._checks.units import Units
 from skdp._typing import Doubles
 from skdp.accounting import ADJACENCIES, DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, compose
+from skdp.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.cell_tree import Cells
@@ -398,11 +399,14 @@ def column_sensitivity(n_columns: int, adjacency: str) -> float:
     return math.sqrt(n_columns / 2.0 if adjacency == "replace_one" else n_columns)
 
 
-def released(mechanism: GaussianMechanism, counts: list[Doubles], stream: SecretStream) -> list[Doubles]:
+def released(
+    mechanism: GaussianMechanism | DiscreteGaussianMechanism, counts: list[Doubles], stream: SecretStream
+) -> list[Doubles]:
     """Counts of several columns with noise, as one vector."""
     if not counts:
         return []
-    noisy = mechanism.release(np.concatenate(counts), stream)
+    exact = np.concatenate(counts)
+    noisy = mechanism.release(exact.astype(np.int64) if mechanism.is_whole else exact, stream).astype(np.float64)
     return list(np.split(noisy, np.cumsum([len(each) for each in counts])[:-1]))
 
 

@@ -62,7 +62,7 @@ class TableSums(NamedTuple):
     difference at most 1, while 2 is priced.
 
     Counts are whole numbers below 2**53, or multiples of 2**-24 below 2**29, so their sums are exact. Centring is
-    rounded in float64, which is not in the price (``docs/pitfalls.md``).
+    rounded in float64, for which the noise has room (`skdp.mechanisms.GaussianMechanism`).
 
     References
     ----------

@@ -37,7 +37,7 @@ from skdp._training.dask.dask_rows import source_of_rows
 from skdp._training.dask.distributed_model import DistributedModel, neighbours
 from skdp._training.dask.engine import in_a_tree
 from skdp._training.dask.graphs import check_graph
-from skdp._training.dask.lots import lots_of_step
+from skdp._training.dask.lots import heard_lots, lots_of_step
 from skdp._training.dask.partitions import (
     BoundPartition,
     Layout,
@@ -57,6 +57,7 @@ from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.second_moments import MomentSum
 from skdp.mechanisms.streams import SecretStream
+from skdp.mechanisms.tape import Track
 from skdp.preprocessing import DPTableVectorizer
 
 pytestmark = pytest.mark.filterwarnings(
@@ -276,6 +277,25 @@ def test_a_lot_is_the_same_whenever_it_is_drawn_and_others_differ():
     for lot in lots:
         sent = pickle.loads(pickle.dumps(lot))
         np.testing.assert_array_equal(sent.rows(1000), lot.rows(1000))
+
+
+def test_an_audit_hears_the_lots_of_partitions_as_one_and_forces_them_on_another_fit():
+    """What is heard is what is drawn; the other fit has the same lots, and its last partition is in all of them."""
+    stream, sizes, first = SecretStream(b"h" * 32), [10, 0, 25], Track()
+    lots = lots_of_step(PoissonSampling(0.3), stream, 0, 3)
+    heard = heard_lots(lots, sizes, first)
+    for lot, told, size in zip(lots, heard, sizes, strict=True):
+        np.testing.assert_array_equal(lot.rows(size), told.rows(size))
+    (whole,) = first.lots
+    assert (whole.rate, whole.n_rows) == (0.3, 35)
+    np.testing.assert_array_equal(whole.rows, np.concatenate([heard[0].rows(10), 10 + heard[2].rows(25)]))
+    others = lots_of_step(PoissonSampling(0.3), SecretStream(b"o" * 32), 0, 4)
+    forced = heard_lots(others, [*sizes, 2], Track(first))
+    for lot, told, size in zip(lots, forced, sizes, strict=False):
+        np.testing.assert_array_equal(lot.rows(size), told.rows(size))
+    assert forced[3].rows(2).tolist() == [0, 1]
+    full = lots_of_step(FullBatch(), stream, 0, 2)
+    assert heard_lots(full, [3, 4], Track()) is full
 
 
 def test_full_batches_are_drawn_by_nobody():

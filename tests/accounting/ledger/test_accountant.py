@@ -14,7 +14,10 @@ import pytest
 from skdp.accounting import (
     Charge,
     ComposedDpEvent,
+    DiscreteGaussianDpEvent,
+    DiscreteLaplaceDpEvent,
     EpsilonDeltaDpEvent,
+    ExponentialMechanismDpEvent,
     GaussianDpEvent,
     LaplaceDpEvent,
     NonPrivateDpEvent,
@@ -22,6 +25,7 @@ from skdp.accounting import (
     PoissonSampledDpEvent,
     PrivacyAccountant,
     SelfComposedDpEvent,
+    ZCDpEvent,
     calibrate_noise_multiplier,
     compose,
     get_delta,
@@ -398,6 +402,35 @@ def test_families_of_one_filter():
     only = PrivacyAccountant(2.0, 1e-5, filter_family="gaussian")
     only.spend(STEP)
     assert only.remaining(STEP) == 0
+
+
+@pytest.mark.parametrize("ceiling", [(), (2.0, 1e-5)])
+def test_a_ledger_may_ask_for_whole_numbers(ceiling):
+    """Discrete noise on all records, alone, together or one of several kinds; all else is refused before the charge."""
+    counted = DiscreteGaussianDpEvent(20.0)
+    laplace = DiscreteLaplaceDpEvent(0.2, 1)
+    accountant = PrivacyAccountant(*ceiling, filter_family="discrete")
+    for event in (
+        GAUSS,
+        STEP,
+        LaplaceDpEvent(5.0),
+        ZCDpEvent(0.01),
+        EpsilonDeltaDpEvent(0.1, 1e-9),
+        PoissonSampledDpEvent(0.01, counted),
+        ExponentialMechanismDpEvent(0.1),
+        ComposedDpEvent([counted, GAUSS]),
+    ):
+        for act in (accountant.check, accountant.spend):
+            with pytest.raises(ValueError, match="not of noise in whole numbers alone"):
+                act(event)
+    assert not accountant.history
+    for event in (laplace, SelfComposedDpEvent(counted, 2), ComposedDpEvent([counted, laplace])):
+        accountant.spend(event)
+    assert len(accountant.history) == 3
+    again = PrivacyAccountant.from_json(accountant.to_json(), resume=True)
+    assert again.filter_family == "discrete"
+    with pytest.raises(ValueError, match="whole numbers"):
+        again.spend(GAUSS)
 
 
 def test_approximations_are_not_charged():

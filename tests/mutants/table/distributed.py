@@ -213,4 +213,26 @@ MUTANTS = [
         tests="dask_rows",
         select="stranger",
     ),
+    mutant(
+        "lots of partitions that no audit hears",
+        (MODEL_OF_DASK, "return lots if stream.track is None else", "return lots if True else"),
+        tests="planted_mistakes",
+        select="partitions",
+    ),
+    mutant(
+        "lots of partitions that an audit hears at the places of the first one",
+        (LOTS, "[start + rows for start, rows in", "[rows for start, rows in"),
+        tests="dask_rows",
+        select="hears",
+    ),
+    mutant(
+        "counts of equal rows that an audit takes for the declared ones",
+        (
+            "skdp/audit/replay.py",
+            "                if lot.rate < 1.0:",
+            "                if lot.rate < 1.0 and lot.copies is None:",
+        ),
+        tests="planted_mistakes",
+        select="equal_rows",
+    ),
 ]

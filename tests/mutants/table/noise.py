@@ -9,6 +9,7 @@ from paths import (
     CLASS_WEIGHT,
     CLASSIFIER,
     CONDUCTOR,
+    GAPS,
     GRADIENT,
     LINEAR_RECIPE,
     MECHANISMS,
@@ -389,13 +390,19 @@ MUTANTS = [
     ),
     mutant(
         "noise without room for the grid",
-        (MECHANISMS, "(1.0 + root * grid / sensitivity) * (1.0 + 2.0**-50)", "1.0"),
+        (MECHANISMS, "(1.0 + root * grid / sensitivity + _SUMS) * (1.0 + 2.0**-50)", "(1.0 + _SUMS)"),
         tests="gaussian_mechanism",
         select="room",
     ),
     mutant(
         "room for one coordinate on the grid",
-        (MECHANISMS, "(1.0 + root * grid / sensitivity)", "(1.0 + grid / sensitivity)"),
+        (MECHANISMS, "(1.0 + root * grid / sensitivity + _SUMS)", "(1.0 + grid / sensitivity + _SUMS)"),
+        tests="gaussian_mechanism",
+        select="room",
+    ),
+    mutant(
+        "noise without room for what sums round",
+        (MECHANISMS, "root * grid / sensitivity + _SUMS)", "root * grid / sensitivity)"),
         tests="gaussian_mechanism",
         select="room",
     ),
@@ -462,6 +469,42 @@ MUTANTS = [
         select="take_digits or both_normals",
     ),
     # --- sampling ---
+    mutant(
+        "gaps that are thought to be certain",
+        (GAPS, "return _uncertainty(_LONGEST, log_survival), _FAR", "return -1.0, _FAR"),
+        tests="exact_gaps",
+        select="stands or takes_digits",
+    ),
+    mutant(
+        "a tail of gaps that is thought to be certain",
+        (GAPS, "_FAR / log_survival\n", "math.inf\n"),
+        tests="exact_gaps",
+        select="stands",
+    ),
+    mutant(
+        "uncertain gaps left as the kernel rounded them",
+        (BITS, "gaps[i] = -1 if is_open else gap", "gaps[i] = gap"),
+        tests="exact_gaps",
+        select="stands or takes_digits",
+    ),
+    mutant(
+        "gaps decided whatever the further digits",
+        (GAPS, "Decimal(size - 1).ln()", "Decimal(size).ln()"),
+        tests="exact_gaps",
+        select="further_digits or geometric",
+    ),
+    mutant(
+        "gaps drawn on with the same digits",
+        (RANDOM, 'repr(("further bits of a gap", start + i))', 'repr(("further bits of a gap", 0))'),
+        tests="exact_gaps",
+        select="takes_digits",
+    ),
+    mutant(
+        "gaps at a rate that is rounded up by a part in a million",
+        (RANDOM, "log_survival, gaps = -math.log1p(-rate)", "log_survival, gaps = -math.log1p(-rate) * (1 + 1e-6)"),
+        tests="exact_gaps streams",
+        select="exact_gaps or plain",
+    ),
     mutant(
         "lots of fixed size billed as Poisson",
         (

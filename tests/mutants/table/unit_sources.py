@@ -210,7 +210,7 @@ MUTANTS = [
         "units elsewhere: rows of partitions are drawn, and not units",
         (
             PARTITIONS,
-            "lot.rows(self.n_rows) if layout is None else layout.numbers_of(lot.rows(layout.n_units))",
+            "rows if self._layout is None else self._layout.numbers_of(rows)",
             "lot.rows(self.n_rows)",
         ),
         tests="dask_units",

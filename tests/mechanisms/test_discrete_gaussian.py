@@ -1,0 +1,168 @@
+"""Discrete Gaussian noise: the exact law, and the price of the very noise that is drawn."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from skdp import BudgetExceededError, PrivacyAccountant
+from skdp.accounting import DiscreteGaussianDpEvent, SelfComposedDpEvent, get_epsilon
+from skdp.mechanisms import DiscreteGaussianMechanism, discrete_gaussian
+from skdp.mechanisms.streams import SecretStream
+
+FALSE_ALARM = 1e-6
+
+
+def stream(name="discrete"):
+    return SecretStream(hashlib.sha256(name.encode()).digest())
+
+
+def masses(s, reach):
+    """The law of whole numbers from -reach to reach."""
+    found = np.exp(-0.5 * (np.arange(-reach, reach + 1) / s) ** 2)
+    return found / found.sum()
+
+
+def assert_law(drawn, probabilities):
+    """Pearson's chi-square of whole numbers from 0 on; rare ones are taken together."""
+    expected = len(drawn) * np.asarray(probabilities)
+    seen, often = np.bincount(drawn, minlength=len(expected)), expected >= 10
+    expected = np.append(expected[often], max(len(drawn) - expected[often].sum(), 10.0))  # of rare ones 10 or less
+    seen = np.append(seen[often], len(drawn) - seen[often].sum())
+    assert ((seen - expected) ** 2 / expected).sum() < chi2.isf(FALSE_ALARM, len(expected) - 1) + 10.0
+
+
+@pytest.mark.parametrize("s", [0.3, 0.66, 1.0, 4.5, 36.3])
+def test_noise_has_exactly_the_law_that_is_priced(s):
+    mechanism = DiscreteGaussianMechanism(s)
+    noise = mechanism.release(np.zeros(60_000, int), stream(str(s)))
+    reach = int(np.abs(noise).max()) + 1
+    assert_law(noise + reach, masses(mechanism.event.standard_deviation, reach))
+
+
+def test_noise_of_a_large_deviation_falls_on_every_residue():
+    """A number that was made in floating point would have holes, or a rhythm, in its last digits."""
+    noise = DiscreteGaussianMechanism(2e4).release(np.zeros(8_000, int), stream("large"))
+    for modulus in (2, 3, 64):
+        assert_law(noise % modulus, np.full(modulus, 1.0 / modulus))
+    assert abs(noise.std() / 2e4 - 1.0) < 5.0 / math.sqrt(2 * 8_000)
+
+
+@pytest.mark.parametrize("g", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(13, 7), Fraction(3)])
+def test_trials_have_exponential_probabilities(g):
+    kept = discrete_gaussian._exp_of_fractions(stream(str(g)), [g, Fraction(0)], np.arange(60_000) % 2)
+    assert kept[1::2].all()
+    p = math.exp(-g)
+    assert_law(kept[::2].astype(int), [1.0 - p, p])
+
+
+def test_a_comparison_goes_on_where_64_bits_leave_it_open(monkeypatch):
+    """The words are those of the fraction, and then its further ones: what is below the last of them is below it."""
+    g = Fraction(5, 7)
+    first, second = (math.floor(g * 2**64), math.floor(g * 2**128) % 2**64)
+    for last, expected in ((second - 1, True), (second + 1, False)):
+        given = iter([first, last])
+        source = stream()
+        monkeypatch.setattr(source, "words", lambda n, given=given: np.array([next(given)], np.uint64))
+        assert discrete_gaussian.below_fractions(source, [g], np.zeros(1, int)).tolist() == [expected]
+
+
+def is_large(outputs):
+    """Guess whether the value was large, from its last bits alone: a sum of doubles has the steps of its size."""
+    return bool(np.all(np.asarray(outputs, float) * 2.0**22 % 1.0 == 0.0))
+
+
+def test_the_same_outputs_come_of_every_value():
+    """Doubles on doubles tell the size of the value by their last bits (Mironov 2012). Whole numbers reach all numbers
+    from each value, so that no set of outputs is one of a value alone."""
+    z = np.random.default_rng(0).standard_normal(500)
+    assert [is_large(x + 1.7 * z) for x in (0.0, 1.5 * 2.0**30)] == [False, True]
+    drawn = {
+        x: DiscreteGaussianMechanism(1.7).release(np.full(20_000, x), stream(f"attack {x}")) for x in (0, 1, 2**30)
+    }
+    assert {is_large(each) for each in drawn.values()} == {True}
+    assert {*drawn[0].tolist()} >= {*range(-5, 6)} <= {*drawn[1].tolist()}
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_the_event_is_the_very_pair_of_laws(k):
+    """Delta of k counts that move by 1, summed over all outputs, is what the accountant says, and no more."""
+    mechanism, reach = DiscreteGaussianMechanism(1.3, k), 14
+    one = masses(1.3, reach)
+    p = q = np.ones(1)
+    for _ in range(k):
+        p, q = np.multiply.outer(p, np.append(one, 0.0)).ravel(), np.multiply.outer(q, np.append(0.0, one)).ravel()
+    for epsilon in (0.2, 1.0, 2.5):
+        delta = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
+        found = get_epsilon(mechanism.event, delta)
+        assert epsilon - 1e-6 <= found <= epsilon * 1.002
+
+
+def test_a_record_that_is_replaced_is_told_apart_no_better_than_is_priced():
+    """One count less and another more: delta, summed over all pairs of outputs, is that of its price or less."""
+    mechanism, reach = DiscreteGaussianMechanism(1.3), 14
+    one = masses(1.3, reach)
+    there, gone = np.append(one, 0.0), np.append(0.0, one)
+    p, q = np.multiply.outer(there, gone), np.multiply.outer(gone, there)
+    for epsilon in (0.2, 1.0, 2.5):
+        delta = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
+        assert get_epsilon(mechanism.event, delta, adjacency="replace_one") >= epsilon
+
+
+def test_the_event_and_the_noise_have_one_deviation(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        discrete_gaussian, "discrete_gaussian", lambda stream, size, s: drawn.append(s) or np.zeros(size, int)
+    )
+    for mechanism in (DiscreteGaussianMechanism(2.7), DiscreteGaussianMechanism.near(0.9, 9)):
+        mechanism.release(np.array([1, 2]), stream())
+        event = mechanism.event
+        one = event.event if isinstance(event, SelfComposedDpEvent) else event
+        assert one == DiscreteGaussianDpEvent(drawn[-1], 1)
+        assert mechanism.noise_multiplier * mechanism.sensitivity == pytest.approx(2.7)
+    assert event.count == 9
+    assert [DiscreteGaussianMechanism.near(x, 4).standard_deviation for x in (1e-9, 3.0, 1e9)] == [0.01, 6.0, 2e4]
+
+
+def test_noise_is_added_once_to_the_value():
+    mechanism, values = DiscreteGaussianMechanism(5.0), np.arange(-50, 50).reshape(4, 25)
+    noise = mechanism.release(np.zeros((4, 25), int), stream())
+    np.testing.assert_array_equal(mechanism.release(values, stream()), values + noise)
+    assert len(np.unique(noise)) > 10
+
+
+def test_a_release_alone_is_charged_before_it_draws(monkeypatch):
+    accountant, seen, words = PrivacyAccountant(2.0, 1e-5), [], SecretStream.words
+    monkeypatch.setattr(SecretStream, "words", lambda *given: seen.append(len(accountant.history)) or words(*given))
+    mechanism = DiscreteGaussianMechanism(3.0, 2)
+    mechanism.release([3, 4], accountant=accountant)
+    assert set(seen) == {1}
+    (charge,) = accountant.history
+    assert (charge.event, charge.label) == (mechanism.event, "DiscreteGaussianMechanism")
+    seen.clear()
+    with pytest.raises(BudgetExceededError):
+        DiscreteGaussianMechanism(0.5).release([3, 4], accountant=accountant)
+    assert not seen
+
+
+@pytest.mark.parametrize("bad", [1.0, [0.5], "3", None, 2**60])
+def test_what_is_no_whole_number_is_refused_without_its_value(bad):
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match="value holds what is no whole number up to"):
+        DiscreteGaussianMechanism(1.0).release(bad, accountant=accountant)
+    assert not accountant.history
+
+
+@pytest.mark.parametrize(
+    ("name", "s", "k"),
+    [("standard_deviation", s, 1) for s in (0.0, -1.0, 2.1e4, math.nan, "1")]
+    + [("n_counts", 1.0, k) for k in (0, 1.5)],
+)
+def test_what_cannot_be_priced_is_refused(name, s, k):
+    with pytest.raises(ValueError, match=f"^{name}=.*(choose|give)"):
+        DiscreteGaussianMechanism(s, k)
