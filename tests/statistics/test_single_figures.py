@@ -174,7 +174,13 @@ def test_discrete_noise_is_on_whole_counts_of_which_one_row_moves_as_many_as_are
 NO_COUNTS = {
     "mean": (lambda **s: ALL["mean"](**s), "moments of numbers are no counts"),
     "bought": (lambda **s: st.private_histogram(AGE, **s), "what the schema leaves out is bought"),
-    "groups": (lambda **s: ALL["count"](groups=np.arange(N), **s), "a group has the weight of one row"),
+    "groups": (lambda **s: ALL["count"](groups=np.arange(N), **s), "weights and groups make parts of rows"),
+    "weights": (
+        lambda **s: describe(
+            CATEGORIES, schema=LEVELS, correlation=False, sample_weight=np.ones(N), weight_bound=2.0, **s
+        ),
+        "weights and groups make parts of rows",
+    ),
     "correlation": (lambda **s: describe(CATEGORIES, schema=LEVELS, **s), "use correlation=False"),
     "by": (lambda **s: describe(CATEGORIES, schema=LEVELS, correlation=False, by="job", **s), "has subgroups"),
     "too much": (

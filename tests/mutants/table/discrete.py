@@ -85,7 +85,7 @@ MUTANTS = [
     ),
     mutant(
         "discrete noise on groups of rows",
-        (DESCRIBER, "if groups is not None and self.noise == DISCRETE:", "if False:"),
+        (DESCRIBER, "if self.noise == DISCRETE and not (groups is None and sample_weight is None):", "if False:"),
         tests="single_figures",
         select="no_counts",
     ),
