@@ -30,7 +30,10 @@ class HeardLot(NamedTuple):
 
 
 class HeardRelease(NamedTuple):
-    """One release, what its mechanism declares, and the lot that it is of; None if it is of all rows."""
+    """One release, what its mechanism declares, and the lot that it is of; None if it is of all rows.
+
+    `places` are uniform numbers, one for each that was released in whole numbers: where in the chance of it to look.
+    """
 
     exact: Numbers
     noisy: Numbers
@@ -38,6 +41,7 @@ class HeardRelease(NamedTuple):
     sensitivity: float
     lot: HeardLot | None
     norm_order: int = 2
+    places: NDArray[np.float64] | None = None
 
     @property
     def noise(self) -> NDArray[np.float64]:
@@ -50,9 +54,9 @@ class HeardRelease(NamedTuple):
         added = np.ravel(self.noisy - self.exact)
         if self.norm_order == 2:
             return added / scale
-        sizes, rng = np.abs(added), np.random.default_rng(list(self.noisy.tobytes()))
+        sizes = np.abs(added)
         beyond, here = np.exp(-(sizes + 1.0) / scale), np.exp(-sizes / scale)
-        tail = (beyond + rng.random(sizes.size) * (here - beyond)) / (1.0 + math.exp(-1.0 / scale))
+        tail = (beyond + self.places * (here - beyond)) / (1.0 + math.exp(-1.0 / scale))
         return np.where(added < 0, ndtri(tail), -ndtri(tail))
 
 
@@ -64,9 +68,13 @@ class Track:
     forced : Track or None
         Track of an earlier fit, to a table without the last rows of this one. Its noisy values take the place of those
         of this fit, and so do its lots, each with the further rows: both fits then see the same releases.
+    seed : sequence of int or None, default=None
+        Of the places that are drawn for releases in whole numbers. They are the track's own: what is released often
+        repeats, and its places must not.
     """
 
-    def __init__(self, forced: Track | None = None) -> None:
+    def __init__(self, forced: Track | None = None, seed: Any = None) -> None:
+        self._places = np.random.default_rng(seed)
         self.releases: list[HeardRelease] = []
         self.lots: list[HeardLot] = []
         self._forced = forced
@@ -78,7 +86,9 @@ class Track:
             earlier = self._forced.releases[len(self.releases)].noisy
             noisy = earlier.copy() if earlier.shape == noisy.shape else noisy
         declared = mechanism.noise_multiplier, mechanism.sensitivity
-        self.releases.append(HeardRelease(exact.copy(), noisy.copy(), *declared, self._lot, mechanism.norm_order))
+        places = self._places.random(exact.size) if mechanism.norm_order == 1 else None
+        heard = HeardRelease(exact.copy(), noisy.copy(), *declared, self._lot, mechanism.norm_order, places)
+        self.releases.append(heard)
         self._lot = None  # what is released next without a lot of its own is of all rows
         return noisy
 
@@ -136,7 +146,8 @@ class Tape:
     def new_track(self) -> Track:
         """The track of the next root stream."""
         number = len(self.tracks)
-        self.tracks.append(self._track_type(self._forced[number] if number < len(self._forced) else None))
+        forced = self._forced[number] if number < len(self._forced) else None
+        self.tracks.append(self._track_type(forced, None if self._seed is None else [self._seed, number]))
         return self.tracks[-1]
 
 
