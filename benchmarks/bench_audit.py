@@ -117,7 +117,7 @@ SLOW = "DPMLP", "DPRandomTrees", "DPWGAN", "DPOneHot", "DPKMeans", "tabular", "D
 
 
 def false_alarms(n_audits):
-    """Audits of honest estimators, each with seeds of its own, of 20,000 normals each: the level does not depend on it."""
+    """Audits of honest estimators, each with a seed of its own, of 20,000 normals: any number has the same level."""
     from skdp.audit import audit_estimator
     from skdp.audit import replay as method
 

@@ -332,12 +332,19 @@ def test_one_run_bounds_an_ideal_mechanism(law, epsilon):
     assert found > {"any": 1 / 3, "gaussian": 1 / 2}[law] * epsilon
 
 
-def test_the_level_of_one_run_is_that_of_both_numbers_of_guesses():
-    """Of scores that tell nothing at most a tenth is taken for a leak; 1,000 draws, false alarm 1e-6 (seed fixed)."""
-    rng = np.random.default_rng(0)
-    draws = ((rng.random(4096) < 0.5, rng.random(4096)) for _ in range(1000))
-    alarms = sum(one_run_epsilon(*draw, 1e-12, confidence=0.9) > 0.0 for draw in draws)
-    assert 0 < alarms <= stats.binom.isf(1e-6, 1000, 0.1)
+@pytest.mark.parametrize(("n_right", "is_found"), [(140, False), (142, True)])
+def test_the_level_of_one_run_is_that_of_both_numbers_of_guesses(n_right, is_found):
+    """Of 4,096 canaries 256 and 1,024 are guessed: 140 right ones of 256 have a chance of 7 percent, 142 of 4.5."""
+    is_right = np.zeros(4096, bool)
+    is_right[:n_right] = is_right[256 : 768 - n_right] = True  # of all 1,024 one half
+    ranks = np.concatenate([np.arange(2048), -np.arange(2048)]).reshape(2, -1).T.ravel()  # the farthest guesses last
+    order = np.argsort(-np.abs(ranks), kind="stable")
+    included = np.empty(4096, bool)
+    included[order] = is_right == (ranks[order] > 0)
+    chance = stats.binom.sf(n_right - 1, 256, 0.5)
+    assert (chance < 0.05) == is_found
+    assert chance < 0.1
+    assert (one_run_epsilon(included, ranks, 1e-12, confidence=0.9) > 0.0) == is_found
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
