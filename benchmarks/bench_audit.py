@@ -132,10 +132,12 @@ def false_alarms(n_audits):
         seed = 1_000 * (1 + sum(done.values()))
         audit = audit_estimator(makers[name](EPSILONS[number % 3]), max_seconds=120, random_state=seed)
         done[name] = done.get(name, 0) + 1
-        alarms += [f"{name}, epsilon {EPSILONS[number % 3]}, seed {seed}: {each}" for each in audit.findings]
+        for each in audit.findings:
+            alarms.append(f"{name}, epsilon {EPSILONS[number % 3]}, seed {seed}: {each}")
+            print(alarms[-1], flush=True)
         if sum(done.values()) % 50 == 0:
             print(f"{sum(done.values())} audits, {time.monotonic() - start:.0f} s, {len(alarms)} findings", flush=True)
-    print(*alarms, done, sep="\n")
+    print(done)
 
 
 # --- one run ----------------------------------------------------------------------------------------------------------

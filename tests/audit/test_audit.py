@@ -24,6 +24,7 @@ from skdp import (
     DPGridSearchCV,
     DPKMeans,
     DPLogisticRegression,
+    DPRandomizedSearchCV,
     DPRidge,
     DPStandardScaler,
     PrivacyAccountant,
@@ -138,6 +139,16 @@ def test_tries_scores_and_refit_of_a_search():
     assert not audit.findings
     assert list(audit.steps) == ["all tries", "scores", "refit"]
     assert all(0.9 < bound / claim <= 1.0 for bound, claim in audit.steps.values())
+
+
+def test_each_score_of_a_hidden_number_of_tries_is_set_beside_the_claim_of_one():
+    """Its seeds have one try and four, whose scores together cost more than one of them may."""
+    model = DPLogisticRegression(classes=[0, 1], max_iter=5)
+    search = DPRandomizedSearchCV(model, {"max_grad_norm": [0.05, 0.1]}, n_iter=2, epsilon=2.0)
+    audit = audit_estimator(search, max_seconds=SECONDS)
+    assert not audit.findings
+    bound, claim = audit.steps["scores"]
+    assert 0.9 < bound / claim <= 1.0
 
 
 @pytest.mark.parametrize("canary", ["contradict", 5, (np.ones(3), 1.0)])

@@ -201,6 +201,7 @@ CONVOLUTIONS, WGAN = "skdp/synthesis/gan/convolutions.py", "skdp/synthesis/gan/w
 REPORT_DOCUMENT = "skdp/report/document.py"
 SCHEMA_YAML = "skdp/preprocessing/schema/yaml_text.py"
 FUNCTIONS, MANY_RUNS, ONE_RUN = "skdp/audit/functions.py", "skdp/audit/many_runs.py", "skdp/audit/one_run.py"
+AUDIT_PARTS = "skdp/audit/parts.py"
 REPLAY, TAPE = "skdp/audit/replay.py", "skdp/mechanisms/tape.py"
 TESTED_CHARGES = "skdp/testing/charges.py"
 TESTED_COPIES = "skdp/testing/copies.py"

@@ -3,6 +3,7 @@
 from mutant import mutant
 from paths import (
     ARCHIVES,
+    AUDIT_PARTS,
     CHECKPOINT,
     FUNCTIONS,
     MANY_RUNS,
@@ -113,6 +114,12 @@ MUTANTS = [
         ),
         tests="audit",
         select="forced_release",
+    ),
+    mutant(
+        "scores of a hidden number of tries priced as one part",
+        (AUDIT_PARTS, "alone=hidden", "alone=False"),
+        tests="audit",
+        select="each_score_of_a_hidden",
     ),
     mutant(
         "counts that repeat looked at in the same places",
