@@ -129,7 +129,7 @@ def audit_functions(
         for table, rows in zip((without, with_canary), published, strict=True):
             rows.append(_numbers(publish(fit(*table)), rows or published[0]))
     check_pairs(len(published[1]), _LEAST_PAIRS)
-    scores = _learned_scores(*map(np.stack, published), seed)
+    scores = _learned_scores(np.stack(published[0]), np.stack(published[1]), seed)
     found = told_apart(*scores, delta or LEAST_DELTA, confidence)
     return AuditResult(
         estimator=getattr(fit, "__qualname__", type(fit).__name__),
