@@ -378,6 +378,13 @@ def test_many_runs_bound_an_ideal_mechanism():
     assert sure["the trade-off is Gaussian"] > 3.0
 
 
+def test_no_wrong_guess_is_a_bound_by_their_number():
+    """Of 500 judged fits of each kind a rate up to 1 - .025^(1/500) is likely (Clopper & Pearson 1934)."""
+    rate = 1.0 - 0.025 ** (1 / 500)
+    found = threshold_epsilon(np.zeros(1000), np.ones(1000), 1e-9)
+    assert found["nothing is assumed"] == pytest.approx(math.log((1.0 - rate) / rate), abs=1e-6)
+
+
 def test_many_fits_of_an_estimator(monkeypatch):
     monkeypatch.setattr("skdp.audit.many_runs._MOST_RUNS", 60)
     audit = audit_estimator(DPRidge(**RIDGE, epsilon=8.0), method="many_runs", max_seconds=SECONDS)

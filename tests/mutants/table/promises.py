@@ -147,6 +147,6 @@ MUTANTS = [
         "a perfect threshold is a sure one",
         (MANY_RUNS, "float(stats.beta.isf(level, k + 1, n - k))", "k / n"),
         tests="audit",
-        select="many_runs_bound",
+        select="no_wrong_guess",
     ),
 ]
