@@ -5,10 +5,12 @@ OLDEST_PYTHON ?= python3.11
 BIN := .venv/bin
 OLD := .venv-oldest
 REF ?= main
+# Requirements with hashes, as of .github/requirements.txt: nothing else is installed then. The workflows do so.
+PINS ?=
 # Processes that share the tests.
 JOBS ?= 2
 
-.PHONY: demo test test-slow lint docs layers mutants mutants-check jit-off oldest nightly bench scaling benchmarks bench-compare package clean
+.PHONY: demo test coverage test-slow lint docs layers mutants mutants-check jit-off oldest nightly bench scaling benchmarks bench-compare package pins clean
 
 demo: .venv/demo
 	$(BIN)/python examples/plot_census_pums.py
@@ -87,6 +89,11 @@ package: .venv/package
 	cd build/package && rm -rf skdp && .venv/bin/python -m pytest -q -m "not slow" tests/test_package.py tests/mechanisms
 	cd build/package && .venv/bin/python -m pytest -q --collect-only tests > /dev/null
 
+# Anew, by uv: the newest versions that setup.py admits, for all of its extras, systems and Pythons. The difference is read.
+pins:
+	printf 'setuptools>=77\n' | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
+	    --no-header --no-annotate --no-emit-index-url --all-extras setup.py - --output-file .github/requirements.txt
+
 clean:
 	rm -rf .venv $(OLD) build dist docs/generated docs/auto_examples docs/sg_execution_times.rst *.egg-info .pytest_cache .mypy_cache .ruff_cache .coverage*
 
@@ -95,7 +102,8 @@ clean:
 
 # One stamp an extra: it is installed once, and anew when the requirements change.
 .venv/demo .venv/test .venv/dev .venv/docs .venv/package: .venv/%: setup.py pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	$(if $(PINS),$(BIN)/python -m pip install --quiet --require-hashes --requirement $(PINS))
+	$(BIN)/python -m pip install --quiet $(if $(PINS),--no-deps --no-build-isolation) --editable ".[$*]"
 	touch $@
 
 $(OLD)/ready: tests/oldest.txt setup.py

@@ -1922,7 +1922,8 @@ SENTENCES = {
         "The accountant is charged before the rows are counted.": [
             "tests/statistics/test_describe.py::test_a_charge_is_made_once_and_before_the_release",
         ],
-        "Refusals are one line without a cell and are not charged; no row is refused or warned of for its values.": [
+        "Refusals are one line without a cell and are not charged; no number, text or date is refused or warned of. A "
+        "column with a cell of another kind, such as a list or a complex number, is refused.": [
             "tests/statistics/test_describe.py::test_refusals_are_one_line_and_cost_nothing",
             "tests/statistics/test_describe.py::test_no_row_is_warned_of_or_refused",
         ],

@@ -152,7 +152,7 @@ FLOORS = {
         ("parts",),
         ("replay",),
         ("many_runs",),
-        ("auditor",),
+        ("auditor", "functions"),
     ),
     "datasets": (("_pickles", "_tables"), ("census", "cifar", "made_up", "mnist"), ("rehearsal",)),
     "effects": (("scores",), ("columns", "monotonic")),

@@ -231,3 +231,16 @@ def test_the_oldest_versions_are_tested():
     assert len(floors) == 7
     for name, floor in floors.items():
         assert f"{pins[name]}.".startswith(f"{floor}."), f"{name}: setup.py says {floor}, oldest.txt {pins[name]}"
+
+
+def test_workflows_install_what_has_a_hash():
+    """All that setup.py names, of one version each for a system and a Python, with hashes."""
+    pins = ROOT / ".github" / "requirements.txt"
+    if not pins.exists():
+        pytest.skip("an installed package has no workflows")
+    lines = re.split(r"\n(?=\S)", pins.read_text(encoding="utf-8").strip())
+    assert all(re.match(r"[\w.-]+==\S+ ", line) and "--hash=sha256:" in line for line in lines)
+    pinned = {line.partition("==")[0] for line in lines}
+    named = re.findall(r'"([A-Za-z][\w.-]*)(?:\[[\w,]+\])?[<>=]=', (ROOT / "setup.py").read_text(encoding="utf-8"))
+    assert len(named) > 20
+    assert {re.sub(r"[-_.]+", "-", each).lower() for each in named} <= pinned

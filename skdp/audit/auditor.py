@@ -7,7 +7,7 @@ from typing import Any
 
 from skdp._checks.leak_setting import report_leak
 from skdp._checks.parameters import check_choice, check_count, check_real
-from skdp.audit.checks import LEVEL, AuditFinding
+from skdp.audit.checks import LEVEL, beyond
 from skdp.audit.many_runs import many_runs
 from skdp.audit.one_run import one_run
 from skdp.audit.replay import replay
@@ -102,10 +102,6 @@ def audit_estimator(
         subject = Subject(estimator, _tables(estimator, X, y, groups, canary))
         found = replay(subject, seed, until) if method == "replay" else many_runs(subject, seed, until, confidence)
     model = found.model
-    findings = list(found.findings)
-    if found.sure_epsilon > model.epsilon_ * (1.0 + LEVEL):
-        text = f"epsilon is at least {found.sure_epsilon:.4g}, and {model.epsilon_:.4g} is claimed."
-        findings.append(AuditFinding("bound", text))
     return AuditResult(
         estimator=type(estimator).__name__,
         method=method,
@@ -115,7 +111,7 @@ def audit_estimator(
         adjacency=model.adjacency_,
         confidence=1.0 - LEVEL if method == "replay" else confidence,
         bounds=found.bounds,
-        findings=tuple(findings),
+        findings=(*found.findings, *beyond(found.sure_epsilon, model.epsilon_)),
         steps=found.steps,
         n_fits=found.n_fits,
         seconds=time.monotonic() - start,

@@ -39,6 +39,12 @@ class AuditFinding:
         return f"{self.kind}: {self.message}"
 
 
+def beyond(sure: float, claimed: float) -> list[AuditFinding]:
+    """A finding where an epsilon that is sure at a confidence of 1 - 1e-6 is more than what is claimed."""
+    text = f"epsilon is at least {sure:.4g}, and {claimed:.4g} is claimed."
+    return [AuditFinding("bound", text)] if sure > claimed * (1.0 + LEVEL) else []
+
+
 # --- noise ---
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -102,17 +103,26 @@ def many_runs(subject: Subject, seed: int, until: float, confidence: float) -> A
         for number, each in enumerate((None, canary)):
             seed += 1
             scores[number].append(_score(subject.fit(each, seed), directions))
-    if len(scores[1]) < _LEAST_RUNS // 2:
-        raise ValueError(
-            f"max_seconds sufficed for {len(scores[1])} pairs of fits, and a bound takes {_LEAST_RUNS // 2}: give more."
-        )
-    delta = start.model.delta_
+    check_pairs(len(scores[1]), _LEAST_RUNS // 2)
     without, with_ = map(np.array, scores)
-    bounds = threshold_epsilon(without, with_, delta, confidence=confidence)
-    sure = threshold_epsilon(without, with_, delta, confidence=1.0 - LEVEL)["nothing is assumed"]
-    places = np.quantile(np.concatenate(scores), np.linspace(0.05, 0.95, 19))
-    points = tuple(_rates(without, with_, place, (1.0 - confidence) / 2.0) for place in places)
-    return Attack(start.model, bounds, sure, subject.n_fits, differences(start, forced), points=points)
+    attack = Attack(start.model, {}, 0.0, subject.n_fits, differences(start, forced))
+    return replace(attack, **told_apart(without, with_, start.model.delta_, confidence))
+
+
+def told_apart(without: Doubles, with_: Doubles, delta: float, confidence: float) -> dict[str, Any]:
+    """Bounds, the bound at a confidence of 1 - 1e-6, and points, as `Attack` has them."""
+    places = np.quantile(np.concatenate([without, with_]), np.linspace(0.05, 0.95, 19))
+    return {
+        "bounds": threshold_epsilon(without, with_, delta, confidence=confidence),
+        "sure_epsilon": threshold_epsilon(without, with_, delta, confidence=1.0 - LEVEL)["nothing is assumed"],
+        "points": tuple(_rates(without, with_, place, (1.0 - confidence) / 2.0) for place in places),
+    }
+
+
+def check_pairs(n_pairs: int, least: int) -> None:
+    """Refuse fits that are too few for any bound."""
+    if n_pairs < least:
+        raise ValueError(f"max_seconds sufficed for {n_pairs} pairs of fits, and a bound takes {least}: give more.")
 
 
 def _score(fitted: AuditedFit, directions: list[list[Doubles]]) -> float:
@@ -124,4 +134,4 @@ def _score(fitted: AuditedFit, directions: list[list[Doubles]]) -> float:
     return score
 
 
-__all__ = ["many_runs", "threshold_epsilon"]
+__all__ = ["check_pairs", "many_runs", "threshold_epsilon", "told_apart"]

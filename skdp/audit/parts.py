@@ -10,12 +10,13 @@ from skdp.audit.subjects import AuditedFit
 
 
 class Claim(NamedTuple):
-    """Releases that have a claim of their own, by the numbers of their tracks."""
+    """Releases that have a claim, by the numbers of their tracks; `alone` says that each of them has it."""
 
     name: str
     tracks: tuple[int, ...]
     claimed: float
     delta: float
+    alone: bool = False
 
 
 class Claims(NamedTuple):
@@ -62,7 +63,7 @@ def _of_search(model: Any, tracks: tuple[int, ...]) -> Claims:
     claim = get_epsilon(choice.event if hidden else choice, delta, adjacency=adjacency)
     joint = tries if hidden else [sum(tries, ())]
     parts = [Claim(f"try {k + 1}" if hidden else "all tries", each, claim, delta) for k, each in enumerate(joint)]
-    parts.append(Claim("scores", (scores,), claim, delta))
+    parts.append(Claim("scores", (scores,), claim, delta, alone=hidden))
     for each in refits:
         parts.append(Claim("refit", each, get_epsilon(tuning["refit"], delta, adjacency=adjacency), delta))
     return Claims(parts, (refits[0] if refits else tries[0]) if hidden else tracks, given=True)

@@ -325,10 +325,18 @@ def _bound(worlds: list[World], part: Claim, scale: float) -> tuple[float, DpEve
     best = max(views, key=lambda view: min(_strength(*each, view) for each in tracks), default=None)
     if best is None:
         return 0.0, NoOpDpEvent()
-    events = [event_of(world.fitted, numbers, world.moves[best], scale) for world, numbers in tracks]
+    moves = [list(map(_farthest, world.moves[best])) if part.alone else world.moves[best] for world, _ in tracks]
+    events = [
+        event_of(world.fitted, numbers, seen, scale) for (world, numbers), seen in zip(tracks, moves, strict=True)
+    ]
     bounds = [least_epsilon(event, part.delta, worlds[0].fitted.model.adjacency_) for event in events]
     chosen = int(np.argmax(bounds) if worlds[0].parts.given else np.argmin(bounds))
     return bounds[chosen], events[chosen]
+
+
+def _farthest(moves: Doubles) -> Doubles:
+    """The moves of releases of which one alone is seen: that which moves farthest. All have the same noise."""
+    return np.where(np.arange(len(moves)) == np.argmax(moves), moves, 0.0) if len(moves) else moves
 
 
 def _all_seen(worlds: list[World]) -> bool:

@@ -22,9 +22,9 @@ class AuditResult:
     Parameters
     ----------
     estimator : str
-        Name of the class.
-    method : {"replay", "one_run", "many_runs"}
-        The attack.
+        Name of the class, or of the function.
+    method : {"replay", "one_run", "many_runs", "functions"}
+        The attack; ``"functions"`` is that of `audit_functions`.
     epsilon_lower_bound : float
         Largest epsilon that the attack excludes, in nats at `delta`. Not an estimate of epsilon.
     epsilon_claimed : float

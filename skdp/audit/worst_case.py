@@ -11,6 +11,7 @@ from sklearn.base import is_classifier, is_regressor
 
 _WIDTH, _N_ROWS = 20, 300
 _WIDE, _MANY = 40, 4000  # what is bought of columns is found where many rows have it; a fit of few steps is quick
+_FEW = 8  # columns of clusters: noise of more would be taken for spread
 
 
 class Canary(NamedTuple):
@@ -45,6 +46,8 @@ def worst_case(estimator: Any) -> Neighbours:
     Rows are at two opposite corners of the bounds, each with a target of its own; a canary has the target of the other.
     Of models that learn no target each record moves as much as any other does.
     """
+    if parameter(estimator, "n_clusters") is not None:
+        return _of_clusters(estimator)
     low, high = corners(estimator, _WIDE if hasattr(estimator, "transform") else _WIDTH)
     one, other = targets(estimator)
     n = max(_MANY if _has_columns(estimator) else _N_ROWS, 2 * int(parameter(estimator, "lot_size") or 0))
@@ -58,6 +61,22 @@ def worst_case(estimator: Any) -> Neighbours:
         y = np.where(np.arange(n) % 2 == 0, one, other)
     pairs = [(high, other), (high, one), (mixed, other), (mixed, one)]
     return Neighbours(X, y, None, [Canary(row[None], np.array([target])) for row, target in pairs])
+
+
+def _of_clusters(estimator: Any) -> Neighbours:
+    """Most rows in the middle, so that radii are small, and a few at each of some corners, for a center each.
+
+    Rows like the canary are at the first corner, beside others on the way to it: these share a center, from which the
+    canary remains far.
+    """
+    low, high = corners(estimator, _FEW)
+    middle, n = (low + high) / 2.0, 5 * _MANY
+    X = np.tile(middle, (n, 1))
+    for number in range(1, int(parameter(estimator, "n_clusters")) - 1):  # opposite to the first corner, and others
+        signs = np.where(np.arange(len(low)) & (number - 1), 1.0, -1.0)
+        X[number + 7 :: 32] = middle + signs * (high - middle)
+    X[::32], X[1::64], X[2::64], X[3::64] = high, *[(middle + high) / 2.0] * 3
+    return Neighbours(X, None, None, [Canary(high[None]), Canary(low[None])])
 
 
 def given_case(X: Any, y: Any, groups: Any, canary: Any) -> Neighbours:

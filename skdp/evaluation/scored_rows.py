@@ -68,7 +68,8 @@ class ScoredRows:
     are.
 
     Proof. Warnings are ignored. Where a block fails, its halves are tried, down to single rows, so that a row has NaN
-    if and only if it is refused alone, given that the model treats rows one by one.
+    if and only if it is refused alone, given that the model treats rows one by one. Where it multiplies matrices, the
+    last bit of a score follows from the place of its row, which neighbours keep but under ``add_remove``.
     """
 
     def __init__(

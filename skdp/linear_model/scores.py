@@ -47,9 +47,12 @@ class Scoring(NamedTuple):
         return cls(theta, size, target, CLIP * math.sqrt(mean_square / equations.n))
 
     def of_rows(self, z: NDArray[Any]) -> Doubles:
-        """The scores of rows z, of shape (m, d + 1)."""
+        """The scores of rows z, of shape (m, d + 1), each of its own row alone, to the last bit.
+
+        A matrix product rounds by the place of a row among others.
+        """
         z = z.astype(np.float64) * math.sqrt(self.size)
-        residuals = z[:, -1] / self.target - z[:, :-1] @ self.theta
+        residuals = z[:, -1] / self.target - np.einsum("ij,j->i", z[:, :-1], self.theta)
         return z[:, :-1] * residuals[:, None]
 
 

@@ -30,7 +30,10 @@ class HeardLot(NamedTuple):
 
 
 class HeardRelease(NamedTuple):
-    """One release, what its mechanism declares, and the lot that it is of; None if it is of all rows."""
+    """One release, what its mechanism declares, and the lot that it is of; None if it is of all rows.
+
+    `is_whole` says that whole numbers were added; `place` has the numbers of seed, track and release.
+    """
 
     exact: Numbers
     noisy: Numbers

@@ -133,8 +133,8 @@ def describe(
     All of it is a function of noisy releases, whose sensitivities are proved in the notes of
     `skdp.statistics.table_release.TableRelease` and `skdp.preprocessing.histograms.purchase.Purchase`, and of what is
     public: parameters, names and types of the columns, and the number of rows but under ``add_remove``. The accountant
-    is charged before the rows are counted. Refusals are one line without a cell and are not charged; no row is refused
-    or warned of for its values.
+    is charged before the rows are counted. Refusals are one line without a cell and are not charged; no number, text or
+    date is refused or warned of. A column with a cell of another kind, such as a list or a complex number, is refused.
 
     **Figures.** Counts of a column are projected to be nonnegative and to add up to the number of rows. Quantiles are
     read from them. Means and standard deviations are the better of what counts and moments say, each weighted by the

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from scipy.stats import kstest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -23,17 +24,20 @@ from skdp import (
     DPCalibratedClassifier,
     DPGaussianNB,
     DPGridSearchCV,
+    DPKMeans,
     DPLogisticRegression,
+    DPRandomizedSearchCV,
     DPRidge,
     DPStandardScaler,
     PrivacyAccountant,
     allocate_budget,
 )
 from skdp.accounting import DiscreteGaussianDpEvent, SelfComposedDpEvent, get_epsilon
-from skdp.audit import audit_estimator, one_run_epsilon, threshold_epsilon
-from skdp.audit.checks import check_release_noise
-from skdp.audit.replay import event_of, least_epsilon, views_of
+from skdp.audit import audit_estimator, check_release_noise, one_run_epsilon, threshold_epsilon
+from skdp.audit.replay import event_of, least_epsilon, shifts_of, views_of
 from skdp.audit.result import AuditError
+from skdp.audit.subjects import Subject
+from skdp.audit.worst_case import worst_case
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
 from skdp.mechanisms.discrete_gaussian import discrete_gaussian
@@ -94,6 +98,29 @@ def test_counts_with_noise_in_whole_numbers(monkeypatch):
     assert {each.kind for each in audit.findings} >= {"noise"}
 
 
+def test_counts_that_repeat_are_independent():
+    """Of noise that is 0 nearly always the same counts are released again and again."""
+    tape = Tape(0)
+    with running(tape):
+        stream = SecretStream.from_random_state(None)
+    for _ in range(100):
+        DiscreteLaplaceMechanism.for_epsilon(8.0).release(np.zeros(40, np.int64), stream)
+    (track,) = tape.tracks
+    assert len({release.noisy.tobytes() for release in track.releases}) < 50
+    assert check_release_noise([release.noise for release in track.releases]) == []
+
+
+@pytest.mark.parametrize("n_clusters", [3, 6])
+def test_the_worst_table_of_clusters_moves_every_release_by_its_sensitivity(n_clusters):
+    model = DPKMeans(n_clusters, bounds=(-1, 1))
+    tables = worst_case(model)
+    subject = Subject(model, tables)
+    without = subject.fit(None, 0)
+    ((moves,),) = views_of([shifts_of(without, subject.fit(tables.canaries[0], 0, without.tape))], without)
+    assert np.max(moves) <= 1.0 + 1e-6
+    assert np.mean(moves**2) > 0.97
+
+
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 def test_other_neighbours(adjacency):
     audit = audit_estimator(DPPCA(2, adjacency=adjacency, n_samples_public=4000), max_seconds=SECONDS)
@@ -117,6 +144,17 @@ def test_tries_scores_and_refit_of_a_search():
     assert not audit.findings
     assert list(audit.steps) == ["all tries", "scores", "refit"]
     assert all(0.9 < bound / claim <= 1.0 for bound, claim in audit.steps.values())
+
+
+def test_each_score_of_a_hidden_number_of_tries_is_set_beside_the_claim_of_one(monkeypatch):
+    """With this seed a trajectory has several tries, whose scores together cost more than one of them may."""
+    monkeypatch.setattr("skdp.audit.replay._ENOUGH", 2_000)
+    model = DPLogisticRegression(classes=[0, 1], max_iter=5)
+    search = DPRandomizedSearchCV(model, {"max_grad_norm": [0.05, 0.1]}, n_iter=2, epsilon=2.0)
+    audit = audit_estimator(search, max_seconds=SECONDS, random_state=29_000)
+    assert not audit.findings
+    bound, claim = audit.steps["scores"]
+    assert 0.5 < bound / claim <= 1.0
 
 
 @pytest.mark.parametrize("canary", ["contradict", 5, (np.ones(3), 1.0)])
@@ -356,6 +394,30 @@ def test_one_run_bounds_an_ideal_mechanism(law, epsilon):
     assert found > {"any": 1 / 3, "gaussian": 1 / 2}[law] * epsilon
 
 
+@pytest.mark.parametrize(("n_right", "is_found"), [(140, False), (142, True)])
+def test_the_level_of_one_run_is_that_of_both_numbers_of_guesses(n_right, is_found):
+    """Of 4,096 canaries 256 and 1,024 are guessed: 140 right ones of 256 have a chance of 7 percent, 142 of 4.5."""
+    is_right = np.zeros(4096, bool)
+    is_right[:n_right] = is_right[256 : 768 - n_right] = True  # of all 1,024 one half
+    ranks = np.concatenate([np.arange(2048), -np.arange(2048)]).reshape(2, -1).T.ravel()  # the farthest guesses last
+    order = np.argsort(-np.abs(ranks), kind="stable")
+    included = np.empty(4096, bool)
+    included[order] = is_right == (ranks[order] > 0)
+    chance = stats.binom.sf(n_right - 1, 256, 0.5)
+    assert (chance < 0.05) == is_found
+    assert chance < 0.1
+    assert (one_run_epsilon(included, ranks, 1e-12, confidence=0.9) > 0.0) == is_found
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+def test_one_run_of_a_logistic_regression_nears_its_claim():
+    """The noise is seeded here. Bars: 2.4 of 4, and from the coefficients no less than two thirds of that."""
+    model = DPLogisticRegression(classes=[0, 1], epsilon=4.0, max_iter=20, sampling_rate=1.0, random_state=0)
+    bounds = audit_estimator(model, method="one_run").bounds
+    assert 2.4 < bounds["the trade-off is Gaussian (releases)"] < 4.0
+    assert bounds["the trade-off is Gaussian (coef_)"] > 2 / 3 * bounds["the trade-off is Gaussian (releases)"]
+
+
 def test_many_runs_bound_an_ideal_mechanism():
     from skdp.accounting import GaussianDpEvent, calibrate_noise_multiplier
 
@@ -364,6 +426,13 @@ def test_many_runs_bound_an_ideal_mechanism():
     sure = threshold_epsilon(without, with_, 1e-5, confidence=1 - 1e-6)
     assert all(0.5 < bound <= 4.0 for bound in sure.values())
     assert sure["the trade-off is Gaussian"] > 3.0
+
+
+def test_no_wrong_guess_is_a_bound_by_their_number():
+    """Of 500 judged fits of each kind a rate up to 1 - .025^(1/500) is likely (Clopper & Pearson 1934)."""
+    rate = 1.0 - 0.025 ** (1 / 500)
+    found = threshold_epsilon(np.zeros(1000), np.ones(1000), 1e-9)
+    assert found["nothing is assumed"] == pytest.approx(math.log((1.0 - rate) / rate), abs=1e-6)
 
 
 def test_many_fits_of_an_estimator(monkeypatch):

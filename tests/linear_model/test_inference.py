@@ -16,6 +16,7 @@ from skdp import DPLinearRegression, DPRidge, PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.linear_model.equations import Equations, Noise
 from skdp.linear_model.inference import solve_without_bias
+from skdp.linear_model.scores import Scoring
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -75,6 +76,15 @@ def test_one_row_moves_both_releases_by_their_sensitivity_and_nothing_else(row, 
     assert len(one.releases) == 2
     assert max(moves(one, other)) <= (2.0 if adjacency == "replace_one" else 1.0) + 1e-9
     assert_all_else_is_equal(one, other)
+
+
+@pytest.mark.parametrize("d", [8, 20, 199])
+def test_a_score_is_of_its_own_row_to_the_last_bit(d):
+    """Matrix products round by the place of a row in its block, which a row that leaves changes."""
+    rng = np.random.default_rng(0)
+    z, how = rng.normal(size=(2048, d + 1)), Scoring(rng.normal(size=d), 1.0, 1.0, 1.0)
+    scores = how.of_rows(z)
+    assert all(np.array_equal(how.of_rows(z[k:]), scores[k:]) for k in (1, 2, 3, 5, 7, 100, 1001))
 
 
 def test_a_row_reaches_the_sensitivity_of_scores():

@@ -79,4 +79,10 @@ def sum_scores(""",
         (INFERENCE, "return inverse, np.eye(d) - half * inverse", "return inverse, np.eye(d) - 0.0 * inverse"),
         tests="inference",
     ),
+    mutant(
+        "inference: scores by a product of matrices",
+        (SCORES_FILE, 'np.einsum("ij,j->i", z[:, :-1], self.theta)', "z[:, :-1] @ self.theta"),
+        tests="inference",
+        select="last_bit",
+    ),
 ]

@@ -3,7 +3,11 @@
 from mutant import mutant
 from paths import (
     ARCHIVES,
+    AUDIT_PARTS,
     CHECKPOINT,
+    FUNCTIONS,
+    MANY_RUNS,
+    ONE_RUN,
     REPLAY,
     REPORT_DOCUMENT,
     SCHEMA_YAML,
@@ -110,5 +114,39 @@ MUTANTS = [
         ),
         tests="audit",
         select="forced_release",
+    ),
+    mutant(
+        "scores of a hidden number of tries priced as one part",
+        (AUDIT_PARTS, "alone=hidden", "alone=False"),
+        tests="audit",
+        select="each_score_of_a_hidden",
+    ),
+    mutant(
+        "counts that repeat looked at in the same places",
+        (TAPE, "[*self.place, *self.noisy.tobytes()]", "[*self.noisy.tobytes()]"),
+        tests="audit",
+        select="counts_that_repeat",
+    ),
+    mutant(
+        "guesses of one run judged as if all of the level were for each",
+        (ONE_RUN, "(1.0 - confidence) / len(guesses)", "1.0 - confidence"),
+        tests="audit",
+        select="level_of_one_run",
+    ),
+    mutant(
+        "a score judged by the fits that it was learned from",
+        (
+            FUNCTIONS,
+            "model.decision_function(without[n:]), model.decision_function(with_[n:])",
+            "model.decision_function(without[:n]), model.decision_function(with_[:n])",
+        ),
+        tests="functions",
+        select="not_judged",
+    ),
+    mutant(
+        "a perfect threshold is a sure one",
+        (MANY_RUNS, "float(stats.beta.isf(level, k + 1, n - k))", "k / n"),
+        tests="audit",
+        select="no_wrong_guess",
     ),
 ]
