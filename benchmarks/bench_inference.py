@@ -1,11 +1,18 @@
 """Coverage and width of the intervals of private regressions, on made-up tables.
 
     python benchmarks/bench_inference.py [--tables 1000] [--rows 500,5000,50000] [--out FILE]
+    python benchmarks/bench_inference.py --newton FOLDER [--draws 20]
 
 Eight columns and an intercept; each table has rows, residuals and noise of its own. "scaled" columns fill [-1, 1],
 "uneven" ones too but residuals grow with the first of them, and of "small" columns four fill a part of [-1, 1], down to
-a thirtieth. The width is divided by that of the interval without privacy, with the same sandwich. One line of JSON for
-each part of a cell is appended to FILE, and those that it has are not measured again.
+a thirtieth. Targets are numbers, classes by "logistic" probabilities, of log-odds mostly between -1 and 1 or, if
+"steep", three times as far, or "poisson" counts of a mean of 1.5, cut at 10. The width is divided by that of the
+interval without privacy, with the same sandwich. One line of JSON for each part of a cell is appended to FILE, and
+those that it has are not measured again.
+
+`--newton` measures, on Adult and Fulton, how far coefficients of logistic regression are from those without privacy, by
+Newton steps and by averaged gradient descent: root mean square over draws of the noise, divided by the standard error
+of sampling, in the median and at the most of the columns.
 """
 
 from __future__ import annotations
@@ -18,51 +25,70 @@ import pathlib
 import warnings
 
 import numpy as np
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 
-from skdp import DPLinearRegression
-from skdp.accounting import GaussianDpEvent, calibrate_noise_multiplier, compose
-from skdp.linear_model.scores import SCORE_RELEASE
+from skdp import DPLinearRegression, DPLogisticRegression, DPPoissonRegressor
 
 EPSILONS, PART = (0.1, 1.0, 4.0), 50
 COEF = np.array([0.15, -0.1, 0.05, 0.0, 0.1, 0.0, -0.05, 0.02])
 INTERCEPT, SPREAD = 0.1, 0.2
 SMALL = np.array([1.0, 1.0, 1.0, 1.0, 0.3, 0.3, 0.1, 0.03])
-KINDS = ("scaled", "uneven", "small")
+KINDS = ("scaled", "uneven", "small", "logistic", "logistic small", "logistic steep", "poisson", "poisson small")
+STEEPNESS = {"logistic": 5.0, "logistic small": 5.0, "logistic steep": 15.0, "poisson": 3.0, "poisson small": 3.0}
+MEANS = {  # of targets by the linear predictor, and the slope by the mean
+    "logistic": (expit, lambda mean: mean * (1.0 - mean)), "poisson": (np.exp, lambda mean: mean),
+}  # fmt: skip
+LINEAR = (lambda eta: eta, np.ones_like)
+
+
+def truth_of(kind):
+    return np.append(COEF, INTERCEPT) * STEEPNESS.get(kind, 1.0)
 
 
 def table(kind, n, seed):
     rng = np.random.default_rng([KINDS.index(kind), n, seed])
-    X = rng.uniform(-1.0, 1.0, (n, len(COEF))) * (SMALL if kind == "small" else 1.0)
+    X = rng.uniform(-1.0, 1.0, (n, len(COEF))) * (SMALL if kind.endswith("small") else 1.0)
+    *coef, intercept = truth_of(kind)
+    eta = X @ coef + intercept
+    if kind.startswith("logistic"):
+        return X, (rng.random(n) < expit(eta)).astype(int)
+    if kind.startswith("poisson"):
+        return X, rng.poisson(np.exp(eta))
     residuals = SPREAD * rng.standard_normal(n)
     if kind == "uneven":
         residuals *= math.sqrt(3.0) * np.abs(X[:, 0])
-    return X, X @ COEF + INTERCEPT + residuals
+    return X, eta + residuals
 
 
-def widths_without_privacy(X, y):
-    """Lengths of 95 % intervals of least squares, by the sandwich."""
-    rows = np.c_[X, np.ones(len(X))]
-    bread = np.linalg.inv(rows.T @ rows)
-    scores = rows * (y - rows @ (bread @ (rows.T @ y)))[:, None]
+def widths_without_privacy(kind, X, y):
+    """Lengths of 95 % intervals by the sandwich."""
+    rows, theta = np.c_[X, np.ones(len(X))], np.zeros(X.shape[1] + 1)
+    mean_of, slope_of = MEANS.get(kind.split()[0], LINEAR)
+    for _ in range(12 if kind in STEEPNESS else 1):
+        mean = mean_of(rows @ theta)
+        bread = np.linalg.inv((rows * slope_of(mean)[:, None]).T @ rows)
+        theta += bread @ (rows.T @ (y - mean))
+    scores = rows * (y - mean_of(rows @ theta))[:, None]
     return 2 * 1.959964 * np.sqrt(np.diag(bread @ (scores.T @ scores) @ bread))
 
 
 def measure(kind, n, epsilon, part):
     """Whether intervals are printed and hold, for each table and coefficient, and their relative widths."""
-
-    def event_at(sigma):
-        return compose([SCORE_RELEASE.event_at(sigma), GaussianDpEvent(sigma)])
-
-    noise = calibrate_noise_multiplier(event_at, epsilon=epsilon, delta=delta_of(n))
-    truth, found = np.append(COEF, INTERCEPT), []
+    public = {"epsilon": epsilon, "delta": delta_of(n), "data_norm": math.sqrt(8)}
+    if kind.startswith("poisson"):
+        model = DPPoissonRegressor((0, 10), **public)
+    elif kind.startswith("logistic"):
+        model = DPLogisticRegression(classes=[0, 1], inference=True, **public)
+    else:
+        model = DPLinearRegression((-1, 1), inference=True, **public)
+    truth, found = truth_of(kind), []
     for seed in range(PART * part, PART * (part + 1)):
         X, y = table(kind, n, seed)
-        model = DPLinearRegression(
-            (-1, 1), epsilon=None, noise_multiplier=noise, delta=delta_of(n), data_norm=math.sqrt(8), inference=True
-        )
         frame = model.fit(X, y).summary().to_frame()
-        low, high = frame["low"].to_numpy(), frame["high"].to_numpy()
-        found.append((np.isfinite(low), (low <= truth) & (truth <= high), (high - low) / widths_without_privacy(X, y)))
+        model.set_params(epsilon=None, noise_multiplier=model.noise_multiplier_)  # calibrated once
+        low, high, plain = frame["low"].to_numpy(), frame["high"].to_numpy(), widths_without_privacy(kind, X, y)
+        found.append((np.isfinite(low), (low <= truth) & (truth <= high), (high - low) / plain))
     printed, held, widths = map(np.array, zip(*found, strict=True))
     return {
         "kind": kind, "n": n, "epsilon": epsilon, "part": part,
@@ -72,18 +98,52 @@ def measure(kind, n, epsilon, part):
     }  # fmt: skip
 
 
+def plain_table(name, folder):
+    """Columns of numbers and flags between -1 and 1, and classes; those of Adult that are numbers, and the sex."""
+    import pandas as pd
+
+    if name == "adult":
+        table = pd.read_csv(folder / "adult_train.csv.gz")
+        bounds = {"age": (17, 90), "education-num": (1, 16), "hours-per-week": (1, 99), "sex": (0, 1)}
+        bounds |= {"capital-gain": (0, 99_999), "capital-loss": (0, 5_000)}
+        table, y = table.assign(sex=table["sex"] == "Male"), table["income"] == ">50K"
+    else:
+        table = pd.read_csv(folder / "pums_fulton_ga.csv.gz")
+        bounds = {"age": (18, 93), "educ": (1, 16), "income": (0, 150_000)}
+        flags = "sex latino black asian uscitizen children disability militaryservice employed englishability"
+        bounds |= dict.fromkeys(flags.split(), (0, 1))
+        y = table["married"]
+    low, high = np.array(list(bounds.values()), float).T
+    X = 2.0 * (table[list(bounds)].to_numpy(float) - low) / (high - low) - 1.0
+    return np.clip(X, -1.0, 1.0), y.to_numpy().astype(int)
+
+
+def compare_with_descent(folder, draws):
+    print("table   epsilon  by                 median  most   (root mean square error over standard error)")
+    for name in ("adult", "fulton"):
+        X, y = plain_table(name, folder)
+        without = LogisticRegression(C=np.inf, tol=1e-10, max_iter=10_000).fit(X, y).coef_[0]
+        error = widths_without_privacy("logistic", X, y)[:-1] / (2 * 1.959964)
+        for epsilon, inference in itertools.product((0.1, 0.5, 1.0, 4.0), (True, False)):
+            model = DPLogisticRegression(classes=[0, 1], epsilon=epsilon, delta=1e-6, inference=inference)
+            moved = [(model.fit(X, y).coef_[0] - without) / error for _ in range(draws)]
+            figures = np.sqrt(np.mean(np.square(moved), axis=0))
+            by = "Newton steps" if inference else "averaged descent"
+            print(f"{name:7s} {epsilon:<8g} {by:18s} {np.median(figures):<7.2f} {figures.max():.1f}")
+
+
 def delta_of(n):
     return 1e-5 if n <= 10_000 else 1e-6
 
 
 def report(lines):
-    print("kind    n       epsilon  tables  printed  coverage  least of a coefficient  width")
+    print("kind            n       epsilon  tables  printed  coverage  least of a coefficient  width")
     for key, group in itertools.groupby(sorted(lines, key=cell_of), cell_of):
         parts = list(group)
         printed, held = (np.sum([each[name] for each in parts], axis=0) for name in ("printed", "held"))
         tables = sum(each["tables"] for each in parts)
         share = sum(each["tables_printed"] for each in parts) / tables
-        shown = f"{key[0]:7s} {key[1]:<7d} {key[2]:<8g} {tables:<7d} {share:<8.3f} "
+        shown = f"{key[0]:15s} {key[1]:<7d} {key[2]:<8g} {tables:<7d} {share:<8.3f} "
         if printed.any():
             width = np.mean([w for each in parts for w in each["width"] if w is not None])
             each = held / np.maximum(printed, 1)
@@ -101,8 +161,13 @@ def main():
     parser.add_argument("--rows", default="500,5000,50000")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent / "results/inference.jsonl")
+    parser.add_argument("--newton", type=pathlib.Path)
+    parser.add_argument("--draws", type=int, default=20)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
+    if given.newton is not None:
+        compare_with_descent(given.newton, given.draws)
+        return
     lines = [json.loads(each) for each in given.out.read_text().splitlines()] if given.out.exists() else []
     done = {(*cell_of(each), each["part"]) for each in lines}
     parts, rows, kinds = range(given.tables // PART), list(map(int, given.rows.split(","))), given.kinds.split(",")

@@ -26,6 +26,7 @@ _PUBLIC = {
     "DPMarginalSynthesizer": "skdp.synthesis",
     "DPOneHotEncoder": "skdp.preprocessing",
     "DPPCA": "skdp.decomposition",
+    "DPPoissonRegressor": "skdp.linear_model",
     "DPQuantileBinner": "skdp.preprocessing",
     "DPRandomTreesClassifier": "skdp.ensemble",
     "DPRandomTreesRegressor": "skdp.ensemble",

@@ -18,6 +18,7 @@ from skdp import (
     DPMarginalSynthesizer,
     DPMLPClassifier,
     DPMLPRegressor,
+    DPPoissonRegressor,
     DPRidge,
 )
 from skdp._training.models.linear import LinearModel
@@ -179,6 +180,13 @@ UNDOCUMENTED = {
         "_fitted_start_noise": "function of the plans of earlier runs",
         "_fitted_row_form": "of rows from PublicTreesEmbedding: a function of its schema and parameters",
         "_fitted_form_of_coef": "the same",
+        "_fitted_inference": "post-processing of the releases",
+    },
+    DPPoissonRegressor: {
+        **ALL_KEEP,
+        **OF_TARGETS,
+        "_fitted_inference": "post-processing of the releases",
+        "_fitted_form_of_coef": "None",
     },
     DPMLPClassifier: ALL_KEEP,
     DPRandomTreesClassifier: TREES_KEEP,
@@ -215,8 +223,16 @@ PUBLISHED = {
         **CLASSES,
         "coef_": "post-processing of noisy sums",
         "intercept_": "post-processing of noisy sums",
-        "coef_noise_": "function of the plan",
+        "coef_noise_": "function of the plan, or post-processing of the releases",
         "learning_rate_": "rule in public n, epsilon, delta",
+    },
+    DPPoissonRegressor: {
+        **ALL_PUBLISH,
+        "y_bounds_": "the parameter `y_bounds`; read from y only with a warning",
+        "coef_": "post-processing of noisy sums",
+        "intercept_": "post-processing of noisy sums",
+        "coef_noise_": "post-processing of noisy sums",
+        "learning_rate_": "1.0",
     },
     DPMLPClassifier: {
         **ALL_PUBLISH,

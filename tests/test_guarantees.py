@@ -19,6 +19,7 @@ from skdp import (
     DPMLPClassifier,
     DPMLPRegressor,
     DPOneHotEncoder,
+    DPPoissonRegressor,
     DPQuantileBinner,
     DPRidge,
     DPSimpleImputer,
@@ -62,6 +63,8 @@ from skdp.evaluation.regression import RegressionEvaluation
 from skdp.evaluation.scored_rows import ScoredRows
 from skdp.export import to_json, to_onnx, to_sklearn
 from skdp.image import PatchTransformer, ScatteringTransformer
+from skdp.linear_model.likelihoods import Counts, Likelihood, Logistic
+from skdp.linear_model.newton import BoundRows
 from skdp.linear_model.scores import sum_scores
 from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum
@@ -195,6 +198,16 @@ SENTENCES = {
             "tests/_training/test_offset.py::test_means_are_bought_where_an_intercept_and_the_loss_fit_them",
             "tests/_training/test_offset.py::test_sums_are_of_the_published_model_and_priced",
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
+        ],
+        "With `inference` one row moves the score and the curvature that a step releases, taken together, by a norm of "
+        "1 at most, whatever it and its weight contain; with `groups` so do all rows of a label.": [
+            "tests/linear_model/test_newton.py::test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else",
+            "tests/linear_model/test_newton.py::test_score_and_curvature_are_together_no_longer_than_one",
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+        ],
+        "Nothing is clipped, but longer rows are scaled down to `data_norm_`.": [
+            "tests/linear_model/test_newton.py::test_without_noise_it_is_maximum_likelihood_with_the_sandwich",
+            "tests/linear_model/test_newton.py::test_a_unit_is_weighted_by_its_rows_and_never_by_its_targets",
         ],
         "`accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the "
         "steps done.": [
@@ -399,6 +412,56 @@ SENTENCES = {
         ],
         "Two such sums differ by at most sqrt(2).": [
             "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
+        ],
+    },
+    Likelihood: {
+        "A row adds its score (t - mean) z and c slope z z' to a release: a vector of norm at most 1, whatever the "
+        "row, its target and the coefficients are, so that nothing is ever clipped.": [
+            "tests/linear_model/test_newton.py::test_score_and_curvature_are_together_no_longer_than_one",
+            "tests/linear_model/test_newton.py::test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else",
+        ],
+    },
+    Logistic: {
+        "See `Likelihood`; the curvature costs nothing.": [
+            "tests/linear_model/test_newton.py::test_score_and_curvature_are_together_no_longer_than_one"
+        ]
+    },
+    Counts: {
+        "See `Likelihood`; the curvature costs nothing.": [
+            "tests/linear_model/test_newton.py::test_score_and_curvature_are_together_no_longer_than_one"
+        ]
+    },
+    BoundRows: {
+        "A row adds to `sums` a vector of norm 1 at most, and nothing if its weight is 0.": [
+            "tests/linear_model/test_newton.py::test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else"
+        ],
+        "So does a unit: its rows have a share that depends on their lengths and weights alone, and on no target.": [
+            "tests/linear_model/test_newton.py::test_a_unit_is_weighted_by_its_rows_and_never_by_its_targets",
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+        ],
+    },
+    DPPoissonRegressor: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is "
+        "None and `y_bounds` is given.": [
+            "tests/linear_model/test_newton.py::test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else",
+            "tests/linear_model/test_newton.py::test_the_noise_of_each_release_is_that_which_is_priced",
+            "skdp/testing/charges.py::check_releases_cost_what_is_charged",
+            "skdp/testing/releases.py::check_noise_has_its_law",
+        ],
+        "One row moves the score and the curvature that a step releases, taken together, by a norm of 1 at most, in "
+        "units of the largest count, whatever it and its weight contain; with `groups` so do all rows of a label.": [
+            "tests/linear_model/test_newton.py::test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else",
+            "tests/linear_model/test_newton.py::test_score_and_curvature_are_together_no_longer_than_one",
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+        ],
+        "All that is fitted is a function of four noisy releases and of public quantities.": [
+            "tests/linear_model/test_newton.py::test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else",
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
+            "tests/test_private_checks.py::test_fit_publishes_what_is_on_the_list",
+        ],
+        "`accountant` is charged before the rows are read; an interrupted fit keeps its charge.": [
+            "skdp/testing/charges.py::check_charge_precedes_releases",
+            "tests/linear_model/test_newton.py::test_an_interrupt_leaves_the_steps_that_are_done_and_the_whole_charge",
         ],
     },
     sum_scores: {

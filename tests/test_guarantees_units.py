@@ -384,6 +384,8 @@ SUMS = {
     "least squares": lambda **kw: skdp.DPLinearRegression((0, 1), **PUBLIC, **kw),
     "ridge": lambda **kw: skdp.DPRidge(y_bounds=(0, 1), fit_intercept=False, **PUBLIC, **kw),
     "least squares with inference": lambda **kw: skdp.DPLinearRegression((0, 1), inference=True, **PUBLIC, **kw),
+    "classes with inference": lambda **kw: skdp.DPLogisticRegression(classes=[0, 1], inference=True, **PUBLIC, **kw),
+    "counts": lambda **kw: skdp.DPPoissonRegressor((0, 1), **PUBLIC, **kw),
     "components": lambda **kw: skdp.DPPCA(2, **PUBLIC, **kw),
     "clusters": lambda **kw: skdp.DPKMeans(2, bounds=(-1, 1), **PUBLIC, **kw),
     "synthesizer": lambda **kw: DPMarginalSynthesizer(bounds=(-1, 1), classes=[0, 1], **TABLES, **kw),

@@ -194,11 +194,11 @@ FLOORS = {
         ("patch_transformer", "transformer"),
     ),
     "linear_model": (
-        ("equations", "logistic"),
+        ("equations", "likelihoods"),
         ("scores",),
         ("inference",),
-        ("coefficient_table",),
-        ("normal_equations",),
+        ("coefficient_table", "newton"),
+        ("logistic", "normal_equations"),
         ("least_squares",),
     ),
     "mechanisms": (

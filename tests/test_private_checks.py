@@ -29,6 +29,7 @@ from skdp import (
     DPMLPClassifier,
     DPMLPRegressor,
     DPOneHotEncoder,
+    DPPoissonRegressor,
     DPQuantileBinner,
     DPRandomizedSearchCV,
     DPRidge,
@@ -74,6 +75,7 @@ ESTIMATORS = [
     DPGaussianNB(**TWO, **BOUNDS),
     DPRidge(y_bounds=(-1, 1)),
     DPLinearRegression((-1, 1)),
+    DPPoissonRegressor((0, 1)),
     DPPCA(2, data_norm=2.0),
     DPKMeans(2, max_iter=2, **BOUNDS),
     DPStandardScaler(**BOUNDS),
@@ -95,6 +97,7 @@ ESTIMATORS = [
 SETTINGS = [
     linear(sampling_rate=0.5, **ONE_FOR_ANOTHER),
     linear(classes=[0, 1, 2]),
+    linear(inference=True, max_iter=None, **ONE_FOR_ANOTHER),
     DPMLPClassifier((3,), max_iter=3, clipping="per_layer", solver="adam", **TWO),
     DPLinearRegression((-1, 1), fit_intercept=False, **ONE_FOR_ANOTHER),
     DPLinearRegression((-1, 1), inference=True, **ONE_FOR_ANOTHER),

@@ -70,6 +70,13 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     raise ValueError(f"{name}={show(value)} is not known: use one of {', '.join(map(repr, choices))}.")
 
 
+def check_switch(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False, else raise."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise ValueError(f"{name}={show(value)} is neither True nor False: choose one of them.")
+
+
 _NOT_TAKEN = {
     "sample_weight": "counts all rows alike: leave it out, or use an estimator that takes weights",
     "groups": "knows no groups of rows: leave it out, or use an estimator that takes them",

@@ -101,6 +101,11 @@ class RunFit(Fit):
                 "weight_bound='private' with rows that are not in memory, of which no bound is bought: give a public "
                 "weight_bound."
             )
+        if source is not None and getattr(work, "inference", False):
+            raise ValueError(
+                "inference=True with rows that are not in memory, which are read once: use inference=False, or give "
+                "the rows as an array."
+            )
         if source is not None and work._check_merge_equal_rows() is True:
             raise ValueError(
                 "merge_equal_rows=True with rows that are not in memory, which are not merged: choose 'auto' or False."

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
+from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.parameters import check_real
 from skdp.linear_model.inference import Inference
@@ -40,6 +41,10 @@ class CoefficientTable:
         Of the coefficients.
     inference : Inference
         Estimates and their errors.
+    title : str, default="Private least squares"
+        What was fitted.
+    meaning : str, default=""
+        What coefficients are the slopes of, where that is not the target.
     level : float, default=0.95
         Probability with which an interval holds its coefficient.
     simultaneous : bool, default=False
@@ -62,22 +67,33 @@ class CoefficientTable:
     """
 
     def __init__(
-        self, fitted: Any, names: list[str], inference: Inference, *, level: float = 0.95, simultaneous: bool = False
+        self,
+        fitted: Any,
+        names: list[str],
+        inference: Inference,
+        *,
+        title: str = "Private least squares",
+        meaning: str = "",
+        level: float = 0.95,
+        simultaneous: bool = False,
     ) -> None:
         self.level = check_real("level", level, above=0, below=1, remedy="choose a probability, such as 0.95")
         self.simultaneous = bool(simultaneous)
         self._names, self._inference = [one_line(each) for each in names], inference
         unit = "row" if fitted.privacy_unit_ == "row" else "group"
         cut, noise = inference.cut
-        low, high = fitted.y_bounds_
-        self._title = f"Private least squares: {type(fitted).__name__}"
+        cuts = f"rows cut at norm {fitted.data_norm_:.6g}"
+        if hasattr(fitted, "y_bounds_"):
+            low, high = fitted.y_bounds_
+            cuts += f", targets at {low:.6g} and {high:.6g}"
+        self._title = f"{title}: {type(fitted).__name__}"
         self._facts = [
             f"epsilon {fitted.epsilon_:.4g} at delta {fitted.delta_:g} for one {unit} ({fitted.adjacency_})",
-            f"{inference.n} {unit}s (public number); rows cut at norm {fitted.data_norm_:.6g}, targets at "
-            f"{low:.6g} and {high:.6g}",
+            f"{inference.n} {unit}s (public number); {cuts}",
             f"{unit}s of which something is cut: {100 * max(cut, 0.0):.2g} % (noise {100 * noise:.2g} %)",
             f"intervals of {100 * self.level:.6g} %{', all at once' if self.simultaneous else ' each'}; share: of the "
             "noise in the variance",
+            *([f"coefficients are of {one_line(meaning)}"] if meaning else []),
         ]
 
     def to_frame(self) -> Any:
@@ -212,4 +228,20 @@ class CoefficientTable:
         )
 
 
-__all__ = ["CoefficientTable"]
+def table_of(model: Any, title: str, meaning: str = "", *, level: float, simultaneous: bool) -> CoefficientTable:
+    """Return the table of a model whose fit bought what it needs."""
+    check_is_fitted(model)
+    found = model._fitted_inference
+    if found is None:
+        raise ValueError(
+            "there is no table of these coefficients: fit with inference=True, which buys what it needs, and ask "
+            "before they are made monotone."
+        )
+    count = model.n_features_in_
+    names = list(getattr(model, "feature_names_in_", [f"x{j}" for j in range(count)]))
+    names += ["(intercept)"] * (len(found.estimate) - count)
+    names = list(map(str, names))
+    return CoefficientTable(model, names, found, title=title, meaning=meaning, level=level, simultaneous=simultaneous)
+
+
+__all__ = ["CoefficientTable", "table_of"]

@@ -24,6 +24,27 @@ UNSURE = 0.05
 """Share of rows that may be cut where nobody said that none is."""
 
 
+class Grounds(NamedTuple):
+    """What is known of a fit that its intervals rest on; all of it is public or released.
+
+    Attributes
+    ----------
+    bounds_are_given : bool
+        Whether someone vouches for it, in public, that no row is longer than its bound.
+    separation : float
+        Least eigenvalue at which intervals hold, divided by the edge of the noise.
+    bounds : str
+        Parameters at which rows are cut.
+    doubt : str
+        A doubt in all coefficients that was found before, or "".
+    """
+
+    bounds_are_given: bool
+    separation: float = SEPARATION
+    bounds: str = "data_norm or y_bounds"
+    doubt: str = ""
+
+
 class Inference(NamedTuple):
     """Estimates and their errors, all of it post-processing of two releases.
 
@@ -73,9 +94,7 @@ def solve_without_bias(equations: Equations) -> Doubles:
     return correction @ inverse @ equations.product
 
 
-def infer(
-    equations: Equations, theta: Doubles, scores: ScoreMoments, units: Doubles, bounds_are_given: bool
-) -> Inference:
+def infer(equations: Equations, theta: Doubles, scores: ScoreMoments, units: Doubles, grounds: Grounds) -> Inference:
     """Return the errors of the coefficients `theta`, of `solve_without_bias`, and the doubts.
 
     Parameters
@@ -85,8 +104,7 @@ def infer(
     scores : ScoreMoments
     units : ndarray of shape (d,)
         By which coefficients are multiplied to be those of y and X.
-    bounds_are_given : bool
-        Whether someone vouches for it, in public, that no row is longer than its bound.
+    grounds : Grounds
 
     Notes
     -----
@@ -107,24 +125,26 @@ def infer(
         theta * units,
         np.linalg.norm(root, axis=1) * np.abs(units),
         np.sqrt(of_noise) * np.abs(units),
-        _doubts(equations, cut, bounds_are_given),
+        _doubts(equations, cut, grounds),
         cut,
         n,
     )
 
 
-def _doubts(equations: Equations, cut: tuple[float, float], bounds_are_given: bool) -> list[str]:
+def _doubts(equations: Equations, cut: tuple[float, float], grounds: Grounds) -> list[str]:
     """Return why each coefficient has no interval, by public and released numbers alone."""
     d = len(equations.gram)
     share, deviation = cut
     if equations.n < FEWEST_ROWS * d:
         return [f"fewer than {FEWEST_ROWS} rows or groups a coefficient"] * d
     if share - 3.0 * deviation > CUT_ROWS:
-        return [f"about {100 * share:.0f} % of rows are cut at data_norm or y_bounds"] * d
-    if not bounds_are_given and share + 2.0 * deviation > UNSURE:
+        return [f"about {100 * share:.0f} % of rows are cut at {grounds.bounds}"] * d
+    if not grounds.bounds_are_given and share + 2.0 * deviation > UNSURE:
         return ["unknown how many rows are cut: give data_norm"] * d
+    if grounds.doubt:
+        return [grounds.doubt] * d
     values, vectors = eigh(equations.gram)
-    weak = values < SEPARATION * equations.edge
+    weak = values < grounds.separation * equations.edge
     if not weak.any():
         return [""] * d
     # A coefficient that no weak direction holds is not valid either: it is what it is given the others.
@@ -132,4 +152,4 @@ def _doubts(equations: Equations, cut: tuple[float, float], bounds_are_given: bo
     return ["noise hides this column" if h > 0.5 / d else "noise hides columns beside it" for h in held]
 
 
-__all__ = ["CUT_ROWS", "FEWEST_ROWS", "SEPARATION", "UNSURE", "Inference", "infer", "solve_without_bias"]
+__all__ = ["CUT_ROWS", "FEWEST_ROWS", "SEPARATION", "UNSURE", "Grounds", "Inference", "infer", "solve_without_bias"]

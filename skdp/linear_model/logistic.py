@@ -8,16 +8,21 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.parameters import absolute_path
+from skdp._checks.parameters import absolute_path, check_switch
 from skdp._training.models.linear import clipped_scores
 from skdp._training.models.one_hot import OneHotForm
 from skdp._training.outputs.classes import GradientClassifier
 from skdp._training.recipes.linear_recipe import LinearRecipe
 from skdp._training.recipes.lookups import FormRecipe
 from skdp._training.run_fit import fit_run
+from skdp._typing import Doubles
 from skdp.base import StepPlan
 from skdp.effects.columns import report_rows
+from skdp.linear_model.coefficient_table import CoefficientTable, table_of
+from skdp.linear_model.inference import Inference
+from skdp.linear_model.newton import NewtonRecipe
 
 
 class DPLogisticRegression(GradientClassifier):
@@ -106,6 +111,11 @@ class DPLogisticRegression(GradientClassifier):
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
         existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+    inference : bool, default=False
+        Whether to fit by Newton steps, and to buy what `summary` needs, for a tenth of mu**2. Then `classes` are two,
+        columns are 200 at most, rows are in memory, and parameters of gradient descent (`max_grad_norm`, `lot_size`,
+        `sampling_rate`, `max_iter`, `learning_rate`, `momentum`, `average`, `alpha`, `checkpoint`, `warm_start`) are
+        left as they are.
     checkpoint : str, path-like or None, default=None
         File that stores the state of a run until the run completes. An interrupted or killed ``fit`` resumes from it
         when it is called again with the same parameters and rows. A ledger that already holds the charge of the run is
@@ -138,7 +148,8 @@ class DPLogisticRegression(GradientClassifier):
     coef_noise_ : ndarray of the shape of `coef_`
         Standard deviation that the noise alone gives to each coefficient, in the unit of `coef_`: exactly that of a fit
         to null records, which add nothing. It is computed from public quantities. Rows hold the noise back where they
-        determine a coefficient, so it is usually less for those (``benchmarks/README.md``).
+        determine a coefficient, so it is usually less for those (``benchmarks/README.md``). With `inference` it is that
+        of `summary`, which follows from what was released.
     classes_ : ndarray of shape (n_classes,)
         Class labels known to the classifier.
     weight_bound_ : float
@@ -197,10 +208,27 @@ class DPLogisticRegression(GradientClassifier):
     - `intercept_` is that of the last step, moved by a function of sums over the rows, of probabilities and of what
       these lack, which are released once, with noise, after the last step. They have 2 % of mu**2 of a fit to all rows,
       and are part of `privacy_event_`.
+    - With `inference` one row moves the score and the curvature that a step releases, taken together, by a norm of 1 at
+      most, whatever it and its weight contain; with `groups` so do all rows of a label. Nothing is clipped, but longer
+      rows are scaled down to `data_norm_`.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
       done.
     - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or after it
       in the block that holds it if the rows are not in memory. Such a refusal depends on the data and is not covered.
+
+    **Inference.** With ``inference=True`` the fit consists of three Newton steps on all rows, which have .1, .3 and .6
+    of their mu**2, and of one more release, of the moments of scores. A step releases the sum of the scores (t - p) z
+    and that of the curvatures p (1 - p) z z', z being the scaled row with its intercept, t the class and p its
+    probability. With the curvature multiplied by sqrt(11), both together are a vector of norm 1 at most, so that the
+    curvature costs nothing (`skdp.linear_model.likelihoods.Logistic` has the proof), and no clip bends the
+    probabilities. The first step gives the coefficients of least squares, brought to the scale of log-odds (Li & Duan
+    1989); the two others are pooled, each by its precision. Their noise is exactly known, and enters a sandwich with
+    the moments of the scores, which assumes nothing of the probabilities and, with `groups`, does not take rows of one
+    label to be independent. Rows of one label are weighted by 1 over the sum of their lengths, where that exceeds 1:
+    the weights do not depend on classes. An interval is not printed where the noise hides a direction of the columns,
+    where the last two steps lead to different places, with fewer than 30 rows a coefficient, or where rows are cut: of
+    released and public numbers alone. The two noises of a noisy step, of scores and of curvatures, are those of Ganesh
+    et al. (2023).
 
     The guarantee covers the *values* released. It does not cover floating-point rounding of the noise, nor the time
     that a fit takes (see ``docs/pitfalls.md``).
@@ -212,6 +240,14 @@ class DPLogisticRegression(GradientClassifier):
     Bassily, Smith & Thakurta (2014), "Private empirical risk minimization", for averaging.
 
     Balle & Wang (2018), "Improving the Gaussian mechanism".
+
+    Ganesh, Haghifam, Steinke & Thakurta (2023), "Faster differentially private convex optimization via second-order
+    methods".
+
+    Avella-Medina, Bradshaw & Loh (2023), "Differentially private inference via noisy optimization", for steps whose
+    noise enters the errors.
+
+    Li & Duan (1989), "Regression analysis under link violation".
 
     Examples
     --------
@@ -229,6 +265,7 @@ class DPLogisticRegression(GradientClassifier):
     _streams = True
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
+    _fitted_inference: Inference | None = None
     _fitted_row_form: OneHotForm | None = None
     _fitted_form_of_coef: OneHotForm | None = None  # of the rows of all runs
 
@@ -257,6 +294,7 @@ class DPLogisticRegression(GradientClassifier):
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
+        inference: bool = False,
         checkpoint: Any = None,
         warm_start: bool = False,
         merge_equal_rows: bool | str = "auto",
@@ -286,6 +324,7 @@ class DPLogisticRegression(GradientClassifier):
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)
+        self.inference = inference
         self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.merge_equal_rows = merge_equal_rows
@@ -336,12 +375,18 @@ class DPLogisticRegression(GradientClassifier):
         if type(form) is OneHotForm and self.data_norm is None:
             self._fitted_row_form = form
 
-    def _recipe(self, n_features: int, *, anew: bool = True) -> LinearRecipe | FormRecipe:
+    def _recipe(self, n_features: int, *, anew: bool = True) -> LinearRecipe | FormRecipe | NewtonRecipe:
         """See `GradientEstimator`."""
+        if check_switch("inference", self.inference):
+            return NewtonRecipe(self, anew=anew)
         form = self._fitted_row_form
         if form is None or form.blocks.n_columns != n_features:
             return LinearRecipe(self, anew=anew)
         return FormRecipe(self, form, anew=anew)
+
+    def _publish_line(self, coef: Doubles, intercept: float, noise: Doubles) -> None:
+        """See `NewtonRecipe`."""
+        self.coef_, self.intercept_, self.coef_noise_ = coef[None, :], np.array([intercept]), noise[None, :]
 
     def _take_over(self) -> None:
         """See `GradientEstimator`. A model that was started without a form continues without one."""
@@ -353,6 +398,29 @@ class DPLogisticRegression(GradientClassifier):
         form = self._fitted_row_form
         plan = super()._plan_step(n_samples, n_features if form is None else form.blocks.n_columns)
         return plan._replace(row_form=form)
+
+    # --- what a coefficient is worth ---
+
+    def summary(self, *, level: float = 0.95, simultaneous: bool = False) -> CoefficientTable:
+        """Return the table of a regression: coefficients, standard errors, intervals and tests.
+
+        It is made of what ``fit`` released with ``inference=True``, and costs nothing more.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability with which an interval holds its coefficient.
+        simultaneous : bool, default=False
+            Whether all intervals hold at once with this probability (Bonferroni).
+
+        Returns
+        -------
+        table : CoefficientTable
+            It prints itself, as text and in notebooks, and is converted by its ``to_frame`` and ``to_latex``.
+        """
+        check_is_fitted(self)
+        of = f"the log-odds of class {self.classes_[-1]}"
+        return table_of(self, "Private logistic regression", of, level=level, simultaneous=simultaneous)
 
     # --- predictions ---
 

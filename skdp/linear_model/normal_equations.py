@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.notices import few_rows_notice, note_notice, tell_now
-from skdp._checks.parameters import check_real, show
+from skdp._checks.parameters import check_real, check_switch
 from skdp._checks.rows import check_schema, check_table, check_targets, read_cells
 from skdp._checks.sources import RowSource, source_to_fit, source_to_predict
 from skdp._checks.targets import (
@@ -36,10 +36,10 @@ from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan
 from skdp.effects.columns import report_rows
-from skdp.linear_model.coefficient_table import CoefficientTable
+from skdp.linear_model.coefficient_table import CoefficientTable, table_of
 from skdp.linear_model.equations import Equations, Noise, Solution, solve
-from skdp.linear_model.inference import Inference, infer, solve_without_bias
-from skdp.linear_model.scores import SCORE_RELEASE, ScoreMoments, Scoring, release_scores, sum_scores
+from skdp.linear_model.inference import Grounds, Inference, infer, solve_without_bias
+from skdp.linear_model.scores import SCORE_RELEASE, ScoreMoments, Scoring, is_longer, release_scores, sum_scores
 from skdp.mechanisms.second_moments import MomentSum, UnitBall, sensitivity
 from skdp.mechanisms.unit_norms import clip_moments
 from skdp.preprocessing.histograms.purchase import event_with
@@ -58,7 +58,6 @@ AUTO_ALPHA = 0.1
 """The ridge of ``alpha="auto"``, divided by that least eigenvalue."""
 
 _ROWS = 2048
-_LONGER = 1.0 + 1e-6  # than its bound, so that rounding of float32 is not taken for a cut
 
 _ROWS_OF_SIGNAL = 2.0
 """Rows are few (`skdp._checks.notices`) below 20 sigma w, w being the columns with intercept and target. Of 50 to
@@ -158,8 +157,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         self._check_data_norm()
         check_y_bounds(self.y_bounds)
         self._ridge(1.0, 1.0)
-        if not isinstance(self.inference, (bool, np.bool_)):
-            raise ValueError(f"inference={show(self.inference)} is neither True nor False: choose one of them.")
+        check_switch("inference", self.inference)
         WeightReader.of(self.weight_bound)
         n = self._public_n_samples(n_samples)
         if n_features is not None:
@@ -249,7 +247,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         units = np.full(len(how.theta), scale.half / radius)
         units[d:] = INTERCEPT * scale.half
         is_known = self.data_norm is not None or self._fitted_row_norm is not None
-        inference = infer(equations, how.theta, found, units, is_known)
+        inference = infer(equations, how.theta, found, units, Grounds(is_known))
         inference.estimate[d:] += scale.middle
         self._fitted_inference = inference
 
@@ -295,17 +293,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         table : CoefficientTable
             It prints itself, as text and in notebooks, and is converted by its ``to_frame`` and ``to_latex``.
         """
-        check_is_fitted(self)
-        found = self._fitted_inference
-        if found is None:
-            raise ValueError(
-                "there is no table of these coefficients: fit with inference=True, which buys what it needs, and ask "
-                "before they are made monotone."
-            )
-        count = len(found.estimate) - bool(self.fit_intercept)
-        names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(count)]))
-        names += ["(intercept)"] * bool(self.fit_intercept)
-        return CoefficientTable(self, list(map(str, names)), found, level=level, simultaneous=simultaneous)
+        return table_of(self, "Private least squares", level=level, simultaneous=simultaneous)
 
     # --- predictions ---
 
@@ -402,11 +390,7 @@ class SumOfRows:
         self, rows: Any, targets: Doubles, beyond: Any, weights: Any, units: Units | None
     ) -> tuple[Any, Any, Any, Any]:
         """Return what `sum_scores` needs of the rows that were added: vectors, whether cut, weights and units."""
-        cut = np.broadcast_to(beyond, (rows.shape[0],)).copy()
-        for start in range(0, rows.shape[0], _ROWS):
-            block = rows[start : start + _ROWS]
-            block = (block if isinstance(block, np.ndarray) else block.toarray()).astype(np.float64)
-            cut[start : start + _ROWS] |= np.linalg.norm(block, axis=1) > _LONGER * self._ball.radius
+        cut = is_longer(rows, self._ball.radius) | beyond
         weights = self._clip_units(rows, targets, weights, units)
         return lambda part: self._vectors(rows[part], targets[part]), cut, weights, units
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,30 @@ CLIP = 4.0
 _CUT = 0.1
 """Squared entry of a unit of which a row was cut, where the norm of the vector is 1."""
 
+_LONGER = 1.0 + 1e-6  # than its bound, so that rounding of float32 is not taken for a cut
 _ROWS = 2048
 
 
+class ScoreRule(Protocol):
+    """How scores are made of rows; all of it is public or released."""
+
+    @property
+    def theta(self) -> Doubles:
+        """Coefficients."""
+        ...
+
+    @property
+    def clip(self) -> float:
+        """Norm at which scores are clipped."""
+        ...
+
+    def of_rows(self, rows: NDArray[Any]) -> Doubles:
+        """The scores of rows, of shape (m, d)."""
+        ...
+
+
 class Scoring(NamedTuple):
-    """How scores are made of rows; all of it is public or released.
+    """The scores of least squares.
 
     A row z = (u, target * t) / sqrt(size) has the residual r = t - theta' u, and the score r u.
     """
@@ -46,12 +65,12 @@ class Scoring(NamedTuple):
         mean_square = equations.residual_variance(theta) * max(float(np.trace(equations.gram)), equations.edge)
         return cls(theta, size, target, CLIP * math.sqrt(mean_square / equations.n))
 
-    def of_rows(self, z: NDArray[Any]) -> Doubles:
+    def of_rows(self, rows: NDArray[Any]) -> Doubles:
         """The scores of rows z, of shape (m, d + 1), each of its own row alone, to the last bit.
 
         A matrix product rounds by the place of a row among others.
         """
-        z = z.astype(np.float64) * math.sqrt(self.size)
+        z = rows.astype(np.float64) * math.sqrt(self.size)
         residuals = z[:, -1] / self.target - np.einsum("ij,j->i", z[:, :-1], self.theta)
         return z[:, :-1] * residuals[:, None]
 
@@ -74,8 +93,18 @@ class ScoreMoments(NamedTuple):
     cut_deviation: float
 
 
+def is_longer(rows: Any, radius: float) -> NDArray[np.bool_]:
+    """Return which rows, of a matrix dense or sparse, are longer than `radius`."""
+    found = np.empty(rows.shape[0], bool)
+    for start in range(0, rows.shape[0], _ROWS):
+        block = rows[start : start + _ROWS]
+        block = (block if isinstance(block, np.ndarray) else block.toarray()).astype(np.float64)
+        found[start : start + _ROWS] = np.linalg.norm(block, axis=1) > _LONGER * radius
+    return found
+
+
 def sum_scores(
-    vectors: Callable[[slice], NDArray[Any]], cut: NDArray[np.bool_], weights: Any, units: Units | None, how: Scoring
+    vectors: Callable[[slice], NDArray[Any]], cut: NDArray[np.bool_], weights: Any, units: Units | None, how: ScoreRule
 ) -> MomentSum:
     """Return the sum of x x' over units, x in the unit ball holding the clipped score of one, and whether it was cut.
 
@@ -88,7 +117,7 @@ def sum_scores(
     weights : float or ndarray of shape (n,)
         In [0, 1].
     units : Units or None
-    how : Scoring
+    how : ScoreRule
 
     Notes
     -----
@@ -132,4 +161,4 @@ def release_scores(sums: MomentSum, mechanism: GaussianMechanism, stream: Secret
     return ScoreMoments(gram[:-1, :-1] * (clip**2 / (1.0 - _CUT)), float(gram[-1, -1]) / _CUT, deviation)
 
 
-__all__ = ["CLIP", "SCORE_RELEASE", "ScoreMoments", "Scoring", "release_scores", "sum_scores"]
+__all__ = ["CLIP", "SCORE_RELEASE", "ScoreMoments", "ScoreRule", "Scoring", "is_longer", "release_scores", "sum_scores"]

@@ -150,7 +150,8 @@ class LinearRecipe(LinearSteps):
         return replace(recipe, make=make, order="F", finite=False)
 
     def publish(self, theta: Vector, plan: Plan, n_done: int) -> None:
-        vars(self.model).pop("_fitted_form_of_coef", None)
+        for name in ("_fitted_form_of_coef", "_fitted_inference"):
+            vars(self.model).pop(name, None)
         run, n_outputs, d = plan.run, plan.outputs.n_outputs, self.model.n_features_in_
         self.model.learning_rate_ = run.learning_rate
         start = self._noise_before_the_run(resumed=self._resumes(plan)) if plan.warm else 0.0
@@ -176,7 +177,12 @@ class LinearRecipe(LinearSteps):
 
 
 def refuse_another_form(model: Any, form: Any) -> None:
-    """Refuse a warm start whose rows do not have the public form of those of earlier runs."""
+    """Refuse a warm start whose rows do not have the public form of those of earlier runs, or that follows no run."""
+    if getattr(model, "_fitted_inference", None) is not None:
+        raise ValueError(
+            "the coefficients are those of inference=True, which no run continues: start again with fit and "
+            "warm_start=False."
+        )
     if model._fitted_form_of_coef not in (None, form):
         raise ValueError(
             "the rows are not of the public form that those of earlier runs had, whose steps were their own: give "

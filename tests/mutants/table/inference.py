@@ -61,7 +61,7 @@ def sum_scores(""",
     ),
     mutant(
         "inference: intervals whatever the noise hides",
-        (INFERENCE, "weak = values < SEPARATION * equations.edge", "weak = values < 0.0 * equations.edge - 1e99"),
+        (INFERENCE, "weak = values < grounds.separation * equations.edge", "weak = values < -1e99"),
         tests="inference",
     ),
     mutant(

@@ -1,0 +1,185 @@
+"""Likelihoods of which one row says no more than a vector of norm 1: score and curvature, released together."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import expit, logit
+
+from skdp._typing import Doubles
+
+_NODES, _MASSES = np.polynomial.hermite_e.hermegauss(40)
+_MASSES = _MASSES / _MASSES.sum()
+
+_STEEPEST = 6.0
+"""Standard deviation of log-odds beyond which a first guess says nothing."""
+
+
+class Likelihood:
+    """A likelihood of targets t in [0, 1], given the linear predictor eta of a row z of norm at most 1.
+
+    Attributes
+    ----------
+    curvature_weight : float
+        The factor c by which the curvature is multiplied in a release.
+    first_eta : float
+        Of all rows in the first step.
+
+    Notes
+    -----
+    **Guarantees.** A row adds its score (t - mean) z and c slope z z' to a release: a vector of norm at most 1,
+    whatever the row, its target and the coefficients are, so that nothing is ever clipped.
+    """
+
+    curvature_weight: float
+    first_eta: float
+
+    def mean(self, eta: Doubles) -> Doubles:
+        """Return the mean of t."""
+        raise NotImplementedError
+
+    def slope(self, mean: Doubles) -> Doubles:
+        """Return the derivative of the mean by eta, which is also the curvature."""
+        raise NotImplementedError
+
+    def is_cut(self, eta: Doubles) -> NDArray[np.bool_]:
+        """Return which rows have a mean that is cut at a bound: none."""
+        return np.zeros(len(eta), bool)
+
+    def is_beyond(self, targets: Doubles) -> NDArray[np.bool_]:
+        """Return which targets may have been cut at a bound: none."""
+        return np.zeros(len(targets), bool)
+
+    def matched(self, curvature: Doubles, score: Doubles, intercept: float) -> Doubles:
+        """Return the curvature where the means have the sum of the targets, from one beside a score: about the same.
+
+        `intercept` is its entry in each z, the last one, and 0 where there is none.
+        """
+        return curvature
+
+    def clip(self, root_mean_square: float, one: float) -> float:
+        """Return the norm at which scores are clipped for the sandwich: 1, which clips none.
+
+        `root_mean_square` is that of scores, as the curvature shows it, and `one` is the target of a single event.
+        """
+        return 1.0
+
+    def guess(self, mean: float, deviation: float) -> tuple[float, float]:
+        """Return a factor of the coefficients of least squares, and the eta of the centre of the rows.
+
+        They are those of the model if eta is normal, as an average of columns is about (Li & Duan 1989), the mean of t
+        is `mean` and the scores of least squares have this standard deviation.
+        """
+        raise NotImplementedError
+
+
+class Logistic(Likelihood):
+    """Classes 0 and 1.
+
+    Notes
+    -----
+    **Guarantees.** See `Likelihood`; the curvature costs nothing.
+
+    Proof. Let p be the probability of the class that a row has not, and ``l <= 1`` the norm of z. The squared norm is
+    p**2 l**2 + c**2 p**2 (1 - p)**2 l**4, which is at most p**2 (1 + c**2 (1 - p)**2). With q = 1 - p, 1 less that is
+    q (2 - q - 11 q (1 - q)**2) for c**2 = 11, and 11 q (1 - q)**2 + q is at most 1.987 for q in [0, 1]: it is greatest
+    where 33 q**2 - 44 q + 12 = 0, at q = .382.
+    """
+
+    curvature_weight = math.sqrt(11.0)
+    first_eta = 0.0
+
+    def mean(self, eta: Doubles) -> Doubles:
+        """See `Likelihood`."""
+        return np.asarray(expit(eta))
+
+    def slope(self, mean: Doubles) -> Doubles:
+        """See `Likelihood`."""
+        return mean * (1.0 - mean)
+
+    def guess(self, mean: float, deviation: float) -> tuple[float, float]:
+        """See `Likelihood`."""
+        mean = min(max(mean, 0.01), 0.99)
+
+        def centre(spread: float) -> float:
+            return float(brentq(lambda a: _MASSES @ expit(a + spread * _NODES) - mean, -200.0, 200.0))
+
+        def miss(spread: float) -> float:
+            # Stein: the slope of the mean by the scores is the factor times the mean slope by eta.
+            p = expit(centre(spread) + spread * _NODES)
+            return float(spread * (_MASSES @ (p * (1.0 - p)))) - deviation
+
+        if deviation <= 1e-9:
+            return 1.0 / (mean * (1.0 - mean)), float(logit(mean))
+        spread = _STEEPEST if miss(_STEEPEST) <= 0.0 else float(brentq(miss, 0.0, _STEEPEST))
+        return spread / deviation, centre(spread)
+
+
+class Counts(Likelihood):
+    """Counts, in units of the largest, of which means are exponentials of eta, and of half the largest at most.
+
+    Notes
+    -----
+    **Guarantees.** See `Likelihood`; the curvature costs nothing.
+
+    Proof. Let m in [0, 1/2] be the mean, and ``l <= 1`` the norm of z. The squared norm is (t - m)**2 l**2 + c**2 m**2
+    l**4, which is at most (t - m)**2 + c**2 m**2. This is convex in t and in m. So it is greatest where t is 0 or 1 and
+    m is 0 or 1/2: with c**2 = 3 it is 0, 1, 1 and 1 there.
+    """
+
+    curvature_weight = math.sqrt(3.0)
+    first_eta = math.log(0.5)
+
+    def mean(self, eta: Doubles) -> Doubles:
+        """See `Likelihood`."""
+        return np.exp(np.minimum(eta, self.first_eta))
+
+    def slope(self, mean: Doubles) -> Doubles:
+        """See `Likelihood`."""
+        return mean
+
+    def is_cut(self, eta: Doubles) -> NDArray[np.bool_]:
+        """See `Likelihood`."""
+        return eta > self.first_eta
+
+    def is_beyond(self, targets: Doubles) -> NDArray[np.bool_]:
+        """See `Likelihood`: those at the largest count."""
+        return targets >= 1.0
+
+    def matched(self, curvature: Doubles, score: Doubles, intercept: float) -> Doubles:
+        """See `Likelihood`: the means are the weights of the curvature."""
+        means = max(float(curvature[-1, -1]), 1e-300) / intercept if intercept else math.inf
+        return curvature * min(max(1.0 + float(score[-1]) / means, 0.5), 2.0)
+
+    def clip(self, root_mean_square: float, one: float) -> float:
+        """See `Likelihood`: where the largest count is far from the others, few scores are near 1."""
+        return min(1.0, 4.0 * root_mean_square + 3.0 * one)
+
+    def guess(self, mean: float, deviation: float) -> tuple[float, float]:
+        """See `Likelihood`: of a normal eta, the mean exponential has the slope of itself."""
+        mean = min(max(mean, 1e-4), 0.5)
+        spread = min(deviation / mean, 2.0)
+        return (spread / deviation if deviation > 1e-9 else 1.0 / mean), math.log(mean) - spread**2 / 2.0
+
+
+class LikelihoodScores(NamedTuple):
+    """How scores are made of rows (z, t), for the sandwich (`skdp.linear_model.scores.sum_scores`)."""
+
+    theta: Doubles
+    likelihood: Likelihood
+    clip: float
+
+    def of_rows(self, rows: NDArray[Any]) -> Doubles:
+        """The scores of rows (z, t), of shape (m, d + 1)."""
+        z, t = rows[:, :-1], rows[:, -1]
+        return z * (t - self.likelihood.mean(z @ self.theta))[:, None]
+
+
+LIKELIHOODS: dict[str, Likelihood] = {"logistic": Logistic(), "poisson": Counts()}
+"""By the name of the loss."""
+
+__all__ = ["LIKELIHOODS", "Counts", "Likelihood", "LikelihoodScores", "Logistic"]

@@ -1,0 +1,306 @@
+"""Private Poisson regression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
+
+from skdp._checks.parameters import absolute_path
+from skdp._training.estimator import GradientEstimator
+from skdp._training.models.linear import clipped_scores
+from skdp._training.outputs.bounded import BoundedOutput, BoundedRegression
+from skdp._training.run_fit import fit_run
+from skdp._typing import Doubles
+from skdp.linear_model.coefficient_table import CoefficientTable, table_of
+from skdp.linear_model.inference import Inference
+from skdp.linear_model.newton import NewtonRecipe
+
+
+class BoundedRates(BoundedRegression):
+    """Counts, or counts divided by their exposure, of which the largest may be below 1."""
+
+    def check(self, outputs: BoundedOutput) -> None:
+        """See `Task`."""
+        low, high = outputs.bounds
+        if low < 0.0 or high <= 0.0:
+            raise ValueError(
+                f"y_bounds=({low!r}, {high!r}) are no bounds on counts: give (0, b), with b the largest count or rate "
+                "that is distinguished from smaller ones."
+            )
+
+
+class DPPoissonRegressor(RegressorMixin, GradientEstimator):
+    """Poisson regression with differential privacy for each row.
+
+    The logarithm of the mean of a count is linear in the columns. A fit makes three Newton steps on noisy scores and
+    curvatures, and buys what `summary` tells of its coefficients. Nothing has to be tuned.
+
+    Parameters
+    ----------
+    y_bounds : (float, float) or None, default=None
+        Public bounds on the targets, such as (0, 20). Targets beyond them are moved to the nearest bound, and so are
+        predictions. Choose a largest count that few rows exceed, and of which means are less than half: the noise grows
+        with it. If None, it is read from y, which is not paid for, and a `PrivacyLeakWarning` is issued.
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise, divided by the sensitivity of the release. If None, it is calibrated to
+        `epsilon`.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
+    data_norm : float or None, default=None
+        Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
+        If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
+        none, and get sqrt(n_features), which suits columns in [-1, 1] and reads no data.
+    weight_bound : float, "private" or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
+        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
+        1, and a fit that is given weights then warns that they are cut there. The weight of a rate is its exposure.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where ``fit`` is given `groups`.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients, of the logarithm of the mean, in the units of X.
+    intercept_ : float
+        Intercept.
+    coef_noise_ : ndarray of shape (n_features,)
+        Standard deviation that the noise alone gives to each coefficient, as `summary` has it.
+    y_bounds_ : (float, float)
+        Bounds on targets and predictions.
+    data_norm_ : float
+        Norm to which rows are scaled down.
+    weight_bound_ : float
+        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+    epsilon_ : float
+        Price of the fit at `delta_`, at most `epsilon`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_unit_ : {"row", "group"}
+        What the guarantee is for: one row, or all rows with one label of `groups`.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+    noise_multiplier_ : float
+        Noise multiplier of as many steps of constant noise and the same price. `privacy_event_` has that of each.
+    sampling_rate_ : float
+        1.0: each step uses all rows.
+    max_grad_norm_ : float
+        1.0, which no score exceeds, in the units of a row of norm `data_norm_` and of the largest count.
+    learning_rate_ : float
+        1.0, that of a Newton step.
+    n_iter_ : int
+        Number of steps.
+    n_steps_ : int
+        The same.
+
+    See Also
+    --------
+    DPLogisticRegression : The same steps for classes, with ``inference=True``; its notes hold here too.
+    DPMLPRegressor : Network, of which ``loss="poisson"`` is for counts.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None
+      and `y_bounds` is given.
+    - One row moves the score and the curvature that a step releases, taken together, by a norm of 1 at most, in units
+      of the largest count, whatever it and its weight contain; with `groups` so do all rows of a label.
+    - All that is fitted is a function of four noisy releases and of public quantities.
+    - `accountant` is charged before the rows are read; an interrupted fit keeps its charge.
+
+    **Means** are cut at half of the largest count, so that the curvature costs nothing
+    (`skdp.linear_model.likelihoods.Counts` has the proof). Where rows are at the largest count, have a mean that is
+    cut, or are longer than `data_norm_`, their share is bought with the moments of scores, and intervals are printed
+    if it is next to none.
+
+    **Exposure.** Give counts divided by their exposure as `y` and the exposure as `sample_weight`, with the largest one
+    as `weight_bound`: the likelihood is that of counts with the logarithm of the exposure as offset.
+
+    References
+    ----------
+    Ganesh, Haghifam, Steinke & Thakurta (2023), "Faster differentially private convex optimization via second-order
+    methods".
+
+    Gourieroux, Monfort & Trognon (1984), "Pseudo maximum likelihood methods: applications to Poisson models", for
+    errors that hold whatever the distribution of counts is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPPoissonRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(20_000, 3))
+    >>> y = rng.poisson(np.exp(X @ [0.5, -0.3, 0.0] + 0.3))
+    >>> model = DPPoissonRegressor((0, 10), data_norm=3**0.5).fit(X, y)
+    >>> table = model.summary().to_frame()
+    >>> bool(table.loc["x0", "low"] > 0), bool((table["doubt"] == "").all())
+    (True, True)
+    """
+
+    # What other estimators of its base have a choice of.
+    loss, inference, checkpoint, warm_start, merge_equal_rows, verbose = "poisson", True, None, False, "auto", 0
+    y_bounds_: tuple[float, float]
+    _fitted_inference: Inference | None = None
+
+    def __init__(
+        self,
+        y_bounds: Any = None,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float | str = "auto",
+        noise_multiplier: float | None = None,
+        risk: Mapping[str, float] | None = None,
+        data_norm: float | None = None,
+        weight_bound: Any = None,
+        n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
+        adjacency: str = "zero_out",
+        accounting: str = "pld",
+        accountant: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.y_bounds = y_bounds
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.risk = risk
+        self.data_norm = data_norm
+        self.weight_bound = weight_bound
+        self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = absolute_path(accountant)
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
+        """Fit the regressor.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Private rows, in memory.
+        y : array-like of shape (n_samples,)
+            Private targets, nonnegative: counts, or counts divided by their exposure.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
+            [0, 1], multiplies what the row adds: no weight raises its influence, and proportions are kept. A row of
+            weight 0 is a null row.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the input is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged.
+        """
+        return fit_run(self, X, y, sample_weight, groups, warm=False)
+
+    def _task(self) -> BoundedRates:
+        """See `GradientEstimator`."""
+        return BoundedRates(self)
+
+    def _recipe(self, n_features: int, *, anew: bool = True) -> NewtonRecipe:
+        """See `GradientEstimator`."""
+        return NewtonRecipe(self, anew=anew)
+
+    def _publish_line(self, coef: Doubles, intercept: float, noise: Doubles) -> None:
+        """See `NewtonRecipe`."""
+        self.coef_, self.intercept_, self.coef_noise_ = coef, intercept, noise
+
+    def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
+        """See `GradientEstimator`."""
+        line = {"coef": self.coef_[None, :], "intercept": np.array([self.intercept_])}
+        return partial(clipped_scores, radius=self.data_norm_, **line)
+
+    # --- what a coefficient is worth ---
+
+    def summary(self, *, level: float = 0.95, simultaneous: bool = False) -> CoefficientTable:
+        """Return the table of a regression: coefficients, standard errors, intervals and tests.
+
+        It is made of what ``fit`` released, and costs nothing more.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability with which an interval holds its coefficient.
+        simultaneous : bool, default=False
+            Whether all intervals hold at once with this probability (Bonferroni).
+
+        Returns
+        -------
+        table : CoefficientTable
+            It prints itself, as text and in notebooks, and is converted by its ``to_frame`` and ``to_latex``.
+        """
+        of = "the logarithm of the mean"
+        return table_of(self, "Private Poisson regression", of, level=level, simultaneous=simultaneous)
+
+    # --- predictions ---
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Predict the means of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to predict. Longer rows are scaled down to `data_norm_`, as in ``fit``.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Predicted means, moved into `y_bounds_`.
+        """
+        with np.errstate(over="ignore"):  # infinity is above the bounds
+            means = np.exp(self._score_rows(X)[:, 0].astype(np.float64))
+        return np.clip(means, *self.y_bounds_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # noise decides the model of 200 rows
+        return tags
+
+
+__all__ = ["DPPoissonRegressor"]

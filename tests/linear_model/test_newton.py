@@ -1,0 +1,358 @@
+"""Newton steps for classes and counts: what one row moves, whether intervals hold, and where there is none."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from refusals import assert_refused
+from replay import assert_all_else_is_equal, moves, recording, replay
+from scipy import stats
+from scipy.special import expit
+from sklearn.base import clone
+
+from skdp import DPLogisticRegression, DPPoissonRegressor, PrivacyAccountant
+from skdp.accounting import GaussianDpEvent, get_epsilon
+from skdp.linear_model import newton
+from skdp.linear_model.likelihoods import LIKELIHOODS, Logistic
+from skdp.linear_model.newton import SHARES, BoundRows, Scale, packed, unpacked
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
+
+FALSE_ALARM = 1e-6
+TRUTH = np.array([1.0, -0.6, 0.0, 0.4, -0.3])  # the intercept last
+ROOM = {"data_norm": 2.0, "random_state": 0, "delta": 1e-5}
+MODELS = {
+    "classes": DPLogisticRegression(classes=[0, 1], inference=True, **ROOM),
+    "counts": DPPoissonRegressor((0, 12), **ROOM),
+}
+BOTH = pytest.mark.parametrize("kind", MODELS)
+MEANS = {"classes": expit, "counts": np.exp}
+
+
+def fitted(kind, rows, **parameters):
+    X, y, *others = rows
+    named = dict(zip(("sample_weight", "groups"), others, strict=False))
+    return clone(MODELS[kind]).set_params(**parameters).fit(X, y, **named)
+
+
+def quiet(kind, rows, **parameters):
+    return fitted(kind, rows, **{"epsilon": None, "noise_multiplier": 1e-3, **parameters})
+
+
+def draw(kind, n, seed=0, groups=None, steepness=1.0):
+    """Rows; with groups, those of one group have the same columns and, half of the time, the same target."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (n, 4))
+    chance = rng.random(n)
+    if groups is not None:
+        X, chance = X[groups], np.where(rng.random(n) < 0.5, chance[groups], chance)
+    eta = steepness * (X @ TRUTH[:4] + TRUTH[4])
+    return X, (chance < expit(eta)).astype(int) if kind == "classes" else stats.poisson.ppf(chance, np.exp(eta))
+
+
+def without_privacy(kind, X, y, groups=None, offset=0.0):
+    """Coefficients of maximum likelihood, and their errors by the clustered sandwich with the factor n / (n - d)."""
+    rows, theta = np.c_[X, np.ones(len(X))], np.zeros(X.shape[1] + 1)
+    for _ in range(20):
+        mean = MEANS[kind](rows @ theta + offset)
+        slope = mean * (1.0 - mean) if kind == "classes" else mean
+        bread = np.linalg.inv((rows * slope[:, None]).T @ rows)
+        theta += bread @ (rows.T @ (y - mean))
+    groups = np.arange(len(X)) if groups is None else groups
+    sums = np.zeros((groups.max() + 1, len(theta)))
+    np.add.at(sums, groups, rows * (y - MEANS[kind](rows @ theta + offset))[:, None])
+    n = len(sums)
+    return theta, np.sqrt(np.diag(bread @ (sums.T @ sums) @ bread) * n / (n - len(theta)))
+
+
+# --- one row, one unit ---
+
+ROWS = {
+    "long": ([1.0, 1.0, 1.0, 1.0], 1.0),
+    "cut": ([1e9, -1e9, 0.0, 1.0], 1.0),
+    "overflowing": ([1.7e308] * 4, 1.0),
+    "heavy": ([0.5, 0.5, 0.5, 0.5], 1e9),
+    "zero": ([0.0] * 4, 1.0),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+@pytest.mark.parametrize("row", ROWS)
+def test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else(kind, row, adjacency):
+    X, y = draw(kind, 200)
+    X, y, weights = X.copy(), y.astype(float), np.ones(200)
+    X[17], weights[17] = ROWS[row]
+    y[17] = 1.0 if kind == "classes" else 1e300
+    other_X, other_y, other_weights = X.copy(), y.copy(), weights.copy()
+    if adjacency == "add_remove":
+        other_X, other_y, other_weights = (np.delete(each, 17, axis=0) for each in (X, y, weights))
+    elif adjacency == "zero_out":
+        other_weights[17] = 0.0
+    else:
+        other_X[17], other_y[17] = np.roll(np.clip(X[17], -1, 1), 1) * [1, -1, 1, -1], 0.0
+    public = {"adjacency": adjacency, "weight_bound": 1.0, "n_samples_public": 200}
+    one, other = replay(lambda given: fitted(kind, given, **public), (X, y, weights), (other_X, other_y, other_weights))
+    assert len(one.releases) == len(SHARES) + 1
+    assert max(moves(one, other)) <= (2.0 if adjacency == "replace_one" else 1.0) + 1e-9
+    assert_all_else_is_equal(one, other)
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_score_and_curvature_are_together_no_longer_than_one(name):
+    likelihood = LIKELIHOODS[name]
+    for t in (0.0, 0.3, 1.0):
+        eta = np.linspace(-30.0, 30.0, 20_001)
+        mean = likelihood.mean(eta)
+        norms = np.hypot(t - mean, likelihood.curvature_weight * likelihood.slope(mean))
+        assert norms.max() <= 1.0
+        if t != 0.3:
+            assert norms.max() > 0.999
+
+
+@BOTH
+def test_a_unit_is_weighted_by_its_rows_and_never_by_its_targets(kind):
+    rng = np.random.default_rng(0)
+    groups = np.sort(rng.integers(0, 40, 200))
+    X, y = draw(kind, 200)
+    likelihood = LIKELIHOODS["logistic" if kind == "classes" else "poisson"]
+    from skdp._checks.units import read_units
+
+    bound = [BoundRows(X, t, 1.0, read_units(groups, 200), Scale(2.0, 0.5), likelihood) for t in (y / 8, 1.0 - y / 8)]
+    np.testing.assert_array_equal(bound[0].weights, bound[1].weights)
+    z = bound[0].with_targets(slice(0, 200))[:, :-1]
+    lengths = np.bincount(groups, bound[0].weights * np.linalg.norm(z, axis=1))
+    assert lengths.max() <= 1.0
+    assert np.median(lengths) > 0.99
+    single = BoundRows(X, y / 8, 1.0, read_units(np.arange(200), 200), Scale(2.0, 0.5), likelihood)
+    assert (single.weights == 1.0).all()
+
+
+@BOTH
+def test_the_noise_of_each_release_is_that_which_is_priced(kind):
+    accountant = PrivacyAccountant()
+    columns = 40
+    with recording([]) as releases:
+        null = np.full(200, 1e-300)
+        model = fitted(kind, (np.zeros((200, columns)), np.zeros(200), null), accountant=accountant, weight_bound=1.0)
+    sigma = model.noise_multiplier_ / math.sqrt(len(SHARES))  # of all steps as one
+    factors = [*(1.0 / math.sqrt(share) for share in SHARES), 3.0]
+    assert len(releases) == len(factors)
+    for each, factor in zip(releases, factors, strict=True):
+        noise = each.noisy - each.exact
+        low, high = stats.chi2.interval(1 - FALSE_ALARM, noise.size)
+        assert low < np.sum(noise**2) / (sigma * factor) ** 2 < high
+    # Gaussians are one of the root of the sum of 1 / sigma**2
+    assert model.epsilon_ == pytest.approx(get_epsilon(GaussianDpEvent(sigma * math.sqrt(0.9)), 1e-5), rel=1e-9)
+    assert accountant.get_epsilon(1e-5) == pytest.approx(model.epsilon_)
+    assert 0.999 < model.epsilon_ <= 1.0
+
+
+def test_a_matrix_is_packed_with_its_norm():
+    matrix = np.array([[1.0, 2.0], [2.0, -3.0]])
+    assert np.linalg.norm(packed(matrix)) == pytest.approx(np.linalg.norm(matrix))
+    np.testing.assert_allclose(unpacked(packed(matrix), 2), matrix)
+
+
+# --- errors ---
+# Estimates are those of the last steps and not of as many as it takes: .15 of an error is where they are equal, and
+# errors, which are of the curvature of these steps, are within 2 or 3 %.
+
+
+@BOTH
+def test_without_noise_it_is_maximum_likelihood_with_the_sandwich(kind):
+    X, y = draw(kind, 4_000)
+    model = quiet(kind, (X, y))
+    frame = model.summary().to_frame()
+    theta, errors = without_privacy(kind, X, y)
+    np.testing.assert_allclose((frame["coef"] - theta) / errors, 0.0, atol=0.15)
+    np.testing.assert_allclose(frame["std_err"], errors, rtol=0.02)
+    np.testing.assert_allclose(np.append(np.ravel(model.coef_), model.intercept_), frame["coef"])
+    np.testing.assert_allclose(np.ravel(model.coef_noise_), frame["noise"].iloc[:-1])
+
+
+@BOTH
+def test_steep_slopes_are_reached(kind):
+    """By the first guess: Newton steps from zero would be far off after three."""
+    X, y = draw(kind, 20_000, steepness=3.0 if kind == "classes" else 1.5)
+    bounds = {} if kind == "classes" else {"y_bounds": (0, 60)}
+    frame = quiet(kind, (X, y), **bounds).summary().to_frame()
+    theta, errors = without_privacy(kind, X, y)
+    assert (frame["doubt"] == "").all()
+    np.testing.assert_allclose((frame["coef"] - theta) / errors, 0.0, atol=0.3)
+
+
+@BOTH
+def test_errors_of_units_are_clustered(kind):
+    """Rows of weight 1/2 in pairs: no unit is too long, and equal weights leave all errors as they are."""
+    groups = np.repeat(np.arange(2_000), 2)
+    X, y = draw(kind, 4_000, groups=groups)
+    frame = quiet(kind, (X, y, np.full(4_000, 0.5), groups), weight_bound=1.0).summary().to_frame()
+    expected, apart = without_privacy(kind, X, y, groups)[1], without_privacy(kind, X, y)[1]
+    np.testing.assert_allclose(frame["std_err"], expected, rtol=0.02)
+    assert expected.min() > 1.1 * apart.min()  # so that what is not clustered is seen
+
+
+@BOTH
+def test_errors_are_those_of_repeated_fits(kind):
+    """The sum of squared errors in units of the standard error is chi-squared, to first order: 10 % wider."""
+    repeats, scores = 60, []
+    for seed in range(repeats):
+        rows, given = draw(kind, 800, seed), {"epsilon": None, "noise_multiplier": 0.8, "random_state": seed}
+        frame = fitted(kind, rows, **given).summary().to_frame()
+        scores.append(((frame["coef"] - TRUTH) / frame["std_err"]).to_numpy())
+    kept = np.isfinite(scores).all(axis=1)
+    low, high = stats.chi2.interval(1 - FALSE_ALARM / 10, int(kept.sum()))
+    assert kept.mean() > 0.9
+    squares = np.sum(np.square(np.array(scores)[kept]), axis=0)
+    assert squares.min() > 0.9 * low
+    assert squares.max() < 1.1 * high
+
+
+def test_a_rate_of_an_exposure_has_the_offset_of_its_logarithm():
+    rng = np.random.default_rng(0)
+    X, exposure = rng.uniform(-1.0, 1.0, (4_000, 4)), rng.uniform(0.2, 2.0, 4_000)
+    y = rng.poisson(exposure * np.exp(X @ TRUTH[:4] + TRUTH[4]))
+    frame = quiet("counts", (X, y / exposure, exposure), weight_bound=2.0, y_bounds=(0, 40)).summary().to_frame()
+    theta, errors = without_privacy("counts", X, y, offset=np.log(exposure))
+    np.testing.assert_allclose((frame["coef"] - theta) / errors, 0.0, atol=0.15)
+    np.testing.assert_allclose(frame["std_err"], errors, rtol=0.03)
+
+
+def test_counts_are_predicted_by_the_exponential_between_their_bounds():
+    X, y = draw("counts", 1_000)
+    model = quiet("counts", (X, y), y_bounds=(1, 8))
+    expected = np.clip(np.exp(X @ model.coef_ + model.intercept_), 1, 8)
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-9)
+    assert model.predict(np.full((1, 4), 1e9)) <= 8
+
+
+# --- where there is no interval ---
+
+DOUBTS = {
+    "few rows": (100, {}, {}, "fewer than 30 rows"),
+    "cut rows": (2_000, {"data_norm": 0.8}, {}, "rows are cut at data_norm"),
+    "nobody knows": (2_000, {"data_norm": None, "epsilon": 0.4}, {}, "give data_norm"),
+    "noise": (2_000, {"epsilon": 0.05}, {}, "noise hides"),
+    "constant column": (20_000, {}, {1: 0.0}, "noise hides this column"),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("doubt", DOUBTS)
+def test_a_line_without_an_interval_says_why(kind, doubt):
+    n, parameters, columns, words = DOUBTS[doubt]
+    X, y = draw(kind, n)
+    for column, value in columns.items():
+        X[:, column] = value
+    table = fitted(kind, (X, y), **parameters).summary()
+    frame = table.to_frame()
+    line = frame.iloc[1]
+    assert words in line["doubt"]
+    assert frame.loc[frame["doubt"] != "", "std_err":"high"].isna().all(axis=None)
+    assert np.isfinite(frame["coef"]).all()
+    assert f"no interval: {line['doubt']}" in str(table)
+
+
+def test_separated_classes_have_no_interval():
+    X, _ = draw("classes", 20_000)
+    table = fitted("classes", (X, (X[:, 0] > 0).astype(int)), epsilon=20.0).summary()
+    assert all(each.startswith(("the steps did not settle", "noise hides")) for each in table.to_frame()["doubt"])
+
+
+def test_counts_above_their_bounds_are_told():
+    frame = fitted("counts", draw("counts", 5_000), y_bounds=(0, 2)).summary().to_frame()
+    assert frame["doubt"].str.contains("rows are cut at data_norm or y_bounds").all()
+
+
+@BOTH
+def test_a_well_scaled_table_has_all_intervals(kind):
+    table = fitted(kind, draw(kind, 8_000)).summary()
+    frame = table.to_frame()
+    assert (frame["doubt"] == "").all()
+    assert ((frame["low"] < TRUTH) & (frame["high"] > TRUTH)).all()
+    assert ("the log-odds of class 1" if kind == "classes" else "the logarithm of the mean") in str(table)
+
+
+# --- refusals, and runs that end early ---
+
+REFUSED = {
+    "no switch": ({"inference": "yes"}, [0, 1], ["inference='yes'", "True"]),
+    "three classes": ({"classes": [0, 1, 2]}, [0, 1, 2], ["3 classes", "inference=False"]),
+    "a step size": ({"learning_rate": 0.1}, [0, 1], ["learning_rate=0.1", "'auto'"]),
+    "a penalty": ({"alpha": 1.0}, [0, 1], ["alpha=1.0", "0.0"]),
+    "lots": ({"lot_size": 10}, [0, 1], ["lot_size=10", "None"]),
+    "a checkpoint": ({"checkpoint": "run"}, [0, 1], ["checkpoint", "inference=False"]),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_newton_steps_do_not_take_is_refused_before_any_charge(why, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    parameters, labels, words = REFUSED[why]
+    X, _ = draw("classes", 60)
+    given = {"classes": [0, 1], "inference": True, **parameters}
+    assert_refused(DPLogisticRegression, given, {"X": X, "y": np.resize(labels, 60)}, words, [])
+
+
+def test_too_many_columns_are_refused_before_any_charge():
+    X = np.zeros((60, 201))
+    given = {"classes": [0, 1], "inference": True}
+    assert_refused(DPLogisticRegression, given, {"X": X, "y": np.resize([0, 1], 60)}, ["201 columns", "200"], [])
+
+
+@pytest.mark.parametrize("bounds", [(-1, 5), (0, 0)])
+def test_bounds_that_are_none_of_counts_are_refused_before_any_charge(bounds):
+    X, y = draw("counts", 60)
+    assert_refused(DPPoissonRegressor, {"y_bounds": bounds}, {"X": X, "y": y}, ["y_bounds"], [])
+
+
+def test_no_run_continues_newton_steps():
+    rows = draw("classes", 60)
+    model = fitted("classes", rows)
+    with pytest.raises(ValueError, match="each of its fits starts anew"):
+        model.partial_fit(*rows)
+    with pytest.raises(ValueError, match="each of its fits starts anew"):
+        model.set_params(warm_start=True).fit(*rows)
+    with pytest.raises(ValueError, match="which no run continues"):
+        model.set_params(inference=False).fit(*rows)
+    model.set_params(warm_start=False).fit(*rows)
+    with pytest.raises(ValueError, match="there is no table"):
+        model.summary()
+
+
+def test_rows_that_are_not_in_memory_are_refused_before_any_charge(tmp_path):
+    X, y = draw("classes", 60)
+    np.save(tmp_path / "x.npy", X)
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match="inference=True with rows that are not in memory"):
+        fitted("classes", (np.load(tmp_path / "x.npy", mmap_mode="r"), y), accountant=accountant)
+    assert accountant.history == ()
+
+
+def test_an_interrupt_leaves_the_steps_that_are_done_and_the_whole_charge(monkeypatch):
+    steps, count = newton.next_theta, []
+
+    def interrupted(*given):
+        count.append(given)
+        if len(count) == 2:
+            raise KeyboardInterrupt
+        return steps(*given)
+
+    monkeypatch.setattr(newton, "next_theta", interrupted)
+    accountant = PrivacyAccountant()
+    with pytest.warns(UserWarning, match="after 1 of 3 steps"):
+        model = fitted("classes", draw("classes", 2_000), accountant=accountant)
+    assert model.n_steps_ == 1
+    assert np.isfinite(model.coef_).all()
+    assert accountant.get_epsilon(1e-5) == pytest.approx(model.epsilon_)
+    with pytest.raises(ValueError, match="there is no table"):
+        model.summary()
+
+
+def test_the_first_guess_of_steep_classes_is_no_longer_than_is_sensible():
+    factor, centre = Logistic().guess(0.5, 0.6)
+    assert math.isfinite(centre)
+    assert factor * 0.6 <= 6.0
