@@ -63,7 +63,7 @@ from skdp.evaluation.regression import RegressionEvaluation
 from skdp.evaluation.scored_rows import ScoredRows
 from skdp.export import to_json, to_onnx, to_sklearn
 from skdp.image import PatchTransformer, ScatteringTransformer
-from skdp.linear_model.likelihoods import Counts, Likelihood, Logistic
+from skdp.linear_model.likelihoods import BoundedCounts, Likelihood, Logistic
 from skdp.linear_model.newton import BoundRows
 from skdp.linear_model.scores import sum_scores
 from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
@@ -426,7 +426,7 @@ SENTENCES = {
             "tests/linear_model/test_newton.py::test_score_and_curvature_are_together_no_longer_than_one"
         ]
     },
-    Counts: {
+    BoundedCounts: {
         "See `Likelihood`; the curvature costs nothing.": [
             "tests/linear_model/test_newton.py::test_score_and_curvature_are_together_no_longer_than_one"
         ]

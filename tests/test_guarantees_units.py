@@ -401,6 +401,9 @@ SUMS = {
 }
 
 
+NEAR = {"classes with inference": 0.85, "counts": 0.85}
+"""Of the sensitivity that a long unit reaches; scores of norm 1 are those of probabilities 0 and 1."""
+
 WIDE = {
     f"{name}, noise {noise}": lambda name=name, noise=noise, **kw: SUMS[name](
         epsilon=None, noise_multiplier=noise, **kw
@@ -431,7 +434,7 @@ def test_a_unit_moves_sums_by_no_more_than_a_row_may(kind, size, rows):
     one, other = replay(fitted({**SUMS, **WIDE}[kind]), given, without_the_unit(*given))
     assert 0.0 < max(moves(one, other)) <= 1.0 + 1e-9
     if size > (2 if kind in WIDE else 1) and rows == "copies":
-        assert max(moves(one, other)) > 0.99
+        assert max(moves(one, other)) > NEAR.get(kind, 0.99)
     assert_all_else_is_equal(one, other)
 
 

@@ -198,7 +198,7 @@ FLOORS = {
         ("scores",),
         ("inference",),
         ("coefficient_table", "newton"),
-        ("logistic", "normal_equations"),
+        ("logistic", "normal_equations", "poisson"),
         ("least_squares",),
     ),
     "mechanisms": (
@@ -254,6 +254,7 @@ FLOORS = {
         ("pair_figures",),
         ("description",),
         ("describing", "single_figures"),
+        ("hypothesis_tests",),
     ),
     "testing": (
         ("demands", "tables"),

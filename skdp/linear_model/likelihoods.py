@@ -119,7 +119,7 @@ class Logistic(Likelihood):
         return spread / deviation, centre(spread)
 
 
-class Counts(Likelihood):
+class BoundedCounts(Likelihood):
     """Counts, in units of the largest, of which means are exponentials of eta, and of half the largest at most.
 
     Notes
@@ -179,7 +179,7 @@ class LikelihoodScores(NamedTuple):
         return z * (t - self.likelihood.mean(z @ self.theta))[:, None]
 
 
-LIKELIHOODS: dict[str, Likelihood] = {"logistic": Logistic(), "poisson": Counts()}
+LIKELIHOODS: dict[str, Likelihood] = {"logistic": Logistic(), "poisson": BoundedCounts()}
 """By the name of the loss."""
 
-__all__ = ["LIKELIHOODS", "Counts", "Likelihood", "LikelihoodScores", "Logistic"]
+__all__ = ["LIKELIHOODS", "BoundedCounts", "Likelihood", "LikelihoodScores", "Logistic"]

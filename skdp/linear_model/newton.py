@@ -37,14 +37,14 @@ SHARES = (0.1, 0.3, 0.6)
 SCORES_SHARE = 0.1
 """Of mu**2 of a fit, for the moments of scores."""
 
-INTERCEPT = 0.5
+INTERCEPT_ENTRY = 0.5
 """The entry of the intercept, where a row of norm `data_norm` has norm 1.
 
 Of .2 to 1.5, .5 hid the fewest columns of Fulton and Adult, most of whose flags are far from 0 in the mean."""
 
 MOST_COLUMNS = 200
 
-SEPARATION = 0.75
+LEAST_CURVATURE = 0.75
 """Least eigenvalue of the noisy curvature at which intervals hold, over the edge of its noise.
 
 It may be less than for least squares, as the noise of the curvature multiplies a last move only, which is small."""
@@ -340,7 +340,7 @@ class NewtonRecipe(Recipe):
         sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
         sigma = self._calibrate_noise(budget, sampling, n_steps)
         radius = self._check_radius(n_features)
-        scale = Scale(radius, INTERCEPT if getattr(self.model, "fit_intercept", True) else 0.0)
+        scale = Scale(radius, INTERCEPT_ENTRY if getattr(self.model, "fit_intercept", True) else 0.0)
         plan = DPSGDPlan(sampling, 1.0, sigma, n_steps, float(n), self.stages(sampling, n_steps))
         return Run(self, plan, scale, radius, 1.0, momentum_sgd(constant(1.0), 0.0, 0.0), last_iterate())
 
@@ -420,7 +420,7 @@ class NewtonRecipe(Recipe):
         found = release_scores(sums, mechanism, plan.stream.spawn(_SCORES), how.clip)
         grounds = Grounds(
             model.data_norm is not None or model._fitted_row_norm is not None,
-            SEPARATION,
+            LEAST_CURVATURE,
             self._outcome(plan).bounds,
             "" if settled else "the steps did not settle: columns nearly separate the rows, or noise is too much",
         )

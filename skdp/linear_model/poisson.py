@@ -144,8 +144,8 @@ class DPPoissonRegressor(RegressorMixin, GradientEstimator):
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge.
 
     **Means** are cut at half of the largest count, so that the curvature costs nothing
-    (`skdp.linear_model.likelihoods.Counts` has the proof). Where rows are at the largest count, have a mean that is
-    cut, or are longer than `data_norm_`, their share is bought with the moments of scores, and intervals are printed
+    (`skdp.linear_model.likelihoods.BoundedCounts` has the proof). Where rows are at the largest count, have a mean that
+    is cut, or are longer than `data_norm_`, their share is bought with the moments of scores, and intervals are printed
     if it is next to none.
 
     **Exposure.** Give counts divided by their exposure as `y` and the exposure as `sample_weight`, with the largest one

@@ -7,15 +7,19 @@ from skdp._lazy import lazy_face
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
+        "PrivateTest": "skdp.statistics.hypothesis_tests",
         "PrivateDescription": "skdp.statistics.description",
         "describe": "skdp.statistics.describing",
+        "private_chi2_test": "skdp.statistics.hypothesis_tests",
         "private_correlation": "skdp.statistics.single_figures",
         "private_count": "skdp.statistics.single_figures",
         "private_crosstab": "skdp.statistics.single_figures",
         "private_histogram": "skdp.statistics.single_figures",
         "private_mean": "skdp.statistics.single_figures",
+        "private_mean_difference": "skdp.statistics.hypothesis_tests",
         "private_quantile": "skdp.statistics.single_figures",
         "private_sum": "skdp.statistics.single_figures",
         "private_top_k": "skdp.statistics.single_figures",
+        "private_two_sample_test": "skdp.statistics.hypothesis_tests",
     },
 )

@@ -19,8 +19,8 @@ from skdp.statistics.table_release import Shares
 _X, _Y = "x", "y"
 
 _OF_CELLS = Shares.of(1.0, 0.0, 0.0)
-_OF_MOMENTS = Shares.of(0.1, 0.9, 0.0)
-_OF_TABLE = Shares.of(0.1, 0.0, 0.9)
+OF_MOMENTS = Shares.of(0.1, 0.9, 0.0)
+OF_TABLE = Shares.of(0.1, 0.0, 0.9)
 
 _INTERVALS = Intervals.of(0.95, False)
 
@@ -48,7 +48,7 @@ def private_count(x: Any, **settings: Any) -> Estimate:
     BudgetExceededError
         The ceiling of the accountant does not admit the release. Nothing was charged.
     """
-    found = _described([x], ["flag"], settings, shares=_OF_CELLS)
+    found = described([x], ["flag"], settings, shares=_OF_CELLS)
     return found._of(_X).counts_of_cells(_INTERVALS)[1]
 
 
@@ -149,7 +149,7 @@ def private_quantile(x: Any, q: Any = 0.5, *, bounds: Any = None, **settings: An
     """
     several = isinstance(q, list | tuple | np.ndarray)
     asked = list(q) if several else [q]
-    found = _described([x], [_number(bounds)], settings, shares=_OF_CELLS, quantiles=asked)._of(_X)
+    found = described([x], [kind_of_number(bounds)], settings, shares=_OF_CELLS, quantiles=asked)._of(_X)
     figures = [found.quantile(float(each), _INTERVALS) for each in asked]
     return figures if several else figures[0]
 
@@ -189,8 +189,8 @@ def private_histogram(
     """
     if bounds is not None and categories is not None:
         raise ValueError(f"bounds={show(bounds)} and categories are both given: numbers have bounds, words categories.")
-    given = _words(categories) if categories is not None else None if bounds is None else _number(bounds)
-    return _described([x], [given], settings, shares=_OF_CELLS, n_bins=n_bins).histogram(_X)
+    given = kind_of_words(categories) if categories is not None else None if bounds is None else kind_of_number(bounds)
+    return described([x], [given], settings, shares=_OF_CELLS, n_bins=n_bins).histogram(_X)
 
 
 def private_top_k(x: Any, k: int = 5, *, categories: Any = None, **settings: Any) -> Any:
@@ -220,7 +220,7 @@ def private_top_k(x: Any, k: int = 5, *, categories: Any = None, **settings: Any
     BudgetExceededError
         The ceiling of the accountant does not admit the release. Nothing was charged.
     """
-    return _described([x], [_words(categories)], settings, shares=_OF_CELLS).top(_X, k)
+    return described([x], [kind_of_words(categories)], settings, shares=_OF_CELLS).top(_X, k)
 
 
 def private_correlation(x: Any, y: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
@@ -284,27 +284,29 @@ def private_crosstab(x: Any, y: Any, *, categories: Any = None, **settings: Any)
     pairs = [None, None] if categories is None else categories
     if not isinstance(pairs, list | tuple) or len(pairs) != 2:
         raise ValueError("categories is no pair of lists: give those of x and those of y, or None.")
-    kinds = [_words(each) for each in pairs]
-    found = _described([x, y], kinds, settings, shares=_OF_TABLE, crosstabs=[(_X, _Y)])
+    kinds = [kind_of_words(each) for each in pairs]
+    found = described([x, y], kinds, settings, shares=OF_TABLE, crosstabs=[(_X, _Y)])
     return found.crosstab(_X, _Y)
 
 
-def _number(bounds: Any) -> Any:
+def kind_of_number(bounds: Any) -> Any:
+    """What a schema says of a number."""
     return "number" if bounds is None else {"kind": "number", "bounds": bounds}
 
 
-def _words(categories: Any) -> Any:
+def kind_of_words(categories: Any) -> Any:
+    """What a schema says of categories."""
     return "category" if categories is None else {"kind": "category", "categories": categories}
 
 
 def _of_moments(
     columns: list[Any], bounds: list[Any], settings: dict[str, Any], correlation: bool = False
 ) -> PrivateDescription:
-    kinds = [_number(each) for each in bounds]
-    return _described(columns, kinds, settings, shares=_OF_MOMENTS, n_bins=1, correlation=correlation)
+    kinds = [kind_of_number(each) for each in bounds]
+    return described(columns, kinds, settings, shares=OF_MOMENTS, n_bins=1, correlation=correlation)
 
 
-def _described(columns: list[Any], kinds: list[Any], settings: dict[str, Any], **asked: Any) -> PrivateDescription:
+def described(columns: list[Any], kinds: list[Any], settings: dict[str, Any], **asked: Any) -> PrivateDescription:
     """Describe one or two columns, of which the schema says these kinds; None leaves it to the type."""
     import pandas as pd
 
@@ -327,6 +329,11 @@ def _column(name: str, given: Any) -> NDArray[Any]:
 
 
 __all__ = [
+    "OF_MOMENTS",
+    "OF_TABLE",
+    "described",
+    "kind_of_number",
+    "kind_of_words",
     "private_correlation",
     "private_count",
     "private_crosstab",

@@ -1,7 +1,7 @@
-"""Mistakes in the inference of least squares."""
+"""Mistakes in inference: of least squares, of Newton steps, and in tests of two columns."""
 
 from mutant import mutant
-from paths import INFERENCE, LEAST_SQUARES, SCORES_FILE
+from paths import HYPOTHESIS_TESTS, INFERENCE, LEAST_SQUARES, LIKELIHOODS, NEWTON, SCORES_FILE
 
 MUTANTS = [
     mutant(
@@ -84,5 +84,80 @@ def sum_scores(""",
         (SCORES_FILE, 'np.einsum("ij,j->i", z[:, :-1], self.theta)', "z[:, :-1] @ self.theta"),
         tests="inference",
         select="last_bit",
+    ),
+    mutant(
+        "newton: a curvature of classes that is not free",
+        (LIKELIHOODS, "curvature_weight = math.sqrt(11.0)", "curvature_weight = math.sqrt(14.0)"),
+        tests="newton",
+        select="no_longer_than_one",
+    ),
+    mutant(
+        "newton: means of counts up to the largest",
+        (LIKELIHOODS, "np.exp(np.minimum(eta, self.first_eta))", "np.exp(np.minimum(eta, 0.0))"),
+        tests="newton",
+        select="no_longer_than_one",
+    ),
+    mutant(
+        "newton: rows that are not brought to their bound",
+        (NEWTON, "z[:, : block.shape[1]] = inside", "z[:, : block.shape[1]] = block / self._ball.radius"),
+        tests="newton",
+        select="one_row_moves_all",
+    ),
+    mutant(
+        "newton: a curvature without the weight of its row",
+        (
+            NEWTON,
+            "(z * (weights * self.likelihood.slope(mean))[:, None]).T @ z",
+            "(z * self.likelihood.slope(mean)[:, None]).T @ z",
+        ),
+        tests="newton",
+        select="one_row_moves_all",
+    ),
+    mutant(
+        "newton: rows of a household that each count as one",
+        (NEWTON, "self.weights = self.weights * self._shares(units)[units.codes]", "self.weights = self.weights * 1.0"),
+        tests="newton guarantees_units",
+        select="weighted_by_its_rows or row_may",
+    ),
+    mutant(
+        "newton: the noise of one step in all of them",
+        (NEWTON, "mechanism_at(number)", "mechanism_at(plan.run.plan.n_steps - 1)"),
+        tests="newton",
+        select="noise_of_each",
+    ),
+    mutant(
+        "newton: a step that is released without noise",
+        (NEWTON, "released = mechanism.release(bound.sums(theta), stream)", "released = bound.sums(theta)"),
+        tests="newton",
+        select="noise_of_each or one_row_moves_all",
+    ),
+    mutant(
+        "newton: moments of scores for nothing",
+        (NEWTON, "            _SCORES: SideRelease.beside_steps(SCORES_SHARE, sampling.rate, n_steps),", ""),
+        (NEWTON, "price = plan.purchases[_SCORES]", "price = SideRelease.beside_steps(SCORES_SHARE, 1.0, len(SHARES))"),
+        tests="newton",
+        select="noise_of_each",
+    ),
+    mutant(
+        "newton: intervals wherever the steps end",
+        (NEWTON, '"" if settled else', '"" if settled or True else'),
+        tests="newton",
+        select="separated",
+    ),
+    mutant(
+        "tests: the noise left out of the null distribution",
+        (
+            HYPOTHESIS_TESTS,
+            "noisy = drawn + table.deviation * rng.standard_normal(drawn.shape)",
+            "noisy = drawn.astype(float)",
+        ),
+        tests="hypothesis_tests",
+        select="level",
+    ),
+    mutant(
+        "tests: a difference of means without the error of its noise",
+        (HYPOTHESIS_TESTS, "math.sqrt(by_noise / present**2 + ", "math.sqrt("),
+        tests="hypothesis_tests",
+        select="law",
     ),
 ]

@@ -1,0 +1,244 @@
+"""Tests of private columns, in whose null distributions the noise is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from scipy import stats
+
+from skdp._checks.parameters import show
+from skdp._typing import Doubles
+from skdp.evaluation.estimates import Estimate
+from skdp.statistics.description import PrivateDescription
+from skdp.statistics.single_figures import OF_MOMENTS, OF_TABLE, described, kind_of_number, kind_of_words
+from skdp.statistics.table_release import MomentsOfNumbers, NoisyTable
+
+_DRAWS = 2_000
+_BINS = 16  # of numbers: a gap counts as the middle of their mass, near the mean, so that it matters little how many
+
+
+class PrivateTest(NamedTuple):
+    """What a test says.
+
+    Parameters
+    ----------
+    statistic : float
+        What is large where the null hypothesis is wrong.
+    p_value : float
+        Probability of one as large, where the null hypothesis holds.
+    difference : Estimate or None
+        What was compared, with its 95 % interval for the population; None where it is no single number.
+    """
+
+    statistic: float
+    p_value: float
+    difference: Estimate | None = None
+
+
+def private_mean_difference(
+    x: Any, by: Any, *, categories: Any = None, bounds: Any = None, **settings: Any
+) -> PrivateTest:
+    """Test whether two subgroups have the same mean; of truth values, the same proportion.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        Private numbers, or truth values with ``bounds=(0, 1)``. NaN and other gaps are left out.
+    by : array-like of shape (n_samples,)
+        Private subgroup of each row. Rows of others than `categories` are left out.
+    categories : list of two
+        Public names of the subgroups. The difference is the mean of the second less that of the first.
+    bounds : (float, float)
+        Public bounds, to which numbers beyond are moved.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
+        the weight of one row, and each mean has an error as if rows were independent of those in the other subgroup.
+
+    Returns
+    -------
+    test : PrivateTest
+        With the difference. The statistic is the difference over its standard error, of sampling and noise, without
+        equal variances being assumed.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The ceiling of the accountant does not admit the release. Nothing was charged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.statistics import private_mean_difference
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.choice(["f", "m"], 20_000)
+    >>> hours = rng.normal(38, 8, 20_000) + 2.0 * (sex == "m")
+    >>> found = private_mean_difference(hours, sex, categories=["f", "m"], bounds=(0, 80), epsilon=1.0)
+    >>> found.p_value < 0.01, bool(found.difference.low < 2.0 < found.difference.high)
+    (True, True)
+    """
+    if bounds is None:
+        raise ValueError("bounds=None: give public bounds of the numbers, as subgroups have none that are bought.")
+    _refuse_all_but_two(categories)
+    kinds = [kind_of_number(bounds), kind_of_words(list(categories))]
+    found = described([_as_numbers(x), by], kinds, settings, shares=OF_MOMENTS, n_bins=_BINS, by="y")
+    first, second = (_mean_of(found.subgroups[str(each)]) for each in categories)
+    half = found._cells("x").scale[1]
+    error = half * math.hypot(first[1], second[1])
+    difference = half * (second[0] - first[0])
+    z = difference / error
+    reach = float(stats.norm.isf(0.025)) * error
+    estimate = Estimate(difference, difference - reach, difference + reach, error)
+    return PrivateTest(float(z), float(2.0 * stats.norm.sf(abs(z))), estimate)
+
+
+def private_chi2_test(x: Any, y: Any, *, categories: Any = None, **settings: Any) -> PrivateTest:
+    """Test whether two columns of categories are independent.
+
+    Parameters
+    ----------
+    x, y : array-like of shape (n_samples,)
+        Private categories. Rows with a gap in either are left out.
+    categories : list of two lists or None, default=None
+        Public categories of `x` and of `y`; all others are "(other)". If None, they are bought.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
+        the weight of one row.
+
+    Returns
+    -------
+    test : PrivateTest
+        The p-value is the share of 2,000 tables, drawn with the noise of the release from independent columns of the
+        margins that were released, whose statistic is as large.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The ceiling of the accountant does not admit the release. Nothing was charged.
+
+    Notes
+    -----
+    The statistic is that of Pearson with the variance of the noise added to each expected count. The law of chi-squared
+    would reject far too often, as the noise is no part of it (Gaboardi, Lim, Rogers & Vadhan 2016).
+
+    References
+    ----------
+    Gaboardi, Lim, Rogers & Vadhan (2016), "Differentially private chi-squared hypothesis testing: goodness of fit and
+    independence testing".
+    """
+    pairs = [None, None] if categories is None else categories
+    if not isinstance(pairs, list | tuple) or len(pairs) != 2:
+        raise ValueError("categories is no pair of lists: give those of x and those of y, or None.")
+    kinds = [kind_of_words(each) for each in pairs]
+    return _of_independence([x, y], kinds, settings)
+
+
+def private_two_sample_test(
+    x: Any, by: Any, *, categories: Any = None, bounds: Any = None, **settings: Any
+) -> PrivateTest:
+    """Test whether subgroups have the same distribution of a number.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        Private numbers. Rows with a gap are left out.
+    by : array-like of shape (n_samples,)
+        Private subgroup of each row.
+    categories : list or None, default=None
+        Public names of the subgroups; all others are "(other)". If None, they are bought.
+    bounds : (float, float) or None, default=None
+        Public bounds, to which numbers beyond are moved. If None, they are bought.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
+        the weight of one row.
+
+    Returns
+    -------
+    test : PrivateTest
+        That of `private_chi2_test` of subgroups and some 8 bins of the numbers.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The ceiling of the accountant does not admit the release. Nothing was charged.
+    """
+    return _of_independence([x, by], [kind_of_number(bounds), kind_of_words(categories)], settings)
+
+
+def _mean_of(part: PrivateDescription) -> tuple[float, float]:
+    """Mean of the scaled numbers of a subgroup, and its standard error, of sampling and of the noise, to first order.
+
+    The number of rows is known by two releases, and weighted by their precision. What gaps counted as is taken off.
+    """
+    tally = part._tally
+    moments = cast(MomentsOfNumbers, tally.moments)
+    scale, weight, of_gaps = moments.scale, moments.weight, float(moments.of_gaps[0])
+    precisions = np.array([1.0 / max(tally.n_deviation, 1e-9) ** 2, (weight**2 / scale) ** 2])
+    n = float(precisions @ [tally.n, moments.sums[0, 0]] / precisions.sum())
+    gaps = min(max(float(tally.counts[0][-1]), 0.0), max(n - 1.0, 0.0))
+    present = max(n - gaps, 1.0)
+    mean = float(moments.sums[0, 1] - gaps * of_gaps) / present
+    variance = float(moments.sums[1, 1] - gaps * of_gaps**2) / present - mean**2
+    by_noise = (scale / weight) ** 2 / 2.0 + mean**2 / precisions.sum() + ((of_gaps - mean) * tally.deviation) ** 2
+    return mean, math.sqrt(by_noise / present**2 + min(max(variance, 0.0), 1.0) / present)
+
+
+def _as_numbers(x: Any) -> Any:
+    """Truth values as 0 and 1."""
+    return np.asarray(x, np.float64) if getattr(getattr(x, "dtype", None), "kind", "") == "b" else x
+
+
+def _refuse_all_but_two(categories: Any) -> None:
+    if not isinstance(categories, list | tuple | np.ndarray) or len(categories) != 2:
+        raise ValueError(
+            f"categories={show(categories)}: give the public names of the two subgroups, such as ['f', 'm']."
+        )
+
+
+def _of_independence(columns: list[Any], kinds: list[Any], settings: dict[str, Any]) -> PrivateTest:
+    found = described(columns, kinds, settings, shares=OF_TABLE, crosstabs=[("x", "y")])
+    return independence_test(found._table("x", "y"))
+
+
+def independence_test(table: NoisyTable, n_draws: int = _DRAWS) -> PrivateTest:
+    """Test a table that was released; this costs nothing more. Its draws have a seed, as they are public."""
+    counts = table.counts[:-1, :-1]
+    rng = np.random.default_rng(0)
+    rows, columns = (_shares(counts.sum(axis=axis)) for axis in (1, 0))
+    n = max(0, round(float(counts.sum())))
+    drawn = rng.multinomial(n, np.outer(rows, columns).ravel(), n_draws).reshape(n_draws, *counts.shape)
+    noisy = drawn + table.deviation * rng.standard_normal(drawn.shape)
+    statistic = float(_pearson(counts[None], table.deviation)[0])
+    by_chance = _pearson(noisy, table.deviation)
+    return PrivateTest(statistic, (1.0 + float(np.sum(by_chance >= statistic))) / (1.0 + n_draws))
+
+
+def _shares(margin: Doubles) -> Doubles:
+    """Probabilities by noisy counts."""
+    kept = np.maximum(margin, 0.0)
+    return kept / kept.sum() if kept.sum() > 0.0 else np.full(len(margin), 1.0 / len(margin))
+
+
+def _pearson(tables: Doubles, deviation: float) -> Doubles:
+    """The statistic of each of several tables, of shape (k, rows, columns), with noise of this deviation."""
+    rows, columns = tables.sum(axis=2), tables.sum(axis=1)
+    total = np.maximum(tables.sum(axis=(1, 2)), 1.0)
+    expected = np.maximum(rows, 0.0)[:, :, None] * np.maximum(columns, 0.0)[:, None, :] / total[:, None, None]
+    found: Doubles = np.sum((tables - expected) ** 2 / (expected + deviation**2), axis=(1, 2))
+    return found
+
+
+__all__ = [
+    "PrivateTest",
+    "independence_test",
+    "private_chi2_test",
+    "private_mean_difference",
+    "private_two_sample_test",
+]

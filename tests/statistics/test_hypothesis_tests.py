@@ -1,0 +1,139 @@
+"""Tests with the noise in their null distributions: charged once, of the right level, and with power."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from replay import moves, recording, replay
+from scipy.stats import binom, chi2, chi2_contingency
+
+from skdp import PrivacyAccountant
+from skdp import statistics as st
+from skdp.accounting import get_epsilon
+from skdp.statistics.cells import Merged
+from skdp.statistics.hypothesis_tests import independence_test
+from skdp.statistics.table_release import NoisyTable
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds: no run is unlucky
+
+FALSE_ALARM = 1e-6
+N = 4_000
+RNG = np.random.default_rng(0)
+SEX = RNG.choice(["f", "m"], N, p=[0.6, 0.4])
+AGE = RNG.integers(18, 91, N).astype(float)
+JOB = RNG.choice(["clerk", "nurse", "cook"], N)
+EFFECT = np.clip(AGE + 10.0 * (SEX == "m"), 18, 90)
+SETTINGS = {"random_state": 0, "delta": 1e-5}
+TESTS = {
+    "mean": lambda x, by, **s: st.private_mean_difference(x, by, categories=["f", "m"], bounds=(18, 90), **s),
+    "distribution": lambda x, by, **s: st.private_two_sample_test(x, by, categories=["f", "m"], bounds=(18, 90), **s),
+    "categories": lambda x, by, **s: st.private_chi2_test(
+        np.where(x > 50, "old", "young"), by, categories=[["old", "young"], ["f", "m"]], **s
+    ),
+}
+ALL = pytest.mark.parametrize("name", TESTS)
+
+
+@ALL
+def test_a_test_is_charged_once_and_finds_what_is_there(name):
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
+    with recording([]) as releases:
+        found = TESTS[name](EFFECT, SEX, epsilon=0.5, accountant=accountant, **SETTINGS)
+    assert len(accountant.history) == 1
+    assert get_epsilon(accountant.history[0].event, 1e-5) == pytest.approx(0.5, rel=1e-3)
+    assert 1 <= len(releases) <= 2
+    assert found.p_value < 0.01
+    assert TESTS[name](AGE, SEX, epsilon=0.5, **SETTINGS).p_value > 0.01
+
+
+@ALL
+def test_one_row_moves_each_release_by_its_sensitivity(name):
+    muted = EFFECT.copy()
+    muted[7] = np.nan
+    one, other = replay(lambda x: _Kept(TESTS[name](x, SEX, epsilon=0.5, **SETTINGS)), EFFECT, muted)
+    assert max(moves(one, other)) <= 2.0 + 1e-9
+
+
+class _Kept:
+    def __init__(self, test):
+        self.statistic = test.statistic
+
+
+def test_a_difference_is_that_of_the_means_with_its_error():
+    found = TESTS["mean"](EFFECT, SEX, epsilon=50.0, **SETTINGS)
+    parts = [EFFECT[each == SEX] for each in ("f", "m")]
+    error = np.sqrt(sum(part.var() / len(part) for part in parts))
+    assert found.difference.value == pytest.approx(parts[1].mean() - parts[0].mean(), abs=0.1 * error)
+    assert found.difference.standard_error == pytest.approx(error, rel=0.05)
+    assert found.statistic == pytest.approx(found.difference.value / found.difference.standard_error)
+    reach = found.difference.high - found.difference.low
+    assert reach == pytest.approx(2 * 1.959964 * found.difference.standard_error)
+
+
+def test_a_difference_has_the_law_of_sampling_and_noise():
+    """The sum of squared statistics is chi-squared under the null hypothesis: of 25 releases, but one in a million."""
+    rng, squares = np.random.default_rng(0), []
+    for seed in range(25):
+        x, by = rng.integers(18, 91, 800).astype(float), rng.choice(["f", "m"], 800, p=[0.7, 0.3])
+        found = TESTS["mean"](x, by, epsilon=0.5, delta=1e-5, random_state=seed)
+        squares.append(found.statistic**2)
+    low, high = chi2.interval(1 - FALSE_ALARM, 25)
+    assert low < sum(squares) < high
+
+
+def test_a_difference_of_truth_values_is_one_of_proportions():
+    is_old = EFFECT > 60
+    found = st.private_mean_difference(is_old, SEX, categories=["f", "m"], bounds=(0, 1), epsilon=50.0, **SETTINGS)
+    exact = is_old[SEX == "m"].mean() - is_old[SEX == "f"].mean()
+    assert found.difference.value == pytest.approx(exact, abs=0.005)
+
+
+def table(counts, deviation):
+    padded = np.zeros((counts.shape[0] + 1, counts.shape[1] + 1))
+    padded[:-1, :-1] = counts
+    rows, columns = (Merged([str(k) for k in range(size)], np.arange(size + 1)) for size in counts.shape)
+    return NoisyTable(rows, columns, padded, deviation)
+
+
+def test_without_noise_it_is_pearsons():
+    counts = np.array([[50.0, 30.0, 20.0], [40.0, 45.0, 35.0]])
+    found, exact = independence_test(table(counts, 0.0)), chi2_contingency(counts, correction=False)
+    assert found.statistic == pytest.approx(exact.statistic)
+    assert found.p_value == pytest.approx(exact.pvalue, abs=0.05)
+
+
+def test_the_level_is_kept_under_noise_that_pearson_would_take_for_an_effect():
+    """Of 200 tables of independent columns 5 %, but for one in a million; by the law of chi-squared, most."""
+    rng, deviation, repeats = np.random.default_rng(0), 25.0, 200
+    shares = np.outer([0.5, 0.3, 0.2], [0.6, 0.4])
+    drawn = rng.multinomial(1_000, shares.ravel(), repeats).reshape(-1, 3, 2)
+    noisy = drawn + deviation * rng.standard_normal(drawn.shape)
+    rejected = sum(independence_test(table(each, deviation), 400).p_value < 0.05 for each in noisy)
+    naive = sum(chi2_contingency(np.maximum(each, 1.0), correction=False).pvalue < 0.05 for each in noisy)
+    assert binom.isf(1 - FALSE_ALARM / 2, repeats, 0.05) <= rejected <= binom.isf(FALSE_ALARM / 2, repeats, 0.05)
+    assert naive > repeats / 2
+
+
+def test_a_table_of_noise_alone_says_nothing():
+    assert independence_test(table(np.full((2, 2), -3.0), 5.0)).p_value > 0.05
+
+
+REFUSED = {
+    "no bounds": (lambda s: st.private_mean_difference(AGE, SEX, categories=["f", "m"], **s), "bounds=None"),
+    "three": (
+        lambda s: st.private_mean_difference(AGE, SEX, categories=["f", "m", "x"], bounds=(0, 1), **s),
+        "two subgroups",
+    ),
+    "no pair": (lambda s: st.private_chi2_test(JOB, SEX, categories=["f"], **s), "no pair of lists"),
+    "lengths": (lambda s: TESTS["categories"](AGE, SEX[:-1], **s), "one length"),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_bad_input_is_refused_in_one_line_before_any_charge(why):
+    call, words = REFUSED[why]
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match=words) as refusal:
+        call({"accountant": accountant})
+    assert "\n" not in str(refusal.value)
+    assert accountant.history == ()
