@@ -149,7 +149,10 @@ def _doubts(equations: Equations, cut: tuple[float, float], grounds: Grounds) ->
         return [""] * d
     # A coefficient that no weak direction holds is not valid either: it is what it is given the others.
     held = np.sum(vectors[:, weak] ** 2, axis=1)
-    return ["noise hides this column" if h > 0.5 / d else "noise hides columns beside it" for h in held]
+    return [
+        "noise hides this column, or others add up to it" if h > 0.5 / d else "noise hides columns beside it"
+        for h in held
+    ]
 
 
 __all__ = ["CUT_ROWS", "FEWEST_ROWS", "SEPARATION", "UNSURE", "Grounds", "Inference", "infer", "solve_without_bias"]

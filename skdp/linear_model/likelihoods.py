@@ -28,6 +28,8 @@ class Likelihood:
         The factor c by which the curvature is multiplied in a release.
     first_eta : float
         Of all rows in the first step.
+    rows_of_slope : float
+        Rows that a slope of 1 in the sum of all is worth, where a normal law of estimates needs as many.
 
     Notes
     -----
@@ -37,6 +39,7 @@ class Likelihood:
 
     curvature_weight: float
     first_eta: float
+    rows_of_slope: float
 
     def mean(self, eta: Doubles) -> Doubles:
         """Return the mean of t."""
@@ -60,6 +63,10 @@ class Likelihood:
         `intercept` is its entry in each z, the last one, and 0 where there is none.
         """
         return curvature
+
+    def bias(self, variance: float) -> float:
+        """Return the mean error of eta after a Newton step from coefficients whose eta has this variance: about 0."""
+        return 0.0
 
     def clip(self, root_mean_square: float, one: float) -> float:
         """Return the norm at which scores are clipped for the sandwich: 1, which clips none.
@@ -91,7 +98,7 @@ class Logistic(Likelihood):
     """
 
     curvature_weight = math.sqrt(11.0)
-    first_eta = 0.0
+    first_eta, rows_of_slope = 0.0, 4.0
 
     def mean(self, eta: Doubles) -> Doubles:
         """See `Likelihood`."""
@@ -132,7 +139,7 @@ class BoundedCounts(Likelihood):
     """
 
     curvature_weight = math.sqrt(3.0)
-    first_eta = math.log(0.5)
+    first_eta, rows_of_slope = math.log(0.5), math.inf
 
     def mean(self, eta: Doubles) -> Doubles:
         """See `Likelihood`."""
@@ -155,6 +162,10 @@ class BoundedCounts(Likelihood):
         means = max(float(curvature[-1, -1]), 1e-300) / intercept if intercept else math.inf
         return curvature * min(max(1.0 + float(score[-1]) / means, 0.5), 2.0)
 
+    def bias(self, variance: float) -> float:
+        """See `Likelihood`: of matched curvature, a step from e leads to e + 1 - exp(e), about -e**2 / 2."""
+        return -variance / 2.0
+
     def clip(self, root_mean_square: float, one: float) -> float:
         """See `Likelihood`: where the largest count is far from the others, few scores are near 1."""
         return min(1.0, 4.0 * root_mean_square + 3.0 * one)
@@ -174,9 +185,9 @@ class LikelihoodScores(NamedTuple):
     clip: float
 
     def of_rows(self, rows: NDArray[Any]) -> Doubles:
-        """The scores of rows (z, t), of shape (m, d + 1)."""
+        """The scores of rows (z, t), of shape (m, d + 1), each of its own row alone, to the last bit."""
         z, t = rows[:, :-1], rows[:, -1]
-        return z * (t - self.likelihood.mean(z @ self.theta))[:, None]
+        return z * (t - self.likelihood.mean(np.einsum("ij,j->i", z, self.theta)))[:, None]
 
 
 LIKELIHOODS: dict[str, Likelihood] = {"logistic": Logistic(), "poisson": BoundedCounts()}

@@ -23,7 +23,7 @@ from skdp._training.run import OFFSET, Plan, Run, Targets
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget
 from skdp.linear_model.equations import Equations, Noise
-from skdp.linear_model.inference import Grounds, infer, solve_without_bias
+from skdp.linear_model.inference import FEWEST_ROWS, Grounds, infer, solve_without_bias
 from skdp.linear_model.likelihoods import LIKELIHOODS, Likelihood, LikelihoodScores
 from skdp.linear_model.scores import is_longer, release_scores, sum_scores
 from skdp.mechanisms.sampling import FullBatch, Sampling
@@ -168,7 +168,7 @@ class BoundRows:
         gradient, curvature = np.zeros(self.width), np.zeros((self.width, self.width))
         for part in self._parts():
             z = self._vectors(part)
-            mean = self.likelihood.mean(z @ theta)
+            mean = self.likelihood.mean(np.einsum("ij,j->i", z, theta))
             weights = self.weights[part]
             gradient += (weights * (self._targets[part] - mean)) @ z
             curvature += (z * (weights * self.likelihood.slope(mean))[:, None]).T @ z
@@ -179,7 +179,7 @@ class BoundRows:
         cut = is_longer(self._rows, self._scale.radius)
         cut |= self.likelihood.is_beyond(self._targets)
         for part in self._parts():
-            cut[part] |= self.likelihood.is_cut(self._vectors(part) @ theta)
+            cut[part] |= self.likelihood.is_cut(np.einsum("ij,j->i", self._vectors(part), theta))
         return cut
 
 
@@ -275,7 +275,20 @@ def next_theta(steps: list[Step], likelihood: Likelihood, intercept: float, n: i
     if len(steps) < len(SHARES):
         return steps[-1].theta + Pool.of(steps[1:], n, likelihood, intercept).damped(steps[-1].score)
     pool, _ = settled_pool(steps, likelihood, intercept, n)
-    return pool.theta + solve_without_bias(pool.equations)
+    theta = pool.theta + solve_without_bias(pool.equations)
+    if intercept:
+        theta[-1] -= bias_of_noise(steps, pool, likelihood, intercept) / intercept
+    return theta
+
+
+def bias_of_noise(steps: list[Step], pool: Pool, likelihood: Likelihood, intercept: float) -> float:
+    """Return the mean error of eta in the pool by the noise of the coefficients that its steps began with."""
+    slopes = max(float(pool.equations.gram[-1, -1]), pool.equations.edge) / intercept**2
+    values = np.maximum(np.linalg.eigvalsh(pool.equations.gram), pool.equations.edge)
+    of_noise = float(np.sum(1.0 / values)) / slopes  # variance of eta, for a noise of 1 in a score
+    precisions = np.array([1.0 / each.deviation**2 for each in steps[-2:]])
+    biases = [likelihood.bias(each.deviation**2 * of_noise) for each in steps[-3:-1]]
+    return float(precisions @ biases / precisions.sum())
 
 
 def settled_pool(steps: list[Step], likelihood: Likelihood, intercept: float, n: int) -> tuple[Pool, bool]:
@@ -412,6 +425,14 @@ class NewtonRecipe(Recipe):
         model, bound, theta = self.model, self._bound(plan, rows, targets), self._theta
         pool, settled = settled_pool(self._steps, bound.likelihood, entry_of(plan.run.shape), plan.n_public)
         root = math.sqrt(max(float(np.trace(pool.equations.gram)), pool.equations.edge) / plan.n_public)
+        entry = entry_of(plan.run.shape)
+        slopes = float(pool.equations.gram[-1, -1]) / entry**2 if entry else math.inf
+        if bound.likelihood.rows_of_slope * slopes < FEWEST_ROWS * bound.width:
+            doubt = f"fewer than {FEWEST_ROWS} rows a coefficient that are not nearly certain"
+        else:
+            doubt = (
+                "" if settled else "the steps did not settle: columns nearly separate the rows, or noise is too much"
+            )
         clip = bound.likelihood.clip(root, math.exp(-self._outcome(plan).shift))
         how = LikelihoodScores(theta, bound.likelihood, clip)
         sums = sum_scores(bound.with_targets, bound.is_cut(theta), bound.weights, bound.units, how)
@@ -422,7 +443,7 @@ class NewtonRecipe(Recipe):
             model.data_norm is not None or model._fitted_row_norm is not None,
             LEAST_CURVATURE,
             self._outcome(plan).bounds,
-            "" if settled else "the steps did not settle: columns nearly separate the rows, or noise is too much",
+            doubt,
         )
         d = model.n_features_in_
         units = plan.run.shape.units(d)

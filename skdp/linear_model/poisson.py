@@ -43,8 +43,8 @@ class DPPoissonRegressor(RegressorMixin, GradientEstimator):
     Parameters
     ----------
     y_bounds : (float, float) or None, default=None
-        Public bounds on the targets, such as (0, 20). Targets beyond them are moved to the nearest bound, and so are
-        predictions. Choose a largest count that few rows exceed, and of which means are less than half: the noise grows
+        Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are predictions. Choose
+        a largest count that few rows exceed, such as (0, 20), and of which means are less than half: the noise grows
         with it. If None, it is read from y, which is not paid for, and a `PrivacyLeakWarning` is issued.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
