@@ -433,7 +433,8 @@ SENTENCES = {
     },
     BoundRows: {
         "A row adds to `sums` a vector of norm 1 at most, and nothing if its weight is 0.": [
-            "tests/linear_model/test_newton.py::test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else"
+            "tests/linear_model/test_newton.py::test_a_row_of_weight_0_adds_nothing_and_others_in_proportion",
+            "tests/linear_model/test_newton.py::test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else",
         ],
         "So does a unit: its rows have a share that depends on their lengths and weights alone, and on no target.": [
             "tests/linear_model/test_newton.py::test_a_unit_is_weighted_by_its_rows_and_never_by_its_targets",

@@ -31,7 +31,7 @@ from skdp.mechanisms.second_moments import UnitBall, sensitivity
 from skdp.mechanisms.unit_shares import shares_of_units
 from skdp.preprocessing.histograms.purchase import SideRelease
 
-SHARES = (0.1, 0.3, 0.6)
+STEP_SHARES = (0.1, 0.3, 0.6)
 """Of mu**2 of all steps, for each step. The first one says where to begin; the others are pooled."""
 
 SCORES_SHARE = 0.1
@@ -272,7 +272,7 @@ def next_theta(steps: list[Step], likelihood: Likelihood, intercept: float, n: i
     """Return the coefficients after these steps: post-processing."""
     if len(steps) == 1:
         return first_guess(steps[0], likelihood, intercept, n)
-    if len(steps) < len(SHARES):
+    if len(steps) < len(STEP_SHARES):
         return steps[-1].theta + Pool.of(steps[1:], n, likelihood, intercept).damped(steps[-1].score)
     pool, _ = settled_pool(steps, likelihood, intercept, n)
     theta = pool.theta + solve_without_bias(pool.equations)
@@ -325,11 +325,11 @@ class NewtonRecipe(Recipe):
 
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         """See `Recipe`."""
-        return FullBatch(), len(SHARES)
+        return FullBatch(), len(STEP_SHARES)
 
     def stages(self, sampling: Sampling, n_steps: int) -> tuple[Stage, ...]:
         """See `Recipe`."""
-        return tuple(Stage(1, 1.0 / math.sqrt(share * n_steps)) for share in SHARES)
+        return tuple(Stage(1, 1.0 / math.sqrt(share * n_steps)) for share in STEP_SHARES)
 
     def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
         """See `Recipe`: there is no offset to correct, as nothing is clipped."""

@@ -175,18 +175,18 @@ def private_two_sample_test(
 def _mean_of(part: PrivateDescription) -> tuple[float, float]:
     """Mean of the scaled numbers of a subgroup, and its standard error, of sampling and of the noise, to first order.
 
-    The number of rows is known by two releases, and weighted by their precision. What gaps counted as is taken off.
+    The number of rows is that of the moments, whose noise is independent of the other subgroup's. What gaps counted as
+    is taken off.
     """
     tally = part._tally
     moments = cast(MomentsOfNumbers, tally.moments)
     scale, weight, of_gaps = moments.scale, moments.weight, float(moments.of_gaps[0])
-    precisions = np.array([1.0 / max(tally.n_deviation, 1e-9) ** 2, (weight**2 / scale) ** 2])
-    n = float(precisions @ [tally.n, moments.sums[0, 0]] / precisions.sum())
+    n, of_n = float(moments.sums[0, 0]), scale / weight**2
     gaps = min(max(float(tally.counts[0][-1]), 0.0), max(n - 1.0, 0.0))
     present = max(n - gaps, 1.0)
     mean = float(moments.sums[0, 1] - gaps * of_gaps) / present
     variance = float(moments.sums[1, 1] - gaps * of_gaps**2) / present - mean**2
-    by_noise = (scale / weight) ** 2 / 2.0 + mean**2 / precisions.sum() + ((of_gaps - mean) * tally.deviation) ** 2
+    by_noise = (scale / weight) ** 2 / 2.0 + (mean * of_n) ** 2 + ((of_gaps - mean) * tally.deviation) ** 2
     return mean, math.sqrt(by_noise / present**2 + min(max(variance, 0.0), 1.0) / present)
 
 

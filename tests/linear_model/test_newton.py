@@ -16,7 +16,7 @@ from skdp import DPLogisticRegression, DPPoissonRegressor, PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.linear_model import newton
 from skdp.linear_model.likelihoods import LIKELIHOODS, Logistic
-from skdp.linear_model.newton import SHARES, BoundRows, Scale, packed, unpacked
+from skdp.linear_model.newton import STEP_SHARES, BoundRows, Scale, packed, unpacked
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -95,7 +95,7 @@ def test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else(kind, 
         other_X[17], other_y[17] = np.roll(np.clip(X[17], -1, 1), 1) * [1, -1, 1, -1], 0.0
     public = {"adjacency": adjacency, "weight_bound": 1.0, "n_samples_public": 200}
     one, other = replay(lambda given: fitted(kind, given, **public), (X, y, weights), (other_X, other_y, other_weights))
-    assert len(one.releases) == len(SHARES) + 1
+    assert len(one.releases) == len(STEP_SHARES) + 1
     assert max(moves(one, other)) <= (2.0 if adjacency == "replace_one" else 1.0) + 1e-9
     assert_all_else_is_equal(one, other)
 
@@ -110,6 +110,16 @@ def test_score_and_curvature_are_together_no_longer_than_one(name):
         assert norms.max() <= 1.0
         if t != 0.3:
             assert norms.max() > 0.999
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS.values(), ids=LIKELIHOODS)
+def test_a_row_of_weight_0_adds_nothing_and_others_in_proportion(likelihood):
+    X, y = draw("classes", 50)
+    theta, weights = np.array([0.3, -0.2, 0.1, 0.0, -0.5]), np.linspace(0.0, 1.0, 50)
+    scale = Scale(2.0, 0.5)
+    found = BoundRows(X, y, weights, None, scale, likelihood).sums(theta)
+    single = [BoundRows(X[k : k + 1], y[k : k + 1], 1.0, None, scale, likelihood).sums(theta) for k in range(50)]
+    np.testing.assert_allclose(found, weights @ np.array(single))
 
 
 @BOTH
@@ -137,8 +147,8 @@ def test_the_noise_of_each_release_is_that_which_is_priced(kind):
     with recording([]) as releases:
         null = np.full(200, 1e-300)
         model = fitted(kind, (np.zeros((200, columns)), np.zeros(200), null), accountant=accountant, weight_bound=1.0)
-    sigma = model.noise_multiplier_ / math.sqrt(len(SHARES))  # of all steps as one
-    factors = [*(1.0 / math.sqrt(share) for share in SHARES), 3.0]
+    sigma = model.noise_multiplier_ / math.sqrt(len(STEP_SHARES))  # of all steps as one
+    factors = [*(1.0 / math.sqrt(share) for share in STEP_SHARES), 3.0]
     assert len(releases) == len(factors)
     for each, factor in zip(releases, factors, strict=True):
         noise = each.noisy - each.exact
