@@ -300,6 +300,7 @@ class DPPoissonRegressor(RegressorMixin, GradientEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # noise decides the model of 200 rows
+        tags.target_tags.positive_only = True
         return tags
 
 
