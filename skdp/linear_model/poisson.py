@@ -174,6 +174,7 @@ class DPPoissonRegressor(RegressorMixin, GradientEstimator):
 
     # What other estimators of its base have a choice of.
     loss, inference, checkpoint, warm_start, merge_equal_rows, verbose = "poisson", True, None, False, "auto", 0
+    y_transform: Any = None
     y_bounds_: tuple[float, float]
     _fitted_inference: Inference | None = None
 
