@@ -68,7 +68,7 @@ _ROWS = 2048
 _ROOM = 1.0 - 1e-12  # for the rounding of what a row adds
 
 
-class Scale(NamedTuple):
+class RowScale(NamedTuple):
     """Rows as vectors z = (x / radius, intercept) / sqrt(1 + intercept**2), of norm 1 at most."""
 
     radius: float
@@ -114,7 +114,7 @@ class BoundRows:
     weights : float or ndarray of shape (n,)
         In [0, 1].
     units : Units or None
-    scale : Scale
+    scale : RowScale
     likelihood : Likelihood
 
     Notes
@@ -131,7 +131,7 @@ class BoundRows:
     """
 
     def __init__(
-        self, rows: Any, targets: Doubles, weights: Any, units: Units | None, scale: Scale, likelihood: Likelihood
+        self, rows: Any, targets: Doubles, weights: Any, units: Units | None, scale: RowScale, likelihood: Likelihood
     ) -> None:
         self._rows, self._targets, self._scale, self.likelihood = rows, targets, scale, likelihood
         self._ball = UnitBall(np.zeros(rows.shape[1]), scale.radius)
@@ -353,7 +353,7 @@ class NewtonRecipe(Recipe):
         sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
         sigma = self._calibrate_noise(budget, sampling, n_steps)
         radius = self._check_radius(n_features)
-        scale = Scale(radius, INTERCEPT_ENTRY if getattr(self.model, "fit_intercept", True) else 0.0)
+        scale = RowScale(radius, INTERCEPT_ENTRY if getattr(self.model, "fit_intercept", True) else 0.0)
         plan = DPSGDPlan(sampling, 1.0, sigma, n_steps, float(n), self.stages(sampling, n_steps))
         return Run(self, plan, scale, radius, 1.0, momentum_sgd(constant(1.0), 0.0, 0.0), last_iterate())
 
@@ -454,6 +454,6 @@ class NewtonRecipe(Recipe):
         model._fitted_inference = inference
 
 
-def entry_of(scale: Scale) -> float:
+def entry_of(scale: RowScale) -> float:
     """The entry of the intercept in each z."""
     return scale.intercept * _ROOM / math.hypot(1.0, scale.intercept)

@@ -16,7 +16,7 @@ from skdp import DPLogisticRegression, DPPoissonRegressor, PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.linear_model import newton
 from skdp.linear_model.likelihoods import LIKELIHOODS, Logistic
-from skdp.linear_model.newton import STEP_SHARES, BoundRows, Scale, packed, unpacked
+from skdp.linear_model.newton import STEP_SHARES, BoundRows, RowScale, packed, unpacked
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -116,7 +116,7 @@ def test_score_and_curvature_are_together_no_longer_than_one(name):
 def test_a_row_of_weight_0_adds_nothing_and_others_in_proportion(likelihood):
     X, y = draw("classes", 50)
     theta, weights = np.array([0.3, -0.2, 0.1, 0.0, -0.5]), np.linspace(0.0, 1.0, 50)
-    scale = Scale(2.0, 0.5)
+    scale = RowScale(2.0, 0.5)
     found = BoundRows(X, y, weights, None, scale, likelihood).sums(theta)
     single = [BoundRows(X[k : k + 1], y[k : k + 1], 1.0, None, scale, likelihood).sums(theta) for k in range(50)]
     np.testing.assert_allclose(found, weights @ np.array(single))
@@ -130,13 +130,15 @@ def test_a_unit_is_weighted_by_its_rows_and_never_by_its_targets(kind):
     likelihood = LIKELIHOODS["logistic" if kind == "classes" else "poisson"]
     from skdp._checks.units import read_units
 
-    bound = [BoundRows(X, t, 1.0, read_units(groups, 200), Scale(2.0, 0.5), likelihood) for t in (y / 8, 1.0 - y / 8)]
+    bound = [
+        BoundRows(X, t, 1.0, read_units(groups, 200), RowScale(2.0, 0.5), likelihood) for t in (y / 8, 1.0 - y / 8)
+    ]
     np.testing.assert_array_equal(bound[0].weights, bound[1].weights)
     z = bound[0].with_targets(slice(0, 200))[:, :-1]
     lengths = np.bincount(groups, bound[0].weights * np.linalg.norm(z, axis=1))
     assert lengths.max() <= 1.0
     assert np.median(lengths) > 0.99
-    single = BoundRows(X, y / 8, 1.0, read_units(np.arange(200), 200), Scale(2.0, 0.5), likelihood)
+    single = BoundRows(X, y / 8, 1.0, read_units(np.arange(200), 200), RowScale(2.0, 0.5), likelihood)
     assert (single.weights == 1.0).all()
 
 
