@@ -40,7 +40,8 @@ def check_bad_parameters_are_refused(subject: CheckedEstimator) -> None:
 
 def check_bad_rows_are_refused(subject: CheckedEstimator) -> None:
     """Rows and targets that are refused cost nothing, and no message shows a cell."""
-    n_is_private = getattr(subject.make(PrivacyAccountant()), "adjacency", "") == "add_remove"
+    given = subject.make().get_params(deep=True)
+    n_is_private = any(given[place] == "add_remove" for place in subject.places("adjacency"))
     for what, has_to, table in bad_tables(subject.table, n_is_private=n_is_private):
         ledger = PrivacyAccountant()
         model = subject.make(ledger)
