@@ -18,13 +18,13 @@ _PASSES, _POWER = 3, 0.2  # tried on the first tables of benchmarks/bench_outlie
 def average_path_length(counts: Any) -> Doubles:
     """Return the mean path length of an unsuccessful search in a binary search tree of so many rows, 0 below 1.
 
-    Liu, Ting & Zhou (2008), "Isolation forest", equation 1, and as in scikit-learn 0 for one row and 1 for two; linear
-    between these, as noisy counts are no whole numbers.
+    Liu, Ting & Zhou (2008), "Isolation forest", equation 1, and as in scikit-learn 0 for one row and 1 for two. Noisy
+    counts are no whole numbers: it is linear between these, and no less than 1 beyond.
     """
     counts = np.asarray(counts, np.float64)
     many = np.maximum(counts, 2.0)
     formula = 2.0 * (np.log(many - 1.0) + np.euler_gamma) - 2.0 * (many - 1.0) / many
-    return np.where(counts > 2.0, formula, np.clip(counts - 1.0, 0.0, 1.0))
+    return np.where(counts > 2.0, np.maximum(formula, 1.0), np.clip(counts - 1.0, 0.0, 1.0))
 
 
 def path_lengths(trees: Trees, counts: Doubles) -> Doubles:
