@@ -30,13 +30,13 @@ def average_path_length(counts: Any) -> Doubles:
 def path_lengths(trees: Trees, counts: Doubles) -> Doubles:
     """Return depths of leaves, and what isolates one of so many rows in each of them, of shape (n_trees, n_leaves)."""
     depth, is_split = np.zeros(trees.left.shape), trees.is_split
-    for node in range(depth.shape[1]):  # children have higher numbers
+    for node in range(trees.left.shape[1]):  # children have higher numbers
         tree = np.flatnonzero(is_split[:, node])
         left = trees.left[tree, node]
         depth[tree, left] = depth[tree, left + 1] = depth[tree, node] + 1.0
     found = np.zeros(counts.shape)
-    tree, node = np.nonzero(~is_split & is_node(trees))
-    found[tree, trees.leaf[tree, node]] = depth[tree, node]
+    at = np.nonzero(~is_split & is_node(trees))
+    found[at[0], trees.leaf[at]] = depth[at]
     return found + average_path_length(counts)
 
 

@@ -133,6 +133,9 @@ class DPIsolationForest(TreesOfTables):
     leaf plus c of the count, and its score -2 ** (-h / c(`n_rows_`)), h being the mean over the trees. There is no
     subsample: all rows are counted in all trees.
 
+    **Bounds.** Trees cut where the schema says that cells can be. With bounds much wider than the rows most cuts are
+    where nobody is, and scores tell little: state narrow bounds, or let ``tabular_pipeline`` buy them.
+
     **Threshold.** A number as `contamination` sets `offset_` to that quantile of the scores of 2,000 people who are
     drawn from the noisy counts (`skdp.ensemble.isolation.draw_leaves`) and weighed by them. It costs nothing, and is
     rough: counts of leaves do not say which of them go together. Where noise rules, fewer rows are below it.
@@ -168,6 +171,9 @@ class DPIsolationForest(TreesOfTables):
     """
 
     n_bins = 16  # of plain columns, which are not used
+
+    leaf_counts_: Doubles
+    n_rows_: float
 
     def __init__(
         self,

@@ -262,7 +262,7 @@ BAD_INPUT = [
     ({"weight_bound": 0}, {}, ["weight_bound=0"]),
     ({"epsilon": 0}, {}, ["epsilon=0 ", "above 0"]),
     ({"adjacency": "add_remove", "n_samples_public": None}, {}, ["n_samples_public=None"]),
-    ({}, {"sample_weight": -X_GOOD[:, 1]}, ["sample_weight has negative entries"]),
+    ({"weight_bound": 1.0}, {"sample_weight": [-1.0] * 40}, ["sample_weight has negative entries"]),
     ({}, {"X": sp.csr_matrix(X_GOOD)}, ["sparse"]),
 ]
 
