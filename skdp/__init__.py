@@ -17,6 +17,7 @@ _PUBLIC = {
     "DPCalibratedClassifier": "skdp.calibration",
     "DPGaussianNB": "skdp.naive_bayes",
     "DPGridSearchCV": "skdp.model_selection",
+    "DPIsolationForest": "skdp.ensemble",
     "DPKMeans": "skdp.cluster",
     "DPLinearRegression": "skdp.linear_model",
     "DPLogisticRegression": "skdp.linear_model",

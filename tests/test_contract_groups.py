@@ -29,6 +29,7 @@ MODELS = {
     "least squares": lambda: skdp.DPLinearRegression((0, 1)),
     "ridge": lambda: skdp.DPRidge(y_bounds=(0, 1)),
     "components": lambda: skdp.DPPCA(2),
+    "isolation forest": lambda: skdp.DPIsolationForest(4, 2, contamination=0.1, **BOUNDS),
     "clusters": lambda: skdp.DPKMeans(2, **BOUNDS),
     "scaler": lambda: skdp.DPStandardScaler(**BOUNDS),
     "bins": lambda: skdp.DPQuantileBinner(n_bins=3),
@@ -61,7 +62,7 @@ COMPOSITIONS = {
     ),
 }
 MADE = {**MODELS, **COMPOSITIONS}
-METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function", "score", "transform"]
+METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function", "score_samples", "score", "transform"]
 REFUSING = {"DPWGAN", "PatchTransformer", "PublicTreesEmbedding", "ScatteringTransformer"}
 """Those whose ``fit`` takes no `groups`; all but the first read no private row."""
 

@@ -54,6 +54,7 @@ from skdp.cluster.noisy_tree import grow
 from skdp.cluster.rows import SharedNoise, within
 from skdp.effects import column_effects, make_monotonic
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
+from skdp.ensemble.isolation_forest import DPIsolationForest
 from skdp.ensemble.people import count_people
 from skdp.ensemble.target_units import sum_targets
 from skdp.evaluation.amounts import amounts_of
@@ -537,6 +538,35 @@ SENTENCES = {
         " costs is part of `event_beside`.": [
             "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
             "tests/cluster/test_kmeans.py::test_bought_bounds_hold_the_rows",
+        ],
+    },
+    DPIsolationForest: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if "
+        "`random_state` is None.": [
+            "tests/ensemble/test_isolation_forest.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
+            "tests/ensemble/test_isolation_forest.py::test_the_noise_is_as_priced",
+            "skdp/testing/releases.py::check_noise_has_its_law",
+            "skdp/testing/charges.py::check_releases_cost_what_is_charged",
+        ],
+        "All that is fitted is a function of one noisy release, of trees and coins that no row decides, and of "
+        "public quantities.": [
+            "tests/ensemble/test_isolation_forest.py::test_trees_are_those_of_the_public_seed_and_no_row_decides_them",
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
+            "tests/test_private_checks.py::test_fit_publishes_what_is_on_the_list",
+        ],
+        "`accountant` is charged before the rows are counted, and what is refused is refused before any charge.": [
+            "skdp/testing/charges.py::check_charge_precedes_releases",
+            "skdp/testing/charges.py::check_ceiling_is_asked_before_rows_are_read",
+            "tests/ensemble/test_isolation_forest.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+        ],
+        "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
+            "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
+        ],
+        "With `groups` all of this holds for all rows of one label together: what they add up to is clipped to "
+        "the norm of what one row adds.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+            "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
+            "tests/ensemble/test_isolation_forest.py::test_weights_and_units_are_what_is_counted",
         ],
     },
     DPKMeans: {

@@ -387,6 +387,7 @@ SUMS = {
     "classes with inference": lambda **kw: skdp.DPLogisticRegression(classes=[0, 1], inference=True, **PUBLIC, **kw),
     "counts": lambda **kw: skdp.DPPoissonRegressor((0, 1), **PUBLIC, **kw),
     "components": lambda **kw: skdp.DPPCA(2, **PUBLIC, **kw),
+    "isolation forest": lambda **kw: skdp.DPIsolationForest(5, 3, bounds=(-1, 1), **PUBLIC, **kw),
     "clusters": lambda **kw: skdp.DPKMeans(2, bounds=(-1, 1), **PUBLIC, **kw),
     "synthesizer": lambda **kw: DPMarginalSynthesizer(bounds=(-1, 1), classes=[0, 1], **TABLES, **kw),
     "synthesizer of triples": lambda **kw: DPMarginalSynthesizer(

@@ -160,9 +160,10 @@ FLOORS = {
         ("growth", "people", "target_units"),
         ("trees",),
         ("importances", "leaf_tables"),
-        ("embedding",),
+        ("embedding", "isolation"),
+        ("trees_of_tables",),
         ("leaf_model",),
-        ("classifier", "regressor"),
+        ("classifier", "isolation_forest", "regressor"),
     ),
     "calibration": (
         ("score_maps", "table_classifier", "threshold_choice"),

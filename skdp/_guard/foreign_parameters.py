@@ -26,6 +26,8 @@ REPLACEMENTS = {
     "accountant": "set it on the estimator that is fitted",
     **dict.fromkeys(["copy", "copy_X", "copy_x"], "rows are never changed in place"),
     **dict.fromkeys(["init", "n_init", "algorithm"], "centers start from noisy counts of a tree, which have a share"),
+    **dict.fromkeys(["max_samples", "max_features", "bootstrap"], "trees read no row, and all rows fall through them"),
+    "warm_start": "each fit is a release of its own, which is paid for",
     "verbose": "what is said on the way would have to be released",
     "max_iter": "one release is solved at once",
     "n_jobs": "one release runs in one process",

@@ -7,6 +7,7 @@ from skdp._lazy import lazy_face
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
+        "DPIsolationForest": "skdp.ensemble.isolation_forest",
         "DPRandomTreesClassifier": "skdp.ensemble.classifier",
         "DPRandomTreesRegressor": "skdp.ensemble.regressor",
         "PublicTreesEmbedding": "skdp.ensemble.embedding",

@@ -350,7 +350,10 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
         leaves : ndarray of shape (n_samples, n_estimators)
             Leaves of a tree are counted from the left, from 0 on.
         """
-        codes = self._codes(X)
+        return self._leaves(self._codes(X))
+
+    def _leaves(self, codes: list[NDArray[Any]]) -> NDArray[np.int32]:
+        """Return the leaves of columns that were read, of shape (n_samples, n_estimators)."""
         trees = self._fitted_trees
         leaves = np.empty((len(codes[0]), trees.n_trees), np.int32)
         writer = leaf_writer(trees, self._fitted_blocks, len(leaves))

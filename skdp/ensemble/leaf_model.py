@@ -11,13 +11,8 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.notices import note_notice
-from skdp._checks.parameters import check_count
-from skdp._checks.protocols import is_private
-from skdp._checks.row_traits import row_names_of, row_schema_of
-from skdp._checks.rows import check_schema
-from skdp._checks.table import Table, fitted_table
+from skdp._checks.table import fitted_table
 from skdp._checks.weights import weight_of_each
-from skdp._fit.step_traits import StepTraits, traits_of
 from skdp._training import defaults as rules
 from skdp._training.estimator import GradientEstimator
 from skdp._training.models.one_hot import OneHotForm, OneHotRows, one_hot_scores
@@ -26,17 +21,11 @@ from skdp._training.run import Plan, Run, Targets
 from skdp._typing import Doubles
 from skdp.base import Budget, FitTerms
 from skdp.effects.columns import report_rows
-from skdp.ensemble.embedding import (
-    PublicTreesEmbedding,
-    TableCodes,
-    one_hot_blocks,
-    plain_blocks,
-    takes_any_columns,
-)
+from skdp.ensemble.embedding import TableCodes, one_hot_blocks, plain_blocks
 from skdp.ensemble.people import PEOPLE_SHARE, count_people, notice_of_edges, shares_of_people
+from skdp.ensemble.trees_of_tables import TreesOfTables
 from skdp.mechanisms.sampling import Sampling
 from skdp.preprocessing.histograms.purchase import SideRelease, column_sensitivity
-from skdp.preprocessing.schema.table_schema import TableSchema
 
 
 class TreesRecipe(LookupRecipe):
@@ -106,87 +95,23 @@ class TreesRecipe(LookupRecipe):
         return hashlib.sha256(repr(self.model.embedding_.marginals).encode()).hexdigest()
 
 
-class RandomTreesModel(GradientEstimator):
+class RandomTreesModel(TreesOfTables, GradientEstimator):
     """Base class of linear models over the plain columns of a table and the leaves of random trees.
 
     Subclasses have the parameters of `PublicTreesEmbedding` and of linear models. Their rows are `OneHotRows`.
     """
 
-    _fitted_row_schema: TableSchema | None = None
-    _fitted_row_names: tuple[str, ...] = ()  # of the columns of that schema, for whoever reads
-
-    n_estimators: Any
-    max_depth: Any
-    max_leaf_nodes: Any
-    schema: Any
-    bounds: Any
-    categories: Any
-    n_bins: Any
-    trees_random_state: Any
-
-    n_jobs: Any
-
-    embedding_: PublicTreesEmbedding
     coef_: Doubles
     intercept_: Doubles
     coef_noise_: Doubles
-    n_features_in_: int
 
     # --- rows ---
-
-    def __step_traits__(self) -> StepTraits:
-        """See `PrivateEstimator`."""
-        return StepTraits(takes_codes=self._takes_codes(), fault_behind=self._fault_behind)
-
-    def _takes_codes(self) -> bool:
-        """Whether the rows have to say what is public of the columns, as no parameter does."""
-        return self.schema is None and self.bounds is None and self.categories is None
-
-    def _fault_behind(self, before: Any) -> str:
-        if self._takes_codes():
-            if is_private(before) and traits_of(before).gives_codes:
-                return ""
-            return f"{_NO_SCHEMA}, and the step before it carries none: {_REMEDY}."
-        if takes_any_columns(self):
-            return ""
-        return (
-            "schema, bounds or categories are for columns that the step before it may not give: leave them out, and "
-            "put DPTableVectorizer(schema, numbers='codes') directly before it."
-        )
-
-    def _note_rows(self, X: Any) -> None:
-        """See `PrivateEstimator`."""
-        super()._note_rows(X)
-        found = row_schema_of(X)
-        self._fitted_row_schema = found if type(found) is TableSchema else None
-        self._fitted_row_names = row_names_of(X)
-
-    def _embedding(self) -> PublicTreesEmbedding:
-        """Return the embedding that the parameters describe, which are checked, or that the schema of the rows does."""
-        # No generator: what it gave the trees is public, and the noise might be drawn from it too.
-        remedy = "choose a whole number from 0 on, which is public and no seed of the noise"
-        seed = check_count("trees_random_state", self.trees_random_state, at_least=0, remedy=remedy)
-        schema = self._fitted_row_schema if self._takes_codes() else self.schema
-        embedding = PublicTreesEmbedding(
-            self.n_estimators, self.max_depth, max_leaf_nodes=self.max_leaf_nodes, schema=schema, bounds=self.bounds,
-            categories=self.categories, n_bins=self.n_bins, random_state=seed, n_jobs=self.n_jobs,
-        )  # fmt: skip
-        embedding._check_parameters()
-        return embedding
-
-    def _refuse_unknown_columns(self) -> None:
-        if self._takes_codes() and self._fitted_row_schema is None:
-            raise ValueError(f"{_NO_SCHEMA}, and X carries none: {_REMEDY}.")
 
     def _check_rows(self, X: Any, *, reset: bool = True) -> OneHotRows | TableCodes:
         """See `GradientEstimator`. The embedding reads names and types, and treats rows one by one."""
         if not reset:
             return self.embedding_._one_hot(fitted_table(self, X).given)
-        check_schema(self, Table(X, self).source, reset=True)
-        self._refuse_unknown_columns()
-        self.embedding_ = self._embedding()
-        self.embedding_._read_columns(X, self)
-        return TableCodes(self.embedding_._codes(X, self), self.n_features_in_)
+        return self._read_table(X)
 
     def _form(self, n_features: int) -> OneHotForm:
         """Return the form of rows from the schema alone."""
@@ -240,21 +165,8 @@ class RandomTreesModel(GradientEstimator):
         """What a report says of each column; `whole` is this model, or the pipeline that ends in it."""
         return report_rows(whole)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
-
 
 _PEOPLE = "people"
-_NO_SCHEMA = "schema=None, bounds=None and categories=None say nothing about the columns"
-_REMEDY = (
-    "give a TableSchema, or bounds=(low, high) if all columns are numbers, or put DPTableVectorizer(numbers='codes') "
-    "directly before it"
-)
 
 
 __all__ = ["RandomTreesModel", "TreesRecipe"]

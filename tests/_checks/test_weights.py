@@ -22,6 +22,7 @@ from skdp import (
     DPClassMixtureGenerator,
     DPGaussianNB,
     DPGridSearchCV,
+    DPIsolationForest,
     DPKMeans,
     DPLinearRegression,
     DPLogisticRegression,
@@ -71,6 +72,7 @@ TABLES = {
     "components": (DPPCA, {"n_components": 2, "epsilon": 50.0}),  # where sums of weights stand out of the noise
     "components of no mean": (DPPCA, {"n_components": 2, "center": False, "normalize": True}),
     "clusters": (DPKMeans, {"n_clusters": 2, "bounds": (-1.0, 1.0), "epsilon": 50.0, "max_iter": 2}),
+    "isolation forest": (DPIsolationForest, TREES),
     "synthesizer": (DPMarginalSynthesizer, {"bounds": (-1.0, 1.0), **TABLE}),
     "synthesizer of selected pairs": (DPMarginalSynthesizer, {"bounds": (-1.0, 1.0), "pairs": "select", **TABLE}),
     "class mixture": (DPClassMixtureGenerator, {"bounds": (-1.0, 1.0), "classes": [0, 1], "epsilon": 50.0}),
@@ -196,7 +198,10 @@ def learned(model):
     """All numbers that a model learned first of all."""
     if hasattr(model, "mixture_"):
         return np.ravel(model.mixture_.locations)
-    names = ("coefs_", "coef_", "theta_", "marginals_", "components_", "mean_", "bin_edges_", "cluster_centers_")
+    names = (
+        "coefs_", "coef_", "theta_", "marginals_", "components_", "mean_", "bin_edges_", "cluster_centers_",
+        "_fitted_lengths",
+    )  # fmt: skip
     found = next(getattr(model, name) for name in names if hasattr(model, name))
     return np.concatenate([np.ravel(each) for each in found])
 

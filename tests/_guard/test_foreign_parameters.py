@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
+from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -19,6 +20,7 @@ from skdp import (
     DPPCA,
     DPGaussianNB,
     DPGridSearchCV,
+    DPIsolationForest,
     DPKMeans,
     DPLinearRegression,
     DPLogisticRegression,
@@ -40,6 +42,7 @@ OURS = {
     DPRidge: ((), {"solver", "max_iter", "tol", "positive"}),
     DPGaussianNB: ((), {"priors", "var_smoothing"}),
     DPKMeans: ((), {"algorithm", "copy_x", "init", "n_init", "tol", "verbose"}),
+    DPIsolationForest: ((), {"max_samples", "max_features", "bootstrap", "verbose", "warm_start"}),
     DPGridSearchCV: ((DPLogisticRegression(), {}), {"cv", "error_score", "return_train_score"}),
     DPRandomizedSearchCV: ((DPLogisticRegression(), {}), {"cv", "pre_dispatch"}),
 }
@@ -48,7 +51,7 @@ PEERS = {
     DPLogisticRegression: LogisticRegression, DPMLPClassifier: MLPClassifier, DPMLPRegressor: MLPRegressor, DPPCA: PCA,
     DPGridSearchCV: GridSearchCV, DPRandomizedSearchCV: RandomizedSearchCV,
     DPLinearRegression: LinearRegression, DPRidge: Ridge, DPGaussianNB: GaussianNB,
-    DPKMeans: KMeans,
+    DPKMeans: KMeans, DPIsolationForest: IsolationForest,
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from table import (
     grouping,
     images,
     inference,
+    isolation,
     layout,
     ledger,
     losses,
@@ -103,5 +104,6 @@ MUTANTS = [
     *wgan.MUTANTS,
     *images.MUTANTS,
     *inference.MUTANTS,
+    *isolation.MUTANTS,
     *units.MUTANTS,
 ]

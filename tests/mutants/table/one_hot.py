@@ -14,6 +14,7 @@ from paths import (
     RANDOM_TREES,
     RECIPE,
     TRAINING,
+    TREES_OF_TABLES,
 )
 
 ROW = "at_most_the_clip or moves_the_sum"
@@ -161,7 +162,7 @@ MUTANTS = [
     mutant(
         "a seed of the trees that follows from that of the noise",
         (
-            RANDOM_TREES,
+            TREES_OF_TABLES,
             "n_bins=self.n_bins, random_state=seed,",
             "n_bins=self.n_bins, random_state=seed + (self.random_state or 0),",
         ),
@@ -186,7 +187,7 @@ MUTANTS = [
     ),
     mutant(
         "parameters of trees that are looked at after the charge of a pipeline",
-        (RANDOM_TREES, "        embedding._check_parameters()\n", ""),
+        (TREES_OF_TABLES, "        embedding._check_parameters()\n", ""),
         tests="random_trees",
         select="bad_input",
     ),

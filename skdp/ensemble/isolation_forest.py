@@ -1,0 +1,401 @@
+"""Private isolation forest."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.parameters import absolute_path, check_real, show
+from skdp._checks.table import fitted_table
+from skdp._checks.weights import WeightReader, exactly_summable, weight_of_each
+from skdp._typing import Doubles
+from skdp.base import FitTerms, ReleasePlan, StepPlan
+from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes
+from skdp.ensemble.isolation import average_path_length, draw_leaves, is_leaf, path_lengths, weigh
+from skdp.ensemble.trees_of_tables import TreesOfTables
+from skdp.mechanisms.unit_shares import clip_counts
+from skdp.preprocessing.histograms.purchase import column_sensitivity
+from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
+
+_N_DRAWN = 2000
+"""People who are drawn for a threshold."""
+
+
+class DPIsolationForest(TreesOfTables):
+    """Private isolation forest: scores that are low for rows that few others are near to.
+
+    The trees are random, drawn from what is public of the columns by a public seed, and read no row. How many rows are
+    in each of their leaves is released once, with noise. A row that lies in leaves of few rows, near the root, is soon
+    isolated: an outlier.
+
+    Rows are those of a raw table: numbers, words, dates and gaps. There is no ``fit_predict``: whether a private row is
+    an outlier is private.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees. The noise of a count grows with its root.
+    max_depth : int, default=10
+        Largest depth of a tree.
+    max_leaf_nodes : int, default=128
+        Largest number of leaves of a tree, which grows best-first: the largest node is split next.
+    contamination : "auto" or float, default="auto"
+        Share of outliers that `offset_` is made for, in (0, 0.5]. "auto" is an `offset_` of -0.5, as in scikit-learn.
+    schema : TableSchema, mapping or None, default=None
+        What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. It has to be complete:
+        bounds of all numbers and dates, categories of all else. If None, `bounds` and `categories` say it; and if they
+        are None too, the schema that the rows carry, as those of ``DPTableVectorizer(numbers="codes")`` do.
+    bounds : (float, float), list of (float, float) or None, or None, default=None
+        Public bounds of all columns, or of each. None is for a column with `categories`. Values beyond them are in the
+        leaves at the ends. Narrow bounds make trees that tell more rows apart.
+    categories : list of (list or None) or None, default=None
+        Public categories of each column. None is for a column of numbers.
+    trees_random_state : int, default=0
+        Seed of the trees, which is public: a whole number from 0 on. It has nothing to do with the noise.
+    weight_bound : float, "private" or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
+        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
+        1, and a fit that is given weights then warns that they are cut there.
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise of the release, divided by its sensitivity. If None, it is calibrated to
+        `epsilon`.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where ``fit`` is given `groups`.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+    n_jobs : int or None, default=None
+        Number of threads that find leaves. The result does not depend on it. None means 1 unless in a
+        ``joblib.parallel_config`` context. -1 means using all processors.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
+
+    Attributes
+    ----------
+    embedding_ : PublicTreesEmbedding
+        The trees: ``embedding_.apply(X)`` returns the leaf of each row in each tree.
+    leaf_counts_ : ndarray of shape (n_estimators, n_leaves)
+        Noisy numbers of rows of each leaf, or sums of their weights; 0 where a tree has fewer leaves.
+    n_rows_ : float
+        Noisy number of rows, the mean over the trees, or sum of their weights; 2 at least, and held above its noise.
+    offset_ : float
+        What is taken from scores to make ``decision_function``, which is below 0 for outliers.
+    weight_bound_ : float
+        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+    epsilon_ : float
+        Price of the fit at `delta_`, at most `epsilon`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_unit_ : {"row", "group"}
+        What the guarantee is for: one row, or all rows with one label of `groups`.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+    noise_multiplier_ : float
+        Noise multiplier of the release.
+
+    See Also
+    --------
+    PublicTreesEmbedding : The trees alone, as a transformer.
+    DPRandomTreesClassifier : Such trees below a private linear model, where labels are known.
+
+    Notes
+    -----
+    **Scores.** Where scikit-learn's trees end with a leaf of some rows, the path is taken to go on by the average path
+    length c of a search among so many. So it is here, with noisy counts: the path length of a row is the depth of its
+    leaf plus c of the count, and its score -2 ** (-h / c(`n_rows_`)), h being the mean over the trees. There is no
+    subsample: all rows are counted in all trees.
+
+    **Bounds.** Trees cut where the schema says that cells can be. With bounds much wider than the rows most cuts are
+    where nobody is, and scores tell little: state narrow bounds, or let ``tabular_pipeline`` buy them.
+
+    **Threshold.** A number as `contamination` sets `offset_` to that quantile of the scores of 2,000 people who are
+    drawn from the noisy counts (`skdp.ensemble.isolation.draw_leaves`) and weighed by them. It costs nothing, and is
+    rough: counts of leaves do not say which of them go together. Where noise rules, fewer rows are below it.
+
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
+    - All that is fitted is a function of one noisy release, of trees and coins that no row decides, and of public
+      quantities.
+    - `accountant` is charged before the rows are counted, and what is refused is refused before any charge.
+    - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
+    - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to the norm of
+      what one row adds.
+
+    Proof. A row is in one leaf of each of T trees, which were drawn without it, and adds its weight, at most 1, to the
+    counts of these: a vector of norm sqrt(T). Two such vectors have no negative entry, so that they differ by at most
+    sqrt(2 T), which ``replace_one`` prices as twice the sensitivity sqrt(T / 2). Sums of a group, clipped to sqrt(T),
+    have no negative entry either. All counts are one Gaussian release of this sensitivity.
+
+    References
+    ----------
+    Liu, Ting & Zhou (2008), "Isolation forest"; Ting, Zhou, Liu & Tan (2010), "Mass estimation and its applications",
+    for trees that are drawn from ranges.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.ensemble import DPIsolationForest
+    >>> X = np.random.default_rng(0).normal(0.0, 0.1, (5000, 2))
+    >>> model = DPIsolationForest(bounds=(-1, 1), epsilon=1.0).fit(X)
+    >>> model.predict([[0.0, 0.0], [0.9, -0.8]]).tolist()
+    [1, -1]
+    """
+
+    n_bins = 16  # of plain columns, which are not used
+
+    leaf_counts_: Doubles
+    n_rows_: float
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        max_depth: int = 10,
+        *,
+        max_leaf_nodes: int = 128,
+        contamination: Any = "auto",
+        schema: Any = None,
+        bounds: Any = None,
+        categories: Any = None,
+        trees_random_state: int = 0,
+        weight_bound: Any = None,
+        epsilon: float | None = 1.0,
+        delta: float | str = "auto",
+        noise_multiplier: float | None = None,
+        n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
+        adjacency: str = "zero_out",
+        accounting: str = "pld",
+        accountant: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.contamination = contamination
+        self.schema = schema
+        self.bounds = bounds
+        self.categories = categories
+        self.trees_random_state = trees_random_state
+        self.weight_bound = weight_bound
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = absolute_path(accountant)
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
+        """Count the rows in the leaves of random trees.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Private rows.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
+            [0, 1], is what a row counts. A row of weight 0 is a null row.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the input is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged.
+        """
+        return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
+
+    # --- the phases ---
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`: one Gaussian release, and the bound on weights if it is bought."""
+        return StepPlan(self._weights().event_at, {})
+
+    def _weights(self) -> ReleaseWeights:
+        return ReleaseWeights(self.weight_bound, self.adjacency)
+
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
+        """See `PrivateEstimator`."""
+        self._check_contamination()
+        WeightReader.of(self.weight_bound)
+        self._public_n_samples(n_samples)
+        embedding = self._embedding()
+        if self._takes_codes():
+            return  # rows without a schema are refused when they are read
+        if n_features is None:  # a list says how many columns there are
+            n_features = next((len(each) for each in (self.bounds, self.categories) if isinstance(each, list)), 1)
+        embedding._public_blocks([f"x{j}" for j in range(n_features)])
+
+    def _check_contamination(self) -> float | None:
+        """Return the share of outliers, None for "auto"."""
+        if isinstance(self.contamination, str):
+            if self.contamination == "auto":
+                return None
+            raise ValueError(f"contamination={show(self.contamination)}: {_SHARE}.")
+        return check_real("contamination", self.contamination, above=0, at_most=0.5, remedy=_SHARE)
+
+    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> ReleasePlan:
+        """See `PrivateEstimator`."""
+        sensitivity = column_sensitivity(int(self.n_estimators), self.adjacency)
+        return self._plan_release(terms, sensitivity, self._weights().event_at)
+
+    def _check_rows(self, X: Any) -> TableCodes:
+        """See `PrivateEstimator`."""
+        return self._read_table(X)
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowWeights:
+        """See `PrivateEstimator`: labels are ignored, weights and units are kept."""
+        return self._weights().read_of_units(fit_params, n_samples)
+
+    def _learn(self, plan: ReleasePlan, rows: TableCodes, targets: RowWeights | None) -> str:
+        """See `PrivateEstimator`."""
+        n, sigma = rows.shape[0], plan.mechanism.noise_multiplier
+        targets = RowWeights.made_up(n) if targets is None else targets
+        n_public = self._public_n_samples(targets.n_units(n))
+        given = targets, sigma, n_public, plan.stream_of("weight bound")
+        self.weight_bound_, shares = self._weights().shares(*given)
+        self.embedding_._grow()
+        noisy = plan.release(self._count(rows, weight_of_each(shares, n), targets))
+        self._set_counts(noisy, sigma)
+        coins = np.random.default_rng(plan.stream_of("coins").words(4).tolist())
+        self.offset_ = self._offset(plan.mechanism.standard_deviation, coins)
+        self.leaf_counts_, self.n_rows_ = self.leaf_counts_ * self.weight_bound_, self.n_rows_ * self.weight_bound_
+        self.noise_multiplier_ = sigma
+        self._set_price(plan.price)
+        return ""
+
+    def _count(self, rows: TableCodes, weights: Doubles, targets: RowWeights) -> Doubles:
+        """Sums of the weights in each leaf of each tree; what a unit adds is clipped to the norm of a row."""
+        leaves = self.embedding_._leaves(rows.codes)
+        weights = exactly_summable(clip_counts(targets.units, list(leaves.T), weights))
+        n_leaves = self.embedding_._fitted_trees.n_leaves
+        return np.array([np.bincount(each, weights, minlength=n_leaves) for each in leaves.T], np.float64)
+
+    def _set_counts(self, noisy: Doubles, noise_multiplier: float) -> None:
+        """Publish the counts, and keep the path lengths that follow from them."""
+        trees = self.embedding_._fitted_trees
+        self.leaf_counts_ = np.where(is_leaf(trees), noisy, 0.0)
+        deviation = noise_multiplier * np.sqrt(trees.n_leaves)  # of the mean of the sums, or a little more
+        self.n_rows_ = float(max(self.leaf_counts_.sum(axis=1).mean(), deviation, 2.0))
+        self._fitted_lengths = path_lengths(trees, self.leaf_counts_)
+        self._fitted_scale = float(average_path_length(self.n_rows_))
+
+    def _offset(self, deviation: float, coins: np.random.Generator) -> float:
+        """Return the quantile of the scores of people who are drawn from the counts, and weighed by them."""
+        share, embedding = self._check_contamination(), self.embedding_
+        if share is None:
+            return -0.5
+        given = embedding._fitted_trees, embedding._fitted_blocks, self.leaf_counts_
+        leaves = draw_leaves(*given, _N_DRAWN, coins)
+        scores, weights = self._scores(leaves), weigh(leaves, self.leaf_counts_, deviation)
+        order = np.argsort(scores, kind="stable")
+        place = np.searchsorted(np.cumsum(weights[order]), share)
+        return float(scores[order][min(int(place), _N_DRAWN - 1)])
+
+    def _scores(self, leaves: NDArray[np.int32]) -> Doubles:
+        """Return the scores of rows in these leaves."""
+        lengths = self._fitted_lengths[np.arange(leaves.shape[1]), leaves]
+        return -np.exp2(-lengths.mean(axis=1) / self._fitted_scale)
+
+    # --- new rows ---
+
+    @silent_arithmetic
+    def score_samples(self, X: ArrayLike) -> Doubles:
+        """Return how normal rows are, which is as private as they are.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Between -1 and 0. The lower, the more of an outlier.
+        """
+        check_is_fitted(self)
+        embedding: PublicTreesEmbedding = self.embedding_
+        return self._scores(embedding.apply(fitted_table(self, X).given))
+
+    def decision_function(self, X: ArrayLike) -> Doubles:
+        """Return the scores less `offset_`: below 0 for outliers.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            The lower, the more of an outlier.
+        """
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Tell outliers from the rest.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        is_inlier : ndarray of shape (n_samples,)
+            -1 for outliers, 1 for all else.
+        """
+        return np.where(self.decision_function(X) < 0.0, -1, 1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "outlier_detector"
+        return tags
+
+
+_SHARE = "choose a share of outliers in (0, 0.5], or 'auto'"
+
+__all__ = ["DPIsolationForest"]

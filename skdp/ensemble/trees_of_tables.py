@@ -1,0 +1,108 @@
+"""Estimators that grow random trees over the columns of a raw table: what is public of these, and how they are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skdp._checks.parameters import check_count
+from skdp._checks.protocols import is_private
+from skdp._checks.row_traits import row_names_of, row_schema_of
+from skdp._checks.rows import check_schema
+from skdp._checks.table import Table
+from skdp._fit.step_traits import StepTraits, traits_of
+from skdp.base import PrivateEstimator
+from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes, takes_any_columns
+from skdp.preprocessing.schema.table_schema import TableSchema
+
+
+class TreesOfTables(PrivateEstimator):
+    """Base class of private estimators whose `embedding_` has random trees, drawn from what is public of the columns.
+
+    Subclasses have the parameters of `PublicTreesEmbedding`, but for its seed, which is `trees_random_state`.
+    """
+
+    _fitted_row_schema: TableSchema | None = None
+    _fitted_row_names: tuple[str, ...] = ()  # of the columns of that schema, for whoever reads
+
+    n_estimators: Any
+    max_depth: Any
+    max_leaf_nodes: Any
+    schema: Any
+    bounds: Any
+    categories: Any
+    n_bins: Any
+    trees_random_state: Any
+    n_jobs: Any
+
+    embedding_: PublicTreesEmbedding
+    n_features_in_: int
+
+    def __step_traits__(self) -> StepTraits:
+        """See `PrivateEstimator`."""
+        return StepTraits(takes_codes=self._takes_codes(), fault_behind=self._fault_behind)
+
+    def _takes_codes(self) -> bool:
+        """Whether the rows have to say what is public of the columns, as no parameter does."""
+        return self.schema is None and self.bounds is None and self.categories is None
+
+    def _fault_behind(self, before: Any) -> str:
+        if self._takes_codes():
+            if is_private(before) and traits_of(before).gives_codes:
+                return ""
+            return f"{_NO_SCHEMA}, and the step before it carries none: {_REMEDY}."
+        if takes_any_columns(self):
+            return ""
+        return (
+            "schema, bounds or categories are for columns that the step before it may not give: leave them out, and "
+            "put DPTableVectorizer(schema, numbers='codes') directly before it."
+        )
+
+    def _note_rows(self, X: Any) -> None:
+        """See `PrivateEstimator`."""
+        super()._note_rows(X)
+        found = row_schema_of(X)
+        self._fitted_row_schema = found if type(found) is TableSchema else None
+        self._fitted_row_names = row_names_of(X)
+
+    def _embedding(self) -> PublicTreesEmbedding:
+        """Return the embedding that the parameters describe, which are checked, or that the schema of the rows does."""
+        # No generator: what it gave the trees is public, and the noise might be drawn from it too.
+        remedy = "choose a whole number from 0 on, which is public and no seed of the noise"
+        seed = check_count("trees_random_state", self.trees_random_state, at_least=0, remedy=remedy)
+        schema = self._fitted_row_schema if self._takes_codes() else self.schema
+        embedding = PublicTreesEmbedding(
+            self.n_estimators, self.max_depth, max_leaf_nodes=self.max_leaf_nodes, schema=schema, bounds=self.bounds,
+            categories=self.categories, n_bins=self.n_bins, random_state=seed, n_jobs=self.n_jobs,
+        )  # fmt: skip
+        embedding._check_parameters()
+        return embedding
+
+    def _refuse_unknown_columns(self) -> None:
+        if self._takes_codes() and self._fitted_row_schema is None:
+            raise ValueError(f"{_NO_SCHEMA}, and X carries none: {_REMEDY}.")
+
+    def _read_table(self, X: Any) -> TableCodes:
+        """Read the rows of a fit, and set the embedding, whose trees are not there yet."""
+        check_schema(self, Table(X, self).source, reset=True)
+        self._refuse_unknown_columns()
+        self.embedding_ = self._embedding()
+        self.embedding_._read_columns(X, self)
+        return TableCodes(self.embedding_._codes(X, self), self.n_features_in_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+_NO_SCHEMA = "schema=None, bounds=None and categories=None say nothing about the columns"
+_REMEDY = (
+    "give a TableSchema, or bounds=(low, high) if all columns are numbers, or put DPTableVectorizer(numbers='codes') "
+    "directly before it"
+)
+
+
+__all__ = ["TreesOfTables"]
