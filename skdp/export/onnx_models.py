@@ -158,6 +158,7 @@ _KINDS = {
     "skdp.linear_model.logistic.DPLogisticRegression": (linear_scores, classified),
     "skdp.linear_model.least_squares.DPLinearRegression": (linear_scores, bounded),
     "skdp.linear_model.least_squares.DPRidge": (linear_scores, bounded),
+    "skdp.linear_model.poisson.DPPoissonRegressor": (linear_scores, bounded),
     "skdp.neural_network.classifier.DPMLPClassifier": (network_scores, classified),
     "skdp.neural_network.regressor.DPMLPRegressor": (network_scores, bounded),
     "skdp.ensemble.classifier.DPRandomTreesClassifier": (trees_scores, classified),

@@ -44,6 +44,7 @@ from skdp import (
     DPMLPClassifier,
     DPMLPRegressor,
     DPOneHotEncoder,
+    DPPoissonRegressor,
     DPQuantileBinner,
     DPRandomTreesClassifier,
     DPRandomTreesRegressor,
@@ -139,6 +140,7 @@ OF_FRAMES = {
 OF_ROWS = {
     "linear": lambda: DPLogisticRegression(classes=[False, True], data_norm=1.5, **FEW),
     "least squares": lambda: DPLinearRegression(y_bounds=(0, 1), random_state=0),
+    "counts": lambda: DPPoissonRegressor(y_bounds=(0, 1), random_state=0),
     "bayes": lambda: DPGaussianNB(classes=[0.0, 1.0], bounds=(-2, 2), random_state=0),
     "components": lambda: DPPCA(3, random_state=0),
     "directions": lambda: DPPCA(3, normalize=True, center=False, whiten=True, random_state=0),
