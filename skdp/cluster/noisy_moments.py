@@ -45,8 +45,8 @@ def release_moments(rows: WeightedRows, adjacency: str, most: float, releases: S
     -----
     **Guarantees.** The rows have a say by one Gaussian release of this share alone.
 
-    Proof. x / sqrt(d) is in the unit ball, so z is, and w z z' has a norm of at most w <= 1; z is scaled down where
-    rounding makes it longer. Two such matrices are positive semidefinite, so their inner product is not negative, and
+    Proof. x / sqrt(d) is in the unit ball, so z is, and w z z' has a norm of at most w <= 1; the ball of the sums
+    scales z down where rounding makes it longer. Two such matrices are positive semidefinite, so their inner product is not negative, and
     they differ by sqrt(2) at most (`skdp.mechanisms.second_moments.sensitivity`). A unit of several rows adds an
     average of its rows, or less, and both bounds hold for averages, as norms are convex.
     """
@@ -57,7 +57,7 @@ def release_moments(rows: WeightedRows, adjacency: str, most: float, releases: S
         part = slice(start, start + _ROWS)
         z = np.full((len(rows.values[part]), d + 1), ENTRY)
         np.divide(rows.values[part], math.sqrt(d), out=z[:, :-1])
-        z /= np.maximum(np.linalg.norm(z, axis=1, keepdims=True), math.sqrt(size))
+        z /= math.sqrt(size)
         z *= np.sqrt(rows.weights[part, None])
         sums.add(z)
     noisy = releases.release(share, sums.isometric, sensitivity(0.0, adjacency), "moments")

@@ -31,8 +31,7 @@ MUTANTS = [
     mutant(
         "clusters: leaves chosen by exact counts",
         (CLUSTER_TREE, 'releases.release(of_levels[level], exact, of_count, "level", level).value', "exact"),
-        tests="private_checks",
-        select="KMeans",
+        tests="kmeans",
     ),
     mutant(
         "clusters: one noise for all steps",
@@ -42,12 +41,6 @@ MUTANTS = [
     mutant(
         "clusters: more levels than are paid for",
         (CLUSTERING, "*noisy_tree.shares(TREE, levels),", "*noisy_tree.shares(TREE, levels)[1:],"),
-        tests="kmeans",
-    ),
-    mutant(
-        "clusters: corners of the cube beyond the unit ball",
-        (CLUSTER_MOMENTS, "        z /= np.maximum(np.linalg.norm(z, axis=1, keepdims=True), math.sqrt(size))\n", ""),
-        (CLUSTER_MOMENTS, "UnitBall(np.zeros(d + 1), 1.0)", "UnitBall(np.zeros(d + 1), 4.0)"),
         tests="kmeans",
     ),
     mutant(
