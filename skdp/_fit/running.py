@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 
 from skdp._checks.row_traits import row_norm_of, take_rows, with_row_norm
-from skdp._checks.rows import table_shape
+from skdp._checks.rows import column_names, table_shape
 from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import passes_rows, quietly
 from skdp._guard.row_wise import RowWiseError
@@ -56,7 +56,9 @@ def run_after_the_charge(name: str, step: Any, X: Any, y: Any, params: dict[str,
 def _zero_row_like(X: Any) -> Any:
     """A row of zeros with the columns and the types of a table of numbers."""
     if hasattr(X, "iloc"):
-        return X.reindex([0], fill_value=0).astype(X.dtypes)
+        return _taken_or_zero(X, np.array([-1]))
+    if column_names(X) is not None:
+        return type(X)({name: np.zeros(1) for name in X.columns}).cast(X.schema)
     made = type(X)((1, X.shape[1]), dtype=X.dtype) if sp.issparse(X) else np.zeros((1, *X.shape[1:]), X.dtype)
     return with_row_norm(made, row_norm_of(X))
 
@@ -95,14 +97,34 @@ def _zero_wild(made: Any) -> Any:
         return made
     if isinstance(made, np.ndarray):
         return np.where(rows.reshape(-1, *[1] * (made.ndim - 1)), made.dtype.type(0), made)
-    made = made.copy()
-    made.loc[rows] = 0
-    return made
+    places = np.arange(len(rows))
+    if hasattr(made, "iloc"):
+        return _taken_or_zero(made, np.where(rows, -1, places)).set_axis(made.index)
+    return made.vstack(_zero_row_like(made))[np.where(rows, len(rows), places)]
+
+
+def _taken_or_zero(frame: Any, places: NDArray[np.intp]) -> Any:
+    """Rows of a frame of pandas at these places, rows of zeros for -1; as objects, for which pandas has no warning."""
+    return frame.astype(object).reset_index(drop=True).reindex(places, fill_value=0).astype(frame.dtypes)
 
 
 def _find_wild_rows(made: Any) -> NDArray[np.bool_]:
-    """Rows of an array or a frame of numbers that hold NaN or infinity."""
+    """Rows of an array or a frame of numbers that hold NaN, infinity or a gap."""
     values = np.asarray(made)
-    if values.dtype.kind != "f" or not (isinstance(made, np.ndarray) or hasattr(made, "loc")):
-        return np.zeros(len(values), bool)
-    return ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
+    if values.dtype.kind == "f":
+        return ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
+    wild = np.zeros(len(values), bool)
+    if values.dtype.kind == "O" and column_names(made) is not None:  # columns have types of their own
+        for column in made.columns:
+            wild |= _find_wild_cells(made[column])
+    return wild
+
+
+def _find_wild_cells(column: Any) -> NDArray[np.bool_]:
+    gaps = np.array(column.isna() if hasattr(column, "isna") else column.is_null(), bool)
+    cells = np.array(column, object)
+    cells[gaps] = 0
+    try:
+        return gaps | ~np.isfinite(cells.astype(np.float64))
+    except (TypeError, ValueError):  # texts
+        return gaps

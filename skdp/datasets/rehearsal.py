@@ -28,6 +28,7 @@ __all__ = ["Rehearsal", "rehearse"]
 _WITHOUT_NOISE = 100.0
 """The epsilon at which noise is taken to cost nothing."""
 _TEST_ROWS = 10_000
+_FEWEST = 8  # public rows, two of which are scored then
 _SIGNAL = {"AUROC": 0.8, "R2": 0.5}
 _TARGET = 0.01
 _SPREAD = 3.0
@@ -272,6 +273,10 @@ def _public_rows(given: tuple[Any, Any], n: int, rng: np.random.Generator) -> _S
     if len(given) != 2 or np.ndim(given[1]) != 1:
         raise ValueError("schema_or_shape is a tuple, and no pair (X, y) of public rows: give that, or a schema.")
     X, y = indexable(given[0]), np.asarray(given[1])
+    if table_shape(X)[0] != len(y):
+        raise ValueError(f"X has {table_shape(X)[0]} public rows and y has {len(y)}: give one target a row.")
+    if len(y) < _FEWEST:
+        raise ValueError(f"X has {len(y)} public rows, a quarter of which is to be scored: give {_FEWEST} or more.")
     rows = rng.permutation(len(y))
     kept = len(y) // 4
     drawn = rng.choice(rows[kept:], n, replace=n > len(y) - kept)

@@ -457,6 +457,7 @@ class CountingFit(EstimatorFit):
         self.work._has_weights = self._fit_params["sample_weight"] is not None
         self.work._note_targets(self._y)
         super().plan()
+        self.work._check_targets_known()  # which rows that show no shape are read with
 
     def _public_shape(self) -> tuple[int, int] | None:
         """See `EstimatorFit`: of scores, their number, so that no cell is read before the accountant is asked.

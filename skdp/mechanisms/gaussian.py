@@ -116,6 +116,7 @@ _RANGE = 2.0**-960, 2.0**990  # of the deviation of noise: what is made of it ar
 _FINE = 2.0**-26  # part of the deviation that a step of the grid is at most
 _ROOM = 2.0**-8  # part of the sensitivity that steps of all coordinates together are at most, while noise is in reach
 _COARSE = 2.0**-44  # part of the deviation that a step is at most where noise is out of all reach
+_MOST = 2.0**45  # noise multiplier times the root of the number of coordinates: beyond, the grid's room is the most
 _SUMS = 1.01 * 2.0**-12  # part of the sensitivity by which two sums of doubles may be further apart
 _LARGEST_SCALE = 2.0**46  # deviation in steps, up to which the kernel rounds
 
@@ -148,7 +149,7 @@ def grid_and_scale(standard_deviation: float, sensitivity: float, p: int) -> tup
     grid = math.ldexp(0.5, math.frexp(most)[1])
     # the last factor is more than what this line rounds
     scale = standard_deviation * (1.0 + root * grid / sensitivity + _SUMS) * (1.0 + 2.0**-50) / grid
-    if scale > _LARGEST_SCALE:
+    if scale > _LARGEST_SCALE or root * standard_deviation > _MOST * sensitivity:
         raise ValueError(
             f"noise_multiplier={standard_deviation / sensitivity:g} is too large for {p} coordinates: give less than "
             "3e13 over the square root of their number."

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.compose import ColumnTransformer
@@ -325,6 +326,26 @@ def test_rows_of_zeros_are_those_that_were_wild():
     for kind in (np.asarray, pd.DataFrame, sp.csr_array):
         found = zero_wild_rows(kind(made))
         np.testing.assert_array_equal(found.toarray() if sp.issparse(found) else np.asarray(found), expected)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"a": [1.0, np.nan, 2.0, np.inf], "b": [True] * 4}, index=[7, 7, 8, 9]),
+        pd.DataFrame({"a": pd.array([1.0, None, 2.0, np.inf], "Float64"), "b": [1, 1, 1, 1]}),
+        pl.DataFrame({"a": [1.0, None, 2.0, np.inf], "b": [True] * 4}),
+        pl.DataFrame({"a": [1.0, np.nan, 2.0, -np.inf], "b": [1.0] * 4}),
+    ],
+    ids=["two types", "nullable", "polars, two types", "polars"],
+)
+def test_columns_of_a_frame_keep_their_types_where_rows_are_zeros(frame):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # which would tell of a gap
+        found = zero_wild_rows(frame)
+    assert list(found.dtypes) == list(frame.dtypes)
+    np.testing.assert_array_equal(np.asarray(found, np.float64), [[1, 1], [0, 0], [2, 1], [0, 0]])
+    if hasattr(frame, "iloc"):
+        assert found.index.equals(frame.index)
 
 
 def test_a_warning_that_is_an_error_comes_before_the_charge():

@@ -174,6 +174,8 @@ def test_public_rows_stand_in_for_made_up_ones():
         ({"n": 1}, "n=1"),
         ({"schema_or_shape": 0}, "schema_or_shape=0"),
         ({"schema_or_shape": (100, 3)}, "no pair"),
+        ({"schema_or_shape": (np.ones((20, 1)), np.arange(19) % 2)}, "20 public rows and y has 19"),
+        ({"schema_or_shape": (np.ones((3, 1)), np.arange(3) % 2)}, "give 8 or more"),
         ({"signal": 0.4}, "signal=0.4"),
         ({"target": 0.0}, "target=0.0"),
         ({"class_shares": [0.5, 0.6]}, "class_shares="),

@@ -207,6 +207,8 @@ def test_models_are_asked_for_all_their_scores(people, labelled, exact):
     ("change", "message"),
     [
         ({"X": np.ones((N, 3))}, "give 4 scores a row"),
+        ({"X": np.ones((0, 4)), "y": np.zeros(0, int)}, r"0 sample\(s\)"),
+        ({"X": np.zeros(0, int), "y": np.zeros(0, int), "one_vs_rest": False}, r"0 sample\(s\)"),
         ({"classes": CLASSES[::-1]}, "ascending order"),
         ({"classes": [0, 1]}, "two classes"),
         ({"y_bounds": (0, 1)}, "one_vs_rest=True"),

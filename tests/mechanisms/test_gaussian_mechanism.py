@@ -330,6 +330,12 @@ def test_noise_out_of_all_reach_has_a_coarse_grid(p, sigma):
         assert np.frexp(grid)[0] == 0.5
 
 
+@pytest.mark.parametrize("sensitivity", [1.0, 0.7, 0.51])
+def test_noise_that_would_be_more_than_three_times_as_large_is_refused(sensitivity):
+    with pytest.raises(ValueError, match="too large for 1 coordinates"):
+        grid_and_scale(2.0**45.1 * sensitivity, sensitivity, 1)
+
+
 def test_noise_that_no_grid_holds_is_refused_before_the_charge():
     accountant = PrivacyAccountant()
     mechanism = GaussianMechanism(1e12, 1.0)

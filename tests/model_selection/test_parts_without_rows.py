@@ -70,6 +70,10 @@ KINDS = {
         lambda: make_pipeline(scaler().set_output(transform="pandas"), FunctionTransformer(np.tanh), logistic()),
         FRAME[["age"]],
     ),
+    "frames of polars between": (
+        lambda: make_pipeline(scaler().set_output(transform="polars"), FunctionTransformer(np.tanh), logistic()),
+        FRAME[["age"]],
+    ),
     "bins before": (lambda: make_pipeline(skdp.DPQuantileBinner(bounds=(-1, 1), **OWN), logistic()), X),
     "public steps before": (lambda: make_pipeline(encoder(), scaler(), logistic()), FRAME),
     "a table of a schema": (lambda: skdp.tabular_pipeline(logistic(), schema=SCHEMA), FRAME),

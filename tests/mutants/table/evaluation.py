@@ -5,6 +5,12 @@ from paths import AMOUNTS, ARROW, COUNTED, ONE_VS_REST, SCORED, WEIGHTS
 
 MUTANTS = [
     mutant(
+        "classes of an evaluation unknown where no rows are given",
+        (COUNTED, "        self.work._check_targets_known()  # which rows that show no shape are read with\n", ""),
+        tests="one_vs_rest",
+        select="refused_in_one_line",
+    ),
+    mutant(
         "an exchanged row of an evaluation priced as one count",
         (COUNTED, "float(budget.epsilon or 0.0) / parts, unit", "float(budget.epsilon or 0.0), unit"),
         (COUNTED, "laplace.epsilon * (2 if replaced else 1)", "laplace.epsilon"),
@@ -103,8 +109,8 @@ MUTANTS = [
         "scores read before the accountant is asked",
         (
             COUNTED,
-            "        super().plan()\n\n    def _public_shape",
-            "        super().plan()\n        self.work._check_rows(self._X)\n\n    def _public_shape",
+            "        super().plan()\n        self.work._check_targets_known()",
+            "        super().plan()\n        self.work._check_rows(self._X)\n        self.work._check_targets_known()",
         ),
         tests="evaluate",
         select="no_score_is_read",

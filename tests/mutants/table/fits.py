@@ -161,6 +161,18 @@ MUTANTS = [
         select="no_value_is_refused",
     ),
     mutant(
+        "gaps of a frame with columns of several types refused behind a private step",
+        (RUNNING, 'if values.dtype.kind == "O" and', 'if values.dtype.kind == "f" and'),
+        tests="refusals",
+        select="keep_their_types",
+    ),
+    mutant(
+        "a frame of polars without rows refused behind a private step",
+        (RUNNING, "if column_names(X) is not None:", "if False:"),
+        tests="parts_without_rows",
+        select="takes_a_part",
+    ),
+    mutant(
         "a row that cannot be scored left out of the score",
         (SCORES, "return np.array([self._worst - self.sensitivity])", "return np.array([0.0])"),
         tests="search",

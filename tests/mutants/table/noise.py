@@ -389,6 +389,12 @@ MUTANTS = [
         select="coarse_grid or release_of_any_width",
     ),
     mutant(
+        "noise that is nearly four times as large as it is said to be",
+        (MECHANISMS, " or root * standard_deviation > _MOST * sensitivity", ""),
+        tests="gaussian_mechanism",
+        select="three_times",
+    ),
+    mutant(
         "noise without room for the grid",
         (MECHANISMS, "(1.0 + root * grid / sensitivity + _SUMS) * (1.0 + 2.0**-50)", "(1.0 + _SUMS)"),
         tests="gaussian_mechanism",
