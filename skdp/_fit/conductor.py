@@ -149,7 +149,7 @@ def _admit(fit: Fit) -> None:
     payment.check(fit.event)
 
 
-_MOST_NOISE = 2.0**31  # of a release: a grid for vectors of 2**28 coordinates holds it (`skdp.mechanisms.gaussian`)
+_MOST_NOISE = 2.0**30  # of a release: a grid for vectors of 2**28 coordinates holds it (`skdp.mechanisms.gaussian`)
 
 
 def _refuse_noise_out_of_reach(event: Any) -> None:

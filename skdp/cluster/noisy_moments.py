@@ -46,9 +46,9 @@ def release_moments(rows: WeightedRows, adjacency: str, most: float, releases: S
     **Guarantees.** The rows have a say by one Gaussian release of this share alone.
 
     Proof. x / sqrt(d) is in the unit ball, so z is, and w z z' has a norm of at most w <= 1; the ball of the sums
-    scales z down where rounding makes it longer. Two such matrices are positive semidefinite, so their inner product is not negative, and
-    they differ by sqrt(2) at most (`skdp.mechanisms.second_moments.sensitivity`). A unit of several rows adds an
-    average of its rows, or less, and both bounds hold for averages, as norms are convex.
+    scales z down where rounding makes it longer. Two such matrices are positive semidefinite, so their inner product is
+    not negative, and they differ by sqrt(2) at most (`skdp.mechanisms.second_moments.sensitivity`). A unit of several
+    rows adds an average of its rows, or less, and both bounds hold for averages, as norms are convex.
     """
     d = rows.values.shape[1]
     size = 1.0 + ENTRY**2

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import r2_score, roc_auc_score
 
-from skdp._checks.leak_setting import config_context, silence
+from skdp._checks.leak_setting import config_context, report_leak, silence
 from skdp._checks.parameters import check_count, check_real, show
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import indexable, take_rows
@@ -211,6 +211,11 @@ def rehearse(
     rehearsal : Rehearsal
         Scores, losses, and the least epsilon that suffices; text when printed.
 
+    Warns
+    -----
+    PrivacyLeakWarning
+        Rows are given: they must be public. An error under ``config_context(on_leak="raise")``.
+
     Raises
     ------
     TypeError
@@ -277,6 +282,10 @@ def _public_rows(given: tuple[Any, Any], n: int, rng: np.random.Generator) -> _S
         raise ValueError(f"X has {table_shape(X)[0]} public rows and y has {len(y)}: give one target a row.")
     if len(y) < _FEWEST:
         raise ValueError(f"X has {len(y)} public rows, a quarter of which is to be scored: give {_FEWEST} or more.")
+    report_leak(
+        "schema_or_shape=(X, y) are rows that are scored exactly, without a charge: they must be public or made up; "
+        "give a schema for rows that are made up."
+    )
     rows = rng.permutation(len(y))
     kept = len(y) // 4
     drawn = rng.choice(rows[kept:], n, replace=n > len(y) - kept)

@@ -199,10 +199,11 @@ def test_a_public_fit_publishes_what_it_sets_or_nothing(target):
 
 def test_noise_of_a_fit_is_one_that_a_release_of_any_width_takes():
     """From public numbers, before the charge and before a row is read."""
-    assert grid_and_scale(_MOST_NOISE, 1.0, 2**28)
+    for bound in (1.0, 1.0 + 2.0**-52, 1.75, 2.0 - 2.0**-52):
+        assert grid_and_scale(_MOST_NOISE, bound, 2**28)
     X, y = np.random.default_rng(0).uniform(-1, 1, size=(40, 6_000)), np.arange(40) % 2
     given = {"epsilon": None, "delta": 1e-9, "max_iter": 1, "sampling_rate": 1.0, "classes": [0, 1]}
-    for noise, is_refused in ((2.8e8, False), (1e9, True)):
+    for noise, is_refused in ((1.4e8, False), (1e9, True)):
         accountant = PrivacyAccountant()
         model = DPLogisticRegression(noise_multiplier=noise, accountant=accountant, **given)
         with pytest.raises(ValueError, match="of a release of this fit is above") if is_refused else nullcontext():

@@ -14,6 +14,7 @@ import skdp
 from skdp.accounting import PrivacyAccountant
 from skdp.datasets.made_up import _area, _chances, _offsets, draw_classes, draw_numbers, draw_rows
 from skdp.datasets.rehearsal import Rehearsal
+from skdp.exceptions import PrivacyLeakWarning
 from skdp.preprocessing import TableSchema
 
 SCHEMA = TableSchema(
@@ -158,7 +159,8 @@ def test_public_rows_stand_in_for_made_up_ones():
     X = rng.uniform(-1, 1, (1000, 3))
     y = (X[:, 0] > 0).astype(int)
     for rows in (X, pd.DataFrame(X, columns=list("abc"))):
-        made = skdp.rehearse(model(), (rows, y), n=3000, epsilons=[5.0], n_repeats=1)
+        with pytest.warns(PrivacyLeakWarning, match="must be public"):
+            made = skdp.rehearse(model(), (rows, y), n=3000, epsilons=[5.0], n_repeats=1)
         assert (made.n, made.signal) == (3000, None)
         assert made.scores[0] > 0.9
     assert "public rows" in str(made)
