@@ -71,13 +71,13 @@ def test_a_difference_is_that_of_the_means_with_its_error():
 
 
 def test_a_difference_has_the_law_of_sampling_and_noise():
-    """The sum of squared statistics is chi-squared under the null hypothesis: of 25 releases, but one in a million."""
+    """The sum of squared statistics is chi-squared under the null hypothesis: of 60 releases, but one in a million."""
     rng, squares = np.random.default_rng(0), []
-    for seed in range(25):
+    for seed in range(60):
         x, by = rng.integers(18, 91, 800).astype(float), rng.choice(["f", "m"], 800, p=[0.7, 0.3])
-        found = TESTS["mean"](x, by, epsilon=0.5, delta=1e-5, random_state=seed)
+        found = TESTS["mean"](x, by, epsilon=0.25, delta=1e-5, random_state=seed)
         squares.append(found.statistic**2)
-    low, high = chi2.interval(1 - FALSE_ALARM, 25)
+    low, high = chi2.interval(1 - FALSE_ALARM, 60)
     assert low < sum(squares) < high
 
 
