@@ -165,6 +165,7 @@ def test_fit_publishes_what_is_on_the_list(draw, life, kind, capsys):
         "_fitted_row_norm",
         "_fitted_row_form",
         "_fitted_form_of_coef",
+        "_fitted_inference",
         *PROPERTIES,
     }  # of other tables
 

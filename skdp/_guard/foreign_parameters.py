@@ -52,7 +52,7 @@ def refuse_foreign_in_init(cls: type) -> None:
 
     @functools.wraps(init)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
-        refuse_foreign(type(self), kwargs)
+        refuse_foreign(cls, kwargs)  # a subclass may hide what this one has
         init(self, *args, **kwargs)
 
     cls.__init__ = checked  # type: ignore[misc]

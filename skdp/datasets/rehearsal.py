@@ -211,11 +211,6 @@ def rehearse(
     rehearsal : Rehearsal
         Scores, losses, and the least epsilon that suffices; text when printed.
 
-    Warns
-    -----
-    PrivacyLeakWarning
-        Rows are given: they must be public. An error under ``config_context(on_leak="raise")``.
-
     Raises
     ------
     TypeError
@@ -224,6 +219,11 @@ def rehearse(
         A number is not valid.
     ImportError
         pandas is missing, which tables with a schema need.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        Rows are given: they must be public. An error under ``config_context(on_leak="raise")``.
 
     Notes
     -----
