@@ -1,4 +1,4 @@
-"""What tells an estimator that pays for what it reads from one that reads nothing."""
+"""What tells an estimator that pays for what it reads from one that reads nothing, and which one predicts."""
 
 from __future__ import annotations
 
@@ -10,4 +10,9 @@ def is_private(step: Any) -> bool:
     return hasattr(type(step), "__private_step__") and step.__private_step__() is not None
 
 
-__all__ = ["is_private"]
+def last_step(model: Any) -> Any:
+    """Return the last step of a pipeline, fitted where it is, and any other estimator as it is."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+__all__ = ["is_private", "last_step"]

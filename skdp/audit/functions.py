@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from skdp._checks.leak_setting import report_leak
 from skdp._checks.parameters import check_choice, check_count, check_real
 from skdp._typing import Doubles
-from skdp.accounting import EpsilonDeltaDpEvent
+from skdp.accounting import ADJACENCIES, EpsilonDeltaDpEvent
 from skdp.audit.checks import beyond
 from skdp.audit.many_runs import check_pairs, told_apart
 from skdp.audit.replay import LEAST_DELTA
@@ -115,7 +115,7 @@ def audit_functions(
             raise TypeError(f"{name} is of type {type(table).__name__}: give the arguments of fit as a tuple, (X, y).")
     check_real("epsilon", epsilon, above=0, remedy="give what is claimed")
     check_real("delta", delta, at_least=0, below=1, remedy="give what is claimed, or 0")
-    check_choice("adjacency", adjacency, ("add_remove", "zero_out", "replace_one"))
+    check_choice("adjacency", adjacency, ADJACENCIES)
     check_real("confidence", confidence, above=0, below=1, remedy="choose a probability such as 0.95")
     check_count("max_runs", max_runs, at_least=_LEAST_PAIRS, remedy="give more fits")
     until = start + check_real("max_seconds", max_seconds, above=0, remedy="give the seconds after which no fit begins")

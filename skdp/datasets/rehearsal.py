@@ -17,7 +17,7 @@ from sklearn.metrics import r2_score, roc_auc_score
 
 from skdp._checks.leak_setting import config_context, report_leak, silence
 from skdp._checks.parameters import check_count, check_real, show
-from skdp._checks.protocols import is_private
+from skdp._checks.protocols import is_private, last_step
 from skdp._checks.row_traits import indexable, take_rows
 from skdp._checks.rows import table_shape
 from skdp.datasets.made_up import draw_classes, draw_numbers, draw_rows
@@ -348,7 +348,7 @@ def _play(
     scores = np.array([[_score(model, stage, metric) for model, _ in row] for row in fits])
     spread = scores.std(axis=1, ddof=1) if n_repeats > 1 else np.full(len(fits), np.nan)
     return Rehearsal(
-        estimator=type(_last_of(estimator)).__name__,
+        estimator=type(last_step(estimator)).__name__,
         n=len(stage.y),
         n_columns=table_shape(stage.X)[1],
         metric=metric,
@@ -393,13 +393,9 @@ def _score(model: Any, stage: _Stage, metric: str) -> float:
         return float(roc_auc_score(stage.y_test, chances, multi_class="ovr", labels=model.classes_))
 
 
-def _last_of(model: Any) -> Any:
-    return model.steps[-1][1] if hasattr(model, "steps") else model
-
-
 def _coefficient_noise(models: list[Any]) -> float:
     """Root mean square of the standard deviations of all coefficients over models; NaN where there are none."""
-    last = [_last_of(model) for model in models]
+    last = [last_step(model) for model in models]
     if len(last) < 2 or not all(hasattr(model, "coef_") for model in last):
         return float("nan")
     coefficients = np.array([np.ravel(model.coef_) for model in last])

@@ -180,20 +180,20 @@ class LabelFigures(FiguresOfEach):
         return float(np.mean([found.std() for found in self._of_each(metric, self._fitted_tables.sampling)]))
 
 
-class ClassesOfPart(PartOfRows, ClassFigures):
+class EachOfPart(PartOfRows):
+    """What parts of all rows need beside their counts: names, and the scale of the bins."""
+
+    def __init__(self, tables: Replicates, level: float, names: list[Any], scale: Scale) -> None:
+        super().__init__(tables, level)
+        self._fitted_each = names, scale
+
+
+class ClassesOfPart(EachOfPart, ClassFigures):
     """Figures of several classes on a part of all rows."""
 
-    def __init__(self, tables: Replicates, level: float, *each: Any) -> None:
-        super().__init__(tables, level)
-        self._fitted_each = each[0], each[1]
 
-
-class LabelsOfPart(PartOfRows, LabelFigures):
+class LabelsOfPart(EachOfPart, LabelFigures):
     """Figures of several labels on a part of all rows."""
-
-    def __init__(self, tables: Replicates, level: float, *each: Any) -> None:
-        super().__init__(tables, level)
-        self._fitted_each = each[0], each[1]
 
 
 class OfEach(CountedEvaluation):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdp._checks.parameters import check_count, check_real
+from skdp._checks.protocols import last_step
 
 from ._axes import AS_IT_IS, BLACK, BLUE, PALE, axes_for, clear_frame, draw_legend, in_a_line, small_print, width_beside
 
@@ -117,7 +118,7 @@ class CoefficientDisplay:
         ValueError
             The model has no known noise in its coefficients, or several rows of them and no `class_label`.
         """
-        model = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+        model = last_step(estimator)
         drawn: dict[str, Any] = {"confidence": confidence, "max_features": max_features}
         if (importances := getattr(model, "feature_importances_", None)) is not None:
             names = _names_of(estimator, model) if feature_names is None else feature_names

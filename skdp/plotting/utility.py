@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skdp._checks.parameters import check_count, check_real
+from skdp._checks.protocols import last_step
 from skdp.accounting.ledger.report import to_digits
 
 from ._axes import (
@@ -368,7 +369,7 @@ def _check_epsilons(epsilons: Any) -> list[float]:
 
 def _model_name(estimator: Any) -> str:
     """The class of an estimator, or of the last step of a pipeline."""
-    return type(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator).__name__
+    return type(last_step(estimator)).__name__
 
 
 def _name_of(scoring: Any, estimator: Any) -> str:
