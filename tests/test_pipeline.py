@@ -438,7 +438,7 @@ SPARSE = OneHotEncoder(categories=[list(range(5))] * 4, handle_unknown="ignore")
         (SPARSE, "step 'gaussiannb'.* takes no sparse rows, which step 'between' may give: set between__sparse_output"),
         (FunctionTransformer(skdp.row_wise(lambda X: np.asarray(X).astype(str))), "X has strings in column 0"),
         (FunctionTransformer(skdp.row_wise(lambda X: np.asarray(X)[:, :, None])), "array with dim 3"),
-        (FunctionTransformer(skdp.row_wise(lambda X: np.asarray(X).astype(object))), "X holds Python objects"),
+        (FunctionTransformer(skdp.row_wise(lambda X: np.asarray(X).astype(object))), "it returns objects where"),
     ],
 )
 def test_rows_that_a_public_step_makes_unusable_are_refused_before_the_charge(between, words):

@@ -43,9 +43,9 @@ def run_publicly(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -
 def run_after_the_charge(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
     """Transform rows by a public step after a private one, where a refusal would be a query that is not paid for.
 
-    scikit-learn's own check for NaN is skipped. A row that comes out with NaN or infinity becomes a row of zeros, which
-    is a function of that row only. A table without rows, which scikit-learn refuses, is given a row of zeros for the
-    step, and loses it again.
+    scikit-learn's own check for NaN is skipped. A row that comes out with NaN, infinity or what is no number becomes a
+    row of zeros, which is a function of that row only. A table without rows, which scikit-learn refuses, is given a row
+    of zeros for the step, and loses it again.
     """
     is_empty = table_shape(X)[0] == 0
     with config_context(assume_finite=True):
@@ -69,7 +69,9 @@ def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> An
         return X
     try:
         with quietly(), config_context(assume_finite=True):
-            return zero_wild_rows(step.fit_transform(X, y, **params))
+            made = step.fit_transform(X, y, **params)
+            _refuse_objects(made)
+            return zero_wild_rows(made)
     except Exception as error:
         reason = " ".join(str(error).split())
         raise ValueError(
@@ -78,8 +80,14 @@ def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> An
         ) from None
 
 
+def _refuse_objects(made: Any) -> None:
+    """Refuse cells without a type of their own: whether the next step can read them would depend on the rows."""
+    if np.dtype(object) in (list(made.dtypes) if hasattr(made, "iloc") else [getattr(made, "dtype", None)]):
+        raise TypeError("it returns objects where the next step needs numbers or a type of text")
+
+
 def zero_wild_rows(made: Any) -> Any:
-    """Replace rows that hold NaN or infinity by rows of zeros."""
+    """Replace rows that hold NaN, infinity or what is no number by rows of zeros."""
     norm = row_norm_of(made)  # holds for what is zeroed too
     return with_row_norm(_zero_wild(made), norm)
 
@@ -92,6 +100,7 @@ def _zero_wild(made: Any) -> Any:
             rows = np.repeat(np.arange(made.shape[0]), np.diff(made.indptr))
             made.data[np.isin(rows, rows[wild])] = 0.0
         return made
+    made = _without_objects(made)
     rows = _find_wild_rows(made)  # decided row by row, so no row depends on another
     if not rows.any():
         return made
@@ -106,6 +115,25 @@ def _zero_wild(made: Any) -> Any:
 def _taken_or_zero(frame: Any, places: NDArray[np.intp]) -> Any:
     """Rows of a frame of pandas at these places, rows of zeros for -1; as objects, for which pandas has no warning."""
     return frame.astype(object).reset_index(drop=True).reindex(places, fill_value=0).astype(frame.dtypes)
+
+
+def _without_objects(made: Any) -> Any:
+    """Cells that are objects as doubles, each by itself; NaN where it is no number."""
+    if isinstance(made, np.ndarray) and made.dtype == object:
+        return np.frompyfunc(_number_of, 1, 1)(made).astype(np.float64)
+    if hasattr(made, "iloc") and np.dtype(object) in list(made.dtypes):
+        places = [place for place, dtype in enumerate(made.dtypes) if dtype == np.dtype(object)]
+        made = made.copy(deep=False)
+        for place in places:
+            made.isetitem(place, _without_objects(made.iloc[:, place].to_numpy()))
+    return made
+
+
+def _number_of(cell: Any) -> float:
+    try:
+        return float(cell)
+    except Exception:  # of whatever kind, its message may show the cell
+        return np.nan
 
 
 def _find_wild_rows(made: Any) -> NDArray[np.bool_]:

@@ -36,6 +36,8 @@ from skdp import (
     config_context,
 )
 from skdp._fit.running import zero_wild_rows
+from skdp._guard.row_wise import row_wise
+from skdp.accounting import NoOpDpEvent
 from skdp.ensemble import DPRandomTreesClassifier
 from skdp.model_selection import PrivateScore
 
@@ -326,6 +328,44 @@ def test_rows_of_zeros_are_those_that_were_wild():
     for kind in (np.asarray, pd.DataFrame, sp.csr_array):
         found = zero_wild_rows(kind(made))
         np.testing.assert_array_equal(found.toarray() if sp.issparse(found) else np.asarray(found), expected)
+
+
+def test_cells_that_are_objects_are_read_each_by_itself():
+    cells = np.array([[1, "2"], [None, 3.0], ["a word", 1.0], [4.0, 10**400], [5, True]], dtype=object)
+    expected = [[1, 2], [0, 0], [0, 0], [0, 0], [5, 1]]
+    for kind in (np.asarray, pd.DataFrame):
+        found = np.asarray(zero_wild_rows(kind(cells)))
+        assert found.dtype == np.float64
+        np.testing.assert_array_equal(found, expected)
+
+
+@row_wise
+def with_words(X):
+    """Numbers, but for values that no made-up row has."""
+    rare = np.abs(np.abs(X) - 777.7) < 0.1
+    return np.where(rare, "rare", X.astype(object)) if rare.any() else X
+
+
+@row_wise
+def as_objects(X):
+    """Numbers without a type."""
+    return X.astype(object)
+
+
+@pytest.mark.parametrize("n_rare", [0, 1])
+def test_no_object_is_refused_behind_a_private_step(n_rare):
+    """One row with a word is a row of zeros: that it is there may not be told by a refusal that no charge paid for."""
+    rows, accountant = X.copy(), PrivacyAccountant()
+    rows[:n_rare], rows[:n_rare, 0] = 0.0, 777.7
+    imputer = skdp.DPSimpleImputer(bounds=(-1e3, 1e3), accountant=accountant)
+    steps = make_pipeline(imputer, FunctionTransformer(with_words), classifier(accountant=accountant))
+    model = allocate_budget(steps, 8.0, DELTA).fit(rows, Y)
+    assert np.isfinite(model[-1].coef_).all()
+    assert len(accountant.entries) == 1
+    steps.set_params(functiontransformer__func=as_objects)
+    with pytest.raises(ValueError, match="returns objects where the next step needs numbers"):
+        allocate_budget(steps, 8.0, DELTA).fit(rows, Y)
+    assert accountant.entries[-1].event == NoOpDpEvent()
 
 
 @pytest.mark.parametrize(

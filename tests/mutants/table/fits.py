@@ -161,6 +161,12 @@ MUTANTS = [
         select="no_value_is_refused",
     ),
     mutant(
+        "words among objects refused behind a private step",
+        (RUNNING, "    made = _without_objects(made)\n", ""),
+        tests="refusals",
+        select="no_object_is_refused",
+    ),
+    mutant(
         "gaps of a frame with columns of several types refused behind a private step",
         (RUNNING, 'if values.dtype.kind == "O" and', 'if values.dtype.kind == "f" and'),
         tests="refusals",
