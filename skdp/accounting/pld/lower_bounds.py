@@ -47,7 +47,7 @@ from .tilting import WORK, Tilt, deviation, finest, total
 
 __all__ = ["lower_epsilon", "pld_bounds"]
 
-_SHARE = 3e-5  # part of delta given to labels that are too high
+_SHARE = 3e-5  # part of delta given to labels that are too high, at most
 _TINY = 1e-9  # covers rounding and the quadrature of one release
 _WIDEST = 700.0  # width of a grid from which on no double holds its exponential, and nothing can be said
 _LEAST_WORK = 1 << 17  # in one grid of a lower bound
@@ -233,6 +233,7 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
     # labels were moved up by the rounding of their sum: twice that, to be below
     count = sum(pair.count for pair in tilt.pairs)
     exact = found.loss - 1e-15 * sum(p.count * abs(s.offset) for p, s in zip(tilt.pairs, found.releases, strict=True))
+    share = min(_SHARE, 1e-3 * (1.0 - delta))  # as no mass is beyond 1
     room = sum(p.count * s.room for p, s in zip(tilt.pairs, found.releases, strict=True)) + 1e-13 * count
     lift = sum(p.count * s.lift for p, s in zip(tilt.pairs, found.releases, strict=True))
     mass = np.maximum(found.mass - 2.0 * found.doubt * found.untilt, 0.0)
@@ -248,7 +249,7 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
                 return at
         return -math.inf
 
-    rough = read(needed * (1.0 + 2.0 * _SHARE))
+    rough = read(needed * (1.0 + 2.0 * share))
     if rough <= -math.inf:
         return 0.0
     needed += math.exp(min(rough, 700.0)) * unlikely  # epsilon is below `rough`
@@ -261,10 +262,10 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
     )
     if max(parts) >= 0.0:  # mass that wrapped around is no probability once tilted back: it may be all that was read
         return 0.0
-    at = read(needed * (1.0 + _SHARE) + sum(map(math.exp, parts)))
+    at = read(needed * (1.0 + share) + sum(map(math.exp, parts)))
     if at < place:
         return 0.0
-    return max(0.0, at - _bound_shift(tilt, found, place, math.log(_SHARE * needed)) - 2.0 * lift - _TINY * abs(at))
+    return max(0.0, at - _bound_shift(tilt, found, place, math.log(share * needed)) - 2.0 * lift - _TINY * abs(at))
 
 
 def _epsilon_of_one(pair: _Exact, delta: float) -> float:

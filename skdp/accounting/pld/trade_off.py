@@ -217,7 +217,7 @@ def lower_mu(found: Releases, replace_one: bool, log_floor: float, alpha_min: fl
     pair, read = _refined(found, replace_one, log_floor)
     best, upper = 0.0, least_mu(pair.profile, alpha_min)
     if upper == math.inf:
-        return math.inf if _errs_less(found, replace_one, read, pair, alpha_min) else 0.0
+        return math.inf if _errs_less(found, replace_one, alpha_min) else 0.0
     for at, width in _steep_places(pair.profile, alpha_min):
         best = max(best, _mu_of_tangent(_touch(found, replace_one, read, at, width), alpha_min))
         if best * _NEARLY >= upper:
@@ -233,11 +233,13 @@ def lower_mu(found: Releases, replace_one: bool, log_floor: float, alpha_min: fl
     return best
 
 
-def _errs_less(found: Releases, replace_one: bool, read: Reader, pair: ProfilePair, alpha_min: float) -> bool:
-    """Whether a test surely has both errors below `alpha_min`: delta at 0 is above 1 - 2 alpha_min, as it is at e."""
-    at = 0.9 * pair.epsilon_at(1.0 - 2.0 * alpha_min)
-    touch = _touch(found, replace_one, read, at, at)
-    return touch is not None and touch.delta > 1.0 - 2.0 * alpha_min
+def _errs_less(found: Releases, replace_one: bool, alpha_min: float) -> bool:
+    """Whether a test surely has both errors below `alpha_min`.
+
+    If delta(e) > 1 - 2 alpha_min at an e of at least 0, the errors of some test add up to less than 2 alpha_min. So do
+    those of the mirrored test, and half of each lies above the trade-off function, which is convex.
+    """
+    return pld_bounds(found, 1.0 - 2.0 * alpha_min / _SAFE, replace_one, close=_CLOSE)[0] > 0.0
 
 
 class _Place(NamedTuple):

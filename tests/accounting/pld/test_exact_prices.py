@@ -260,6 +260,14 @@ def test_rare_step_bracket_holds_the_exact_value():
         assert lower_epsilon(each.tilt, each.composed, 1e-5) <= each.epsilon
 
 
+@pytest.mark.parametrize("kept", [1e-2, 1e-3, 1e-4, 1e-5])
+def test_both_ends_are_close_where_delta_is_close_to_one(kept):
+    parts = (("response", (1.5, 0.0), 40),)
+    low, high = get_epsilon_bounds(event_of(parts), 1.0 - kept)
+    assert 1.0 - binomial_delta(parts, high) == pytest.approx(kept, rel=1e-5)
+    assert kept * (1.0 - 2e-3) <= 1.0 - binomial_delta(parts, low) <= kept
+
+
 def test_epsilon_is_read_off_masses_of_many_orders():
     """Rounding, tilted back, may be far larger just below where epsilon is read; it has no part in it."""
     loss, mass = np.array([0.0, 1.0, 2.0, 3.0]), np.array([1e90, 1e40, 0.1, 0.0])

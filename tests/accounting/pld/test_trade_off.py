@@ -117,10 +117,11 @@ def test_no_figure_is_below_the_exact_one(case):
     [
         SAMPLED,
         SelfComposedDpEvent(LaplaceDpEvent(8.0), 20),
+        SelfComposedDpEvent(LaplaceDpEvent(0.175), 7),
         pytest.param(compose([LaplaceDpEvent(5.0), GaussianDpEvent(2.0)]), marks=pytest.mark.slow),
         pytest.param(SelfComposedDpEvent(LaplaceDpEvent(1.3), 91), marks=pytest.mark.slow),
     ],
-    ids=["sampled", "laplace", "both", "large"],
+    ids=["sampled", "laplace", "few errors", "both", "large"],
 )
 def test_mu_is_bracketed(event, alpha_min):
     lower, upper = PrivacyProfile(event).mu_bounds(alpha_min)
@@ -145,7 +146,8 @@ def test_mu_rises_as_errors_may_be_smaller():
 
 def test_mu_is_infinite_where_a_test_hardly_errs():
     heavy = SelfComposedDpEvent(LaplaceDpEvent(0.5), 40)
-    assert PrivacyProfile(heavy).mu(1e-3) == math.inf
+    for alpha_min in (1e-3, 1e-6):
+        assert PrivacyProfile(heavy).mu_bounds(alpha_min) == (math.inf, math.inf)
     assert PrivacyProfile(NonPrivateDpEvent()).mu() == math.inf
     assert PrivacyProfile(NoOpDpEvent()).mu_bounds() == (0.0, 0.0)
 

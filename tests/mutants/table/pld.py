@@ -138,4 +138,10 @@ MUTANTS = [
         tests="exact_prices",
         select="closed_form",
     ),
+    mutant(
+        "labels that are too high given more than is left of 1",
+        (LOWER_BOUNDS, "share = min(_SHARE, 1e-3 * (1.0 - delta))", "share = _SHARE"),
+        tests="exact_prices",
+        select="close_to_one",
+    ),
 ]
