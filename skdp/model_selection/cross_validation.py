@@ -144,12 +144,12 @@ def cross_validate(
     Proof. The fold of a row is a function of its number and of a key, or a coin of its own, and that of a unit has all
     of its rows, so no record and no label has a say in it. For given folds, take a row of fold j. The fit that leaves
     fold j out does not read it. The other `cv` - 1 fits read it, and each may depend on the ones before it (adaptive
-    composition). Given all fitted models, the scores are one table with a part for each fold; the row is counted in
-    the part of fold j alone, there as one evaluation counts it, so that the table moves by what that does
+    composition). Given all fitted models, the scores are one table with a part for each fold; the row is counted in the
+    part of fold j alone, there as one evaluation counts it, so that the table moves by what that does
     (`skdp.evaluation.counted.CountedEvaluation`; with several cells a row, those of
-    `skdp.evaluation.OneVsRestEvaluation` and `skdp.evaluation.MultilabelEvaluation`). So a row of fold j pays for `cv` - 1 fits and one table, and the
-    event is the worst over j of these compositions. A mixture over folds costs no more (joint convexity), and whoever
-    sees all models and figures sees a function of them.
+    `skdp.evaluation.OneVsRestEvaluation` and `skdp.evaluation.MultilabelEvaluation`). So a row of fold j pays for `cv`
+    - 1 fits and one table, and the event is the worst over j of these compositions. A mixture over folds costs no more
+    (joint convexity), and whoever sees all models and figures sees a function of them.
 
     Examples
     --------
