@@ -18,7 +18,7 @@ from skdp._checks.readings import key_of
 from skdp._checks.rows import check_classes, check_labels, check_shape, encode_labels, split_column
 from skdp._checks.sources import source_to_predict
 from skdp._checks.table import Table, as_keys
-from skdp._checks.units import GROUP, Units, read_units
+from skdp._checks.units import GROUP, ROW, Units, read_units
 from skdp._checks.weights import WeightReader, refuse_bought_bound, warn_of_no_bound
 from skdp._fit.conductor import EstimatorFit, conduct
 from skdp._fit.payment import Payment
@@ -232,6 +232,11 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         WeightReader.of(self.weight_bound)
         refuse_bought_bound(self.weight_bound, True)
         self._check_targets_known()
+        if self._unit() == ROW and any(getattr(each, "privacy_unit_", ROW) == GROUP for each in self._models()):
+            raise ValueError(
+                "groups=None with a model that is private for groups of rows: give the label of each row's unit, for "
+                "scores that are so too, or numbers from 0 where each row is a unit of its own."
+            )
         given = [] if self.categories is None else list(self.categories)
         self.categories_ = list(dict.fromkeys(key for key in map(key_of, given) if key is not None))
         if len(self.categories_) < len(given):
