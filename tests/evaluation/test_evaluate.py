@@ -120,6 +120,14 @@ def test_normal_noise_is_priced_as_one_gaussian(people):
     assert other.noise_deviation_ / found.noise_deviation_ == pytest.approx(np.sqrt(2), rel=2e-3)
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, 4.0])
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+def test_it_may_take_all_that_a_ledger_has(people, epsilon, adjacency):
+    accountant = PrivacyAccountant(epsilon, 1e-6)
+    evaluate(None, *people, epsilon=epsilon, adjacency=adjacency, accountant=accountant)
+    assert 0.999 * epsilon < accountant.get_epsilon(1e-6) <= epsilon
+
+
 def test_units_are_charged_as_units(people):
     scores, y = people
     accountant = PrivacyAccountant(1.0, 1e-6, unit="household")
