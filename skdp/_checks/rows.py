@@ -122,6 +122,16 @@ def without_column(X: Any, name: str) -> Any:
     return X.drop(name) if hasattr(X, "to_series") else X.drop_columns([name])
 
 
+def split_column(X: Any, parameter: str, given: Any) -> tuple[Any, Any]:
+    """Return a table without the column that a parameter names, and that column; or both as they are."""
+    if not isinstance(given, str):
+        return X, given
+    names = column_names(X)
+    if names is None or given not in names:
+        raise ValueError(f"{parameter}={given!r} is no column of X: name one of the frame, or give one entry a row.")
+    return without_column(X, given), X[given]
+
+
 def without_labels(fitted: Any, X: Any) -> Any:
     """Return rows without the column that held the labels of units in ``fit``, if they still have it.
 
@@ -497,6 +507,7 @@ __all__ = [
     "column_names",
     "encode_labels",
     "number_of_columns",
+    "split_column",
     "table_shape",
     "without_column",
     "without_labels",

@@ -176,9 +176,12 @@ class RowSource:
     def check_targets(self) -> None:
         """Refuse labels and weights that their types, which are public, show to be none."""
 
-    def read_labels(self) -> NDArray[Any]:
-        """Read the labels alone, before the charge, and refuse gaps."""
-        raise ValueError("y names no column that can be read of such rows: give labels that are in memory.")
+    def read_column(self, parameter: str, column: str) -> NDArray[Any]:
+        """Read a column alone, before the charge: labels, weights, units or subgroups that a parameter names.
+
+        Gaps are refused but in ``by``, where they are subgroups that are not listed.
+        """
+        raise ValueError(f"{parameter}={column!r} names a column of rows that have no names: give an array.")
 
     def of_features(self) -> RowSource:
         """Return these rows without labels and weights, which are then not read."""
@@ -308,15 +311,15 @@ def _read(found: Found, columns: Any, y: Any = None, sample_weight: Any = None, 
     return source
 
 
-def source_to_predict(X: Any, names: Any, y: str | None = None) -> RowSource | None:
+def source_to_predict(X: Any, names: Any, **named: str) -> RowSource | None:
     """Return the source of rows to predict, by default of the columns of these names; None for rows in memory.
 
-    `y` may name the column of their labels.
+    `named` are columns of their labels, weights and units, which are no features.
     """
     found = found_rows(X)
     if found is None:
         return None
-    return _read(found, names if found.columns is None else found.columns, y)
+    return _read(found, names if found.columns is None else found.columns, **named)
 
 
 def refuse_rows_elsewhere(who: str, X: Any) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import KIND_OF_DTYPE, NUMBER, OTHER, float_of, kind_of_cell, values_of
 from skdp._checks.readings import key_of
-from skdp._checks.rows import column_names, without_column
+from skdp._checks.rows import column_names, split_column
 
 ROW, GROUP = "row", "group"
 """What a promise is about, as `privacy_unit_` has it."""
@@ -77,12 +77,9 @@ def split_labels(X: Any, groups: Any) -> tuple[Any, Any]:
                 "groups.to_numpy() if they are in the same order."
             )
         return X, groups
-    names = column_names(X)
-    if names is None or groups not in names:
-        raise ValueError(f"groups={groups!r} is no column of X: name a column of the frame, or give one label a row.")
-    if len(names) == 1:
+    if column_names(X) == [groups]:
         raise ValueError(f"groups={groups!r} is the only column of X, and is no feature: give X more columns.")
-    return without_column(X, groups), X[groups]
+    return split_column(X, "groups", groups)
 
 
 def read_units(groups: Any, n_rows: int, name: str | None = None) -> Units:

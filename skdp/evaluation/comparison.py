@@ -209,8 +209,8 @@ def compare(
         Fitted models, as for `evaluate`. None, both of them: `X` holds the scores.
     X : table of shape (n_samples, n_features), or array-like of shape (n_samples, 2) of scores
         Private rows; or private scores of both models, as for `evaluate`.
-    y : array-like of shape (n_samples,)
-        Private labels.
+    y : array-like of shape (n_samples,), or str
+        Private labels. Names of columns of `X` may be given for all that belongs to its rows, as for `evaluate`.
     epsilon : float or None, default=None
         Privacy budget of all figures together, in nats. Exactly one of it and `risk` is given.
     risk : dict or None, default=None
@@ -218,7 +218,7 @@ def compare(
         f}``. See ``docs/risk.md``.
     groups : array-like of shape (n_samples,), str or None, default=None
         Private units of the rows, as for `evaluate`.
-    sample_weight : array-like of shape (n_samples,) or None, default=None
+    sample_weight : array-like of shape (n_samples,), str or None, default=None
         Private weights.
     by : array-like of shape (n_samples,), str or None, default=None
         Private subgroups, with `categories`.

@@ -15,10 +15,10 @@ from skdp._checks.cells import values_of
 from skdp._checks.leak_setting import warn
 from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, show
 from skdp._checks.readings import key_of
-from skdp._checks.rows import check_classes, check_labels, check_shape, column_names, encode_labels, without_column
+from skdp._checks.rows import check_classes, check_labels, check_shape, encode_labels, split_column
 from skdp._checks.sources import source_to_predict
 from skdp._checks.table import Table, as_keys
-from skdp._checks.units import GROUP, Units
+from skdp._checks.units import GROUP, ROW, Units, read_units
 from skdp._checks.weights import WeightReader, refuse_bought_bound, warn_of_no_bound
 from skdp._fit.conductor import EstimatorFit, conduct
 from skdp._fit.payment import Payment
@@ -189,11 +189,11 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         X : table or array-like of shape (n_samples,)
             Private rows, or scores where `model` is None.
         y : array-like of shape (n_samples,), or str
-            Private labels, or the name of their column.
+            Private labels, or the name of their column, which is no feature.
         groups : array-like of shape (n_samples,), str or None, default=None
             Private units of the rows.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private weights.
+        sample_weight : array-like of shape (n_samples,), str or None, default=None
+            Private weights, or the name of their column, which is no feature.
         by : array-like of shape (n_samples,), str or None, default=None
             Private subgroups, or the name of their column.
 
@@ -201,12 +201,6 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         -------
         self : object
         """
-        if isinstance(by, str):
-            if by not in (column_names(X) or ()):
-                raise ValueError(f"by={by!r} is no column of X: name one of a frame, or give one label a row.")
-            by = X[by]
-        if isinstance(y, str) and y in (column_names(X) or ()):
-            X, y = without_column(X, y), X[y]
         conduct(CountingFit(self, X, y, {"groups": groups, "sample_weight": sample_weight, "by": by}))
         return self
 
@@ -238,6 +232,11 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         WeightReader.of(self.weight_bound)
         refuse_bought_bound(self.weight_bound, True)
         self._check_targets_known()
+        if self._unit() == ROW and any(getattr(each, "privacy_unit_", ROW) == GROUP for each in self._models()):
+            raise ValueError(
+                "groups=None with a model that is private for groups of rows: give the label of each row's unit, for "
+                "scores that are so too, or numbers from 0 where each row is a unit of its own."
+            )
         given = [] if self.categories is None else list(self.categories)
         self.categories_ = list(dict.fromkeys(key for key in map(key_of, given) if key is not None))
         if len(self.categories_) < len(given):
@@ -433,31 +432,49 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
 
 class CountingFit(EstimatorFit):
-    """The fit of an evaluation, which knows before a row is read how many there are, and whether they have weights."""
+    """The fit of an evaluation, which knows before a row is read how many there are, and whether they have weights.
+
+    Labels, weights, units and subgroups may be columns of the rows, by name. Of rows that are not in memory they are
+    read before the charge, as those in memory are.
+    """
 
     def __init__(self, target: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
-        models, name = target._models(), y if isinstance(y, str) else None
-        source = source_to_predict(X, getattr(models[0], "feature_names_in_", None), name) if models else None
-        if name is not None and source is None:
-            raise ValueError(f"y={name!r} is no column of X: name one, or give one label a row.")
-        if source is not None:
-            n_rows = source.n_rows if name is not None else len(y)
-            X, self._labelled = RowsElsewhere(source.of_features(), n_rows or 0), source
-        super().__init__(target, X, y, fit_params)
-
-    def read(self) -> None:
-        """See `Fit`. Labels are read of a file before the charge, as those in memory are."""
-        if isinstance(self._y, str):
-            self._labelled.check_targets()
-            self._y = self._labelled.read_labels()
-        super().read()
+        given = {"y": y, **fit_params}
+        self._named = {name: each for name, each in given.items() if isinstance(each, str)}
+        models = target._models()
+        others = {name: each for name, each in self._named.items() if name != "by"}  # a subgroup may be a feature
+        known = getattr(models[0], "feature_names_in_", None) if models else None
+        self._source = source_to_predict(X, known, **others) if models else None
+        if self._source is not None:
+            n_rows = self._source.n_rows if "y" in self._named else len(y)
+            X = RowsElsewhere(self._source.of_features(), n_rows or 0)
+        else:
+            rest, given["by"] = split_column(X, "by", given["by"])
+            X = X if models else rest  # which are scores
+            for name in ("y", "sample_weight"):
+                X, given[name] = split_column(X, name, given[name])
+        super().__init__(target, X, given.pop("y"), given)
 
     def plan(self) -> None:
         """See `Fit`."""
         self.work._has_weights = self._fit_params["sample_weight"] is not None
         self.work._note_targets(self._y)
+        if self._source is not None and "groups" in self._named:
+            with self.work._payment().recording_refusals():
+                labels = self._source.read_column("groups", self._named["groups"])
+                self._fit_params["groups"] = read_units(labels, len(labels), self._named["groups"])
         super().plan()
         self.work._check_targets_known()  # which rows that show no shape are read with
+
+    def read(self) -> None:
+        """See `Fit`."""
+        if self._source is not None and self._named:
+            self._source.check_targets()
+            named = {name: column for name, column in self._named.items() if name != "groups"}
+            found = {name: self._source.read_column(name, column) for name, column in named.items()}
+            self._y = found.pop("y", self._y)
+            self._fit_params.update(found)
+        super().read()
 
     def _public_shape(self) -> tuple[int, int] | None:
         """See `EstimatorFit`: of scores, their number, so that no cell is read before the accountant is asked.

@@ -97,10 +97,11 @@ def evaluate(
         several labels. Scores are cut to [0, 1]; NaN counts as 0, and so does a row that the model refuses. Of more
         classes that row counts as predicted to be of the first one, and with a regressor its error as the range of the
         targets. Rows that are not in memory, `skdp.datasets.TableRows`, Dask frames and datasets of Arrow, are read
-        block by block, after the charge; units and weights are given in memory. A gap in a file is NaN.
+        block by block, after the charge. A gap in a file is NaN.
     y : array-like of shape (n_samples,), array or frame of shape (n_samples, n_labels), or str
         Private labels or targets. Several labels a row are 0 or 1 each; how many there are is public. A string names a
-        column of a frame, or of Parquet files or another Arrow table, which is read before the charge, as labels are.
+        column of `X`, which is no feature then. Columns that `y`, `sample_weight`, `groups` and `by` name are read
+        before the charge, of files and Dask frames too, as what is given in memory is.
     epsilon : float or None, default=None
         Privacy budget of all figures together, in nats. Exactly one of it and `risk` is given.
     delta : float or "auto", default=0
@@ -112,12 +113,13 @@ def evaluate(
         Private label of the unit of each row, such as a person or a household, or the name of a column of `X`, which
         is no feature then. The guarantee is then for all rows of one label together, else for one row, and each unit
         counts once: its rows share a weight of 1.
-    sample_weight : array-like of shape (n_samples,) or None, default=None
-        Private weights of the rows.
+    sample_weight : array-like of shape (n_samples,), str or None, default=None
+        Private weights of the rows, or the name of a column of `X`, which is no feature then.
     weight_bound : float or None, default=None
         Public number by which weights are divided, and at which they are cut. None is 1.
     by : array-like of shape (n_samples,), str or None, default=None
-        Private subgroup of each row, or the name of a column of `X`. All subgroups are in the one table.
+        Private subgroup of each row, or the name of a column of `X`, which may be a feature. All subgroups are in the
+        one table.
     categories : list or None, default=None
         Public list of the subgroups. Rows of others are in "other".
     classes : array-like of shape (n_classes,) or None, default=None

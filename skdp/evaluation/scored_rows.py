@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 
 from skdp._checks.cells import NUMBER, numbers_of, refuse, shape_of, values_of
 from skdp._checks.leak_setting import silence
@@ -103,14 +104,18 @@ class ScoredRows:
 
 
 def refuse_other_scores(model: Any, X: Any, score: Callable[[Any, Any], Doubles], width: tuple[int, ...] = ()) -> None:
-    """Refuse a model that gives another number of scores to a row of zeros, which is public."""
-    shape = None
+    """Refuse a model that is not fitted, or gives another number of scores, by a row of zeros, which is public."""
+    shape, is_fitted = None, True
     try:
         with silence():
             zeros = X.iloc[:0].reindex([0], fill_value=0) if hasattr(X, "iloc") else np.zeros((1, X.shape[1]), X.dtype)
             shape = score(model, zeros).shape
+    except NotFittedError:
+        is_fitted = False
     except Exception:  # not every model takes zeros
         pass
+    if not is_fitted:  # every row would be refused, and paid for
+        raise ValueError(f"model={type(model).__name__} is not fitted: fit it, to other rows than these.")
     if shape not in (None, (1, *width)):
         wanted = f"{width[0]} scores" if width else "one score of two classes, or one target,"
         raise WrongTypeError(f"model={type(model).__name__} does not give {wanted} a row: see evaluate.")

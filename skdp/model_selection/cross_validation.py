@@ -16,7 +16,7 @@ from skdp._checks.leaks import CLASSES_READ, note_leaks
 from skdp._checks.parameters import check_count, check_real
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import indexable, take_rows
-from skdp._checks.rows import number_of_columns, table_shape
+from skdp._checks.rows import check_classes, table_shape
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.units import ROW, take_unit
 from skdp._fit.conductor import Fit, learn_under_charge, units_of
@@ -30,7 +30,7 @@ from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.targets import EpsilonTarget, Risk, target_of
 from skdp.base import Price, check_whole_budget
 from skdp.evaluation.counted import CountedEvaluation
-from skdp.evaluation.private_evaluation import kind_of
+from skdp.evaluation.private_evaluation import kind_of, n_columns
 from skdp.evaluation.scored_rows import ScoredRows
 from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
 from skdp.model_selection.part_rows import (
@@ -61,6 +61,7 @@ def cross_validate(
     score_share: float = 0.2,
     groups: Any = None,
     sample_weight: Any = None,
+    one_vs_rest: bool = False,
     level: float = 0.95,
     return_estimator: bool = False,
     random_state: Any = None,
@@ -74,8 +75,8 @@ def cross_validate(
         once, for all fits and scores.
     X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
         Private rows.
-    y : array-like of shape (n_samples,)
-        Private labels or targets.
+    y : array-like of shape (n_samples,) or (n_samples, n_labels)
+        Private labels or targets. Several labels a row are 0 or 1 each, for an estimator that takes them.
     epsilon : float or None, default=None
         Privacy budget of all fits and scores together. Exactly one of it and `risk` is given.
     delta : float or "auto", default="auto"
@@ -94,6 +95,9 @@ def cross_validate(
         is then for all rows of one label together, which are in one fold and are counted once.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Private weights for fits and scores, divided by the `weight_bound` of the estimator and cut at it.
+    one_vs_rest : bool, default=False
+        Whether to count the scores of each of more than two classes as well, for ``test_roc_auc`` and other means over
+        the classes, and figures of each against all others. See `skdp.evaluate`.
     level : float, default=0.95
         Probability with which an interval of the evaluation covers its figure.
     return_estimator : bool, default=False
@@ -109,8 +113,8 @@ def cross_validate(
         - ``test_...``, ndarrays of shape (cv,): noisy figures of each fold, such as ``test_roc_auc`` and
           ``test_accuracy``, or ``test_r2`` of regressors;
         - ``test_score``: accuracy or R^2, as the estimator's ``score`` has it;
-        - ``evaluation``: the `skdp.evaluation.PrivateEvaluation` of all folds together, or that of more classes or of a
-          regressor, with intervals for the figures and the price of the whole;
+        - ``evaluation``: the `skdp.evaluation.PrivateEvaluation` of all folds together, or that of more classes, of
+          several labels or of a regressor, with intervals for the figures and the price of the whole;
         - ``estimator``: list of the fitted estimators, if `return_estimator` is set.
 
         There are no times: how long a fit takes depends on its rows.
@@ -140,11 +144,12 @@ def cross_validate(
     Proof. The fold of a row is a function of its number and of a key, or a coin of its own, and that of a unit has all
     of its rows, so no record and no label has a say in it. For given folds, take a row of fold j. The fit that leaves
     fold j out does not read it. The other `cv` - 1 fits read it, and each may depend on the ones before it (adaptive
-    composition). Given all fitted models, the scores are one table with a part for each fold; the row is counted in
-    one cell of the part of fold j, so that the table moves by what one evaluation does
-    (`skdp.evaluation.counted.CountedEvaluation`). So a row of fold j pays for `cv` - 1 fits and one table, and the
-    event is the worst over j of these compositions. A mixture over folds costs no more (joint convexity), and whoever
-    sees all models and figures sees a function of them.
+    composition). Given all fitted models, the scores are one table with a part for each fold; the row is counted in the
+    part of fold j alone, there as one evaluation counts it, so that the table moves by what that does
+    (`skdp.evaluation.counted.CountedEvaluation`; with several cells a row, those of
+    `skdp.evaluation.OneVsRestEvaluation` and `skdp.evaluation.MultilabelEvaluation`). So a row of fold j pays for `cv`
+    - 1 fits and one table, and the event is the worst over j of these compositions. A mixture over folds costs no more
+    (joint convexity), and whoever sees all models and figures sees a function of them.
 
     Examples
     --------
@@ -161,7 +166,7 @@ def cross_validate(
     """
     fit = FoldsFit(
         estimator, (X, y, sample_weight, groups), epsilon=epsilon, delta=delta, risk=risk, cv=cv,
-        score_share=score_share, level=level, random_state=random_state,
+        score_share=score_share, one_vs_rest=one_vs_rest, level=level, random_state=random_state,
     )  # fmt: skip
     learn_under_charge(fit)
     evaluation: Any = fit.work
@@ -182,19 +187,22 @@ class OutOfFoldScores:
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
     folds : ndarray of shape (n_rows,)
     score : callable
-        Maps a model and rows to one number a row.
+        Maps a model and rows to one number a row, or to one row of numbers.
+    width : tuple of int
+        Shape of what `score` says of a row, as of `ScoredRows`.
     """
 
     def __init__(
-        self, models: list[Any], X: Any, folds: NDArray[np.int64], score: Callable[[Any, Any], Doubles]
-    ) -> None:
-        self._models, self._X, self._folds, self._score = models, X, folds, score
+        self, models: list[Any], X: Any, folds: NDArray[np.int64], score: Callable[[Any, Any], Doubles],
+        width: tuple[int, ...],
+    ) -> None:  # fmt: skip
+        self._models, self._X, self._folds, self._score, self._width = models, X, folds, score, width
 
     def blocks(self) -> Iterator[tuple[NDArray[np.intp], Doubles]]:
         """Generate numbers of rows and their scores."""
         for fold, model in enumerate(self._models):
             rows = np.flatnonzero(self._folds == fold)
-            for block, scores in ScoredRows(model, take_rows(self._X, rows), self._score).blocks():
+            for block, scores in ScoredRows(model, take_rows(self._X, rows), self._score, self._width).blocks():
                 yield rows[block], scores
 
 
@@ -214,7 +222,7 @@ class FoldsFit(Fit):
 
     def __init__(
         self, estimator: Any, rows: tuple[Any, Any, Any, Any], *, epsilon: Any, delta: Any, risk: Any, cv: Any,
-        score_share: Any, level: Any, random_state: Any,
+        score_share: Any, one_vs_rest: Any, level: Any, random_state: Any,
     ) -> None:  # fmt: skip
         refuse_rows_elsewhere(_WHAT, rows[0])
         super().__init__(estimator, None)
@@ -224,12 +232,12 @@ class FoldsFit(Fit):
         self._delta: Any = check_delta(delta)
         self._cv = check_count("cv", cv, at_least=2, remedy="choose a number of folds from 2, such as 5")
         self._share = check_real("score_share", score_share, above=0, below=1, remedy="choose a share, such as 0.2")
-        self._level, self._random_state = level, random_state
+        self._one_vs_rest, self._level, self._random_state = one_vs_rest, level, random_state
 
     def plan(self) -> None:
         """See `Fit`. Classes that no one named are read from the labels here."""
-        if self._y is None or number_of_columns(self._y) > 1:
-            raise ValueError(f"y with {_WHAT} has to have one label or target a row.")
+        if self._y is None:
+            raise ValueError(f"y=None with {_WHAT}, which scores the rows: give one label or target a row.")
         self._template = template = private_template(self.target, self.epsilon, self._delta, self.risk)
         self._accountant = template._payment().accountant
         self.adjacency = private_steps(template.steps)[0][1].adjacency
@@ -279,7 +287,10 @@ class FoldsFit(Fit):
         classes, y_bounds = getattr(self._last, "classes", None), getattr(self._last, "y_bounds", None)
         if not is_regressor(self._last):
             y_bounds = None
-        kind = kind_of(None, classes, y_bounds)
+        n_labels = n_columns(self._y)
+        if classes is not None and n_labels == 1:
+            classes = check_classes("classes", classes)  # in the order of the columns of scores
+        kind = kind_of(None, classes, y_bounds, n_labels=n_labels, one_vs_rest=self._one_vs_rest)
         evaluation = kind(
             None,
             **self._budget_of_scores(),
@@ -299,6 +310,7 @@ class FoldsFit(Fit):
                 "a regressor."
             )
         take_unit(evaluation, self._template)
+        evaluation._note_targets(self._y)
         evaluation._n_folds, evaluation._has_weights = self._cv, self._given is not None
         return evaluation
 
@@ -350,7 +362,7 @@ class FoldsFit(Fit):
         with silence():  # what a fit or a model would say of its rows
             self.models = [self._fitted(j, self._rows.of_units(folds != j)) for j in range(self._cv)]
             folds_of_rows = folds if self.units is None else folds[self.units.codes]
-            scores = OutOfFoldScores(self.models, self._X, folds_of_rows, self.work._score)
+            scores = OutOfFoldScores(self.models, self._X, folds_of_rows, self.work._score, self.work._width())
             self.work._learn(self._counting, scores, self._targets._replace(subgroups=folds_of_rows))
         epsilon = get_epsilon(self.event, self.delta, adjacency=self.adjacency)
         self.work._set_price(Price(self.event, epsilon, self.delta))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import absolute_path, check_choice, read_real, show
+from skdp._checks.rows import split_column
 from skdp._checks.table import Table
 from skdp._checks.units import ROW, Units
 from skdp._checks.weights import WeightReader, exactly_summable, refuse_bought_bound, warn_of_no_bound
@@ -92,7 +93,8 @@ class TableDescriber(SchemaBuyer):
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
         """Describe the rows."""
-        return self._fit_alone(X, y, groups=groups, sample_weight=sample_weight)
+        X, weights = split_column(X, "sample_weight", sample_weight)
+        return self._fit_alone(X, y, groups=groups, sample_weight=weights)
 
     # --- the price ---
 

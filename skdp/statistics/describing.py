@@ -62,8 +62,9 @@ def describe(
         which is not described then. The guarantee is then for all rows of one label together, else for one row. A group
         has the weight of one row, divided evenly among its rows: figures are those of a row drawn from a group drawn at
         random, and counts are numbers of groups.
-    sample_weight : array-like of shape (n_samples,) or None, default=None
-        Private weights of the rows, such as those of a survey. Figures are those of rows that count as much as their
+    sample_weight : array-like of shape (n_samples,), str or None, default=None
+        Private weights of the rows, such as those of a survey, or the name of a column of `table`, which is not
+        described then. Figures are those of rows that count as much as their
         weights say, and counts are sums of weights, in units of the bound. The sum of all weights is private, and is
         estimated from the counts. What the schema leaves out is bought without weights.
     weight_bound : float or None, default=None

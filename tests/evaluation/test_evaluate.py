@@ -9,12 +9,13 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.svm import LinearSVC
 
 import skdp
-from skdp import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
+from skdp import BudgetExceededError, DPGaussianNB, PrivacyAccountant, PrivacyLeakWarning
 from skdp._checks.units import read_units
 from skdp.accounting import DiscreteLaplaceDpEvent, GaussianDpEvent
 from skdp.evaluation import Estimate, PrivateEvaluation, evaluate
@@ -27,6 +28,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most figures:U
 N = 400
 WEIGHTS = {"sample_weight": np.full(N, 0.5), "weight_bound": 1.0}
 FITTED = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+OF_GROUPS = DPGaussianNB(classes=[0, 1], bounds=(-1, 1), epsilon=100.0).fit(
+    np.linspace(-1, 1, N)[:, None], np.arange(N) % 2, groups=np.arange(N) // 2
+)
 
 
 @pytest.fixture
@@ -114,6 +118,14 @@ def test_normal_noise_is_priced_as_one_gaussian(people):
     other = evaluate(None, scores, y, epsilon=0.5, delta=1e-5, noise="gaussian", adjacency="replace_one")
     # two counts move: sqrt(2) in norm, and not 2
     assert other.noise_deviation_ / found.noise_deviation_ == pytest.approx(np.sqrt(2), rel=2e-3)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, 4.0])
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+def test_it_may_take_all_that_a_ledger_has(people, epsilon, adjacency):
+    accountant = PrivacyAccountant(epsilon, 1e-6)
+    evaluate(None, *people, epsilon=epsilon, adjacency=adjacency, accountant=accountant)
+    assert 0.999 * epsilon < accountant.get_epsilon(1e-6) <= epsilon
 
 
 def test_units_are_charged_as_units(people):
@@ -371,6 +383,9 @@ def test_few_rows_are_warned_of_by_public_numbers(people):
         ({"model": object()}, "predict_proba"),
         ({"model": FITTED, "X": np.zeros((N, 2))}, "1 columns"),
         ({"model": FITTED, "X": np.zeros((N, 1)), "classes": [1, 2]}, "model"),
+        ({"model": LogisticRegression(), "X": np.zeros((N, 1))}, "is not fitted"),
+        ({"model": OF_GROUPS, "X": np.zeros((N, 1))}, "groups=None with a model"),
+        ({"model": FrozenEstimator(OF_GROUPS), "X": np.zeros((N, 1))}, "groups=None with a model"),
     ],
 )
 def test_what_is_unusable_is_refused_in_one_line_and_not_charged(people, change, message):

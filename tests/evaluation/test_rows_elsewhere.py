@@ -86,6 +86,43 @@ def test_labels_may_be_named(rows, exact, tmp_path):
     np.testing.assert_array_equal(*exact)
 
 
+BESIDE = {"y": "answer", "sample_weight": "weight", "groups": "home", "by": "sex"}
+TERMS = {"categories": [True, False], "weight_bound": 1.5, "epsilon": 1.0, "n_bins": 8}
+
+
+@pytest.fixture(scope="module")
+def people():
+    """The same rows with a label, a weight, a unit, and a subgroup that has gaps."""
+    beside = {
+        "answer": np.where(Y == 1, "yes", "no"),
+        "weight": np.linspace(0.1, 2, N),
+        "home": np.arange(N) % 99,
+        "sex": pd.array([None if k % 7 == 0 else k % 3 == 0 for k in range(N)], "boolean"),
+    }
+    return FRAME.assign(**beside)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "dask", "frame"])
+def test_all_that_belongs_to_a_row_may_be_a_column(kind, people, exact, tmp_path):
+    """Counts are those of arrays beside the rows, also where a gap makes Arrow or pandas store labels otherwise."""
+    rows, model = people, LogisticRegression().fit(FRAME[["a", "b"]], people["answer"])
+    if kind == "parquet":
+        pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        from skdp.datasets import TableRows
+
+        pq.write_table(pa.Table.from_pandas(people), tmp_path / "rows.parquet", row_group_size=5)
+        rows = TableRows(str(tmp_path / "rows.parquet"))
+    if kind == "dask":
+        rows = pytest.importorskip("dask.dataframe").from_pandas(people, npartitions=9)
+    beside = {name: people[column] for name, column in BESIDE.items()}
+    evaluate(model, FRAME, beside.pop("y"), **beside, **TERMS)
+    found = evaluate(model, rows, **BESIDE, **TERMS)
+    np.testing.assert_array_equal(*exact)
+    assert exact[0].sum(axis=(1, 2)).min() > 0
+    assert found.privacy_unit_ == "group"
+    assert list(found.subgroups) == ["True", "False", "other"]
+
+
 @pytest.mark.parametrize("rows", [parquet, dask])
 def test_rows_are_read_after_the_charge(rows, tmp_path):
     accountant, charges = PrivacyAccountant(1.0, 1e-6), []
@@ -112,7 +149,10 @@ def test_rows_are_read_after_the_charge(rows, tmp_path):
         ({"y": Y[:-1]}, "y"),
         ({"y": "d"}, "y='d'"),
         ({"y": "a"}, "columns has 'a'"),
-        ({"groups": "a"}, "groups='a'"),
+        ({"groups": "a"}, "'a', which is groups"),
+        ({"groups": "e"}, "groups='e'"),
+        ({"by": "e", "categories": ["x"]}, "by='e'"),
+        ({"sample_weight": "e"}, "sample_weight='e'"),
         ({"model": ARRAY.__class__().fit(X[:, :2], Y)}, "2 columns"),
     ],
 )

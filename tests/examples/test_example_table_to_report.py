@@ -45,6 +45,7 @@ def test_it_runs_on_the_tables(tmp_path):
         pytest.skip("SKDP_DATA is not set, so there are no tables; the made-up people serve.")
     output = run(tmp_path, data)
     found = {line.split(":")[0]: float(line.split()[2]) for line in output.splitlines() if ": AUROC" in line}
-    assert found["income"] > 0.86
-    assert found["credit"] > 0.75
+    # some .873 and .78, of new parts and new noise each time: deviations .005 and .009, false alarms 1e-6
+    assert found["income"] > 0.845
+    assert found["credit"] > 0.735
     check_reports(tmp_path, ["income", "credit"])

@@ -11,9 +11,22 @@ from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
 
 import skdp._fit.joint_fit
-from skdp import BudgetExceededError, DPLogisticRegression, DPRidge, PrivacyAccountant, PrivacyLeakWarning
+from skdp import (
+    BudgetExceededError,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPRidge,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+)
 from skdp.accounting import DiscreteLaplaceDpEvent, compose, flatten, get_epsilon
-from skdp.evaluation import MulticlassEvaluation, PrivateEvaluation, RegressionEvaluation
+from skdp.evaluation import (
+    MulticlassEvaluation,
+    MultilabelEvaluation,
+    OneVsRestEvaluation,
+    PrivateEvaluation,
+    RegressionEvaluation,
+)
 from skdp.mechanisms import DiscreteLaplaceMechanism, GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection import cross_validate
@@ -36,10 +49,11 @@ def model(**parameters):
     return DPLogisticRegression(**{**given, **parameters})
 
 
-def validated(table, adjacency="zero_out", **given):
+def validated(table, adjacency="zero_out", estimator=None, **given):
     """All that a cross-validation of a table of labels and weights hands out, with noise and folds of a seed."""
     y, weights = table
-    estimator = model(adjacency=adjacency, n_samples_public=N if adjacency == "add_remove" else None)
+    if estimator is None:
+        estimator = model(adjacency=adjacency, n_samples_public=N if adjacency == "add_remove" else None)
     terms = {**TERMS, "return_estimator": True, "random_state": 0, **given}
     return SimpleNamespace(**cross_validate(estimator, X, y, sample_weight=weights, **terms))
 
@@ -129,6 +143,34 @@ def test_a_row_moves_the_fits_that_read_it_and_one_count(adjacency):
     by_fit = np.reshape(moved[:-1], (CV, -1))
     assert sorted((by_fit.max(1) > 0).tolist()) == [False, True, True]
     assert moved[-1] == pytest.approx(most)
+    assert_all_else_is_equal(one, two)
+
+
+SEVERAL = {
+    "classes": (model(classes=[2, 0, 1]), np.digitize(X[:, 0], [-0.3, 0.3]), {"one_vs_rest": True}, 6),
+    "labels": (
+        DPMLPClassifier(hidden_layer_sizes=(2,), max_iter=1, sampling_rate=1.0, weight_bound=1.0),
+        (X > 0).astype(int),
+        {},
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(SEVERAL))
+def test_with_several_tables_a_row_is_in_the_part_of_its_fold_alone(name):
+    """As often as one evaluation counts it, and moves that part by what is priced."""
+    estimator, labels, given, n_cells = SEVERAL[name]
+    muted = np.ones(N)
+    muted[7] = 0.0
+    one, two = replay(lambda weights: validated((labels, weights), estimator=estimator, **given), np.ones(N), muted)
+    tables = [np.asarray(each.releases[-1].exact) / 2**20 for each in (one, two)]
+    assert tables[0].sum() == n_cells * N
+    by_fold = (tables[0] - tables[1]).reshape(CV, -1).sum(1)
+    assert sorted(by_fold.tolist()) == [0.0, 0.0, n_cells]
+    moved = moves(one, two)
+    assert max(moved) <= 1 + 1e-9
+    assert moved[-1] == pytest.approx(1.0)
     assert_all_else_is_equal(one, two)
 
 
@@ -246,6 +288,14 @@ def test_more_classes_and_numbers():
     found = cross_validate(model(classes=[0, 1, 2]), X, labels, **TERMS)
     assert isinstance(found["evaluation"], MulticlassEvaluation)
     np.testing.assert_array_equal(found["test_score"], found["test_accuracy"])
+    found = cross_validate(model(classes=[2, 0, 1]), X, labels, one_vs_rest=True, **TERMS)
+    assert isinstance(found["evaluation"], OneVsRestEvaluation)
+    assert list(found["evaluation"].each) == [0, 1, 2]
+    assert found["test_roc_auc"].shape == found["test_balanced_accuracy"].shape == (CV,)
+    several = DPMLPClassifier(classes=["a", "b"], hidden_layer_sizes=(2,), max_iter=1)
+    found = cross_validate(several, X, (X > 0).astype(int), **TERMS)
+    assert isinstance(found["evaluation"], MultilabelEvaluation)
+    assert list(found["evaluation"].each) == ["a", "b"]
     targets = DPRidge(y_bounds=(-1.0, 1.0), fit_intercept=False)
     found = cross_validate(targets, X, X[:, 0], **TERMS)
     assert isinstance(found["evaluation"], RegressionEvaluation)
@@ -271,6 +321,8 @@ def test_a_frame_with_a_column_of_units():
         ({"y": np.full(N, 7)}, "classes"),
         ({"y": None}, "one label"),
         ({"y": np.zeros((N, 2))}, "one label"),
+        ({"y": np.zeros((N, 2)), "estimator": DPRidge(y_bounds=(0, 1))}, "one at a time"),
+        ({"one_vs_rest": True}, "two classes"),
         ({"X": np.full((N, 2), np.nan)}, "NaN"),
         ({"sample_weight": np.full(N, -1.0)}, "sample_weight"),
         ({"groups": np.zeros(3)}, "groups"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cached_property, partial
 from typing import Any
 
@@ -100,12 +101,13 @@ def _rows_of_frame(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
     if odd := [name for name, dtype in types.items() if getattr(dtype, "kind", "O") not in "buif"]:
         raise ValueError(f"columns {format_names(odd)} of X are no numbers: cast them, or leave them out.")
     # In this order, so that no more than these columns are read.
-    X = X[[*wanted, *dict.fromkeys(named)]]
+    whole, X = X, X[[*wanted, *dict.fromkeys(named)]]
     layout = Layout(wanted, [str(dtype) for dtype in types], len(wanted), _name(y), _name(sample_weight), _name(groups))
     narrow = all(str(dtype) == "float32" for dtype in types)
     return DaskRows(
         X, layout, np.dtype(np.float32 if narrow else np.float64),
         None if layout.labels else y, None if layout.weights else sample_weight, None if layout.groups else groups,
+        whole,
     )  # fmt: skip
 
 
@@ -115,9 +117,10 @@ class DaskRows(RowSource):
     binds_once = True
 
     def __init__(
-        self, X: Any, layout: Layout, dtype: np.dtype[Any], labels: Any, weights: Any, groups: Any = None
-    ) -> None:
-        self._X, self._layout, self._groups = X, layout, groups
+        self, X: Any, layout: Layout, dtype: np.dtype[Any], labels: Any, weights: Any, groups: Any = None,
+        whole: Any = None,
+    ) -> None:  # fmt: skip
+        self._X, self._layout, self._groups, self._whole = X, layout, groups, whole
         self._kept = [X, labels, weights, groups]  # workers forget what nobody holds, and partitions do not hold it
         self.dtype, self.n_features, self.names = dtype, layout.n_features, layout.features
         self._blocks = partitions_of(X)
@@ -187,6 +190,24 @@ class DaskRows(RowSource):
             kinds, needed = ("buifO", "numbers") if name == "sample_weight" else ("buifOUT", "numbers or strings")
             if getattr(dtype, "kind", "O") not in kinds:
                 raise ValueError(f"{name} has the dtype {dtype}, where {needed} are needed: give another one.")
+
+    def read_column(self, parameter: str, column: str) -> NDArray[Any]:
+        """See `RowSource`. Gaps are for what reads the labels to refuse."""
+        if self._whole is None:
+            return super().read_column(parameter, column)
+        if column not in self._whole.columns:
+            raise ValueError(f"{parameter}={column!r} names no column of X: name one that it has.")
+        blocks = partitions_of(self._whole[column])
+        return np.concatenate([values_of(parameter, each) for each in results(f"reading {parameter}", blocks)])
+
+    def of_features(self) -> DaskRows:
+        """See `RowSource`."""
+        if self.names is None:
+            return self
+        found = copy(self)
+        found._X = self._X[self.names]
+        found._blocks = partitions_of(found._X)
+        return found
 
     def bind(self, recipe: BlockRecipe, plan: Any) -> DistributedModel:
         """See `RowSource`. Rows are checked and bound on the workers, once for all steps."""

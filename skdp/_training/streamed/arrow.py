@@ -26,6 +26,7 @@ from skdp._training.streamed.named_columns import (
     is_label,
     is_number,
     numbers_of_column,
+    subgroups_of_column,
     targets_of_column,
     unit_labels_of_column,
     write_columns,
@@ -82,6 +83,7 @@ class ArrowRows(BlockSource):
         self.n_rows = sum(part.n_rows for part in parts)
         schema = pa.schema([field for field in schema if parts and field.name in parts[0].schema.names])
         column_names(schema.empty_table())  # refuses names that repeat
+        self._columns = schema
         others = {"y": y, "sample_weight": sample_weight, "groups": groups}
         self.names = _chosen_names(schema.names, columns, others) if self.n_rows else []
         self.n_features = len(self.names)
@@ -120,12 +122,14 @@ class ArrowRows(BlockSource):
                 needed = "numbers are" if name == "sample_weight" else "numbers or strings are"
                 raise ValueError(f"{name} is a column of {kind}, where {needed} needed: name another one.")
 
-    def read_labels(self) -> NDArray[Any]:
+    def read_column(self, parameter: str, column: str) -> NDArray[Any]:
         """See `RowSource`."""
-        if not self._label:
-            return super().read_labels()
-        batches = (batch for part in self._parts for batch in part.batches([self._label], _LABELS, paid=False))
-        return np.concatenate([targets_of_column(batch.column(self._label), "y") for batch in batches])
+        _refuse_unknown(parameter, column, self._columns.names)
+        _check_same_types(self._parts, [column], self._columns)
+        others: dict[str, Callable[[Any], NDArray[Any]]] = {"groups": unit_labels_of_column, "by": subgroups_of_column}
+        read = others.get(parameter, partial(targets_of_column, name=parameter))
+        batches = (batch for part in self._parts for batch in part.batches([column], _LABELS, paid=False))
+        return np.concatenate([read(batch.column(column)) for batch in batches])
 
     def map_blocks(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
         """See `RowSource`. Gaps are NaN, which the function refuses, or not."""
@@ -212,14 +216,18 @@ def _chosen_names(names: list[str], columns: Sequence[str] | None, others: dict[
     named = {parameter: name for parameter, name in others.items() if isinstance(name, str)}
     chosen = [name for name in names if name not in named.values()] if columns is None else list(columns)
     for parameter, name in [*named.items(), *(("columns", name) for name in chosen)]:
-        if name not in names:
-            raise ValueError(f"{parameter}={name!r} names no column of X: its columns are {format_names(names)}.")
+        _refuse_unknown(parameter, name, names)
     for parameter, name in named.items():
         if name in chosen:
             raise ValueError(f"columns has {name!r}, which is {parameter}: leave it out.")
     if len(set(chosen)) < len(chosen):
         raise ValueError("columns names a column twice: name each once.")
     return chosen
+
+
+def _refuse_unknown(parameter: str, name: str, names: list[str]) -> None:
+    if name not in names:
+        raise ValueError(f"{parameter}={name!r} names no column of X: its columns are {format_names(names)}.")
 
 
 def _check_same_types(parts: list[Any], names: list[str], schema: pa.Schema) -> None:

@@ -45,22 +45,35 @@ def numbers_of_column(column: Any, name: str, *, gaps: bool = False) -> NDArray[
 
 def targets_of_column(column: Any, name: str) -> NDArray[Any]:
     """Return the labels or weights in an Arrow array, refused if it has gaps, which change the dtype of a part."""
-    return _values_of(column, name, "", decimals=True)
+    return _values_of(column, name, "", as_stored=True)
 
 
 def unit_labels_of_column(column: Any) -> NDArray[Any]:
     """Return the labels of units in an Arrow array, refused if it has gaps or nested cells."""
-    if pa.types.is_nested(column.type):
-        raise ValueError(
-            f"groups is a column of {column.type}, where cells are numbers, texts or dates: name another one."
-        )
+    _refuse_nested(column, "groups")
     if column.null_count:
         refuse_gaps()
-    return _values_of(column, "groups", "", decimals=True)
+    return _values_of(column, "groups", "", as_stored=True)
 
 
-def _values_of(column: Any, name: str, where: str, *, decimals: bool = False, gaps: bool = False) -> NDArray[Any]:
-    """Return the values of an Arrow array, decimals as numbers unless they are to be kept.
+def subgroups_of_column(column: Any) -> NDArray[Any]:
+    """Return the labels of subgroups in an Arrow array, with its gaps, refused if it has nested cells.
+
+    A gap changes no other label: truth values stay what they are beside it, and numbers have the same keys.
+    """
+    _refuse_nested(column, "by")
+    return _values_of(column, "by", "", as_stored=True, gaps=True)
+
+
+def _refuse_nested(column: Any, name: str) -> None:
+    if pa.types.is_nested(column.type):
+        raise ValueError(
+            f"{name} is a column of {column.type}, where cells are numbers, texts or dates: name another one."
+        )
+
+
+def _values_of(column: Any, name: str, where: str, *, as_stored: bool = False, gaps: bool = False) -> NDArray[Any]:
+    """Return the values of an Arrow array: of decimals, and of truth values with gaps, numbers unless `as_stored`.
 
     Gaps are refused, or NaN among numbers with `gaps`.
     """
@@ -71,9 +84,9 @@ def _values_of(column: Any, name: str, where: str, *, decimals: bool = False, ga
             column = column.dictionary_decode()
         has_gaps = column.null_count > 0 and not gaps
         if not has_gaps:
-            if column.null_count and pa.types.is_boolean(column.type):
+            if column.null_count and pa.types.is_boolean(column.type) and not as_stored:
                 column = column.cast(pa.int8())  # of truths with gaps NumPy has no numbers
-            if pa.types.is_decimal(column.type) and not decimals:
+            if pa.types.is_decimal(column.type) and not as_stored:
                 column = column.cast(pa.float64())
             values = column.to_numpy(zero_copy_only=False)
     except MemoryError:
@@ -101,6 +114,7 @@ __all__ = [
     "is_label",
     "is_number",
     "numbers_of_column",
+    "subgroups_of_column",
     "targets_of_column",
     "unit_labels_of_column",
     "write_columns",

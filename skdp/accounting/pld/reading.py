@@ -125,7 +125,10 @@ def epsilon_of_atoms(pair: AtomsPair, delta: float) -> float:
         return math.inf
     if delta_of_atoms(pair, 0.0) <= delta:
         return 0.0
-    epsilon = max(0.0, epsilon_of(*pair.raised, left))
+    loss, mass = pair.raised
+    epsilon = max(0.0, epsilon_of(loss, mass, left))
+    if epsilon == loss[-1] and left < mass[-1]:  # below the last loss, where none but its mass counts
+        epsilon = max(0.0, *loss[-2:-1].tolist(), float(loss[-1]) + math.log1p(-left / float(mass[-1])))
     for step in (1e-14, 1e-12, 1e-10):  # no rounding in finding it puts it too low
         if delta_of_atoms(pair, epsilon) <= delta:
             return epsilon

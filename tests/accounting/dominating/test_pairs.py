@@ -899,3 +899,15 @@ def test_delta_at_a_large_epsilon_is_near_the_delta_it_was_found_for(event, delt
     epsilon = get_epsilon(event, delta, adjacency=adjacency)
     assert epsilon > 300.0
     assert get_delta(event, epsilon, adjacency=adjacency) <= delta * (1.0 + above)
+
+
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-3, 0.3])
+@pytest.mark.parametrize("a", [1.0, 2.5, 5.0])
+def test_the_epsilon_of_one_discrete_laplace_release_is_below_its_largest_loss(a, delta):
+    """Of sensitivity 1, losses are a and -a: delta(epsilon) = (1 - e^(epsilon - a)) / (1 + e^-a) from -a to a."""
+    event = DiscreteLaplaceDpEvent(a, 1)
+    exact = a + math.log1p(-delta * (1.0 + math.exp(-a)))
+    assert exact <= get_epsilon(event, delta) <= min(exact * (1.0 + 1e-9), a)
+    assert get_delta(event, get_epsilon(event, delta)) <= delta
+    low, high = get_epsilon_bounds(event, delta)
+    assert low <= exact <= high

@@ -81,6 +81,12 @@ MUTANTS = [
         select="has_not_seen or the_fits_that_read_it",
     ),
     mutant(
+        "a row scored by every model, and counted as often",
+        (CROSS_VALIDATION, "rows = np.flatnonzero(self._folds == fold)", "rows = np.arange(len(self._folds))"),
+        tests="cross_validation",
+        select="several_tables",
+    ),
+    mutant(
         "the price of the scores as that of a cross-validation",
         (CROSS_VALIDATION, "        self.work._set_price(Price(self.event, epsilon, self.delta))\n", ""),
         tests="cross_validation",

@@ -6,6 +6,7 @@ from paths import (
     ARROW_COLUMNS,
     BY_COLUMNS,
     COLUMN_KERNEL,
+    COUNTED,
     FILES,
     MEMORY_MAP,
     PARQUET,
@@ -18,6 +19,26 @@ from paths import (
 DRAW = 'lot = self._draw(sampling, stream.spawn("step", coming))'
 
 MUTANTS = [
+    mutant(
+        "truth values of subgroups read as numbers where a block has a gap",
+        (
+            ARROW_COLUMNS,
+            " and pa.types.is_boolean(column.type) and not as_stored:",
+            " and pa.types.is_boolean(column.type):",
+        ),
+        tests="rows_elsewhere",
+        select="may_be_a_column",
+    ),
+    mutant(
+        "units that a column of a file names left out of an evaluation",
+        (
+            COUNTED,
+            'self._fit_params["groups"] = read_units(labels, len(labels), self._named["groups"])',
+            'self._fit_params["groups"] = None',
+        ),
+        tests="rows_elsewhere",
+        select="may_be_a_column",
+    ),
     mutant(
         "blocks of the file as lots",
         (
