@@ -280,8 +280,8 @@ FLOORS = {
     ),
     "synthesis.marginals": (
         ("column_levels", "contingency_tables"),
-        ("denoising", "pair_selection", "table_form"),
-        ("product_mixture",),
+        ("denoising", "pair_selection", "parities", "table_form"),
+        ("conditions", "product_mixture"),
         ("noisy_tables",),
         ("bought_table",),
         ("synthesizer",),
