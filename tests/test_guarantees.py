@@ -98,6 +98,7 @@ from skdp.synthesis.marginals.bought_table import TablePurchase
 from skdp.synthesis.marginals.contingency_tables import TableSums
 from skdp.synthesis.marginals.noisy_tables import Measurement
 from skdp.synthesis.marginals.parities import ParitySums
+from skdp.synthesis.pair_quality import PrivateQuality
 from skdp.tabular import TabularPipeline
 
 SENTENCES = {
@@ -648,6 +649,13 @@ SENTENCES = {
         "A row changes `vector` by at most `sensitivity` in Euclidean norm.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it",
             "tests/synthesis/marginals/test_synthesizer.py::test_an_exchange_reaches_the_sensitivity_of_a_single_table",
+        ],
+    },
+    PrivateQuality: {
+        "One row, or one unit, changes all distances together by no more than is priced, and everything that is shown "
+        "is a function of the noisy distances and of public numbers.": [
+            "tests/synthesis/test_pair_quality.py::test_a_row_or_a_unit_moves_the_release_by_its_sensitivity_and_nothing_else",
+            "tests/synthesis/test_pair_quality.py::test_the_noise_is_as_priced",
         ],
     },
     ParitySums: {

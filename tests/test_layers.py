@@ -263,7 +263,7 @@ FLOORS = {
         ("charges", "copies", "refusals", "releases"),
         ("suite",),
     ),
-    "synthesis": (("generator",), ("class_mixture", "marginals"), ("gan", "metrics", "synthesizing")),
+    "synthesis": (("generator",), ("class_mixture", "marginals"), ("gan", "metrics", "pair_quality", "synthesizing")),
     "synthesis.class_mixture": (
         ("clipped_normals", "row_blocks"),
         ("mixture", "row_sums"),

@@ -7,6 +7,7 @@ from paths import (
     MEASUREMENT,
     METRICS,
     MIXTURE_OF_PRODUCTS,
+    PAIR_QUALITY,
     PARITY_SUMS,
     SELECTION,
     SYNTHETIC_FRAMES,
@@ -151,6 +152,35 @@ MUTANTS = [
         "synthesis: bins of a range drawn whole",
         (LEVEL_COLUMNS, "found[: self.n_listed] = end - start", "found[: self.n_listed] = end > start"),
         tests="conditions",
+    ),
+    mutant(
+        "synthesis: a quality whose units are as heavy as their rows",
+        (
+            PAIR_QUALITY,
+            "        if targets.units is not None:\n            weights",
+            "        if False:\n            weights",
+        ),
+        tests="pair_quality",
+    ),
+    mutant(
+        "synthesis: a quality of so many pairs at the price of one",
+        (PAIR_QUALITY, "sensitivity(math.comb(d, 2))", "sensitivity(1)"),
+        tests="pair_quality",
+    ),
+    mutant(
+        "synthesis: an exact mean beside noisy qualities",
+        (
+            PAIR_QUALITY,
+            "        noisy = plan.release(scores(rows.codes, pairs, levels, expected, weights)) / (2.0 * n)\n",
+            "        noisy = plan.release(scores(rows.codes, pairs, levels, expected, weights)) / (2.0 * n)\n"
+            "        noisy += (scores(rows.codes, pairs, levels, expected, weights) / (2.0 * n) - noisy).mean()\n",
+        ),
+        tests="pair_quality",
+    ),
+    mutant(
+        "synthesis: a quality relative to the number of rows there are",
+        (PAIR_QUALITY, "float(self._public_n_samples(targets.n_units(rows.shape[0])))", "float(rows.shape[0])"),
+        tests="pair_quality",
     ),
     mutant(
         "synthesis: one noise for all releases",
