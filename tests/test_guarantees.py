@@ -98,7 +98,7 @@ from skdp.synthesis.marginals.bought_table import TablePurchase
 from skdp.synthesis.marginals.contingency_tables import TableSums
 from skdp.synthesis.marginals.noisy_tables import Measurement
 from skdp.synthesis.marginals.parities import ParitySums
-from skdp.synthesis.pair_quality import PrivateQuality
+from skdp.synthesis.pair_quality import SynthesisEvaluation
 from skdp.tabular import TabularPipeline
 
 SENTENCES = {
@@ -651,7 +651,7 @@ SENTENCES = {
             "tests/synthesis/marginals/test_synthesizer.py::test_an_exchange_reaches_the_sensitivity_of_a_single_table",
         ],
     },
-    PrivateQuality: {
+    SynthesisEvaluation: {
         "One row, or one unit, changes all distances together by no more than is priced, and everything that is shown "
         "is a function of the noisy distances and of public numbers.": [
             "tests/synthesis/test_pair_quality.py::test_a_row_or_a_unit_moves_the_release_by_its_sensitivity_and_nothing_else",

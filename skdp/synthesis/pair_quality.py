@@ -1,4 +1,4 @@
-"""`private_quality`: how far a synthetic table is from the private one, pair by pair, as a paid release."""
+"""`evaluate_synthesis`: how far a synthetic table is from the private one, pair by pair, as a paid release."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from skdp.evaluation.estimates import Estimate
 from skdp.mechanisms.unit_norms import average_units
 from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 from skdp.preprocessing.schema.matching import match_columns, read_schema
-from skdp.report.reported import price_caption
 from skdp.synthesis.marginals.column_levels import Levels
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, count
 from skdp.synthesis.marginals.pair_selection import scores, sensitivity
@@ -37,8 +36,33 @@ class ComparedRows(NamedTuple):
     codes: list[Levels]
 
 
-class PrivateQuality(PrivateEstimator):
-    """How far a synthetic table is from the private one it was made of, by a paid release. Made by `private_quality`.
+class SynthesisEvaluation(PrivateEstimator):
+    """How far a synthetic table is from the private one it was made of, by a paid release. Made by `evaluate_synthesis`.
+
+    Constructor parameters are public, arguments of ``fit`` are private.
+
+    Parameters
+    ----------
+    synthetic : array-like or frame of shape (n_synthetic, n_features)
+        Public rows with the columns of the private ones, one at least.
+    schema : TableSchema or mapping
+        Public schema of all columns, complete.
+    n_bins : int, default=16
+        Number of bins of a number or a date without edges.
+    level : float, default=0.95
+        Probability with which an interval covers the distance to these rows.
+    epsilon : float or None, default=0.1
+        Privacy budget of all figures together.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail, as for `DPMarginalSynthesizer`.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ.
+    n_samples_public, n_groups_public : int or None, default=None
+        Public number of rows, or of units, used in place of the real one.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which the release is charged.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise.
 
     Attributes
     ----------
@@ -48,8 +72,10 @@ class PrivateQuality(PrivateEstimator):
         The total variation of each pair.
     chance_ : float
         About the mean that two tables of these numbers of rows have if both are drawn as the synthetic one is.
-    epsilon_, delta_ : float
-        Price of all figures together.
+    epsilon_ : float
+        Price of all figures together at `delta_`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
     privacy_event_ : DpEvent
         What was released.
     privacy_unit_ : {"row", "group"}
@@ -96,7 +122,7 @@ class PrivateQuality(PrivateEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Charge and release. See `private_quality`.
+        """Charge and release. See `evaluate_synthesis`.
 
         Parameters
         ----------
@@ -212,9 +238,7 @@ class PrivateQuality(PrivateEstimator):
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         if "pairs_" not in self.__dict__:
             return super().__repr__(N_CHAR_MAX)
-        head = (
-            f"PrivateQuality, epsilon={self.epsilon_:.6g}, total variation, {self.level:.0%} intervals for these rows"
-        )
+        head = f"SynthesisEvaluation, epsilon={self.epsilon_:.6g}, total variation, {self.level:.0%} intervals for these rows"
         return "\n".join([head, *(f"{name:30} {shown}" for name, shown in self._lines())])
 
     def _repr_html_(self) -> Any:
@@ -222,7 +246,8 @@ class PrivateQuality(PrivateEstimator):
             return f"<pre>{html.escape(repr(self))}</pre>"
         cells = (f"<tr><th>{html.escape(name)}</th><td>{shown}</td></tr>" for name, shown in self._lines())
         head = f"<tr><th></th><th>total variation, {self.level:.0%} interval for these rows</th></tr>"
-        return f"{price_caption(self)}<table>{head}{''.join(cells)}</table>"
+        price = f"&epsilon; = {self.epsilon_:.4g} at &delta; = {self.delta_:g} for one {self.privacy_unit_}"
+        return f"<table><caption>{price}</caption>{head}{''.join(cells)}</table>"
 
 
 def _chance(shares: Doubles, n: float, m: float) -> float:
@@ -230,7 +255,7 @@ def _chance(shares: Doubles, n: float, m: float) -> float:
     return float(np.sqrt(2.0 / math.pi * shares * (1.0 - shares) * (1.0 / n + 1.0 / m)).sum()) / 2.0
 
 
-def private_quality(
+def evaluate_synthesis(
     X: Any,
     synthetic: Any,
     schema: Any,
@@ -245,7 +270,7 @@ def private_quality(
     n_groups_public: int | None = None,
     accountant: Any = None,
     random_state: Any = None,
-) -> PrivateQuality:
+) -> SynthesisEvaluation:
     """Measure how far a synthetic table is from the private one, in figures that may be published with it.
 
     For each pair of columns, half the sum of the absolute differences between the shares of rows in its cells, in the
@@ -283,7 +308,7 @@ def private_quality(
 
     Returns
     -------
-    quality : PrivateQuality
+    quality : SynthesisEvaluation
         Figures with intervals, as text and as HTML.
 
     Raises
@@ -300,14 +325,14 @@ def private_quality(
     Examples
     --------
     >>> import numpy as np
-    >>> from skdp.synthesis import DPMarginalSynthesizer, private_quality
+    >>> from skdp.synthesis import DPMarginalSynthesizer, evaluate_synthesis
     >>> X = np.random.default_rng(0).integers(0, 3, (5000, 4))
     >>> model = DPMarginalSynthesizer({f"x{j}": [0, 1, 2] for j in range(4)}, epsilon=1.0).fit(X)
-    >>> found = private_quality(X, model.sample(5000), model.schema_, epsilon=0.5)
+    >>> found = evaluate_synthesis(X, model.sample(5000), model.schema_, epsilon=0.5)
     >>> found.error_.low <= found.error_.value <= found.error_.high < 0.1, found.epsilon_ <= 0.5
     (True, True)
     """
-    found = PrivateQuality(
+    found = SynthesisEvaluation(
         synthetic,
         schema,
         n_bins=n_bins,
@@ -323,4 +348,4 @@ def private_quality(
     return found.fit(X, groups=groups)
 
 
-__all__ = ["PrivateQuality", "private_quality"]
+__all__ = ["SynthesisEvaluation", "evaluate_synthesis"]

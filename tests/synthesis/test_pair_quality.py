@@ -14,7 +14,7 @@ from scipy import stats
 
 from skdp import PrivacyAccountant
 from skdp.accounting import GaussianDpEvent
-from skdp.synthesis import PrivateQuality, private_quality
+from skdp.synthesis import SynthesisEvaluation, evaluate_synthesis
 from skdp.synthesis.metrics import marginal_error
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -34,7 +34,7 @@ SYNTHETIC = table(300, seed=9)
 
 def quality(**parameters):
     given = {"synthetic": SYNTHETIC, "schema": SCHEMA, "n_bins": 3, "random_state": 0, "n_samples_public": 200}
-    return PrivateQuality(**{**given, **parameters})
+    return SynthesisEvaluation(**{**given, **parameters})
 
 
 @pytest.mark.parametrize("with_units", [False, True])
@@ -85,7 +85,7 @@ def test_the_noise_is_as_priced():
 
 def test_figures_are_those_of_the_owner_up_to_noise():
     rows, accountant = table(2000, seed=3), PrivacyAccountant(epsilon=1.0, delta=1e-5)
-    found = private_quality(rows, SYNTHETIC, SCHEMA, n_bins=3, epsilon=1.0, delta=1e-6, accountant=accountant)
+    found = evaluate_synthesis(rows, SYNTHETIC, SCHEMA, n_bins=3, epsilon=1.0, delta=1e-6, accountant=accountant)
     assert [charge.event for charge in accountant.history] == [found.privacy_event_]
     edges = [[20, 40, 65], None, [3, 6]]
     pairs = [("age", "job"), ("age", "pay"), ("job", "pay")]
