@@ -37,7 +37,7 @@ class ComparedRows(NamedTuple):
 
 
 class SynthesisEvaluation(PrivateEstimator):
-    """How far a synthetic table is from the private one it was made of, by a paid release. Made by `evaluate_synthesis`.
+    """How far a synthetic table is from the private one it was made of, as a release. Made by `evaluate_synthesis`.
 
     Constructor parameters are public, arguments of ``fit`` are private.
 
@@ -223,10 +223,12 @@ class SynthesisEvaluation(PrivateEstimator):
         Parameters
         ----------
         n_pairs : int, default=5
+            How many of them.
 
         Returns
         -------
-        dict of (str, str) to Estimate
+        worst : dict of (str, str) to Estimate
+            Their total variations.
         """
         order = sorted(self.pairs_, key=lambda pair: -self.pairs_[pair].value)
         return {pair: self.pairs_[pair] for pair in order[:n_pairs]}
@@ -238,7 +240,7 @@ class SynthesisEvaluation(PrivateEstimator):
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         if "pairs_" not in self.__dict__:
             return super().__repr__(N_CHAR_MAX)
-        head = f"SynthesisEvaluation, epsilon={self.epsilon_:.6g}, total variation, {self.level:.0%} intervals for these rows"
+        head = f"Total variation, {self.level:.0%} intervals for these rows, epsilon={self.epsilon_:.6g}"
         return "\n".join([head, *(f"{name:30} {shown}" for name, shown in self._lines())])
 
     def _repr_html_(self) -> Any:

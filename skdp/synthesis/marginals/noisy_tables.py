@@ -322,11 +322,12 @@ def parities_worth_it(
 ) -> ParitySets:
     """Return the sets whose parities are measured: of columns, by class if there are labels, by public numbers.
 
-    Pairs of columns and the label are among them where no triples are measured.
+    Pairs of columns and the label are among them where no triples are measured, but never alone.
     """
     columns, n_classes = (levels[:-1], levels[-1]) if has_label else (levels, 1)
     sets = parity_sets(columns, n_classes, 2 if has_label and not with_triples else 3)
-    return worth_their_noise(sets, n_classes, noise_multiplier / math.sqrt(PARITY_SHARE) / n)
+    found = worth_their_noise(sets, n_classes, noise_multiplier / math.sqrt(PARITY_SHARE) / n)
+    return found if any(each.shape[1] > 2 for each in found) else ()
 
 
 def triples_of(d: int) -> list[ColumnSet]:

@@ -147,7 +147,12 @@ def test_sets_are_chosen_by_public_numbers():
     assert MOST_HALVES == 2**22
     assert measurement.parities_worth_it([2] * 5, True, False, 1e9, 1.0)[0].shape[1] == 2
     assert measurement.parities_worth_it([2] * 5, True, True, 1e9, 1.0)[0].shape[1] == 3
-    assert measurement.parities_worth_it([2] * 5, True, True, 100, 1.0) == ()
+    assert measurement.parities_worth_it([2] * 5 + [2], True, True, 100, 1.0) == ()
+    sizes = [
+        [each.shape[1] for each in measurement.parities_worth_it([2] * 11, True, False, n, 4.0)]
+        for n in (2500, 4000, 10_000)
+    ]
+    assert sizes == [[], [2, 3], [2, 3, 4, 5]]  # pairs alone would be worth their noise
 
 
 @pytest.mark.parametrize("with_label", [False, True])
