@@ -76,37 +76,37 @@ MUTANTS = [
     mutant(
         "synthesis: all parities with the sensitivity of one",
         (PARITY_SUMS, "math.sqrt(_n_sets(self.sets) * _squared_norm", "math.sqrt(1 * _squared_norm"),
-        tests="parities synthesizer private_checks",
+        tests="parities synthesizer",
         select=BY_PROPERTY,
     ),
     mutant(
         "synthesis: parities by class as they are for centred ones",
         (PARITY_SUMS, "found = _centred(parities[places]).ravel()", "found = parities[places].ravel()"),
-        tests="parities synthesizer private_checks",
+        tests="parities synthesizer",
         select=BY_PROPERTY,
     ),
     mutant(
         "synthesis: the sum of weights beside parities is not in their sensitivity",
         (PARITY_SUMS, " + self.with_total)", ")"),
-        tests="parities synthesizer private_checks",
+        tests="parities synthesizer",
         select=BY_PROPERTY,
     ),
     mutant(
         "synthesis: parities with the noise of the whole budget",
         (MEASUREMENT, "self._release(PARITY_SHARE, vector", "self._release(1.0, vector"),
-        tests="parities synthesizer private_checks",
+        tests="parities synthesizer",
         select=BY_PROPERTY,
     ),
     mutant(
         "synthesis: parities that the tables do not pay for",
         (MEASUREMENT, "1.0 - PARITY_SHARE if terms.parities else 1.0", "1.0"),
-        tests="parities synthesizer private_checks",
+        tests="parities synthesizer",
         select=BY_PROPERTY,
     ),
     mutant(
         "synthesis: parities kept by exact ones",
         (MEASUREMENT, "return sums.unexpected(released, self.n", "return sums.unexpected(vector, self.n"),
-        tests="parities synthesizer private_checks",
+        tests="parities synthesizer",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -122,7 +122,7 @@ MUTANTS = [
     mutant(
         "synthesis: parities with the noise of the tables again",
         (MEASUREMENT, 'stream.spawn("parities")', 'stream.spawn("tables")'),
-        tests="parities synthesizer private_checks",
+        tests="parities synthesizer",
         select=BY_PROPERTY,
     ),
     mutant(
