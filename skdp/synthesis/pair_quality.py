@@ -52,17 +52,25 @@ class SynthesisEvaluation(PrivateEstimator):
     level : float, default=0.95
         Probability with which an interval covers the distance to these rows.
     epsilon : float or None, default=0.1
-        Privacy budget of all figures together.
+        Privacy budget of one ``fit``, for all figures together.
     delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail, as for `DPMarginalSynthesizer`.
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        How neighbouring tables differ.
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
     n_samples_public, n_groups_public : int or None, default=None
         Public number of rows, or of units, used in place of the real one.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which the release is charged.
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
-        Source of the noise.
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
 
     Attributes
     ----------
