@@ -6,12 +6,14 @@ Errors are against the training rows, means over all pairs and over 100 triples.
 rows: logistic regression on one-hot columns, and boosted trees. Beside them stand private models that were trained
 directly. ``--smartnoise PYTHON`` and ``--mbi PYTHON`` run the AIM and MST of `synthesis_peers.py` on the same codes,
 each under the interpreter of an environment that has the library (``environments.py smartnoise mbi`` makes them), and
-``--seeds 0`` runs nothing else.
+``--seeds 0`` runs nothing else. ``--parities`` runs tables whose label is the parity of 2 to 5 of ten columns, which no
+smaller number of them tells anything of.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -89,6 +91,14 @@ def read(folder: Path, spec: dict) -> Codes:
     return Codes(*(np.column_stack(part) for part in zip(*columns, strict=True)), levels)
 
 
+def parity_table(order: int, n_levels: int, n: int = 50_000) -> Codes:
+    """Ten columns, uniform over their levels, and the parity of the upper halves of some of them."""
+    rows = np.random.default_rng(order).integers(0, n_levels, (n + 20_000, 10))
+    label = (rows[:, :order] >= n_levels // 2).sum(axis=1) % 2
+    rows = np.column_stack([rows, label])
+    return Codes(rows[:n], rows[n:], [n_levels] * 10 + [2])
+
+
 def judged(made: np.ndarray, codes: Codes) -> list[float]:
     """AUROC on real rows of a logistic regression and of boosted trees that were trained on rows of codes."""
     encoder = OneHotEncoder(categories=[np.arange(size) for size in codes.levels[:-1]]).fit(made[:1, :-1])
@@ -117,7 +127,7 @@ def row(name: str, runs: list[list[float]], remark: str = "") -> None:
     print(f"{name:<44} {cells} {seconds}   {remark}", flush=True)
 
 
-def ours(codes: Codes, epsilon: float, seed: int, **parameters: object) -> list[float]:
+def ours(codes: Codes, epsilon: float, seed: int, balanced: bool = False, **parameters: object) -> list[float]:
     """Fit and judge one generator."""
     names = [f"c{j}" for j in range(len(codes.levels) - 1)]
     schema = {name: list(range(size)) for name, size in zip(names, codes.levels, strict=False)}
@@ -127,7 +137,7 @@ def ours(codes: Codes, epsilon: float, seed: int, **parameters: object) -> list[
     start = time.perf_counter()
     model.fit(frame, y)
     seconds = time.perf_counter() - start
-    X, labels = model.sample(len(frame), random_state=seed)
+    X, labels = model.sample(len(frame), random_state=seed, balanced=balanced)
     made = np.column_stack([X.to_numpy(), labels])
     return [*errors(made, codes), *judged(made, codes), seconds]
 
@@ -184,8 +194,20 @@ def of_ours(codes: Codes, at: str, epsilon: float, bar: str, seeds: range) -> No
     """Print a row for each of our generators, and one of models that are trained directly."""
     row(f"{at}: pairs", [ours(codes, epsilon, seed, triples=False) for seed in seeds], bar)
     row(f"{at}: default", [ours(codes, epsilon, seed) for seed in seeds], bar)
+    row(f"{at}: default, balanced samples", [ours(codes, epsilon, seed, balanced=True) for seed in seeds])
     row(f"{at}: selected pairs", [ours(codes, epsilon, seed, pairs="select") for seed in seeds])
     row(f"{at}: private models, trained directly", [direct(codes, epsilon, seed) for seed in seeds])
+
+
+def of_parities(epsilons: list[float], seeds: range) -> None:
+    """Print rows for labels that are parities of columns of two and of 16 levels."""
+    for n_levels, order in itertools.product((2, 16), (2, 3, 4, 5)):
+        codes = parity_table(order, n_levels)
+        at = f"parity of {order} of 10 columns of {n_levels} levels"
+        row(f"{at}: real training rows", [[0.0, 0.0, *judged(codes.train, codes)]])
+        for epsilon in epsilons:
+            row(f"- at {epsilon:g}: without parities", [ours(codes, epsilon, seed, parities=False) for seed in seeds])
+            row(f"- at {epsilon:g}: default", [ours(codes, epsilon, seed) for seed in seeds])
 
 
 def main() -> None:
@@ -199,10 +221,14 @@ def main() -> None:
     parser.add_argument("--peers", nargs="+", help="parts of the names of those to run, such as 'mbi 2' or drawn")
     parser.add_argument("--fits", type=int, default=1, help="fits of each peer")
     parser.add_argument("--limit", type=float, default=1800, help="seconds after which a fit of a peer is given up")
+    parser.add_argument("--parities", action="store_true", help="labels that are parities, and nothing else")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     specs = json.loads(options.schemas.read_text())
     print(f"{'':<44} {'TV2':>7} {'TV3':>7} {'logist.':>7} {'boosted':>7} {'seconds':>8}   bar")
+    if options.parities:
+        of_parities(options.epsilons, range(options.seeds))
+        return
     for name in options.tables:
         codes = read(Path(os.environ["SKDP_DATA"]), specs[name])
         row(f"{name}: real training rows", [[0.0, 0.0, *judged(codes.train, codes)]])

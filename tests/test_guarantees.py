@@ -97,6 +97,8 @@ from skdp.synthesis.generator import PrivateGenerator
 from skdp.synthesis.marginals.bought_table import TablePurchase
 from skdp.synthesis.marginals.contingency_tables import TableSums
 from skdp.synthesis.marginals.noisy_tables import Measurement
+from skdp.synthesis.marginals.parities import ParitySums
+from skdp.synthesis.pair_quality import SynthesisEvaluation
 from skdp.tabular import TabularPipeline
 
 SENTENCES = {
@@ -649,6 +651,18 @@ SENTENCES = {
             "tests/synthesis/marginals/test_synthesizer.py::test_an_exchange_reaches_the_sensitivity_of_a_single_table",
         ],
     },
+    SynthesisEvaluation: {
+        "One row, or one unit, changes all distances together by no more than is priced, and everything that is shown "
+        "is a function of the noisy distances and of public numbers.": [
+            "tests/synthesis/test_pair_quality.py::test_a_row_or_a_unit_moves_the_release_by_its_sensitivity_and_nothing_else",
+            "tests/synthesis/test_pair_quality.py::test_the_noise_is_as_priced",
+        ],
+    },
+    ParitySums: {
+        "A row changes `vector` by at most `sensitivity` in Euclidean norm.": [
+            "tests/synthesis/marginals/test_parities.py::test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it",
+        ],
+    },
     Measurement: {
         "`measure` makes the releases whose event `event_of` states for its noise multiplier.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_the_noise_is_as_priced",
@@ -724,12 +738,15 @@ SENTENCES = {
         "Labels of samples are drawn by noisy or by public shares.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_labels_are_drawn_by_noisy_or_public_shares",
         ],
-        "Whether pairs are selected, how many rounds and which share of the budget they take, whether triples are "
-        "measured, and the iterations of the fit are decided by public numbers.": [
+        "Whether pairs are selected, how many rounds and which share of the budget they take, whether triples and "
+        "parities are measured, and the iterations of the fit are decided by public numbers.": [
+            "tests/synthesis/marginals/test_parities.py::test_sets_are_chosen_by_public_numbers",
             "tests/synthesis/marginals/test_synthesizer.py::test_rules_are_public",
             "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
         ],
-        "The number of pairs that are selected, and which, is decided by noisy scores.": [
+        "The number of pairs that are selected, and which, is decided by noisy scores, and which parities a model is "
+        "fitted to by the noisy parities.": [
+            "tests/synthesis/marginals/test_parities.py::test_noise_is_taken_for_nothing_and_what_exceeds_it_is_kept",
             "tests/synthesis/marginals/test_synthesizer.py::test_pairs_are_selected_by_noisy_scores_alone",
             "tests/synthesis/marginals/test_synthesizer.py::test_selection_takes_the_pairs_that_depend_on_each_other",
             "tests/synthesis/marginals/test_synthesizer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",

@@ -263,7 +263,7 @@ FLOORS = {
         ("charges", "copies", "refusals", "releases"),
         ("suite",),
     ),
-    "synthesis": (("generator",), ("class_mixture", "marginals"), ("gan", "metrics", "synthesizing")),
+    "synthesis": (("generator",), ("class_mixture", "marginals"), ("gan", "metrics", "pair_quality", "synthesizing")),
     "synthesis.class_mixture": (
         ("clipped_normals", "row_blocks"),
         ("mixture", "row_sums"),
@@ -280,8 +280,8 @@ FLOORS = {
     ),
     "synthesis.marginals": (
         ("column_levels", "contingency_tables"),
-        ("denoising", "pair_selection", "table_form"),
-        ("product_mixture",),
+        ("denoising", "pair_selection", "parities", "table_form"),
+        ("conditions", "product_mixture"),
         ("noisy_tables",),
         ("bought_table",),
         ("synthesizer",),
@@ -376,7 +376,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (37, 11, 199), "accounting": (12, 9, 44)}
+    assert found == {"": (37, 11, 200), "accounting": (12, 9, 44)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -4,6 +4,7 @@
 - `DPMarginalSynthesizer`: tables with the two-way marginals of the private ones.
 - `DPClassMixtureGenerator`: rows of numbers with labels, such as images, by a mixture of normal rows for each class.
 - `DPWGAN`: images and other numeric rows by a generative adversarial network, for comparison.
+- `evaluate_synthesis`: how far a synthetic table is from the private one, as a paid release.
 - `metrics`: synthetic rows beside real ones, for those who may see these.
 """
 
@@ -17,6 +18,8 @@ __getattr__, __dir__, __all__ = lazy_face(
         "DPClassMixtureGenerator": "skdp.synthesis.class_mixture.class_generator",
         "DPMarginalSynthesizer": "skdp.synthesis.marginals.synthesizer",
         "DPWGAN": "skdp.synthesis.gan.wgan",
+        "SynthesisEvaluation": "skdp.synthesis.pair_quality",
+        "evaluate_synthesis": "skdp.synthesis.pair_quality",
         "synthesize": "skdp.synthesis.synthesizing",
     },
 )

@@ -111,6 +111,9 @@ DISCRETE, DISCRETE_GAUSSIAN = (f"skdp/mechanisms/discrete_{law}.py" for law in (
 AMOUNTS, COUNTED, SCORED = (f"skdp/evaluation/{name}.py" for name in ("amounts", "counted", "scored_rows"))
 ONE_VS_REST = "skdp/evaluation/one_vs_rest.py"
 MARGINALS, MEASUREMENT = "skdp/synthesis/marginals/synthesizer.py", "skdp/synthesis/marginals/noisy_tables.py"
+PARITY_SUMS, LEVEL_COLUMNS = "skdp/synthesis/marginals/parities.py", "skdp/synthesis/marginals/column_levels.py"
+PAIR_QUALITY = "skdp/synthesis/pair_quality.py"
+MIXTURE_OF_PRODUCTS = "skdp/synthesis/marginals/product_mixture.py"
 SELECTION, TABLE_SUMS = "skdp/synthesis/marginals/pair_selection.py", "skdp/synthesis/marginals/contingency_tables.py"
 CLASS_GENERATOR, CLASS_MEASUREMENT = (
     "skdp/synthesis/class_mixture/class_generator.py",

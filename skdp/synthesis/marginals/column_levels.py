@@ -17,7 +17,11 @@ from skdp.preprocessing.schema.combinations import Combination
 
 Levels = NDArray[np.int32]
 
+Ends = tuple[float, float]
+
 WITHIN_BINS = ("uniform", "middle")
+
+EVERYWHERE: Ends = (-math.inf, math.inf)
 
 
 class LevelColumn(NamedTuple):
@@ -94,16 +98,58 @@ class LevelColumn(NamedTuple):
 
     # --- and back ---
 
-    def write(self, levels: Levels, within: str, whole: bool, rng: np.random.Generator) -> tuple[NDArray[Any], Any]:
-        """Return values and where they are gaps: doubles for numbers, days for dates, truth, or positions in `keys`."""
+    def write(
+        self, levels: Levels, within: str, whole: bool, rng: np.random.Generator, ends: Ends = EVERYWHERE
+    ) -> tuple[NDArray[Any], Any]:
+        """Return values and where they are gaps: doubles for numbers, days for dates, truth, or positions in `keys`.
+
+        Numbers of bins that reach beyond `ends` lie within them.
+        """
         gaps = levels == self.n_levels - 1 if self.has_gaps else np.zeros(len(levels), bool)
         if not self.block.is_line:
             return levels, gaps
         share = rng.random(len(levels)) if within == "uniform" else np.full(len(levels), 0.5)
         places = np.minimum(levels, self.n_listed - 1)
-        if not whole:
-            return self.block.at((places + share) / self.n_listed), gaps
-        return _whole_numbers(self.block.edges(), places, share), gaps
+        if whole:
+            low, count = self._whole_numbers(ends if within == "uniform" else EVERYWHERE)
+            return low[places] + np.minimum(np.floor(share * count[places]), count[places] - 1.0), gaps
+        start, end = self._parts(ends if within == "uniform" else EVERYWHERE)
+        made = self.block.at((places + start[places] + share * (end - start)[places]) / self.n_listed)
+        return np.clip(made, *ends), gaps
+
+    def shares_within(self, ends: Ends, within: str, whole: bool) -> Doubles:
+        """Return which share of the numbers of each bin `write` places within both ends; 0 for gaps."""
+        found = np.zeros(self.n_levels)
+        if within == "middle":
+            middle, _ = self.write(np.arange(self.n_listed, dtype=np.int32), within, whole, np.random.default_rng(0))
+            found[: self.n_listed] = (middle >= ends[0]) & (middle <= ends[1])
+        elif whole:
+            found[: self.n_listed] = self._whole_numbers(ends)[1] / self._whole_numbers(EVERYWHERE)[1]
+        else:
+            start, end = self._parts(ends)
+            found[: self.n_listed] = end - start
+        return found
+
+    def _parts(self, ends: Ends) -> tuple[Doubles, Doubles]:
+        """Return from where to where each bin lies within both ends, in parts of its width."""
+        low, high = self.n_listed * self.block.share_at(np.clip(ends, *self.block.edges()[[0, -1]]))
+        bins = np.arange(self.n_listed)
+        return np.clip(low - bins, 0.0, 1.0), np.clip(high - bins, 0.0, 1.0)
+
+    def _whole_numbers(self, ends: Ends) -> tuple[Doubles, Doubles]:
+        """Return the first whole number of each bin, and how many it has: any of [low, high), the last bin closed.
+
+        The nearest one where there is none. Of bins beyond the ends there are 0.
+        """
+        edges = self.block.edges()
+        low = np.ceil(edges[:-1])
+        last = np.ceil(edges[1:]) - 1.0
+        last[-1] = math.floor(edges[-1])
+        nearest = np.rint((edges[:-1] + edges[1:]) / 2.0)
+        empty = last < low
+        low = np.maximum(np.where(empty, nearest, low), np.ceil(ends[0]))
+        last = np.minimum(np.where(empty, nearest, last), np.floor(ends[1]))
+        return low, np.maximum(last - low + 1.0, 0.0)
 
     @property
     def keys(self) -> list[str]:
@@ -112,18 +158,6 @@ class LevelColumn(NamedTuple):
             return ["False", "True"]
         listed = list(self.block.column.categories or ())
         return [*listed, self.other] if self._adds_other and self.other is not None else listed
-
-
-def _whole_numbers(edges: Doubles, places: Levels, share: Doubles) -> Doubles:
-    """Return whole numbers of bins: any of [low, high), the last bin closed; the nearest where there is none."""
-    low = np.ceil(edges[:-1])
-    last = np.ceil(edges[1:]) - 1.0
-    last[-1] = math.floor(edges[-1])
-    nearest = np.rint((edges[:-1] + edges[1:]) / 2.0)
-    empty = last < low
-    low, last = np.where(empty, nearest, low), np.where(empty, nearest, last)
-    count = last - low + 1.0
-    return low[places] + np.minimum(np.floor(share * count[places]), count[places] - 1.0)
 
 
 class Exclusion(NamedTuple):
@@ -161,4 +195,13 @@ def is_possible_to_exclude(columns: Sequence[LevelColumn], combination: Combinat
     return all(bool(place[name].excluded_by(condition).any()) for name, condition in combination.conditions)
 
 
-__all__ = ["WITHIN_BINS", "Exclusion", "LevelColumn", "Levels", "exclusions_of", "is_possible_to_exclude"]
+__all__ = [
+    "EVERYWHERE",
+    "WITHIN_BINS",
+    "Ends",
+    "Exclusion",
+    "LevelColumn",
+    "Levels",
+    "exclusions_of",
+    "is_possible_to_exclude",
+]

@@ -22,11 +22,14 @@ class TargetTables(NamedTuple):
         Probabilities of the levels of each column.
     pairs : dict of (int, int) to ndarray of shape (A_i, A_j)
     triples : dict of (int, int, int) to ndarray of shape (A_i, A_j, A_label)
+    parities : tuple of tuple of int
+        Columns whose parity is fitted too, the label among them.
     """
 
     ones: list[Doubles]
     pairs: dict[ColumnSet, Doubles]
     triples: dict[ColumnSet, Doubles]
+    parities: tuple[ColumnSet, ...] = ()
 
 
 def targets_of(

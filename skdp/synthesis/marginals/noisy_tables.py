@@ -21,6 +21,14 @@ from skdp.synthesis.marginals import pair_selection as selection
 from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, TableSums, noise_per_cell, weighted
 from skdp.synthesis.marginals.denoising import TargetTables, targets_of
+from skdp.synthesis.marginals.parities import (
+    Parities,
+    ParitySets,
+    ParitySums,
+    halves_of,
+    parity_sets,
+    worth_their_noise,
+)
 from skdp.synthesis.marginals.product_mixture import Mixture, fit_mixture
 
 MOST_COLUMNS, MOST_LEVELS = 20, 50
@@ -34,6 +42,9 @@ SHARES_WITH_TRIPLES = (0.15, 0.4, 0.15, 0.3)
 """Share of the budget that pairs of columns within each class get."""
 LARGEST_NOISE_OF_TRIPLES = 0.25
 """Total variation of the noise of a triple, before it is shrunk, up to which triples are worth their share."""
+
+PARITY_SHARE = 0.02
+"""Share of mu**2 of parities, where they are measured beside all pairs."""
 
 UNITS_PER_NOISE, LARGEST_REACH = 500.0, 3.0
 """Units to one standard deviation of noise from which a unit may add more than a row, and the most that it may add."""
@@ -75,6 +86,8 @@ class ModelTerms(NamedTuple):
     n_components : int
     n_iter : int or None
         None for the rule.
+    parities : tuple of ndarray of shape (n_sets, size)
+        Sets of columns whose parities are measured.
     """
 
     levels: Sequence[int]
@@ -83,6 +96,12 @@ class ModelTerms(NamedTuple):
     exclusions: Sequence[Exclusion]
     n_components: int
     n_iter: int | None
+    parities: ParitySets = ()
+
+    @property
+    def n_classes(self) -> int:
+        """Classes of the label, 1 without labels."""
+        return self.levels[-1] if self.has_label else 1
 
 
 class Measurement(NamedTuple):
@@ -106,14 +125,16 @@ class Measurement(NamedTuple):
     returns is a function of these releases and of public numbers. A unit moves each of them by at most `reach` times
     what one row may, and the noise is `reach` times as large.
 
-    Proof. Without rounds it is one Gaussian release of `TableSums.vector`. With rounds there is one of the columns
-    first; each round has one of the scores, and one of the interactions of the pairs that are selected. Which function
-    of the rows a release is of depends on earlier releases alone, its sensitivity holds for every such function
-    (`TableSums`, `selection.sensitivity`), and its noise multiplier is fixed beforehand. All sensitivities of rows are
-    multiplied by `reach` in one place, `_release`: what a unit adds is clipped, for each release, to that many times
-    the norm of one row, or is that many times an average of rows (`_shares`), and so are differences of two of them. So
-    the event is their composition, whatever is selected. Mechanisms of shares that sum to one compose to one release of
-    the whole multiplier, since the squares of mu add up (Dong, Roth & Su 2022, corollary 2).
+    Proof. Without rounds it is one Gaussian release of `TableSums.vector`; or that, and one of `ParitySums.vector`, of
+    shares that sum to one: the two are priced as the one of the whole multiplier. With rounds there is one of the
+    columns first; each round has one of the scores, and one of the interactions of the pairs that are selected. Which
+    function of the rows a release is of depends on earlier releases alone, its sensitivity holds for every such
+    function (`TableSums`, `ParitySums`, `selection.sensitivity`), and its noise multiplier is fixed beforehand. All
+    sensitivities of rows are multiplied by `reach` in one place, `_release`: what a unit adds is clipped, for each
+    release, to that many times the norm of one row, or is that many times an average of rows (`_shares`), and so are
+    differences of two of them. So the event is their composition, whatever is selected. Mechanisms of shares that sum
+    to one compose to one release of the whole multiplier, since the squares of mu add up (Dong, Roth & Su 2022,
+    corollary 2).
     """
 
     noise_multiplier: float
@@ -152,10 +173,11 @@ class Measurement(NamedTuple):
         return sums.interactions(noisy, n, deviation), n
 
     def _shares(self, rows: LevelRows, sums: TableSums | None = None) -> Doubles | None:
-        """Return weights of rows by which a unit adds no more than `reach` rows may, to these tables or to scores.
+        """Return weights of rows by which a unit adds no more than `reach` rows may: to these tables, or to all else.
 
-        Scores are sums of absolute values, and an exchanged unit may be far from the one before: units are averages of
-        their rows there, with weights that add up to `reach` at most.
+        Scores are sums of absolute values, parities have no norm that falls where rows differ, and an exchanged unit
+        may be far from the one before: units are averages of their rows there, with weights that add up to `reach` at
+        most.
         """
         if rows.units is None or rows.shares is None:
             return rows.shares
@@ -192,7 +214,7 @@ class Measurement(NamedTuple):
         else:
             first, share, name = (
                 all_tables(levels, terms.has_label, terms.with_triples, rows.has_weights),
-                1.0,
+                1.0 - PARITY_SHARE if terms.parities else 1.0,
                 "tables",
             )
         noisy, n = self._interactions(share, first, rows, stream.spawn(name))
@@ -205,7 +227,25 @@ class Measurement(NamedTuple):
 
         if self.n_rounds:
             return self._replace(n=n)._measure_selected(rows, terms, noisy, fitted, stream)
-        return fitted(noisy)
+        targets, mixture = fitted(noisy)
+        if terms.parities:
+            found = self._replace(n=n)._parities(rows, terms, targets, mixture, stream.spawn("parities"))
+            if found.sets:
+                mixture = fit_mixture(levels, targets, terms.n_components, n_iter, rng, found)
+                of_label = (d - 1,) if terms.has_label else ()
+                targets = targets._replace(parities=tuple((*columns, *of_label) for columns in found.sets))
+        return targets, mixture
+
+    def _parities(
+        self, rows: LevelRows, terms: ModelTerms, targets: TargetTables, mixture: Mixture, stream: SecretStream
+    ) -> Parities:
+        """Release parities, and return those that a model of the tables does not expect."""
+        halves = halves_of(targets.ones[:-1] if terms.has_label else targets.ones)
+        sums = ParitySums(halves, terms.parities, terms.n_classes, rows.units is not None)
+        vector = sums.vector(rows.codes, self._shares(rows))
+        released, deviation = self._release(PARITY_SHARE, vector, sums.sensitivity(), stream)
+        columns = [mixture.column(j) for j in range(len(terms.levels))]
+        return sums.unexpected(released, self.n, deviation, sums.expected(columns))
 
     def _measure_selected(
         self, rows: LevelRows, terms: ModelTerms, noisy: Noisy, fitted: TableFitter, stream: SecretStream
@@ -277,6 +317,19 @@ def all_tables(levels: Sequence[int], has_label: bool, with_triples: bool, with_
     return weighted(levels, list(zip([*groups, triples_of(d)], SHARES_WITH_TRIPLES, strict=True)), with_total)
 
 
+def parities_worth_it(
+    levels: Sequence[int], has_label: bool, with_triples: bool, n: float, noise_multiplier: float
+) -> ParitySets:
+    """Return the sets whose parities are measured: of columns, by class if there are labels, by public numbers.
+
+    Pairs of columns and the label are among them where no triples are measured, but never alone.
+    """
+    columns, n_classes = (levels[:-1], levels[-1]) if has_label else (levels, 1)
+    sets = parity_sets(columns, n_classes, 2 if has_label and not with_triples else 3)
+    found = worth_their_noise(sets, n_classes, noise_multiplier / math.sqrt(PARITY_SHARE) / n)
+    return found if any(each.shape[1] > 2 for each in found) else ()
+
+
 def triples_of(d: int) -> list[ColumnSet]:
     """Return all pairs of columns with the last one."""
     return [(i, j, d - 1) for i, j in itertools.combinations(range(d - 1), 2)]
@@ -322,6 +375,7 @@ __all__ = [
     "all_tables",
     "event_of",
     "iterations",
+    "parities_worth_it",
     "triples_are_worth_it",
     "triples_of",
     "unit_reach",

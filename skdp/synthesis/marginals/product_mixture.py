@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from skdp._typing import Doubles
 from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet
 from skdp.synthesis.marginals.denoising import TargetTables
+from skdp.synthesis.marginals.parities import Parities
 
 Singles = NDArray[np.float32]
 
@@ -20,8 +22,8 @@ LEARNING_RATE = 0.1
 BETAS = (0.9, 0.99)
 SPREAD = 0.5
 """Standard deviation of the logits of components about those of the one-way tables, at the start."""
-TRIPLES = 2.0
-"""Weight of the errors of triples beside those of pairs."""
+TRIPLES, PARITIES = 2.0, 3.0
+"""Weights of the errors of triples and of parities beside those of pairs."""
 
 _DENSE = 16
 """Largest size of the matrix of all pairs, in units of the cells that are measured, with which one product is made."""
@@ -32,17 +34,20 @@ _ROWS = 1 << 16
 
 
 class Mixture(NamedTuple):
-    """Components of equal weight, in each of which the columns are independent.
+    """Components in each of which the columns are independent.
 
     Attributes
     ----------
     levels : tuple of int
     probabilities : ndarray of shape (n_components, sum of levels), float32
         Probabilities of the levels of all columns, one column after the other.
+    shares : ndarray of shape (n_components,) or None
+        Shares of the components; None if all are equal, as they are where a mixture is fitted.
     """
 
     levels: tuple[int, ...]
     probabilities: Singles
+    shares: Doubles | None = None
 
     @property
     def starts(self) -> NDArray[np.int64]:
@@ -55,21 +60,62 @@ class Mixture(NamedTuple):
         part = self.probabilities[:, start:end].astype(np.float64)
         return part / part.sum(axis=1, keepdims=True)
 
+    def given(self, weights: Mapping[int, Doubles]) -> tuple[Mixture, Doubles]:
+        """Return the mixture of rows that meet conditions, and how likely the rows of each component do.
+
+        Parameters
+        ----------
+        weights : mapping of int to ndarray of shape (A_j,)
+            For some of the columns, the probability of each level to meet the condition.
+
+        Notes
+        -----
+        Exact, by Bayes' rule: a component's share is multiplied by the probability that its rows meet all conditions,
+        which is a product over its independent columns, and so are the levels within it.
+        """
+        starts, met = self.starts, np.ones(len(self.probabilities))
+        probabilities = self.probabilities.astype(np.float64)
+        for j, weight in weights.items():
+            part = slice(starts[j], starts[j + 1])
+            chosen = self.column(j) * weight
+            total = chosen.sum(axis=1, keepdims=True)
+            met *= total[:, 0]
+            probabilities[:, part] = np.where(
+                total > 0, chosen / np.where(total > 0, total, 1.0), weight / weight.sum()
+            )
+        shares = met if self.shares is None else met * self.shares
+        found = shares / (shares.sum() or 1.0)
+        return Mixture(self.levels, probabilities.astype(np.float32), found), met
+
     def draw(
-        self, n: int, rng: np.random.Generator, exclusions: Sequence[Exclusion] = (), last: NDArray[Any] | None = None
+        self,
+        n: int,
+        rng: np.random.Generator,
+        exclusions: Sequence[Exclusion] = (),
+        last: NDArray[Any] | None = None,
+        balanced: bool = False,
     ) -> NDArray[np.int32]:
-        """Return n rows of levels, of shape (n, d); `last` are levels of the last column that are given."""
+        """Return n rows of levels, of shape (n, d).
+
+        `last` are levels of the last column that are given. Rows are drawn independently, or `balanced`: as many of
+        each component, and of each level within it, as the model says, rounded at random.
+        """
         made = np.empty((n, len(self.levels)), np.int32)
         for start in range(0, n, _ROWS):
             part = slice(start, min(start + _ROWS, n))
             given = None if last is None else last[part]
-            made[part] = self._draw_block(part.stop - start, rng, exclusions, given)
+            made[part] = self._draw_block(part.stop - start, rng, exclusions, given, balanced)
         return made
 
     def _draw_block(
-        self, n: int, rng: np.random.Generator, exclusions: Sequence[Exclusion], last: NDArray[Any] | None
+        self,
+        n: int,
+        rng: np.random.Generator,
+        exclusions: Sequence[Exclusion],
+        last: NDArray[Any] | None,
+        balanced: bool,
     ) -> NDArray[np.int32]:
-        rows = self._draw_freely(n, rng, last)
+        rows = self._draw_freely(n, rng, last, balanced)
         wrong = _excluded(rows, exclusions)
         for _ in range(_MOST_REDRAWS):
             if not wrong.any():
@@ -88,17 +134,23 @@ class Mixture(NamedTuple):
             rows[wrong] = spare[rng.integers(len(spare), size=int(wrong.sum()))]
         return rows
 
-    def _draw_freely(self, n: int, rng: np.random.Generator, last: NDArray[Any] | None) -> NDArray[np.int32]:
-        d = len(self.levels)
+    def _draw_freely(
+        self, n: int, rng: np.random.Generator, last: NDArray[Any] | None, balanced: bool = False
+    ) -> NDArray[np.int32]:
+        d, k = len(self.levels), len(self.probabilities)
         rows = np.empty((n, d), np.int32)
+        places = _even_places if balanced else _free_places
+        shares = np.full(k, 1.0 / k) if self.shares is None else self.shares
         if last is None:
-            component = rng.integers(len(self.probabilities), size=n, dtype=np.int32)
+            component = draw_levels(shares, n, rng, balanced)
         else:
             rows[:, d - 1] = last
-            by_label = self.column(d - 1).T  # a component is as likely as it is for the given level
-            component = _choose(by_label / np.maximum(by_label.sum(axis=1, keepdims=True), 1e-300), last, rng)
+            by_label = self.column(d - 1).T * shares  # a component is as likely as it is for the given level
+            by_label /= np.maximum(by_label.sum(axis=1, keepdims=True), 1e-300)
+            component = _choose(by_label, last, places(last, rng))
+        strata = component if last is None else component + k * last
         for j in range(d if last is None else d - 1):
-            rows[:, j] = _choose(self.column(j), component, rng)
+            rows[:, j] = _choose(self.column(j), component, places(strata, rng))
         return rows
 
 
@@ -112,19 +164,48 @@ def _excluded(rows: NDArray[np.int32], exclusions: Sequence[Exclusion]) -> NDArr
     return wrong
 
 
-def _choose(shares: Doubles, which: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int32]:
-    """Return a level for each entry of `which`, drawn by that row of `shares`, of shape (k, A)."""
+def draw_levels(shares: Doubles, n: int, rng: np.random.Generator, balanced: bool) -> NDArray[np.int32]:
+    """Return n levels, drawn by their shares, which need not sum to one."""
+    which = np.zeros(n, np.int32)
+    return _choose((shares / shares.sum())[None, :], which, (_even_places if balanced else _free_places)(which, rng))
+
+
+def _free_places(strata: NDArray[Any], rng: np.random.Generator) -> Doubles:
+    """Return independent numbers between 0 and 1."""
+    return rng.random(len(strata))
+
+
+def _even_places(strata: NDArray[Any], rng: np.random.Generator) -> Doubles:
+    """Return numbers between 0 and 1, each uniform, and those of the m entries of a stratum 1 / m apart.
+
+    Which entry has which is drawn at random.
+    """
+    order = np.argsort(strata + rng.random(len(strata)))
+    _, first, size = np.unique(strata[order], return_index=True, return_counts=True)
+    rank = np.arange(len(strata)) - np.repeat(first, size)
+    places = np.empty(len(strata))
+    places[order] = (rank + np.repeat(rng.random(len(size)), size)) / np.repeat(size, size)
+    return places
+
+
+def _choose(shares: Doubles, which: NDArray[Any], places: Doubles) -> NDArray[np.int32]:
+    """Return a level for each entry of `which`, by its place from 0 to 1 in that row of `shares`, of shape (k, A)."""
     k, size = shares.shape
     ends = np.minimum(np.cumsum(shares, axis=1), 1.0)
     ends[:, -1] = 1.0
     # One ascending list of the ends of all rows: row r lies between r and r + 1.
     flat = (ends + np.arange(k)[:, None]).ravel()
-    found = np.searchsorted(flat, which + rng.random(len(which)), side="right") - which * size
+    found = np.searchsorted(flat, which + places, side="right") - which * size
     return np.clip(found, 0, size - 1).astype(np.int32)
 
 
 def fit_mixture(
-    levels: Sequence[int], targets: TargetTables, n_components: int, n_iter: int, rng: np.random.Generator
+    levels: Sequence[int],
+    targets: TargetTables,
+    n_components: int,
+    n_iter: int,
+    rng: np.random.Generator,
+    parities: Parities | None = None,
 ) -> Mixture:
     """Fit the probabilities of all components to tables, by Adam on the sum of squared errors.
 
@@ -138,12 +219,16 @@ def fit_mixture(
     n_components, n_iter : int
     rng : numpy.random.Generator
         For the start.
+    parities : Parities or None, default=None
+        Parities of many columns to agree with too.
     """
     starts = np.concatenate([[0], np.cumsum(levels)])
     column = np.repeat(np.arange(len(levels)), levels)
     logits = np.concatenate([np.log(np.maximum(one, _LEAST)) for one in targets.ones])
     theta = (logits + SPREAD * rng.standard_normal((n_components, len(logits)))).astype(np.float32)
     losses = _losses(levels, targets)
+    if parities is not None:
+        losses.append(_Parities(levels, parities))
     optimizer = adam(cosine_decay(LEARNING_RATE, 0.0, n_iter), *BETAS, 1e-10)
     flat = theta.ravel()
     state = optimizer.init(flat)
@@ -247,6 +332,43 @@ class _Triples:
             gradient[:, c] += 0.5 * np.einsum("ij,ij->i", slope, rows)
 
 
+class _Parities:
+    """Errors of parities of several columns, the label being the last column if they are told by class."""
+
+    def __init__(self, levels: Sequence[int], parities: Parities) -> None:
+        d, starts = len(parities.signs), np.concatenate([[0], np.cumsum(levels)])
+        self._width, self._has_label = starts[d], parities.values.shape[1] > 1
+        self._signs = np.zeros((self._width, d), np.float32)
+        for j, signs in enumerate(parities.signs):
+            self._signs[starts[j] : starts[j + 1], j] = signs
+        most = max(map(len, parities.sets))
+        self._columns = np.array([[*each, *[d] * (most - len(each))] for each in parities.sets])  # d: always 1
+        self._places = np.zeros((most, len(parities.sets), d), np.float32)
+        for t, columns in enumerate(self._columns.T):
+            of_column = np.flatnonzero(columns < d)
+            self._places[t, of_column, columns[of_column]] = 1.0
+        self._wanted = parities.values.astype(np.float32)
+
+    def add_gradient(self, probabilities: Singles, gradient: Singles) -> None:
+        rows, one = probabilities[:, : self._width], np.ones((len(probabilities), 1), np.float32)
+        means = np.hstack([rows @ self._signs, one])
+        factors = [means[:, columns] for columns in self._columns.T]
+        labels = probabilities[:, self._width :] if self._has_label else one
+        if self._has_label:
+            labels = labels - labels.mean(axis=1, keepdims=True)
+        products = math.prod(factors[1:], start=factors[0])
+        errors = (products.T @ labels) * np.float32(1.0 / len(rows)) - self._wanted
+        errors *= np.float32(PARITIES)
+        if self._has_label:  # errors sum to zero over the classes, as the centred label does
+            gradient[:, self._width :] += products @ errors
+        slope = labels @ errors.T
+        of_signs = sum(
+            (math.prod(factors[:t] + factors[t + 1 :], start=slope) @ self._places[t] for t in range(len(factors))),
+            start=np.zeros_like(means[:, :-1]),
+        )
+        gradient[:, : self._width] += of_signs @ self._signs.T
+
+
 def _as_matrix(levels: Sequence[int], pairs: Mapping[ColumnSet, Doubles]) -> tuple[Singles, Singles]:
     """Return tables of pairs as blocks of a symmetric matrix, and a matrix of ones where there is a table."""
     starts = np.concatenate([[0], np.cumsum(levels)])
@@ -259,4 +381,4 @@ def _as_matrix(levels: Sequence[int], pairs: Mapping[ColumnSet, Doubles]) -> tup
     return wanted, there
 
 
-__all__ = ["Mixture", "fit_mixture"]
+__all__ = ["Mixture", "draw_levels", "fit_mixture"]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.parameters import absolute_path, check_choice, check_count, show
 from skdp._checks.rows import check_schema
@@ -25,9 +26,10 @@ from skdp.preprocessing.schema.combinations import combinations_left
 from skdp.preprocessing.schema.matching import match_columns, read_schema
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.preprocessing.schema_buyer import SchemaRows, note_remains, warn_of_objects
-from skdp.synthesis.generator import PrivateGenerator, RowTargets
+from skdp.synthesis.generator import PrivateGenerator, RowTargets, generator_of
 from skdp.synthesis.marginals.bought_table import TablePurchase, complete_columns, read_table
 from skdp.synthesis.marginals.column_levels import WITHIN_BINS, Exclusion, Levels, exclusions_of, is_possible_to_exclude
+from skdp.synthesis.marginals.conditions import read_conditions
 from skdp.synthesis.marginals.noisy_tables import (
     MOST_COLUMNS,
     MOST_LEVELS,
@@ -35,10 +37,12 @@ from skdp.synthesis.marginals.noisy_tables import (
     Measurement,
     ModelTerms,
     event_of,
+    parities_worth_it,
     triples_are_worth_it,
     unit_reach,
 )
-from skdp.synthesis.marginals.product_mixture import Mixture
+from skdp.synthesis.marginals.parities import ParitySets
+from skdp.synthesis.marginals.product_mixture import Mixture, draw_levels
 from skdp.synthesis.marginals.table_form import TableForm, form_of
 
 N_ROUNDS = 2
@@ -105,6 +109,10 @@ class DPMarginalSynthesizer(PrivateGenerator):
     triples : bool or "auto", default="auto"
         Whether pairs of columns are measured within each class as well, which takes labels and all pairs. "auto" does
         where the public size of their noise is small.
+    parities : bool or "auto", default="auto"
+        Whether parities of three to five columns are measured, by class if there are labels, for 2 % of mu^2, which
+        takes all pairs: what many columns tell only together. "auto" does where the public size of their noise is
+        small.
     n_components : int, default=200
         Components of the mixture.
     max_iter : int or None, default=None
@@ -169,6 +177,8 @@ class DPMarginalSynthesizer(PrivateGenerator):
         Probabilities of the levels in each component, one column after the other.
     has_triples_ : bool
         Whether pairs were measured within each class.
+    parities_ : list of tuple of str
+        Names of the columns of each parity that the model was fitted to, ``"y"`` for the label.
     noise_multiplier_ : float
         Noise multiplier of the whole.
     n_samples_ : int
@@ -210,13 +220,13 @@ class DPMarginalSynthesizer(PrivateGenerator):
     - `accountant` is charged before the rows are counted, and what is refused is refused before any charge.
     - ``sample`` costs nothing, and a saved generator holds no row and no exact count.
     - Labels of samples are drawn by noisy or by public shares.
-    - Whether pairs are selected, how many rounds and which share of the budget they take, whether triples are measured,
-      and the iterations of the fit are decided by public numbers. The number of pairs that are selected, and which, is
-      decided by noisy scores.
+    - Whether pairs are selected, how many rounds and which share of the budget they take, whether triples and parities
+      are measured, and the iterations of the fit are decided by public numbers. The number of pairs that are selected,
+      and which, is decided by noisy scores, and which parities a model is fitted to by the noisy parities.
 
     The proof of what is bought is in the notes of `skdp.synthesis.marginals.bought_table.TablePurchase`, and rows have
     no weights there. The proof of each sensitivity is in the notes of
-    `skdp.synthesis.marginals.contingency_tables.TableSums` and of
+    `skdp.synthesis.marginals.contingency_tables.TableSums`, of `skdp.synthesis.marginals.parities.ParitySums` and of
     `skdp.synthesis.marginals.pair_selection.sensitivity`, that of the joint price in those of
     `skdp.synthesis.marginals.noisy_tables.Measurement`.
 
@@ -230,6 +240,12 @@ class DPMarginalSynthesizer(PrivateGenerator):
     price. c, from 1 to 3, is the root of n / (500 `noise_multiplier_`), n being the public number of groups
     (`skdp.synthesis.marginals.noisy_tables.unit_reach`): with little noise it is worth more that groups are whole.
 
+    **Parities.** The levels of each column are cut into two halves, by their order and the noisy one-way table. The
+    parity of some columns is the product of their signs, and all parities of three to five columns, by class, are one
+    release: a label that only four or five columns together tell is seen in one of them, however many levels these
+    have, if it depends on their halves. Those that the model of the tables does not expect are fitted too. Halves that
+    are far from where it depends on the columns hide it, and finer tables of so many columns are not measured.
+
     **Post-processing.** One-way tables are projected onto the simplex. The interaction of two columns is shrunk by its
     singular values and the public size of the noise. The mixture is fitted to all tables by Adam, in float32.
 
@@ -240,6 +256,9 @@ class DPMarginalSynthesizer(PrivateGenerator):
 
     McKenna, Mullins, Sheldon & Miklau (2022), "AIM: an adaptive and iterative mechanism for differentially private
     synthetic data", for the selection; here scores have Gaussian noise, and rounds are fixed beforehand.
+
+    Barak, Chaudhuri, Dwork, Kale, McSherry & Talwar (2007), "Privacy, accuracy, and consistency too", for parities as
+    what is released of tables of many columns.
 
     Liu, Vietri & Wu (2021), "Iterative methods for private synthetic data: unifying framework and new methods", for
     mixtures of products.
@@ -277,6 +296,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
         other: Mapping[str, Any] | None = None,
         pairs: str = "auto",
         triples: bool | str = "auto",
+        parities: bool | str = "auto",
         n_components: int = 200,
         max_iter: int | None = None,
         label_shares: Any = "bought",
@@ -300,6 +320,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
         self.other = other
         self.pairs = pairs
         self.triples = triples
+        self.parities = parities
         self.n_components = n_components
         self.max_iter = max_iter
         self.label_shares = label_shares
@@ -346,8 +367,9 @@ class DPMarginalSynthesizer(PrivateGenerator):
         self._check_label_parameters()
         check_choice("pairs", self.pairs, PAIRS)
         check_choice("within_bins", self.within_bins, WITHIN_BINS)
-        if not isinstance(self.triples, bool):
-            check_choice("triples", self.triples, ("auto",))
+        for name in ("triples", "parities"):
+            if not isinstance(getattr(self, name), bool):
+                check_choice(name, getattr(self, name), ("auto",))
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
         check_count("n_components", self.n_components, remedy="choose a whole number, such as 200")
         if self.max_iter is not None:
@@ -361,8 +383,10 @@ class DPMarginalSynthesizer(PrivateGenerator):
         self._read_schema([f"x{j}" for j in range(width)])
         if self.schema is None and self.other:
             raise ValueError("other names columns of a schema, and there is none: numbers between bounds need none.")
-        if self.triples is True and (self.pairs == "select" or (n_features and self._n_rounds(n_features))):
-            raise ValueError("triples=True with pairs that are selected: choose pairs='all', or triples=False.")
+        if self.pairs == "select" or (n_features and self._n_rounds(n_features)):
+            for name in ("triples", "parities"):
+                if getattr(self, name) is True:
+                    raise ValueError(f"{name}=True with pairs that are selected: choose pairs='all', or {name}=False.")
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> _Plan:
         """See `PrivateEstimator`."""
@@ -425,6 +449,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
             self._fitted_exclusions,
             int(self.n_components),
             n_iter,
+            self._wanted_parities(levels, targets.labels is not None, measurement),
         )
         given = targets.weights, measurement.noise_multiplier, int(measurement.n), plan.stream.spawn("weight bound")
         self.weight_bound_, shares = self._weights().shares(*given)
@@ -438,6 +463,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
         if targets.labels is not None:
             self.label_shares_ = self._chosen_shares()
         self.pairs_ = [(names[i], names[j]) for i, j in found.pairs]
+        self.parities_ = [tuple(names[j] for j in columns) for columns in found.parities]
         known = {each.block.name: each.block.column for each in rows.form.columns}
         self.schema_ = TableSchema(known, impossible=rows.schema.impossible)
         self.noise_multiplier_, self.n_samples_ = measurement.noise_multiplier, measurement.n
@@ -500,6 +526,12 @@ class DPMarginalSynthesizer(PrivateGenerator):
             return self.triples
         return not measurement.n_rounds and triples_are_worth_it(levels, measurement.n, measurement.noise_of_rows)
 
+    def _wanted_parities(self, levels: list[int], has_label: bool, measurement: Measurement) -> ParitySets:
+        if self.parities is False or measurement.n_rounds:
+            return ()
+        noise = 0.0 if self.parities is True else measurement.noise_of_rows
+        return parities_worth_it(levels, has_label, self.has_triples_, measurement.n, noise)
+
     # --- samples ---
 
     def _bought_shares(self) -> Doubles:
@@ -507,11 +539,75 @@ class DPMarginalSynthesizer(PrivateGenerator):
         shares = self.marginals_[-1]
         return np.asarray(shares / shares.sum())
 
-    def _draw(self, n: int, labels: NDArray[Any] | None, rng: np.random.Generator) -> tuple[Any, NDArray[Any] | None]:
-        """See `PrivateGenerator`."""
-        levels = Mixture(self._fitted_levels, self.components_).draw(n, rng, self._fitted_exclusions, labels)
-        X = self._fitted_form.write(levels, self.within_bins, rng)
-        return X, None if labels is None else levels[:, -1]
+    def sample(
+        self,
+        n_samples: int,
+        random_state: Any = None,
+        *,
+        conditions: Mapping[str, Any] | None = None,
+        balanced: bool = False,
+    ) -> Any:
+        """Draw synthetic rows. This costs nothing.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows, 0 or more.
+        random_state : int, RandomState instance, Generator instance or None, default=None
+            Source of the draws. It has nothing to do with the noise of the fit, and may be published.
+        conditions : mapping of str to object or None, default=None
+            What all rows are like: for names of columns, the cell, or a list of cells, of which one is theirs; of
+            numbers and dates a number, or a pair (low, high) with both ends. None is a gap. ``"y"`` is the label, where
+            no column has that name.
+        balanced : bool, default=False
+            Whether rows are drawn with as many of each component of the model, and of each level within it, as it says,
+            rounded at random. Tables of the sample are then closer to those of the model. Rows are not independent
+            then: leave it off where a formula takes them to be a random sample.
+
+        Returns
+        -------
+        X : ndarray or frame of shape (n_samples, n_features)
+            Synthetic rows.
+        y : ndarray of shape (n_samples,)
+            Their labels. Returned only if the generator was fitted with labels.
+
+        Raises
+        ------
+        ValueError
+            A parameter is invalid, or conditions ask for what the schema does not have.
+
+        Notes
+        -----
+        Conditions are exact for the fitted model, without redrawing (`Mixture.given`), and so are shares of the labels:
+        ``label_shares_``, by Bayes' rule.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skdp.synthesis import DPMarginalSynthesizer
+        >>> rng = np.random.default_rng(0)
+        >>> age = rng.integers(18, 90, 5000)
+        >>> X = np.column_stack([age, age > 65])
+        >>> model = DPMarginalSynthesizer({"x0": (18, 90), "x1": [0, 1]}).fit(X)
+        >>> old = model.sample(1000, random_state=0, conditions={"x0": (70, 90)})
+        >>> int(old[:, 0].min()) >= 70, bool(old[:, 1].mean() > 0.9)
+        (True, True)
+        """
+        check_is_fitted(self)
+        n = check_count("n_samples", n_samples, at_least=0, remedy="choose a whole number of rows, 0 or more")
+        classes = self.classes_.tolist() if self._fitted_with_labels else None
+        asked = read_conditions(conditions or {}, self._fitted_form, self.within_bins, classes)
+        rng, n_columns = generator_of(random_state), len(self._fitted_form.columns)
+        of_label = asked.weights.pop(n_columns, None)
+        mixture, met = Mixture(self._fitted_levels, self.components_).given(asked.weights)
+        labels = None
+        if classes is not None:
+            by_label = mixture.column(n_columns)
+            shares = self.label_shares_ * (met @ by_label) / np.maximum(by_label.sum(axis=0), 1e-300)
+            labels = draw_levels(shares if of_label is None else shares * of_label, n, rng, balanced)
+        levels = mixture.draw(n, rng, self._fitted_exclusions, labels, balanced)
+        X = self._fitted_form.write(levels, self.within_bins, rng, asked.ends)
+        return X if labels is None else (X, self.classes_[levels[:, -1]])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,7 +15,7 @@ from skdp._checks.readings import day_text, days_of, key_of, number_of, truth_of
 from skdp._checks.table import Table, is_decimal
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.kinds import Column
-from skdp.synthesis.marginals.column_levels import LevelColumn, Levels
+from skdp.synthesis.marginals.column_levels import EVERYWHERE, Ends, LevelColumn, Levels
 
 _MICROSECONDS = 86_400_000_000
 _MOST_DAYS = 106_000.0
@@ -53,10 +53,20 @@ class TableForm(NamedTuple):
         """Return the levels of each column."""
         return [column.read(table.cells(column.block.position)) for column in self.columns]
 
-    def write(self, levels: NDArray[Any], within: str, rng: np.random.Generator) -> Any:
-        """Return levels of shape (n, d) as a table of the library, with the columns' types."""
+    def is_whole(self, j: int) -> bool:
+        """Whether numbers of a column come back whole: by its type, and days of dates do."""
+        return letter_of(self.dtypes[j]) in "iub" or self.columns[j].block.column.kind == "date"
+
+    def write(
+        self, levels: NDArray[Any], within: str, rng: np.random.Generator, ends: Mapping[int, Ends] | None = None
+    ) -> Any:
+        """Return levels of shape (n, d) as a table of the library, with the columns' types.
+
+        Numbers of the columns that `ends` names lie within these.
+        """
+        ends = ends or {}
         made = [
-            _cells(column, dtype, levels[:, j], within, rng)
+            _cells(column, dtype, column.write(levels[:, j], within, self.is_whole(j), rng, ends.get(j, EVERYWHERE)))
             for j, (column, dtype) in enumerate(zip(self.columns, self.dtypes, strict=True))
         ]
         if self.library == "pandas":
@@ -227,9 +237,9 @@ class _Cells(NamedTuple):
     keys: list[str]
 
 
-def _cells(column: LevelColumn, dtype: Any, levels: Levels, within: str, rng: np.random.Generator) -> _Cells:
+def _cells(column: LevelColumn, dtype: Any, written: tuple[NDArray[Any], NDArray[np.bool_]]) -> _Cells:
     letter, kind = letter_of(dtype), column.block.column.kind
-    values, gaps = column.write(levels, within, letter in "iub" or kind == "date", rng)
+    values, gaps = written
     gap: Any = _gap_of(column.block.column, dtype) if letter in "iu" else np.nan
     if kind == "date":
         days = np.where(gaps, 0.0, values)
@@ -245,7 +255,7 @@ def _cells(column: LevelColumn, dtype: Any, levels: Levels, within: str, rng: np
     if column.block.is_line:
         return _Cells(np.clip(values, *_limits(dtype)) if letter in "iuf" else values, gaps, dtype, gap, [])
     keys, is_flag = column.keys, kind == "flag"
-    places = np.minimum(levels, len(keys) - 1)
+    places = np.minimum(values, len(keys) - 1)
     if letter == "b":
         return _Cells(np.array([truth_of(key) == 1 for key in keys])[places], gaps, dtype, None, [])
     if letter in "iuf":

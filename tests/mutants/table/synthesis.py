@@ -1,7 +1,18 @@
 """Mistakes in private synthetic tables."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import MARGINALS, MEASUREMENT, METRICS, SELECTION, SYNTHETIC_FRAMES, TABLE_SUMS
+from paths import (
+    LEVEL_COLUMNS,
+    MARGINALS,
+    MEASUREMENT,
+    METRICS,
+    MIXTURE_OF_PRODUCTS,
+    PAIR_QUALITY,
+    PARITY_SUMS,
+    SELECTION,
+    SYNTHETIC_FRAMES,
+    TABLE_SUMS,
+)
 
 TESTS = "synthesizer generator private_checks"
 
@@ -61,6 +72,115 @@ MUTANTS = [
         (MEASUREMENT, "noisy |= self._interactions(of_tables, sums", "noisy |= self._interactions(1.0, sums"),
         tests=TESTS,
         select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: all parities with the sensitivity of one",
+        (PARITY_SUMS, "math.sqrt(_n_sets(self.sets) * _squared_norm", "math.sqrt(1 * _squared_norm"),
+        tests="parities synthesizer",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: parities by class as they are for centred ones",
+        (PARITY_SUMS, "found = _centred(parities[places]).ravel()", "found = parities[places].ravel()"),
+        tests="parities synthesizer",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: the sum of weights beside parities is not in their sensitivity",
+        (PARITY_SUMS, " + self.with_total)", ")"),
+        tests="parities synthesizer",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: parities with the noise of the whole budget",
+        (MEASUREMENT, "self._release(PARITY_SHARE, vector", "self._release(1.0, vector"),
+        tests="parities synthesizer",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: parities that the tables do not pay for",
+        (MEASUREMENT, "1.0 - PARITY_SHARE if terms.parities else 1.0", "1.0"),
+        tests="parities synthesizer",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: parities kept by exact ones",
+        (MEASUREMENT, "return sums.unexpected(released, self.n", "return sums.unexpected(vector, self.n"),
+        tests="parities synthesizer",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: parities of units that are not averaged",
+        (
+            MEASUREMENT,
+            "vector = sums.vector(rows.codes, self._shares(rows))",
+            "vector = sums.vector(rows.codes, rows.shares)",
+        ),
+        tests="parities synthesizer guarantees_units",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: parities with the noise of the tables again",
+        (MEASUREMENT, 'stream.spawn("parities")', 'stream.spawn("tables")'),
+        tests="parities synthesizer",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: chance taken for a parity",
+        (PARITY_SUMS, "chance = 1.0 / math.sqrt(self.n_classes * n)", "chance = 0.0"),
+        tests="parities",
+    ),
+    mutant(
+        "synthesis: labels of conditions by the shares of all rows",
+        (
+            MARGINALS,
+            "shares = self.label_shares_ * (met @ by_label)",
+            "shares = self.label_shares_ * by_label.sum(axis=0)",
+        ),
+        tests="conditions",
+    ),
+    mutant(
+        "synthesis: components of conditions as likely as those of all rows",
+        (
+            MIXTURE_OF_PRODUCTS,
+            "shares = met if self.shares is None else met * self.shares",
+            "shares = np.ones(len(met))",
+        ),
+        tests="conditions",
+    ),
+    mutant(
+        "synthesis: bins of a range drawn whole",
+        (LEVEL_COLUMNS, "found[: self.n_listed] = end - start", "found[: self.n_listed] = end > start"),
+        tests="conditions",
+    ),
+    mutant(
+        "synthesis: a quality whose units are as heavy as their rows",
+        (
+            PAIR_QUALITY,
+            "        if targets.units is not None:\n            weights",
+            "        if False:\n            weights",
+        ),
+        tests="pair_quality",
+    ),
+    mutant(
+        "synthesis: a quality of so many pairs at the price of one",
+        (PAIR_QUALITY, "sensitivity(math.comb(d, 2))", "sensitivity(1)"),
+        tests="pair_quality",
+    ),
+    mutant(
+        "synthesis: an exact mean beside noisy qualities",
+        (
+            PAIR_QUALITY,
+            "        noisy = plan.release(scores(rows.codes, pairs, levels, expected, weights)) / (2.0 * n)\n",
+            "        noisy = plan.release(scores(rows.codes, pairs, levels, expected, weights)) / (2.0 * n)\n"
+            "        noisy += (scores(rows.codes, pairs, levels, expected, weights) / (2.0 * n) - noisy).mean()\n",
+        ),
+        tests="pair_quality",
+    ),
+    mutant(
+        "synthesis: a quality relative to the number of rows there are",
+        (PAIR_QUALITY, "float(self._public_n_samples(targets.n_units(rows.shape[0])))", "float(rows.shape[0])"),
+        tests="pair_quality",
     ),
     mutant(
         "synthesis: one noise for all releases",

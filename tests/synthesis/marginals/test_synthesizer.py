@@ -89,9 +89,11 @@ ROWS = {
     "edge": {"age": 40, "job": "clerk", "pay": 1000.0, "member": False},
 }
 MODES = {
-    "columns": ({}, False),
-    "labels": ({"triples": False}, True),
-    "triples": ({"triples": True}, True),
+    "columns": ({"parities": False}, False),
+    "labels": ({"triples": False, "parities": False}, True),
+    "triples": ({"triples": True, "parities": False}, True),
+    "parities": ({"parities": True}, True),
+    "parities of columns": ({"parities": True}, False),
     "selected": ({"pairs": "select"}, True),
 }
 
@@ -120,7 +122,7 @@ def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(replayed
         replayed.rewind()
     assert said[0] == said[1]
     first, second = replayed.runs
-    assert len(first) == len(second) >= (3 if mode == "selected" else 1)
+    assert len(first) == len(second) >= (3 if mode == "selected" else 1 + ("parities" in mode))
     factor = 2.0 if adjacency == "replace_one" else 1.0
     for (value, mechanism), (value_too, same) in zip(first, second, strict=True):
         assert mechanism == same
@@ -134,7 +136,7 @@ def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(replayed
 def assert_same_value(name, one, other):
     first, second = vars(one)[name], vars(other)[name]
     assert str(first) == str(second), name
-    if isinstance(first, np.ndarray | list):
+    if isinstance(first, np.ndarray | list) and len(first):
         assert pickle.dumps(np.concatenate([np.ravel(each) for each in first]).tolist()) == pickle.dumps(
             np.concatenate([np.ravel(each) for each in second]).tolist()
         ), name
@@ -223,9 +225,12 @@ def test_the_noise_is_as_priced(released, monkeypatch, mode):
     parameters, with_labels = MODES[mode]
     frame = people(400)
     model = synthesizer(n_bins=30, epsilon=500.0, **parameters).fit(frame, labels(frame) if with_labels else None)
-    event = model.privacy_event_
-    events = list(event.events) if mode == "selected" else [event]
-    assert len(events) == (5 if mode == "selected" else 1)
+    event, shares = model.privacy_event_, [0.98, 0.02] if "parities" in mode else [1.0]
+    if mode == "selected":
+        events = list(event.events)
+    else:  # shares that sum to one are priced as one release
+        events = [GaussianDpEvent(event.noise_multiplier / math.sqrt(share)) for share in shares]
+    assert len(events) == (5 if mode == "selected" else len(shares))
     assert multipliers == pytest.approx([each.noise_multiplier for each in events], rel=1e-12)
     assert sum(1 / each.noise_multiplier**2 for each in events) == pytest.approx(1 / model.noise_multiplier_**2)
     for each, made in zip(events, noise, strict=True):
@@ -718,6 +723,13 @@ def test_mixtures_draw_as_they_say():
     found = np.zeros(levels)
     np.add.at(found, tuple(rows.T), 1)
     assert stats.chisquare(found.ravel(), 100_000 * table.ravel()).pvalue > FALSE_ALARM
+    even = mixture.draw(100_000, rng, balanced=True)
+    near = np.zeros(levels)
+    np.add.at(near, tuple(even.T), 1)
+    assert stats.chisquare(near.ravel(), 100_000 * table.ravel()).pvalue > FALSE_ALARM
+    for j in range(3):  # 2 blocks of 5 components, each rounded in each column
+        shares = np.bincount(even[:, j], minlength=levels[j]) / 100_000
+        np.testing.assert_allclose(shares, mixture.column(j).mean(axis=0), atol=3 * 10 / 100_000)
     given = mixture.draw(100_000, rng, last=np.full(100_000, 2))
     found = np.zeros(levels[:2])
     np.add.at(found, tuple(given[:, :2].T), 1)
@@ -749,6 +761,8 @@ BAD_INPUT = [
     ({"pairs": "some"}, {}, ["pairs='some'", "'auto', 'all', 'select'"]),
     ({"triples": "some"}, {}, ["triples='some'"]),
     ({"triples": True}, {}, ["triples=True without labels"]),
+    ({"parities": "some"}, {}, ["parities='some'"]),
+    ({"parities": True, "pairs": "select"}, {"y": GOOD_Y}, ["parities=True", "pairs='all'"]),
     ({"triples": True, "pairs": "select"}, {"y": GOOD_Y}, ["triples=True", "pairs='all'"]),
     ({"n_bins": 0}, {}, ["n_bins=0"]),
     ({"n_components": 1.5}, {}, ["n_components=1.5"]),

@@ -1,0 +1,361 @@
+"""`evaluate_synthesis`: how far a synthetic table is from the private one, pair by pair, as a paid release."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy import stats
+
+from skdp._checks.cells import format_names
+from skdp._checks.parameters import absolute_path, check_count, check_real
+from skdp._checks.rows import check_schema
+from skdp._checks.table import Table
+from skdp._checks.weights import exactly_summable
+from skdp._typing import Doubles
+from skdp.accounting import GaussianDpEvent
+from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan
+from skdp.evaluation.estimates import Estimate
+from skdp.mechanisms.unit_norms import average_units
+from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
+from skdp.preprocessing.schema.matching import match_columns, read_schema
+from skdp.synthesis.marginals.column_levels import Levels
+from skdp.synthesis.marginals.contingency_tables import ColumnSet, count
+from skdp.synthesis.marginals.pair_selection import scores, sensitivity
+from skdp.synthesis.marginals.table_form import TableForm, form_of
+
+
+class ComparedRows(NamedTuple):
+    """Private rows as levels of columns, and what is public of these."""
+
+    shape: tuple[int, int]
+    form: TableForm
+    codes: list[Levels]
+
+
+class SynthesisEvaluation(PrivateEstimator):
+    """How far a synthetic table is from the private one it was made of, as a release. Made by `evaluate_synthesis`.
+
+    Constructor parameters are public, arguments of ``fit`` are private.
+
+    Parameters
+    ----------
+    synthetic : array-like or frame of shape (n_synthetic, n_features)
+        Public rows with the columns of the private ones, one at least.
+    schema : TableSchema or mapping
+        Public schema of all columns, complete.
+    n_bins : int, default=16
+        Number of bins of a number or a date without edges.
+    level : float, default=0.95
+        Probability with which an interval covers the distance to these rows.
+    epsilon : float or None, default=0.1
+        Privacy budget of one ``fit``, for all figures together.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
+    n_samples_public, n_groups_public : int or None, default=None
+        Public number of rows, or of units, used in place of the real one.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
+
+    Attributes
+    ----------
+    error_ : Estimate
+        Mean over all pairs of columns of the total variation between their shares of rows in the two tables.
+    pairs_ : dict of (str, str) to Estimate
+        The total variation of each pair.
+    chance_ : float
+        About the mean that two tables of these numbers of rows have if both are drawn as the synthetic one is.
+    epsilon_ : float
+        Price of all figures together at `delta_`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    privacy_event_ : DpEvent
+        What was released.
+    privacy_unit_ : {"row", "group"}
+        What the price is for.
+
+    Notes
+    -----
+    **Guarantees.** One row, or one unit, changes all distances together by no more than is priced, and everything that
+    is shown is a function of the noisy distances and of public numbers.
+
+    Proof. The distance of a pair is the sum over its cells of the absolute difference between the count of private
+    rows and that expected by the synthetic table, which is public. `pair_selection.sensitivity` bounds what a row
+    changes of all of them. Weights of the rows of a unit sum to 1 at most, so it changes no more than a row does.
+    """
+
+    noise_multiplier = None
+    accounting = "pld"
+
+    def __init__(
+        self,
+        synthetic: Any,
+        schema: Any,
+        *,
+        n_bins: int = 16,
+        level: float = 0.95,
+        epsilon: float | None = 0.1,
+        delta: float | str = "auto",
+        adjacency: str = "zero_out",
+        n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
+        accountant: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.synthetic = synthetic
+        self.schema = schema
+        self.n_bins = n_bins
+        self.level = level
+        self.epsilon = epsilon
+        self.delta = delta
+        self.adjacency = adjacency
+        self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
+        self.accountant = absolute_path(accountant)
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Charge and release. See `evaluate_synthesis`.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Private rows.
+        y : None
+            Ignored: a label is a column.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private units of the rows.
+
+        Returns
+        -------
+        self : object
+            With its figures.
+        """
+        return self._fit_alone(X, y, groups=groups)
+
+    # --- the phases ---
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`: one Gaussian release."""
+        return StepPlan(GaussianDpEvent, {})
+
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
+        """See `PrivateEstimator`."""
+        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
+        check_real("level", self.level, above=0, below=1, remedy="choose a probability such as 0.95")
+        self._public_n_samples(n_samples)
+        if not read_schema(self.schema, "such as schema_ of the generator").is_complete:
+            raise ValueError("schema leaves out bounds or categories, and nothing is bought here: give a complete one.")
+        self._read(self.synthetic)
+
+    def _read(self, X: Any) -> ComparedRows:
+        """Return a table as levels of the schema's columns, of which it has two at least."""
+        table = Table(X, self)
+        schema = read_schema(self.schema, "such as schema_ of the generator")
+        form = form_of(table, match_columns(schema, table), int(self.n_bins), {})
+        if len(form.columns) < 2:
+            raise ValueError("schema has fewer than 2 columns, which have no pairs: give tables with 2 at least.")
+        return ComparedRows(table.shape, form, form.read(table))
+
+    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> ReleasePlan:
+        """See `PrivateEstimator`."""
+        d = len(self._read(self.synthetic).form.columns)
+        return self._plan_release(terms, sensitivity(math.comb(d, 2)))
+
+    def _check_rows(self, X: Any) -> ComparedRows:
+        """See `PrivateEstimator`."""
+        rows, made = self._read(X), self._read(self.synthetic)
+        if rows.form.names != made.form.names:
+            raise ValueError(
+                f"synthetic has the columns {format_names(made.form.names)}, and X others or in another order: give "
+                "tables of the same columns."
+            )
+        check_schema(self, X, reset=True)
+        return rows
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowWeights:
+        """See `PrivateEstimator`: units are kept."""
+        return ReleaseWeights(None, self.adjacency).read_of_units(fit_params, n_samples)
+
+    def _learn(self, plan: ReleasePlan, rows: ComparedRows, targets: RowWeights) -> str:
+        """See `PrivateEstimator`."""
+        made = self._read(self.synthetic)
+        n, m = float(self._public_n_samples(targets.n_units(rows.shape[0]))), float(made.shape[0])
+        levels = [column.n_levels for column in made.form.columns]
+        pairs: list[ColumnSet] = list(itertools.combinations(range(len(levels)), 2))
+        weights = None
+        if targets.units is not None:
+            weights = exactly_summable(average_units(targets.units, np.ones(rows.shape[0])))
+
+        def expected(pair: ColumnSet) -> Doubles:
+            return count(made.codes, pair, levels) * (n / m)
+
+        noisy = plan.release(scores(rows.codes, pairs, levels, expected, weights)) / (2.0 * n)
+        self._publish(noisy, plan.mechanism.standard_deviation / (2.0 * n), pairs, rows.form.names)
+        shares = [expected(pair) / n for pair in pairs]
+        self.chance_ = float(np.mean([_chance(each, n, m) for each in shares]))
+        self._set_price(plan.price)
+        return ""
+
+    def _publish(self, noisy: Doubles, deviation: float, pairs: list[ColumnSet], names: list[str]) -> None:
+        reach = float(stats.norm.isf((1.0 - float(self.level)) / 2.0))
+
+        def estimate(value: float, error: float) -> Estimate:
+            low, value, high = np.clip([value - reach * error, value, value + reach * error], 0.0, 1.0).tolist()
+            return Estimate(value, low, high, error, error)
+
+        found = [estimate(distance, deviation) for distance in noisy.tolist()]
+        self.pairs_ = {(names[i], names[j]): each for (i, j), each in zip(pairs, found, strict=True)}
+        self.error_ = estimate(float(noisy.mean()), deviation / math.sqrt(len(pairs)))
+
+    # --- forms ---
+
+    def worst(self, n_pairs: int = 5) -> dict[tuple[str, str], Estimate]:
+        """Return the pairs of the largest noisy distances, the largest first, each with an interval for it alone.
+
+        Parameters
+        ----------
+        n_pairs : int, default=5
+            How many of them.
+
+        Returns
+        -------
+        worst : dict of (str, str) to Estimate
+            Their total variations.
+        """
+        order = sorted(self.pairs_, key=lambda pair: -self.pairs_[pair].value)
+        return {pair: self.pairs_[pair] for pair in order[:n_pairs]}
+
+    def _lines(self) -> list[tuple[str, str]]:
+        found = [("mean of pairs", str(self.error_)), ("by chance alone", f"{self.chance_:.4g}")]
+        return found + [(", ".join(pair), str(each)) for pair, each in self.worst().items()]
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        if "pairs_" not in self.__dict__:
+            return super().__repr__(N_CHAR_MAX)
+        head = f"Total variation, {self.level:.0%} intervals for these rows, epsilon={self.epsilon_:.6g}"
+        return "\n".join([head, *(f"{name:30} {shown}" for name, shown in self._lines())])
+
+    def _repr_html_(self) -> Any:
+        if "pairs_" not in self.__dict__:
+            return f"<pre>{html.escape(repr(self))}</pre>"
+        cells = (f"<tr><th>{html.escape(name)}</th><td>{shown}</td></tr>" for name, shown in self._lines())
+        head = f"<tr><th></th><th>total variation, {self.level:.0%} interval for these rows</th></tr>"
+        price = f"&epsilon; = {self.epsilon_:.4g} at &delta; = {self.delta_:g} for one {self.privacy_unit_}"
+        return f"<table><caption>{price}</caption>{head}{''.join(cells)}</table>"
+
+
+def _chance(shares: Doubles, n: float, m: float) -> float:
+    """Return about the mean total variation between two tables of n and of m rows with these shares."""
+    return float(np.sqrt(2.0 / math.pi * shares * (1.0 - shares) * (1.0 / n + 1.0 / m)).sum()) / 2.0
+
+
+def evaluate_synthesis(
+    X: Any,
+    synthetic: Any,
+    schema: Any,
+    *,
+    epsilon: float | None = 0.1,
+    delta: float | str = "auto",
+    groups: Any = None,
+    n_bins: int = 16,
+    level: float = 0.95,
+    adjacency: str = "zero_out",
+    n_samples_public: int | None = None,
+    n_groups_public: int | None = None,
+    accountant: Any = None,
+    random_state: Any = None,
+) -> SynthesisEvaluation:
+    """Measure how far a synthetic table is from the private one, in figures that may be published with it.
+
+    For each pair of columns, half the sum of the absolute differences between the shares of rows in its cells, in the
+    private table and in the synthetic one, is released with noise: all pairs together for one price. In contrast,
+    `skdp.synthesis.metrics.marginal_error` is exact and must not be published.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_samples, n_features)
+        Private rows, a label among the columns.
+    synthetic : array-like or frame of shape (n_synthetic, n_features)
+        Public rows with the same columns: what ``sample`` returns, with the labels as a column.
+    schema : TableSchema or mapping
+        Public schema of all columns, such as ``schema_`` of the generator, complete.
+    epsilon : float or None, default=0.1
+        Privacy budget of all figures together. It is added to that of the generator.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail, as for `DPMarginalSynthesizer`.
+    groups : array-like of shape (n_samples,), str or None, default=None
+        Private label of the unit of each row, or the name of a column of `X`, which is not compared then. The guarantee
+        is then for all rows of one label together, else for one row. Each unit has a weight of 1, shared by its rows.
+    n_bins : int, default=16
+        Number of bins of a number or a date without edges.
+    level : float, default=0.95
+        Probability with which an interval covers the distance to these rows. That is exact, before it is cut to [0, 1].
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ, as for `DPMarginalSynthesizer`.
+    n_samples_public, n_groups_public : int or None, default=None
+        Public number of rows, or of units, used in place of the real one. Required if ``adjacency="add_remove"``.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which the release is charged before a row is read for it: that of the generator.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the result
+        reproducible and issues a `PrivacyLeakWarning`.
+
+    Returns
+    -------
+    quality : SynthesisEvaluation
+        Figures with intervals, as text and as HTML.
+
+    Raises
+    ------
+    ValueError
+        A parameter, the schema or a table is invalid. Nothing was charged.
+    BudgetExceededError
+        The ceiling of the accountant does not admit the release. Nothing was charged.
+
+    See Also
+    --------
+    skdp.synthesis.metrics.marginal_error : The same exactly, for the eyes of whoever owns the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.synthesis import DPMarginalSynthesizer, evaluate_synthesis
+    >>> X = np.random.default_rng(0).integers(0, 3, (5000, 4))
+    >>> model = DPMarginalSynthesizer({f"x{j}": [0, 1, 2] for j in range(4)}, epsilon=1.0).fit(X)
+    >>> found = evaluate_synthesis(X, model.sample(5000), model.schema_, epsilon=0.5)
+    >>> found.error_.low <= found.error_.value <= found.error_.high < 0.1, found.epsilon_ <= 0.5
+    (True, True)
+    """
+    found = SynthesisEvaluation(
+        synthetic,
+        schema,
+        n_bins=n_bins,
+        level=level,
+        epsilon=epsilon,
+        delta=delta,
+        adjacency=adjacency,
+        n_samples_public=n_samples_public,
+        n_groups_public=n_groups_public,
+        accountant=accountant,
+        random_state=random_state,
+    )
+    return found.fit(X, groups=groups)
+
+
+__all__ = ["SynthesisEvaluation", "evaluate_synthesis"]

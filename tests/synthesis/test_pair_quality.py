@@ -1,0 +1,135 @@
+"""How far a synthetic table is from the private one: what a row moves, the noise, figures and refusals."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from refusals import assert_refused
+from replay import recording
+from scipy import stats
+
+from skdp import PrivacyAccountant
+from skdp.accounting import GaussianDpEvent
+from skdp.synthesis import SynthesisEvaluation, evaluate_synthesis
+from skdp.synthesis.metrics import marginal_error
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
+
+FALSE_ALARM = 1e-6
+SCHEMA = {"age": {"edges": [0, 20, 40, 65, 100]}, "job": ["clerk", "nurse"], "pay": {"bounds": (0, 9), "gaps": [None]}}
+
+
+def table(n, seed):
+    rng = np.random.default_rng(seed)
+    pay = np.where(rng.random(n) < 0.2, np.nan, rng.uniform(0, 9, n))
+    return pd.DataFrame({"age": rng.integers(0, 100, n), "job": rng.choice(["clerk", "nurse"], n), "pay": pay})
+
+
+SYNTHETIC = table(300, seed=9)
+
+
+def quality(**parameters):
+    given = {"synthetic": SYNTHETIC, "schema": SCHEMA, "n_bins": 3, "random_state": 0, "n_samples_public": 200}
+    return SynthesisEvaluation(**{**given, **parameters})
+
+
+@pytest.mark.parametrize("with_units", [False, True])
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+def test_a_row_or_a_unit_moves_the_release_by_its_sensitivity_and_nothing_else(adjacency, with_units):
+    """All rows of unit 7 are taken away, or exchanged for others; of rows that are no units, row 7."""
+    rows, units = table(200, seed=1), np.arange(200) // 2
+    gone = units == 7 if with_units else np.arange(200) == 7
+    other = rows[~gone]
+    if adjacency == "replace_one":
+        other = rows.copy()
+        other.loc[gone, ["age", "job", "pay"]] = [99, "nurse", np.nan]
+        rows.loc[gone, ["age", "job", "pay"]] = [0, "clerk", 0.0]
+    groups = [units, units if adjacency == "replace_one" else units[~gone]] if with_units else [None, None]
+    first: list = []
+    runs, models = [], []
+    for X, labels in zip((rows, other), groups, strict=True):
+        with warnings.catch_warnings(), recording(first) as seen:
+            warnings.simplefilter("ignore")
+            models.append(quality(adjacency=adjacency, n_groups_public=100, epsilon=5.0).fit(X, groups=labels))
+        first = runs[0] if runs else seen
+        runs.append(seen)
+    (one,), (moved,) = runs
+    assert one.sensitivity == moved.sensitivity == pytest.approx(math.sqrt(3))
+    factor = 2.0 if adjacency == "replace_one" else 1.0
+    distance = np.linalg.norm(one.exact - moved.exact)
+    assert 0.2 * factor * one.sensitivity < distance <= factor * one.sensitivity * (1 + 1e-12)
+    for name in ("error_", "pairs_", "chance_", "epsilon_", "delta_", "privacy_unit_"):
+        assert getattr(models[0], name) == getattr(models[1], name)
+
+
+def test_the_noise_is_as_priced():
+    """Differences from the exact distances of many pairs, by the noise multiplier of the event."""
+    rng = np.random.default_rng(2)
+    made, rows = rng.integers(0, 2, (50, 30)), rng.integers(0, 2, (80, 30))
+    schema = {f"x{j}": [0, 1] for j in range(30)}
+    with recording([]) as seen:
+        found = quality(synthetic=made, schema=schema, epsilon=3.0, n_samples_public=None).fit(rows)
+    (release,) = seen
+    assert release.sensitivity == pytest.approx(math.sqrt(30 * 29 / 2))
+    assert found.privacy_event_ == GaussianDpEvent(found.privacy_event_.noise_multiplier)
+    noise = (release.noisy - release.exact) / release.sensitivity / found.privacy_event_.noise_multiplier
+    low, high = stats.chi2.interval(1 - FALSE_ALARM, noise.size)
+    assert low < np.sum(noise**2) < high
+    (error,) = {each.standard_error for each in found.pairs_.values()}
+    assert error == pytest.approx(release.sensitivity * found.privacy_event_.noise_multiplier / 160)
+
+
+def test_figures_are_those_of_the_owner_up_to_noise():
+    rows, accountant = table(2000, seed=3), PrivacyAccountant(epsilon=1.0, delta=1e-5)
+    found = evaluate_synthesis(rows, SYNTHETIC, SCHEMA, n_bins=3, epsilon=1.0, delta=1e-6, accountant=accountant)
+    assert [charge.event for charge in accountant.history] == [found.privacy_event_]
+    edges = [[20, 40, 65], None, [3, 6]]
+    pairs = [("age", "job"), ("age", "pay"), ("job", "pay")]
+    exact = [
+        marginal_error(rows[list(pair)], SYNTHETIC[list(pair)], bins=[edges[list(SCHEMA).index(name)] for name in pair])
+        for pair in pairs
+    ]
+    assert list(found.pairs_) == pairs
+    for (pair, estimate), value in zip(found.pairs_.items(), exact, strict=True):
+        assert abs(estimate.value - value) < 6 * estimate.standard_error, pair
+        assert estimate.high - estimate.low == pytest.approx(2 * 1.96 * estimate.standard_error, rel=1e-3)
+    assert abs(found.error_.value - np.mean(exact)) < 6 * found.error_.standard_error
+    assert found.error_.standard_error == pytest.approx(estimate.standard_error / math.sqrt(3))
+    worst = list(found.worst(2).values())
+    assert len(worst) == 2
+    assert worst[0].value >= worst[1].value
+    for shown in (repr(found), found._repr_html_()):
+        assert str(found.error_) in shown
+        assert "95%" in shown
+
+
+def test_chance_is_what_two_tables_of_one_distribution_have():
+    rng = np.random.default_rng(4)
+    rows = [rng.integers(0, 4, (1000, 4)) for _ in range(20)]
+    schema = {f"x{j}": [0, 1, 2, 3] for j in range(4)}
+    chance = quality(synthetic=rows[0], schema=schema, n_samples_public=1000).fit(rows[1]).chance_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = [marginal_error(one, other) for one, other in zip(rows[::2], rows[1::2], strict=True)]
+    assert chance == pytest.approx(np.mean(found), rel=0.05)
+
+
+BAD_INPUT = [
+    ({"level": 1.0}, {}, ["level=1.0"]),
+    ({"n_bins": 0}, {}, ["n_bins=0"]),
+    ({"schema": {**SCHEMA, "pay": "number"}}, {}, ["leaves out bounds", "complete"]),
+    ({"schema": 3}, {}, ["schema"]),
+    ({"synthetic": SYNTHETIC[:0]}, {}, ["0 sample"]),
+    ({"synthetic": SYNTHETIC[["job", "age", "pay"]]}, {}, ["another order"]),
+    ({"adjacency": "add_remove", "n_samples_public": None}, {}, ["n_samples_public"]),
+    ({}, {"X": table(50, 0).assign(job="secret")}, ["column 'job'", "does not list"]),
+]
+
+
+@pytest.mark.parametrize(("parameters", "given", "words"), BAD_INPUT, ids=[f"{i}" for i in range(len(BAD_INPUT))])
+def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
+    assert_refused(quality, parameters, {"X": table(50, 0), **given}, words, ["secret"])
