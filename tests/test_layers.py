@@ -263,7 +263,7 @@ FLOORS = {
         ("charges", "copies", "refusals", "releases"),
         ("suite",),
     ),
-    "synthesis": (("generator",), ("class_mixture", "marginals"), ("gan", "metrics", "synthesizing")),
+    "synthesis": (("combining", "generator"), ("class_mixture", "marginals"), ("gan", "metrics", "synthesizing")),
     "synthesis.class_mixture": (
         ("clipped_normals", "row_blocks"),
         ("mixture", "row_sums"),
@@ -283,7 +283,7 @@ FLOORS = {
         ("denoising", "pair_selection", "table_form"),
         ("product_mixture",),
         ("noisy_tables",),
-        ("bought_table",),
+        ("bought_table", "redrawn_tables"),
         ("synthesizer",),
     ),
 }

@@ -4,6 +4,7 @@
 - `DPMarginalSynthesizer`: tables with the two-way marginals of the private ones.
 - `DPClassMixtureGenerator`: rows of numbers with labels, such as images, by a mixture of normal rows for each class.
 - `DPWGAN`: images and other numeric rows by a generative adversarial network, for comparison.
+- `combine_estimates`: intervals for estimates on several synthetic tables.
 - `metrics`: synthetic rows beside real ones, for those who may see these.
 """
 
@@ -14,9 +15,11 @@ from skdp._lazy import lazy_face
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
+        "CombinedEstimates": "skdp.synthesis.combining",
         "DPClassMixtureGenerator": "skdp.synthesis.class_mixture.class_generator",
         "DPMarginalSynthesizer": "skdp.synthesis.marginals.synthesizer",
         "DPWGAN": "skdp.synthesis.gan.wgan",
+        "combine_estimates": "skdp.synthesis.combining",
         "synthesize": "skdp.synthesis.synthesizing",
     },
 )

@@ -101,7 +101,7 @@ class PrivateGenerator(PrivateEstimator):
         """
         check_is_fitted(self)
         n = check_count("n_samples", n_samples, at_least=0, remedy="choose a whole number of rows, 0 or more")
-        rng = _generator_of(random_state)
+        rng = generator_of(random_state)
         if not self._fitted_with_labels:
             return self._draw(n, None, rng)[0]
         X, codes = self._draw(n, rng.choice(len(self.classes_), n, p=self.label_shares_), rng)
@@ -127,7 +127,7 @@ class PrivateGenerator(PrivateEstimator):
         check_is_fitted(self)
         n = check_count("n_samples", n_samples, at_least=0, remedy="choose a whole number of rows, 0 or more")
         step = check_count("block_size", block_size, remedy="choose a whole number of rows above 0")
-        rng = _generator_of(random_state)
+        rng = generator_of(random_state)
         return (self.sample(min(step, n - start), rng) for start in range(0, n, step))
 
     # --- what a subclass says ---
@@ -204,7 +204,7 @@ def _read_shares(given: Any) -> Doubles:
     return found / found.sum()
 
 
-def _generator_of(random_state: Any) -> np.random.Generator:
+def generator_of(random_state: Any) -> np.random.Generator:
     """Return a generator for samples, which are public."""
     if isinstance(random_state, np.random.Generator):
         return random_state
@@ -216,4 +216,4 @@ def _generator_of(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(check_count("random_state", random_state, at_least=0, remedy=remedy))
 
 
-__all__ = ["LABEL_SHARES", "PrivateGenerator"]
+__all__ = ["LABEL_SHARES", "PrivateGenerator", "generator_of"]

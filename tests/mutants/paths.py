@@ -112,6 +112,8 @@ AMOUNTS, COUNTED, SCORED = (f"skdp/evaluation/{name}.py" for name in ("amounts",
 ONE_VS_REST = "skdp/evaluation/one_vs_rest.py"
 MARGINALS, MEASUREMENT = "skdp/synthesis/marginals/synthesizer.py", "skdp/synthesis/marginals/noisy_tables.py"
 SELECTION, TABLE_SUMS = "skdp/synthesis/marginals/pair_selection.py", "skdp/synthesis/marginals/contingency_tables.py"
+FORMULA = "skdp/preprocessing/formula.py"
+REDRAWN, COMBINING = "skdp/synthesis/marginals/redrawn_tables.py", "skdp/synthesis/combining.py"
 CLASS_GENERATOR, CLASS_MEASUREMENT = (
     "skdp/synthesis/class_mixture/class_generator.py",
     "skdp/synthesis/class_mixture/noisy_moments.py",

@@ -22,11 +22,14 @@ class TargetTables(NamedTuple):
         Probabilities of the levels of each column.
     pairs : dict of (int, int) to ndarray of shape (A_i, A_j)
     triples : dict of (int, int, int) to ndarray of shape (A_i, A_j, A_label)
+    noisy : mapping of tuple of int to Interaction
+        What they are made of.
     """
 
     ones: list[Doubles]
     pairs: dict[ColumnSet, Doubles]
     triples: dict[ColumnSet, Doubles]
+    noisy: Mapping[ColumnSet, Interaction] = {}
 
 
 def targets_of(
@@ -57,7 +60,7 @@ def targets_of(
             turned = each.columns not in pairs
             key, (first, second) = (each.columns[::-1], each.levels[::-1]) if turned else (each.columns, each.levels)
             pairs[key] = np.where(np.outer(first, second), 0.0, pairs[key])
-    return TargetTables(ones, pairs, triples)
+    return TargetTables(ones, pairs, triples, dict(noisy))
 
 
 def _triple(columns: ColumnSet, found: Interaction, ones: list[Doubles], pairs: Mapping[ColumnSet, Doubles]) -> Doubles:
