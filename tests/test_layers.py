@@ -226,7 +226,7 @@ FLOORS = {
         ("histograms", "schema"),
         ("purchasing_transformer", "remains"),
         ("bounds", "imputer", "scaler", "schema_buyer"),
-        ("categories", "quantiles", "vectorizer"),
+        ("categories", "formula", "quantiles", "vectorizer"),
     ),
     "preprocessing.histograms": (
         ("cell_tree", "counts", "threshold"),

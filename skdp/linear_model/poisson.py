@@ -260,7 +260,12 @@ class DPPoissonRegressor(RegressorMixin, GradientEstimator):
     # --- what a coefficient is worth ---
 
     def summary(
-        self, *, level: float = 0.95, simultaneous: bool = False, names: Sequence[str] | None = None
+        self,
+        *,
+        level: float = 0.95,
+        simultaneous: bool = False,
+        names: Sequence[str] | None = None,
+        units: ArrayLike | None = None,
     ) -> CoefficientTable:
         """Return the table of a regression: coefficients, standard errors, intervals and tests.
 
@@ -275,6 +280,9 @@ class DPPoissonRegressor(RegressorMixin, GradientEstimator):
         names : sequence of str or None, default=None
             Of the columns, public. Behind a vectorizer those of ``pipeline[:-1].get_feature_names_out()``. None is
             `feature_names_in_`, or x0, x1 and so on.
+        units : array-like of shape (n_features,) or None, default=None
+            Public numbers that columns were divided by before the fit, such as half the width of their bounds.
+            Coefficients are then those of the columns before; the intercept remains where all columns of the fit are 0.
 
         Returns
         -------
@@ -282,7 +290,9 @@ class DPPoissonRegressor(RegressorMixin, GradientEstimator):
             It prints itself, as text and in notebooks, and is converted by its ``to_frame`` and ``to_latex``.
         """
         of = "the logarithm of the mean"
-        return table_of(self, "Private Poisson regression", of, level=level, simultaneous=simultaneous, names=names)
+        return table_of(
+            self, "Private Poisson regression", of, level=level, simultaneous=simultaneous, names=names, units=units
+        )
 
     # --- predictions ---
 

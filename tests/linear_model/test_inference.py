@@ -262,12 +262,33 @@ def test_columns_behind_a_vectorizer_have_its_names():
     assert any("yes" in name for name in names)
 
 
+def test_coefficients_are_scaled_back_by_public_units():
+    """As narrow columns are scaled up by public bounds, in which they have intervals that they had not."""
+    X, y = draw(3_000)
+    units = np.array([0.02, 1.0, 1.0, 0.5])
+    frame = fitted((X, y)).summary(units=units).to_frame()
+    same = fitted((X, y)).summary().to_frame()
+    assert (frame["doubt"] == "").all()
+    by = np.append(1.0 / units, 1.0)
+    for name in ("coef", "std_err", "sampling", "noise", "low", "high"):
+        np.testing.assert_allclose(frame[name], same[name] * by)
+    for name in ("z", "p", "noise_share"):
+        np.testing.assert_allclose(frame[name], same[name])
+    assert "noise hides" in fitted((X * units, y)).summary().to_frame()["doubt"].iloc[0]
+
+
 # --- refusals ---
+
+
+@pytest.mark.parametrize("units", [[1.0], [1.0, 0.0, 1.0, 1.0], [1.0, -1.0, 1.0, 1.0], "much", [1.0, np.inf, 1.0, 1.0]])
+def test_there_is_a_unit_for_each_column(named, units):
+    with pytest.raises(ValueError, match=r"units=.* with 4 columns: give a list of one positive number for each"):
+        named.summary(units=units)
 
 
 @pytest.mark.parametrize("names", ["abcd", ["a", "b"], 4])
 def test_there_is_a_name_for_each_column(named, names):
-    with pytest.raises(ValueError, match="names=.* with 4 columns: give a list of one name for each column"):
+    with pytest.raises(ValueError, match=r"names=.* with 4 columns: give a list of one name for each column"):
         named.summary(names=names)
 
 
