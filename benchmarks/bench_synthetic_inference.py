@@ -1,11 +1,11 @@
 """Coverage of intervals from synthetic tables: of a single one as if its rows were real, and of several combined.
 
-    python benchmarks/bench_synthetic_inference.py [--tables 200] [--rows 1000,5000,20000] [--epsilons 1,4]
+    python benchmarks/bench_synthetic_inference.py [--tables 200] [--rows 1000,5000,20000] [--epsilons 1,4] [--sets 10]
     python benchmarks/bench_synthetic_inference.py --picture FILE
 
 Made-up people: age of 8 levels, sex, education of 6 levels that follows from both, and income of 10 levels from all of
 them. Estimates are the mean of income and the three slopes of its least squares, with errors by the sandwich; the truth
-is that of four million people. Each table of people has rows, noise and synthetic tables of its own, 21 of them.
+is that of four million people. Each table of people has rows, noise and synthetic tables of its own.
 `--picture` draws intervals of the slope of education, of 40 tables of 5,000 people at epsilon 1.
 """
 
@@ -49,17 +49,17 @@ def synthesizer(epsilon):
     return DPMarginalSynthesizer(schema, epsilon=epsilon, delta=1e-5)
 
 
-def intervals(n, epsilon, seed):
+def intervals(n, epsilon, seed, n_sets):
     """Centre and reach of naive intervals, and of combined ones."""
     model = synthesizer(epsilon).fit(people(n, seed))
     single, squares = estimates(model.sample(n, random_state=seed))
-    found = [estimates(each) for each in model.sample_sets(random_state=seed)]
+    found = [estimates(each) for each in model.sample_sets(n_sets, random_state=seed)]
     combined = combine_estimates(*zip(*found, strict=True))
     return (single, Z * np.sqrt(squares)), (combined.estimate, (combined.high - combined.low) / 2.0)
 
 
-def report(truth, n, epsilon, tables):
-    found = [intervals(n, epsilon, 10_000 + seed) for seed in range(tables)]
+def report(truth, n, epsilon, tables, n_sets):
+    found = [intervals(n, epsilon, 10_000 + seed, n_sets) for seed in range(tables)]
     for k, name in enumerate(("a single table", "tables combined")):
         centre, reach = (np.array(each) for each in zip(*(each[k] for each in found), strict=True))
         held, width = (np.abs(centre - truth) <= reach).mean(axis=0), 2.0 * np.median(reach, axis=0)
@@ -67,15 +67,15 @@ def report(truth, n, epsilon, tables):
         print(f"{n:<7d} {epsilon:<8g} {name:17s} {shown}", flush=True)
 
 
-def draw_picture(truth, path):
+def draw_picture(truth, path, n_sets):
     import matplotlib
 
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharey=True, sharex=True, layout="constrained")
-    found = [intervals(5_000, 1.0, 20_000 + seed) for seed in range(40)]
-    for k, (ax, title) in enumerate(zip(axes, ("one synthetic table", "21 combined"), strict=True)):
+    found = [intervals(5_000, 1.0, 20_000 + seed, n_sets) for seed in range(40)]
+    for k, (ax, title) in enumerate(zip(axes, ("one synthetic table", f"{n_sets + 1} combined"), strict=True)):
         holds = 0
         for row, each in enumerate(found):
             centre, reach = each[k][0][SLOPE], each[k][1][SLOPE]
@@ -92,17 +92,18 @@ def main():
     parser.add_argument("--tables", type=int, default=200)
     parser.add_argument("--rows", default="1000,5000,20000")
     parser.add_argument("--epsilons", default="1,4")
+    parser.add_argument("--sets", type=int, default=10)
     parser.add_argument("--picture", type=pathlib.Path)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     truth = estimates(people(4_000_000, 10**6))[0]
     if given.picture is not None:
-        draw_picture(truth, given.picture)
+        draw_picture(truth, given.picture, given.sets)
         return
     print("rows    epsilon  intervals of      " + "  ".join(name.ljust(16) for name in NAMES) + "  coverage (width)")
     rows, epsilons = map(int, given.rows.split(",")), map(float, given.epsilons.split(","))
     for n, epsilon in itertools.product(rows, list(epsilons)):
-        report(truth, n, epsilon, given.tables)
+        report(truth, n, epsilon, given.tables, given.sets)
 
 
 if __name__ == "__main__":

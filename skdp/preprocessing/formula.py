@@ -25,7 +25,7 @@ Term = tuple[str, ...]
 class FormulaRows(NamedTuple):
     """What `formula_rows` makes; all of it is public.
 
-    Attributes
+    Parameters
     ----------
     step : FunctionTransformer
         Step of a pipeline, before a private regression. It reads nothing of its rows and treats them one by one.

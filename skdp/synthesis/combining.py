@@ -15,7 +15,7 @@ from skdp._typing import Doubles
 class CombinedEstimates(NamedTuple):
     """Estimates from synthetic tables, with intervals for what the private rows are drawn from.
 
-    Attributes
+    Parameters
     ----------
     estimate : ndarray
         Without the bias that fits to noisy tables have.

@@ -544,20 +544,20 @@ class DPMarginalSynthesizer(PrivateGenerator):
         number = check_count("n_sets", n_sets, at_least=2, remedy="choose a whole number of tables, such as 20")
         remedy = "choose a whole number of rows, or None for as many as the fit had"
         n = round(self.n_samples_) if n_samples is None else check_count("n_samples", n_samples, remedy=remedy)
-        if self._fitted_redrawing is None:
+        how = self._fitted_redrawing
+        if how is None:
             raise ValueError(
                 "sample_sets after a fit with weights or groups: how much sampling moves their tables is not known; "
                 "use sample, or fit without them."
             )
-        return self._sets(number, n, generator_of(random_state))
+        return copy(self)._sets(how, number, n, generator_of(random_state))  # whatever is fitted meanwhile
 
-    def _sets(self, n_sets: int, n: int, rng: np.random.Generator) -> Iterator[Any]:
-        first = copy(self)  # whatever is fitted meanwhile
-        how, labels = first._fitted_redrawing, first._bought_shares() if first._fitted_with_labels else None
-        first.components_ = how.model_of(how.noisy, rng).probabilities
-        yield first.sample(n_sets * n, rng)
+    def _sets(self, how: Redrawing, n_sets: int, n: int, rng: np.random.Generator) -> Iterator[Any]:
+        labels = self._bought_shares() if self._fitted_with_labels else None
+        self.components_ = how.model_of(how.noisy, rng).probabilities
+        yield self.sample(n_sets * n, rng)
         for _ in range(n_sets):
-            other, tables = copy(first), how.measure_again(first.components_, labels, rng)
+            other, tables = copy(self), how.measure_again(self.components_, labels, rng)
             other.marginals_, other.components_ = tables.ones, how.model_of(tables.noisy, rng).probabilities
             if labels is not None and how.buys_label_shares:
                 other.label_shares_ = other._bought_shares()

@@ -98,6 +98,11 @@ def test_nothing_is_charged_and_the_generator_stays_as_it_was(fitted):
     assert len(first) == 3
     assert pickle.dumps(copy.copy(fitted)) == before
     loaded = pickle.loads(pickle.dumps(fitted))
+    asked = loaded.sample_sets(2, 10, random_state=0)
+    loaded.fit(people()[::-1])  # they are of the fit before
+    for X, (same, _) in zip(first, asked, strict=True):
+        pd.testing.assert_frame_equal(X, same)
+    loaded = pickle.loads(pickle.dumps(fitted))
     for X, (same, _) in zip(first, loaded.sample_sets(2, 10, random_state=0), strict=True):
         pd.testing.assert_frame_equal(X, same)
 
