@@ -65,10 +65,11 @@ def combine_estimates(estimates: ArrayLike, variances: ArrayLike, *, level: floa
     -----
     Let q be the first estimate and u its variance, m the number of the others, a and b their mean and variance, and v
     the mean of their own variances. Their models are as far from the fitted one as this is from the truth. So the
-    estimate is 2 q - a, and its variance is (1 + 1/m) b - v + 4 u. Of these, (1 + 1/m) b - v is the variance of
+    estimate is 2 q - a, and its variance is (1 + 1/m) b - v + 4 u + c. Of these, (1 + 1/m) b - v is the variance of
     Raghunathan, Reiter & Rubin (2003) for fully synthetic tables, which may come out too small: it is held above v,
-    which it exceeds where tables are no smaller than the private one. The interval is of Student's t, with (m - 1)
-    times the square of the variance over (1 + 1/m) b degrees of freedom.
+    which it exceeds where tables are no smaller than the private one. And c is the square of the bias a - q, less its
+    own variance: the bias is not the same where estimates are other ones, so that its correction adds to their spread.
+    The interval is of Student's t, with (m - 1) times the square of the variance over (1 + 1/m) b degrees of freedom.
 
     It is about what the model of the tables can hold. What pairs of columns do not tell, such as an effect that three
     columns have together, is not there, and values of numbers are uniform within their bins.
@@ -98,7 +99,8 @@ def combine_estimates(estimates: ArrayLike, variances: ArrayLike, *, level: floa
         raise ValueError("variances has negative ones: give squared standard errors.")
     others, m = given[1:], len(given) - 1
     between, within = (1.0 + 1.0 / m) * others.var(axis=0, ddof=1), own[1:].mean(axis=0)
-    variance = np.maximum(between - within, within) + 4.0 * own[0]
+    bias = np.maximum((others.mean(axis=0) - given[0]) ** 2 - others.var(axis=0, ddof=1) / m - own[0], 0.0)
+    variance = np.maximum(between - within, within) + 4.0 * own[0] + bias
     with np.errstate(divide="ignore", invalid="ignore"):
         df = np.where(between > 0.0, (m - 1) * (variance / between) ** 2, np.inf)
     estimate, error = 2.0 * given[0] - others.mean(axis=0), np.sqrt(variance)

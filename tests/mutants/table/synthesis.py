@@ -179,7 +179,7 @@ MUTANTS = [
     ),
     mutant(
         "synthesis: intervals without the spread of models",
-        (COMBINING, "np.maximum(between - within, within) + 4.0 * own[0]", "within + 4.0 * own[0]"),
+        (COMBINING, "np.maximum(between - within, within) + 4.0 * own[0] + bias", "within + 4.0 * own[0] + bias"),
         tests="combining",
     ),
 ]
