@@ -1,16 +1,18 @@
 """Coverage and width of the intervals of private regressions, on made-up tables.
 
-    python benchmarks/bench_inference.py [--tables 1000] [--rows 500,5000,50000] [--out FILE]
+    python benchmarks/bench_inference.py [--tables 1000] [--rows 500,5000,50000] [--first 0] [--out FILE]
     python benchmarks/bench_inference.py --newton FOLDER [--draws 20]
     python benchmarks/bench_inference.py --fulton FOLDER [--draws 200]
     python benchmarks/bench_inference.py --picture FILE
+    python benchmarks/bench_inference.py --bootstrap [--draws 20]
 
 Eight columns and an intercept; each table has rows, residuals and noise of its own. "scaled" columns fill [-1, 1],
 "uneven" ones too but residuals grow with the first of them, and of "small" columns four fill a part of [-1, 1], down to
 a thirtieth. Targets are numbers, classes by "logistic" probabilities, of log-odds mostly between -1 and 1 or, if
 "steep", three times as far, or "poisson" counts of a mean of 1.5, cut at 10. The width is divided by that of the
 interval without privacy, with the same sandwich. One line of JSON for each part of a cell is appended to FILE, and
-those that it has are not measured again.
+those that it has are not measured again. `--first` is the first part, of 50 tables: those of other numbers are other
+tables, and some of the first were looked at when rules were chosen.
 
 `--newton` measures, on Adult and Fulton, how far coefficients of logistic regression are from those without privacy, by
 Newton steps and by averaged gradient descent: root mean square over draws of the noise, divided by the standard error
@@ -19,6 +21,8 @@ of sampling, in the median and at the most of the columns.
 `--fulton` fits income and marriage of Fulton at epsilon 1, beside statsmodels if that is installed: how many of the
 draws of the noise have intervals that hold the estimates without privacy, with and without the part of sampling.
 `--picture` draws intervals of private fits to made-up people, with and without the part of the noise.
+`--bootstrap` has the widths of intervals beside those between percentiles of 100 private fits to rows drawn again, of
+the same price together. A row that is drawn k times counts k times there, which would cost more than is charged.
 """
 
 from __future__ import annotations
@@ -227,6 +231,35 @@ def draw_picture(path):
     figure.savefig(path, dpi=110)
 
 
+def compare_with_bootstrap(n_tables, n=50_000, epsilon=1.0, n_fits=100):
+    print("table     bootstrap of        median width: interval  bootstrap  times  (bootstrap holds)")
+    for kind, newton in (("scaled", False), ("logistic", False), ("logistic", True)):
+        public = {"delta": delta_of(n), "data_norm": math.sqrt(8)}
+        if kind == "scaled":
+            model = DPLinearRegression((-1, 1), **public)
+        else:
+            model = DPLogisticRegression(classes=[0, 1], inference=newton, **public)
+        noise = model.set_params(epsilon=epsilon).fit(*table(kind, n, 10**6)).noise_multiplier_
+        # k Gaussian releases of the root of k times the noise cost as much as one; of sampled lots, about as much.
+        model.set_params(epsilon=None, noise_multiplier=noise * math.sqrt(n_fits))
+        truth, found = truth_of(kind)[:-1], []
+        for seed in range(10**6 + 1, 10**6 + 1 + n_tables):
+            (X, y), rng = table(kind, n, seed), np.random.default_rng(seed)
+            whole = {"noise_multiplier": None, "epsilon": epsilon, "inference": True}
+            frame = type(model)(**{**model.get_params(), **whole}).fit(X, y).summary().to_frame()[:-1]
+            coefs = []
+            for _ in range(n_fits):
+                rows = rng.integers(n, size=n)
+                coefs.append(model.fit(X[rows], y[rows]).coef_.ravel())
+            low, high = np.percentile(coefs, [2.5, 97.5], axis=0)
+            found.append(((frame["high"] - frame["low"]).to_numpy(), high - low, (low <= truth) & (truth <= high)))
+        own, other, held = map(np.array, zip(*found, strict=True))
+        times = np.median(other) / np.median(own)
+        name = "Newton steps" if newton else "descent" if kind == "logistic" else "least squares"
+        widths = f"{np.median(own):23.3f}  {np.median(other):9.3f}  {times:5.1f}"
+        print(f"{kind:9s} {name:15s} {widths}  {held.mean():.3f}", flush=True)
+
+
 def delta_of(n):
     return 1e-5 if n <= 10_000 else 1e-6
 
@@ -259,6 +292,8 @@ def main():
     parser.add_argument("--newton", type=pathlib.Path)
     parser.add_argument("--fulton", type=pathlib.Path)
     parser.add_argument("--picture", type=pathlib.Path)
+    parser.add_argument("--bootstrap", action="store_true")
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--draws", type=int, default=20)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -271,10 +306,14 @@ def main():
     if given.picture is not None:
         draw_picture(given.picture)
         return
+    if given.bootstrap:
+        compare_with_bootstrap(given.draws)
+        return
     lines = [json.loads(each) for each in given.out.read_text().splitlines()] if given.out.exists() else []
     done = {(*cell_of(each), each["part"]) for each in lines}
-    parts, rows, kinds = range(given.tables // PART), list(map(int, given.rows.split(","))), given.kinds.split(",")
-    for part, n, kind, epsilon in itertools.product(parts, rows, kinds, EPSILONS):
+    parts = range(given.first, given.first + given.tables // PART)
+    rows, kinds = list(map(int, given.rows.split(","))), given.kinds.split(",")
+    for n, part, kind, epsilon in itertools.product(rows, parts, kinds, EPSILONS):
         if (kind, n, epsilon, part) not in done:
             lines.append(measure(kind, n, epsilon, part))
             with given.out.open("a") as file:

@@ -223,6 +223,7 @@ UNDOCUMENTED = {
         "_fitted_exclusions": "the schema",
         "_fitted_n_columns": "the number of columns that are not dropped",
         "_fitted_remains": "post-processing of the purchase",
+        "_fitted_redrawing": "the releases, the plan and numbers of levels; None where weights or groups were given",
     },
 }
 PUBLISHED = {

@@ -98,6 +98,7 @@ from skdp.synthesis.marginals.bought_table import TablePurchase
 from skdp.synthesis.marginals.contingency_tables import TableSums
 from skdp.synthesis.marginals.noisy_tables import Measurement
 from skdp.synthesis.marginals.parities import ParitySums
+from skdp.synthesis.marginals.redrawn_tables import Redrawing
 from skdp.synthesis.pair_quality import SynthesisEvaluation
 from skdp.tabular import TabularPipeline
 
@@ -731,7 +732,8 @@ SENTENCES = {
             "skdp/testing/charges.py::check_ceiling_is_asked_before_rows_are_read",
             "tests/synthesis/marginals/test_synthesizer.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
-        "``sample`` costs nothing, and a saved generator holds no row and no exact count.": [
+        "``sample`` and ``sample_sets`` cost nothing, and a saved generator holds no row and no exact count.": [
+            "tests/synthesis/marginals/test_redrawn_tables.py::test_nothing_is_charged_and_the_generator_stays_as_it_was",
             "tests/synthesis/test_generator.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
             "tests/synthesis/marginals/test_synthesizer.py::test_a_saved_generator_holds_no_row_and_no_exact_count",
         ],
@@ -750,6 +752,12 @@ SENTENCES = {
             "tests/synthesis/marginals/test_synthesizer.py::test_pairs_are_selected_by_noisy_scores_alone",
             "tests/synthesis/marginals/test_synthesizer.py::test_selection_takes_the_pairs_that_depend_on_each_other",
             "tests/synthesis/marginals/test_synthesizer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+        ],
+    },
+    Redrawing: {
+        "It holds public numbers and what was released, and nothing else: all that it does is post-processing.": [
+            "tests/synthesis/marginals/test_redrawn_tables.py::test_nothing_is_charged_and_the_generator_stays_as_it_was",
+            "tests/synthesis/marginals/test_synthesizer.py::test_a_saved_generator_holds_no_row_and_no_exact_count",
         ],
     },
     ClassRows: {

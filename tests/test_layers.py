@@ -226,7 +226,7 @@ FLOORS = {
         ("histograms", "schema"),
         ("purchasing_transformer", "remains"),
         ("bounds", "imputer", "scaler", "schema_buyer"),
-        ("categories", "quantiles", "vectorizer"),
+        ("categories", "formula", "quantiles", "vectorizer"),
     ),
     "preprocessing.histograms": (
         ("cell_tree", "counts", "threshold"),
@@ -263,7 +263,11 @@ FLOORS = {
         ("charges", "copies", "refusals", "releases"),
         ("suite",),
     ),
-    "synthesis": (("generator",), ("class_mixture", "marginals"), ("gan", "metrics", "pair_quality", "synthesizing")),
+    "synthesis": (
+        ("combining", "generator"),
+        ("class_mixture", "marginals"),
+        ("gan", "metrics", "pair_quality", "synthesizing"),
+    ),
     "synthesis.class_mixture": (
         ("clipped_normals", "row_blocks"),
         ("mixture", "row_sums"),
@@ -283,7 +287,7 @@ FLOORS = {
         ("denoising", "pair_selection", "parities", "table_form"),
         ("conditions", "product_mixture"),
         ("noisy_tables",),
-        ("bought_table",),
+        ("bought_table", "redrawn_tables"),
         ("synthesizer",),
     ),
 }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.parameters import check_real
+from skdp._checks.parameters import check_real, show
+from skdp._typing import Doubles
 from skdp.linear_model.inference import Inference
 from skdp.report.as_html import escaped
 from skdp.report.values import one_line
@@ -228,8 +231,17 @@ class CoefficientTable:
         )
 
 
-def table_of(model: Any, title: str, meaning: str = "", *, level: float, simultaneous: bool) -> CoefficientTable:
-    """Return the table of a model whose fit bought what it needs."""
+def table_of(
+    model: Any,
+    title: str,
+    meaning: str = "",
+    *,
+    level: float,
+    simultaneous: bool,
+    names: Sequence[str] | None,
+    units: ArrayLike | None,
+) -> CoefficientTable:
+    """Return the table of a model whose fit bought what it needs; `names` and `units` of columns are public."""
     check_is_fitted(model)
     found = model._fitted_inference
     if found is None:
@@ -238,10 +250,24 @@ def table_of(model: Any, title: str, meaning: str = "", *, level: float, simulta
             "before they are made monotone."
         )
     count = model.n_features_in_
-    names = list(getattr(model, "feature_names_in_", [f"x{j}" for j in range(count)]))
-    names += ["(intercept)"] * (len(found.estimate) - count)
-    names = list(map(str, names))
-    return CoefficientTable(model, names, found, title=title, meaning=meaning, level=level, simultaneous=simultaneous)
+    if names is None:
+        names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(count)])
+    if isinstance(names, str) or not hasattr(names, "__len__") or len(names) != count:
+        raise ValueError(f"names={show(names)} with {count} columns: give a list of one name for each column.")
+    if units is not None:
+        found = found.per_unit(_read_units(units, count))
+    lines = [*map(str, names), *["(intercept)"] * (len(found.estimate) - count)]
+    return CoefficientTable(model, lines, found, title=title, meaning=meaning, level=level, simultaneous=simultaneous)
+
+
+def _read_units(units: ArrayLike, count: int) -> Doubles:
+    try:
+        found = np.asarray(units, np.float64)
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.shape != (count,) or not ((found > 0.0) & (found < np.inf)).all():
+        raise ValueError(f"units={show(units)} with {count} columns: give a list of one positive number for each.")
+    return found
 
 
 __all__ = ["CoefficientTable", "table_of"]

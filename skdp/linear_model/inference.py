@@ -69,6 +69,12 @@ class Inference(NamedTuple):
     cut: tuple[float, float]
     n: int
 
+    def per_unit(self, units: Doubles) -> Inference:
+        """Return the same of columns before they were divided by `units`, the intercept as it is."""
+        by = np.ones(len(self.estimate))
+        by[: len(units)] = 1.0 / units
+        return self._replace(estimate=self.estimate * by, sampling=self.sampling * by, noise=self.noise * by)
+
 
 def unbiased(equations: Equations) -> tuple[Doubles, Doubles]:
     """Return the inverse K of the equations and the matrix J, of which J K c is the solution less its bias.

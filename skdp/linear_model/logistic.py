@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -401,7 +401,14 @@ class DPLogisticRegression(GradientClassifier):
 
     # --- what a coefficient is worth ---
 
-    def summary(self, *, level: float = 0.95, simultaneous: bool = False) -> CoefficientTable:
+    def summary(
+        self,
+        *,
+        level: float = 0.95,
+        simultaneous: bool = False,
+        names: Sequence[str] | None = None,
+        units: ArrayLike | None = None,
+    ) -> CoefficientTable:
         """Return the table of a regression: coefficients, standard errors, intervals and tests.
 
         It is made of what ``fit`` released with ``inference=True``, and costs nothing more.
@@ -412,6 +419,12 @@ class DPLogisticRegression(GradientClassifier):
             Probability with which an interval holds its coefficient.
         simultaneous : bool, default=False
             Whether all intervals hold at once with this probability (Bonferroni).
+        names : sequence of str or None, default=None
+            Of the columns, public. Behind a vectorizer those of ``pipeline[:-1].get_feature_names_out()``. None is
+            `feature_names_in_`, or x0, x1 and so on.
+        units : array-like of shape (n_features,) or None, default=None
+            Public numbers that columns were divided by before the fit, such as half the width of their bounds.
+            Coefficients are then those of the columns before; the intercept remains where all columns of the fit are 0.
 
         Returns
         -------
@@ -420,7 +433,9 @@ class DPLogisticRegression(GradientClassifier):
         """
         check_is_fitted(self)
         of = f"the log-odds of class {self.classes_[-1]}"
-        return table_of(self, "Private logistic regression", of, level=level, simultaneous=simultaneous)
+        return table_of(
+            self, "Private logistic regression", of, level=level, simultaneous=simultaneous, names=names, units=units
+        )
 
     # --- predictions ---
 

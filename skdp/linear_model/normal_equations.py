@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -276,7 +276,14 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
 
     # --- what a coefficient is worth ---
 
-    def summary(self, *, level: float = 0.95, simultaneous: bool = False) -> CoefficientTable:
+    def summary(
+        self,
+        *,
+        level: float = 0.95,
+        simultaneous: bool = False,
+        names: Sequence[str] | None = None,
+        units: ArrayLike | None = None,
+    ) -> CoefficientTable:
         """Return the table of a regression: coefficients, standard errors, intervals and tests.
 
         It is made of what ``fit`` released with ``inference=True``, and costs nothing more.
@@ -287,13 +294,19 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
             Probability with which an interval holds its coefficient.
         simultaneous : bool, default=False
             Whether all intervals hold at once with this probability (Bonferroni).
+        names : sequence of str or None, default=None
+            Of the columns, public. Behind a vectorizer those of ``pipeline[:-1].get_feature_names_out()``. None is
+            `feature_names_in_`, or x0, x1 and so on.
+        units : array-like of shape (n_features,) or None, default=None
+            Public numbers that columns were divided by before the fit, such as half the width of their bounds.
+            Coefficients are then those of the columns before; the intercept remains where all columns of the fit are 0.
 
         Returns
         -------
         table : CoefficientTable
             It prints itself, as text and in notebooks, and is converted by its ``to_frame`` and ``to_latex``.
         """
-        return table_of(self, "Private least squares", level=level, simultaneous=simultaneous)
+        return table_of(self, "Private least squares", level=level, simultaneous=simultaneous, names=names, units=units)
 
     # --- predictions ---
 

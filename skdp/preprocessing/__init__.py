@@ -12,7 +12,9 @@ __getattr__, __dir__, __all__ = lazy_face(
         "DPSimpleImputer": "skdp.preprocessing.imputer",
         "DPStandardScaler": "skdp.preprocessing.scaler",
         "DPTableVectorizer": "skdp.preprocessing.vectorizer",
+        "FormulaRows": "skdp.preprocessing.formula",
         "TableSchema": "skdp.preprocessing.schema.table_schema",
         "dp_bounds": "skdp.preprocessing.bounds",
+        "formula_rows": "skdp.preprocessing.formula",
     },
 )

@@ -5,6 +5,7 @@
 - `DPClassMixtureGenerator`: rows of numbers with labels, such as images, by a mixture of normal rows for each class.
 - `DPWGAN`: images and other numeric rows by a generative adversarial network, for comparison.
 - `evaluate_synthesis`: how far a synthetic table is from the private one, as a paid release.
+- `combine_estimates`: intervals for estimates on several synthetic tables.
 - `metrics`: synthetic rows beside real ones, for those who may see these.
 """
 
@@ -15,11 +16,13 @@ from skdp._lazy import lazy_face
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
+        "CombinedEstimates": "skdp.synthesis.combining",
         "DPClassMixtureGenerator": "skdp.synthesis.class_mixture.class_generator",
         "DPMarginalSynthesizer": "skdp.synthesis.marginals.synthesizer",
         "DPWGAN": "skdp.synthesis.gan.wgan",
         "SynthesisEvaluation": "skdp.synthesis.pair_quality",
         "evaluate_synthesis": "skdp.synthesis.pair_quality",
+        "combine_estimates": "skdp.synthesis.combining",
         "synthesize": "skdp.synthesis.synthesizing",
     },
 )

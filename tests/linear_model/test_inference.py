@@ -11,12 +11,14 @@ import pytest
 from refusals import assert_refused
 from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
+from sklearn.pipeline import make_pipeline
 
-from skdp import DPLinearRegression, DPRidge, PrivacyAccountant
+from skdp import DPLinearRegression, DPRidge, PrivacyAccountant, allocate_budget
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.linear_model.equations import Equations, Noise
 from skdp.linear_model.inference import solve_without_bias
 from skdp.linear_model.scores import Scoring
+from skdp.preprocessing import DPTableVectorizer
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -249,7 +251,45 @@ def test_text_html_and_latex_show_the_same(named):
     assert max(map(len, text.splitlines())) < 120
 
 
+def test_columns_behind_a_vectorizer_have_its_names():
+    X, y = draw(3_000)
+    schema = {"age": (-1, 1), "degree": ["no", "yes"]}
+    people = pd.DataFrame({"age": X[:, 0], "degree": np.where(X[:, 1] > 0, "yes", "no")})
+    model = DPLinearRegression((-2, 2), inference=True, fit_intercept=False)
+    pipeline = allocate_budget(make_pipeline(DPTableVectorizer(schema), model), 1.0, 1e-5).fit(people, y)
+    names = pipeline[:-1].get_feature_names_out()
+    assert list(pipeline[-1].summary(names=names).to_frame().index) == list(names)
+    assert any("yes" in name for name in names)
+
+
+def test_coefficients_are_scaled_back_by_public_units():
+    """As narrow columns are scaled up by public bounds, in which they have intervals that they had not."""
+    X, y = draw(3_000)
+    units = np.array([0.02, 1.0, 1.0, 0.5])
+    frame = fitted((X, y)).summary(units=units).to_frame()
+    same = fitted((X, y)).summary().to_frame()
+    assert (frame["doubt"] == "").all()
+    by = np.append(1.0 / units, 1.0)
+    for name in ("coef", "std_err", "sampling", "noise", "low", "high"):
+        np.testing.assert_allclose(frame[name], same[name] * by)
+    for name in ("z", "p", "noise_share"):
+        np.testing.assert_allclose(frame[name], same[name])
+    assert "noise hides" in fitted((X * units, y)).summary().to_frame()["doubt"].iloc[0]
+
+
 # --- refusals ---
+
+
+@pytest.mark.parametrize("units", [[1.0], [1.0, 0.0, 1.0, 1.0], [1.0, -1.0, 1.0, 1.0], "much", [1.0, np.inf, 1.0, 1.0]])
+def test_there_is_a_unit_for_each_column(named, units):
+    with pytest.raises(ValueError, match=r"units=.* with 4 columns: give a list of one positive number for each"):
+        named.summary(units=units)
+
+
+@pytest.mark.parametrize("names", ["abcd", ["a", "b"], 4])
+def test_there_is_a_name_for_each_column(named, names):
+    with pytest.raises(ValueError, match=r"names=.* with 4 columns: give a list of one name for each column"):
+        named.summary(names=names)
 
 
 def test_there_is_no_table_without_what_was_bought():

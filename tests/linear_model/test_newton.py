@@ -274,6 +274,14 @@ def test_separated_classes_have_no_interval():
     assert all(each.startswith(("the steps did not settle", "noise hides")) for each in table.to_frame()["doubt"])
 
 
+def test_rows_that_are_nearly_certain_are_not_enough():
+    """A slope of p (1 - p) in the sum of 1,300 / 30 is worth 173 rows, and there are 5 coefficients."""
+    X, _ = draw("classes", 1_300)
+    y = (np.random.default_rng(0).random(1_300) < expit(15.0 * X[:, 0])).astype(int)
+    table = fitted("classes", (X, y), epsilon=None, noise_multiplier=0.01).summary()
+    assert set(table.to_frame()["doubt"]) == {"fewer than 40 rows a coefficient that are not nearly certain"}
+
+
 def test_counts_above_their_bounds_are_told():
     frame = fitted("counts", draw("counts", 5_000), y_bounds=(0, 2)).summary().to_frame()
     assert frame["doubt"].str.contains("rows are cut at data_norm or y_bounds").all()

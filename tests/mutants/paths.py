@@ -115,6 +115,8 @@ PARITY_SUMS, LEVEL_COLUMNS = "skdp/synthesis/marginals/parities.py", "skdp/synth
 PAIR_QUALITY = "skdp/synthesis/pair_quality.py"
 MIXTURE_OF_PRODUCTS = "skdp/synthesis/marginals/product_mixture.py"
 SELECTION, TABLE_SUMS = "skdp/synthesis/marginals/pair_selection.py", "skdp/synthesis/marginals/contingency_tables.py"
+FORMULA = "skdp/preprocessing/formula.py"
+REDRAWN, COMBINING = "skdp/synthesis/marginals/redrawn_tables.py", "skdp/synthesis/combining.py"
 CLASS_GENERATOR, CLASS_MEASUREMENT = (
     "skdp/synthesis/class_mixture/class_generator.py",
     "skdp/synthesis/class_mixture/noisy_moments.py",

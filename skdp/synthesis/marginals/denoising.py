@@ -24,12 +24,15 @@ class TargetTables(NamedTuple):
     triples : dict of (int, int, int) to ndarray of shape (A_i, A_j, A_label)
     parities : tuple of tuple of int
         Columns whose parity is fitted too, the label among them.
+    noisy : mapping of tuple of int to Interaction
+        What they are made of.
     """
 
     ones: list[Doubles]
     pairs: dict[ColumnSet, Doubles]
     triples: dict[ColumnSet, Doubles]
     parities: tuple[ColumnSet, ...] = ()
+    noisy: Mapping[ColumnSet, Interaction] = {}
 
 
 def targets_of(
@@ -60,7 +63,7 @@ def targets_of(
             turned = each.columns not in pairs
             key, (first, second) = (each.columns[::-1], each.levels[::-1]) if turned else (each.columns, each.levels)
             pairs[key] = np.where(np.outer(first, second), 0.0, pairs[key])
-    return TargetTables(ones, pairs, triples)
+    return TargetTables(ones, pairs, triples, noisy=dict(noisy))
 
 
 def _triple(columns: ColumnSet, found: Interaction, ones: list[Doubles], pairs: Mapping[ColumnSet, Doubles]) -> Doubles:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -43,6 +44,7 @@ from skdp.synthesis.marginals.noisy_tables import (
 )
 from skdp.synthesis.marginals.parities import ParitySets
 from skdp.synthesis.marginals.product_mixture import Mixture, draw_levels
+from skdp.synthesis.marginals.redrawn_tables import Redrawing
 from skdp.synthesis.marginals.table_form import TableForm, form_of
 
 N_ROUNDS = 2
@@ -218,7 +220,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
     - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to a public
       multiple of what one row may add, by which the noise is larger.
     - `accountant` is charged before the rows are counted, and what is refused is refused before any charge.
-    - ``sample`` costs nothing, and a saved generator holds no row and no exact count.
+    - ``sample`` and ``sample_sets`` cost nothing, and a saved generator holds no row and no exact count.
     - Labels of samples are drawn by noisy or by public shares.
     - Whether pairs are selected, how many rounds and which share of the budget they take, whether triples and parities
       are measured, and the iterations of the fit are decided by public numbers. The number of pairs that are selected,
@@ -458,6 +460,8 @@ class DPMarginalSynthesizer(PrivateGenerator):
         exact = exactly_summable(weight_of_each(shares, len(codes[0]))) if has_weights else None
         given_rows = LevelRows(codes, exact, units)
         found, mixture = measurement.measure(given_rows, terms, plan.stream)
+        buys_shares = isinstance(self.label_shares, str) and self.label_shares == "bought"
+        self._fitted_redrawing = None if has_weights else Redrawing(measurement, terms, found.noisy, buys_shares)
         names = [*rows.form.names, "y"]
         self.marginals_, self.components_ = found.ones, mixture.probabilities
         if targets.labels is not None:
@@ -533,6 +537,63 @@ class DPMarginalSynthesizer(PrivateGenerator):
         return parities_worth_it(levels, has_label, self.has_triples_, measurement.n, noise)
 
     # --- samples ---
+
+    def sample_sets(self, n_sets: int = 20, n_samples: int | None = None, random_state: Any = None) -> Iterator[Any]:
+        """Draw several synthetic tables, of which estimates have valid intervals. This costs nothing.
+
+        Standard errors on a single synthetic table, as if its rows were real, are too small: noise, and the rows that
+        the fit had, are not in them. Here a first table is of a model of the noisy counts as they are: those of
+        ``sample`` are shrunk, which brings them nearer to the rows, and estimates nearer to 0. The others are each of a
+        model of its own, fitted to counts that are drawn anew around that of the first, with sampling and noise of the
+        same size. `skdp.synthesis.combine_estimates` makes one estimate and an interval of those on all tables. Parities
+        (``parities_``) are in ``sample`` alone.
+
+        Parameters
+        ----------
+        n_sets : int, default=20
+            Number of tables beside the first one, 2 or more.
+        n_samples : int or None, default=None
+            Rows of each; the first has `n_sets` times as many. None is the public number of rows of the fit.
+        random_state : int, RandomState instance, Generator instance or None, default=None
+            Source of the draws, as for ``sample``.
+
+        Returns
+        -------
+        sets : iterator
+            Of `n_sets` + 1 tables, each as ``sample`` returns it, and each made when it is asked for. That takes a fit
+            to tables each time.
+
+        Raises
+        ------
+        ValueError
+            A parameter is invalid, or rows of the fit had weights or groups: how much these vary is not known.
+
+        See Also
+        --------
+        skdp.synthesis.combine_estimates : Estimates and intervals of these tables, with sources.
+        """
+        check_is_fitted(self)
+        number = check_count("n_sets", n_sets, at_least=2, remedy="choose a whole number of tables, such as 20")
+        remedy = "choose a whole number of rows, or None for as many as the fit had"
+        n = round(self.n_samples_) if n_samples is None else check_count("n_samples", n_samples, remedy=remedy)
+        how = self._fitted_redrawing
+        if how is None:
+            raise ValueError(
+                "sample_sets after a fit with weights or groups: how much sampling moves their tables is not known; "
+                "use sample, or fit without them."
+            )
+        return copy(self)._sets(how, number, n, generator_of(random_state))  # whatever is fitted meanwhile
+
+    def _sets(self, how: Redrawing, n_sets: int, n: int, rng: np.random.Generator) -> Iterator[Any]:
+        labels = self._bought_shares() if self._fitted_with_labels else None
+        self.components_ = how.model_of(how.noisy, rng).probabilities
+        yield self.sample(n_sets * n, rng)
+        for _ in range(n_sets):
+            other, tables = copy(self), how.measure_again(self.components_, labels, rng)
+            other.marginals_, other.components_ = tables.ones, how.model_of(tables.noisy, rng).probabilities
+            if labels is not None and how.buys_label_shares:
+                other.label_shares_ = other._bought_shares()
+            yield other.sample(n, rng)
 
     def _bought_shares(self) -> Doubles:
         """See `PrivateGenerator`."""

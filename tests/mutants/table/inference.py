@@ -1,7 +1,7 @@
 """Mistakes in inference: of least squares, of Newton steps, and in tests of two columns."""
 
 from mutant import mutant
-from paths import HYPOTHESIS_TESTS, INFERENCE, LEAST_SQUARES, LIKELIHOODS, NEWTON, SCORES_FILE
+from paths import FORMULA, HYPOTHESIS_TESTS, INFERENCE, LEAST_SQUARES, LIKELIHOODS, NEWTON, SCORES_FILE
 
 MUTANTS = [
     mutant(
@@ -163,5 +163,43 @@ def sum_scores(""",
         (HYPOTHESIS_TESTS, "math.sqrt(by_noise / present**2 + ", "math.sqrt("),
         tests="hypothesis_tests",
         select="law",
+    ),
+    mutant(
+        "inference: errors that are not scaled back with coefficients",
+        (INFERENCE, "sampling=self.sampling * by, noise=self.noise * by", "sampling=self.sampling, noise=self.noise"),
+        tests="inference",
+    ),
+    mutant(
+        "formula: numbers that are not cut at their bounds",
+        (FORMULA, "np.clip(as_numbers(cells), low, high)", "as_numbers(cells)"),
+        tests="formula",
+    ),
+    mutant(
+        "formula: categories that are read from the rows",
+        (
+            FORMULA,
+            "place = {key: k for k, key in enumerate(column.categories or ())}",
+            "place = {key: k for k, key in enumerate(keys)}",
+        ),
+        tests="formula",
+    ),
+    mutant(
+        "formula: numbers at their place between those of the table",
+        (
+            FORMULA,
+            "low, high = column.bounds",
+            "low, high = np.nanmin(as_numbers(cells)), np.nanmax(as_numbers(cells))",
+        ),
+        tests="formula",
+    ),
+    mutant(
+        "formula: cells that are not listed, taken for the reference",
+        (FORMULA, "np.where(levels < 0, np.nan, 1.0)", "np.where(levels < 0, 1.0, 1.0)"),
+        tests="formula",
+    ),
+    mutant(
+        "formula: a norm of rows that some exceed",
+        (FORMULA, "math.sqrt(len(terms)))", "math.sqrt(len(named)))"),
+        tests="formula",
     ),
 ]

@@ -2,6 +2,7 @@
 
 from mutant import BY_PROPERTY, mutant
 from paths import (
+    COMBINING,
     LEVEL_COLUMNS,
     MARGINALS,
     MEASUREMENT,
@@ -9,6 +10,7 @@ from paths import (
     MIXTURE_OF_PRODUCTS,
     PAIR_QUALITY,
     PARITY_SUMS,
+    REDRAWN,
     SELECTION,
     SYNTHETIC_FRAMES,
     TABLE_SUMS,
@@ -267,5 +269,39 @@ MUTANTS = [
         "metrics: real rows read in silence",
         (METRICS, '    _report_reading("membership_check")\n', ""),
         tests="metrics",
+    ),
+    mutant(
+        "synthesis: tables that are drawn again without noise",
+        (
+            REDRAWN,
+            "self.measurement.measure(codes, terms",
+            "self.measurement._replace(noise_multiplier=1e-3).measure(codes, terms",
+        ),
+        tests="redrawn_tables",
+    ),
+    mutant(
+        "synthesis: tables that are drawn again of more rows than there were",
+        (REDRAWN, "n = round(self.measurement.n)", "n = 10 * round(self.measurement.n)"),
+        tests="redrawn_tables",
+    ),
+    mutant(
+        "synthesis: tables that are drawn again and shrunk",
+        (REDRAWN, "each._replace(deviation=0.0)", "each"),
+        tests="redrawn_tables",
+    ),
+    mutant(
+        "synthesis: several tables of weighted rows, as if each weighed 1",
+        (MARGINALS, "None if has_weights else Redrawing(", "Redrawing("),
+        tests="redrawn_tables",
+    ),
+    mutant(
+        "synthesis: estimates with the bias of fits",
+        (COMBINING, "2.0 * given[0] - others.mean(axis=0)", "given[0]"),
+        tests="combining",
+    ),
+    mutant(
+        "synthesis: intervals without the spread of models",
+        (COMBINING, "np.maximum(between - within, within) + 4.0 * own[0] + bias", "within + 4.0 * own[0] + bias"),
+        tests="combining",
     ),
 ]

@@ -1,0 +1,136 @@
+"""Rows of a formula: what they hold, that they are public steps, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from skdp import DPLinearRegression, PrivacyAccountant, TableSchema, check_pipeline
+from skdp.preprocessing import formula_rows
+
+SCHEMA = {"age": (20, 60), "job": ["clerk", "nurse", "none"], "member": "flag", "pay": (0.0, 10.0)}
+
+
+def people(n=500, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(20, 61, n),
+            "job": rng.choice(SCHEMA["job"], n),
+            "member": rng.random(n) < 0.5,
+            "pay": rng.uniform(0, 10, n),
+        }
+    )
+
+
+def plain(frame):
+    """age * job + member, by hand."""
+    age = (frame["age"].to_numpy() - 40) / 20
+    nurse, none = (frame["job"].to_numpy() == each for each in ("nurse", "none"))
+    return np.c_[age, nurse, none, frame["member"], age * nurse, age * none]
+
+
+def test_rows_are_numbers_indicators_and_their_products():
+    rows = formula_rows("age * job + member", SCHEMA)
+    frame = people()
+    made = rows.step.fit_transform(frame)
+    np.testing.assert_allclose(made, plain(frame))
+    jobs = ["job[nurse vs clerk]", "job[none vs clerk]"]
+    assert rows.names == ["age", *jobs, "member", *(f"age:{each}" for each in jobs)]
+    assert list(rows.step.get_feature_names_out()) == rows.names
+    np.testing.assert_array_equal(rows.units, [20, 1, 1, 1, 20, 20])
+    assert rows.data_norm == 2.0
+    lengths = np.linalg.norm(made, axis=1)
+    assert lengths.max() <= rows.data_norm
+    corner = pd.DataFrame({"age": [1e9], "job": ["nurse"], "member": [True]})  # beyond its bounds
+    assert np.linalg.norm(rows.step.transform(corner)) == rows.data_norm
+
+
+@pytest.mark.parametrize(
+    ("formula", "names"),
+    [
+        ("age*member+member", ["age", "member", "age:member"]),
+        ("age + member + age:member", ["age", "member", "age:member"]),
+        ("age:member + member + age", ["member", "age", "age:member"]),
+        ("pay * age * member", ["pay", "age", "member", "pay:age", "pay:member", "age:member", "pay:age:member"]),
+        ("age * age", ["age"]),
+    ],
+)
+def test_formulas_are_read_as_usual(formula, names):
+    assert formula_rows(formula, SCHEMA).names == names
+
+
+def test_what_each_row_becomes_depends_on_no_other():
+    import polars as pl
+
+    rows, frame = formula_rows("age * job + member + pay", TableSchema(SCHEMA)), people(60)
+    whole = rows.step.transform(frame)
+    np.testing.assert_array_equal(rows.step.transform(frame[::-1]), whole[::-1])
+    np.testing.assert_array_equal(np.vstack([rows.step.transform(frame[k : k + 1]) for k in range(60)]), whole)
+    np.testing.assert_array_equal(rows.step.transform(pl.from_pandas(frame)), whole)
+    for copied in (pickle.loads(pickle.dumps(rows.step)), clone(rows.step)):
+        np.testing.assert_array_equal(copied.transform(frame), whole)
+
+
+def test_it_is_a_public_step_and_coefficients_are_those_of_the_columns():
+    frame = people(20_000)
+    rows = formula_rows("age * member", SCHEMA)
+    y = 5.0 + 0.1 * (frame["age"] - 40) + 2.0 * frame["member"] - 0.05 * (frame["age"] - 40) * frame["member"]
+    model = DPLinearRegression((0, 10), delta=1e-6, data_norm=rows.data_norm, inference=True)
+    assert check_pipeline(make_pipeline(rows.step, model)) == []
+    fitted = make_pipeline(rows.step, model).fit(frame, y)[-1]
+    table = fitted.summary(names=rows.names, units=rows.units).to_frame()
+    truth = [0.1, 2.0, -0.05, 5.0]
+    assert (table["doubt"] == "").all()
+    assert (np.abs(table["coef"] - truth) < 5.5 * table["std_err"]).all()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"job": "spy"}, "column 'job' has gaps, or cells that the schema does not list"),
+        ({"job": None}, "column 'job' has gaps"),
+        ({"age": np.nan}, "column 'age' has gaps"),
+        ({"member": "maybe"}, "column 'member' has gaps"),
+    ],
+)
+def test_cells_that_the_schema_does_not_list_are_refused_before_any_charge(changed, said):
+    rows, frame, ledger = formula_rows("age + job + member", SCHEMA), people(60).astype(object), PrivacyAccountant()
+    frame.loc[3, list(changed)] = list(changed.values())
+    model = make_pipeline(rows.step, DPLinearRegression((0, 1), data_norm=rows.data_norm, accountant=ledger))
+    with pytest.raises(ValueError, match=said) as refusal:
+        model.fit(frame, np.zeros(60))
+    assert "spy" not in str(refusal.value)
+    assert "maybe" not in str(refusal.value)
+    assert ledger.get_epsilon(1e-6) == 0.0
+    with pytest.raises(ValueError, match="no column 'age'"):
+        rows.step.transform(frame.drop(columns="age"))
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        ("age + height", "'height', which the schema does not name"),
+        ("log(age)", "more than names"),
+        ("age - 1", "more than names"),
+        ("1 + age", "more than names"),
+        ("age +", "more than names"),
+        ("", "more than names"),
+        ("age:member", "without what it is a product of"),
+        ("age + member + job + age:member:job", "without what it is a product of"),
+        ("born", "neither bounds of a number nor two categories"),
+        ("town", "neither bounds of a number nor two categories"),
+        ("same", "bounds that are equal|neither bounds"),
+    ],
+)
+def test_formulas_of_what_is_not_public_are_refused(formula, said):
+    schema = {**SCHEMA, "born": ("1990-01-01", "2000-01-01"), "town": "category", "same": ["a"]}
+    with pytest.raises(ValueError, match=said):
+        formula_rows(formula, schema)
+    with pytest.raises(TypeError, match="formula="):
+        formula_rows(3, schema)
