@@ -545,8 +545,8 @@ class DPMarginalSynthesizer(PrivateGenerator):
         the fit had, are not in them. Here a first table is of a model of the noisy counts as they are: those of
         ``sample`` are shrunk, which brings them nearer to the rows, and estimates nearer to 0. The others are each of a
         model of its own, fitted to counts that are drawn anew around that of the first, with sampling and noise of the
-        same size. `skdp.synthesis.combine_estimates` makes one estimate and an interval of those on all tables. Parities
-        (``parities_``) are in ``sample`` alone.
+        same size. `skdp.synthesis.combine_estimates` makes one estimate and an interval of those on all tables.
+        Parities (``parities_``) are in ``sample`` alone.
 
         Parameters
         ----------
