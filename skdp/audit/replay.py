@@ -127,7 +127,8 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
     if time.monotonic() > until:
         raise ValueError("max_seconds is less than one fit takes, and a bound takes two: give more.")
     parts, canaries = parts_of(first), subject.tables.canaries
-    slow = until if parts.given else min(until, time.monotonic() + _PATIENCE)  # further canaries are for quick fits
+    all_of_them = parts.given or first.model.adjacency_ == "replace_one"  # of which one may take the other's place
+    slow = until if all_of_them else min(until, time.monotonic() + _PATIENCE)  # further canaries are for quick fits
     while (number := len(worlds)) < _TRAJECTORIES or (parts.given and number < _SPLITS and not _all_seen(worlds)):
         without = first if number == 0 else subject.fit(None, seed + number)
         heard.add(without)

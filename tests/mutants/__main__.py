@@ -5,29 +5,37 @@
     python tests/mutants --list         names and what they plant
     python tests/mutants --only NAME    one of them (may be repeated)
     python tests/mutants --jobs 2       two at a time
+    python tests/mutants --audits FILE  how many of those that audits should hear are heard; goes on where it ended
 
 Each mutant is a copy of the package and its tests in a temporary directory, with an empty Numba cache, in which some
 text is replaced. Text that is not found exactly once is an error, so a mutant cannot quietly become a no-op when the
 code changes. Only the tests that are meant to catch it are run. Tests that fail without any mutant are no catch: they
 are left out, and reported.
 
-The table is in `table/`, by subject; the paths of the files that it changes are in `paths.py`.
+The table is in `table/`, by subject; the paths of the files that it changes are in `paths.py`. What audits should hear
+is in `audits.py`; they are made in a random order, so that those made so far are a fair sample.
 """
 
 from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import importlib
+import json
 import os
 import pathlib
+import pkgutil
+import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import table
+from audits import concerned
 from mutant import DoesNotPlant, Mutant, planted_texts
 from table import MUTANTS
 
@@ -61,14 +69,18 @@ def faults(mutants: list[Mutant]) -> list[str]:
     return found
 
 
-def run_tests(target: pathlib.Path, tests: list[str], *options: str) -> tuple[int, str]:
-    """pytest's return code and output, on the copy alone: its own package, an empty Numba cache, one thread."""
-    environment = os.environ | {
+def environment_of(target: pathlib.Path) -> dict[str, str]:
+    return os.environ | {
         "NUMBA_CACHE_DIR": str(target / "numba"),
         "PYTHONPATH": str(target),
         "PYTHONDONTWRITEBYTECODE": "1",
         "OPENBLAS_NUM_THREADS": "1",
     }
+
+
+def run_tests(target: pathlib.Path, tests: list[str], *options: str) -> tuple[int, str]:
+    """pytest's return code and output, on the copy alone: its own package, an empty Numba cache, one thread."""
+    environment = environment_of(target)
     where = [sys.executable, "-c", "import skdp; print(skdp.__file__)"]
     found = subprocess.run(where, cwd=target, env=environment, capture_output=True, text=True, check=True).stdout
     if not found.startswith(str(target)):
@@ -110,11 +122,68 @@ def judge(planted: Mutant, known_red: list[str]) -> Outcome:
     return Outcome(f"BROKEN (pytest ended with {code}): {' / '.join(output.splitlines()[-4:])}", seconds)
 
 
+# --- audits -----------------------------------------------------------------------------------------------------------
+
+AUDIT_SECONDS = 600
+
+
+def hear(planted: Mutant, cases: list[str], target: pathlib.Path) -> list[dict[str, Any]]:
+    """What audits say of a mutant in a copy, which is as before afterwards. Of others' kernels machine code is kept."""
+    texts = planted_texts(ROOT, planted)
+    if any("_kernels" in path for path in texts):
+        shutil.rmtree(target / "numba", ignore_errors=True)
+    for path, text in texts.items():
+        (target / path).write_text(text)
+    command = [sys.executable, str(target / "tests" / "mutants" / "audits.py"), *cases]
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    try:
+        with subprocess.Popen(command, cwd=target, env=environment_of(target), **pipes) as process:
+            try:
+                said = process.communicate(timeout=AUDIT_SECONDS)[0]
+            except subprocess.TimeoutExpired:
+                process.kill()
+                said = process.communicate()[0] + json.dumps({"error": f"nothing within {AUDIT_SECONDS} s"})
+    finally:
+        for path in texts:
+            shutil.copy2(ROOT / path, target / path)
+        if any("_kernels" in path for path in texts):
+            shutil.rmtree(target / "numba", ignore_errors=True)
+    return [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+
+
+def run_audits(kept: pathlib.Path, only: list[str]) -> int:
+    """Audit mutants in a random order, a line of the file for each; those that it has are left out."""
+    parts = {
+        each.name: importlib.import_module(f"table.{each.name}").MUTANTS
+        for each in pkgutil.iter_modules(table.__path__)
+    }
+    cases, by_name = concerned(parts), {each.name: each for each in MUTANTS}
+    order = sorted(cases)
+    random.Random(0).shuffle(order)
+    done = {each["mutant"]: each for each in map(json.loads, kept.read_text().splitlines())} if kept.exists() else {}
+    with tempfile.TemporaryDirectory() as place, kept.open("a") as written:
+        target = pathlib.Path(place).resolve()
+        copy_project(target)
+        for name in (each for each in order if each not in done and each in (only or order)):
+            done[name] = {"mutant": name, "audits": hear(by_name[name], cases[name], target)}
+            written.write(json.dumps(done[name]) + "\n")
+            written.flush()
+    missed = [name for name in order if name in done and not any(each.get("heard") for each in done[name]["audits"])]
+    for name in missed:
+        said = [each.get("error") or f"{each['case']}: {each['share']:.3f}" for each in done[name]["audits"]]
+        print(f"not heard: {name} ({'; '.join(said)}); by {', '.join(by_name[name].tests)}")
+    print(f"{len(done) - len(missed)} of {len(done)} are heard, of {len(order)} that should be.")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="only check that each edit fits the code exactly once")
     parser.add_argument("--list", action="store_true", help="name the mutants and end")
     parser.add_argument("--only", action="append", metavar="NAME", help="run this one; may be repeated")
+    parser.add_argument(
+        "--audits", type=pathlib.Path, metavar="FILE", help="audit mutants, and keep in a file what is heard"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
     arguments = parser.parse_args()
     chosen = [each for each in MUTANTS if not arguments.only or each.name in arguments.only]
@@ -125,6 +194,8 @@ def main() -> int:
             print(f"{each.name:58} {', '.join(sorted({edit.path for edit in each.edits}))}")
         return 0
 
+    if arguments.audits:
+        return run_audits(arguments.audits, arguments.only)
     if found := faults(chosen):  # all of them fit the code, before any time is spent
         print("\n".join(found))
         return 1
