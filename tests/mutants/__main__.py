@@ -25,6 +25,7 @@ import json
 import os
 import pathlib
 import pkgutil
+import queue
 import random
 import re
 import shutil
@@ -128,30 +129,29 @@ AUDIT_SECONDS = 600
 
 
 def hear(planted: Mutant, cases: list[str], target: pathlib.Path) -> list[dict[str, Any]]:
-    """What audits say of a mutant in a copy, which is as before afterwards. Of others' kernels machine code is kept."""
-    texts = planted_texts(ROOT, planted)
-    if any("_kernels" in path for path in texts):
-        shutil.rmtree(target / "numba", ignore_errors=True)
-    for path, text in texts.items():
-        (target / path).write_text(text)
+    """What audits say of a mutant in a copy, which is as before afterwards. Its own kernels are compiled anew."""
+    texts, environment = planted_texts(ROOT, planted), environment_of(target)
     command = [sys.executable, str(target / "tests" / "mutants" / "audits.py"), *cases]
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-    try:
-        with subprocess.Popen(command, cwd=target, env=environment_of(target), **pipes) as process:
-            try:
-                said = process.communicate(timeout=AUDIT_SECONDS)[0]
-            except subprocess.TimeoutExpired:
-                process.kill()
-                said = process.communicate()[0] + json.dumps({"error": f"nothing within {AUDIT_SECONDS} s"})
-    finally:
-        for path in texts:
-            shutil.copy2(ROOT / path, target / path)
+    with tempfile.TemporaryDirectory() as cold:
         if any("_kernels" in path for path in texts):
-            shutil.rmtree(target / "numba", ignore_errors=True)
+            environment["NUMBA_CACHE_DIR"] = cold
+        for path, text in texts.items():
+            (target / path).write_text(text)
+        try:
+            with subprocess.Popen(command, cwd=target, env=environment, **pipes) as process:
+                try:
+                    said = process.communicate(timeout=AUDIT_SECONDS)[0]
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    said = process.communicate()[0] + json.dumps({"error": f"nothing within {AUDIT_SECONDS} s"})
+        finally:
+            for path in texts:
+                shutil.copy2(ROOT / path, target / path)
     return [json.loads(line) for line in said.splitlines() if line.startswith("{")]
 
 
-def run_audits(kept: pathlib.Path, only: list[str]) -> int:
+def run_audits(kept: pathlib.Path, only: list[str], jobs: int) -> int:
     """Audit mutants in a random order, a line of the file for each; those that it has are left out."""
     parts = {
         each.name: importlib.import_module(f"table.{each.name}").MUTANTS
@@ -161,13 +161,26 @@ def run_audits(kept: pathlib.Path, only: list[str]) -> int:
     order = sorted(cases)
     random.Random(0).shuffle(order)
     done = {each["mutant"]: each for each in map(json.loads, kept.read_text().splitlines())} if kept.exists() else {}
+    copies: queue.Queue[pathlib.Path] = queue.Queue()
+
+    def heard(name: str) -> dict[str, Any]:
+        target = copies.get()
+        try:
+            return {"mutant": name, "audits": hear(by_name[name], cases[name], target)}
+        finally:
+            copies.put(target)
+
     with tempfile.TemporaryDirectory() as place, kept.open("a") as written:
-        target = pathlib.Path(place).resolve()
-        copy_project(target)
-        for name in (each for each in order if each not in done and each in (only or order)):
-            done[name] = {"mutant": name, "audits": hear(by_name[name], cases[name], target)}
-            written.write(json.dumps(done[name]) + "\n")
-            written.flush()
+        for number in range(jobs):
+            copies.put(pathlib.Path(place).resolve() / str(number))
+            copy_project(copies.queue[-1])
+        left = [each for each in order if each not in done and each in (only or order)]
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            for each in concurrent.futures.as_completed([pool.submit(heard, name) for name in left]):
+                found = each.result()
+                done[found["mutant"]] = found
+                written.write(json.dumps(found) + "\n")
+                written.flush()
     missed = [name for name in order if name in done and not any(each.get("heard") for each in done[name]["audits"])]
     for name in missed:
         said = [each.get("error") or f"{each['case']}: {each['share']:.3f}" for each in done[name]["audits"]]
@@ -195,7 +208,7 @@ def main() -> int:
         return 0
 
     if arguments.audits:
-        return run_audits(arguments.audits, arguments.only)
+        return run_audits(arguments.audits, arguments.only, arguments.jobs)
     if found := faults(chosen):  # all of them fit the code, before any time is spent
         print("\n".join(found))
         return 1

@@ -143,6 +143,7 @@ CONCERNED = {
     "synthesis_classes": [
         ("exchange", "mixture replace"),
         ("weights", "mixture weights, mixture"),
+        ("round|group.s sum|within", "mixture rounds"),
         ("groups|shares of the|warnings|single|refusal|beyond|eigen|private number", ""),
         ("not clipped|place of", "mixture"),
         ("", "mixture"),
@@ -197,8 +198,9 @@ def concerned(mutants_of: dict[str, list[Any]]) -> dict[str, list[str]]:
 
 def audit_of(case: str) -> Any:
     """Audit the estimator of a case: a name of `_makers`, and how its tables or parameters differ from the usual."""
-    from skdp.audit import audit_estimator
+    from skdp.audit import audit_estimator, replay
 
+    replay._ENOUGH, replay._PATIENCE = 20_000, 60.0  # normals, and seconds for further canaries: machines are busy
     name = max((each for each in _makers() if case.startswith(each)), key=len)
     setting = case[len(name) :].strip()
     make, epsilon = _makers()[name], 1.0
@@ -213,7 +215,7 @@ def audit_of(case: str) -> Any:
             return audit_estimator(
                 _weighted(make(weight_bound=1.0, epsilon=epsilon)), **_weights(make(epsilon=epsilon))
             )
-        return audit_estimator(make(epsilon=epsilon), **_given(name))
+        return audit_estimator(make(epsilon=epsilon), **_given(name), max_seconds=300)
 
 
 def _makers() -> dict[str, Any]:
@@ -273,6 +275,7 @@ def _makers() -> dict[str, Any]:
         "marginals": partial(skdp.DPMarginalSynthesizer, **two, **unit),
         "marginals bought": partial(skdp.DPMarginalSynthesizer, **two),
         "mixture": partial(skdp.DPClassMixtureGenerator, **two, **unit),
+        "mixture rounds": partial(skdp.DPClassMixtureGenerator, 4, **two, **unit),
         "wgan": partial(
             skdp.DPWGAN, critic_layer_sizes=16, generator_layer_sizes=16, max_iter=10, **two, **unit
         ),
