@@ -78,7 +78,7 @@ class Heard:
     def add(self, fitted: AuditedFit) -> None:
         """Take what one fit drew."""
         for number, track in enumerate(fitted.tracks):
-            for release in (each for each in track.releases if each.exact.size):
+            for release in (each for each in track.releases if each.exact.size and np.isfinite(each.noisy).all()):
                 self.noise[number, release.noise_multiplier].append(release.noise)
                 self.n_normals += release.noise.size
             for lot in track.lots:
@@ -102,6 +102,8 @@ class Heard:
 
     def scale(self) -> float:
         """The most that the standard deviation of the noise can be, in declared ones."""
+        if not self.noise:
+            return 1.0
         return scale_interval(np.concatenate([each for parts in self.noise.values() for each in parts]), 2 * LEVEL)[1]
 
     def findings(self) -> Iterator[AuditFinding]:
@@ -136,8 +138,10 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
         for canary in canaries[:1] if parts.given else canaries:
             fitted = subject.fit(canary, seed + number, without.tape)
             told = differences(without, fitted)
+            if not (_is_finite(without) and _is_finite(fitted)):
+                told.append(AuditFinding("shift", "a release holds what is no finite number, and no noise hides that."))
             found += told
-            if any(each.kind == "post-processing" for each in told):
+            if any(each.kind in ("post-processing", "shift") for each in told):
                 break
             shifts.append(shifts_of(without, fitted))
             found += _counts_too_far(without, fitted)
@@ -172,6 +176,12 @@ def differences(without: AuditedFit, fitted: AuditedFit) -> list[AuditFinding]:
     if without.messages != fitted.messages:
         found.append(AuditFinding("post-processing", "what the fit says depends on the record."))
     return found
+
+
+def _is_finite(fitted: AuditedFit) -> bool:
+    """Whether all releases are, before and after the noise."""
+    values = (value for track in fitted.tracks for each in track.releases for value in (each.exact, each.noisy))
+    return all(np.isfinite(value).all() for value in values)
 
 
 def _too_far(world: World) -> list[AuditFinding]:

@@ -36,7 +36,7 @@ import time
 from typing import Any, NamedTuple
 
 import table
-from audits import concerned
+from audits import concerned, why_beyond
 from mutant import DoesNotPlant, Mutant, planted_texts
 from table import MUTANTS
 
@@ -175,17 +175,23 @@ def run_audits(kept: pathlib.Path, only: list[str], jobs: int) -> int:
             copies.put(pathlib.Path(place).resolve() / str(number))
             copy_project(copies.queue[-1])
         left = [each for each in order if each not in done and each in (only or order)]
+        left.sort(key=lambda name: bool(why_beyond(name)))  # those that should be heard before the others
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             for each in concurrent.futures.as_completed([pool.submit(heard, name) for name in left]):
                 found = each.result()
                 done[found["mutant"]] = found
                 written.write(json.dumps(found) + "\n")
                 written.flush()
-    missed = [name for name in order if name in done and not any(each.get("heard") for each in done[name]["audits"])]
-    for name in missed:
+    heard_of = {name for name, each in done.items() if any(audit.get("heard") for audit in each["audits"])}
+    for name in (each for each in order if each in done and each not in heard_of):
         said = [each.get("error") or f"{each['case']}: {each['share']:.3f}" for each in done[name]["audits"]]
-        print(f"not heard: {name} ({'; '.join(said)}); by {', '.join(by_name[name].tests)}")
-    print(f"{len(done) - len(missed)} of {len(done)} are heard, of {len(order)} that should be.")
+        reason = why_beyond(name) or "; ".join(said)
+        print(f"not heard: {name} ({reason}); by {', '.join(by_name[name].tests)}")
+    audible = [name for name in order if not why_beyond(name)]
+    made = [name for name in audible if name in done]
+    n_heard, n_others = len(heard_of & set(made)), len(done) - len(made)
+    print(f"{n_heard} of {len(made)} that audits should hear are heard, of {len(audible)} in all;")
+    print(f"{len(heard_of) - n_heard} of {n_others} others, of {len(order) - len(audible)}.")
     return 0
 
 
