@@ -138,7 +138,7 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
         for canary in canaries[:1] if parts.given else canaries:
             fitted = subject.fit(canary, seed + number, without.tape)
             told = differences(without, fitted)
-            if not (_is_finite(without) and _is_finite(fitted)):
+            if not (without.is_finite() and fitted.is_finite()):
                 told.append(AuditFinding("shift", "a release holds what is no finite number, and no noise hides that."))
             found += told
             if any(each.kind in ("post-processing", "shift") for each in told):
@@ -153,7 +153,7 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
         if not shifts or time.monotonic() > slow:
             break
     further = seed + _SPLITS
-    while not (heard.is_enough() or time.monotonic() > until):
+    while first.is_finite() and not (heard.is_enough() or time.monotonic() > until):
         heard.add(subject.fit(None, further))
         further += 1
     return _read(first, worlds, heard, subject.n_fits, [*dict.fromkeys(found), *heard.findings()])
@@ -176,12 +176,6 @@ def differences(without: AuditedFit, fitted: AuditedFit) -> list[AuditFinding]:
     if without.messages != fitted.messages:
         found.append(AuditFinding("post-processing", "what the fit says depends on the record."))
     return found
-
-
-def _is_finite(fitted: AuditedFit) -> bool:
-    """Whether all releases are, before and after the noise."""
-    values = (value for track in fitted.tracks for each in track.releases for value in (each.exact, each.noisy))
-    return all(np.isfinite(value).all() for value in values)
 
 
 def _too_far(world: World) -> list[AuditFinding]:

@@ -124,6 +124,12 @@ MUTANTS = [
         select="each_score_of_a_hidden",
     ),
     mutant(
+        "an audit that fails where a release is no number",
+        (REPLAY, "if not (without.is_finite() and fitted.is_finite()):", "if False:"),
+        tests="planted_mistakes",
+        select="no_number",
+    ),
+    mutant(
         "releases of a rehearsal that an audit takes for those of a try",
         (PRIVATE_STEP, "        stream.track = None  # nothing", "        # nothing"),
         tests="audit",
