@@ -110,7 +110,7 @@ CONCERNED = {
         ("rate and divisor", "logistic lots"),
     ],
     "regression": [
-        ("exchanged", "ridge replace"),
+        ("exchanged", "ridge, ridge replace"),
         ("regression: weights", "ridge weights"),
         ("private n", "ridge add"),
         ("longer|beyond their bounds as|target outside", "ridge"),
@@ -137,6 +137,7 @@ CONCERNED = {
         ("by columns|small rows", "logistic columns"),
     ],
     "synthesis": [
+        ("an added row", "marginals"),
         ("exchanged", "marginals replace"),
         ("cell|categories|longest|width|schema|metrics", ""),
         ("", "marginals, marginals add"),
@@ -154,6 +155,7 @@ CONCERNED = {
         ("network", "network units"),
         ("trees|counts of people|code", "trees units"),
         ("targets|predictions", "tree regressor units"),
+        ("rows drawn", "logistic lots units"),
         ("", "logistic units"),
     ],
     "unit_sums": [
@@ -200,7 +202,8 @@ BEYOND = {
     "costs the delta of words that no other row has": "threshold (for|of categories|that costs)|for a threshold",
     "leaves rows or weights out, or takes others, but no more than is priced": (
         "forgotten|dropped|sums is left out|partition is left out|that are left out|without weights|weights, not|"
-        "codes of|at other rows|place of those|share a chain|at the label|likelier label|left out of the scores"
+        "codes of|at other rows|place of those|share a chain|at the label|likelier label|left out of the scores|"
+        "before the clip, (two|several|one|net)|gradients before the clip|to the public norm|norm taken before"
     ),
 }
 """Why an audit hears nothing of a mistake, by patterns of names: it has a test of its own."""
