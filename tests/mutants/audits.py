@@ -145,7 +145,7 @@ CONCERNED = {
     "synthesis_classes": [
         ("exchange", "mixture replace"),
         ("weights", "mixture weights, mixture"),
-        ("round|group.s sum|within", "mixture rounds"),
+        ("round|group.s sum|within|k-means", "mixture rounds"),
         ("groups|shares of the|warnings|single|refusal|beyond|eigen|private number", ""),
         ("not clipped|place of", "mixture"),
         ("", "mixture"),
