@@ -384,6 +384,7 @@ CRAFTED = {
     "lists in lists, in a schema": ("schema in JSON", b"[" * 100_000),
     "lists in lists, in a ledger": ("ledger in JSON", b"[" * 100_000),
     "lists in lists, in a report": ("report", b"[" * 100_000),
+    "a name that is no text, in YAML": ("schema in YAML", b"columns:\n  ? \n  : [0, 1]\n"),
     "a call in YAML": ("schema in YAML", b"a: !!python/object/apply:os.system ['true']\n"),
     "a call in a pickle": ("CIFAR-10, pickles", b"cos\nsystem\n(S'true'\ntR."),
     "a report with nothing in it": ("report", b'{"schema": "skdp.privacy_report", "schema_version": 1}'),

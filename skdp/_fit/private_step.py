@@ -145,7 +145,9 @@ class PrivateStep:
     def rehearse(self, rows: Any, n_samples: int) -> Any:
         """Made-up rows, checked, as a copy transforms them that is fitted to them, with randomness of its own."""
         stand_in, checked = self.check_made_up(rows)
-        terms = self._terms._replace(stream=self._terms.stream.spawn("rehearsal"))
+        stream = self._terms.stream.spawn("rehearsal")
+        stream.track = None  # nothing that is made up is a release, and an audit counts those of each step
+        terms = self._terms._replace(stream=stream)
         stand_in._learn(stand_in._plan_fit(terms, n_samples, checked.shape[1], None), checked, None)
         return stand_in.transform(rows)
 

@@ -21,12 +21,14 @@ from skdp.audit.attack import Attack
 from skdp.audit.checks import LEVEL
 from skdp.linear_model.logistic import DPLogisticRegression
 from skdp.mechanisms.streams import SecretStream
-from skdp.mechanisms.tape import Numbers, Tape, Track, running
+from skdp.mechanisms.tape import HeardLot, Numbers, Tape, Track, running
 
 _CANARIES = 100_000
-_AGAINST = 3  # rows of each canary's column that contradict it, so that its gradient reaches the clip in all steps
+_SHARED = 0.1  # of the length of a canary lies in a column of all, so that its gradient reaches the clip in all steps
+_SHORT = 0.2  # length of the rows that contradict canaries: gradients of longer ones are clipped or vanish too early
 _LEAST_CANARIES = 64
 _MOST_EPSILON, _MOST_MU = 100.0, 30.0
+_MOST_EXPONENT = 500.0  # whose exponential is a number
 
 
 def one_run_epsilon(
@@ -131,16 +133,26 @@ def _refuted(m: int, n_guesses: int, v: int, mu: float, level: float) -> bool:
 # --- one fit with canaries ---
 
 
-class _Sums(Track):
-    """A track that keeps the sum of what was released, each in units of its own variance, and nothing exact."""
+class Likelihoods(Track):
+    """A track that keeps how much likelier each number of all releases is with a canary in the fit, and nothing exact.
+
+    A canary moves a number by -1, in units of the sensitivity, wherever it is in the lot, which is at the rate q. So
+    with noise s the logarithm of the ratio of both likelihoods at x is log(1 - q + q exp(-(x + 1/2) / s**2)), and its
+    sum over the releases is the best score there is (Neyman & Pearson 1933).
+    """
 
     total: Any = 0.0
 
     def release(self, mechanism: Any, exact: Numbers, noisy: Numbers) -> Numbers:
         """See `Track`."""
+        rate, self._lot = 1.0 if self._lot is None else self._lot.rate, None
         if np.ndim(self.total) == 0 or self.total.shape == noisy.shape:
-            self.total = self.total + noisy / (mechanism.noise_multiplier * mechanism.sensitivity) ** 2
+            moved = -(noisy / mechanism.sensitivity + 0.5) / mechanism.noise_multiplier**2
+            self.total = self.total + np.log1p(rate * np.expm1(np.minimum(moved, _MOST_EXPONENT)))
         return noisy
+
+    def _hear(self, lot: HeardLot) -> None:
+        self._lot = lot
 
 
 def one_run(estimator: Any, X: Any, y: Any, groups: Any, confidence: float, seed: int) -> Attack:
@@ -155,35 +167,38 @@ def one_run(estimator: Any, X: Any, y: Any, groups: Any, confidence: float, seed
         )
     stream = SecretStream.from_random_state(seed if X is None else None)
     coins = (stream.words(_CANARIES) & np.uint64(1)).astype(bool)
-    rows, labels, signs = _with_canaries(estimator, X, y)
+    rows, labels = _with_canaries(estimator, X, y)
     n_others = rows.shape[0] - _CANARIES
     kept = np.concatenate([np.ones(n_others, bool), coins])
-    model, tape = clone(estimator), Tape(track_type=_Sums)
+    model, tape = clone(estimator), Tape(track_type=Likelihoods)
     if model.n_samples_public is None:
         model.set_params(n_samples_public=n_others + _CANARIES // 2)
     with running(tape):
         model.fit(rows[kept], labels[kept])
-    sums = [track.total for track in tape.tracks if isinstance(track, _Sums)]
+    sums = [track.total for track in tape.tracks if isinstance(track, Likelihoods)]
     released = next(total for total in sums if np.size(total) > _CANARIES)
     columns = slice(rows.shape[1] - _CANARIES, rows.shape[1])
-    white, black = -signs * np.ravel(released)[columns], signs * np.ravel(model.coef_)[columns]
+    white, black = np.ravel(released)[columns], np.ravel(model.coef_)[columns]
     return _read(model, coins, white, black, confidence)
 
 
-def _with_canaries(estimator: DPLogisticRegression, X: Any, y: Any) -> tuple[Any, NDArray[Any], Any]:
-    """Rows and labels, those of the canaries at the end, and to which side the label of each canary pulls.
+def _with_canaries(estimator: DPLogisticRegression, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    """Rows and labels, those of the canaries at the end.
 
-    Rows of the other label stand in the column of each canary, whoever is in: like those of `worst_case` they keep the
-    model from learning it, so that it moves each sum by about the whole clip.
+    Each canary has a column of its own, and a small part in a column that as many rows of the other label share. What
+    the model learns of these, which no noise hides, keeps it from learning a canary: its gradient is clipped in every
+    step, so that it moves the sum of its column by nearly the whole clip, and no other row moves that at all.
     """
-    labels, numbers = np.asarray(estimator.classes)[:2], np.arange(_CANARIES) % 2
-    width = (0 if X is None else X.shape[1]) + _CANARIES
+    labels = np.asarray(estimator.classes)[:2]
+    width = (0 if X is None else X.shape[1]) + 1 + _CANARIES
     norm = math.sqrt(width) if estimator.data_norm is None else float(estimator.data_norm)
-    rows = sp.vstack([sp.identity(_CANARIES, format="csr") * norm] * (_AGAINST + 1), format="csr")
-    targets = np.concatenate([*[labels[1 - numbers]] * _AGAINST, labels[numbers]])
+    shared = sp.csr_matrix(np.full((_CANARIES, 1), norm))
+    canaries = sp.hstack([_SHARED * shared, math.sqrt(1.0 - _SHARED**2) * norm * sp.identity(_CANARIES)])
+    others = sp.hstack([_SHORT * shared, sp.csr_matrix((_CANARIES, _CANARIES))])
+    rows, targets = sp.vstack([others, canaries], format="csr"), np.repeat(labels, _CANARIES)
     if X is not None:
         rows, targets = sp.block_diag([sp.csr_matrix(X), rows], format="csr"), np.concatenate([np.asarray(y), targets])
-    return rows, targets, 2.0 * numbers - 1.0
+    return rows, targets
 
 
 def _read(model: Any, coins: NDArray[np.bool_], white: Doubles, black: Doubles, confidence: float) -> Attack:

@@ -78,7 +78,7 @@ class Heard:
     def add(self, fitted: AuditedFit) -> None:
         """Take what one fit drew."""
         for number, track in enumerate(fitted.tracks):
-            for release in (each for each in track.releases if each.exact.size):
+            for release in (each for each in track.releases if each.exact.size and np.isfinite(each.noisy).all()):
                 self.noise[number, release.noise_multiplier].append(release.noise)
                 self.n_normals += release.noise.size
             for lot in track.lots:
@@ -102,6 +102,8 @@ class Heard:
 
     def scale(self) -> float:
         """The most that the standard deviation of the noise can be, in declared ones."""
+        if not self.noise:
+            return 1.0
         return scale_interval(np.concatenate([each for parts in self.noise.values() for each in parts]), 2 * LEVEL)[1]
 
     def findings(self) -> Iterator[AuditFinding]:
@@ -127,7 +129,8 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
     if time.monotonic() > until:
         raise ValueError("max_seconds is less than one fit takes, and a bound takes two: give more.")
     parts, canaries = parts_of(first), subject.tables.canaries
-    slow = until if parts.given else min(until, time.monotonic() + _PATIENCE)  # further canaries are for quick fits
+    all_of_them = parts.given or first.model.adjacency_ == "replace_one"  # of which one may take the other's place
+    slow = until if all_of_them else min(until, time.monotonic() + _PATIENCE)  # further canaries are for quick fits
     while (number := len(worlds)) < _TRAJECTORIES or (parts.given and number < _SPLITS and not _all_seen(worlds)):
         without = first if number == 0 else subject.fit(None, seed + number)
         heard.add(without)
@@ -135,8 +138,10 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
         for canary in canaries[:1] if parts.given else canaries:
             fitted = subject.fit(canary, seed + number, without.tape)
             told = differences(without, fitted)
+            if not (without.is_finite() and fitted.is_finite()):
+                told.append(AuditFinding("shift", "a release holds what is no finite number, and no noise hides that."))
             found += told
-            if any(each.kind == "post-processing" for each in told):
+            if any(each.kind in ("post-processing", "shift") for each in told):
                 break
             shifts.append(shifts_of(without, fitted))
             found += _counts_too_far(without, fitted)
@@ -148,7 +153,7 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
         if not shifts or time.monotonic() > slow:
             break
     further = seed + _SPLITS
-    while not (heard.is_enough() or time.monotonic() > until):
+    while first.is_finite() and not (heard.is_enough() or time.monotonic() > until):
         heard.add(subject.fit(None, further))
         further += 1
     return _read(first, worlds, heard, subject.n_fits, [*dict.fromkeys(found), *heard.findings()])

@@ -37,6 +37,11 @@ class AuditedFit(NamedTuple):
             tracks[0] = scores
         return tracks
 
+    def is_finite(self) -> bool:
+        """Whether all releases are, before and after the noise."""
+        values = (value for track in self.tracks for each in track.releases for value in (each.exact, each.noisy))
+        return all(np.isfinite(value).all() for value in values)
+
     def published(self) -> dict[str, Any]:
         """All that the fit left behind."""
         return dict(leaves(vars(self.model)))

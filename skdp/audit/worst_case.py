@@ -10,8 +10,10 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
 _WIDTH, _N_ROWS = 20, 300
+_WIDER = 100  # columns where a record takes the place of another: their gradients are the more opposite
 _WIDE, _MANY = 40, 4000  # what is bought of columns is found where many rows have it; a fit of few steps is quick
 _FEW = 8  # columns of clusters: noise of more would be taken for spread
+_BEYOND = 8.0  # how far a canary lies from the middle of its bounds, in their half widths: it counts as one on them
 
 
 class Canary(NamedTuple):
@@ -44,22 +46,32 @@ def worst_case(estimator: Any) -> Neighbours:
     """Tables on which the canaries move all that they may: all rows agree, and the canaries contradict them.
 
     Rows are at two opposite corners of the bounds, each with a target of its own; a canary has the target of the other.
-    Of models that learn no target each record moves as much as any other does.
+    Of models that learn no target each record moves as much as any other does. The first canary is far beyond public
+    bounds, to which an honest estimator brings it.
+
+    A record takes another's place at full length only if both move a sum by all of the clip, to opposite sides. Where a
+    model is trained in steps, both contradict it then: all rows at both corners have one target, so that the
+    intercept tells it, and canaries have the other one; their gradients have an angle of cosine -(d - 1) / (d + 1) or
+    so. Models without an intercept learn nothing of rows at a third place with either target, and canaries are there.
     """
     if parameter(estimator, "n_clusters") is not None:
         return _of_clusters(estimator)
-    low, high = corners(estimator, _WIDE if hasattr(estimator, "transform") else _WIDTH)
+    is_exchange = parameter(estimator, "adjacency") == "replace_one"
+    is_stepwise = is_exchange and _has(estimator, "sampling_rate")
+    low, high = corners(estimator, _WIDER if is_stepwise else _WIDE if hasattr(estimator, "transform") else _WIDTH)
     one, other = targets(estimator)
-    n = max(_MANY if _has_columns(estimator) else _N_ROWS, 2 * int(parameter(estimator, "lot_size") or 0))
-    X = np.where(np.arange(n)[:, None] % 2 == 0, high, low)
-    mixed = np.where(np.arange(len(low)) % 2 == 0, high, low)
+    n_rows = _MANY if is_stepwise or _has_columns(estimator) else _N_ROWS
+    n = max(n_rows, 2 * int(parameter(estimator, "lot_size") or 0))
+    mixed, numbers = np.where(np.arange(len(low)) % 2 == 0, high, low), np.arange(n)
+    X, y = np.where(numbers[:, None] % 2 == 0, high, low), np.where(numbers % 2 == 0, one, other)
+    far = high if _buys(estimator) else _beyond(low, high)
     if one is None:
-        return Neighbours(X, None, None, [Canary(high[None]), Canary(mixed[None])])
-    if parameter(estimator, "adjacency") == "replace_one":  # each record is as far from the one as from the other
-        y = np.where(np.arange(n) // 2 % 2 == 0, one, other)
-    else:
-        y = np.where(np.arange(n) % 2 == 0, one, other)
-    pairs = [(high, other), (high, one), (mixed, other), (mixed, one)]
+        return Neighbours(X, None, None, [Canary(row[None]) for row in (far, mixed)])
+    pairs = [(far, _beyond(one, other) if is_regressor(estimator) else other)]
+    pairs += [(low, other)] if is_exchange else [(high, one)]
+    pairs += [(mixed, one), (mixed, other)] + ([(low, one)] if is_exchange else [])
+    if is_stepwise:
+        X[numbers % 4 > 1], y = mixed, np.where(numbers % 4 == 3, other, one)
     return Neighbours(X, y, None, [Canary(row[None], np.array([target])) for row, target in pairs])
 
 
@@ -76,7 +88,7 @@ def _of_clusters(estimator: Any) -> Neighbours:
         signs = np.where(np.arange(len(low)) & (number - 1), 1.0, -1.0)
         X[number + 7 :: 32] = middle + signs * (high - middle)
     X[::32], X[1::64], X[2::64], X[3::64] = high, *[(middle + high) / 2.0] * 3
-    return Neighbours(X, None, None, [Canary(high[None]), Canary(low[None])])
+    return Neighbours(X, None, None, [Canary(_beyond(*ends)[None]) for ends in ((low, high), (high, low))])
 
 
 def given_case(X: Any, y: Any, groups: Any, canary: Any) -> Neighbours:
@@ -148,6 +160,25 @@ def take(rows: Any, numbers: Any) -> Any:
         if hasattr(rows, "shape")
         else np.asarray(rows)[numbers]
     )
+
+
+def _beyond(low: Any, high: Any) -> Any:
+    """What lies beyond the second of two ends, far enough to be seen where nothing brings it back."""
+    middle = (low + high) / 2.0
+    return middle + _BEYOND * (high - middle)
+
+
+def _buys(estimator: Any) -> bool:
+    """Whether a step may buy bounds or categories: a far row then is the only one of its kind."""
+    names = [name for name in ("bounds", "categories", "schema") if _has(estimator, name)]
+    if not names:
+        return _has_columns(estimator) and not _has(estimator, "data_norm")
+    return all(isinstance(parameter(estimator, name), str | None) for name in names)
+
+
+def _has(estimator: Any, name: str) -> bool:
+    """Whether a step has a parameter."""
+    return any(path.rpartition("__")[2] == name for path in estimator.get_params(deep=True))
 
 
 def _has_columns(estimator: Any) -> bool:

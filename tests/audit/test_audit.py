@@ -34,6 +34,8 @@ from skdp import (
 )
 from skdp.accounting import DiscreteGaussianDpEvent, SelfComposedDpEvent, get_epsilon
 from skdp.audit import audit_estimator, check_release_noise, one_run_epsilon, threshold_epsilon
+from skdp.audit.one_run import Likelihoods
+from skdp.audit.parts import parts_of
 from skdp.audit.replay import event_of, least_epsilon, shifts_of, views_of
 from skdp.audit.result import AuditError
 from skdp.audit.subjects import Subject
@@ -129,6 +131,22 @@ def test_other_neighbours(adjacency):
     assert 0.9 < audit.epsilon_lower_bound / audit.epsilon_claimed <= 1.0
 
 
+def test_records_that_take_the_place_of_others_in_lots():
+    """Both gradients reach the clip in nearly every step, and are nearly opposite. Bar: .95 with 100,000 normals."""
+    model = DPLogisticRegression(classes=[0, 1], sampling_rate=0.05, max_iter=5, adjacency="replace_one")
+    audit = audit_estimator(model, max_seconds=SECONDS)
+    assert not audit.findings
+    assert 0.92 < audit.epsilon_lower_bound / audit.epsilon_claimed <= 1.0
+
+
+@pytest.mark.parametrize(("estimator", "is_far"), [(DPRidge(**RIDGE), True), (DPStandardScaler(), False)])
+def test_a_canary_is_beyond_bounds_that_are_not_bought(estimator, is_far):
+    """Where they are, a far row would be the only one in its bin."""
+    tables = worst_case(estimator)
+    beyond = np.abs(tables.canaries[0].X).max() > 2.0 * np.abs(tables.X).max()
+    assert beyond == is_far
+
+
 def test_each_step_of_a_pipeline_is_set_beside_its_own_claim():
     model = allocate_budget(make_pipeline(DPPCA(2), DPLogisticRegression(classes=[0, 1], max_iter=20)), epsilon=2.0)
     audit = audit_estimator(model, max_seconds=SECONDS)
@@ -144,6 +162,16 @@ def test_tries_scores_and_refit_of_a_search():
     assert not audit.findings
     assert list(audit.steps) == ["all tries", "scores", "refit"]
     assert all(0.9 < bound / claim <= 1.0 for bound, claim in audit.steps.values())
+
+
+def test_what_a_search_of_pipelines_rehearses_is_no_try():
+    """Steps are fitted to made-up rows before the charge: what that releases is of no try."""
+    model = DPLogisticRegression(classes=[0, 1], max_iter=2)
+    steps = allocate_budget(make_pipeline(DPStandardScaler(bounds=(-1, 1)), DPPCA(2), model), epsilon=2.0)
+    search = DPGridSearchCV(steps, {"dppca__n_components": [2, 3]}, epsilon=2.0, strategy="compose")
+    fitted = Subject(search, worst_case(search)).fit(None, 0)
+    parts = {each.name: each.tracks for each in parts_of(fitted).parts}
+    assert parts == {"all tries": (1, 2, 3, 4, 5, 6), "scores": (0,), "refit": (7, 8, 9)}
 
 
 def test_each_score_of_a_hidden_number_of_tries_is_set_beside_the_claim_of_one(monkeypatch):
@@ -410,9 +438,10 @@ def test_the_level_of_one_run_is_that_of_both_numbers_of_guesses(n_right, is_fou
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
-def test_one_run_of_a_logistic_regression_nears_its_claim():
+@pytest.mark.parametrize("parameters", [{"max_iter": 20, "sampling_rate": 1.0}, {}], ids=["full batch", "lots"])
+def test_one_run_of_a_logistic_regression_nears_its_claim(parameters):
     """The noise is seeded here. Bars: 2.4 of 4, and from the coefficients no less than two thirds of that."""
-    model = DPLogisticRegression(classes=[0, 1], epsilon=4.0, max_iter=20, sampling_rate=1.0, random_state=0)
+    model = DPLogisticRegression(classes=[0, 1], epsilon=4.0, random_state=0, **parameters)
     bounds = audit_estimator(model, method="one_run").bounds
     assert 2.4 < bounds["the trade-off is Gaussian (releases)"] < 4.0
     assert bounds["the trade-off is Gaussian (coef_)"] > 2 / 3 * bounds["the trade-off is Gaussian (releases)"]
@@ -441,6 +470,19 @@ def test_many_fits_of_an_estimator(monkeypatch):
     assert not audit.findings
     assert audit.bounds["nothing is assumed"] == audit.epsilon_lower_bound <= 8.0
     assert len(AuditDisplay.from_audit(audit).points) == 19
+
+
+@pytest.mark.parametrize(("rate", "noise"), [(0.125, 1.5), (1.0, 1.5)])
+def test_scores_of_one_run_are_the_likelihoods_of_a_canary(rate, noise):
+    """Of numbers of two releases, against densities; a sum would be as good where all rows are in the lot alone."""
+    x = np.array([[-3.0, 0.2, 1.0], [-1.0, -4.0, 0.5]])
+    track = Likelihoods()
+    for row in x:
+        if rate < 1.0:
+            track.rows(rate, 5, np.arange(2))
+        track.release(GaussianMechanism(noise, 2.0), 2.0 * row, 2.0 * row)
+    ratios = stats.norm.pdf(x, -1.0, noise) / stats.norm.pdf(x, 0.0, noise)
+    np.testing.assert_allclose(track.total, np.log(1.0 - rate + rate * ratios).sum(axis=0), rtol=1e-12)
 
 
 def test_one_fit_of_many_canaries(monkeypatch):

@@ -156,6 +156,14 @@ def test_lots_of_partitions_of_another_law_are_heard(monkeypatch):
     assert "sampling" in kinds(in_partitions())
 
 
+def test_a_sum_that_is_no_number_is_heard(quick, monkeypatch):
+    """No noise hides it: it is a finding, and no audit that fails."""
+    scaled_sums(monkeypatch, lambda sums, model, *given: np.full(model.n_features + 1, np.inf))
+    found = audit(FULL)
+    assert "shift" in kinds(found)
+    assert found.epsilon_lower_bound == 0.0
+
+
 class Telling(DPLogisticRegression):
     """One that publishes what it never released."""
 

@@ -137,30 +137,74 @@ def test_further_digits_are_those_of_the_same_two_numbers(scale):
         assert rounded_pair(radius, angle, scale, digits) == expected
 
 
-def check_counts(n_radius, n_angle, scale):
-    """The law of both numbers, counted over all words of so many bits, is normal but for what is open."""
-    counts, total, n_open = (Counter(), Counter()), 4 << n_radius + n_angle, 0
-    for radius, angle, axis in itertools.product(range(1 << n_radius), range(1 << n_angle), range(4)):
-        found = decided_pair(radius, n_radius, angle, n_angle, axis, scale)
-        n_open += found is None
-        for count, number in zip(counts, found or (), strict=False):
-            count[number] += 1
-    for count in counts:
+def all_counts(n_radius, n_angle, scale):
+    """How many of all pairs of words of so many bits decide each pair of numbers; None counts those that do not."""
+    digits = itertools.product(range(1 << n_radius), range(1 << n_angle), range(4))
+    return Counter(decided_pair(radius, n_radius, angle, n_angle, axis, scale) for radius, angle, axis in digits)
+
+
+def counts_by_runs(n_radius, n_angle, scale):
+    """The same with fewer looks: both numbers move away from 0 with the radius, so between two radii of one angle that
+    decide the same pair all do; and an axis says which of the two comes first, and whether the cosine is negative."""
+
+    def count(angle, first, last, found_first, found_last):
+        if found_first == found_last and (found_first is not None or last - first < 2):
+            counts[found_first] += last - first
+        elif last - first < 2:
+            counts[found_first] += 1
+        else:
+            middle = (first + last) // 2
+            found = decided_pair(middle, n_radius, angle, n_angle, 0, scale)
+            count(angle, first, middle, found_first, found)
+            count(angle, middle, last, found, found_last)
+
+    counts = Counter()
+    end = (1 << n_radius) - 1  # which decides nothing
+    for angle in range(1 << n_angle):
+        count(angle, 0, end, decided_pair(0, n_radius, angle, n_angle, 0, scale), None)
+        counts[None] += 1
+    both = Counter({None: 4 * counts.pop(None)})
+    for (cosine, sine), n in counts.items():
+        for pair in ((cosine, sine), (-cosine, sine), (sine, cosine), (sine, -cosine)):
+            both[pair] += n
+    return both
+
+
+def check_law(pairs):
+    """The law of both numbers is normal but for what is open, of which the share is returned."""
+    pairs, total = Counter(pairs), pairs.total()
+    n_open = pairs.pop(None)
+    for which in range(2):
+        count = Counter()
+        for pair, n in pairs.items():
+            count[pair[which]] += n
         for number in range(min(count) - 2, max(count) + 3):
-            mass = norm.cdf((number + 0.5) / scale) - norm.cdf((number - 0.5) / scale)
+            mass = norm.cdf((number + 0.5) / SHORT_SCALE) - norm.cdf((number - 0.5) / SHORT_SCALE)
             assert count[number] / total <= mass + 1e-12
             assert mass <= (count[number] + n_open) / total + 1e-12
     return n_open / total
 
 
+SHORT_SCALE = 0.8
+
+
 def test_short_words_have_the_law_of_a_rounded_normal():
-    assert check_counts(5, 4, 0.8) < 0.4
+    counts = all_counts(5, 4, SHORT_SCALE)
+    assert check_law(counts) < 0.4
+    assert counts == counts_by_runs(5, 4, SHORT_SCALE)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n_radius", "n_angle", "scale", "most"), [(8, 6, 0.8, 0.2), (12, 3, 0.8, 0.4)])
-def test_words_of_8_and_12_bits_have_the_law_of_a_rounded_normal(n_radius, n_angle, scale, most):
-    assert check_counts(n_radius, n_angle, scale) < most
+def test_words_of_8_bits_have_the_law_of_a_rounded_normal():
+    """Two bits of the word of an angle choose the axis."""
+    counts = all_counts(8, 6, SHORT_SCALE)
+    assert check_law(counts) < 0.1
+    assert counts == counts_by_runs(8, 6, SHORT_SCALE)
+
+
+@pytest.mark.slow
+def test_words_of_12_bits_have_the_law_of_a_rounded_normal():
+    assert check_law(counts_by_runs(12, 10, SHORT_SCALE)) < 0.01
 
 
 # --- in a stream ------------------------------------------------------------------------------------------------------

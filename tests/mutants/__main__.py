@@ -5,29 +5,38 @@
     python tests/mutants --list         names and what they plant
     python tests/mutants --only NAME    one of them (may be repeated)
     python tests/mutants --jobs 2       two at a time
+    python tests/mutants --audits FILE  how many of those that audits should hear are heard; goes on where it ended
 
 Each mutant is a copy of the package and its tests in a temporary directory, with an empty Numba cache, in which some
 text is replaced. Text that is not found exactly once is an error, so a mutant cannot quietly become a no-op when the
 code changes. Only the tests that are meant to catch it are run. Tests that fail without any mutant are no catch: they
 are left out, and reported.
 
-The table is in `table/`, by subject; the paths of the files that it changes are in `paths.py`.
+The table is in `table/`, by subject; the paths of the files that it changes are in `paths.py`. What audits should hear
+is in `audits.py`; they are made in a random order, so that those made so far are a fair sample.
 """
 
 from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import importlib
+import json
 import os
 import pathlib
+import pkgutil
+import queue
+import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import table
+from audits import concerned, why_beyond
 from mutant import DoesNotPlant, Mutant, planted_texts
 from table import MUTANTS
 
@@ -61,14 +70,18 @@ def faults(mutants: list[Mutant]) -> list[str]:
     return found
 
 
-def run_tests(target: pathlib.Path, tests: list[str], *options: str) -> tuple[int, str]:
-    """pytest's return code and output, on the copy alone: its own package, an empty Numba cache, one thread."""
-    environment = os.environ | {
+def environment_of(target: pathlib.Path) -> dict[str, str]:
+    return os.environ | {
         "NUMBA_CACHE_DIR": str(target / "numba"),
         "PYTHONPATH": str(target),
         "PYTHONDONTWRITEBYTECODE": "1",
         "OPENBLAS_NUM_THREADS": "1",
     }
+
+
+def run_tests(target: pathlib.Path, tests: list[str], *options: str) -> tuple[int, str]:
+    """pytest's return code and output, on the copy alone: its own package, an empty Numba cache, one thread."""
+    environment = environment_of(target)
     where = [sys.executable, "-c", "import skdp; print(skdp.__file__)"]
     found = subprocess.run(where, cwd=target, env=environment, capture_output=True, text=True, check=True).stdout
     if not found.startswith(str(target)):
@@ -110,11 +123,86 @@ def judge(planted: Mutant, known_red: list[str]) -> Outcome:
     return Outcome(f"BROKEN (pytest ended with {code}): {' / '.join(output.splitlines()[-4:])}", seconds)
 
 
+# --- audits -----------------------------------------------------------------------------------------------------------
+
+AUDIT_SECONDS = 600
+
+
+def hear(planted: Mutant, cases: list[str], target: pathlib.Path) -> list[dict[str, Any]]:
+    """What audits say of a mutant in a copy, which is as before afterwards. Its own kernels are compiled anew."""
+    texts, environment = planted_texts(ROOT, planted), environment_of(target)
+    command = [sys.executable, str(target / "tests" / "mutants" / "audits.py"), *cases]
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with tempfile.TemporaryDirectory() as cold:
+        if any("_kernels" in path for path in texts):
+            environment["NUMBA_CACHE_DIR"] = cold
+        for path, text in texts.items():
+            (target / path).write_text(text)
+        try:
+            with subprocess.Popen(command, cwd=target, env=environment, **pipes) as process:
+                try:
+                    said = process.communicate(timeout=AUDIT_SECONDS)[0]
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    said = process.communicate()[0] + json.dumps({"error": f"nothing within {AUDIT_SECONDS} s"})
+        finally:
+            for path in texts:
+                shutil.copy2(ROOT / path, target / path)
+    return [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+
+
+def run_audits(kept: pathlib.Path, only: list[str], jobs: int) -> int:
+    """Audit mutants in a random order, a line of the file for each; those that it has are left out."""
+    parts = {
+        each.name: importlib.import_module(f"table.{each.name}").MUTANTS
+        for each in pkgutil.iter_modules(table.__path__)
+    }
+    cases, by_name = concerned(parts), {each.name: each for each in MUTANTS}
+    order = sorted(cases)
+    random.Random(0).shuffle(order)
+    done = {each["mutant"]: each for each in map(json.loads, kept.read_text().splitlines())} if kept.exists() else {}
+    copies: queue.Queue[pathlib.Path] = queue.Queue()
+
+    def heard(name: str) -> dict[str, Any]:
+        target = copies.get()
+        try:
+            return {"mutant": name, "audits": hear(by_name[name], cases[name], target)}
+        finally:
+            copies.put(target)
+
+    with tempfile.TemporaryDirectory() as place, kept.open("a") as written:
+        for number in range(jobs):
+            copies.put(pathlib.Path(place).resolve() / str(number))
+            copy_project(copies.queue[-1])
+        left = [each for each in order if each not in done and each in (only or order)]
+        left.sort(key=lambda name: bool(why_beyond(name)))  # those that should be heard before the others
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            for each in concurrent.futures.as_completed([pool.submit(heard, name) for name in left]):
+                found = each.result()
+                done[found["mutant"]] = found
+                written.write(json.dumps(found) + "\n")
+                written.flush()
+    heard_of = {name for name, each in done.items() if any(audit.get("heard") for audit in each["audits"])}
+    for name in (each for each in order if each in done and each not in heard_of):
+        said = [each.get("error") or f"{each['case']}: {each['share']:.3f}" for each in done[name]["audits"]]
+        reason = why_beyond(name) or "; ".join(said)
+        print(f"not heard: {name} ({reason}); by {', '.join(by_name[name].tests)}")
+    audible = [name for name in order if not why_beyond(name)]
+    made = [name for name in audible if name in done]
+    n_heard, n_others = len(heard_of & set(made)), len(done) - len(made)
+    print(f"{n_heard} of {len(made)} that audits should hear are heard, of {len(audible)} in all;")
+    print(f"{len(heard_of) - n_heard} of {n_others} others, of {len(order) - len(audible)}.")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="only check that each edit fits the code exactly once")
     parser.add_argument("--list", action="store_true", help="name the mutants and end")
     parser.add_argument("--only", action="append", metavar="NAME", help="run this one; may be repeated")
+    parser.add_argument(
+        "--audits", type=pathlib.Path, metavar="FILE", help="audit mutants, and keep in a file what is heard"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
     arguments = parser.parse_args()
     chosen = [each for each in MUTANTS if not arguments.only or each.name in arguments.only]
@@ -125,6 +213,8 @@ def main() -> int:
             print(f"{each.name:58} {', '.join(sorted({edit.path for edit in each.edits}))}")
         return 0
 
+    if arguments.audits:
+        return run_audits(arguments.audits, arguments.only, arguments.jobs)
     if found := faults(chosen):  # all of them fit the code, before any time is spent
         print("\n".join(found))
         return 1

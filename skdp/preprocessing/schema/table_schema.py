@@ -345,6 +345,8 @@ class TableSchema:
             impossible = found.get("impossible", ())
             found, others = found["columns"], found.get("others", "error")
         for name, given in found.items():
+            if not isinstance(name, str):  # of YAML: a file is damaged, where an argument is of a wrong type
+                raise ValueError(f"schema: the name {name!r} is no text; write it in quotes.")
             if isinstance(given, list) and len(given) == 2 and not _are_words(given):
                 raise ValueError(
                     f"schema: column {name!r}: {given!r} may be bounds or categories; write "

@@ -8,6 +8,7 @@ from paths import (
     FUNCTIONS,
     MANY_RUNS,
     ONE_RUN,
+    PRIVATE_STEP,
     REPLAY,
     REPORT_DOCUMENT,
     SCHEMA_YAML,
@@ -17,6 +18,7 @@ from paths import (
     TESTED_COPIES,
     TESTED_REFUSALS,
     TESTED_RELEASES,
+    WORST_CASE,
 )
 
 MUTANTS = [
@@ -120,6 +122,48 @@ MUTANTS = [
         (AUDIT_PARTS, "alone=hidden", "alone=False"),
         tests="audit",
         select="each_score_of_a_hidden",
+    ),
+    mutant(
+        "an audit that fails where a release is no number",
+        (REPLAY, "if not (without.is_finite() and fitted.is_finite()):", "if False:"),
+        tests="planted_mistakes",
+        select="no_number",
+    ),
+    mutant(
+        "releases of a rehearsal that an audit takes for those of a try",
+        (PRIVATE_STEP, "        stream.track = None  # nothing", "        # nothing"),
+        tests="audit",
+        select="rehearses",
+    ),
+    mutant(
+        "canaries on their bounds, which nothing has to bring there",
+        (WORST_CASE, "middle + _BEYOND * (high", "middle + (high"),
+        tests="audit",
+        select="beyond_bounds",
+    ),
+    mutant(
+        "far canaries where bounds are bought",
+        (WORST_CASE, "far = high if _buys(estimator) else", "far ="),
+        tests="audit",
+        select="beyond_bounds",
+    ),
+    mutant(
+        "opposite gradients of which one vanishes",
+        (WORST_CASE, "X[numbers % 4 > 1], y = mixed, np.where(numbers % 4 == 3, other, one)", "pass"),
+        tests="audit",
+        select="take_the_place_of_others_in_lots",
+    ),
+    mutant(
+        "canaries of one run that a model may learn",
+        (ONE_RUN, "_SHARED = 0.1", "_SHARED = 0.001"),
+        tests="audit",
+        select="nears_its_claim",
+    ),
+    mutant(
+        "guesses by sums of lots",
+        (ONE_RUN, "+ np.log1p(rate * np.expm1(np.minimum(moved, _MOST_EXPONENT)))", "+ moved"),
+        tests="audit",
+        select="likelihoods",
     ),
     mutant(
         "counts that repeat looked at in the same places",
