@@ -31,6 +31,7 @@ from skdp import (
     DPLogisticRegression,
     DPMLPClassifier,
     PrivacyAccountant,
+    PrivacyLeakWarning,
     PrivacyReport,
     allocate_budget,
     privacy_report,
