@@ -27,9 +27,9 @@ def read_options():
 # %%
 # The table
 # ---------
-# Who will not pay the next bill, or who is employed? Nothing is said of the columns. The ledger draws two parts by number
-# and a secret key. The model concerns one part and its scores the other, so the whole costs what the dearer of the two
-# does. An exact AUROC of these people would be an exact figure about them.
+# Who will not pay the next bill, or who is employed? Nothing is said of the columns. The ledger draws two parts by
+# number and a secret key. The model concerns one part and its scores the other, so the whole costs what the dearer of
+# the two does. An exact AUROC of these people would be an exact figure about them.
 
 options, folder = read_options(), os.environ.get("SKDP_DATA")
 if folder:
