@@ -50,8 +50,10 @@ def run(script: Path, folder: Path) -> Run:
         patch.setattr(plt, "show", show)
         patch.chdir(folder)
         plt.switch_backend("agg")
+        plt.close("all")  # of other tests
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("default")
+            warnings.simplefilter("ignore", ResourceWarning)  # of what other tests left
             exec(compile(script.read_text(encoding="utf-8"), script.name, "exec"), names)
         show()
     return Run(script.name, text.getvalue(), [str(each.message) for each in said], pictures, folder, names)
