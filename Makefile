@@ -13,7 +13,7 @@ JOBS ?= 2
 .PHONY: demo test coverage test-slow lint docs layers mutants mutants-check jit-off oldest nightly bench scaling benchmarks bench-compare package pins clean
 
 demo: .venv/demo
-	$(BIN)/python examples/plot_census_pums.py
+	$(BIN)/python examples/plot_census_pums.py --output census_privacy_utility.png
 
 test: .venv/test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist worksteal $(COV)

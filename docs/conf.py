@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
 from sphinx.errors import ExtensionError
-from sphinx_gallery.scrapers import figure_rst
 
 import skdp
 
@@ -40,33 +38,12 @@ myst_heading_anchors = 4
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 os.environ.pop("SKDP_DATA", None)  # the site is the same wherever it is built
-PICTURES = Path(__file__).parents[1] / "build" / "pictures"
-
-
-def quickly(conf: dict[str, Any], script: dict[str, Any]) -> list[str]:
-    """Arguments of a script, which runs in its folder: the quick size if it has one, and a place for what it writes."""
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    script["example_globals"]["__file__"] = script["src_file"]  # without it a script takes itself for a notebook
-    if "--quick" in Path(script["src_file"]).read_text(encoding="utf-8"):
-        return ["--quick", "--output", "../build/pictures/picture.png"]
-    return ["--output", "../build/pictures"]
-
-
-def written_picture(block: Any, block_vars: dict[str, Any], conf: dict[str, Any]) -> str:
-    """The picture that a script has written, as scripts close their figures."""
-    if not (PICTURES / "picture.png").exists():
-        return ""  # a block before the last one
-    path = next(block_vars["image_path_iterator"])
-    shutil.move(PICTURES / "picture.png", path)
-    return figure_rst([path], conf["src_dir"])
 
 
 sphinx_gallery_conf = {
     "examples_dirs": str(EXAMPLES),
     "gallery_dirs": "auto_examples",
     "filename_pattern": "/plot_",
-    "reset_argv": quickly,
-    "image_scrapers": (written_picture,),
     "download_all_examples": False,
     "thumbnail_size": (800, 480),
     "show_memory": False,
@@ -124,7 +101,8 @@ def examples_have_pictures(app: Any, exception: Exception | None) -> None:
     without = [
         script.stem
         for script in sorted(EXAMPLES.glob("plot_*.py"))
-        if "--quick" in script.read_text(encoding="utf-8") and not list(pictures.glob(f"sphx_glr_{script.stem}_0*.png"))
+        if "plt.show()" in script.read_text(encoding="utf-8")
+        and not list(pictures.glob(f"sphx_glr_{script.stem}_0*.png"))
     ]
     if exception is None and without:
         raise ExtensionError(f"no picture was written by {', '.join(without)}")

@@ -16,10 +16,8 @@ fitted and scored with person weights, which made-up people and ACS files have: 
 """
 
 import argparse
-import sys
-from functools import partial
-from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -32,25 +30,15 @@ from skdp.datasets import load_pums, make_census
 from skdp.ensemble import DPRandomTreesClassifier
 from skdp.plotting import PrivacyUtilityDisplay
 
-FEATURES = (
-    "sex", "married", "black", "asian", "collegedegree", "militaryservice", "uscitizen", "disability",
-    "englishability", "blackfemale", "age",
-)  # fmt: skip
-
 
 def read_options():
-    """Options of the command line; a notebook has none, and takes the quick size."""
+    """Options of the command line; a notebook has none."""
     parser = argparse.ArgumentParser(description="What privacy costs: who is not employed, from census people.")
-    parser.add_argument("--data", type=Path, help="Census 2000 extract or ACS person file; default: made-up people")
+    parser.add_argument("--data", help="Census 2000 extract or ACS person file; default: made-up people")
     parser.add_argument("--epsilons", type=float, nargs="+", default=(0.1, 0.5, 1, 4, 8), help="budgets of one fit")
-    parser.add_argument("--output", type=Path, default=Path("census_privacy_utility.png"), help="the picture")
-    parser.add_argument("--quick", action="store_true", help="fewer people and fits")
-    return parser.parse_args(None if "__file__" in globals() else ["--quick"])
+    parser.add_argument("--output", help="a file for the picture; default: it is shown")
+    return parser.parse_args(None if "__file__" in globals() else [])
 
-
-options = read_options()
-if options.output.suffix not in (".png", ".pdf", ".svg") or not options.output.parent.is_dir():
-    sys.exit(f"--output {options.output}: give a .png, .pdf or .svg in a folder that exists")
 
 # %%
 # The people
@@ -59,111 +47,67 @@ if options.output.suffix not in (".png", ".pdf", ".svg") or not options.output.p
 # public, and scaling by them costs nothing. A household is on one side of the split, if the people say who lives with
 # whom: a Census 2000 extract does not.
 
-try:
-    load = load_pums if options.data else partial(make_census, households=True, random_state=0)
-    people = load(options.data or 30_000, features=FEATURES)
-except (OSError, ValueError, ImportError) as error:
-    sys.exit(f"--data {options.data}: {' '.join(str(error).split())}")
+options = read_options()
+people = load_pums(options.data) if options.data else make_census(30_000, households=True, random_state=0)
 low, high = np.array([people.bounds[name] for name in people.feature_names], dtype=np.float32).T
 X, y = (people.data - low) / (high - low), 1 - people.target
-homes = np.arange(len(y)) if people.groups is None else people.groups
-part = min(1.0, 6_000 / len(y)) if options.quick else 1.0
 weights = np.ones(len(y)) if people.sample_weight is None else people.sample_weight
-split = GroupShuffleSplit(1, train_size=0.8 * part, test_size=0.2 * part, random_state=0)
-train, test = next(split.split(X, groups=homes))
-n, homes, X_test, y_test, weights_test = len(train) + len(test), homes[train], X[test], y[test], weights[test]
-X, y, weights = X[train], y[train], weights[train]
+homes = np.arange(len(y)) if people.groups is None else people.groups
+train, test = next(GroupShuffleSplit(1, test_size=0.2, random_state=0).split(X, groups=homes))
+source = f"{options.data or 'made-up people'}, n = {len(train):,}"
 
 # %%
-# The fits
-# --------
-# Every fit has fresh, secret noise. Weights are divided by a bound and cut at it, so that nobody counts for more than
-# one person of the largest weight. The survey of made-up people gives the bound to everybody; that of a file, 9,999, is
-# far above nearly all weights, and a smaller one is bought in each fit. The baseline reads the people without paying.
-
-bound = 1.0
-if people.sample_weight is not None:
-    bound = "private" if options.data else people.sample_weight_bounds[1]
-model = DPLogisticRegression(delta=1e-5, classes=[0, 1], weight_bound=bound)
-epsilons, n_repeats = sorted(options.epsilons), 3 if options.quick else 5
-
-
-def fit(private, epsilon, groups=None):
-    """Fit a copy of a private model. No bound on weights is bought for groups, so they do without weights there."""
-    given = {} if groups is None else {"groups": groups}
-    if groups is None or bound != "private":
-        given["sample_weight"] = weights
-    return clone(private).set_params(epsilon=epsilon).fit(X, y, **given)
-
-
-def score(fitted):
-    """Score a model on the held-out fifth by AUROC."""
-    return roc_auc_score(y_test, fitted.decision_function(X_test), sample_weight=weights_test)
-
-
-models = [[fit(model, epsilon) for _ in range(n_repeats)] for epsilon in epsilons]
-scores = np.array([[score(fitted) for fitted in each] for each in models])
-paid = get_epsilon(compose(fitted.privacy_event_ for each in models for fitted in each), 1e-5) + 0.005  # rounded up
-baseline = LogisticRegression().fit(X, y, sample_weight=weights)
-display = PrivacyUtilityDisplay.from_scores(
-    epsilons, scores, baseline_score=score(baseline), score_name="AUROC", model_name="DPLogisticRegression",
-    baseline_name="LogisticRegression, not private",
-    note=f"{n_repeats} fits at each epsilon; all of them together cost epsilon {paid:.2f} at delta 1e-05",
-)  # fmt: skip
-source = options.data.name if options.data else "made-up people (make_census)"
-display.ax_.set_title(f"Who is not employed?\n{source}, n = {n:,}; one row is one person", fontsize="medium")
-display.figure_.savefig(options.output, dpi=150)
-
-# %%
-# Trees
-# -----
-# A logistic regression cannot see that columns interact. Trees that are drawn from the bounds and a public seed cost
-# nothing; a private logistic regression over their leaves has the whole budget.
-
-forest = DPRandomTreesClassifier(bounds=(0, 1), delta=1e-5, classes=[0, 1], weight_bound=bound)
-trees = [fit(forest, 1.0) for _ in range(3)]
-
-# %%
-# Households
+# The models
 # ----------
-# People of a household tell of each other. With their labels as ``groups`` the promise is for all rows of a household.
+# Weights are divided by a bound and cut at it, so that nobody counts for more than one person of the largest weight.
+# The survey of made-up people gives the bound to everybody; that of a file, 9,999, is far above nearly all weights, and
+# a smaller one is bought in each fit. Trees see that columns interact: they are drawn from the bounds and a public seed
+# and cost next to nothing. People of a household tell of each other: with their labels as ``groups`` the promise is for
+# all rows of a household. No bound on weights is bought for groups, so they do without weights there.
 
-households = [] if people.groups is None else [fit(model, 1.0, homes) for _ in range(3)]
+bound = 1.0 if people.sample_weight is None else "private" if options.data else people.sample_weight_bounds[1]
+model = DPLogisticRegression(epsilon=1.0, delta=1e-5, classes=[0, 1], weight_bound=bound)
+weighted, homely = {"sample_weight": weights[train]}, {"groups": homes[train]}
+models = {f"{epsilon:g}": (clone(model).set_params(epsilon=epsilon), weighted) for epsilon in sorted(options.epsilons)}
+models["1, trees"] = DPRandomTreesClassifier(bounds=(0, 1), delta=1e-5, classes=[0, 1], weight_bound=bound), weighted
+if people.groups is not None:
+    models["1, per household"] = model, homely if bound == "private" else homely | weighted
 
 # %%
 # The table
 # ---------
-# The fitted models are paid for. To score them once more, by accuracy on the public fifth, costs nothing.
+# Every fit has fresh, secret noise. The baseline reads the people without paying, and protects nobody.
 
 
-def show(name, spent, fitted, auroc):
-    """Print a line: mean and standard deviation of the fits."""
-    accuracy = [each.score(X_test, y_test, sample_weight=weights_test) for each in fitted]
-    lost = score(baseline) - np.mean(auroc)
-    cells = [f"{np.mean(each):.4f} +/- {np.std(each):.4f}" for each in (auroc, accuracy)]
-    print(f"{name:<16} {spent:>8} {cells[0]:>19} {lost:8.4f} {cells[1]:>19}")
+def score(fitted):
+    """Score a model on the held-out fifth, which is taken as public, by AUROC."""
+    return roc_auc_score(y[test], fitted.decision_function(X[test]), sample_weight=weights[test])
 
 
-print(f"Who is not employed? {source}: {n:,} people.\n{people.DESCR.partition(' Columns: ')[0]}\n")
-print(f"{'epsilon':<16} {'spent':>8} {'AUROC':>19} {'lost':>8} {'accuracy':>19}")
-show("non-private", "-", [baseline], score(baseline))
-for epsilon, each, auroc in zip(epsilons, models, scores, strict=True):
-    show(f"{epsilon:g}", f"{max(fitted.epsilon_ for fitted in each):.4f}", each, auroc)
-show("1, trees", f"{max(fitted.epsilon_ for fitted in trees):.4f}", trees, [score(fitted) for fitted in trees])
-if households:
-    spent = max(fitted.epsilon_ for fitted in households)
-    show("1, per household", f"{spent:.4f}", households, [score(fitted) for fitted in households])
-fits = [*trees, *(fitted for each in models for fitted in each)]
-total = get_epsilon(compose(fitted.privacy_event_ for fitted in fits), 1e-5) + 0.005  # rounded up
-plain_sum = n_repeats * sum(epsilons) + len(trees)
+best, scores, events = score(LogisticRegression().fit(X[train], y[train], **weighted)), {}, []
+print(f"Who is not employed? {source}\n\n{'epsilon':<16} {'spent':>8} {'AUROC':>19} {'lost':>8}")
+print(f"{'non-private':<16} {'-':>8} {best:.4f}")
+for name, (private, given) in models.items():
+    fits = [clone(private).fit(X[train], y[train], **given) for _ in range(5)]
+    scores[name], auroc = [score(fitted) for fitted in fits], np.array([score(fitted) for fitted in fits])
+    events += [fitted.privacy_event_ for fitted in fits if "groups" not in given]
+    print(f"{name:<16} {fits[0].epsilon_:8.4f} {auroc.mean():.4f} +/- {auroc.std():.4f} {best - auroc.mean():8.4f}")
+paid = get_epsilon(compose(events), 1e-5) + 0.005  # rounded up
 print(f"""
-Mean +/- standard deviation of {n_repeats} fits (trees, households: 3) with fresh noise to the same rows. lost: AUROC
-below non-private. Each private line is priced as the only release, at delta 1e-05. All {len(fits)} private fits for
-people together cost epsilon {total:.2f} (composed jointly; their plain sum is {plain_sum:g}). The non-private line
-has no price: it protects nobody.
+Mean +/- standard deviation of 5 fits to the same rows. lost: AUROC below non-private. Each private line is priced as
+the only release, at delta 1e-05. All {len(events)} fits for people together cost epsilon {paid:.2f}, composed jointly.
+The unit of privacy is one person (one row), not a household, but in the line that says so. 'not employed' includes
+people outside the labour force: the retired, students, people at home.""")
 
-In all this the unit of privacy is one person (one row), not a household, but in the line that says so. The
-held-out fifth that scores the table is taken as public. 'not employed' includes people outside the labour force: the
-retired, students, people at home.
+# %%
+# The picture
+# -----------
 
-Picture: {options.output}""")
+epsilons = sorted(options.epsilons)
+display = PrivacyUtilityDisplay.from_scores(
+    epsilons, [scores[f"{epsilon:g}"] for epsilon in epsilons], baseline_score=best, score_name="AUROC",
+    model_name="DPLogisticRegression", baseline_name="LogisticRegression, not private",
+    note=f"5 fits at each epsilon; all fits of the table together cost epsilon {paid:.2f} at delta 1e-05",
+)  # fmt: skip
+display.ax_.set_title(f"Who is not employed?\n{source}; one row is one person", fontsize="medium")
+display.figure_.savefig(options.output, dpi=150) if options.output else plt.show()

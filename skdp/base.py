@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from skdp._checks.default_delta import check_delta, delta_for
 from skdp._checks.leak_setting import receive, report_leak
 from skdp._checks.leaks import SEEDED, begin_record, note_leaks
-from skdp._checks.notices import begin_notices
+from skdp._checks.notices import begin_notices, note_notice, raw_columns_notice
 from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, refuse_fit_params
 from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._checks.rows import check_labels, check_table, encode_labels
@@ -192,7 +192,16 @@ class PrivateEstimator(Reported, Exported, BaseEstimator):
         self.__dict__.pop("_fitted_row_norm", None)
         if (norm := row_norm_of(X)) is not None:
             self._fitted_row_norm = norm
+        elif hasattr(X, "columns") and (assumed := self._left_to_assume()):
+            note_notice(self, raw_columns_notice(assumed))
         self._note_row_form(row_form_of(X))
+
+    def _left_to_assume(self) -> str:
+        """Name the parameter without which columns are taken to lie in [-1, 1]; "" where it is given or not needed.
+
+        It is told of frames alone: of an array nobody knows whether its columns were scaled.
+        """
+        return "data_norm" if getattr(self, "data_norm", 0.0) is None and not getattr(self, "normalize", False) else ""
 
     def _note_row_form(self, form: Any) -> None:
         """Keep the public form of the rows, None for rows without one, where that changes what a fit does."""

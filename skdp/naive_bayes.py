@@ -265,6 +265,10 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         if n_features is not None:
             tell_now(self, self._weak_signal(self._solve_noise(terms.budget, self._weights().event_at), n, n_features))
 
+    def _left_to_assume(self) -> str:
+        """See `PrivateEstimator`."""
+        return "bounds" if type(self.bounds) is tuple and self.bounds == (-1.0, 1.0) else ""
+
     def _weak_signal(self, noise_multiplier: float, n_public: int, n_features: int) -> str:
         """Return the notice of rows that are too few; classes that are read from the labels have no say in it."""
         n_classes = 2 if self.classes is None else len(check_classes("classes", self.classes))

@@ -393,9 +393,14 @@ SENTENCES = {
             "tests/preprocessing/test_vectorizer_input.py::test_what_transform_refuses_shows_no_cell_either",
             "tests/preprocessing/test_vectorizer_input.py::test_drawn_frames_go_through_fit_and_predict",
         ],
-        'Each row has one 1 in each block (or one number in [-1, 1], or both for ``numbers="both"``): its norm is at '
-        "most the root of the number of these entries, with equality for bins.": [
+        "Months and weekdays of a date are functions of its own cell and of the schema: they cost nothing.": [
+            "tests/preprocessing/schema/test_date_parts.py::test_they_cost_nothing_and_a_row_changes_its_own",
+            "tests/preprocessing/schema/test_date_parts.py::test_a_date_that_is_bought_has_them_at_the_same_price",
+        ],
+        "Each row has one 1 in each block, parts of a date included (or one number in [-1, 1], or both for "
+        '``numbers="both"``): its norm is at most the root of the number of these entries, with equality for bins.': [
             "tests/preprocessing/test_vectorizer.py::test_the_norm_of_a_row_is_at_most_the_one_that_is_stated",
+            "tests/preprocessing/schema/test_date_parts.py::test_each_part_has_one_entry_and_counts_in_the_norm",
         ],
         "Codes are bought like bins, at the same price and with the same noise. The schema that they carry is a "
         "function of `schema_`.": [

@@ -236,7 +236,8 @@ FLOORS = {
         ("sums",),
     ),
     "preprocessing.schema": (
-        ("draft", "kinds", "yaml_text"),
+        ("date_parts", "draft", "yaml_text"),
+        ("kinds",),
         ("blocks", "combinations"),
         ("table_schema",),
         ("matching",),

@@ -74,6 +74,15 @@ def few_rows_notice(
     )
 
 
+def raw_columns_notice(assumed: str) -> str:
+    """Return the notice of a frame that went to a model without a vectorizer; `assumed` is the parameter left out."""
+    return (
+        f"X is a frame that came from no vectorizer, and {assumed} is not given: columns are taken to lie in [-1, 1], "
+        "and rows beyond are cut, which may leave little of a table; let skdp.tabular_pipeline or a "
+        f"skdp.DPTableVectorizer before the model read it, or give {assumed}."
+    )
+
+
 __all__ = [
     "LEAST_SIGNAL",
     "LEAST_SIGNAL_OF_NUMBERS",
@@ -81,6 +90,7 @@ __all__ = [
     "few_rows_notice",
     "note_notice",
     "notices_of",
+    "raw_columns_notice",
     "tell_now",
     "tell_rest",
 ]

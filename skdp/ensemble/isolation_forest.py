@@ -303,6 +303,7 @@ class DPIsolationForest(TreesOfTables):
         coins = np.random.default_rng(plan.stream_of("coins").words(4).tolist())
         self.offset_ = self._offset(plan.mechanism.standard_deviation, coins)
         self.leaf_counts_, self.n_rows_ = self.leaf_counts_ * self.weight_bound_, self.n_rows_ * self.weight_bound_
+        self._derive_state()
         self.noise_multiplier_ = sigma
         self._set_price(plan.price)
         return ""
@@ -320,8 +321,15 @@ class DPIsolationForest(TreesOfTables):
         self.leaf_counts_ = np.where(is_leaf(trees), noisy, 0.0)
         deviation = noise_multiplier * np.sqrt(trees.n_leaves)  # of the mean of the sums, or a little more
         self.n_rows_ = float(max(self.leaf_counts_.sum(axis=1).mean(), deviation, 2.0))
-        self._fitted_lengths = path_lengths(trees, self.leaf_counts_)
-        self._fitted_scale = float(average_path_length(self.n_rows_))
+        self._keep_lengths(self.leaf_counts_, self.n_rows_)
+
+    def _keep_lengths(self, counts: Doubles, n_rows: float) -> None:
+        self._fitted_lengths = path_lengths(self.embedding_._fitted_trees, counts)
+        self._fitted_scale = float(average_path_length(n_rows))
+
+    def _derive_state(self) -> None:
+        """See `PrivateEstimator`: lengths of paths are by rows of the largest weight, as they were counted."""
+        self._keep_lengths(self.leaf_counts_ / self.weight_bound_, self.n_rows_ / self.weight_bound_)
 
     def _offset(self, deviation: float, coins: np.random.Generator) -> float:
         """Return the quantile of the scores of people who are drawn from the counts, and weighed by them."""

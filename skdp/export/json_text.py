@@ -22,11 +22,13 @@ _CLASSES = {
     for module, names in {
         "linear_model.logistic": ("DPLogisticRegression",),
         "linear_model.least_squares": ("DPLinearRegression", "DPRidge"),
+        "linear_model.poisson": ("DPPoissonRegressor",),
         "neural_network.classifier": ("DPMLPClassifier",),
         "neural_network.regressor": ("DPMLPRegressor",),
         "ensemble.classifier": ("DPRandomTreesClassifier",),
         "ensemble.regressor": ("DPRandomTreesRegressor",),
         "ensemble.embedding": ("PublicTreesEmbedding",),
+        "ensemble.isolation_forest": ("DPIsolationForest",),
         "naive_bayes": ("DPGaussianNB",),
         "cluster.kmeans": ("DPKMeans",),
         "decomposition": ("DPPCA",),

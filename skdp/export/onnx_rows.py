@@ -82,8 +82,8 @@ def _what_columns_hold(step: Any) -> dict[int, str]:
 
 def _held(block: Any, kind: str) -> str:
     """Return what a column of a schema holds; `kind` is that of its type in the fit."""
-    if block.is_line:
-        return "days" if block.column.kind == "date" else "number"
+    if block.is_line or block.part:
+        return "days" if block.part or block.column.kind == "date" else "number"
     if kind == "date":
         raise TypeError(f"column {block.name!r} has levels and is of a type of dates: make it text before the fit.")
     return "number" if kind == "number" else "text"

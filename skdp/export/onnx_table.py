@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,9 @@ _TRUTHS = ("1", "true", "yes", "y", "t", "on", "0", "false", "no", "n", "f", "of
 
 def codes_of(graph: OnnxGraph, block: Any, column: RowColumn) -> str:
     """Read one number a row, of shape (N, 1): a float64, NaN for a gap; or a level, the last one for a gap."""
+    if block.part:
+        date = replace(block, column=block.date, part="", date=None)
+        return _levels_of_days(graph, block, codes_of(graph, date, column))
     gaps = block.column.gaps
     if block.is_line:
         if column.is_text:
@@ -35,6 +39,36 @@ def codes_of(graph: OnnxGraph, block: Any, column: RowColumn) -> str:
     # A flag compares its gaps as numbers, a category as keys, and "01" is the key of no number.
     read_gaps = [number_of(each) for each in gaps if block.column.kind == "flag" or _is_of_number(each)]
     return _levels_of_numbers(graph, column.tensor, levels, read_gaps, other, gap)
+
+
+def _levels_of_days(graph: OnnxGraph, block: Any, days: str) -> str:
+    """Return the month or weekday of days since 1970 as a level.
+
+    Months by whole numbers of the Gregorian calendar (Hinnant 2013, "chrono-compatible low-level date algorithms"):
+    eras of 400 years, and years that begin in March.
+    """
+
+    def floor(value: str, divisor: float) -> str:
+        return graph.op("Floor", graph.op("Div", value, divisor))
+
+    def less(value: str, times: float, whole: str) -> str:
+        return graph.op("Sub", value, graph.op("Mul", whole, times))
+
+    missing = graph.op("IsNaN", days)
+    day = graph.op("Floor", graph.op("Where", missing, 0.0, days))
+    if block.part == "weekday":
+        day = graph.op("Add", day, 3.0)
+        level = less(day, 7.0, floor(day, 7.0))
+    else:
+        day = graph.op("Add", day, 719468.0)  # from 0000-03-01 on
+        day = less(day, 146097.0, floor(day, 146097.0))
+        without = graph.op("Add", less(day, 1.0, floor(day, 1460.0)), floor(day, 36524.0))  # leap days
+        year = floor(less(without, 1.0, floor(day, 146096.0)), 365.0)
+        day = graph.op("Add", less(less(day, 365.0, year), 1.0, floor(year, 4.0)), floor(year, 100.0))
+        month = floor(graph.op("Add", graph.op("Mul", day, 5.0), 2.0), 153.0)  # 0 is March
+        is_early = graph.op("Less", month, 10.0)
+        level = graph.op("Where", is_early, graph.op("Add", month, 2.0), graph.op("Sub", month, 10.0))
+    return graph.op("Where", missing, np.array(block.n_listed + 1), graph.as_whole(level))
 
 
 def _is_of_number(key: str) -> bool:

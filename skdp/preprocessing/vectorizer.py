@@ -163,8 +163,9 @@ class DPTableVectorizer(SchemaBuyer):
       them.
     - A refusal is one line without a cell, and is not charged. Refused are tables without rows or columns, columns of
       one name, complex numbers, and nested cells.
-    - Each row has one 1 in each block (or one number in [-1, 1], or both for ``numbers="both"``): its norm is at most
-      the root of the number of these entries, with equality for bins.
+    - Months and weekdays of a date are functions of its own cell and of the schema: they cost nothing.
+    - Each row has one 1 in each block, parts of a date included (or one number in [-1, 1], or both for
+      ``numbers="both"``): its norm is at most the root of the number of these entries, with equality for bins.
     - Codes are bought like bins, at the same price and with the same noise. The schema that they carry is a function of
       `schema_`.
 
@@ -330,7 +331,8 @@ class DPTableVectorizer(SchemaBuyer):
     def _keep_columns(self, columns: list[tuple[str, int, Column]]) -> None:
         """Keep what complete columns become."""
         kept = [each for each in columns if each[2].kind != "drop"]
-        self._fitted_blocks = [Block(*each, self.numbers_, int(self.n_bins)) for each in kept]
+        blocks = [Block(*each, self.numbers_, int(self.n_bins)) for each in kept]
+        self._fitted_blocks = [each for block in blocks for each in (block, *block.of_parts())]
 
     def _derive_state(self) -> None:
         """See `PrivateEstimator`."""
@@ -413,7 +415,8 @@ class DPTableVectorizer(SchemaBuyer):
         for block in self._fitted_blocks:
             part = rows[:, start : start + block.width]
             dense = part.toarray() if sp.issparse(part) else part
-            made[:, block.position] = block.cells_of(np.asarray(dense, dtype=np.float64))
+            if not block.part:  # months and weekdays are told by the date itself
+                made[:, block.position] = block.cells_of(np.asarray(dense, dtype=np.float64))
             start += block.width
         return made
 
@@ -428,7 +431,8 @@ class DPTableVectorizer(SchemaBuyer):
         Returns
         -------
         names : ndarray of str objects
-            ``column=level`` for a level, a bin, "other" and "gap"; ``column`` for a scaled number and for codes.
+            ``column=level`` for a level, a bin, "other" and "gap"; ``column`` for a scaled number and for codes. Parts
+            of a date are ``column_month`` and ``column_weekday``.
         """
         check_is_fitted(self)
         check_input_names(self, input_features)

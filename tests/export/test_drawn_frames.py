@@ -48,6 +48,7 @@ PUBLIC = {
     "log": lambda rng: {"bounds": (-1e-9, 1e9), "scale": "log"},
     "edges": lambda rng: {"edges": [-1.0, 0.0, 1.5, 3.0]},
     "dates": lambda rng: {"bounds": ("1990-01-01", "2022-01-01"), "gaps": ["2000-02-29"]},
+    "parts of dates": lambda rng: {"bounds": ("1990-01-01", "2022-01-01"), "features": ["weekday", "month"]},
     "words": lambda rng: list(rng.choice(WORDS[:-1], 4, replace=False)),
     "numbers": lambda rng: [0, 1, 2.5, 2**53],
     "words and gaps": lambda rng: {"kind": "category", "categories": ["a", "1", "True"], "gaps": ["nan", "01", 2]},

@@ -15,12 +15,14 @@ from skdp import (
     DPPCA,
     DPGaussianNB,
     DPGridSearchCV,
+    DPIsolationForest,
     DPKMeans,
     DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
     DPMLPRegressor,
     DPOneHotEncoder,
+    DPPoissonRegressor,
     DPQuantileBinner,
     DPRandomTreesClassifier,
     DPRandomTreesRegressor,
@@ -36,7 +38,8 @@ from skdp.accounting import compose, get_epsilon
 from skdp.export import from_json, to_json
 from skdp.export.json_text import _CLASSES
 
-FEW = {"max_iter": 1, "random_state": 0}
+SEED = {"random_state": 0}
+FEW = {"max_iter": 1, **SEED}
 TREES = {"n_estimators": 5, "max_iter": 1, "random_state": 0}
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 3)).round(6)
@@ -61,6 +64,8 @@ MODELS = {
     "components": (lambda: DPPCA(2, center=[0.1, 0.0, 0.0], random_state=0), X),
     "trees": (lambda: DPRandomTreesClassifier(schema=SCHEMA, classes=[0, 1], **TREES), FRAME),
     "trees of targets": (lambda: DPRandomTreesRegressor(schema=SCHEMA, y_bounds=(0, 1), **TREES), FRAME),
+    "outliers": (lambda: DPIsolationForest(5, schema=SCHEMA, contamination=0.1, weight_bound=0.3, **SEED), FRAME),
+    "rates": (lambda: DPPoissonRegressor(y_bounds=(0, 3), random_state=0), X),
     "embedding": (lambda: PublicTreesEmbedding(5, schema=SCHEMA, random_state=3), FRAME),
     "vectorizer": (lambda: DPTableVectorizer(SCHEMA, numbers="both"), FRAME),
     "bought": (lambda: DPTableVectorizer(random_state=0), FRAME),
@@ -74,7 +79,7 @@ MODELS = {
     "search": (lambda: DPGridSearchCV(DPGaussianNB(classes=[0, 1], bounds=(-1, 1)), {"bounds": [(-1, 1), (-2, 2)]},
                                       epsilon=2.0, random_state=0), X),
 }  # fmt: skip
-METHODS = ("predict", "predict_proba", "decision_function", "transform")
+METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
 
 
 @pytest.fixture(autouse=True)

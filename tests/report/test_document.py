@@ -31,6 +31,7 @@ from skdp import (
     DPLogisticRegression,
     DPMLPClassifier,
     PrivacyAccountant,
+    PrivacyLeakWarning,
     PrivacyReport,
     allocate_budget,
     privacy_report,
@@ -446,7 +447,7 @@ def test_a_new_fit_starts_a_new_record_and_an_instalment_continues_it():
     model = fit(linear(random_state=SEED, classes=None))
     model.set_params(random_state=None, classes=[0, 1])
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", PrivacyLeakWarning)
         model.partial_fit(X, Y)
         assert facts_of(model)["noise"]["source"] == "seeded"
         assert kinds_of(model) == ["classes"]

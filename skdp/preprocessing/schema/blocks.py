@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from skdp._checks.readings import day_text
 from skdp._checks.table import CellValues, as_days, as_keys, as_numbers, as_truth
 from skdp._typing import Doubles
+from skdp.preprocessing.schema.date_parts import DATE_PARTS, levels_of_days
 from skdp.preprocessing.schema.kinds import Column
 
 NUMBERS = ("bins", "scale", "both", "codes")
@@ -42,6 +43,10 @@ class Block:
     numbers : {"bins", "scale", "both", "codes"}
     n_bins : int
         Of a number without edges of its own.
+    part : str
+        Part of a date whose levels these are; "" for the column itself.
+    date : Column or None
+        That date.
     """
 
     name: str
@@ -49,6 +54,16 @@ class Block:
     column: Column
     numbers: str
     n_bins: int
+    part: str = ""
+    date: Column | None = None
+
+    def of_parts(self) -> list[Block]:
+        """Return a block of levels for each part of a date that the schema asks for."""
+        return [
+            replace(self, name=f"{self.name}_{part}", column=Column("category", categories=DATE_PARTS[part]), part=part,
+                    date=self.column)
+            for part in self.column.features
+        ]  # fmt: skip
 
     @property
     def is_line(self) -> bool:
@@ -163,6 +178,8 @@ class Block:
 
     def codes(self, cells: CellValues) -> NDArray[Any]:
         """Read one number a row: a number or days, NaN for a gap; or the level as an int32, the last one for a gap."""
+        if self.date is not None:
+            return levels_of_days(self.part, read_line(cells, self.date))
         if self.is_line:
             return read_line(cells, self.column)
         if self.column.kind == "flag":
@@ -211,7 +228,7 @@ class Block:
     def coded_column(self) -> Column:
         """Return what is public of these numbers. A level that is not listed, "other", stays one."""
         if self.is_line:
-            return replace(self.column, kind="number", gaps=(), form="")
+            return replace(self.column, kind="number", gaps=(), form="", features=())
         listed = None if self.column.kind == "flag" else tuple(map(str, range(self.n_listed)))
         return replace(self.column, categories=listed, gaps=(), other=None)
 

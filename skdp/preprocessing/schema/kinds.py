@@ -14,12 +14,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from skdp._checks.readings import day_text, days_of, key_of, moment_of_text
+from skdp.preprocessing.schema.date_parts import DATE_PARTS, read_parts
 
 KINDS = ("number", "category", "ordinal", "flag", "date", "drop")
 SCALES = ("linear", "log")
 _ENTRIES = {
     "number": ("bounds", "edges", "scale", "gaps"),
-    "date": ("bounds", "edges", "format", "gaps"),
+    "date": ("bounds", "edges", "format", "features", "gaps"),
     "category": ("categories", "other", "gaps"),
     "ordinal": ("categories", "other", "gaps"),
     "flag": ("gaps",),
@@ -48,6 +49,8 @@ class Column:
     other : str or None
         Key of the cell that represents the categories that are not listed, where one is needed; it may be listed too.
         None if nothing is known of such cells.
+    features : tuple of {"month", "weekday"}
+        Parts of a date that have levels of their own.
     """
 
     kind: str
@@ -58,6 +61,7 @@ class Column:
     gaps: tuple[str, ...] = ()
     form: str = ""
     other: str | None = None
+    features: tuple[str, ...] = ()
 
     @property
     def is_bought(self) -> bool:
@@ -82,6 +86,8 @@ class Column:
             made["other"] = self.other
         if self.form:
             made["format"] = self.form
+        if self.features:
+            made["features"] = list(self.features)
         if self.gaps:
             made["gaps"] = list(self.gaps)
         return made
@@ -116,7 +122,7 @@ def _read_again(name: str, column: Column) -> Column:
     entries |= {} if column.scale == "linear" else {"scale": column.scale}
     found = _read_entries(name, {key: value for key, value in entries.items() if value is not None})
     form = _read_format(name, column.form) if is_date and column.form != "" else ""
-    return replace(found, kind="date", form=form) if is_date else found
+    return replace(found, kind="date", form=form, features=_read_features(name, column.features)) if is_date else found
 
 
 def _read_entries(name: str, given: Mapping[Any, Any]) -> Column:
@@ -145,7 +151,8 @@ def _read_entries(name: str, given: Mapping[Any, Any]) -> Column:
     other = None if entries.get("other") is None else _key(entries["other"])
     if "other" in entries and (other is None or other in gaps):
         _refuse(name, f"other={_show(entries['other'])} is a gap", "give a cell that represents the rest, as 'other'")
-    return Column(kind, bounds, listed, edges, scale, gaps, form, other)
+    features = _read_features(name, entries.get("features", ()))
+    return Column(kind, bounds, listed, edges, scale, gaps, form, other, features)
 
 
 def _guess_kind(name: str, entries: Mapping[Any, Any]) -> str:
@@ -207,6 +214,13 @@ def _read_format(name: str, given: Any) -> str:
     if found is None or found.year != day.year:
         _refuse(name, f"the format {_show(given)} tells no date", "give one of strptime with the year: '%d.%m.%Y'")
     return str.__str__(given)
+
+
+def _read_features(name: str, given: Any) -> tuple[str, ...]:
+    found = read_parts(given)
+    if found is None:
+        _refuse(name, f"features={_show(given)} are not known", f"list some of {', '.join(map(repr, DATE_PARTS))}")
+    return found
 
 
 # --- categories and gaps ---

@@ -39,8 +39,9 @@ class TableSchema:
           number or a date; ``"categories"`` of a category, or of an ordinal in their order; ``"scale"``, ``"linear"``
           or ``"log"`` (the sign times ``log(1 + |x|)``), of a number; ``"other"``, the cell that represents categories
           that are not listed, where synthetic rows have some; ``"format"``, such as ``"%d.%m.%Y"``, of dates
-          that are text and not as ISO has it; ``"gaps"``, a list of values that represent a gap, such as -999; None in
-          it says that cells may be empty.
+          that are text and not as ISO has it; ``"features"``, some of ``["month", "weekday"]``, of a date whose months
+          or weekdays `DPTableVectorizer` is to make levels of, at no price; ``"gaps"``, a list of values that represent
+          a gap, such as -999; None in it says that cells may be empty.
     others : {"error", "drop", "buy"}, default="error"
         What becomes of columns that are not named: refused, left out, or bought from the privacy budget. A column that
         is bought is a number, a date or a category by its type.
@@ -389,6 +390,8 @@ def _what_is_public(column: Column) -> str:
         parts.append(f"else {' '.join(column.other.split())}")
     if column.form:
         parts.append(f"format {column.form}")
+    if column.features:
+        parts.append(f"{' and '.join(column.features)} apart")
     if column.scale != "linear":
         parts.append(f"{column.scale} scale")
     gaps = f"gaps: {', '.join(gap or 'empty cells' for gap in column.gaps)}" if column.gaps else ""

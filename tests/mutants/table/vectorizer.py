@@ -105,6 +105,15 @@ MUTANTS = [
         select="keep_the_norm",
     ),
     mutant(
+        "parts of dates left out of the norm",
+        (
+            BLOCKS,
+            "math.sqrt(sum(block.n_entries for block in blocks))",
+            "math.sqrt(sum(block.n_entries for block in blocks if not block.part))",
+        ),
+        tests="date_parts",
+    ),
+    mutant(
         "bin and scaled number of one column counted once in the norm",
         (BLOCKS, "math.sqrt(sum(block.n_entries for block in blocks))", "math.sqrt(len(blocks))"),
         tests="vectorizer",

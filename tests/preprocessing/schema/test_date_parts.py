@@ -1,0 +1,105 @@
+"""Months and weekdays of a date: levels at no price, within the norm of the row."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from skdp import DPLogisticRegression, PrivacyAccountant, tabular_pipeline
+from skdp._checks.row_traits import row_norm_of
+from skdp.effects import column_effects
+from skdp.ensemble import DPRandomTreesClassifier
+from skdp.preprocessing import DPTableVectorizer, TableSchema
+from skdp.preprocessing.schema.date_parts import DATE_PARTS, levels_of_days
+
+SCHEMA = {"since": {"bounds": ("2015-01-01", "2024-12-31"), "features": ["weekday", "month"]}, "age": (0, 99)}
+
+
+def visits(n=40, seed=0):
+    """Visits on some day, or on none; a tenth before the bounds of the schema."""
+    rng = np.random.default_rng(seed)
+    days = pd.Series(pd.to_datetime("2014-01-01") + pd.to_timedelta(rng.integers(0, 4000, n), unit="D"))
+    return pd.DataFrame({"since": days.mask(rng.random(n) < 0.1), "age": rng.integers(0, 99, n)})
+
+
+def test_levels_are_those_of_the_calendar():
+    days = np.arange(-200_000.0, 200_000.0, 37.0)
+    dates = [datetime.date(1970, 1, 1) + datetime.timedelta(day) for day in days.tolist()]
+    assert [*levels_of_days("month", days)] == [date.month - 1 for date in dates]
+    assert [*levels_of_days("weekday", days)] == [date.weekday() for date in dates]
+    assert [*levels_of_days("month", np.array([np.nan, 30.999, 31.0]))] == [13, 0, 1]  # in UTC, behind "other"
+    assert [*levels_of_days("weekday", np.array([np.nan, -0.001, 0.0]))] == [8, 2, 3]
+
+
+@pytest.mark.parametrize("numbers", ["bins", "scale", "both"])
+def test_each_part_has_one_entry_and_counts_in_the_norm(numbers):
+    frame = visits()
+    vectorizer = DPTableVectorizer(SCHEMA, numbers=numbers, sparse_output=False, dtype="float64").fit(frame)
+    rows, names = vectorizer.transform(frame), [*vectorizer.get_feature_names_out()]
+    assert row_norm_of(rows) == vectorizer.row_norm_ == np.sqrt(2 * (1 + (numbers == "both")) + 2)
+    assert np.linalg.norm(rows, axis=1).max() <= vectorizer.row_norm_ * (1 + 1e-15)
+    for part, levels in DATE_PARTS.items():
+        columns = [names.index(f"since_{part}={level}") for level in (*levels, "other", "gap")]
+        assert (rows[:, columns].sum(axis=1) == 1).all()
+        assert (rows[:, columns[-1]] == frame["since"].isna()).all()
+    month = rows[:, [names.index(f"since_month={level}") for level in DATE_PARTS["month"]]]
+    dated = frame["since"].notna().to_numpy()
+    assert [*month[dated].argmax(axis=1) + 1] == [*frame["since"][dated].dt.month]
+    back = vectorizer.inverse_transform(rows)
+    assert back.shape == frame.shape
+    assert [each is None for each in back[:, 0]] == [*~dated]
+
+
+def test_they_cost_nothing_and_a_row_changes_its_own():
+    frame, ledger = visits(), PrivacyAccountant()
+    vectorizer = DPTableVectorizer(SCHEMA, accountant=ledger, sparse_output=False).fit(frame)
+    assert (vectorizer.epsilon_, len(ledger.history)) == (0.0, 0)
+    other = frame.copy()
+    other.loc[3, "since"] = pd.Timestamp("1999-12-31")
+    rows, moved = vectorizer.transform(frame), vectorizer.transform(other)
+    assert [*np.flatnonzero((rows != moved).any(axis=1))] == [3]
+    assert row_norm_of(rows) == row_norm_of(moved)
+    assert [*vectorizer.fit(other).get_feature_names_out()] == [*vectorizer.fit(frame).get_feature_names_out()]
+
+
+@pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")
+def test_a_date_that_is_bought_has_them_at_the_same_price():
+    frame = visits(2_000)
+    given = {"since": {"kind": "date", "features": ["month"]}, "age": (0, 99)}
+    plain = DPTableVectorizer({**given, "since": "date"}, random_state=0).fit(frame)
+    parts = DPTableVectorizer(given, random_state=0).fit(frame)
+    assert parts.privacy_event_ == plain.privacy_event_
+    assert parts.schema_["since"].edges == plain.schema_["since"].edges
+    assert parts.schema_["since"].features == ("month",)
+    assert parts.row_norm_ == np.sqrt(3)
+
+
+@pytest.mark.parametrize("model", [DPRandomTreesClassifier, DPLogisticRegression])
+def test_what_returns_each_week_is_learned(model):
+    frame = visits(3_000)
+    y = (frame["since"].dt.day_of_week >= 5).astype(int)
+    plain = {**SCHEMA, "since": SCHEMA["since"]["bounds"]}
+    known, unknown = (tabular_pipeline(model(classes=[0, 1]), schema=each).fit(frame, y) for each in (SCHEMA, plain))
+    assert roc_auc_score(y, known.decision_function(frame)) > 0.95
+    assert roc_auc_score(y, unknown.decision_function(frame)) < 0.75
+    assert known.epsilon_ <= 1.0
+    (effect,) = column_effects(known, features=["since_weekday"])
+    assert effect.labels[0][:7] == DATE_PARTS["weekday"]
+    assert {*np.argsort(effect.effect[:7])[-2:]} == {5, 6}
+
+
+def test_a_schema_of_parts_is_written_and_read():
+    schema = TableSchema(SCHEMA)
+    assert schema["since"].features == ("month", "weekday")  # in one order
+    assert TableSchema.from_json(schema.to_json()) == schema == TableSchema(dict(schema.items()))
+    assert "2015-01-01 to 2024-12-31, month and weekday apart" in str(schema)
+    assert schema != TableSchema({**SCHEMA, "since": SCHEMA["since"]["bounds"]})
+    for wrong in (["day"], "month", [1], [["month"]]):
+        with pytest.raises(ValueError, match=r"schema: column 'since': features=.*; list some of 'month', 'weekday'"):
+            TableSchema({"since": {"kind": "date", "features": wrong}})
+    with pytest.raises(ValueError, match="'features' is no entry for the kind 'number'"):
+        TableSchema({"age": {"bounds": (0, 99), "features": ["month"]}})
