@@ -329,6 +329,15 @@ def test_the_table_of_results_made_up():
     assert tables_report.markdown({}, "splits") == ""
 
 
+@pytest.mark.parametrize("model", [each for each in tables_report.NAMES if contestants.MODELS[each].is_private])
+def test_whoever_wins_is_bold(model):
+    """Ours or not: the one mean above all others, at 8, and nobody else there."""
+    best = RESULTS | {f"wine/{model}/8": {"score": [0.75, 0.75], "seconds": []}}
+    rows = tables_report.markdown(best, "splits").splitlines()[4:]
+    won = [row.split(" | ")[0].removeprefix("| ") for row in rows if "**" in row.split(" | ")[2]]
+    assert [name.removesuffix(" (2 fits)") for name in won] == [tables_report.NAMES[model]]
+
+
 def test_the_table_of_probabilities_made_up():
     loss = {"score": [0.8], "brier": [0.1], "ratio": [0.5], "ece": [-0.0012], "curve": [[[0.1], [0.2]]], "seconds": []}
     results = {
