@@ -3,14 +3,14 @@
 
     python benchmarks/bench_tables.py --data FOLDER [--splits [10] | --held-out [10] | --dev [10]]
         [--tables adult credit:2000 ...] [--models default ...] [--epsilons .1 ...]
-        [--ebm PYTHON] [--diffprivlib PYTHON] [--untimed]
+        [--ebm PYTHON] [--diffprivlib PYTHON] [--dp-xgboost PYTHON] [--untimed]
     python benchmarks/bench_tables.py --report                    # the page's table and picture, from the results
     python benchmarks/bench_tables.py --paired default logistic   # differences on the same rows
 
 `--splits` are random 80/20 splits of all rows, the same for all models; `--held-out` trains on four fifths and tests on
 the committed fifth, several times; `--dev` splits the four fifths, to choose defaults on. `credit:2000` trains on 2,000
 rows; in `credit@.07` the second class is thinned to 7 % of training and test rows. Noise is secret. `--ebm` names a
-Python with interpret-core, `--diffprivlib` one with diffprivlib: those that `environments.py ebm diffprivlib` makes.
+Python with interpret-core, `--diffprivlib` and `--dp-xgboost` likewise: those that `environments.py` makes.
 `--untimed` keeps no times, for a machine that has other work.
 
 Each fit is written to the file of results at once. What is there is not fitted again, so that a run can be interrupted.
@@ -93,7 +93,7 @@ def encode(table: Table, model: Model, folder: str) -> str | None:
 
     from skdp.preprocessing import DPTableVectorizer
 
-    rows = DPTableVectorizer(table.schema, numbers="scale").fit_transform(table.X)
+    rows = DPTableVectorizer(table.schema, numbers=model.numbers).fit_transform(table.X)
     path = f"{folder}/rows.npz"
     sp.save_npz(path, sp.csr_array(rows))
     return path
@@ -171,6 +171,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--epsilons", nargs="+", type=float, default=list(EPSILONS))
     parser.add_argument("--ebm", help="Python with interpret-core")
     parser.add_argument("--diffprivlib", help="Python with diffprivlib")
+    parser.add_argument("--dp-xgboost", help="Python with dp-xgboost")
     parser.add_argument("--untimed", action="store_true", help="keep no times")
     parser.add_argument("--results", type=Path, help="folder of the results", default=HERE / "results")
     parser.add_argument("--report", action="store_true", help="write the table and the picture of the page")
@@ -182,6 +183,7 @@ def main() -> None:
     arguments = parse()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     homes = {"here": sys.executable, "ebm": arguments.ebm, "diffprivlib": arguments.diffprivlib}
+    homes["dp-xgboost"] = arguments.dp_xgboost
     failed = False
     for protocol in PROTOCOLS:
         repeats = getattr(arguments, protocol.replace("-", "_"))

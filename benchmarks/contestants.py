@@ -13,7 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,8 +30,8 @@ class Model(NamedTuple):
     """A contestant.
 
     `make` takes the table and epsilon. `home` is the environment with its library. `is_encoded` ones are given
-    what `DPTableVectorizer` makes, numbers scaled to [-1, 1]; the others take the raw table. `weighs` are those that
-    take weights of rows.
+    what `DPTableVectorizer` makes, numbers scaled to [-1, 1] or as `numbers` says; the others take the raw table.
+    `weighs` are those that take weights of rows.
     """
 
     make: Callable[[Table, float], Any]
@@ -39,6 +39,7 @@ class Model(NamedTuple):
     tasks: str = "both"
     is_private: bool = True
     is_encoded: bool = False
+    numbers: str = "scale"
     weighs: bool = True
     most_classes: int = 100
 
@@ -151,6 +152,81 @@ def _diffprivlib(table: Table, epsilon: float) -> Any:
     return models.LinearRegression(epsilon=epsilon, bounds_X=(-1, 1), bounds_y=table.y_bounds)
 
 
+def _dp_xgboost(table: Table, epsilon: float) -> Any:
+    """DP-XGBoost, which is pure epsilon, with the settings of its authors' examples; classes are fitted as numbers."""
+    from sklearn.preprocessing import FunctionTransformer
+
+    codes = FunctionTransformer(functools.partial(_codes, schema=table.schema))
+    return make_pipeline(codes, _SarusTrees(epsilon, table))
+
+
+def _codes(X: pd.DataFrame, schema: dict[str, Any]) -> NDArray[np.float64]:
+    """Numbers, moved into their bounds, and the place of each category in its list; a gap is one place before."""
+    columns = []
+    for name, entry in schema.items():
+        kind, values = read_entry(entry)
+        numbers = X[name].astype(float).clip(values[0], values[-1]) if kind == "number" else pd.Index(values)
+        columns.append(numbers.fillna(values[0]) if kind == "number" else numbers.get_indexer(X[name]))
+    return np.column_stack(columns).astype(float)
+
+
+class _SarusTrees:
+    """What the examples in the repository of dp-xgboost do, with public bounds of columns and target."""
+
+    settings: ClassVar[dict[str, Any]] = {
+        "objective": "reg:squarederror", "tree_method": "approxDP", "max_depth": 6, "learning_rate": 0.3,
+        "lambda": 0.1, "subsample": 0.2, "min_child_weight": 500, "nthread": 1,
+    }  # fmt: skip
+    trees = 20
+
+    def __init__(self, epsilon: float, table: Table):
+        entries = [read_entry(entry) for entry in table.schema.values()]
+        ends = [(v[0], v[-1]) if kind == "number" else (-1, len(v) - 1) for kind, v in entries]
+        self.bounds = {
+            f"feature_{name}": list(each) for name, each in zip(("min", "max"), zip(*ends, strict=True), strict=True)
+        }
+        self.epsilon = epsilon
+        # classes stay 0 and 1, and trees start from 1/2; numbers are moved from their bounds to [-1, 1], around 0
+        self.middle, self.half = (np.mean(table.y_bounds), np.ptp(table.y_bounds) / 2) if table.y_bounds else (0.0, 1.0)
+        self.start = 0.0 if table.is_regression else 0.5
+
+    def fit(self, X: NDArray[np.float64], y: NDArray[Any]) -> Any:
+        """Train with a fresh seed. A tree of epsilon e on a share s of the rows costs log(1 + s (exp(e) - 1))."""
+        import secrets
+
+        import dp_xgboost
+
+        each = np.log1p(np.expm1(self.epsilon / self.trees) / self.settings["subsample"])
+        given = {"dp_epsilon_per_tree": float(each), "base_score": self.start, "seed": secrets.randbelow(2**31)}
+        rows = dp_xgboost.DMatrix(X, label=(y - self.middle) / self.half, **self.bounds)
+        self.model = dp_xgboost.train(self.settings | given, rows, num_boost_round=self.trees)
+        return self
+
+    def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Targets."""
+        import dp_xgboost
+
+        return self.middle + self.half * self.model.predict(dp_xgboost.DMatrix(X, **self.bounds))
+
+    def predict_proba(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Predictions of 0 and 1, moved into [0, 1]."""
+        p = np.clip(self.predict(X), 0.0, 1.0)
+        return np.column_stack([1.0 - p, p])
+
+
+def _reference(table: Table, epsilon: float, name: str) -> Any:
+    """A regression of references.py, at the norm of scaled rows."""
+    import references
+
+    given = {"epsilon": epsilon, "delta": table.delta, "norm": len(table.schema) ** 0.5}
+    return getattr(references, name)(**given, **({"y_bounds": table.y_bounds} if table.is_regression else {}))
+
+
+def _referring(name: str, tasks: str, **more: str) -> Model:
+    made = functools.partial(_reference, name=name)
+    return Model(made, tasks=tasks, is_encoded=True, weighs=False, most_classes=2, **more)
+
+
 # --- Without privacy --------------------------------------------------------------------------------------------------
 
 
@@ -207,6 +283,11 @@ MODELS: dict[str, Model] = {
         functools.partial(_ebm, with_lists=True, bin_budget_frac=0.3), home="ebm", most_classes=2
     ),
     "diffprivlib": Model(_diffprivlib, home="diffprivlib", is_encoded=True, weighs=False),
+    "dp-xgboost": Model(_dp_xgboost, home="dp-xgboost", weighs=False, most_classes=2),
+    "ObjectivePerturbation": _referring("ObjectivePerturbation", "classes"),
+    "ObjectivePerturbation, bins": _referring("ObjectivePerturbation", "classes", numbers="bins"),
+    "DoubleNoiseNewton": _referring("DoubleNoiseNewton", "classes"),
+    "BoostedAdaSSP": _referring("BoostedAdaSSP", "numbers"),
     "share": Model(_share, tasks="classes", is_private=False),
     "linear, not private": Model(_linear, is_private=False),
     "boosted trees, not private": Model(_boosted, is_private=False),
