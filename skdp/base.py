@@ -187,12 +187,15 @@ class PrivateEstimator(Reported, Exported, BaseEstimator):
         """Train on this very object, a copy made for the purpose; where an interrupt cut it short, if one did."""
         raise NotImplementedError(f"{type(self).__name__} does not learn: write _learn.")
 
-    def _note_rows(self, X: Any) -> None:
-        """Keep what is public of rows and comes with them: a bound on their norm is a default of `data_norm`."""
+    def _note_rows(self, X: Any, are_raw: bool = True) -> None:
+        """Keep what is public of rows and comes with them: a bound on their norm is a default of `data_norm`.
+
+        If they may be raw, note a frame that no vectorizer read. Behind a private step it is too late for a notice.
+        """
         self.__dict__.pop("_fitted_row_norm", None)
         if (norm := row_norm_of(X)) is not None:
             self._fitted_row_norm = norm
-        elif hasattr(X, "columns") and (assumed := self._left_to_assume()):
+        elif are_raw and hasattr(X, "columns") and (assumed := self._left_to_assume()):
             note_notice(self, raw_columns_notice(assumed))
         self._note_row_form(row_form_of(X))
 

@@ -228,7 +228,7 @@ class JointFit:
             with contextlib.nullcontext() if timed is None else timed(number, name):
                 private = self._private.get(name)
                 if private is not None:
-                    checked = self._checked if number == self._first else private.check_rows(rows)
+                    checked = self._checked if number == self._first else private.check_rows(rows, are_raw=False)
                     interrupted = private.learn(checked, self._n) or interrupted
                     if number < last:
                         rows = self._fit_for(number + 1, self._handed_on(name, step.transform(rows), self._n_rows))

@@ -110,12 +110,13 @@ class PrivateStep:
         """Refuse what can be refused before a row or label is read; a width of None is not known yet."""
         self.estimator._check_parameters(self._terms, n_samples, n_features)
 
-    def check_rows(self, X: Any) -> Any:
+    def check_rows(self, X: Any, are_raw: bool = True) -> Any:
         """The rows as a table of numbers, refused if they are unusable; reads private data.
 
-        What the fit costs may depend on the form of the rows, so that it is the planned one.
+        What the fit costs may depend on the form of the rows, so that it is the planned one. `are_raw` says that they
+        come from the user, or from public steps, and not from a step that was paid for: then a notice may be due.
         """
-        self.estimator._note_rows(X)
+        self.estimator._note_rows(X, are_raw)
         if self._row_form is None:
             self.estimator._note_row_form(None)
         elif row_form_of(X) != self._row_form:
@@ -134,7 +135,7 @@ class PrivateStep:
         """
         stand_in = clone(self.estimator)
         take_unit(stand_in, self.estimator)
-        stand_in._note_rows(rows)
+        stand_in._note_rows(rows, are_raw=False)
         checked = stand_in._check_rows(rows)
         dtypes = rows.dtypes if hasattr(rows, "iloc") else [getattr(rows, "dtype", None)]
         holds_objects = any(getattr(dtype, "kind", "") == "O" for dtype in dtypes)

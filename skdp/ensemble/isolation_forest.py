@@ -324,8 +324,9 @@ class DPIsolationForest(TreesOfTables):
         self._keep_lengths(self.leaf_counts_, self.n_rows_)
 
     def _keep_lengths(self, counts: Doubles, n_rows: float) -> None:
-        self._fitted_lengths = path_lengths(self.embedding_._fitted_trees, counts)
-        self._fitted_scale = float(average_path_length(n_rows))
+        """Keep what scores are made of; millionths of a row are left out, which a product with a bound may round."""
+        self._fitted_lengths = path_lengths(self.embedding_._fitted_trees, np.round(counts, 6))
+        self._fitted_scale = float(average_path_length(round(n_rows, 6)))
 
     def _derive_state(self) -> None:
         """See `PrivateEstimator`: lengths of paths are by rows of the largest weight, as they were counted."""

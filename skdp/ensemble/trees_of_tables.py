@@ -57,9 +57,9 @@ class TreesOfTables(PrivateEstimator):
             "put DPTableVectorizer(schema, numbers='codes') directly before it."
         )
 
-    def _note_rows(self, X: Any) -> None:
+    def _note_rows(self, X: Any, are_raw: bool = True) -> None:
         """See `PrivateEstimator`."""
-        super()._note_rows(X)
+        super()._note_rows(X, are_raw)
         found = row_schema_of(X)
         self._fitted_row_schema = found if type(found) is TableSchema else None
         self._fitted_row_names = row_names_of(X)

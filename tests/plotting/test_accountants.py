@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +12,6 @@ from skdp.accounting import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEve
 from skdp.plotting import AccountantComparisonDisplay
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "examples" / "plot_moments_vs_strong.py"
 
 
 def after(steps):
@@ -73,32 +70,3 @@ def test_import_is_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
-
-
-def run(*arguments):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
-    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
-
-
-def test_example_prints_the_papers_case_and_draws(tmp_path):
-    pytest.importorskip("matplotlib")
-    picture = tmp_path / "picture.png"
-    done = run("--quick", "--output", picture)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    rows = {m[1]: (float(m[2]), m[3]) for m in re.finditer(r"^(\w+) +([\d.]+)  (yes|no)$", done.stdout, re.M)}
-    expected = {"strong": 16.844, "strong_2016": 9.353, "moments": 1.2586, "rdp": 1.0354, "pld": 0.9469}
-    for method, epsilon in expected.items():
-        assert rows[method][0] == pytest.approx(epsilon, abs=2e-3)
-        assert rows[method][1] == ("no" if method == "strong_2016" else "yes")
-    content = picture.read_bytes()
-    assert content[:8] == b"\x89PNG\r\n\x1a\n"
-    assert len(content) > 20_000
-
-
-def test_example_refuses_a_path_in_one_line(tmp_path):
-    done = run("--output", tmp_path / "nowhere" / "picture.png")
-    assert done.returncode != 0
-    (line,) = done.stderr.strip().splitlines()
-    assert "nowhere" in line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from functools import cached_property, partial
 from typing import Any
 
@@ -200,15 +199,6 @@ class DaskRows(RowSource):
         blocks = partitions_of(self._whole[column])
         return np.concatenate([values_of(parameter, each) for each in results(f"reading {parameter}", blocks)])
 
-    def of_features(self) -> DaskRows:
-        """See `RowSource`."""
-        if self.names is None:
-            return self
-        found = copy(self)
-        found._X = self._X[self.names]
-        found._blocks = partitions_of(found._X)
-        return found
-
     def bind(self, recipe: BlockRecipe, plan: Any) -> DistributedModel:
         """See `RowSource`. Rows are checked and bound on the workers, once for all steps."""
         return DistributedModel(partial(self._bind_all, recipe), self.n_features)
@@ -260,7 +250,7 @@ class DaskRows(RowSource):
         for block in self._blocks:
             (rows,) = results("reading rows", [block])
             if len(rows):
-                found.append(function(rows))
+                found.append(function(rows if self.names is None else rows[self.names]))
         if not found:
             check_shape((0, self.n_features))
         return np.concatenate(found)
