@@ -69,7 +69,8 @@ def audit_estimator(
     TypeError
         `estimator` is not private.
     ValueError
-        A parameter is out of range, nothing was released, or the time does not suffice for a bound.
+        A parameter is out of range, nothing was released, the time does not suffice for a bound, or there is one canary
+        where one is to take the place of another.
 
     Notes
     -----

@@ -129,6 +129,11 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
     if time.monotonic() > until:
         raise ValueError("max_seconds is less than one fit takes, and a bound takes two: give more.")
     parts, canaries = parts_of(first), subject.tables.canaries
+    if first.model.adjacency_ == "replace_one" and len(canaries) < 2:
+        raise ValueError(
+            "adjacency='replace_one' sets one canary in the place of another, and X brings a single one: leave X out, "
+            "or audit the estimator under 'zero_out'."
+        )
     all_of_them = parts.given or first.model.adjacency_ == "replace_one"  # of which one may take the other's place
     slow = until if all_of_them else min(until, time.monotonic() + _PATIENCE)  # further canaries are for quick fits
     while (number := len(worlds)) < _TRAJECTORIES or (parts.given and number < _SPLITS and not _all_seen(worlds)):

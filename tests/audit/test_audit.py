@@ -244,6 +244,9 @@ REFUSED = {
     "a word": (lambda: audit_estimator(DPRidge(), X, X[:, 0], canary="any"), "canary='any'"),
     "one target": (lambda: audit_estimator(DPRidge(), X, np.ones(120)), "one target only"),
     "one run of another kind": (lambda: audit_estimator(DPRidge(), method="one_run"), "method='one_run' with DPRidge"),
+    "one canary in the place of none": (
+        lambda: audit_estimator(DPRidge(**RIDGE, adjacency="replace_one"), X, X[:, 0], canary=3), "brings a single one"
+    ),
     "few scores": (lambda: one_run_epsilon([True], [1.0], 1e-5), "one entry for each"),
     "few runs": (lambda: threshold_epsilon([1.0], [2.0], 1e-5), "scores of 20 fits"),
 }  # fmt: skip
