@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.cells import format_names
 from skdp._checks.parameters import show
 from skdp._checks.rows import read_cells
 from skdp._checks.units import CountedUnits
@@ -322,6 +323,12 @@ def source_to_predict(X: Any, names: Any, **named: str) -> RowSource | None:
     return _read(found, names if found.columns is None else found.columns, **named)
 
 
+def refuse_unknown_column(parameter: str, name: str, names: list[str]) -> None:
+    """Refuse a parameter that names no column of rows that are not in memory."""
+    if name not in names:
+        raise ValueError(f"{parameter}={name!r} names no column of X: its columns are {format_names(names)}.")
+
+
 def refuse_rows_elsewhere(who: str, X: Any) -> None:
     """Refuse rows that are not in memory, in one line, where they cannot be read block by block."""
     if found_rows(X) is not None:
@@ -364,6 +371,7 @@ __all__ = [
     "found_rows",
     "is_elsewhere",
     "refuse_rows_elsewhere",
+    "refuse_unknown_column",
     "source_of",
     "source_to_fit",
     "source_to_predict",

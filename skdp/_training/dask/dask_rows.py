@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names, values_of
 from skdp._checks.rows import check_shape
-from skdp._checks.sources import BlockRecipe, RowSource, SumT, TargetReading
+from skdp._checks.sources import BlockRecipe, RowSource, SumT, TargetReading, refuse_unknown_column
 from skdp._checks.unit_runs import RepeatedHashes
 from skdp._checks.units import CountedUnits
 from skdp._training.dask.distributed_model import DistributedModel
@@ -194,8 +194,7 @@ class DaskRows(RowSource):
         """See `RowSource`. Gaps are for what reads the labels to refuse."""
         if self._whole is None:
             return super().read_column(parameter, column)
-        if column not in self._whole.columns:
-            raise ValueError(f"{parameter}={column!r} names no column of X: name one that it has.")
+        refuse_unknown_column(parameter, column, list(self._whole.columns))
         blocks = partitions_of(self._whole[column])
         return np.concatenate([values_of(parameter, each) for each in results(f"reading {parameter}", blocks)])
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names
 from skdp._checks.rows import column_names
-from skdp._checks.sources import after_the_charge
+from skdp._checks.sources import after_the_charge, refuse_unknown_column
 from skdp._checks.unit_runs import RunReader, runs_of
 from skdp._checks.units import CountedUnits
 from skdp._training.streamed.blocks import BlockSource
@@ -124,7 +124,7 @@ class ArrowRows(BlockSource):
 
     def read_column(self, parameter: str, column: str) -> NDArray[Any]:
         """See `RowSource`."""
-        _refuse_unknown(parameter, column, self._columns.names)
+        refuse_unknown_column(parameter, column, self._columns.names)
         _check_same_types(self._parts, [column], self._columns)
         others: dict[str, Callable[[Any], NDArray[Any]]] = {"groups": unit_labels_of_column, "by": subgroups_of_column}
         read = others.get(parameter, partial(targets_of_column, name=parameter))
@@ -216,18 +216,13 @@ def _chosen_names(names: list[str], columns: Sequence[str] | None, others: dict[
     named = {parameter: name for parameter, name in others.items() if isinstance(name, str)}
     chosen = [name for name in names if name not in named.values()] if columns is None else list(columns)
     for parameter, name in [*named.items(), *(("columns", name) for name in chosen)]:
-        _refuse_unknown(parameter, name, names)
+        refuse_unknown_column(parameter, name, names)
     for parameter, name in named.items():
         if name in chosen:
             raise ValueError(f"columns has {name!r}, which is {parameter}: leave it out.")
     if len(set(chosen)) < len(chosen):
         raise ValueError("columns names a column twice: name each once.")
     return chosen
-
-
-def _refuse_unknown(parameter: str, name: str, names: list[str]) -> None:
-    if name not in names:
-        raise ValueError(f"{parameter}={name!r} names no column of X: its columns are {format_names(names)}.")
 
 
 def _check_same_types(parts: list[Any], names: list[str], schema: pa.Schema) -> None:
