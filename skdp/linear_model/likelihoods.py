@@ -8,15 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from skdp._typing import Doubles
 
 _NODES, _MASSES = np.polynomial.hermite_e.hermegauss(40)
 _MASSES = _MASSES / _MASSES.sum()
-
-_STEEPEST = 6.0
-"""Standard deviation of log-odds beyond which a first guess says nothing."""
 
 
 class Likelihood:
@@ -78,8 +75,8 @@ class Likelihood:
     def guess(self, mean: float, deviation: float) -> tuple[float, float]:
         """Return a factor of the coefficients of least squares, and the eta of the centre of the rows.
 
-        They are those of the model if eta is normal, as an average of columns is about (Li & Duan 1989), the mean of t
-        is `mean` and the scores of least squares have this standard deviation.
+        The eta is that of a model with these coefficients if the scores of least squares are normal, as an average of
+        columns is about, with this standard deviation, and the mean of t is `mean`.
         """
         raise NotImplementedError
 
@@ -109,21 +106,16 @@ class Logistic(Likelihood):
         return mean * (1.0 - mean)
 
     def guess(self, mean: float, deviation: float) -> tuple[float, float]:
-        """See `Likelihood`."""
+        """See `Likelihood`: the factor is that of log-odds of 0, the least that there is.
+
+        Steps from a guess that is too flat lead up to the estimates; those from one that is too steep may leave them
+        for ever, as the mean has no slope there. A factor by the mean, or by a law of eta, is too steep for flags that
+        few rows have.
+        """
+        factor = 1.0 / float(self.slope(np.array(0.5)))
         mean = min(max(mean, 0.01), 0.99)
-
-        def centre(spread: float) -> float:
-            return float(brentq(lambda a: _MASSES @ expit(a + spread * _NODES) - mean, -200.0, 200.0))
-
-        def miss(spread: float) -> float:
-            # Stein: the slope of the mean by the scores is the factor times the mean slope by eta.
-            p = expit(centre(spread) + spread * _NODES)
-            return float(spread * (_MASSES @ (p * (1.0 - p)))) - deviation
-
-        if deviation <= 1e-9:
-            return 1.0 / (mean * (1.0 - mean)), float(logit(mean))
-        spread = _STEEPEST if miss(_STEEPEST) <= 0.0 else float(brentq(miss, 0.0, _STEEPEST))
-        return spread / deviation, centre(spread)
+        eta = brentq(lambda a: _MASSES @ expit(a + factor * deviation * _NODES) - mean, -200.0, 200.0)
+        return factor, float(eta)
 
 
 class BoundedCounts(Likelihood):

@@ -216,19 +216,19 @@ class DPLogisticRegression(GradientClassifier):
     - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or after it
       in the block that holds it if the rows are not in memory. Such a refusal depends on the data and is not covered.
 
-    **Inference.** With ``inference=True`` the fit consists of three Newton steps on all rows, which have .1, .3 and .6
-    of their mu**2, and of one more release, of the moments of scores. A step releases the sum of the scores (t - p) z
-    and that of the curvatures p (1 - p) z z', z being the scaled row with its intercept, t the class and p its
-    probability. With the curvature multiplied by sqrt(11), both together are a vector of norm 1 at most, so that the
-    curvature costs nothing (`skdp.linear_model.likelihoods.Logistic` has the proof), and no clip bends the
-    probabilities. The first step gives the coefficients of least squares, brought to the scale of log-odds (Li & Duan
-    1989); the two others are pooled, each by its precision. Their noise is exactly known, and enters a sandwich with
-    the moments of the scores, which assumes nothing of the probabilities and, with `groups`, does not take rows of one
-    label to be independent. Rows of one label are weighted by 1 over the sum of their lengths, where that exceeds 1:
-    the weights do not depend on classes. An interval is not printed where the noise hides a direction of the columns,
-    where the last two steps lead to different places, with fewer than 30 rows a coefficient, or where rows are cut: of
-    released and public numbers alone. The two noises of a noisy step, of scores and of curvatures, are those of Ganesh
-    et al. (2023).
+    **Inference.** With ``inference=True`` the fit consists of five Newton steps on all rows, which have .05, .1, .15,
+    .3 and .4 of their mu**2, and of one more release, of the moments of scores. A step releases the sum of the scores
+    (t - p) z and that of the curvatures p (1 - p) z z', z being the scaled row with its intercept, t the class and p
+    its probability. With the curvature multiplied by sqrt(11), both together are a vector of norm 1 at most, so that
+    the curvature costs nothing (`skdp.linear_model.likelihoods.Logistic` has the proof), and no clip bends the
+    probabilities. The first step gives four times the coefficients of least squares, as from log-odds of 0; a step that
+    went too far is taken back; the last two are pooled, each by its precision. Their noise is exactly known, and enters
+    a sandwich with the moments of the scores, which assumes nothing of the probabilities and, with `groups`, does not
+    take rows of one label to be independent. Rows of one label are weighted by 1 over the sum of their lengths, where
+    that exceeds 1: the weights do not depend on classes. An interval is not printed where the noise hides a direction
+    of the columns, where the last two steps lead to different places, with fewer than 40 rows a coefficient that are
+    not nearly certain, or where rows are cut: of released and public numbers alone. The two noises of a noisy step, of
+    scores and of curvatures, are those of Ganesh et al. (2023).
 
     The guarantee covers the *values* released. It does not cover floating-point rounding of the noise, nor the time
     that a fit takes (see ``docs/pitfalls.md``).
@@ -246,8 +246,6 @@ class DPLogisticRegression(GradientClassifier):
 
     Avella-Medina, Bradshaw & Loh (2023), "Differentially private inference via noisy optimization", for steps whose
     noise enters the errors.
-
-    Li & Duan (1989), "Regression analysis under link violation".
 
     Examples
     --------

@@ -37,7 +37,7 @@ class BoundedRates(BoundedRegression):
 class DPPoissonRegressor(RegressorMixin, GradientEstimator):
     """Poisson regression with differential privacy for each row.
 
-    The logarithm of the mean of a count is linear in the columns. A fit makes three Newton steps on noisy scores and
+    The logarithm of the mean of a count is linear in the columns. A fit makes five Newton steps on noisy scores and
     curvatures, and buys what `summary` tells of its coefficients. Nothing has to be tuned.
 
     Parameters

@@ -16,7 +16,7 @@ from skdp import DPLogisticRegression, DPPoissonRegressor, PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.linear_model import newton
 from skdp.linear_model.likelihoods import LIKELIHOODS, Logistic
-from skdp.linear_model.newton import STEP_SHARES, BoundRows, RowScale, packed, unpacked
+from skdp.linear_model.newton import STEP_SHARES, BoundRows, RowScale, Step, best_between, packed, unpacked
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -187,7 +187,7 @@ def test_without_noise_it_is_maximum_likelihood_with_the_sandwich(kind):
 
 @BOTH
 def test_steep_slopes_are_reached(kind):
-    """By the first guess: Newton steps from zero would be far off after three."""
+    """By the first guess and the steps after it."""
     X, y = draw(kind, 20_000, steepness=3.0 if kind == "classes" else 1.5)
     bounds = {} if kind == "classes" else {"y_bounds": (0, 60)}
     frame = quiet(kind, (X, y), **bounds).summary().to_frame()
@@ -275,9 +275,9 @@ def test_separated_classes_have_no_interval():
 
 
 def test_rows_that_are_nearly_certain_are_not_enough():
-    """A slope of p (1 - p) in the sum of 1,300 / 30 is worth 173 rows, and there are 5 coefficients."""
-    X, _ = draw("classes", 1_300)
-    y = (np.random.default_rng(0).random(1_300) < expit(15.0 * X[:, 0])).astype(int)
+    """A slope of p (1 - p) in the sum of 350 / 8 is worth 175 rows, and there are 5 coefficients."""
+    X, _ = draw("classes", 350)
+    y = (np.random.default_rng(0).random(350) < expit(8.0 * X[:, 0])).astype(int)
     table = fitted("classes", (X, y), epsilon=None, noise_multiplier=0.01).summary()
     assert set(table.to_frame()["doubt"]) == {"fewer than 40 rows a coefficient that are not nearly certain"}
 
@@ -363,7 +363,7 @@ def test_an_interrupt_leaves_the_steps_that_are_done_and_the_whole_charge(monkey
 
     monkeypatch.setattr(newton, "next_theta", interrupted)
     accountant = PrivacyAccountant()
-    with pytest.warns(UserWarning, match="after 1 of 3 steps"):
+    with pytest.warns(UserWarning, match="after 1 of 5 steps"):
         model = fitted("classes", draw("classes", 2_000), accountant=accountant)
     assert model.n_steps_ == 1
     assert np.isfinite(model.coef_).all()
@@ -372,7 +372,43 @@ def test_an_interrupt_leaves_the_steps_that_are_done_and_the_whole_charge(monkey
         model.summary()
 
 
-def test_the_first_guess_of_steep_classes_is_no_longer_than_is_sensible():
-    factor, centre = Logistic().guess(0.5, 0.6)
-    assert math.isfinite(centre)
-    assert factor * 0.6 <= 6.0
+def test_the_first_guess_is_flat_and_has_the_mean_of_the_classes():
+    factor, eta = Logistic().guess(0.03, 0.05)
+    assert factor == 4.0
+    scores = eta + factor * 0.05 * stats.norm.ppf((np.arange(2000) + 0.5) / 2000)
+    assert np.mean(expit(scores)) == pytest.approx(0.03, rel=1e-3)
+
+
+def flags(kind, share, n=20_000):
+    """Rows of which `share` have a flag, which moves log-odds by 3, of few that have the class; or means by e."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1.0, 1.0, (n, 4))
+    X[:, 0] = np.where(rng.random(n) < share, 1.0, -1.0)
+    if kind == "counts":
+        return X, rng.poisson(np.exp(0.5 * X[:, 0] - 0.5))
+    return X, (rng.random(n) < expit(1.5 * X[:, 0] + 0.4 * X[:, 1] - 2.0)).astype(int)
+
+
+@BOTH
+@pytest.mark.parametrize("share", [0.03, 0.3])
+def test_a_flag_that_few_rows_have_is_reached(kind, share):
+    """Steps from a guess by a law of eta, or by the mean, leave for log-odds of -30."""
+    X, y = flags(kind, share)
+    frame = quiet(kind, (X, y)).summary().to_frame()
+    theta, errors = without_privacy(kind, X, y)
+    assert (frame["doubt"] == "").all()
+    np.testing.assert_allclose((frame["coef"] - theta) / errors, 0.0, atol=0.2)
+
+
+def test_a_step_that_went_too_far_is_taken_back_to_the_best_place_on_its_way():
+    """On a line where the score is a cubic, which two scores and two curvatures tell."""
+
+    def step(x):
+        score, curvature = np.array([2.0 - x - x**3]), np.array([[1.0 + 3.0 * x**2]])
+        return Step(np.array([x]), score, curvature, 1.0)
+
+    found = best_between(step(0.0), step(4.0))
+    assert found.theta[0] == pytest.approx(1.0)
+    assert found.score[0] == pytest.approx(0.0, abs=1e-9)
+    near = step(1.01)
+    assert best_between(step(0.0), near) is near
