@@ -252,10 +252,10 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
       rows, and are part of `privacy_event_`.
     - `feature_importances_` cost nothing: they are a function of `embedding_` and of the coefficients.
 
-    The guarantee covers the *values* released. It does not cover floating-point rounding of the noise, nor the time
-    that a fit takes (see ``docs/pitfalls.md``). Predictions for private rows are private themselves; tools that average
-    them, such as `sklearn.inspection.partial_dependence`, publish what nobody paid for unless they are given public
-    rows, and a `PrivacyLeakWarning` says so.
+    The guarantee covers the *values* released. It does not cover the time that a fit takes, nor the rounding of sums of
+    more than 2^20 rows (see ``docs/pitfalls.md``). Predictions for private rows are private themselves; tools that
+    average them, such as `sklearn.inspection.partial_dependence`, publish what nobody paid for unless they are given
+    public rows, and a `PrivacyLeakWarning` says so.
 
     References
     ----------

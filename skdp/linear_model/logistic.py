@@ -230,8 +230,8 @@ class DPLogisticRegression(GradientClassifier):
     not nearly certain, or where rows are cut: of released and public numbers alone. The two noises of a noisy step, of
     scores and of curvatures, are those of Ganesh et al. (2023).
 
-    The guarantee covers the *values* released. It does not cover floating-point rounding of the noise, nor the time
-    that a fit takes (see ``docs/pitfalls.md``).
+    The guarantee covers the *values* released. It does not cover the time that a fit takes, nor the rounding of sums of
+    more than 2^20 rows (see ``docs/pitfalls.md``).
 
     References
     ----------

@@ -308,8 +308,8 @@ def not_covered(facts: Facts) -> list[tuple[str, str]]:
         ("Several rows of one person", "The unit is one row. Rows of one person, household or firm add up."),
         ("Refusals that depend on data", "An error about unusable rows is a fact about them; publish no such message."),
         ("Time", _time(facts)),
-        ("Floating point", "The lowest bits of noisy numbers may depend on exact ones (Mironov 2012), and sums are "
-         "rounded."),
+        ("Floating point", "Noise lies on a public grid, so that low bits tell nothing (Mironov 2012), and has room "
+         "for the rounding of sums of up to 2^20 rows; that of larger sums is not proved."),
         ("Names and types", "Names, number and types of columns are taken as public."),
         ("Predictions for private rows", "What the model gives for private rows depends on these rows, unpaid."),
         ("Parameters", "Constructor parameters are taken as public, however they were found."),
@@ -358,7 +358,7 @@ def nist_rows(facts: Facts) -> TableCells:
         ("Utility", yours, noise),
         ("Bias", yours, "Noise and clip weigh most on small groups. Does the model serve them?"),
         ("Trust model", stated, "Central: whoever runs the fit sees all rows and must be trusted with them."),
-        ("Side channels", stated, "Time and floating point are not covered; see what is not covered."),
+        ("Side channels", stated, "Time is not covered, nor the rounding of sums of more than 2^20 rows."),
         ("Access control", yours, "Who can read the rows, the ledger, and the machine on which the fit runs?"),
         ("Data collection exposure", yours, "Are fewer rows and columns, kept for a shorter time, enough?"),
     ]
