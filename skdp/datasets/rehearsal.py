@@ -164,7 +164,7 @@ class Rehearsal:
 
 def rehearse(
     estimator: Any,
-    schema_or_shape: TableSchema | Mapping[str, Any] | int | tuple[Any, Any],
+    schema_or_shape: TableSchema | Mapping[str, Any] | int | tuple[Any, ...],
     *,
     n: int,
     epsilons: Sequence[float],
@@ -186,9 +186,10 @@ def rehearse(
     ----------
     estimator : private estimator or pipeline
         Classifier or regressor, as it is meant to be fitted. It is copied; its budget, ledger and seed are not used.
-    schema_or_shape : TableSchema, mapping, int, or (X, y)
+    schema_or_shape : TableSchema, mapping, int, shape, or (X, y)
         Columns of the made-up table, which need not be those of private rows; or how many columns of numbers in [-1, 1]
-        there are; or public rows, a quarter of which is kept to score and from the others of which `n` are drawn.
+        there are, the last number of a shape; or public rows, a quarter of which is kept to score and from the others
+        of which `n` are drawn.
     n : int
         Public number of rows of a fit.
     epsilons : sequence of float
@@ -247,6 +248,7 @@ def rehearse(
     metric = "AUROC" if is_classifier(estimator) else "R2"
     most_lost = check_real("target", _TARGET if target is None else target, above=0, remedy="give a loss such as 0.01")
     rng = np.random.default_rng(random_state)
+    schema_or_shape = _n_columns(schema_or_shape)
     if isinstance(schema_or_shape, tuple):
         stage, signal = _public_rows(schema_or_shape, n, rng), None
     else:
@@ -274,9 +276,18 @@ def _check_estimator(estimator: Any) -> None:
         raise TypeError(f"estimator={type(estimator).__name__} has no target: give a classifier or a regressor.")
 
 
+def _n_columns(given: Any) -> Any:
+    """Return how many columns a table has of which its shape is given; else what was given."""
+    if isinstance(given, tuple) and len(given) in (1, 2) and all(isinstance(size, numbers.Integral) for size in given):
+        return given[-1]
+    return given
+
+
 def _public_rows(given: tuple[Any, Any], n: int, rng: np.random.Generator) -> _Stage:
     if len(given) != 2 or np.ndim(given[1]) != 1:
-        raise ValueError("schema_or_shape is a tuple, and no pair (X, y) of public rows: give that, or a schema.")
+        raise ValueError(
+            "schema_or_shape is a tuple, and neither a shape nor a pair (X, y) of public rows: give a schema."
+        )
     X, y = indexable(given[0]), np.asarray(given[1])
     if table_shape(X)[0] != len(y):
         raise ValueError(f"X has {table_shape(X)[0]} public rows and y has {len(y)}: give one target a row.")

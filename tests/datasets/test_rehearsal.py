@@ -154,6 +154,11 @@ def test_three_classes_are_scored_one_against_the_others():
     assert 0.7 < made.scores[0] < 0.9
 
 
+def test_a_shape_says_how_many_columns_there_are():
+    one, other = (skdp.rehearse(model(), shape, n=100, epsilons=[1.0], n_repeats=1).scores for shape in (3, (100, 3)))
+    assert one == other
+
+
 def test_public_rows_stand_in_for_made_up_ones():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (1000, 3))
@@ -175,7 +180,7 @@ def test_public_rows_stand_in_for_made_up_ones():
         ({"epsilons": [0.0]}, "epsilons="),
         ({"n": 1}, "n=1"),
         ({"schema_or_shape": 0}, "schema_or_shape=0"),
-        ({"schema_or_shape": (100, 3)}, "no pair"),
+        ({"schema_or_shape": (100, 3, 2)}, "neither a shape nor a pair"),
         ({"schema_or_shape": (np.ones((20, 1)), np.arange(19) % 2)}, "20 public rows and y has 19"),
         ({"schema_or_shape": (np.ones((3, 1)), np.arange(3) % 2)}, "give 8 or more"),
         ({"signal": 0.4}, "signal=0.4"),
