@@ -289,6 +289,7 @@ FLOORS = {
         ("conditions", "product_mixture"),
         ("noisy_tables",),
         ("bought_table", "redrawn_tables"),
+        ("sampled_tables",),
         ("synthesizer",),
     ),
 }

@@ -1,4 +1,4 @@
-"""What a synthesizer buys of a table whose schema leaves out bounds or categories: its plan, its rows, its columns."""
+"""What is public of a table, and what is bought where that leaves out bounds or categories: plan, rows, columns."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skdp._checks.cells import format_names, refuse_not_finite
+from skdp._checks.parameters import check_choice, check_count, show
 from skdp._checks.table import Table
 from skdp.accounting import DpEvent
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase, noise_ratio
+from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
+from skdp.preprocessing.schema.combinations import combinations_left
 from skdp.preprocessing.schema.kinds import Column
-from skdp.preprocessing.schema.matching import match_columns
+from skdp.preprocessing.schema.matching import match_columns, read_schema
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.preprocessing.schema_buyer import (
     OTHER_CELL,
@@ -23,8 +26,14 @@ from skdp.preprocessing.schema_buyer import (
     planned_purchase,
     rows_to_buy,
 )
-from skdp.synthesis.marginals.noisy_tables import MOST_LEVELS
-from skdp.synthesis.marginals.table_form import form_of, letter_of
+from skdp.synthesis.marginals.column_levels import Levels, exclusions_of, is_possible_to_exclude
+from skdp.synthesis.marginals.noisy_tables import MOST_COLUMNS, MOST_LEVELS
+from skdp.synthesis.marginals.table_form import TableForm, form_of, letter_of
+
+N_ROUNDS = 2
+"""Rounds in which pairs are selected (benchmarks/README.md)."""
+
+PAIRS = ("auto", "all", "select")
 
 PURCHASE_SHARE = 0.1
 """Share of mu^2 for what the schema leaves out, where it does."""
@@ -35,6 +44,63 @@ _MADE_UP: dict[str, dict[str, Any]] = {
     "category": {"categories": ("a",), "other": OTHER_CELL},
 }
 """What stands for what is bought, to see before the charge whether the types hold it."""
+
+
+class StatedTable(NamedTuple):
+    """What a user says of a table, as parameters, and what follows from that before its rows are read.
+
+    Attributes
+    ----------
+    schema : TableSchema, mapping or None
+    bounds : (float, float), list of (float, float) or None
+    n_bins : int
+    pairs : {"auto", "all", "select"}
+    """
+
+    schema: Any
+    bounds: Any
+    n_bins: Any
+    pairs: Any
+
+    def given(self) -> TableSchema | None:
+        """Return the public schema as it was given, None where bounds stand for it."""
+        if self.schema is None:
+            return TableSchema({}, others="buy") if self.bounds is None else None
+        if self.bounds is not None:
+            raise ValueError(f"bounds={show(self.bounds)} is given beside schema: say it in the schema.")
+        return read_schema(self.schema, "or None, to buy everything")
+
+    def read(self, names: list[str]) -> TableSchema:
+        """Return the public schema of a table with columns of these names."""
+        schema = self.given()
+        if schema is not None:
+            return schema
+        if isinstance(found := check_bounds(self.bounds), list) and None in found:
+            raise ValueError(
+                "schema=None and bounds say nothing about some columns: give a TableSchema, or bounds=(low, high) "
+                "if all columns are numbers."
+            )
+        return TableSchema(dict(zip(names, bounds_of_columns(self.bounds, len(names)), strict=True)))
+
+    def n_rounds(self, n_features: int) -> int:
+        """Return the rounds of selection, 0 if all pairs are measured: from schema and width alone."""
+        if check_choice("pairs", self.pairs, PAIRS) != "auto":
+            return N_ROUNDS if self.pairs == "select" else 0
+        n_bins = check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
+        schema = self.given()
+        named = () if schema is None else schema.items()
+        columns = [column for _, column in named if column.kind != "drop"]
+        sizes = [len(column.categories or ()) or len(column.edges or ()) or n_bins for column in columns]
+        if schema is None or schema.others == "buy":  # bought columns have few enough levels
+            sizes += [n_bins] * (n_features - len(named))
+        return N_ROUNDS if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_LEVELS else 0
+
+    def purchases(self, adjacency: str, delta: Any) -> tuple[TablePurchase, ...]:
+        """Return what is bought, if the schema leaves something out."""
+        schema = self.given()
+        if schema is None or schema.is_complete:
+            return ()
+        return (TablePurchase(schema, int(self.n_bins), adjacency, float(delta)),)
 
 
 class TablePurchase(NamedTuple):
@@ -77,8 +143,33 @@ class TablePurchase(NamedTuple):
         return bought_columns(self._purchase, rows, noise_ratio(PURCHASE_SHARE) * noise_multiplier, n_public, stream)
 
 
-def read_table(table: Table, schema: TableSchema, n_bins: int, other: Any) -> SchemaRows:
-    """Read all columns, and refuse before the charge what could not be synthesized after it."""
+class LevelTable(NamedTuple):
+    """A table that was read as levels; or whose columns are read, and what its schema leaves out is to be bought."""
+
+    shape: tuple[int, int]
+    schema: TableSchema
+    form: TableForm | None
+    codes: list[Levels]
+    to_buy: SchemaRows | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that are not dropped."""
+        if self.to_buy is not None:
+            return sum(column.kind != "drop" for _, _, column in self.to_buy.columns)
+        return len(self.codes)
+
+
+def read_rows(table: Table, schema: TableSchema, n_bins: int, other: Any) -> LevelTable:
+    """Read all cells, and refuse before the charge what could not be synthesized after it."""
+    if not schema.is_complete:
+        return LevelTable(table.shape, schema, None, [], _read_to_buy(table, schema, n_bins, other))
+    form = form_of(table, match_columns(schema, table), n_bins, other)
+    exclusions_of(form.columns, schema.impossible)
+    return LevelTable(table.shape, schema, form, form.read(table))
+
+
+def _read_to_buy(table: Table, schema: TableSchema, n_bins: int, other: Any) -> SchemaRows:
     columns = [(name, j, _by_type(schema, name, column, table, j)) for name, j, column in match_columns(schema, table)]
     made_up = [(name, j, _made_up(column)) for name, j, column in columns]
     form = form_of(table, made_up, n_bins, other)
@@ -100,9 +191,16 @@ def read_table(table: Table, schema: TableSchema, n_bins: int, other: Any) -> Sc
     return rows
 
 
-def complete_columns(rows: SchemaRows, bought: BoughtColumns) -> list[tuple[str, int, Column]]:
-    """Names, positions and columns with what was bought of them."""
-    return [(name, j, bought.columns.get(name, column)) for name, j, column in rows.columns]
+def complete_rows(rows: LevelTable, bought: BoughtColumns, n_bins: int, other: Any) -> LevelTable:
+    """Return the rows as levels of the columns that were bought. No cell is refused for what was bought."""
+    to_buy = rows.to_buy
+    assert to_buy is not None  # something was bought
+    columns = [(name, j, bought.columns.get(name, column)) for name, j, column in to_buy.columns]
+    form = form_of(to_buy.table, columns, n_bins, other)
+    left = combinations_left(rows.schema.impossible, {name: column for name, _, column in columns})
+    left = tuple(each for each in left if is_possible_to_exclude(form.columns, each))
+    schema = TableSchema({name: column for name, _, column in columns}, impossible=left)
+    return LevelTable(rows.shape, schema, form, form.read(to_buy.table))
 
 
 def _by_type(schema: TableSchema, name: str, column: Column, table: Table, j: int) -> Column:
@@ -115,4 +213,4 @@ def _made_up(column: Column) -> Column:
     return replace(column, **_MADE_UP[column.kind]) if column.is_bought else column
 
 
-__all__ = ["TablePurchase", "complete_columns", "read_table"]
+__all__ = ["PAIRS", "LevelTable", "StatedTable", "TablePurchase", "complete_rows", "read_rows"]

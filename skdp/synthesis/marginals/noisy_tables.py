@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,6 +147,28 @@ class Measurement(NamedTuple):
     def noise_of_rows(self) -> float:
         """Standard deviation of the noise, in sensitivities of one row."""
         return self.noise_multiplier * self.reach
+
+    def terms_of(
+        self,
+        levels: Sequence[int],
+        has_label: bool,
+        exclusions: Sequence[Exclusion],
+        triples: bool | str,
+        parities: bool | str,
+        n_components: int,
+        max_iter: Any,
+    ) -> ModelTerms:
+        """Return what is measured and fitted; "auto" is by public numbers. Of selected pairs there is no more."""
+        finer = not self.n_rounds
+        if not isinstance(triples, bool):
+            triples = finer and triples_are_worth_it(levels, self.n, self.noise_of_rows)
+        triples = has_label and triples
+        sets: ParitySets = ()
+        if finer and parities is not False:
+            noise = 0.0 if parities is True else self.noise_of_rows
+            sets = parities_worth_it(levels, has_label, triples, self.n, noise)
+        n_iter = None if max_iter is None else int(max_iter)
+        return ModelTerms(levels, has_label, triples, exclusions, n_components, n_iter, sets)
 
     def _release(
         self, share: float, vector: Doubles, sensitivity: float, stream: SecretStream

@@ -2,55 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from copy import copy
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.parameters import absolute_path, check_choice, check_count, show
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
 from skdp._checks.units import GROUP
 from skdp._checks.weights import WeightReader, exactly_summable, weight_of_each
-from skdp._typing import Doubles
 from skdp.accounting import DpEvent
 from skdp.base import FitTerms, Price, StepPlan
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import event_with
-from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
+from skdp.preprocessing.purchasing_transformer import check_bounds
 from skdp.preprocessing.remains import Remains
-from skdp.preprocessing.schema.combinations import combinations_left
-from skdp.preprocessing.schema.matching import match_columns, read_schema
-from skdp.preprocessing.schema.table_schema import TableSchema
-from skdp.preprocessing.schema_buyer import SchemaRows, note_remains, warn_of_objects
-from skdp.synthesis.generator import PrivateGenerator, RowTargets, generator_of
-from skdp.synthesis.marginals.bought_table import TablePurchase, complete_columns, read_table
-from skdp.synthesis.marginals.column_levels import WITHIN_BINS, Exclusion, Levels, exclusions_of, is_possible_to_exclude
-from skdp.synthesis.marginals.conditions import read_conditions
+from skdp.preprocessing.schema_buyer import note_remains, warn_of_objects
+from skdp.synthesis.generator import RowTargets
+from skdp.synthesis.marginals.bought_table import (
+    PAIRS,
+    LevelTable,
+    StatedTable,
+    TablePurchase,
+    complete_rows,
+    read_rows,
+)
+from skdp.synthesis.marginals.column_levels import WITHIN_BINS, exclusions_of
 from skdp.synthesis.marginals.noisy_tables import (
-    MOST_COLUMNS,
-    MOST_LEVELS,
     LevelRows,
     Measurement,
-    ModelTerms,
     event_of,
-    parities_worth_it,
-    triples_are_worth_it,
     unit_reach,
 )
-from skdp.synthesis.marginals.parities import ParitySets
-from skdp.synthesis.marginals.product_mixture import Mixture, draw_levels
 from skdp.synthesis.marginals.redrawn_tables import Redrawing
-from skdp.synthesis.marginals.table_form import TableForm, form_of
-
-N_ROUNDS = 2
-"""Rounds in which pairs are selected (benchmarks/README.md)."""
-
-PAIRS = ("auto", "all", "select")
+from skdp.synthesis.marginals.sampled_tables import SampledTables
 
 
 class _Plan(NamedTuple):
@@ -65,21 +52,7 @@ class _Plan(NamedTuple):
         return self.price.event
 
 
-class _Rows(NamedTuple):
-    """A table that was read as levels; or whose columns are read, and what its schema leaves out is to be bought."""
-
-    shape: tuple[int, int]
-    schema: TableSchema
-    form: TableForm | None
-    codes: list[Levels]
-    to_buy: SchemaRows | None = None
-
-
-def _tables_event(n_rounds: int, noise_multiplier: float) -> DpEvent:
-    return event_of(noise_multiplier, n_rounds)
-
-
-class DPMarginalSynthesizer(PrivateGenerator):
+class DPMarginalSynthesizer(SampledTables):
     """Synthetic tables with differential privacy for each row.
 
     The counts of all columns and of all pairs of columns are released once, with Gaussian noise; of wide tables, those
@@ -281,13 +254,6 @@ class DPMarginalSynthesizer(PrivateGenerator):
     ((1000, 2), True)
     """
 
-    schema_: TableSchema
-    components_: NDArray[np.float32]
-    marginals_: list[Doubles]
-    _fitted_form: TableForm
-    _fitted_levels: tuple[int, ...]
-    _fitted_exclusions: tuple[Exclusion, ...]
-
     def __init__(
         self,
         schema: Any = None,
@@ -343,20 +309,18 @@ class DPMarginalSynthesizer(PrivateGenerator):
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`."""
-        n_rounds = self._n_rounds(n_features)
+        n_rounds = self._stated_table().n_rounds(n_features)
         # A step before this one may change the width, and must not change what was priced.
         return StepPlan(self._cost(n_rounds), {"pairs": "select" if n_rounds else "all"})
 
     def _cost(self, n_rounds: int) -> Callable[[float], DpEvent]:
         """What a fit costs at a noise multiplier, with the bound on weights if it is bought."""
-        return self._weights().event_beside(partial(event_with, self._purchases(), partial(_tables_event, n_rounds)))
+        of_tables = partial(event_of, n_rounds=n_rounds)
+        return self._weights().event_beside(partial(event_with, self._purchases(), of_tables))
 
     def _purchases(self) -> tuple[TablePurchase, ...]:
         """What is bought of the schema, if it leaves something out."""
-        schema = self._given_schema()
-        if schema is None or schema.is_complete:
-            return ()
-        return (TablePurchase(schema, int(self.n_bins), self.adjacency, float(self.delta)),)
+        return self._stated_table().purchases(self.adjacency, self.delta)
 
     def _fault_of_lists(self, before: Any) -> str:
         """See `PrivateEstimator`: numbers between bounds are never refused, cells that a schema names may be."""
@@ -382,17 +346,17 @@ class DPMarginalSynthesizer(PrivateGenerator):
         self._public_n_samples(n_samples)
         found = check_bounds(self.bounds)
         width = n_features or (len(found) if isinstance(found, list) else 1)
-        self._read_schema([f"x{j}" for j in range(width)])
+        self._stated_table().read([f"x{j}" for j in range(width)])
         if self.schema is None and self.other:
             raise ValueError("other names columns of a schema, and there is none: numbers between bounds need none.")
-        if self.pairs == "select" or (n_features and self._n_rounds(n_features)):
+        if self.pairs == "select" or (n_features and self._stated_table().n_rounds(n_features)):
             for name in ("triples", "parities"):
                 if getattr(self, name) is True:
                     raise ValueError(f"{name}=True with pairs that are selected: choose pairs='all', or {name}=False.")
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> _Plan:
         """See `PrivateEstimator`."""
-        n_rounds = self._n_rounds(n_features)
+        n_rounds = self._stated_table().n_rounds(n_features)
         cost = self._cost(n_rounds)
         noise = self._solve_noise(terms.budget, cost)
         price = self._price(cost(noise), None, terms.budget.delta)
@@ -401,23 +365,15 @@ class DPMarginalSynthesizer(PrivateGenerator):
         measurement = Measurement(noise, n_rounds, self.adjacency, n, reach)
         return _Plan(measurement, price, terms.stream.spawn("marginals", *map(int, terms.stream.words(2))))
 
-    def _check_rows(self, X: Any) -> _Rows:
+    def _check_rows(self, X: Any) -> LevelTable:
         """See `PrivateEstimator`: all cells are read, since a refusal after the charge would be paid for."""
         table = Table(X, self)
-        schema = self._read_schema(table.names)
+        schema = self._stated_table().read(table.names)
         if not schema.is_complete:
             warn_of_objects(self, schema, table)
-            to_buy = read_table(table, schema, int(self.n_bins), self.other or {})
-            check_schema(self, table.source, reset=True)
-            self._fitted_n_columns = sum(column.kind != "drop" for _, _, column in to_buy.columns)
-            return _Rows(table.shape, schema, None, [], to_buy)
-        columns = match_columns(schema, table)
-        form = form_of(table, columns, int(self.n_bins), self.other or {})
-        self._fitted_n_columns = len(form.columns)
-        exclusions_of(form.columns, schema.impossible)
-        self._fitted_form = form
-        rows = _Rows(table.shape, schema, form, form.read(table))
+        rows = read_rows(table, schema, int(self.n_bins), self.other or {})
         check_schema(self, table.source, reset=True)
+        self._fitted_n_columns = rows.n_columns
         return rows
 
     def _check_labels(self, y: Any, n_samples: int) -> Any:
@@ -430,7 +386,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
             raise ValueError("triples=True without labels: pass y, or triples=False.")
         return found
 
-    def _learn(self, plan: _Plan, rows: _Rows, targets: RowTargets) -> str:
+    def _learn(self, plan: _Plan, rows: LevelTable, targets: RowTargets) -> str:
         """See `PrivateEstimator`."""
         rows = self._complete(plan, rows, targets)
         assert rows.form is not None  # complete
@@ -440,19 +396,9 @@ class DPMarginalSynthesizer(PrivateGenerator):
             codes.append(targets.labels[1].astype(np.int32))
             levels.append(len(self.classes_))
         measurement = plan.measurement
-        self.has_triples_ = targets.labels is not None and self._wants_triples(levels, measurement)
-        self._fitted_form, self._fitted_levels = rows.form, tuple(levels)
-        self._fitted_exclusions = exclusions_of(rows.form.columns, rows.schema.impossible)
-        n_iter = None if self.max_iter is None else int(self.max_iter)
-        terms = ModelTerms(
-            levels,
-            targets.labels is not None,
-            self.has_triples_,
-            self._fitted_exclusions,
-            int(self.n_components),
-            n_iter,
-            self._wanted_parities(levels, targets.labels is not None, measurement),
-        )
+        rules = self.triples, self.parities, int(self.n_components), self.max_iter
+        exclusions = exclusions_of(rows.form.columns, rows.schema.impossible)
+        terms = measurement.terms_of(levels, targets.labels is not None, exclusions, *rules)
         given = targets.weights, measurement.noise_multiplier, int(measurement.n), plan.stream.spawn("weight bound")
         self.weight_bound_, shares = self._weights().shares(*given)
         units = targets.weights.units
@@ -462,19 +408,12 @@ class DPMarginalSynthesizer(PrivateGenerator):
         found, mixture = measurement.measure(given_rows, terms, plan.stream)
         buys_shares = isinstance(self.label_shares, str) and self.label_shares == "bought"
         self._fitted_redrawing = None if has_weights else Redrawing(measurement, terms, found.noisy, buys_shares)
-        names = [*rows.form.names, "y"]
-        self.marginals_, self.components_ = found.ones, mixture.probabilities
-        if targets.labels is not None:
-            self.label_shares_ = self._chosen_shares()
-        self.pairs_ = [(names[i], names[j]) for i, j in found.pairs]
-        self.parities_ = [tuple(names[j] for j in columns) for columns in found.parities]
-        known = {each.block.name: each.block.column for each in rows.form.columns}
-        self.schema_ = TableSchema(known, impossible=rows.schema.impossible)
+        self._publish(rows.form, rows.schema.impossible, terms, found, mixture)
         self.noise_multiplier_, self.n_samples_ = measurement.noise_multiplier, measurement.n
         self._set_price(plan.price)
         return ""
 
-    def _complete(self, plan: _Plan, rows: _Rows, targets: RowTargets) -> _Rows:
+    def _complete(self, plan: _Plan, rows: LevelTable, targets: RowTargets) -> LevelTable:
         """The rows as levels, once what the schema leaves out is bought."""
         if rows.to_buy is None:
             self._fitted_remains: dict[str, Remains] = {}
@@ -483,192 +422,12 @@ class DPMarginalSynthesizer(PrivateGenerator):
         n, to_buy = int(plan.measurement.n), rows.to_buy._replace(units=targets.weights.units)
         bought = purchase.buy(to_buy, plan.measurement.noise_multiplier, n, plan.stream.spawn("purchase"))
         note_remains(self, bought, n)
-        columns = complete_columns(to_buy, bought)
-        form = form_of(to_buy.table, columns, int(self.n_bins), self.other or {})
-        left = combinations_left(rows.schema.impossible, {name: column for name, _, column in columns})
-        left = tuple(each for each in left if is_possible_to_exclude(form.columns, each))
-        schema = TableSchema({name: column for name, _, column in columns}, impossible=left)
-        return _Rows(rows.shape, schema, form, form.read(to_buy.table))
+        return complete_rows(rows, bought, int(self.n_bins), self.other or {})
 
     # --- rules in public quantities ---
 
-    def _given_schema(self) -> TableSchema | None:
-        """Return the public schema as it was given, None where bounds stand for it."""
-        if self.schema is None:
-            return TableSchema({}, others="buy") if self.bounds is None else None
-        if self.bounds is not None:
-            raise ValueError(f"bounds={show(self.bounds)} is given beside schema: say it in the schema.")
-        return read_schema(self.schema, "or None, to buy everything")
-
-    def _read_schema(self, names: list[str]) -> TableSchema:
-        """Return the public schema of a table with columns of these names."""
-        schema = self._given_schema()
-        if schema is not None:
-            return schema
-        if isinstance(found := check_bounds(self.bounds), list) and None in found:
-            raise ValueError(
-                "schema=None and bounds say nothing about some columns: give a TableSchema, or bounds=(low, high) "
-                "if all columns are numbers."
-            )
-        return TableSchema(dict(zip(names, bounds_of_columns(self.bounds, len(names)), strict=True)))
-
-    def _n_rounds(self, n_features: int) -> int:
-        """Return the rounds of selection, 0 if all pairs are measured: from schema and width alone."""
-        if check_choice("pairs", self.pairs, PAIRS) != "auto":
-            return N_ROUNDS if self.pairs == "select" else 0
-        n_bins = check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
-        schema = self._given_schema()
-        named = () if schema is None else schema.items()
-        columns = [column for _, column in named if column.kind != "drop"]
-        sizes = [len(column.categories or ()) or len(column.edges or ()) or n_bins for column in columns]
-        if schema is None or schema.others == "buy":  # bought columns have few enough levels
-            sizes += [n_bins] * (n_features - len(named))
-        return N_ROUNDS if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_LEVELS else 0
-
-    def _wants_triples(self, levels: list[int], measurement: Measurement) -> bool:
-        if isinstance(self.triples, bool):
-            return self.triples
-        return not measurement.n_rounds and triples_are_worth_it(levels, measurement.n, measurement.noise_of_rows)
-
-    def _wanted_parities(self, levels: list[int], has_label: bool, measurement: Measurement) -> ParitySets:
-        if self.parities is False or measurement.n_rounds:
-            return ()
-        noise = 0.0 if self.parities is True else measurement.noise_of_rows
-        return parities_worth_it(levels, has_label, self.has_triples_, measurement.n, noise)
-
-    # --- samples ---
-
-    def sample_sets(self, n_sets: int = 20, n_samples: int | None = None, random_state: Any = None) -> Iterator[Any]:
-        """Draw several synthetic tables, of which estimates have valid intervals. This costs nothing.
-
-        Standard errors on a single synthetic table, as if its rows were real, are too small: noise, and the rows that
-        the fit had, are not in them. Here a first table is of a model of the noisy counts as they are: those of
-        ``sample`` are shrunk, which brings them nearer to the rows, and estimates nearer to 0. The others are each of a
-        model of its own, fitted to counts that are drawn anew around that of the first, with sampling and noise of the
-        same size. `skdp.synthesis.combine_estimates` makes one estimate and an interval of those on all tables.
-        Parities (``parities_``) are in ``sample`` alone.
-
-        Parameters
-        ----------
-        n_sets : int, default=20
-            Number of tables beside the first one, 2 or more.
-        n_samples : int or None, default=None
-            Rows of each; the first has `n_sets` times as many. None is the public number of rows of the fit.
-        random_state : int, RandomState instance, Generator instance or None, default=None
-            Source of the draws, as for ``sample``.
-
-        Returns
-        -------
-        sets : iterator
-            Of `n_sets` + 1 tables, each as ``sample`` returns it, and each made when it is asked for. That takes a fit
-            to tables each time.
-
-        Raises
-        ------
-        ValueError
-            A parameter is invalid, or rows of the fit had weights or groups: how much these vary is not known.
-
-        See Also
-        --------
-        skdp.synthesis.combine_estimates : Estimates and intervals of these tables, with sources.
-        """
-        check_is_fitted(self)
-        number = check_count("n_sets", n_sets, at_least=2, remedy="choose a whole number of tables, such as 20")
-        remedy = "choose a whole number of rows, or None for as many as the fit had"
-        n = round(self.n_samples_) if n_samples is None else check_count("n_samples", n_samples, remedy=remedy)
-        how = self._fitted_redrawing
-        if how is None:
-            raise ValueError(
-                "sample_sets after a fit with weights or groups: how much sampling moves their tables is not known; "
-                "use sample, or fit without them."
-            )
-        return copy(self)._sets(how, number, n, generator_of(random_state))  # whatever is fitted meanwhile
-
-    def _sets(self, how: Redrawing, n_sets: int, n: int, rng: np.random.Generator) -> Iterator[Any]:
-        labels = self._bought_shares() if self._fitted_with_labels else None
-        self.components_ = how.model_of(how.noisy, rng).probabilities
-        yield self.sample(n_sets * n, rng)
-        for _ in range(n_sets):
-            other, tables = copy(self), how.measure_again(self.components_, labels, rng)
-            other.marginals_, other.components_ = tables.ones, how.model_of(tables.noisy, rng).probabilities
-            if labels is not None and how.buys_label_shares:
-                other.label_shares_ = other._bought_shares()
-            yield other.sample(n, rng)
-
-    def _bought_shares(self) -> Doubles:
-        """See `PrivateGenerator`."""
-        shares = self.marginals_[-1]
-        return np.asarray(shares / shares.sum())
-
-    def sample(
-        self,
-        n_samples: int,
-        random_state: Any = None,
-        *,
-        conditions: Mapping[str, Any] | None = None,
-        balanced: bool = False,
-    ) -> Any:
-        """Draw synthetic rows. This costs nothing.
-
-        Parameters
-        ----------
-        n_samples : int
-            Number of rows, 0 or more.
-        random_state : int, RandomState instance, Generator instance or None, default=None
-            Source of the draws. It has nothing to do with the noise of the fit, and may be published.
-        conditions : mapping of str to object or None, default=None
-            What all rows are like: for names of columns, the cell, or a list of cells, of which one is theirs; of
-            numbers and dates a number, or a pair (low, high) with both ends. None is a gap. ``"y"`` is the label, where
-            no column has that name.
-        balanced : bool, default=False
-            Whether rows are drawn with as many of each component of the model, and of each level within it, as it says,
-            rounded at random. Tables of the sample are then closer to those of the model. Rows are not independent
-            then: leave it off where a formula takes them to be a random sample.
-
-        Returns
-        -------
-        X : ndarray or frame of shape (n_samples, n_features)
-            Synthetic rows.
-        y : ndarray of shape (n_samples,)
-            Their labels. Returned only if the generator was fitted with labels.
-
-        Raises
-        ------
-        ValueError
-            A parameter is invalid, or conditions ask for what the schema does not have.
-
-        Notes
-        -----
-        Conditions are exact for the fitted model, without redrawing (`Mixture.given`), and so are shares of the labels:
-        ``label_shares_``, by Bayes' rule.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from skdp.synthesis import DPMarginalSynthesizer
-        >>> rng = np.random.default_rng(0)
-        >>> age = rng.integers(18, 90, 5000)
-        >>> X = np.column_stack([age, age > 65])
-        >>> model = DPMarginalSynthesizer({"x0": (18, 90), "x1": [0, 1]}).fit(X)
-        >>> old = model.sample(1000, random_state=0, conditions={"x0": (70, 90)})
-        >>> int(old[:, 0].min()) >= 70, bool(old[:, 1].mean() > 0.9)
-        (True, True)
-        """
-        check_is_fitted(self)
-        n = check_count("n_samples", n_samples, at_least=0, remedy="choose a whole number of rows, 0 or more")
-        classes = self.classes_.tolist() if self._fitted_with_labels else None
-        asked = read_conditions(conditions or {}, self._fitted_form, self.within_bins, classes)
-        rng, n_columns = generator_of(random_state), len(self._fitted_form.columns)
-        of_label = asked.weights.pop(n_columns, None)
-        mixture, met = Mixture(self._fitted_levels, self.components_).given(asked.weights)
-        labels = None
-        if classes is not None:
-            by_label = mixture.column(n_columns)
-            shares = self.label_shares_ * (met @ by_label) / np.maximum(by_label.sum(axis=0), 1e-300)
-            labels = draw_levels(shares if of_label is None else shares * of_label, n, rng, balanced)
-        levels = mixture.draw(n, rng, self._fitted_exclusions, labels, balanced)
-        X = self._fitted_form.write(levels, self.within_bins, rng, asked.ends)
-        return X if labels is None else (X, self.classes_[levels[:, -1]])
+    def _stated_table(self) -> StatedTable:
+        return StatedTable(self.schema, self.bounds, self.n_bins, self.pairs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -122,8 +122,8 @@ MUTANTS = [
         "a synthesizer that buys without charging for it",
         (
             "skdp/synthesis/marginals/synthesizer.py",
-            "partial(event_with, self._purchases(), partial(_tables_event, n_rounds))",
-            "partial(_tables_event, n_rounds)",
+            "partial(event_with, self._purchases(), of_tables)",
+            "of_tables",
         ),
         tests="bought_table",
         select="priced or one_line",

@@ -135,7 +135,7 @@ MUTANTS = [
     mutant(
         "synthesis: labels of conditions by the shares of all rows",
         (
-            MARGINALS,
+            "skdp/synthesis/marginals/sampled_tables.py",
             "shares = self.label_shares_ * (met @ by_label)",
             "shares = self.label_shares_ * by_label.sum(axis=0)",
         ),

@@ -1,0 +1,192 @@
+"""Synthetic rows and tables of a mixture that was fitted to noisy marginals. All of this is free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._checks.parameters import check_count
+from skdp._typing import Doubles
+from skdp.preprocessing.schema.table_schema import TableSchema
+from skdp.synthesis.generator import PrivateGenerator, generator_of
+from skdp.synthesis.marginals.column_levels import Exclusion
+from skdp.synthesis.marginals.conditions import read_conditions
+from skdp.synthesis.marginals.denoising import TargetTables
+from skdp.synthesis.marginals.noisy_tables import ModelTerms
+from skdp.synthesis.marginals.product_mixture import Mixture, draw_levels
+from skdp.synthesis.marginals.redrawn_tables import Redrawing
+from skdp.synthesis.marginals.table_form import TableForm
+
+
+class SampledTables(PrivateGenerator):
+    """What `DPMarginalSynthesizer` publishes, and what is drawn of it.
+
+    Notes
+    -----
+    Nothing here reads a private row: a subclass fits the attributes below, all of them functions of noisy releases and
+    of public quantities.
+    """
+
+    within_bins: Any
+    n_samples_: float
+    schema_: TableSchema
+    components_: NDArray[np.float32]
+    marginals_: list[Doubles]
+    _fitted_form: TableForm
+    _fitted_levels: tuple[int, ...]
+    _fitted_exclusions: tuple[Exclusion, ...]
+    _fitted_redrawing: Redrawing | None
+
+    def _publish(
+        self, form: TableForm, impossible: Any, terms: ModelTerms, targets: TargetTables, mixture: Mixture
+    ) -> None:
+        """Keep what was fitted to a table of this form, whose public combinations cannot occur."""
+        self._fitted_form, self._fitted_levels = form, tuple(terms.levels)
+        self._fitted_exclusions, self.has_triples_ = tuple(terms.exclusions), terms.with_triples
+        names = [*form.names, "y"]
+        self.marginals_, self.components_ = targets.ones, mixture.probabilities
+        if terms.has_label:
+            self.label_shares_ = self._chosen_shares()
+        self.pairs_ = [(names[i], names[j]) for i, j in targets.pairs]
+        self.parities_ = [tuple(names[j] for j in columns) for columns in targets.parities]
+        self.schema_ = TableSchema({each.block.name: each.block.column for each in form.columns}, impossible=impossible)
+
+    def sample_sets(self, n_sets: int = 20, n_samples: int | None = None, random_state: Any = None) -> Iterator[Any]:
+        """Draw several synthetic tables, of which estimates have valid intervals. This costs nothing.
+
+        Standard errors on a single synthetic table, as if its rows were real, are too small: noise, and the rows that
+        the fit had, are not in them. Here a first table is of a model of the noisy counts as they are: those of
+        ``sample`` are shrunk, which brings them nearer to the rows, and estimates nearer to 0. The others are each of a
+        model of its own, fitted to counts that are drawn anew around that of the first, with sampling and noise of the
+        same size. `skdp.synthesis.combine_estimates` makes one estimate and an interval of those on all tables.
+        Parities (``parities_``) are in ``sample`` alone.
+
+        Parameters
+        ----------
+        n_sets : int, default=20
+            Number of tables beside the first one, 2 or more.
+        n_samples : int or None, default=None
+            Rows of each; the first has `n_sets` times as many. None is the public number of rows of the fit.
+        random_state : int, RandomState instance, Generator instance or None, default=None
+            Source of the draws, as for ``sample``.
+
+        Returns
+        -------
+        sets : iterator
+            Of `n_sets` + 1 tables, each as ``sample`` returns it, and each made when it is asked for. That takes a fit
+            to tables each time.
+
+        Raises
+        ------
+        ValueError
+            A parameter is invalid, or rows of the fit had weights or groups: how much these vary is not known.
+
+        See Also
+        --------
+        skdp.synthesis.combine_estimates : Estimates and intervals of these tables, with sources.
+        """
+        check_is_fitted(self)
+        number = check_count("n_sets", n_sets, at_least=2, remedy="choose a whole number of tables, such as 20")
+        remedy = "choose a whole number of rows, or None for as many as the fit had"
+        n = round(self.n_samples_) if n_samples is None else check_count("n_samples", n_samples, remedy=remedy)
+        how = self._fitted_redrawing
+        if how is None:
+            raise ValueError(
+                "sample_sets after a fit with weights or groups: how much sampling moves their tables is not known; "
+                "use sample, or fit without them."
+            )
+        return copy(self)._sets(how, number, n, generator_of(random_state))  # whatever is fitted meanwhile
+
+    def _sets(self, how: Redrawing, n_sets: int, n: int, rng: np.random.Generator) -> Iterator[Any]:
+        labels = self._bought_shares() if self._fitted_with_labels else None
+        self.components_ = how.model_of(how.noisy, rng).probabilities
+        yield self.sample(n_sets * n, rng)
+        for _ in range(n_sets):
+            other, tables = copy(self), how.measure_again(self.components_, labels, rng)
+            other.marginals_, other.components_ = tables.ones, how.model_of(tables.noisy, rng).probabilities
+            if labels is not None and how.buys_label_shares:
+                other.label_shares_ = other._bought_shares()
+            yield other.sample(n, rng)
+
+    def _bought_shares(self) -> Doubles:
+        """See `PrivateGenerator`."""
+        shares = self.marginals_[-1]
+        return np.asarray(shares / shares.sum())
+
+    def sample(
+        self,
+        n_samples: int,
+        random_state: Any = None,
+        *,
+        conditions: Mapping[str, Any] | None = None,
+        balanced: bool = False,
+    ) -> Any:
+        """Draw synthetic rows. This costs nothing.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows, 0 or more.
+        random_state : int, RandomState instance, Generator instance or None, default=None
+            Source of the draws. It has nothing to do with the noise of the fit, and may be published.
+        conditions : mapping of str to object or None, default=None
+            What all rows are like: for names of columns, the cell, or a list of cells, of which one is theirs; of
+            numbers and dates a number, or a pair (low, high) with both ends. None is a gap. ``"y"`` is the label, where
+            no column has that name.
+        balanced : bool, default=False
+            Whether rows are drawn with as many of each component of the model, and of each level within it, as it says,
+            rounded at random. Tables of the sample are then closer to those of the model. Rows are not independent
+            then: leave it off where a formula takes them to be a random sample.
+
+        Returns
+        -------
+        X : ndarray or frame of shape (n_samples, n_features)
+            Synthetic rows.
+        y : ndarray of shape (n_samples,)
+            Their labels. Returned only if the generator was fitted with labels.
+
+        Raises
+        ------
+        ValueError
+            A parameter is invalid, or conditions ask for what the schema does not have.
+
+        Notes
+        -----
+        Conditions are exact for the fitted model, without redrawing (`Mixture.given`), and so are shares of the labels:
+        ``label_shares_``, by Bayes' rule.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skdp.synthesis import DPMarginalSynthesizer
+        >>> rng = np.random.default_rng(0)
+        >>> age = rng.integers(18, 90, 5000)
+        >>> X = np.column_stack([age, age > 65])
+        >>> model = DPMarginalSynthesizer({"x0": (18, 90), "x1": [0, 1]}).fit(X)
+        >>> old = model.sample(1000, random_state=0, conditions={"x0": (70, 90)})
+        >>> int(old[:, 0].min()) >= 70, bool(old[:, 1].mean() > 0.9)
+        (True, True)
+        """
+        check_is_fitted(self)
+        n = check_count("n_samples", n_samples, at_least=0, remedy="choose a whole number of rows, 0 or more")
+        classes = self.classes_.tolist() if self._fitted_with_labels else None
+        asked = read_conditions(conditions or {}, self._fitted_form, self.within_bins, classes)
+        rng, n_columns = generator_of(random_state), len(self._fitted_form.columns)
+        of_label = asked.weights.pop(n_columns, None)
+        mixture, met = Mixture(self._fitted_levels, self.components_).given(asked.weights)
+        labels = None
+        if classes is not None:
+            by_label = mixture.column(n_columns)
+            shares = self.label_shares_ * (met @ by_label) / np.maximum(by_label.sum(axis=0), 1e-300)
+            labels = draw_levels(shares if of_label is None else shares * of_label, n, rng, balanced)
+        levels = mixture.draw(n, rng, self._fitted_exclusions, labels, balanced)
+        X = self._fitted_form.write(levels, self.within_bins, rng, asked.ends)
+        return X if labels is None else (X, self.classes_[levels[:, -1]])
+
+
+__all__ = ["SampledTables"]
