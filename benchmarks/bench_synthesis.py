@@ -7,7 +7,7 @@ rows: logistic regression on one-hot columns, and boosted trees. Beside them sta
 directly. ``--smartnoise PYTHON`` and ``--mbi PYTHON`` run the AIM and MST of `synthesis_peers.py` on the same codes,
 each under the interpreter of an environment that has the library (``environments.py smartnoise mbi`` makes them), and
 ``--seeds 0`` runs nothing else. ``--parities`` runs tables whose label is the parity of 2 to 5 of ten columns, which no
-smaller number of them tells anything of.
+smaller number of them tells anything of. ``--numbers`` compares columns of numbers with the real ones, within bins too.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.stats import ks_2samp, wasserstein_distance
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -210,6 +211,67 @@ def of_parities(epsilons: list[float], seeds: range) -> None:
             row(f"- at {epsilon:g}: default", [ours(codes, epsilon, seed) for seed in seeds])
 
 
+NUMBERS = {
+    "adult_train.csv.gz": (
+        "income",
+        {"age": (17, 90), "fnlwgt": (0, 1_500_000), "education-num": (1, 16), "capital-gain": (0, 100_000),
+         "capital-loss": (0, 4_500), "hours-per-week": (1, 99)},
+    ),
+    "pums_fulton_ga.csv.gz": ("employed", {"age": (0, 100), "income": (-20_000, 720_000), "educ": (1, 16)}),
+    "credit_default.csv.gz": (
+        "default_payment_next_month",
+        {"LIMIT_BAL": (0, 1_000_000), "AGE": (18, 80), **{f"BILL_AMT{i}": (-350_000, 1_700_000) for i in range(1, 7)},
+         **{f"PAY_AMT{i}": (0, 1_700_000) for i in range(1, 7)}},
+    ),
+}  # fmt: skip
+"""Files, labels, and public bounds of numbers; all other columns are categories."""
+
+
+def distances(real: np.ndarray, made: np.ndarray) -> list[float]:
+    """Wasserstein distance in standard deviations of the real column, and the largest error of a quantile's place."""
+    return [wasserstein_distance(real, made) / real.std(), ks_2samp(real, made).statistic]
+
+
+def of_numbers(file: str, epsilons: list[float], seeds: range) -> None:
+    """Print rows for numbers that lie within their bins evenly, and as bought shapes say."""
+    label, bounds = NUMBERS[file]
+    whole = pd.read_csv(Path(os.environ["SKDP_DATA"]) / file).drop(columns=["ID", "state", "fips"], errors="ignore")
+    whole = whole[[name for name in whole if name != label] + [label]]
+    schema = {name: bounds.get(name, sorted(set(whole[name].tolist()))) for name in whole.columns[:-1]}
+    classes = sorted(set(whole[label].tolist()))
+    order = np.random.RandomState(0).permutation(len(whole))
+    train, test = (whole.iloc[each] for each in np.split(order, [int(0.7 * len(whole))]))
+    edges = [np.linspace(*bounds[name], 17)[1:-1] if name in bounds else None for name in whole.columns]
+
+    def as_codes(frame: pd.DataFrame) -> np.ndarray:
+        listed = [sorted(set(whole[name].tolist())) for name in whole.columns]
+        return np.column_stack([frame[name] if name in bounds else pd.Index(cells).get_indexer(frame[name])
+                                for name, cells in zip(whole.columns, listed, strict=True)])  # fmt: skip
+
+    def binned(frame: pd.DataFrame) -> np.ndarray:
+        columns = zip(as_codes(frame).T, edges, strict=True)
+        return np.column_stack(
+            [each if cuts is None else np.searchsorted(cuts, each, "right") for each, cuts in columns]
+        )
+
+    for epsilon, within in itertools.product(epsilons, ("uniform", "auto")):
+        runs = []
+        for seed in seeds:
+            model = DPMarginalSynthesizer(schema, classes=classes, epsilon=epsilon, delta=DELTA, within_bins=within,
+                                          random_state=seed)  # fmt: skip
+            start = time.perf_counter()
+            model.fit(train[train.columns[:-1]], train[label])
+            seconds = time.perf_counter() - start
+            X, y = model.sample(len(train), random_state=seed)
+            made = X.assign(**{label: y})
+            far = [distances(train[name].to_numpy(float), made[name].to_numpy(float)) for name in bounds]
+            error = marginal_error(binned(train), binned(made), 2, bins=[None] * made.shape[1])
+            boosted = HistGradientBoostingClassifier(max_iter=80).fit(as_codes(made)[:, :-1], y)
+            found = boosted.predict_proba(as_codes(test)[:, :-1])[:, 1]
+            runs.append([*np.mean(far, axis=0), error, roc_auc_score(test[label], found), seconds])
+        row(f"{file.partition('.')[0]} at {epsilon:g}: {within}", runs)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--schemas", type=Path, default=HERE / "synthesis_schemas.json", help="public columns")
@@ -222,8 +284,14 @@ def main() -> None:
     parser.add_argument("--fits", type=int, default=1, help="fits of each peer")
     parser.add_argument("--limit", type=float, default=1800, help="seconds after which a fit of a peer is given up")
     parser.add_argument("--parities", action="store_true", help="labels that are parities, and nothing else")
+    parser.add_argument("--numbers", action="store_true", help="numbers within bins, and nothing else")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    if options.numbers:
+        print(f"{'':<44} {'W1 / sd':>7} {'KS':>7} {'TV2':>7} {'boosted':>7} {'seconds':>8}")
+        for file in NUMBERS:
+            of_numbers(file, options.epsilons, range(options.seeds))
+        return
     specs = json.loads(options.schemas.read_text())
     print(f"{'':<44} {'TV2':>7} {'TV3':>7} {'logist.':>7} {'boosted':>7} {'seconds':>8}   bar")
     if options.parities:

@@ -218,7 +218,7 @@ UNDOCUMENTED = {
     DPWGAN: {**GENERATORS_KEEP, "_fitted_dtype": "the type of the rows is public"},
     DPMarginalSynthesizer: {
         **GENERATORS_KEEP,
-        "_fitted_form": "schema, names and types of the columns",
+        "_fitted_form": "schema, names and types of the columns, and noisy shares of cells within bins",
         "_fitted_levels": "numbers of levels of the schema and of the classes",
         "_fitted_exclusions": "the schema",
         "_fitted_n_columns": "the number of columns that are not dropped",

@@ -670,7 +670,8 @@ SENTENCES = {
         ],
     },
     Measurement: {
-        "`measure` makes the releases whose event `event_of` states for its noise multiplier.": [
+        "`measure`, with `shapes` where its terms have them, makes the releases whose event `event_of` states for its "
+        "noise multiplier.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_the_noise_is_as_priced",
         ],
         "All that it returns is a function of these releases and of public numbers.": [
@@ -745,8 +746,15 @@ SENTENCES = {
         "Labels of samples are drawn by noisy or by public shares.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_labels_are_drawn_by_noisy_or_public_shares",
         ],
-        "Whether pairs are selected, how many rounds and which share of the budget they take, whether triples and "
-        "parities are measured, and the iterations of the fit are decided by public numbers.": [
+        "Numbers lie within bins evenly, or by noisy counts of cells of the bins, which are released with the "
+        "tables.": [
+            "tests/synthesis/marginals/test_bin_shapes.py::test_the_release_is_that_of_the_plain_reading",
+            "tests/synthesis/marginals/test_synthesizer.py::test_the_noise_is_as_priced",
+            "tests/synthesis/marginals/test_synthesizer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+        ],
+        "Whether pairs are selected, how many rounds and which share of the budget they take, whether triples, "
+        "parities and cells are measured, and the iterations of the fit are decided by public numbers.": [
+            "tests/synthesis/marginals/test_bin_shapes.py::test_whether_cells_are_measured_is_decided_by_public_numbers",
             "tests/synthesis/marginals/test_parities.py::test_sets_are_chosen_by_public_numbers",
             "tests/synthesis/marginals/test_synthesizer.py::test_rules_are_public",
             "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",

@@ -284,7 +284,8 @@ FLOORS = {
         ("wgan",),
     ),
     "synthesis.marginals": (
-        ("column_levels", "contingency_tables"),
+        ("bin_shapes", "contingency_tables"),
+        ("column_levels",),
         ("denoising", "pair_selection", "parities", "table_form"),
         ("conditions", "product_mixture"),
         ("noisy_tables",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ from skdp.preprocessing.schema_buyer import (
     rows_to_buy,
 )
 from skdp.synthesis.marginals.column_levels import Levels, exclusions_of, is_possible_to_exclude
-from skdp.synthesis.marginals.noisy_tables import MOST_COLUMNS, MOST_LEVELS
+from skdp.synthesis.marginals.noisy_tables import MOST_COLUMNS, MOST_LEVELS, LevelRows, Measurement
 from skdp.synthesis.marginals.table_form import TableForm, form_of, letter_of
 
 N_ROUNDS = 2
@@ -144,12 +145,16 @@ class TablePurchase(NamedTuple):
 
 
 class LevelTable(NamedTuple):
-    """A table that was read as levels; or whose columns are read, and what its schema leaves out is to be bought."""
+    """A table that was read as levels; or whose columns are read, and what its schema leaves out is to be bought.
+
+    `cells` are those of numbers within bins, by the position of their column.
+    """
 
     shape: tuple[int, int]
     schema: TableSchema
     form: TableForm | None
     codes: list[Levels]
+    cells: Mapping[int, Levels] = {}
     to_buy: SchemaRows | None = None
 
     @property
@@ -159,14 +164,22 @@ class LevelTable(NamedTuple):
             return sum(column.kind != "drop" for _, _, column in self.to_buy.columns)
         return len(self.codes)
 
+    def shaped_form(self, measurement: Measurement, weighted: LevelRows, stream: SecretStream) -> TableForm:
+        """Release how numbers lie within bins, of the same rows with the same weights, and return the form with it."""
+        assert self.form is not None  # complete
+        n_cells = [self.form.columns[j].n_cells for j in self.cells]
+        cells = weighted._replace(codes=list(self.cells.values()))
+        return self.form.shaped(dict(zip(self.cells, measurement.shapes(cells, n_cells, stream), strict=True)))
 
-def read_rows(table: Table, schema: TableSchema, n_bins: int, other: Any) -> LevelTable:
+
+def read_rows(table: Table, schema: TableSchema, n_bins: int, other: Any, has_cells: bool) -> LevelTable:
     """Read all cells, and refuse before the charge what could not be synthesized after it."""
     if not schema.is_complete:
-        return LevelTable(table.shape, schema, None, [], _read_to_buy(table, schema, n_bins, other))
+        return LevelTable(table.shape, schema, None, [], to_buy=_read_to_buy(table, schema, n_bins, other))
     form = form_of(table, match_columns(schema, table), n_bins, other)
     exclusions_of(form.columns, schema.impossible)
-    return LevelTable(table.shape, schema, form, form.read(table))
+    form = form.cut() if has_cells else form
+    return LevelTable(table.shape, schema, form, form.read(table), form.read_cells(table))
 
 
 def _read_to_buy(table: Table, schema: TableSchema, n_bins: int, other: Any) -> SchemaRows:
@@ -191,7 +204,7 @@ def _read_to_buy(table: Table, schema: TableSchema, n_bins: int, other: Any) -> 
     return rows
 
 
-def complete_rows(rows: LevelTable, bought: BoughtColumns, n_bins: int, other: Any) -> LevelTable:
+def complete_rows(rows: LevelTable, bought: BoughtColumns, n_bins: int, other: Any, has_cells: bool) -> LevelTable:
     """Return the rows as levels of the columns that were bought. No cell is refused for what was bought."""
     to_buy = rows.to_buy
     assert to_buy is not None  # something was bought
@@ -200,7 +213,8 @@ def complete_rows(rows: LevelTable, bought: BoughtColumns, n_bins: int, other: A
     left = combinations_left(rows.schema.impossible, {name: column for name, _, column in columns})
     left = tuple(each for each in left if is_possible_to_exclude(form.columns, each))
     schema = TableSchema({name: column for name, _, column in columns}, impossible=left)
-    return LevelTable(rows.shape, schema, form, form.read(to_buy.table))
+    form = form.cut() if has_cells else form
+    return LevelTable(rows.shape, schema, form, form.read(to_buy.table), form.read_cells(to_buy.table))
 
 
 def _by_type(schema: TableSchema, name: str, column: Column, table: Table, j: int) -> Column:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,14 +13,11 @@ from skdp._checks.table import CellValues
 from skdp._typing import Doubles
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.combinations import Combination
+from skdp.synthesis.marginals.bin_shapes import CELLS_OF_A_BIN, EVERYWHERE, BinShapes, Ends, whole_numbers
 
 Levels = NDArray[np.int32]
 
-Ends = tuple[float, float]
-
-WITHIN_BINS = ("uniform", "middle")
-
-EVERYWHERE: Ends = (-math.inf, math.inf)
+WITHIN_BINS = ("auto", "uniform", "middle")
 
 
 class LevelColumn(NamedTuple):
@@ -33,15 +29,23 @@ class LevelColumn(NamedTuple):
         The public column, as `skdp.preprocessing.DPTableVectorizer` reads it.
     other : str or None
         Key of the cell that represents categories that are not listed; None if they are refused.
+    shapes : BinShapes or None
+        How numbers lie within bins: evenly if None.
     """
 
     block: Block
     other: str | None
+    shapes: BinShapes | None = None
 
     @property
     def n_listed(self) -> int:
         """Bins, categories, or the two truth values."""
         return len(self.block.edges()) - 1 if self.block.is_line else self.block.n_listed
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of numbers within bins, and that of gaps."""
+        return 0 if self.shapes is None else len(self.shapes.bins) + int(self.has_gaps)
 
     @property
     def has_gaps(self) -> bool:
@@ -83,6 +87,12 @@ class LevelColumn(NamedTuple):
             )
         return np.where(gaps, gap, codes).astype(np.int32)
 
+    def cut(self, whole: bool) -> LevelColumn:
+        """Return a column of numbers with cells within its bins, in which numbers lie evenly."""
+        n_cells = CELLS_OF_A_BIN * self.n_listed
+        cuts = self.block.at(np.arange(1, n_cells) / n_cells)
+        return self._replace(shapes=BinShapes.between(self.block.edges(), cuts, whole))
+
     def excluded_by(self, condition: tuple[Any, ...]) -> NDArray[np.bool_]:
         """Return which levels meet a condition of an impossible combination: categories, or bins within a range."""
         met = np.zeros(self.n_levels, bool)
@@ -108,12 +118,14 @@ class LevelColumn(NamedTuple):
         gaps = levels == self.n_levels - 1 if self.has_gaps else np.zeros(len(levels), bool)
         if not self.block.is_line:
             return levels, gaps
-        share = rng.random(len(levels)) if within == "uniform" else np.full(len(levels), 0.5)
         places = np.minimum(levels, self.n_listed - 1)
+        if self.shapes is not None and within == "auto":
+            return self.shapes.draw(places, whole, rng, ends), gaps
+        share = rng.random(len(levels)) if within != "middle" else np.full(len(levels), 0.5)
         if whole:
-            low, count = self._whole_numbers(ends if within == "uniform" else EVERYWHERE)
+            low, count = whole_numbers(self.block.edges(), ends if within != "middle" else EVERYWHERE)
             return low[places] + np.minimum(np.floor(share * count[places]), count[places] - 1.0), gaps
-        start, end = self._parts(ends if within == "uniform" else EVERYWHERE)
+        start, end = self._parts(ends if within != "middle" else EVERYWHERE)
         made = self.block.at((places + start[places] + share * (end - start)[places]) / self.n_listed)
         return np.clip(made, *ends), gaps
 
@@ -123,8 +135,11 @@ class LevelColumn(NamedTuple):
         if within == "middle":
             middle, _ = self.write(np.arange(self.n_listed, dtype=np.int32), within, whole, np.random.default_rng(0))
             found[: self.n_listed] = (middle >= ends[0]) & (middle <= ends[1])
+        elif self.shapes is not None and within == "auto":
+            found[: self.n_listed] = self.shapes.shares_within(ends, whole)
         elif whole:
-            found[: self.n_listed] = self._whole_numbers(ends)[1] / self._whole_numbers(EVERYWHERE)[1]
+            edges = self.block.edges()
+            found[: self.n_listed] = whole_numbers(edges, ends)[1] / whole_numbers(edges)[1]
         else:
             start, end = self._parts(ends)
             found[: self.n_listed] = end - start
@@ -135,21 +150,6 @@ class LevelColumn(NamedTuple):
         low, high = self.n_listed * self.block.share_at(np.clip(ends, *self.block.edges()[[0, -1]]))
         bins = np.arange(self.n_listed)
         return np.clip(low - bins, 0.0, 1.0), np.clip(high - bins, 0.0, 1.0)
-
-    def _whole_numbers(self, ends: Ends) -> tuple[Doubles, Doubles]:
-        """Return the first whole number of each bin, and how many it has: any of [low, high), the last bin closed.
-
-        The nearest one where there is none. Of bins beyond the ends there are 0.
-        """
-        edges = self.block.edges()
-        low = np.ceil(edges[:-1])
-        last = np.ceil(edges[1:]) - 1.0
-        last[-1] = math.floor(edges[-1])
-        nearest = np.rint((edges[:-1] + edges[1:]) / 2.0)
-        empty = last < low
-        low = np.maximum(np.where(empty, nearest, low), np.ceil(ends[0]))
-        last = np.minimum(np.where(empty, nearest, last), np.floor(ends[1]))
-        return low, np.maximum(last - low + 1.0, 0.0)
 
     @property
     def keys(self) -> list[str]:
@@ -196,9 +196,7 @@ def is_possible_to_exclude(columns: Sequence[LevelColumn], combination: Combinat
 
 
 __all__ = [
-    "EVERYWHERE",
     "WITHIN_BINS",
-    "Ends",
     "Exclusion",
     "LevelColumn",
     "Levels",

@@ -11,7 +11,8 @@ from skdp._checks.cells import format_names
 from skdp._checks.parameters import show
 from skdp._checks.readings import days_of, key_of, number_of
 from skdp._typing import Doubles
-from skdp.synthesis.marginals.column_levels import Ends, LevelColumn
+from skdp.synthesis.marginals.bin_shapes import Ends
+from skdp.synthesis.marginals.column_levels import LevelColumn
 from skdp.synthesis.marginals.table_form import TableForm
 
 LABEL = "y"

@@ -18,6 +18,7 @@ from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.unit_norms import average_units
 from skdp.synthesis.marginals import pair_selection as selection
+from skdp.synthesis.marginals.bin_shapes import CELLS_OF_A_BIN
 from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, TableSums, noise_per_cell, weighted
 from skdp.synthesis.marginals.denoising import TargetTables, targets_of
@@ -45,6 +46,8 @@ LARGEST_NOISE_OF_TRIPLES = 0.25
 
 PARITY_SHARE = 0.02
 """Share of mu**2 of parities, where they are measured beside all pairs."""
+SHAPE_SHARE = 0.02
+"""Share of mu**2 of the cells of numbers within bins, where they are measured: of that of the first tables."""
 
 UNITS_PER_NOISE, LARGEST_REACH = 500.0, 3.0
 """Units to one standard deviation of noise from which a unit may add more than a row, and the most that it may add."""
@@ -88,6 +91,8 @@ class ModelTerms(NamedTuple):
         None for the rule.
     parities : tuple of ndarray of shape (n_sets, size)
         Sets of columns whose parities are measured.
+    with_shapes : bool
+        Whether cells of numbers within bins are measured beside the tables.
     """
 
     levels: Sequence[int]
@@ -97,6 +102,7 @@ class ModelTerms(NamedTuple):
     n_components: int
     n_iter: int | None
     parities: ParitySets = ()
+    with_shapes: bool = False
 
     @property
     def n_classes(self) -> int:
@@ -121,20 +127,21 @@ class Measurement(NamedTuple):
 
     Notes
     -----
-    **Guarantees.** `measure` makes the releases whose event `event_of` states for its noise multiplier. All that it
-    returns is a function of these releases and of public numbers. A unit moves each of them by at most `reach` times
-    what one row may, and the noise is `reach` times as large.
+    **Guarantees.** `measure`, with `shapes` where its terms have them, makes the releases whose event `event_of` states
+    for its noise multiplier. All that it returns is a function of these releases and of public numbers. A unit moves
+    each of them by at most `reach` times what one row may, and the noise is `reach` times as large.
 
-    Proof. Without rounds it is one Gaussian release of `TableSums.vector`; or that, and one of `ParitySums.vector`, of
-    shares that sum to one: the two are priced as the one of the whole multiplier. With rounds there is one of the
-    columns first; each round has one of the scores, and one of the interactions of the pairs that are selected. Which
-    function of the rows a release is of depends on earlier releases alone, its sensitivity holds for every such
-    function (`TableSums`, `ParitySums`, `selection.sensitivity`), and its noise multiplier is fixed beforehand. All
-    sensitivities of rows are multiplied by `reach` in one place, `_release`: what a unit adds is clipped, for each
-    release, to that many times the norm of one row, or is that many times an average of rows (`_shares`), and so are
-    differences of two of them. So the event is their composition, whatever is selected. Mechanisms of shares that sum
-    to one compose to one release of the whole multiplier, since the squares of mu add up (Dong, Roth & Su 2022,
-    corollary 2).
+    Proof. Without rounds it is one Gaussian release of `TableSums.vector`; or that, one of `ParitySums.vector`, and one
+    of the cells of `shapes`, which is a `TableSums.vector` too, of one table for each column: of shares that sum to
+    one, so that they are priced as the one of the whole multiplier. With rounds there is one of the columns first, from
+    whose share that of cells is taken in the same way; each round has one of the scores, and one of the interactions of
+    the pairs that are selected. Which function of the rows a release is of depends on earlier releases alone, its
+    sensitivity holds for every such function (`TableSums`, `ParitySums`, `selection.sensitivity`), and its noise
+    multiplier is fixed beforehand. All sensitivities of rows are multiplied by `reach` in one place, `_release`: what a
+    unit adds is clipped, for each release, to that many times the norm of one row, or is that many times an average of
+    rows (`_shares`), and so are differences of two of them. So the event is their composition, whatever is selected.
+    Mechanisms of shares that sum to one compose to one release of the whole multiplier, since the squares of mu add up
+    (Dong, Roth & Su 2022, corollary 2).
     """
 
     noise_multiplier: float
@@ -157,8 +164,12 @@ class Measurement(NamedTuple):
         parities: bool | str,
         n_components: int,
         max_iter: Any,
+        bins_of_lines: Sequence[int],
     ) -> ModelTerms:
-        """Return what is measured and fitted; "auto" is by public numbers. Of selected pairs there is no more."""
+        """Return what is measured and fitted; "auto" is by public numbers. Of selected pairs there is no more.
+
+        `bins_of_lines` are the numbers of bins of columns of numbers that have cells.
+        """
         finer = not self.n_rounds
         if not isinstance(triples, bool):
             triples = finer and triples_are_worth_it(levels, self.n, self.noise_of_rows)
@@ -168,7 +179,8 @@ class Measurement(NamedTuple):
             noise = 0.0 if parities is True else self.noise_of_rows
             sets = parities_worth_it(levels, has_label, triples, self.n, noise)
         n_iter = None if max_iter is None else int(max_iter)
-        return ModelTerms(levels, has_label, triples, exclusions, n_components, n_iter, sets)
+        shaped = shapes_are_worth_it(bins_of_lines, self.n, self.noise_of_rows)
+        return ModelTerms(levels, has_label, triples, exclusions, n_components, n_iter, sets, shaped)
 
     def _release(
         self, share: float, vector: Doubles, sensitivity: float, stream: SecretStream
@@ -227,16 +239,17 @@ class Measurement(NamedTuple):
         mixture : Mixture
         """
         levels, d = terms.levels, len(terms.levels)
+        of_shapes = SHAPE_SHARE if terms.with_shapes else 0.0
         if self.n_rounds:
             first, share, name = (
                 weighted(levels, [([(j,) for j in range(d)], 1.0)], rows.has_weights),
-                ROUND_SHARES[0],
+                ROUND_SHARES[0] - of_shapes,
                 "columns",
             )
         else:
             first, share, name = (
                 all_tables(levels, terms.has_label, terms.with_triples, rows.has_weights),
-                1.0 - PARITY_SHARE if terms.parities else 1.0,
+                1.0 - (PARITY_SHARE if terms.parities else 0.0) - of_shapes,
                 "tables",
             )
         noisy, n = self._interactions(share, first, rows, stream.spawn(name))
@@ -257,6 +270,27 @@ class Measurement(NamedTuple):
                 of_label = (d - 1,) if terms.has_label else ()
                 targets = targets._replace(parities=tuple((*columns, *of_label) for columns in found.sets))
         return targets, mixture
+
+    def shapes(self, cells: LevelRows, n_cells: Sequence[int], stream: SecretStream) -> list[Interaction]:
+        """Release how many rows are in each cell of some columns, beside a measurement with shapes.
+
+        Parameters
+        ----------
+        cells : LevelRows
+            The cell of each row in each column. Private.
+        n_cells : sequence of int
+            Number of cells of each column, 2 or more.
+        stream : SecretStream
+
+        Returns
+        -------
+        noisy : list of Interaction
+            Counts relative to the number of rows, centred.
+        """
+        columns: list[ColumnSet] = [(j,) for j in range(len(n_cells))]
+        sums = weighted(n_cells, [(columns, 1.0)], cells.has_weights)
+        noisy = self._interactions(SHAPE_SHARE, sums, cells, stream.spawn("shapes"))[0]
+        return [noisy[each] for each in columns]
 
     def _parities(
         self, rows: LevelRows, terms: ModelTerms, targets: TargetTables, mixture: Mixture, stream: SecretStream
@@ -366,6 +400,14 @@ def triples_are_worth_it(levels: Sequence[int], n: float, noise_multiplier: floa
     return noise_per_cell(levels, sets, n, deviation) <= LARGEST_NOISE_OF_TRIPLES
 
 
+def shapes_are_worth_it(bins_of_lines: Sequence[int], n: float, noise_multiplier: float) -> bool:
+    """Return whether the noise of half a bin is smaller than an average bin, by public numbers."""
+    if not len(bins_of_lines):
+        return False
+    deviation = noise_multiplier * math.sqrt(len(bins_of_lines) / SHAPE_SHARE)
+    return deviation * math.sqrt(CELLS_OF_A_BIN / 2.0) <= n / float(np.mean(bins_of_lines))
+
+
 def iterations(n_mu: float, with_triples: bool = False) -> int:
     """Return the iterations of the fit: the less noise, the more can be learned before it is learned too.
 
@@ -398,6 +440,7 @@ __all__ = [
     "event_of",
     "iterations",
     "parities_worth_it",
+    "shapes_are_worth_it",
     "triples_are_worth_it",
     "triples_of",
     "unit_reach",

@@ -95,9 +95,10 @@ class DPMarginalSynthesizer(SampledTables):
     label_shares : {"bought", "uniform"} or sequence of float, default="bought"
         How labels of samples are drawn: by the noisy counts of the release, all alike, or by public shares, one for
         each class in ascending order.
-    within_bins : {"uniform", "middle"}, default="uniform"
-        Where in its bin a number or a date comes back. Numbers of a type of integers come back whole, and dates as
-        days.
+    within_bins : {"auto", "uniform", "middle"}, default="auto"
+        Where in its bin a number or a date comes back. "auto" buys how they lie there, for 2 % of mu^2, where the
+        public size of the noise is small, and else is "uniform". Numbers of a type of integers come back whole, and
+        dates as days.
     weight_bound : float, "private" or None, default=None
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
         can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
@@ -195,9 +196,10 @@ class DPMarginalSynthesizer(SampledTables):
     - `accountant` is charged before the rows are counted, and what is refused is refused before any charge.
     - ``sample`` and ``sample_sets`` cost nothing, and a saved generator holds no row and no exact count.
     - Labels of samples are drawn by noisy or by public shares.
-    - Whether pairs are selected, how many rounds and which share of the budget they take, whether triples and parities
-      are measured, and the iterations of the fit are decided by public numbers. The number of pairs that are selected,
-      and which, is decided by noisy scores, and which parities a model is fitted to by the noisy parities.
+    - Numbers lie within bins evenly, or by noisy counts of cells of the bins, which are released with the tables.
+    - Whether pairs are selected, how many rounds and which share of the budget they take, whether triples, parities and
+      cells are measured, and the iterations of the fit are decided by public numbers. The number of pairs that are
+      selected, and which, is decided by noisy scores, and which parities a model is fitted to by the noisy parities.
 
     The proof of what is bought is in the notes of `skdp.synthesis.marginals.bought_table.TablePurchase`, and rows have
     no weights there. The proof of each sensitivity is in the notes of
@@ -220,6 +222,11 @@ class DPMarginalSynthesizer(SampledTables):
     release: a label that only four or five columns together tell is seen in one of them, however many levels these
     have, if it depends on their halves. Those that the model of the tables does not expect are fitted too. Halves that
     are far from where it depends on the columns hide it, and finer tables of so many columns are not measured.
+
+    **Numbers within bins.** A bin is cut into up to 32 cells, one of which is zero alone. It is halved, and halves are
+    halved again, as far as noisy counts of the cells tell them apart (`skdp.synthesis.marginals.bin_shapes`). How
+    numbers lie within a bin depends on no other column. It is the same in all tables of ``sample_sets``, whose
+    intervals are of what bins tell.
 
     **Post-processing.** One-way tables are projected onto the simplex. The interaction of two columns is shrunk by its
     singular values and the public size of the noise. The mixture is fitted to all tables by Adam, in float32.
@@ -268,7 +275,7 @@ class DPMarginalSynthesizer(SampledTables):
         n_components: int = 200,
         max_iter: int | None = None,
         label_shares: Any = "bought",
-        within_bins: str = "uniform",
+        within_bins: str = "auto",
         weight_bound: Any = None,
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
@@ -371,7 +378,7 @@ class DPMarginalSynthesizer(SampledTables):
         schema = self._stated_table().read(table.names)
         if not schema.is_complete:
             warn_of_objects(self, schema, table)
-        rows = read_rows(table, schema, int(self.n_bins), self.other or {})
+        rows = read_rows(table, schema, int(self.n_bins), self.other or {}, self.within_bins == "auto")
         check_schema(self, table.source, reset=True)
         self._fitted_n_columns = rows.n_columns
         return rows
@@ -396,7 +403,8 @@ class DPMarginalSynthesizer(SampledTables):
             codes.append(targets.labels[1].astype(np.int32))
             levels.append(len(self.classes_))
         measurement = plan.measurement
-        rules = self.triples, self.parities, int(self.n_components), self.max_iter
+        bins_of_lines = [rows.form.columns[j].n_listed for j in rows.cells]
+        rules = self.triples, self.parities, int(self.n_components), self.max_iter, bins_of_lines
         exclusions = exclusions_of(rows.form.columns, rows.schema.impossible)
         terms = measurement.terms_of(levels, targets.labels is not None, exclusions, *rules)
         given = targets.weights, measurement.noise_multiplier, int(measurement.n), plan.stream.spawn("weight bound")
@@ -406,9 +414,10 @@ class DPMarginalSynthesizer(SampledTables):
         exact = exactly_summable(weight_of_each(shares, len(codes[0]))) if has_weights else None
         given_rows = LevelRows(codes, exact, units)
         found, mixture = measurement.measure(given_rows, terms, plan.stream)
+        form = rows.shaped_form(measurement, given_rows, plan.stream) if terms.with_shapes else rows.form.shaped({})
         buys_shares = isinstance(self.label_shares, str) and self.label_shares == "bought"
         self._fitted_redrawing = None if has_weights else Redrawing(measurement, terms, found.noisy, buys_shares)
-        self._publish(rows.form, rows.schema.impossible, terms, found, mixture)
+        self._publish(form, rows.schema.impossible, terms, found, mixture)
         self.noise_multiplier_, self.n_samples_ = measurement.noise_multiplier, measurement.n
         self._set_price(plan.price)
         return ""
@@ -422,7 +431,7 @@ class DPMarginalSynthesizer(SampledTables):
         n, to_buy = int(plan.measurement.n), rows.to_buy._replace(units=targets.weights.units)
         bought = purchase.buy(to_buy, plan.measurement.noise_multiplier, n, plan.stream.spawn("purchase"))
         note_remains(self, bought, n)
-        return complete_rows(rows, bought, int(self.n_bins), self.other or {})
+        return complete_rows(rows, bought, int(self.n_bins), self.other or {}, self.within_bins == "auto")
 
     # --- rules in public quantities ---
 

@@ -15,7 +15,9 @@ from skdp._checks.readings import day_text, days_of, key_of, number_of, truth_of
 from skdp._checks.table import Table, is_decimal
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.kinds import Column
-from skdp.synthesis.marginals.column_levels import EVERYWHERE, Ends, LevelColumn, Levels
+from skdp.synthesis.marginals.bin_shapes import EVERYWHERE, Ends
+from skdp.synthesis.marginals.column_levels import LevelColumn, Levels
+from skdp.synthesis.marginals.contingency_tables import Interaction
 
 _MICROSECONDS = 86_400_000_000
 _MOST_DAYS = 106_000.0
@@ -52,6 +54,32 @@ class TableForm(NamedTuple):
     def read(self, table: Table) -> list[Levels]:
         """Return the levels of each column."""
         return [column.read(table.cells(column.block.position)) for column in self.columns]
+
+    def cut(self) -> TableForm:
+        """Return a form whose columns of numbers have cells within their bins."""
+        columns = tuple(
+            column.cut(self.is_whole(j)) if column.block.is_line else column for j, column in enumerate(self.columns)
+        )
+        return self._replace(columns=columns)
+
+    def read_cells(self, table: Table) -> dict[int, Levels]:
+        """Return the cells of numbers, by position of their column among these, for columns that have such."""
+        return {
+            j: column.shapes.read(column.block.codes(table.cells(column.block.position)))
+            for j, column in enumerate(self.columns)
+            if column.shapes is not None and column.n_cells > 1
+        }
+
+    def shaped(self, noisy: Mapping[int, Interaction]) -> TableForm:
+        """Return a form in which numbers lie within bins as noisy counts of their cells say, evenly without any."""
+        columns = []
+        for j, column in enumerate(self.columns):
+            shapes = column.shapes if j in noisy else None
+            if shapes is not None:
+                counts = noisy[j].values[: len(shapes.bins)] + 1.0 / noisy[j].values.size
+                shapes = shapes.fitted(counts, noisy[j].deviation)
+            columns.append(column._replace(shapes=shapes))
+        return self._replace(columns=tuple(columns))
 
     def is_whole(self, j: int) -> bool:
         """Whether numbers of a column come back whole: by its type, and days of dates do."""

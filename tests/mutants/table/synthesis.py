@@ -2,6 +2,7 @@
 
 from mutant import BY_PROPERTY, mutant
 from paths import (
+    BIN_SHAPES,
     COMBINING,
     LEVEL_COLUMNS,
     MARGINALS,
@@ -101,7 +102,7 @@ MUTANTS = [
     ),
     mutant(
         "synthesis: parities that the tables do not pay for",
-        (MEASUREMENT, "1.0 - PARITY_SHARE if terms.parities else 1.0", "1.0"),
+        (MEASUREMENT, "1.0 - (PARITY_SHARE if terms.parities else 0.0)", "1.0"),
         tests="parities synthesizer",
         select=BY_PROPERTY,
     ),
@@ -303,5 +304,43 @@ MUTANTS = [
         "synthesis: intervals without the spread of models",
         (COMBINING, "np.maximum(between - within, within) + 4.0 * own[0] + bias", "within + 4.0 * own[0] + bias"),
         tests="combining",
+    ),
+    mutant(
+        "synthesis: cells of numbers for nothing",
+        (MEASUREMENT, "of_shapes = SHAPE_SHARE if terms.with_shapes else 0.0", "of_shapes = 0.0"),
+        tests="synthesizer",
+        select="noise_is_as_priced",
+    ),
+    mutant(
+        "synthesis: cells of numbers with the noise of all tables",
+        (MEASUREMENT, "self._interactions(SHAPE_SHARE, sums, cells", "self._interactions(1.0, sums, cells"),
+        tests="synthesizer",
+        select="noise_is_as_priced",
+    ),
+    mutant(
+        "synthesis: cells of numbers of whole units",
+        (
+            "skdp/synthesis/marginals/bought_table.py",
+            "weighted._replace(codes=list(self.cells.values()))",
+            "LevelRows(list(self.cells.values()))",
+        ),
+        tests="guarantees_units",
+        select="moves_sums and synthesizer",
+    ),
+    mutant(
+        "synthesis: cells of numbers are worth it by the rows that there are",
+        (MEASUREMENT, "shapes_are_worth_it(bins_of_lines, self.n, ", "shapes_are_worth_it(bins_of_lines, 1e9, "),
+        tests="bin_shapes",
+    ),
+    mutant(
+        "synthesis: halves of bins by noise",
+        (BIN_SHAPES, "moved**2 > LEAST_DIFFERENCE * variance", "moved**2 > 0.0"),
+        (BIN_SHAPES, "(1.0 - LEAST_DIFFERENCE * variance / moved**2)", "1.0"),
+        tests="bin_shapes",
+    ),
+    mutant(
+        "synthesis: zero among other numbers",
+        (BIN_SHAPES, "np.concatenate([cuts, [0.0, _AFTER_ZERO]])", "np.array(cuts)"),
+        tests="bin_shapes",
     ),
 ]

@@ -122,7 +122,7 @@ def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(replayed
         replayed.rewind()
     assert said[0] == said[1]
     first, second = replayed.runs
-    assert len(first) == len(second) >= (3 if mode == "selected" else 1 + ("parities" in mode))
+    assert len(first) == len(second) >= (4 if mode == "selected" else 2 + ("parities" in mode))
     factor = 2.0 if adjacency == "replace_one" else 1.0
     for (value, mechanism), (value_too, same) in zip(first, second, strict=True):
         assert mechanism == same
@@ -225,12 +225,16 @@ def test_the_noise_is_as_priced(released, monkeypatch, mode):
     parameters, with_labels = MODES[mode]
     frame = people(400)
     model = synthesizer(n_bins=30, epsilon=500.0, **parameters).fit(frame, labels(frame) if with_labels else None)
-    event, shares = model.privacy_event_, [0.98, 0.02] if "parities" in mode else [1.0]
-    if mode == "selected":
-        events = list(event.events)
-    else:  # shares that sum to one are priced as one release
-        events = [GaussianDpEvent(event.noise_multiplier / math.sqrt(share)) for share in shares]
-    assert len(events) == (5 if mode == "selected" else len(shares))
+    whole, event = model.noise_multiplier_, model.privacy_event_
+    if mode == "selected":  # the first one is priced as one release: columns, and cells of numbers at last
+        first, *others = event.events
+        assert first == GaussianDpEvent(whole / math.sqrt(0.2))
+        assert len(others) == 4
+        events = [GaussianDpEvent(whole / math.sqrt(0.18)), *others, GaussianDpEvent(whole / math.sqrt(0.02))]
+    else:  # shares that sum to one are priced as one release: tables, parities, cells of numbers
+        assert event == GaussianDpEvent(whole)
+        shares = [0.96, 0.02, 0.02] if "parities" in mode else [0.98, 0.02]
+        events = [GaussianDpEvent(whole / math.sqrt(share)) for share in shares]
     assert multipliers == pytest.approx([each.noise_multiplier for each in events], rel=1e-12)
     assert sum(1 / each.noise_multiplier**2 for each in events) == pytest.approx(1 / model.noise_multiplier_**2)
     for each, made in zip(events, noise, strict=True):

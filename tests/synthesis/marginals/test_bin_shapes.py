@@ -1,0 +1,174 @@
+"""Numbers within bins: public cells, what is released of them, and what is drawn."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from replay import recording
+from scipy import stats
+
+from skdp.synthesis import DPMarginalSynthesizer
+from skdp.synthesis.marginals import noisy_tables
+from skdp.synthesis.marginals.bin_shapes import CELLS_OF_A_BIN, BinShapes
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
+
+FALSE_ALARM = 1e-6
+SCHEMA = {"pay": {"bounds": (-100, 1500), "gaps": [None]}, "age": {"edges": [0, 20, 65, 100]}, "job": ["a", "b"]}
+FAST = {"n_bins": 4, "n_components": 20, "max_iter": 60, "parities": False, "random_state": 0}
+
+
+def people(n=600, seed=0):
+    """Half of the pay is zero, a tenth is a gap, and the rest lies near 200."""
+    rng = np.random.default_rng(seed)
+    pay = np.where(rng.random(n) < 0.5, 0.0, rng.normal(200.0, 20.0, n))
+    pay[rng.random(n) < 0.1] = np.nan
+    return pd.DataFrame({"pay": pay, "age": rng.choice([18, 30, 31, 70], n), "job": rng.choice(["a", "b"], n)})
+
+
+def cut(edges, whole, n_cells=CELLS_OF_A_BIN):
+    edges = np.array(edges, float)
+    inner = np.interp(np.arange(1, n_cells * (len(edges) - 1)) / n_cells, np.arange(len(edges)), edges)
+    return BinShapes.between(edges, inner, whole)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize(
+    "edges", [[0, 1, 10, 100], [-5.5, -0.2, 0.3, 2], [1, 2], [0, 1e-320, 1], [0.2, 0.4], [1e300, 1.5e300, 1.7e308]]
+)
+def test_cells_are_parts_of_bins(edges, whole):
+    """All ends of bins are ends of cells, and each number is in a cell of its bin."""
+    with np.errstate(over="ignore"):
+        shapes = cut(edges, whole)
+    assert set(np.array(edges, float)) <= set(shapes.edges)
+    assert (np.diff(shapes.edges) > 0).all()
+    np.testing.assert_allclose(np.bincount(shapes.bins, shapes.widths), 1.0)
+    numbers = np.random.default_rng(0).uniform(edges[0], edges[-1], 500)
+    cells = shapes.read(np.append(numbers, np.nan))
+    assert cells[-1] == len(shapes.bins)
+    np.testing.assert_array_equal(shapes.bins[cells[:-1]], np.searchsorted(edges[1:-1], numbers, side="right"))
+
+
+def test_zero_has_a_cell_of_its_own():
+    for whole in (False, True):
+        shapes = cut([-10.0, 10.0, 300.0], whole)
+        near = [-1.0, 0.0, 1.0] if whole else [-1e-300, 0.0, 1e-300]
+        assert len(set(shapes.read(np.array(near)))) == 3
+
+
+def test_shares_are_those_of_counts_without_noise_and_of_widths_in_noise():
+    shapes = cut([-8.5, 0.0, 4.0, 40.0], True)
+    counts = np.random.default_rng(0).integers(1, 50, len(shapes.bins)) * (shapes.widths > 1e-6)
+    found = shapes.fitted(counts / counts.sum(), 0.0)
+    np.testing.assert_allclose(found.shares, counts / np.bincount(shapes.bins, counts)[shapes.bins], atol=1e-8)
+    np.testing.assert_allclose(shapes.fitted(counts / counts.sum(), 1.0).shares, shapes.widths)
+    noisy = counts / counts.sum() + 0.01 * np.random.default_rng(1).standard_normal(len(counts))
+    some = shapes.fitted(noisy, 0.01).shares
+    assert (some >= 0).all()
+    np.testing.assert_allclose(np.bincount(shapes.bins, some), 1.0)
+
+
+def test_noise_is_shrunk():
+    """Where numbers lie evenly, shares are nearer to that than noisy counts are."""
+    shapes, rng = cut([0.0, 1.0], False), np.random.default_rng(0)
+    deviation = 0.2 / len(shapes.bins)
+    far = {"noisy": 0.0, "found": 0.0}
+    for _ in range(50):
+        noisy = shapes.widths + deviation * rng.standard_normal(len(shapes.bins))
+        far["noisy"] += np.abs(noisy - shapes.widths).sum()
+        far["found"] += np.abs(shapes.fitted(noisy, deviation).shares - shapes.widths).sum()
+    assert far["found"] < 0.6 * far["noisy"]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("ends", [(-math.inf, math.inf), (-3.0, 17.0), (0.0, 0.0)])
+def test_numbers_are_drawn_by_their_shares_within_the_ends(whole, ends):
+    shapes, rng = cut([-10.0, 10.0, 90.0], whole, 8), np.random.default_rng(0)
+    shares = rng.random(len(shapes.bins)) * (shapes.widths > 1e-6) + (shapes.edges[:-1] == 0.0)
+    shapes = shapes._replace(shares=shares / np.bincount(shapes.bins, shares)[shapes.bins])
+    freely = shapes.draw(np.zeros(20_000, int), whole, rng, (-math.inf, math.inf))
+    met = (freely >= ends[0]) & (freely <= ends[1])
+    share = float(shapes.shares_within(ends, whole)[0])
+    assert stats.binomtest(int(met.sum()), len(met), min(share, 1.0)).pvalue > FALSE_ALARM
+    made = shapes.draw(np.zeros(20_000, int), whole, rng, ends)
+    assert (made >= ends[0]).all()
+    assert (made <= ends[1]).all()
+    assert ends[0] == ends[1] or stats.ks_2samp(made, freely[met]).pvalue > FALSE_ALARM
+    if whole:
+        assert (made == np.rint(made)).all()
+    counts = np.bincount(shapes.read(freely), minlength=len(shapes.bins))[shapes.bins == 0]
+    asked = shapes.shares[shapes.bins == 0]
+    assert (counts[asked == 0] == 0).all()
+    assert stats.chisquare(counts[asked > 0], counts.sum() * asked[asked > 0]).pvalue > FALSE_ALARM
+
+
+@pytest.fixture(scope="module")
+def exact():
+    """A fit with next to no noise, the rows, and what was released."""
+    frame = people()
+    with recording([]) as released, pytest.warns():
+        model = DPMarginalSynthesizer(SCHEMA, epsilon=None, noise_multiplier=1e-3, **FAST).fit(frame)
+    return model, frame, released
+
+
+def test_the_release_is_that_of_the_plain_reading(exact):
+    """Row by row: a count of each cell, and of gaps, centred, with which a row adds a vector of length 1."""
+    model, frame, released = exact
+    vector, found = released[-1].exact, []
+    for name, column in zip(("pay", "age"), model._fitted_form.columns, strict=False):
+        ends, counts = column.shapes.edges, np.zeros(column.n_cells)
+        for number in frame[name].tolist():
+            cell = len(ends) - 1 if math.isnan(number) else int(np.sum(number >= ends[1:-1]))
+            counts[cell] += 1.0
+        found.append(counts - counts.mean())
+    norm = math.sqrt(sum(1.0 - 1.0 / len(each) for each in found))
+    np.testing.assert_allclose(vector, np.concatenate(found) / norm)
+    assert released[-1].sensitivity == pytest.approx(1.0)
+
+
+def test_samples_have_the_numbers_of_the_rows(exact):
+    """Zeros are zeros again, gaps are gaps, and what lies together lies together."""
+    model, frame, _ = exact
+    made, real = model.sample(4000, random_state=0), frame["pay"].dropna()
+    pay = made["pay"].dropna()
+    assert abs(made["pay"].isna().mean() - frame["pay"].isna().mean()) < 0.05
+    assert abs((pay == 0.0).mean() - (real == 0.0).mean()) < 0.05
+    assert stats.ks_2samp(pay, real).statistic < 0.06
+    assert made["age"].isin([18, 30, 31, 70]).mean() > 0.99
+    evenly = DPMarginalSynthesizer(SCHEMA, epsilon=None, noise_multiplier=1e-3, within_bins="uniform", **FAST)
+    other = evenly.fit(frame).sample(4000, random_state=0)["pay"].dropna()
+    assert not (other == 0.0).any()
+    assert stats.ks_2samp(other, real).statistic > 0.2
+
+
+def test_conditions_within_bins_are_met_with_their_share(exact):
+    model = exact[0]
+    X = model.sample(2000, random_state=0, conditions={"pay": (0, 0)})
+    assert (X["pay"] == 0.0).all()
+    X = model.sample(500, random_state=0, conditions={"pay": (190, 205), "age": (30, 30)})
+    assert X["pay"].between(190, 205).all()
+    assert (X["age"] == 30).all()
+    with pytest.raises(ValueError, match="no number of its bins"):
+        model.sample(5, conditions={"age": (20.5, 20.9)})
+
+
+def test_whether_cells_are_measured_is_decided_by_public_numbers():
+    assert noisy_tables.shapes_are_worth_it([16, 16], 1e5, 4.0)
+    assert not noisy_tables.shapes_are_worth_it([16, 16], 1e3, 4.0)
+    assert not noisy_tables.shapes_are_worth_it([16] * 4000, 1e5, 4.0)
+    assert not noisy_tables.shapes_are_worth_it([], 1e9, 0.0)
+    frame = people(100)
+    for n, has_shapes in ((10**6, True), (100, False)):
+        given = {**FAST, "max_iter": 2, "n_samples_public": n, "adjacency": "add_remove"}
+        model = DPMarginalSynthesizer(SCHEMA, **given).fit(frame)
+        assert [column.shapes is not None for column in model._fitted_form.columns] == [has_shapes, has_shapes, False]
+
+
+def test_a_column_of_a_single_number_and_one_without_cells():
+    frame = pd.DataFrame({"x": [0, 1] * 50, "z": ["a", "b"] * 50})
+    fast = {**FAST, "n_bins": 1, "max_iter": 2, "n_samples_public": 10**6, "adjacency": "add_remove"}
+    made = DPMarginalSynthesizer({"x": (0, 1), "z": ["a", "b"]}, **fast).fit(frame).sample(50, random_state=0)
+    assert set(made["x"]) <= {0, 1}
