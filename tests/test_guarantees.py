@@ -94,6 +94,7 @@ from skdp.synthesis.class_mixture.row_sums import ClusterSums, GroupMoments
 from skdp.synthesis.gan.convolutions import ConvolutionalModel
 from skdp.synthesis.gan.critic import CriticModel, PairModel
 from skdp.synthesis.generator import PrivateGenerator
+from skdp.synthesis.linking import HouseholdSynthesizer
 from skdp.synthesis.marginals.bought_table import TablePurchase
 from skdp.synthesis.marginals.contingency_tables import TableSums
 from skdp.synthesis.marginals.noisy_tables import Measurement
@@ -765,6 +766,12 @@ SENTENCES = {
             "tests/synthesis/marginals/test_synthesizer.py::test_pairs_are_selected_by_noisy_scores_alone",
             "tests/synthesis/marginals/test_synthesizer.py::test_selection_takes_the_pairs_that_depend_on_each_other",
             "tests/synthesis/marginals/test_synthesizer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+        ],
+    },
+    HouseholdSynthesizer: {
+        "A household adds no more than one row may, with all of its persons, however many these are.": [
+            "tests/synthesis/test_linking.py::test_a_household_moves_each_release_by_no_more_than_a_row_may",
+            "tests/synthesis/test_linking.py::test_the_noise_is_that_of_rows_and_the_price_is_one",
         ],
     },
     Redrawing: {

@@ -267,7 +267,7 @@ FLOORS = {
     "synthesis": (
         ("combining", "generator"),
         ("class_mixture", "marginals"),
-        ("gan", "metrics", "pair_quality", "synthesizing"),
+        ("gan", "linking", "metrics", "pair_quality", "synthesizing"),
     ),
     "synthesis.class_mixture": (
         ("clipped_normals", "row_blocks"),

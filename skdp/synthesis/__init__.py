@@ -1,6 +1,7 @@
 """Private synthetic data.
 
 - `synthesize`: a raw table as a synthetic one, in one line.
+- `synthesize_linked`: a table of households and one of their persons, linked by a key.
 - `DPMarginalSynthesizer`: tables with the two-way marginals of the private ones.
 - `DPClassMixtureGenerator`: rows of numbers with labels, such as images, by a mixture of normal rows for each class.
 - `DPWGAN`: images and other numeric rows by a generative adversarial network, for comparison.
@@ -24,5 +25,6 @@ __getattr__, __dir__, __all__ = lazy_face(
         "evaluate_synthesis": "skdp.synthesis.pair_quality",
         "combine_estimates": "skdp.synthesis.combining",
         "synthesize": "skdp.synthesis.synthesizing",
+        "synthesize_linked": "skdp.synthesis.linking",
     },
 )

@@ -111,6 +111,7 @@ DISCRETE, DISCRETE_GAUSSIAN = (f"skdp/mechanisms/discrete_{law}.py" for law in (
 AMOUNTS, COUNTED, SCORED = (f"skdp/evaluation/{name}.py" for name in ("amounts", "counted", "scored_rows"))
 ONE_VS_REST = "skdp/evaluation/one_vs_rest.py"
 MARGINALS, MEASUREMENT = "skdp/synthesis/marginals/synthesizer.py", "skdp/synthesis/marginals/noisy_tables.py"
+LINKING = "skdp/synthesis/linking.py"
 PARITY_SUMS, LEVEL_COLUMNS = "skdp/synthesis/marginals/parities.py", "skdp/synthesis/marginals/column_levels.py"
 BIN_SHAPES, PAIR_QUALITY = "skdp/synthesis/marginals/bin_shapes.py", "skdp/synthesis/pair_quality.py"
 MIXTURE_OF_PRODUCTS = "skdp/synthesis/marginals/product_mixture.py"

@@ -431,6 +431,7 @@ def _expectation(n: float, targets: TargetTables, mixture: Mixture | None) -> se
 
 
 __all__ = [
+    "LARGEST_REACH",
     "MOST_COLUMNS",
     "MOST_LEVELS",
     "LevelRows",

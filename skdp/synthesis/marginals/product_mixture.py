@@ -30,7 +30,7 @@ _DENSE = 16
 _CELLS_OF_A_PAIR = 1500
 """Cells of one large matrix product that take about as long as the products of one pair."""
 _LEAST = 1e-4
-_ROWS = 1 << 16
+_ROWS, _FEW_ROWS = 1 << 16, 1 << 13
 
 
 class Mixture(NamedTuple):
@@ -105,6 +105,24 @@ class Mixture(NamedTuple):
             part = slice(start, min(start + _ROWS, n))
             given = None if last is None else last[part]
             made[part] = self._draw_block(part.stop - start, rng, exclusions, given, balanced)
+        return made
+
+    def filled(self, rows: NDArray[np.int32], known: Sequence[int], rng: np.random.Generator) -> NDArray[np.int32]:
+        """Return rows of levels, of shape (n, d), with all columns but the known ones drawn anew, given these.
+
+        Exact, by Bayes' rule: a component is as likely for a row as its known levels are there.
+        """
+        made, given = rows.copy(), set(known)
+        likely = {j: np.log(np.maximum(self.column(j), 1e-300)) for j in given}
+        for start in range(0, len(rows), _FEW_ROWS):
+            part = made[start : start + _FEW_ROWS]
+            logits = sum((likely[j][:, part[:, j]].T for j in sorted(given)), start=np.zeros((len(part), 1)))
+            shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+            shares /= shares.sum(axis=1, keepdims=True)
+            component = _choose(shares, np.arange(len(part)), rng.random(len(part)))
+            for j in range(len(self.levels)):
+                if j not in given:
+                    part[:, j] = _choose(self.column(j), component, rng.random(len(part)))
         return made
 
     def _draw_block(

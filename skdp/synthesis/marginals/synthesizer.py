@@ -30,12 +30,7 @@ from skdp.synthesis.marginals.bought_table import (
     read_rows,
 )
 from skdp.synthesis.marginals.column_levels import WITHIN_BINS, exclusions_of
-from skdp.synthesis.marginals.noisy_tables import (
-    LevelRows,
-    Measurement,
-    event_of,
-    unit_reach,
-)
+from skdp.synthesis.marginals.noisy_tables import LARGEST_REACH, LevelRows, Measurement, event_of, unit_reach
 from skdp.synthesis.marginals.redrawn_tables import Redrawing
 from skdp.synthesis.marginals.sampled_tables import SampledTables
 
@@ -261,6 +256,8 @@ class DPMarginalSynthesizer(SampledTables):
     ((1000, 2), True)
     """
 
+    _largest_reach = LARGEST_REACH
+
     def __init__(
         self,
         schema: Any = None,
@@ -368,7 +365,7 @@ class DPMarginalSynthesizer(SampledTables):
         noise = self._solve_noise(terms.budget, cost)
         price = self._price(cost(noise), None, terms.budget.delta)
         n = self._public_n_samples(n_samples)
-        reach = unit_reach(n, noise) if self._unit() == GROUP else 1.0
+        reach = min(unit_reach(n, noise), self._largest_reach) if self._unit() == GROUP else 1.0
         measurement = Measurement(noise, n_rounds, self.adjacency, n, reach)
         return _Plan(measurement, price, terms.stream.spawn("marginals", *map(int, terms.stream.words(2))))
 

@@ -5,6 +5,7 @@ from paths import (
     BIN_SHAPES,
     COMBINING,
     LEVEL_COLUMNS,
+    LINKING,
     MARGINALS,
     MEASUREMENT,
     METRICS,
@@ -342,5 +343,45 @@ MUTANTS = [
         "synthesis: zero among other numbers",
         (BIN_SHAPES, "np.concatenate([cuts, [0.0, _AFTER_ZERO]])", "np.array(cuts)"),
         tests="bin_shapes",
+    ),
+    mutant(
+        "synthesis: households whose persons are units",
+        (LINKING, "sample_weight=rows.weights, groups=rows.households)", "sample_weight=rows.weights)"),
+        tests="linking",
+        select="moves or noise",
+    ),
+    mutant(
+        "synthesis: households that reach as far as other units",
+        (LINKING, "_largest_reach = 1.0", "_largest_reach = 3.0"),
+        tests="linking",
+        select="moves or noise",
+    ),
+    mutant(
+        "synthesis: households by the number of their persons",
+        (LINKING, "key), 1.0 / sizes, first", "key), np.ones(len(homes)), first"),
+        tests="linking",
+        select="kept",
+    ),
+    mutant(
+        "synthesis: persons are as many households",
+        (LINKING, "n_groups_public=_number_of(households,", "n_groups_public=_number_of(persons,"),
+        tests="linking",
+        select="moves or noise",
+    ),
+    mutant(
+        "synthesis: keys that are refused and not recorded",
+        (LINKING, "with model._payment().recording_refusals():\n        rows", "if True:\n        rows"),
+        tests="linking",
+        select="refused",
+    ),
+    mutant(
+        "synthesis: persons who are drawn without their households",
+        (
+            LINKING,
+            "mixture.filled(levels, range(n_first + 1), rng)",
+            "mixture.filled(levels, range(n_first, n_first + 1), rng)",
+        ),
+        tests="linking",
+        select="kept",
     ),
 ]

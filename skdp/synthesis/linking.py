@@ -1,0 +1,250 @@
+"""A table of households and one of their persons as synthetic ones, linked by a key, in one line."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.cells import format_names
+from skdp._checks.parameters import check_count, show
+from skdp._checks.readings import key_of
+from skdp.preprocessing.schema.matching import read_schema
+from skdp.preprocessing.schema.table_schema import TableSchema
+from skdp.synthesis.generator import generator_of
+from skdp.synthesis.marginals.product_mixture import Mixture
+from skdp.synthesis.marginals.synthesizer import DPMarginalSynthesizer
+
+SIZE, PLACE = "number of persons", "place in the household"
+"""Columns that are made: of households, and of persons by their order within them."""
+
+
+class HouseholdRows(NamedTuple):
+    """Persons with the columns of their households. Private, but for the names.
+
+    Attributes
+    ----------
+    joined : frame of shape (n_persons, n_columns)
+        Columns of the household, its number of persons, place of the person, and columns of the person.
+    households : series of shape (n_persons,)
+        Number of the household of each, named by the key.
+    weights : ndarray of shape (n_persons,)
+        1 over the number of persons in the household.
+    n_first : int
+        How many columns are those of the household, the number of persons being the last of them.
+    """
+
+    joined: Any
+    households: Any
+    weights: NDArray[np.float64]
+    n_first: int
+
+
+class HouseholdSynthesizer(DPMarginalSynthesizer):
+    """The synthesizer of persons with the columns of their households, which `synthesize_linked` fits.
+
+    Notes
+    -----
+    **Guarantees.** A household adds no more than one row may, with all of its persons, however many these are.
+
+    Proof. Rows of a household have weights that sum to one at most, so that what it adds is an average of what rows
+    add, and no longer than one of them is. A reach of 1 (`skdp.synthesis.marginals.noisy_tables.unit_reach`) clips what
+    it adds to that, and the noise is that of rows. Weights and the two columns that are made follow from the rows of
+    the household alone.
+    """
+
+    _largest_reach = 1.0
+
+    def draw_linked(self, n: int, n_first: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], Any]:
+        """Return the household of each synthetic person, and persons with the columns of their households.
+
+        Numbers of a household lie in one bin for all of its persons, and anywhere in it.
+        """
+        mixture, size = Mixture(self._fitted_levels, self.components_), n_first - 1
+        drawn = mixture.draw(n, rng)
+        homes = np.repeat(np.arange(n), drawn[:, size] + 1)
+        levels = drawn[homes]
+        first = np.searchsorted(homes, np.arange(n))
+        levels[:, n_first] = np.arange(len(homes)) - first[homes]
+        levels = mixture.filled(levels, range(n_first + 1), rng)
+        return homes, self._fitted_form.write(levels, self.within_bins, rng)
+
+
+def synthesize_linked(
+    households: Any,
+    persons: Any,
+    *,
+    key: str,
+    schema: Any = None,
+    max_persons: int = 8,
+    n_households: int | None = None,
+    epsilon: float | None = 1.0,
+    delta: float | str = "auto",
+    n_bins: int = 16,
+    adjacency: str = "zero_out",
+    accounting: str = "pld",
+    accountant: Any = None,
+    n_households_public: int | None = None,
+    random_state: Any = None,
+) -> tuple[Any, Any]:
+    """Make synthetic households and persons of private ones, such that keys match and counts agree.
+
+    The guarantee is for a household with all of its persons, however many these are.
+
+    Parameters
+    ----------
+    households : pandas.DataFrame of shape (n_households, n_columns)
+        Private rows, one for each household.
+    persons : pandas.DataFrame of shape (n_persons, n_columns)
+        Private rows, one for each person, those of a household in an order that tells something, such as the reference
+        person first. Columns have other names than those of households.
+    key : str
+        Name of the column of both tables that tells which household it is. It is not synthesized.
+    schema : TableSchema, mapping or None, default=None
+        What is public of the columns of both tables. What it leaves out is bought, as for `skdp.synthesize`.
+    max_persons : int, default=8
+        Public largest number of persons of a synthetic household. Larger private ones count as that large.
+    n_households : int or None, default=None
+        Number of synthetic households. If None, the public number of private ones.
+    epsilon : float or None, default=1.0
+        Privacy budget of both tables together. The noise is calibrated to it.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail, as for `DPMarginalSynthesizer`.
+    n_bins : int, default=16
+        Number of bins of a number or a date without edges.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ: in one household with its persons. Under "zero_out" and "replace_one" the number
+        of households is public, and that of persons is not.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Accounting method that prices the release.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which it is charged before anything is learned from the rows.
+    n_households_public : int or None, default=None
+        Public number of households, used instead of the real one. Required if ``adjacency="add_remove"``.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the noise
+        reproducible and issues a `PrivacyLeakWarning`. Samples are drawn anew each time.
+
+    Returns
+    -------
+    households : pandas.DataFrame of shape (n_households, n_columns)
+        Synthetic households. Keys are whole numbers from 0.
+    persons : pandas.DataFrame of shape (n_persons, n_columns)
+        Their persons, one at least in each.
+
+    Raises
+    ------
+    TypeError
+        A table is no frame of pandas.
+    ValueError
+        A parameter, the schema or a table is invalid, or keys do not match. Nothing was charged.
+    BudgetExceededError
+        The ceiling of the accountant does not admit it. Nothing was charged.
+
+    See Also
+    --------
+    skdp.synthesize : The same for a single table.
+
+    Notes
+    -----
+    **What is kept.** Marginals of pairs of columns of households, of pairs of columns of persons, and of one of each;
+    the number of persons, and the place of a person within the household, are columns too. Persons of a household are
+    drawn independently, given its columns and their place: who comes first is told from who comes second, but what two
+    persons have in common beyond the columns of their household is not kept. Households without persons add nothing,
+    and are not made.
+
+    Each person counts as 1 over the number of persons of the household: a household is one row of an average person.
+    There is one release, priced as one of `DPMarginalSynthesizer` with groups. Keys are read before the ledger is
+    asked, and a refusal of them is recorded there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from skdp.synthesis import synthesize_linked
+    >>> rng = np.random.default_rng(0)
+    >>> homes = pd.DataFrame({"home": range(3000), "rooms": rng.integers(1, 6, 3000)})
+    >>> people = homes.loc[homes.index.repeat(rng.integers(1, 1 + homes["rooms"])), ["home"]]
+    >>> people["age"] = rng.integers(0, 90, len(people))
+    >>> made, made_people = synthesize_linked(homes, people, key="home", schema={"rooms": range(1, 6), "age": (0, 90)})
+    >>> len(made), set(made["home"]) == set(made_people["home"])
+    (3000, True)
+    """
+    most = check_count("max_persons", max_persons, remedy="choose a whole number of persons, such as 8")
+    if n_households is not None:
+        check_count("n_households", n_households, at_least=0, remedy="choose a whole number of households, or None")
+    model = HouseholdSynthesizer(
+        _with_made_columns(schema, most),
+        n_bins=n_bins,
+        epsilon=epsilon,
+        delta=delta,
+        weight_bound=1.0,
+        n_groups_public=_number_of(households, n_households_public, adjacency),
+        adjacency=adjacency,
+        accounting=accounting,
+        accountant=accountant,
+        random_state=random_state,
+    )
+    _check_frames(households, persons, key)
+    with model._payment().recording_refusals():
+        rows = join(households, persons, key, most)
+    model.fit(rows.joined, sample_weight=rows.weights, groups=rows.households)
+    n = int(model.n_samples_) if n_households is None else n_households
+    homes, made = model.draw_linked(n, rows.n_first, generator_of(None))
+    first = np.searchsorted(homes, np.arange(n))
+    of_homes = made.iloc[first, : rows.n_first - 1].set_axis(range(n))
+    of_persons = made.iloc[:, rows.n_first + 1 :].copy()
+    of_homes.insert(0, key, np.arange(n))
+    of_persons.insert(0, key, homes)
+    return of_homes, of_persons
+
+
+def join(households: Any, persons: Any, key: str, most: int) -> HouseholdRows:
+    """Return persons with the columns of their households, or refuse keys without telling any of them."""
+    import pandas as pd
+
+    known, asked = (
+        pd.Index([key_of(cell) for cell in table[key].tolist()], dtype=object) for table in (households, persons)
+    )
+    if not known.is_unique:
+        raise ValueError(f"households has a key twice in column {key!r}: give one row for each household.")
+    homes = known.get_indexer(asked)
+    if known.hasnans or bool((homes < 0).any()) or not len(homes):
+        raise ValueError(f"persons has no rows, or keys in column {key!r} that are gaps or no household's: drop these.")
+    sizes = np.bincount(homes, minlength=len(known))[homes]
+    places = pd.Series(homes).groupby(homes).cumcount().to_numpy()
+    first = households.drop(columns=key).iloc[homes].reset_index(drop=True)
+    last = persons.drop(columns=key).reset_index(drop=True)
+    made = {SIZE: np.minimum(sizes, most), PLACE: np.minimum(places, most - 1) + 1}
+    joined = pd.concat([first, pd.DataFrame(made), last], axis=1)
+    return HouseholdRows(joined, pd.Series(homes, name=key), 1.0 / sizes, first.shape[1] + 1)
+
+
+def _check_frames(households: Any, persons: Any, key: Any) -> None:
+    for name, table in (("households", households), ("persons", persons)):
+        if not hasattr(table, "iloc") or not hasattr(table, "columns"):
+            raise TypeError(
+                f"{name}=<{type(table).__name__}> is no frame of pandas: convert it, such as by to_pandas()."
+            )
+        if key not in table.columns or len(table.columns) < 2:
+            raise ValueError(f"key={show(key)} is no column of {name}, or its only one: name one of both tables.")
+    names = [*households.columns, SIZE, PLACE]
+    if both := [name for name in persons.columns if name in names and name != key]:
+        raise ValueError(f"persons has columns that households has too, {format_names(both)}: rename them.")
+
+
+def _with_made_columns(schema: Any, most: int) -> TableSchema:
+    found = TableSchema({}, others="buy") if schema is None else read_schema(schema, "or None, to buy everything")
+    if found.impossible:
+        raise ValueError("schema has impossible combinations, which linked tables may not keep: leave them out.")
+    numbers = list(range(1, most + 1))
+    return TableSchema({**dict(found.items()), SIZE: numbers, PLACE: numbers}, others=found.others)
+
+
+def _number_of(households: Any, given: Any, adjacency: Any) -> Any:
+    """Return the public number of households: of the table where it is public."""
+    return len(households) if given is None and adjacency != "add_remove" and hasattr(households, "__len__") else given
+
+
+__all__ = ["HouseholdRows", "HouseholdSynthesizer", "join", "synthesize_linked"]
