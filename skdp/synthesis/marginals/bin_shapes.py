@@ -90,7 +90,7 @@ class BinShapes(NamedTuple):
 
     def shares_within(self, ends: Ends, whole: bool) -> Doubles:
         """Return which share of the numbers of each bin lies within both ends."""
-        return np.bincount(self.bins, self.shares * self._within(ends, whole))
+        return np.bincount(self.bins, self.shares * self._within(ends, whole)).astype(np.float64, copy=False)
 
     @property
     def _are_single(self) -> NDArray[np.bool_]:
