@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -61,9 +63,15 @@ def _one_household(model):
     return np.zeros(1, int), model.sample(1, random_state=0)
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
-@pytest.mark.parametrize("n_persons", [1, 3, 40])
-def test_a_household_moves_each_release_by_no_more_than_a_row_may(fitted, adjacency, n_persons):
+@pytest.mark.parametrize(
+    ("n_persons", "adjacency", "schema"),
+    [
+        *itertools.product([1, 3, 40], ["zero_out", "add_remove", "replace_one"], [SCHEMA]),
+        (3, "zero_out", None),
+        (40, "replace_one", {"rooms": [1, 2, 3], "role": ["head", "child"], "age": (0, 90), "rent": "number"}),
+    ],
+)
+def test_a_household_moves_each_release_by_no_more_than_a_row_may(fitted, n_persons, adjacency, schema):
     """However many persons it has, and with so little noise that another synthesizer would let a unit reach further."""
     one, other = with_persons(n_persons), with_persons(0)
     if adjacency == "add_remove":
@@ -72,7 +80,7 @@ def test_a_household_moves_each_release_by_no_more_than_a_row_may(fitted, adjace
         other = with_persons(2, "head", rooms=1)
 
     def fit(given):
-        return fitted(given, adjacency=adjacency, epsilon=200.0, n_households_public=60)
+        return fitted(given, adjacency=adjacency, schema=schema, epsilon=200.0, n_households_public=60)
 
     first = run(fit, one)
     second = run(fit, other, first.releases)
