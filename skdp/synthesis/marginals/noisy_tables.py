@@ -30,7 +30,7 @@ from skdp.synthesis.marginals.parities import (
     parity_sets,
     worth_their_noise,
 )
-from skdp.synthesis.marginals.product_mixture import Mixture, fit_mixture
+from skdp.synthesis.marginals.product_mixture import MOST_TOGETHER, Mixture, fit_mixture
 
 MOST_COLUMNS, MOST_LEVELS = 20, 50
 """A table with more columns, or more levels in one, has its pairs selected unless all are asked for."""
@@ -162,7 +162,7 @@ class Measurement(NamedTuple):
         exclusions: Sequence[Exclusion],
         triples: bool | str,
         parities: bool | str,
-        n_components: int,
+        n_components: Any,
         max_iter: Any,
         bins_of_lines: Sequence[int],
     ) -> ModelTerms:
@@ -179,6 +179,7 @@ class Measurement(NamedTuple):
             noise = 0.0 if parities is True else self.noise_of_rows
             sets = parities_worth_it(levels, has_label, triples, self.n, noise)
         n_iter = None if max_iter is None else int(max_iter)
+        n_components = (2 if triples else 1) * MOST_TOGETHER if n_components is None else int(n_components)
         shaped = shapes_are_worth_it(bins_of_lines, self.n, self.noise_of_rows)
         return ModelTerms(levels, has_label, triples, exclusions, n_components, n_iter, sets, shaped)
 

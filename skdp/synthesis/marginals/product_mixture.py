@@ -22,6 +22,8 @@ LEARNING_RATE = 0.1
 BETAS = (0.9, 0.99)
 SPREAD = 0.5
 """Standard deviation of the logits of components about those of the one-way tables, at the start."""
+MOST_TOGETHER = 200
+"""Components that are fitted together at most."""
 TRIPLES, PARITIES = 2.0, 3.0
 """Weights of the errors of triples and of parities beside those of pairs."""
 
@@ -227,7 +229,9 @@ def fit_mixture(
 ) -> Mixture:
     """Fit the probabilities of all components to tables, by Adam on the sum of squared errors.
 
-    If all pairs of columns are there, or many, one matrix product gives the errors of all; else a product a pair.
+    Of more than `MOST_TOGETHER` components, parts of equal size are fitted to all tables each by itself, and put
+    together: what tables do not tell is then a mean of several guesses. If all pairs of columns are there, or many, one
+    matrix product gives the errors of all; else a product a pair.
 
     Parameters
     ----------
@@ -243,10 +247,21 @@ def fit_mixture(
     starts = np.concatenate([[0], np.cumsum(levels)])
     column = np.repeat(np.arange(len(levels)), levels)
     logits = np.concatenate([np.log(np.maximum(one, _LEAST)) for one in targets.ones])
-    theta = (logits + SPREAD * rng.standard_normal((n_components, len(logits)))).astype(np.float32)
     losses = _losses(levels, targets)
     if parities is not None:
         losses.append(_Parities(levels, parities))
+    n_parts, parts = -(-n_components // MOST_TOGETHER), []
+    for k in range(n_parts):
+        size = (n_components + k) // n_parts
+        theta = (logits + SPREAD * rng.standard_normal((size, len(logits)))).astype(np.float32)
+        parts.append(_descended(theta, losses, starts, column, n_iter))
+    return Mixture(tuple(levels), np.concatenate(parts))
+
+
+def _descended(
+    theta: Singles, losses: list[Any], starts: NDArray[np.int64], column: NDArray[np.int64], n_iter: int
+) -> Singles:
+    """Return the probabilities of components, after as many steps from these logits."""
     optimizer = adam(cosine_decay(LEARNING_RATE, 0.0, n_iter), *BETAS, 1e-10)
     flat = theta.ravel()
     state = optimizer.init(flat)
@@ -258,7 +273,7 @@ def fit_mixture(
         gradient *= probabilities
         gradient -= probabilities * np.add.reduceat(gradient, starts[:-1], axis=1)[:, column]
         flat, state = optimizer.update(gradient.ravel(), state, flat)
-    return Mixture(tuple(levels), _softmax(flat.reshape(theta.shape), starts, column))
+    return _softmax(flat.reshape(theta.shape), starts, column)
 
 
 def _softmax(theta: Singles, starts: NDArray[np.int64], column: NDArray[np.int64]) -> Singles:
@@ -399,4 +414,4 @@ def _as_matrix(levels: Sequence[int], pairs: Mapping[ColumnSet, Doubles]) -> tup
     return wanted, there
 
 
-__all__ = ["Mixture", "draw_levels", "fit_mixture"]
+__all__ = ["MOST_TOGETHER", "Mixture", "draw_levels", "fit_mixture"]

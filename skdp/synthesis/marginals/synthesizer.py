@@ -83,8 +83,9 @@ class DPMarginalSynthesizer(SampledTables):
         Whether parities of three to five columns are measured, by class if there are labels, for 2 % of mu^2, which
         takes all pairs: what many columns tell only together. "auto" does where the public size of their noise is
         small.
-    n_components : int, default=200
-        Components of the mixture.
+    n_components : int or None, default=None
+        Components of the mixture, of which at most 200 are fitted together. If None, 400 where pairs are measured
+        within each class, and else 200.
     max_iter : int or None, default=None
         Iterations of its fit. If None, a rule in public numbers: the less noise, the more.
     label_shares : {"bought", "uniform"} or sequence of float, default="bought"
@@ -269,7 +270,7 @@ class DPMarginalSynthesizer(SampledTables):
         pairs: str = "auto",
         triples: bool | str = "auto",
         parities: bool | str = "auto",
-        n_components: int = 200,
+        n_components: int | None = None,
         max_iter: int | None = None,
         label_shares: Any = "bought",
         within_bins: str = "auto",
@@ -341,7 +342,8 @@ class DPMarginalSynthesizer(SampledTables):
             if not isinstance(getattr(self, name), bool):
                 check_choice(name, getattr(self, name), ("auto",))
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
-        check_count("n_components", self.n_components, remedy="choose a whole number, such as 200")
+        if self.n_components is not None:
+            check_count("n_components", self.n_components, remedy="choose a whole number, or None for the rule")
         if self.max_iter is not None:
             check_count("max_iter", self.max_iter, remedy="choose a whole number of iterations, or None for the rule")
         if self.other is not None and not isinstance(self.other, Mapping):
@@ -401,7 +403,7 @@ class DPMarginalSynthesizer(SampledTables):
             levels.append(len(self.classes_))
         measurement = plan.measurement
         bins_of_lines = [rows.form.columns[j].n_listed for j in rows.cells]
-        rules = self.triples, self.parities, int(self.n_components), self.max_iter, bins_of_lines
+        rules = self.triples, self.parities, self.n_components, self.max_iter, bins_of_lines
         exclusions = exclusions_of(rows.form.columns, rows.schema.impossible)
         terms = measurement.terms_of(levels, targets.labels is not None, exclusions, *rules)
         given = targets.weights, measurement.noise_multiplier, int(measurement.n), plan.stream.spawn("weight bound")

@@ -326,6 +326,19 @@ def test_the_gradient_of_the_mixture_is_that_of_the_plain_reading(some, with_tri
 # --- post-processing --------------------------------------------------------------------------------------------------
 
 
+def test_parts_of_many_components_are_fitted_by_themselves(monkeypatch):
+    levels, tables = (3, 2), {(0, 1): np.array([[0.4, 0.1], [0.1, 0.1], [0.1, 0.2]])}
+    targets = TargetTables([tables[0, 1].sum(axis=1), tables[0, 1].sum(axis=0)], tables, {})
+    alone = fit_mixture(levels, targets, 4, 200, np.random.default_rng(0)).probabilities
+    monkeypatch.setattr("skdp.synthesis.marginals.product_mixture.MOST_TOGETHER", 5)
+    parts = fit_mixture(levels, targets, 9, 200, np.random.default_rng(0)).probabilities
+    assert parts.shape == (9, 5)
+    np.testing.assert_array_equal(parts[:4], alone)
+    for part in (parts[:4], parts[4:]):
+        np.testing.assert_allclose(part[:, :3].T @ part[:, 3:] / len(part), tables[0, 1], atol=0.02)
+    assert not np.allclose(parts[4:8], alone, atol=0.01)
+
+
 def test_noiseless_tables_come_back():
     """One-way tables on the simplex, pairs and triples as they are in the rows."""
     rng = np.random.default_rng(0)
@@ -871,8 +884,10 @@ def test_rules_are_public():
     )
     many = {**SCHEMA, "age": {"edges": list(range(60))}}
     assert synthesizer(schema=many).fit(frame).privacy_event_.events
-    assert synthesizer(n_samples_public=10**7).fit(frame, labels(frame)).has_triples_
-    assert not synthesizer(n_samples_public=10).fit(frame, labels(frame)).has_triples_
+    for n, has_triples in ((10**7, True), (10, False)):
+        model = synthesizer(n_samples_public=n, n_components=None).fit(frame, labels(frame))
+        assert model.has_triples_ == has_triples
+        assert len(model.components_) == (400 if has_triples else 200)
 
 
 def test_memory_of_selected_pairs_is_that_of_their_tables():
