@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import TransformerTags
@@ -20,7 +21,7 @@ from skdp._typing import Doubles
 from skdp.accounting import DpEvent
 from skdp.base import FitTerms, PrivateEstimator, StepPlan
 from skdp.cluster.clustering import Clustering
-from skdp.cluster.rows import SharedNoise, WeightedRows, nearest, squared_distances
+from skdp.cluster.rows import Cube, CubeRows, SharedNoise, SparseRows, WeightedRows, nearest, squared_distances
 from skdp.mechanisms.unit_norms import average_units
 from skdp.preprocessing.histograms.bought_bounds import BoughtBounds
 from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
@@ -42,8 +43,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):
         Number of clusters.
     bounds : (float, float), list of (float, float) or None, or None, default=None
         Public bounds of all columns, or of each. Values beyond them are moved to the nearest bound, in ``fit`` and in
-        predictions. Bounds of None are bought, for 30 % of the budget. Columns of `DPTableVectorizer` have
-        bounds of (-1, 1).
+        predictions. Bounds of None are bought, for 30 % of the budget, of rows that are not sparse. Columns of
+        `DPTableVectorizer` have bounds of (-1, 1).
     max_iter : int, default=5
         Number of noisy steps of Lloyd's algorithm. More steps have more noise each.
     weight_bound : float, "private" or None, default=None
@@ -129,6 +130,9 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):
     Proofs are in `skdp.cluster.noisy_moments.release_moments`, `skdp.cluster.noisy_tree.grow` and
     `skdp.cluster.noisy_steps.step_sensitivity`, of the composition in `skdp.cluster.clustering.Clustering`.
 
+    **Many columns.** Moments are a matrix of columns by columns, and each node of the tree has one: of some hundred
+    columns they are small, and of some thousand they take gigabytes, whether rows are sparse or not.
+
     **Post-processing.** Where fewer leaves stand out of the noise than there are clusters, the others start at points
     drawn from a normal distribution of the noisy moments. A center moves by less where its noise is large.
 
@@ -186,8 +190,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Private rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Private rows. Sparse ones need public bounds; some thousand of them at a time are made dense.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -248,6 +252,16 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):
         price = self._price(self._event_at(sigma), None, self.delta)
         return BuyingPlan(sigma, self._public_n_samples(n_samples), price, terms.stream.spawn("clusters"))
 
+    def _check_rows(self, X: Any) -> Any:
+        """See `PrivateEstimator`: sparse rows stay sparse."""
+        rows = check_table(self, X, reset=True, sparse=True)
+        if sp.issparse(rows) and None in bounds_of_columns(self.bounds, rows.shape[1]):
+            raise ValueError(
+                "bounds=None and X is sparse: bounds of sparse rows are not bought, so give public ones, or pass "
+                "X.toarray()."
+            )
+        return rows
+
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowWeights:
         """See `PrivateEstimator`: labels are ignored, weights and units are kept."""
         return self._weights().read_of_units(fit_params, n_samples)
@@ -256,21 +270,21 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):
         """See `PrivateEstimator`."""
         return replace(super().__step_traits__(), sets_width=True)
 
-    def _learn(self, plan: BuyingPlan, rows: NDArray[Any], targets: RowWeights | None) -> str:
+    def _learn(self, plan: BuyingPlan, rows: Any, targets: RowWeights | None) -> str:
         """See `PrivateEstimator`."""
-        n, sigma, stream = len(rows), plan.noise_multiplier, plan.stream
+        n, sigma, stream = rows.shape[0], plan.noise_multiplier, plan.stream
         targets = RowWeights.made_up(n) if targets is None else targets
         bounds = self._bought_bounds(bounds_of_columns(self.bounds, rows.shape[1]))
         self.weight_bound_, shares = self._weights().shares(targets, sigma, plan.n_public, stream.spawn("weight bound"))
         weights = exactly_summable(average_units(targets.units, weight_of_each(shares, n)))
         given = sigma, plan.n_public, stream.spawn("bounds"), weights, targets.units
-        self.bounds_ = np.array(bounds.release(list(rows.T.astype(np.float64)), *given))
+        columns = [] if sp.issparse(rows) else list(rows.T.astype(np.float64))
+        self.bounds_ = np.array(bounds.release(columns, *given))
         coins = np.random.default_rng(stream.spawn("coins").words(4).tolist())
         scaled = WeightedRows(self._scaled(rows), weights)
         releases = SharedNoise(bounds.noise_left(sigma), stream.spawn("releases"))
         found = self._clustering().find(scaled, plan.n_public, releases, coins)
-        low, half = self._scale()
-        self.cluster_centers_ = np.clip(low + half * (found.centers + 1.0), *self.bounds_.T)
+        self.cluster_centers_ = self._cube.take_out(found.centers)
         self.counts_, self.inertia_ = found.counts * self.weight_bound_, found.inertia * self.weight_bound_
         self.n_iter_, self.noise_multiplier_ = int(self.max_iter), sigma
         self._derive_state()
@@ -279,23 +293,17 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):
 
     def _derive_state(self) -> None:
         """See `PrivateEstimator`."""
-        self._fitted_centers = self._scaled(self.cluster_centers_)
+        self._fitted_centers = self._cube.bring_in(self.cluster_centers_)
 
     # --- scaled rows ---
 
-    def _scale(self) -> tuple[Doubles, Doubles]:
-        """Lower bounds and half of the ranges."""
-        low, high = self.bounds_.T
-        return low, 0.5 * high - 0.5 * low
+    @property
+    def _cube(self) -> Cube:
+        return Cube(self.bounds_)
 
-    def _scaled(self, X: NDArray[Any]) -> Doubles:
-        """Columns moved between their bounds and scaled to [-1, 1]."""
-        low, half = self._scale()
-        values = np.clip(np.asarray(X, np.float64), *self.bounds_.T)
-        values -= low
-        values /= half
-        values -= 1.0
-        return np.clip(values, -1.0, 1.0, out=values)
+    def _scaled(self, X: Any) -> CubeRows:
+        """Columns moved between their bounds and scaled to [-1, 1]; sparse rows where they are looked at."""
+        return SparseRows(X, self._cube) if sp.issparse(X) else self._cube.bring_in(X)
 
     # --- new rows ---
 
@@ -305,7 +313,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows. Values beyond the bounds are moved to them, as in ``fit``.
 
         Returns
@@ -321,7 +329,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows. Values beyond the bounds are moved to them, as in ``fit``.
 
         Returns
@@ -339,7 +347,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows.
         y : None
             Ignored.
@@ -354,9 +362,9 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):
         least = squared_distances(self._checked(X), self._fitted_centers).min(axis=1)
         return -float(least.sum() if sample_weight is None else np.asarray(sample_weight, np.float64) @ least)
 
-    def _checked(self, X: Any) -> Doubles:
+    def _checked(self, X: Any) -> CubeRows:
         check_is_fitted(self)
-        return self._scaled(check_table(self, X, reset=False))
+        return self._scaled(check_table(self, X, reset=False, sparse=True))
 
     @property
     def _n_features_out(self) -> int:
@@ -365,6 +373,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags = TransformerTags(preserves_dtype=[])
+        tags.input_tags.sparse = True
         return tags
 
 

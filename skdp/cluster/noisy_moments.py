@@ -55,8 +55,9 @@ def release_moments(rows: WeightedRows, adjacency: str, most: float, releases: S
     sums = MomentSum(UnitBall(np.zeros(d + 1), 1.0), 0.0, by_position=False)
     for start in range(0, len(rows.values), _ROWS):
         part = slice(start, start + _ROWS)
-        z = np.full((len(rows.values[part]), d + 1), ENTRY)
-        np.divide(rows.values[part], math.sqrt(d), out=z[:, :-1])
+        values = rows.values[part]
+        z = np.full((len(values), d + 1), ENTRY)
+        np.divide(values, math.sqrt(d), out=z[:, :-1])
         z /= math.sqrt(size)
         z *= np.sqrt(rows.weights[part, None])
         sums.add(z)

@@ -10,9 +10,6 @@ import numpy as np
 from skdp._typing import Doubles
 from skdp.cluster.rows import NoisyVector, SharedNoise, WeightedRows, counts_by_group, nearest, sums_by_group, within
 
-COUNTS, SUMS, SQUARES = 0.25, 0.70, 0.05
-"""Parts of the mu**2 of a step: counts of the clusters, sums of offsets, and the mean squared distance."""
-
 STEP_RADIUS = 2.0
 """Root mean squared distances from its center at which the offset of a row is clipped."""
 
@@ -30,21 +27,34 @@ class Clusters(NamedTuple):
     inertia: float
 
 
+class StepParts(NamedTuple):
+    """Parts of the mu**2 of a step: counts of the clusters, sums of offsets, and the sum of squared distances."""
+
+    counts: float
+    sums: float
+    squares: float
+
+
+def step_parts(adjacency: str) -> StepParts:
+    """Parts that add up to 1. Under ``replace_one`` counts and squares are free, see `step_sensitivity`."""
+    return StepParts(1 / 3, 1 / 3, 1 / 3) if adjacency == "replace_one" else StepParts(0.25, 0.70, 0.05)
+
+
 def step_sensitivity(adjacency: str) -> float:
     """Largest norm of what one row adds to a step, or half of the largest change by a row that is exchanged.
 
     A row whose offset v is in the unit ball adds a w to a count, b w v to a sum and e w |v|**2 to another one, where
     a**2 + b**2 + e**2 = 1 and w is a weight in [0, 1]: the norm is 1 at most.
 
-    Under ``replace_one`` the change is convex in each of two weights, so it is largest where they are 0 or 1. If one is
-    0, its norm is 1 at most. Of two rows in different clusters, with s and t for their squared norms, the square of it
-    is 2 a**2 + b**2 (s + t) + e**2 (s - t)**2, which is convex in s and t and largest at corners: 2 a**2 + 2 b**2, or
-    2 a**2 + b**2 + e**2. Of two rows in one cluster, with p for the sum of their norms, it is at most
-    p**2 (b**2 + e**2 (2 - p)**2) with p <= 2, as the norms differ by 2 - p at most. That is at most 4 b**2, since
-    p**2 (2 - p) <= 32 / 27 and e**2 < b**2. As a**2 <= b**2, all of this is 4 b**2 at most, whose root is priced for
-    twice the sensitivity, which therefore is b.
+    Under ``replace_one`` a, b and e are equal. The change is convex in each of two weights, so it is largest where they
+    are 0 or 1. If one is 0, the square of its norm is 3 b**2 at most. Of two rows in different clusters, with s and t
+    for their squared norms, it is 2 a**2 + b**2 (s + t) + e**2 (s - t)**2, which is convex in s and t and largest at
+    corners, where it is 4 b**2. Of two rows in one cluster, with p for the sum of their norms, it is at most
+    b**2 p**2 + e**2 p**2 (2 - p)**2 with p <= 2, as the norms differ by 2 - p at most. That is at most 4 b**2, since
+    p**2 (2 - p) <= 32 / 27 < 2 + p. The root of 4 b**2 is priced for twice the sensitivity, which therefore is b: sums
+    have the noise that they would have alone.
     """
-    return math.sqrt(SUMS) if adjacency == "replace_one" else 1.0
+    return math.sqrt(step_parts(adjacency).sums) if adjacency == "replace_one" else 1.0
 
 
 def run_steps(
@@ -67,11 +77,11 @@ def run_steps(
     of its bounds are convex in what rows add, so they hold for averages of rows, which units of several rows add.
     """
     k, d = centers.shape
-    counts, inertia = np.ones(k), 0.0
+    counts, inertia, parts = np.ones(k), 0.0, step_parts(adjacency)
     for step in range(n_steps):
-        exact = sum_rows(rows, centers, radius)
+        exact = sum_rows(rows, centers, radius, parts)
         noisy = releases.release(share / n_steps, exact, step_sensitivity(adjacency), "step", step)
-        counts, moves, square = _read(noisy, k, radius)
+        counts, moves, square = _read(noisy, k, radius, parts)
         total = float(counts.sum())
         inertia = square * radius**2 * total
         centers = np.clip(centers + moves, -1.0, 1.0)
@@ -79,7 +89,7 @@ def run_steps(
     return Clusters(centers, counts, inertia)
 
 
-def sum_rows(rows: WeightedRows, centers: Doubles, radius: float) -> Doubles:
+def sum_rows(rows: WeightedRows, centers: Doubles, radius: float, parts: StepParts) -> Doubles:
     """What the rows add up to: k counts, k sums of d numbers, and the sum of squares."""
     k, d = centers.shape
     counts, sums, squares = np.zeros(k), np.zeros((k, d)), 0.0
@@ -90,19 +100,20 @@ def sum_rows(rows: WeightedRows, centers: Doubles, radius: float) -> Doubles:
         counts += counts_by_group(codes, k, weights)
         sums += sums_by_group(codes, k, offsets, weights)
         squares += float(weights @ lengths)
-    return np.concatenate([math.sqrt(COUNTS) * counts, math.sqrt(SUMS) * sums.ravel(), [math.sqrt(SQUARES) * squares]])
+    of_counts, of_sums, of_squares = np.sqrt(parts)
+    return np.concatenate([of_counts * counts, of_sums * sums.ravel(), [of_squares * squares]])
 
 
-def _read(noisy: NoisyVector, k: int, radius: float) -> tuple[Doubles, Doubles, float]:
+def _read(noisy: NoisyVector, k: int, radius: float, parts: StepParts) -> tuple[Doubles, Doubles, float]:
     """Return counts, moves of the centers, shrunk by their noise, and the mean squared distance in radii."""
-    deviation = noisy.deviation
-    counts = np.maximum(noisy.value[:k] / math.sqrt(COUNTS), max(1.0, deviation / math.sqrt(COUNTS)))
-    sums = noisy.value[k:-1].reshape(k, -1) / math.sqrt(SUMS)
-    of_noise = sums.shape[1] * deviation**2 / SUMS  # expected squared norm of the noise of a sum
+    of_counts, of_sums, of_squares = np.sqrt(parts)
+    counts = np.maximum(noisy.value[:k] / of_counts, max(1.0, noisy.deviation / of_counts))
+    sums = noisy.value[k:-1].reshape(k, -1) / of_sums
+    of_noise = sums.shape[1] * noisy.deviation**2 / parts.sums  # expected squared norm of the noise of a sum
     squares = np.maximum(np.einsum("ij,ij->i", sums, sums), 1e-300)
     shrunk = np.maximum(1.0 - of_noise / squares, 0.0)[:, None]
-    square = float(np.clip(noisy.value[-1] / (math.sqrt(SQUARES) * counts.sum()), 0.0, 1.0))
+    square = float(np.clip(noisy.value[-1] / (of_squares * counts.sum()), 0.0, 1.0))
     return counts, radius * shrunk * sums / counts[:, None], square
 
 
-__all__ = ["Clusters", "run_steps", "step_sensitivity", "sum_rows"]
+__all__ = ["Clusters", "StepParts", "run_steps", "step_parts", "step_sensitivity", "sum_rows"]

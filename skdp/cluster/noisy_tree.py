@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skdp._typing import Doubles
 from skdp.cluster.noisy_moments import RowMoments
-from skdp.cluster.rows import SharedNoise, WeightedRows, counts_by_group, sums_by_group, within
+from skdp.cluster.rows import CubeRows, NoisyVector, SharedNoise, WeightedRows, counts_by_group, sums_by_group, within
 
 COUNTS = 0.35
 """Share of the tree's mu**2 that the counts of all levels get; the sums of the leaves get the rest."""
@@ -58,15 +58,15 @@ def grow(
 
     Proof. Cuts follow from moments that were released and from coins, and which nodes are split follows from noisy
     counts. So the nodes of a level are disjoint sets that earlier releases and coins decide, and a row is in one or
-    none. It adds its weight, at most 1, to one count, and that times a vector in the unit ball to the sums of one leaf.
-    Under ``replace_one`` two rows change counts by sqrt(2) at most, and sums by 2, which is priced for twice the
-    sensitivity: that is sqrt(1 / 2) and 1. Both are convex in what the rows add, so they hold for averages of rows.
+    none. It adds its weight, at most 1, to one count of a level, and to count and sums of one leaf by `leaf_parts`.
+    Under ``replace_one`` two rows change either by sqrt(2) at most, which is priced for twice the sensitivity: that is
+    sqrt(1 / 2). Both are convex in what the rows add, so they hold for averages of rows.
     """
     of_count = count_sensitivity(adjacency)
     *of_levels, of_sums = shares(share, levels)
     d = rows.values.shape[1]
     deviation = releases.noise_multiplier * of_count / math.sqrt(of_levels[0])
-    of_sum = releases.noise_multiplier / math.sqrt(of_sums)
+    of_sum = releases.noise_multiplier * of_count / math.sqrt(of_sums * leaf_parts(adjacency, d)[1])
     floor = max(_OF_COUNTS * deviation, _OF_SUMS * math.sqrt(d) * of_sum)
     node = np.zeros(len(rows.values), np.int64)  # of each row, among the open nodes of the level
     leaf = np.full(len(rows.values), _OUTSIDE)
@@ -74,7 +74,7 @@ def grow(
     for level in range(levels):
         planes = shapes.draw_planes(coins)
         inside = np.flatnonzero(node != _OUTSIDE)
-        child = 2 * node[inside] + shapes.sides(planes, rows.values[inside], node[inside])
+        child = 2 * node[inside] + shapes.sides(planes, rows.values, inside, node[inside])
         exact = counts_by_group(child, 2 * len(shapes.means), rows.weights[inside])
         counts = releases.release(of_levels[level], exact, of_count, "level", level).value
         is_open = (counts > 2.0 * floor) & (level < levels - 1)
@@ -84,8 +84,7 @@ def grow(
         found, shapes = np.concatenate([found, counts[is_leaf]]), shapes.cut(planes, np.flatnonzero(is_open))
         if not is_open.any():
             break
-    means = _release_means(rows, leaf, found, moments, releases, of_sums)
-    return Leaves(means, found)
+    return _release_leaves(rows, leaf, NoisyVector(found, deviation), moments, adjacency, releases, of_sums)
 
 
 class Planes(NamedTuple):
@@ -113,13 +112,15 @@ class NodeShapes(NamedTuple):
         directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-300)
         return Planes(normals, directions)
 
-    def sides(self, planes: Planes, values: Doubles, node: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return 0 or 1 for the side of the plane of its node on which each row is."""
+    def sides(
+        self, planes: Planes, values: CubeRows, chosen: NDArray[np.int64], node: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return 0 or 1 for the side of the plane of its node on which each of the chosen rows is."""
         thresholds = np.einsum("ki,ki->k", planes.normals, self.means)
-        heights = np.empty(len(values))
-        for start in range(0, len(values), _ROWS):
+        heights = np.empty(len(chosen))
+        for start in range(0, len(chosen), _ROWS):
             part = slice(start, start + _ROWS)
-            heights[part] = np.einsum("ij,ij->i", values[part], planes.normals[node[part]])
+            heights[part] = np.einsum("ij,ij->i", values[chosen[part]], planes.normals[node[part]])
         return (heights > thresholds[node]).astype(np.int64)
 
     def cut(self, planes: Planes, children: NDArray[np.int64]) -> NodeShapes:
@@ -142,21 +143,45 @@ def _numbers(chosen: NDArray[np.bool_], first: int) -> NDArray[np.int64]:
     return np.where(chosen, first + np.cumsum(chosen) - 1, _OUTSIDE)
 
 
-def _release_means(
+def leaf_parts(adjacency: str, d: int) -> tuple[float, float]:
+    """Parts of the mu**2 of leaves for counts and for sums of d columns, which add up to 1.
+
+    Each of the 1 + d numbers of a leaf has an equal one; under ``replace_one`` counts have half, as that is free.
+
+    A row of weight w in [0, 1] adds a w to a count and b w v to a sum, v being in the unit ball, with
+    a**2 + b**2 = 1: 1 at most. Two rows in different leaves change both by sqrt(2) at most, and two in one leaf by 2 b,
+    or by 1 if one has the weight 0, all of it being convex in the weights. So counts as large as sums are free there.
+    """
+    counts = 0.5 if adjacency == "replace_one" else 1.0 / (1 + d)
+    return counts, 1.0 - counts
+
+
+def _release_leaves(
     rows: WeightedRows,
     leaf: NDArray[np.int64],
-    counts: Doubles,
+    found: NoisyVector,
     moments: RowMoments,
+    adjacency: str,
     releases: SharedNoise,
     share: float,
-) -> Doubles:
-    """Release the sums of the leaves about the mean, clipped to a radius, and divide them by counts."""
+) -> Leaves:
+    """Release counts of the leaves, which are averaged with those that were found, and sums, clipped to a radius."""
     radius = LEAF_RADIUS * math.sqrt(moments.variance)
     inside = np.flatnonzero(leaf != _OUTSIDE)
-    directions, _ = within(rows.values[inside] - moments.mean, radius)
-    exact = sums_by_group(leaf[inside], len(counts), directions, rows.weights[inside])
-    noisy = releases.release(share, exact, 1.0, "leaves").value
-    return np.clip(moments.mean + radius * noisy / counts[:, None], -1.0, 1.0)
+    counts = counts_by_group(leaf[inside], len(found.value), rows.weights[inside])
+    sums = np.zeros((len(counts), len(moments.mean)))
+    for start in range(0, len(inside), _ROWS):
+        part = inside[start : start + _ROWS]
+        directions, _ = within(rows.values[part] - moments.mean, radius)
+        sums += sums_by_group(leaf[part], len(counts), directions, rows.weights[part])
+    of_counts, of_sums = np.sqrt(leaf_parts(adjacency, len(moments.mean)))
+    exact = np.concatenate([of_counts * counts, of_sums * sums.ravel()])
+    noisy = releases.release(share, exact, count_sensitivity(adjacency), "leaves")
+    counts = noisy.value[: len(counts)] / of_counts
+    weight = found.deviation**2 / (found.deviation**2 + (noisy.deviation / of_counts) ** 2)
+    counts = np.maximum(found.value + weight * (counts - found.value), found.deviation)
+    means = moments.mean + radius / of_sums * noisy.value[len(counts) :].reshape(sums.shape) / counts[:, None]
+    return Leaves(np.clip(means, -1.0, 1.0), counts)
 
 
-__all__ = ["Leaves", "count_sensitivity", "grow", "n_levels", "shares"]
+__all__ = ["Leaves", "count_sensitivity", "grow", "leaf_parts", "n_levels", "shares"]

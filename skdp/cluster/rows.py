@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,13 +17,59 @@ from skdp.mechanisms.streams import SecretStream
 _ROWS = 2048
 
 
+@dataclass(frozen=True)
+class Cube:
+    """The public map of columns between bounds, of shape (d, 2), to [-1, 1]; what is beyond is moved to the bounds."""
+
+    bounds: Doubles
+
+    def bring_in(self, X: NDArray[Any]) -> Doubles:
+        """Return rows in the cube."""
+        low, high = self.bounds.T
+        values = np.clip(np.asarray(X, np.float64), low, high)
+        values -= low
+        values /= 0.5 * high - 0.5 * low
+        values -= 1.0
+        return np.clip(values, -1.0, 1.0, out=values)
+
+    def take_out(self, values: Doubles) -> Doubles:
+        """Return rows of the cube in the units of their columns."""
+        low, high = self.bounds.T
+        return np.clip(low + (0.5 * high - 0.5 * low) * (values + 1.0), low, high)
+
+
+class SparseRows(NamedTuple):
+    """Sparse rows, of which those that are asked for are brought into the cube, to the last bit as those of an array.
+
+    Zeros of a column need not be in the middle of its bounds, so rows of the cube are not sparse.
+    """
+
+    table: sp.csr_matrix
+    cube: Cube
+
+    def __getitem__(self, chosen: Any) -> Doubles:
+        return self.cube.bring_in(self.table[chosen].toarray())
+
+    def __len__(self) -> int:
+        return int(self.table.shape[0])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(self), int(self.table.shape[1])
+
+
+CubeRows = Doubles | SparseRows
+"""Rows in the cube, of which a slice or an array of numbers takes some as an array."""
+
+
 class WeightedRows(NamedTuple):
     """Private rows in the cube [-1, 1]^d, with weights in [0, 1] whose sums are exact.
 
     Of a unit of several rows, the weights add up to 1 at most.
     """
 
-    values: Doubles
+    values: CubeRows
     weights: Doubles
 
 
@@ -92,7 +138,7 @@ def counts_by_group(codes: NDArray[np.int64], n_groups: int, weights: Doubles) -
     return np.bincount(codes, weights, minlength=n_groups).astype(np.float64)
 
 
-def squared_distances(values: Doubles, centers: Doubles) -> Doubles:
+def squared_distances(values: CubeRows, centers: Doubles) -> Doubles:
     """Squared distances of rows to centers, of shape (n_rows, n_centers).
 
     Each row is treated alone, to the last bit: products of matrices round by the place of a row among others.
@@ -100,20 +146,24 @@ def squared_distances(values: Doubles, centers: Doubles) -> Doubles:
     found = np.empty((len(values), len(centers)))
     for start in range(0, len(values), _ROWS):
         part = slice(start, start + _ROWS)
+        some = values[part]
         for j, center in enumerate(centers):
-            offsets = values[part] - center
+            offsets = some - center
             found[part, j] = np.einsum("ij,ij->i", offsets, offsets)
     return found
 
 
-def nearest(values: Doubles, centers: Doubles) -> NDArray[np.int64]:
+def nearest(values: CubeRows, centers: Doubles) -> NDArray[np.int64]:
     """Return the number of the center that is nearest to each row."""
     return squared_distances(values, centers).argmin(axis=1)
 
 
 __all__ = [
+    "Cube",
+    "CubeRows",
     "NoisyVector",
     "SharedNoise",
+    "SparseRows",
     "WeightedRows",
     "counts_by_group",
     "nearest",

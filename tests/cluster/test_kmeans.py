@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -22,7 +24,9 @@ from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.audit import audit_estimator
 from skdp.cluster import noisy_steps, noisy_tree
 from skdp.cluster.clustering import Clustering
-from skdp.cluster.rows import nearest, squared_distances, within
+from skdp.cluster.noisy_moments import RowMoments
+from skdp.cluster.rows import NoisyVector, SharedNoise, WeightedRows, nearest, squared_distances, within
+from skdp.mechanisms.streams import SecretStream
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -80,17 +84,45 @@ def test_no_row_exceeds_the_sensitivity_of_a_step_and_the_worst_reaches_it(adjac
     radius, centers = 0.5, np.array([[-0.6, 0.0], [0.6, 0.0]])
     corners = np.array([[-1.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [0.6, 0.5], [0.6, -0.5], [0.6, 0.0]])
     rows = np.concatenate([corners, rng.uniform(-1, 1, (40, 2))])
+    parts = noisy_steps.step_parts(adjacency)
     added = [
-        noisy_steps.sum_rows(noisy_steps.WeightedRows(row[None], np.array([weight])), centers, radius)
+        noisy_steps.sum_rows(noisy_steps.WeightedRows(row[None], np.array([weight])), centers, radius, parts)
         for row in rows
         for weight in (1.0, 0.4, 0.0)
     ]
     stated = noisy_steps.step_sensitivity(adjacency)
+    assert sum(parts) == pytest.approx(1.0)
     if adjacency == "replace_one":
-        moved = max(np.linalg.norm(one - other) for one in added for other in added) / 2
+        assert largest_exchange(added) == pytest.approx(stated, rel=1e-12)
+        of_one, of_other = ([each for each in added if (each[:2] > 0.0)[number]] for number in (0, 1))
+        assert largest_exchange(of_other) == pytest.approx(stated, rel=1e-12)  # opposite offsets from one center
+        between = max(np.linalg.norm(one - other) for one in of_one for other in of_other) / 2
+        assert between == pytest.approx(stated, rel=1e-12)
     else:
-        moved = max(map(np.linalg.norm, added))
-    assert moved == pytest.approx(stated, rel=1e-12)
+        assert max(map(np.linalg.norm, added)) == pytest.approx(stated, rel=1e-12)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_no_row_exceeds_the_sensitivity_of_leaves_and_the_worst_reaches_it(adjacency):
+    rng = np.random.default_rng(0)
+    middle = RowMoments(100.0, np.array([0.2, -0.1]), np.eye(2), 0.01)  # in which clipped offsets are long
+    rows = np.concatenate([[[1.0, 1.0], [-1.0, -1.0], [0.2, -0.1]], rng.uniform(-1, 1, (20, 2))])
+    added = []
+    for row, weight, leaf in itertools.product(rows, (1.0, 0.4, 0.0), (-1, 0, 1)):
+        with recording([]) as seen:
+            one = WeightedRows(row[None], np.array([weight]))
+            found = NoisyVector(np.array([50.0, 60.0]), 3.0)
+            given = one, np.array([leaf]), found, middle, adjacency, SharedNoise(5.0, SecretStream.from_random_state(0))
+            noisy_tree._release_leaves(*given, 0.3)
+        added.append(seen[0].exact)
+    moved = largest_exchange(added) if adjacency == "replace_one" else max(map(np.linalg.norm, added))
+    assert moved == pytest.approx(seen[0].sensitivity, rel=1e-12)
+    assert sum(noisy_tree.leaf_parts(adjacency, 2)) == pytest.approx(1.0)
+
+
+def largest_exchange(added):
+    """Half of the largest change by a row that takes the place of another."""
+    return max(np.linalg.norm(one - other) for one in added for other in added) / 2
 
 
 @pytest.mark.parametrize("length", [0.0, 1e-300, 1.0, 3.0, 1e150])
@@ -142,6 +174,33 @@ def test_an_audit_finds_nothing():
     audit = audit_estimator(clusters(random_state=None, epsilon=2.0), max_seconds=1.0)
     assert not audit.findings
     assert 0.0 < audit.epsilon_lower_bound <= audit.epsilon_claimed
+
+
+# --- sparse rows ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_rows_give_what_the_same_rows_give_as_an_array(dtype):
+    rng = np.random.default_rng(0)
+    X = (rng.integers(-3, 12, (5000, 6)) * (rng.random((5000, 6)) < 0.3)).astype(dtype)  # some are beyond the bounds
+    given = {"bounds": [(-1, 9), *[(0, 10)] * 5], "weight_bound": 1.0, "epsilon": 8.0}
+    weights = rng.random(5000)
+    dense, sparse = (clusters(**given).fit(rows, sample_weight=weights) for rows in (X, sp.csr_matrix(X)))
+    for name in ("cluster_centers_", "counts_", "inertia_"):
+        np.testing.assert_array_equal(getattr(sparse, name), getattr(dense, name))
+    for kind in (sp.csr_array, sp.csc_matrix, sp.coo_array):
+        np.testing.assert_array_equal(sparse.transform(kind(X)), dense.transform(X))
+        np.testing.assert_array_equal(dense.predict(kind(X)), dense.predict(X))
+        assert dense.score(kind(X)) == dense.score(X)
+
+
+def test_sparse_rows_are_never_a_table_of_numbers():
+    X = sp.random(60_000, 100, 0.01, format="csr", random_state=0)
+    tracemalloc.start()
+    clusters(n_clusters=2, bounds=(0, 1), max_iter=1).fit(X).predict(X)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 0.75 * 8 * math.prod(X.shape)  # 48 MB as an array, which has to be scaled beside
 
 
 # --- what is learned --------------------------------------------------------------------------------------------------
@@ -250,7 +309,9 @@ BAD_INPUT = [
     ({"adjacency": "add_remove", "n_samples_public": None}, {}, ["n_samples_public=None"]),
     ({}, {"X": changed(math.nan)}, ["X contains NaN"]),
     ({}, {"X": changed(math.inf)}, ["X contains infinity"]),
-    ({}, {"X": sp.csr_matrix(X_GOOD)}, ["sparse"]),
+    ({"bounds": None}, {"X": sp.csr_matrix(X_GOOD)}, ["bounds=None", "sparse", "public ones", "X.toarray()"]),
+    ({"bounds": [BOUNDS[0], None]}, {"X": sp.csr_matrix(X_GOOD)}, ["bounds=", "None", "sparse"]),
+    ({}, {"X": sp.csr_matrix(changed(math.nan))}, ["X contains NaN"]),
     ({}, {"X": X_GOOD[:, 0]}, ["Expected 2D array"]),
 ]
 

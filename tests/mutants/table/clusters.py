@@ -11,16 +11,36 @@ MUTANTS = [
     ),
     mutant(
         "clusters: counts outside of the sensitivity of a step",
-        (CLUSTER_STEPS, "[math.sqrt(COUNTS) * counts, ", "[counts, "),
+        (CLUSTER_STEPS, "[of_counts * counts, ", "[counts, "),
         tests="kmeans",
     ),
     mutant(
         "clusters: an exchanged row priced as half of one that is added",
         (
             CLUSTER_STEPS,
-            'return math.sqrt(SUMS) if adjacency == "replace_one"',
+            'return math.sqrt(step_parts(adjacency).sums) if adjacency == "replace_one"',
             'return 0.5 if adjacency == "replace_one"',
         ),
+        tests="kmeans",
+    ),
+    mutant(
+        "clusters: counts of exchanged rows larger than their sums",
+        (CLUSTER_STEPS, "StepParts(1 / 3, 1 / 3, 1 / 3) if", "StepParts(0.6, 0.3, 0.1) if"),
+        tests="kmeans",
+    ),
+    mutant(
+        "clusters: counts of leaves outside of the sensitivity",
+        (CLUSTER_TREE, "[of_counts * counts, ", "[counts, "),
+        tests="kmeans",
+    ),
+    mutant(
+        "clusters: sums of leaves of exchanged rows larger than their counts",
+        (CLUSTER_TREE, "counts = 0.5 if", "counts = 0.3 if"),
+        tests="kmeans",
+    ),
+    mutant(
+        "clusters: sparse rows whose bounds are bought after the charge",
+        (KMEANS, "if sp.issparse(rows) and None in bounds_of_columns(", "if False and None in bounds_of_columns("),
         tests="kmeans",
     ),
     mutant(
@@ -63,8 +83,8 @@ MUTANTS = [
     ),
     mutant(
         "clusters: values beyond their bounds as they came",
-        (KMEANS, "values = np.clip(np.asarray(X, np.float64), *self.bounds_.T)", "values = np.array(X, np.float64)"),
-        (KMEANS, "return np.clip(values, -1.0, 1.0, out=values)", "return values"),
+        (CLUSTER_ROWS, "values = np.clip(np.asarray(X, np.float64), low, high)", "values = np.array(X, np.float64)"),
+        (CLUSTER_ROWS, "return np.clip(values, -1.0, 1.0, out=values)", "return values"),
         tests="kmeans",
     ),
 ]
