@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +75,8 @@ PROBABILITIES = """\
 **Probabilities** of the same fits, and of tables in which one class was made rare. Ratio is the mean probability over
 the share of the class in the test rows, and its standard error over splits is below .01 but for rare classes. The
 calibration error is that of ten bins of equal mass, less what calibrated probabilities would show on as many rows. Of
-several classes, ratio, calibration error and curve are those of the rarest. The best private log loss at a budget is
-bold."""
+several classes, ratio, calibration error and curve are those of the rarest. A private log loss is bold as a
+score is."""
 INTRO = {
     "splits": "Random 80/20 splits of all rows, the same for all models: mean ± standard deviation of {n}.",
     "held-out": "Trained on four fifths, tested on the held-out fifth, on which no default was chosen: mean ± standard "
@@ -84,10 +84,10 @@ INTRO = {
 }
 EXPLANATION = """\
 Defaults only, where the name of a row says nothing else; each model is given the public schema of the table, or as
-much of it as it takes. AUROC of several classes is the mean of each against the others. The best private score at a
-budget is bold. A row that was fitted less often says how often. The time of a fit is the median of CPU seconds on one
-thread; that of the first fit of a process, in brackets, includes what is imported for it. Rows without a time were
-fitted on a machine that had other work."""
+much of it as it takes. AUROC of several classes is the mean of each against the others. A private score at a budget is
+bold if no other one there is better on the splits that both were fitted on. A row that was fitted less often says how
+often. The time of a fit is the median of CPU seconds on one thread; that of the first fit of a process, in brackets,
+includes what is imported for it. Rows without a time were fitted on a machine that had other work."""
 
 
 def epsilons(results: Results, table: str) -> list[str]:
@@ -104,7 +104,7 @@ def markdown(results: Results, protocol: str) -> str:
 def _tables(results: Results, n: int) -> Iterator[str]:
     for table, title in TITLES.items():
         budgets = epsilons(results, table)
-        best = {each: _best(results, table, each) for each in budgets}
+        best = {each: _winners(results, table, each, NAMES, "score") for each in budgets}
         rows = [row for model in NAMES if (row := _row(results, table, model, best, n))]
         if rows:
             yield "\n".join(
@@ -116,18 +116,23 @@ def _tables(results: Results, n: int) -> Iterator[str]:
             )
 
 
-def _best(results: Results, table: str, budget: str) -> float:
-    """The best mean of a private model, as far as it is printed."""
-    found = (results.get(f"{table}/{model}/{budget}") for model in NAMES)
-    return max(round(np.mean(entry["score"]), 3) for entry in found if entry)
+def _winners(results: Results, table: str, budget: str, models: Iterable[str], name: str, sign: int = 1) -> set[str]:
+    """Private models that no other one is better than on the splits of both, by means as far as they are printed."""
+    entries = {model: results.get(f"{table}/{model}/{budget}", {}) for model in models}
+    found = {model: np.array(entry[name]) * sign for model, entry in entries.items() if name in entry}
+
+    def mean(one: str, other: str) -> float:
+        return round(float(np.mean(found[one][: len(found[other])])), 3)
+
+    return {one for one in found if all(mean(one, other) >= mean(other, one) for other in found)}
 
 
-def _row(results: Results, table: str, model: str, best: dict[str, float], n: int) -> str:
+def _row(results: Results, table: str, model: str, best: dict[str, set[str]], n: int) -> str:
     entries = {each: results.get(f"{table}/{model}/{each}") for each in (*best, "-")}
     found = [entry for entry in entries.values() if entry]
     if not found:
         return ""
-    shown = {each: _mean(entry, best.get(each)) if entry else "" for each, entry in entries.items()}
+    shown = {each: _mean(entry, model in best.get(each, ())) if entry else "" for each, entry in entries.items()}
     cells = [shown["-"] or shown[each] for each in best]
     fits = max(len(entry["score"]) for entry in found)
     name = NAMES[model] + (f" ({fits} fits)" if 1 < fits < n else "")
@@ -141,13 +146,13 @@ def _times(found: list[dict[str, Any]]) -> str:
     return f"{np.median(seconds):.2f} ({np.median(first):.1f})" if seconds else ""
 
 
-def _mean(entry: dict[str, Any], best: float | None) -> str:
+def _mean(entry: dict[str, Any], is_best: bool) -> str:
     """Mean and spread of the scores, bold for the best. R squared has no lower end: below 0 no more is said."""
     mean = np.mean(entry["score"])
     if mean < 0:
         return "below 0"
     spread = f" ± {_short(np.std(entry['score'], ddof=1))}" if len(entry["score"]) > 1 else ""
-    return f"**{_short(mean)}**{spread}" if round(mean, 3) == best else _short(mean) + spread
+    return f"**{_short(mean)}**{spread}" if is_best else _short(mean) + spread
 
 
 def _short(value: float) -> str:
@@ -179,20 +184,14 @@ def probabilities(results: Results) -> str:
 
 
 def _believed(results: Results, table: str, title: str) -> str:
-    best = {each: _least_loss(results, table, each) for each in BUDGETS}
+    best = {each: _winners(results, table, each, BELIEVED, "log_loss", sign=-1) for each in BUDGETS}
     rows = [row for model in BELIEVED if (row := _believed_row(results, table, model, best))]
     head = [f"log loss at {each}" for each in BUDGETS] + ["Brier at 1"] + [f"ratio at {each}" for each in BUDGETS]
     head = [title, *head, "calibration error at 1"]
     return "\n".join([f"| {' | '.join(head)} |", "|---" * len(head) + "|", *rows]) if rows else ""
 
 
-def _least_loss(results: Results, table: str, budget: str) -> float:
-    """The least mean log loss of a private model, as far as it is printed."""
-    found = (results.get(f"{table}/{model}/{budget}", {}) for model in BELIEVED)
-    return min((round(np.mean(entry["log_loss"]), 3) for entry in found if "log_loss" in entry), default=np.inf)
-
-
-def _believed_row(results: Results, table: str, model: str, best: dict[str, float]) -> str:
+def _believed_row(results: Results, table: str, model: str, best: dict[str, set[str]]) -> str:
     public = results.get(f"{table}/{model}/-", {})
     entries = {each: results.get(f"{table}/{model}/{each}", public) for each in BUDGETS}
     if not any("log_loss" in entry for entry in entries.values()):
@@ -204,7 +203,7 @@ def _believed_row(results: Results, table: str, model: str, best: dict[str, floa
             return ""
         mean = round(float(np.mean(entry[name])), 3) + 0.0  # no zero below zero
         text = _short(mean) if mean >= 0 else f"-{_short(-mean)}"
-        return f"**{text}**" if name == "log_loss" and entry is not public and mean == best[budget] else text
+        return f"**{text}**" if name == "log_loss" and entry is not public and model in best[budget] else text
 
     cells = [shown(each, "log_loss") for each in BUDGETS] + [shown("1", "brier")]
     cells += [shown(each, "ratio") for each in BUDGETS] + [shown("1", "ece")]

@@ -309,7 +309,7 @@ RESULTS = {
     "wine/ridge/8": {"score": [0.5, 0.5], "seconds": [1.0, 3.0]},
     "wine/diffprivlib/8": {"score": [-30.0, 0.5], "seconds": [1.0, 3.0], "first": 2.0},
     "wine/DP-EBM/8": {"score": [0.4, 0.6], "seconds": [1.0, 3.0], "first": 2.0},
-    "wine/DP-EBM, lists/8": {"score": [0.45, 0.549, 0.3], "seconds": []},
+    "wine/DP-EBM, lists/8": {"score": [0.45, 0.54, 0.9], "seconds": []},  # the third split is easy
     "wine/boosted trees, not private/-": {"score": [0.625], "seconds": [1.0], "first": 1.5},
 }
 
@@ -321,7 +321,7 @@ def test_the_table_of_results_made_up():
         "|---|---|---|---|",
         "| `DPRidge` (2 fits) | **.300** ± .071 | **.500** ± .000 | 1.50 (4.0) |",
         "| DP-EBM (2 fits) |  | **.500** ± .141 | 2.00 (2.0) |",
-        "| - with lists of categories |  | .433 ± .125 |  |",
+        "| - with lists of categories |  | .630 ± .238 |  |",
         "| diffprivlib (pure epsilon) (2 fits) |  | below 0 | 2.00 (2.0) |",
         "| boosted trees, not private | .625 | .625 | 1.00 (1.5) |",
     ]
