@@ -78,7 +78,9 @@ def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by
     X = X if reset else without_labels(estimator, X)
     names = column_names(X)
     if sp.issparse(X) or (names and _all_columns_sparse(X)):
-        table = _sparse_table(X, accepted=sparse, reader=estimator)
+        if not sparse:
+            raise TypeError("X is sparse, and sparse data are not supported here: pass X.toarray().")
+        table = sparse_table(X, estimator)
     else:
         table = _dense_table(X, names, by_blocks=by_blocks, reader=estimator)
     check_finite(table, names)
@@ -152,9 +154,8 @@ def _is_sparse_dtype(dtype: Any) -> bool:
     return type(dtype).__name__ == "SparseDtype" and dtype.kind in "buif" and dtype.fill_value == 0
 
 
-def _sparse_table(X: Any, *, accepted: bool, reader: Any) -> Any:
-    if not accepted:
-        raise TypeError("X is sparse, and sparse data are not supported here: pass X.toarray().")
+def sparse_table(X: Any, reader: Any) -> Any:
+    """Return a sparse matrix, or a frame of sparse columns, as a CSR matrix of numbers, which may not be finite."""
     if hasattr(X, "iloc"):
         X = X.sparse.to_coo()
     check_shape(X.shape, reader)
@@ -507,6 +508,7 @@ __all__ = [
     "column_names",
     "encode_labels",
     "number_of_columns",
+    "sparse_table",
     "split_column",
     "table_shape",
     "without_column",

@@ -16,7 +16,9 @@ from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils import get_tags
 
 from skdp._checks.cells import (
     COMPLEX,
@@ -32,7 +34,7 @@ from skdp._checks.cells import (
     values_of,
 )
 from skdp._checks.readings import day_text, days_of, days_of_array, key_of, number_of, truth_of
-from skdp._checks.rows import check_schema, check_shape, column_names, without_labels
+from skdp._checks.rows import check_schema, check_shape, column_names, sparse_table, without_labels
 
 _WORDS_OF_LIBRARIES = {"Interval", "Period", "UUID"}
 _EQUAL_BY_VALUE = {str, bytes, int, float, bool, Decimal, datetime.date, *np.sctypeDict.values()} - {
@@ -62,14 +64,14 @@ class CellValues(NamedTuple):
 
 
 class Table:
-    """Columns of an array, of a frame of pandas, polars or Arrow, or of a list of rows.
+    """Columns of an array, of a frame of pandas, polars or Arrow, of a list of rows, or of a sparse matrix of numbers.
 
     Parameters
     ----------
     X : table
         Its shape, names and types are looked at, and no cell before `cells` is called.
     reader : estimator or None, default=None
-        Which reads it. See `skdp._checks.rows.check_shape`.
+        Which reads it. See `skdp._checks.rows.check_shape`. Sparse matrices are for those whose tags say so.
 
     Attributes
     ----------
@@ -78,7 +80,7 @@ class Table:
     shape : tuple of (int, int)
     given : table
         X as it was given.
-    source : frame or ndarray
+    source : frame, ndarray or csc_matrix
         What the columns are taken from.
     is_typed : bool
         Whether the columns have types; a list of rows has none.
@@ -93,7 +95,10 @@ class Table:
         names = column_names(X)
         self.given = X
         self.is_typed = hasattr(X, "dtype") or names is not None
-        self.source = X if names is not None else values_of("X", X)
+        if sp.issparse(X) and reader is not None and get_tags(reader).input_tags.sparse:
+            self.source = sparse_table(X, reader).tocsc()
+        else:
+            self.source = X if names is not None else values_of("X", X)
         check_shape(self.source.shape, reader)
         self.shape = (int(self.source.shape[0]), int(self.source.shape[1]))
         named = names is not None and all(isinstance(name, str) for name in names)
@@ -143,6 +148,8 @@ class Table:
         table = self.source
         if isinstance(table, np.ndarray):
             return table[:, j]
+        if sp.issparse(table):
+            return table[:, [j]].toarray().ravel()
         if hasattr(table, "iloc"):
             return table.iloc[:, j]
         return table.to_series(j) if hasattr(table, "to_series") else table.column(j)

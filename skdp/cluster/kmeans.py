@@ -10,12 +10,13 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import TransformerTags
+from sklearn.utils._set_output import _SetOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_count
 from skdp._checks.rows import check_table
-from skdp._checks.weights import WeightReader, exactly_summable, weight_of_each
+from skdp._checks.weights import WeightReader, check_weights, exactly_summable, weight_of_each
 from skdp._fit.step_traits import StepTraits
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent
@@ -28,7 +29,7 @@ from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeight
 from skdp.preprocessing.purchasing_transformer import BuyingPlan, bounds_of_any_width, bounds_of_columns
 
 
-class DPKMeans(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):
+class DPKMeans(ClassNamePrefixFeaturesOutMixin, _SetOutputMixin, PrivateEstimator):  # no fit_transform
     """Private k-means clustering.
 
     Columns are scaled to [-1, 1] by their bounds, so a column counts by the part of its range that a difference makes
@@ -360,7 +361,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, PrivateEstimator):
             Opposite of the cost.
         """
         least = squared_distances(self._checked(X), self._fitted_centers).min(axis=1)
-        return -float(least.sum() if sample_weight is None else np.asarray(sample_weight, np.float64) @ least)
+        return -float(weight_of_each(check_weights(sample_weight, len(least)), len(least)) @ least)
 
     def _checked(self, X: Any) -> CubeRows:
         check_is_fitted(self)

@@ -32,8 +32,8 @@ class DPIsolationForest(TreesOfTables):
     in each of their leaves is released once, with noise. A row that lies in leaves of few rows, near the root, is soon
     isolated: an outlier.
 
-    Rows are those of a raw table: numbers, words, dates and gaps. There is no ``fit_predict``: whether a private row is
-    an outlier is private.
+    Rows are those of a raw table, numbers, words, dates and gaps, or sparse numbers, which are read column by column.
+    There is no ``fit_predict``: whether a private row is an outlier is private.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class DPIsolationForest(TreesOfTables):
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
             Private rows.
         y : None
             Ignored.
@@ -357,7 +357,7 @@ class DPIsolationForest(TreesOfTables):
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
             Rows.
 
         Returns
@@ -367,14 +367,14 @@ class DPIsolationForest(TreesOfTables):
         """
         check_is_fitted(self)
         embedding: PublicTreesEmbedding = self.embedding_
-        return self._scores(embedding.apply(fitted_table(self, X).given))
+        return self._scores(embedding._leaves(embedding._codes(fitted_table(self, X).given, self)))
 
     def decision_function(self, X: ArrayLike) -> Doubles:
         """Return the scores less `offset_`: below 0 for outliers.
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
             Rows.
 
         Returns
@@ -389,7 +389,7 @@ class DPIsolationForest(TreesOfTables):
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
             Rows.
 
         Returns
@@ -402,6 +402,7 @@ class DPIsolationForest(TreesOfTables):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.estimator_type = "outlier_detector"
+        tags.input_tags.sparse = True
         return tags
 
 

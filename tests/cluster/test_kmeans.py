@@ -281,6 +281,13 @@ def test_pipelines_and_frames():
     assert behind.epsilon_ <= 1.0
 
 
+def test_distances_are_a_frame_where_that_is_asked_for():
+    frame = pd.DataFrame(draw(60), columns=["a", "b"], index=range(100, 160))
+    found = clusters().set_output(transform="pandas").fit(frame).transform(frame)
+    assert found.columns.tolist() == ["dpkmeans0", "dpkmeans1", "dpkmeans2"]
+    assert found.index.tolist() == frame.index.tolist()
+
+
 def test_copies_are_the_same_model():
     X = draw(200)
     model = clusters().fit(X)
@@ -314,6 +321,12 @@ BAD_INPUT = [
     ({}, {"X": sp.csr_matrix(changed(math.nan))}, ["X contains NaN"]),
     ({}, {"X": X_GOOD[:, 0]}, ["Expected 2D array"]),
 ]
+
+
+def test_weights_of_a_score_are_checked(fitted):
+    with pytest.raises(ValueError, match=r"^sample_weight has shape \(1,\) where X has 40 rows: give one weight a row"):
+        fitted.score(X_GOOD, sample_weight=[1.0])
+    assert fitted.score(X_GOOD, sample_weight=np.full(40, 2.0)) == pytest.approx(2.0 * fitted.score(X_GOOD))
 
 
 @pytest.mark.parametrize(("parameters", "given", "words"), BAD_INPUT, ids=str)
