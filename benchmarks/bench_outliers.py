@@ -71,7 +71,7 @@ TABLES = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=os.environ.get("SKDP_DATA"), help="folder of the tables")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--tables", nargs="*", default=list(TABLES), choices=list(TABLES))
     arguments = parser.parse_args()
     if arguments.data is None:
