@@ -8,9 +8,8 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import TransformerTags
-from sklearn.utils._set_output import _SetOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
@@ -29,7 +28,19 @@ from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeight
 from skdp.preprocessing.purchasing_transformer import BuyingPlan, bounds_of_any_width, bounds_of_columns
 
 
-class DPKMeans(ClassNamePrefixFeaturesOutMixin, _SetOutputMixin, PrivateEstimator):  # no fit_transform
+class NoFitTransform:
+    """Hides what a transformer of scikit-learn has: rows that it is fitted to may not be seen.
+
+    It is no transformer itself, as scikit-learn would wrap what it defines.
+    """
+
+    @property
+    def fit_transform(self) -> Any:
+        """Not there."""
+        raise AttributeError(f"{type(self).__name__} has no fit_transform: what it gives for private rows is private.")
+
+
+class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     """Private k-means clustering.
 
     Columns are scaled to [-1, 1] by their bounds, so a column counts by the part of its range that a difference makes
@@ -374,7 +385,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, _SetOutputMixin, PrivateEstimato
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags = TransformerTags(preserves_dtype=[])
-        tags.input_tags.sparse = True
+        bounds = self.bounds if isinstance(self.bounds, list) else [self.bounds]
+        tags.input_tags.sparse = all(pair is not None for pair in bounds)
         return tags
 
 

@@ -38,7 +38,8 @@ class Cube:
         return np.clip(low + (0.5 * high - 0.5 * low) * (values + 1.0), low, high)
 
 
-class SparseRows(NamedTuple):
+@dataclass(frozen=True)
+class SparseRows:
     """Sparse rows, of which those that are asked for are brought into the cube, to the last bit as those of an array.
 
     Zeros of a column need not be in the middle of its bounds, so rows of the cube are not sparse.
