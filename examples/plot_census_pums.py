@@ -19,16 +19,11 @@ import argparse
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GroupShuffleSplit
 
-from skdp import DPLogisticRegression
-from skdp.accounting import compose, get_epsilon
-from skdp.datasets import load_pums, make_census
-from skdp.ensemble import DPRandomTreesClassifier
-from skdp.plotting import PrivacyUtilityDisplay
+import skdp
 
 
 def read_options():
@@ -47,8 +42,8 @@ def read_options():
 # public, and scaling by them costs nothing. A household is on one side of the split, if the people say who lives with
 # whom: a Census 2000 extract does not.
 
-options = read_options()
-people = load_pums(options.data) if options.data else make_census(30_000, households=True, random_state=0)
+options, data = read_options(), skdp.datasets
+people = data.load_pums(options.data) if options.data else data.make_census(30_000, households=True, random_state=0)
 low, high = np.array([people.bounds[name] for name in people.feature_names], dtype=np.float32).T
 X, y = (people.data - low) / (high - low), 1 - people.target
 weights = np.ones(len(y)) if people.sample_weight is None else people.sample_weight
@@ -63,51 +58,39 @@ source = f"{options.data or 'made-up people'}, n = {len(train):,}"
 # The survey of made-up people gives the bound to everybody; that of a file, 9,999, is far above nearly all weights, and
 # a smaller one is bought in each fit. Trees see that columns interact: they are drawn from the bounds and a public seed
 # and cost next to nothing. People of a household tell of each other: with their labels as ``groups`` the promise is for
-# all rows of a household. No bound on weights is bought for groups, so they do without weights there.
+# all rows of a household. No bound on weights is bought for groups, so they do without weights. One ledger composes all
+# fits for people; it would refuse the promise to households, which is of another kind.
 
 bound = 1.0 if people.sample_weight is None else "private" if options.data else people.sample_weight_bounds[1]
-model = DPLogisticRegression(epsilon=1.0, delta=1e-5, classes=[0, 1], weight_bound=bound)
-weighted, homely = {"sample_weight": weights[train]}, {"groups": homes[train]}
-models = {f"{epsilon:g}": (clone(model).set_params(epsilon=epsilon), weighted) for epsilon in sorted(options.epsilons)}
-models["1, trees"] = DPRandomTreesClassifier(bounds=(0, 1), delta=1e-5, classes=[0, 1], weight_bound=bound), weighted
+weighted, ledger = {"sample_weight": weights[train]}, skdp.PrivacyAccountant()
+public = {"delta": 1e-5, "classes": [0, 1], "weight_bound": bound, "accountant": ledger}
+models = {f"{e:g}": (skdp.DPLogisticRegression(epsilon=e, **public), weighted) for e in sorted(options.epsilons)}
+models["1, trees"] = skdp.DPRandomTreesClassifier(bounds=(0, 1), **public), weighted
 if people.groups is not None:
-    models["1, per household"] = model, homely if bound == "private" else homely | weighted
+    models["1, per household"] = skdp.DPLogisticRegression(**public | {"accountant": None}), {"groups": homes[train]}
 
 # %%
 # The table
 # ---------
-# Every fit has fresh, secret noise. The baseline reads the people without paying, and protects nobody.
+# Every fit has fresh, secret noise, and the table has mean and standard deviation of five; "lost" is AUROC below that
+# of the plain model, which reads the people without paying and protects nobody. Each line is priced as the only
+# release, at delta 1e-05; the price of all together is rounded up. The held-out fifth is taken as public. People who are
+# outside the labour force are among those who are not employed: the retired, students, people at home.
 
-
-def score(fitted):
-    """Score a model on the held-out fifth, which is taken as public, by AUROC."""
-    return roc_auc_score(y[test], fitted.decision_function(X[test]), sample_weight=weights[test])
-
-
-best, scores, events = score(LogisticRegression().fit(X[train], y[train], **weighted)), {}, []
-print(f"Who is not employed? {source}\n\n{'epsilon':<16} {'spent':>8} {'AUROC':>19} {'lost':>8}")
-print(f"{'non-private':<16} {'-':>8} {best:.4f}")
-for name, (private, given) in models.items():
-    fits = [clone(private).fit(X[train], y[train], **given) for _ in range(5)]
-    scores[name], auroc = [score(fitted) for fitted in fits], np.array([score(fitted) for fitted in fits])
-    events += [fitted.privacy_event_ for fitted in fits if "groups" not in given]
-    print(f"{name:<16} {fits[0].epsilon_:8.4f} {auroc.mean():.4f} +/- {auroc.std():.4f} {best - auroc.mean():8.4f}")
-paid = get_epsilon(compose(events), 1e-5) + 0.005  # rounded up
-print(f"""
-Mean +/- standard deviation of 5 fits to the same rows. lost: AUROC below non-private. Each private line is priced as
-the only release, at delta 1e-05. All {len(events)} fits for people together cost epsilon {paid:.2f}, composed jointly.
-The unit of privacy is one person (one row), not a household, but in the line that says so. 'not employed' includes
-people outside the labour force: the retired, students, people at home.""")
+auroc, held_out = get_scorer("roc_auc"), {"X": X[test], "y_true": y[test], "sample_weight": weights[test]}
+best, scores = auroc(LogisticRegression().fit(X[train], y[train], **weighted), **held_out), {}
+print(f"Who is not employed? {source}\n{'epsilon':<16} {'spent':>8} {'AUROC':>19} {'lost':>8}\nplain {best:26.4f}")
+for name, (model, given) in models.items():
+    scores[name] = found = np.array([auroc(model.fit(X[train], y[train], **given), **held_out) for _ in range(5)])
+    print(f"{name:<16} {model.epsilon_:8.4f} {found.mean():.4f} +/- {found.std():.4f} {best - found.mean():8.4f}")
+note = f"All {len(ledger.history)} fits for people cost epsilon {ledger.get_epsilon(1e-5) + 0.005:.2f} together"
+print(f"{note}.\nThe unit of privacy is one person (one row), not a household, but in the line that says so.")
 
 # %%
 # The picture
 # -----------
 
-epsilons = sorted(options.epsilons)
-display = PrivacyUtilityDisplay.from_scores(
-    epsilons, [scores[f"{epsilon:g}"] for epsilon in epsilons], baseline_score=best, score_name="AUROC",
-    model_name="DPLogisticRegression", baseline_name="LogisticRegression, not private",
-    note=f"5 fits at each epsilon; all fits of the table together cost epsilon {paid:.2f} at delta 1e-05",
-)  # fmt: skip
-display.ax_.set_title(f"Who is not employed?\n{source}; one row is one person", fontsize="medium")
-display.figure_.savefig(options.output, dpi=150) if options.output else plt.show()
+line = list(scores.values())[: len(options.epsilons)]
+ax = skdp.plotting.PrivacyUtilityDisplay.from_scores(sorted(options.epsilons), line, baseline_score=best, note=note).ax_
+ax.set(title=f"Who is not employed? Logistic regression\n{source}; one row is one person", ylabel="AUROC")
+ax.figure.savefig(options.output, dpi=150) if options.output else plt.show()

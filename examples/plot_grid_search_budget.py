@@ -17,9 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, KFold, train_test_split
 
-from skdp import DPGridSearchCV, DPLogisticRegression, PrivacyAccountant, PrivacyLeakWarning
-from skdp.accounting import compose, get_epsilon
-from skdp.datasets import load_pums, make_census
+from skdp import DPGridSearchCV, DPLogisticRegression, PrivacyAccountant, PrivacyLeakWarning, accounting, datasets
 
 # %%
 # The people
@@ -27,7 +25,7 @@ from skdp.datasets import load_pums, make_census
 # Columns are scaled by the public bounds of the code book, which costs nothing. The held-out fifth is taken as public.
 
 folder = os.environ.get("SKDP_DATA")
-people = load_pums(f"{folder}/pums_fulton_ga.csv.gz") if folder else make_census(4_000, random_state=0)
+people = datasets.load_pums(f"{folder}/pums_fulton_ga.csv.gz") if folder else datasets.make_census(4000, random_state=0)
 low, high = np.array([people.bounds[name] for name in people.feature_names]).T
 X, X_test, y, y_test = train_test_split((people.data - low) / (high - low), people.target, test_size=0.2)
 
@@ -41,18 +39,15 @@ X, X_test, y, y_test = train_test_split((people.data - low) / (high - low), peop
 GRID = {"max_grad_norm": [0.1, 0.2, 0.4, 0.7, 1.4], "max_iter": [25, 50, 100, 200], "alpha": [0.0, 1e-3]}
 budget, ledgers = {"epsilon": 1.0, "delta": 1e-5}, [PrivacyAccountant() for _ in range(4)]
 models = [DPLogisticRegression(**budget, classes=[0, 1], accountant=ledger) for ledger in ledgers]
-search = {"scoring": "neg_log_loss", **budget}
 ways = {
     "GridSearchCV": GridSearchCV(models[0], GRID, cv=KFold(3, shuffle=True), scoring="roc_auc"),
-    "DPGridSearchCV": DPGridSearchCV(models[1], GRID, **search),
-    "DPGridSearchCV, compose": DPGridSearchCV(models[2], GRID, strategy="compose", **search),
+    "DPGridSearchCV": DPGridSearchCV(models[1], GRID, scoring="neg_log_loss", **budget),
+    "DPGridSearchCV, compose": DPGridSearchCV(models[2], GRID, strategy="compose", scoring="neg_log_loss", **budget),
     "default, untuned": models[3],
 }
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", PrivacyLeakWarning)
-    fits = [model.fit(X, y) for model in ways.values()]
+warnings.simplefilter("ignore", PrivacyLeakWarning)
+aurocs = [roc_auc_score(y_test, model.fit(X, y).decision_function(X_test)) for model in ways.values()]
 costs = [ledger.get_epsilon(1e-5) for ledger in ledgers]
-aurocs = [roc_auc_score(y_test, model.decision_function(X_test)) for model in fits]
 plain = roc_auc_score(y_test, LogisticRegression().fit(X, y).decision_function(X_test))
 
 # %%
@@ -60,20 +55,18 @@ plain = roc_auc_score(y_test, LogisticRegression().fit(X, y).decision_function(X
 # -------------------------------
 # A person is in two of three folds: the fits of these alone are the least that the plain search costs that person.
 
-*folds, last = [charge.event for charge in ledgers[0].history]
-least = get_epsilon(compose([*(event for k, event in enumerate(folds) if k % 3), last]), 1e-5)
-print(f"GridSearchCV fits {len(folds) + 1} times and says that epsilon is {fits[0].best_estimator_.epsilon_:.3f}.")
+says, (*folds, last) = ways["GridSearchCV"].best_estimator_.epsilon_, [charge.event for charge in ledgers[0].history]
+least = accounting.get_epsilon(accounting.compose([*(event for k, event in enumerate(folds) if k % 3), last]), 1e-5)
+print(f"GridSearchCV fits {len(folds) + 1} times and says that epsilon is {says:.3f}.")
 print(f"All fits together cost {costs[0]:.1f}, and {least:.1f} at the least.")
 for name, cost, auroc in zip(ways, costs, aurocs, strict=True):
     print(f"{name:<24} costs {cost:.3f}, AUROC {auroc:.4f} (not private: {plain:.4f})")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.4), layout="constrained", sharey=True)
-left.barh(list(ways), costs, color=["C3", "C0", "C0", "C0"])
-left.bar_label(left.containers[0], fmt="%.3g", padding=3)
+left.bar_label(left.barh(list(ways), costs, color=["C3", "C0", "C0", "C0"]), fmt="%.3g", padding=3)
 left.set(xlabel="epsilon of everything that was done", xlim=(0, 1.15 * max(costs)))
 left.invert_yaxis()
 right.plot(aurocs, list(ways), "o")
-right.axvline(plain, color="0.5", linestyle="--", label="not private")
-right.set_xlabel("AUROC on the held-out fifth")
-right.legend(frameon=False)
+right.axvline(plain, color="0.5", linestyle="--")
+right.set_xlabel("AUROC on the held-out fifth; dashed: not private")
 plt.show()

@@ -18,9 +18,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
-from skdp import DPRidge, PrivacyLeakWarning, tabular_pipeline
-from skdp.plotting import PrivacyUtilityDisplay
-from skdp.preprocessing import DPTableVectorizer
+import skdp
 
 # %%
 # What is public
@@ -43,15 +41,12 @@ PRICES = (0, 500_001)
 if "SKDP_DATA" in os.environ:
     table = pd.read_csv(f"{os.environ['SKDP_DATA']}/california_housing.csv.gz")
 else:
-    rng = np.random.default_rng(0)
-    place, income = rng.uniform(32, 42, 20_640), rng.gamma(4.0, 1.0, 20_640)
-    sea = rng.choice(["<1H OCEAN", "INLAND", "NEAR BAY", "NEAR OCEAN"], 20_640)
-    prices = 38_000 * income + 80_000 * (1 + np.cos(np.pi * place / 2)) + 60_000 * (sea != "INLAND")
-    prices = np.clip(prices + 45_000 * rng.standard_normal(20_640), *PRICES)
-    table = pd.DataFrame(
-        {"latitude": place, "median_income": income, "ocean_proximity": sea, "median_house_value": prices}
-    )
-y, schema = table.pop("median_house_value"), {name: SCHEMA[name] for name in table.columns}
+    rng, n = np.random.default_rng(0), 20_640
+    table = pd.DataFrame({"latitude": rng.uniform(32, 42, n), "median_income": rng.gamma(4.0, 1.0, n)})
+    table["ocean_proximity"] = rng.choice(["<1H OCEAN", "INLAND", "NEAR BAY", "NEAR OCEAN"], n)
+    prices = 38_000 * table["median_income"] + 80_000 * (2 + np.cos(np.pi * table["latitude"] / 2))
+    table["median_house_value"] = rng.normal(prices - 60_000 * (table["ocean_proximity"] == "INLAND"), 45_000)
+y, schema = table.pop("median_house_value").clip(*PRICES), {name: SCHEMA[name] for name in table.columns}
 X, X_test, y, y_test = train_test_split(table, y, test_size=0.2, random_state=0)
 
 # %%
@@ -60,13 +55,12 @@ X, X_test, y, y_test = train_test_split(table, y, test_size=0.2, random_state=0)
 # Each fit has its own noise, and all are charged together. The line without privacy reads the rows for nothing: the
 # display warns of it, and we say so here.
 
-warnings.simplefilter("ignore", PrivacyLeakWarning)
-model = tabular_pipeline("regressor", schema=schema, delta=1e-6, y_bounds=PRICES)
-baseline = make_pipeline(DPTableVectorizer(schema, numbers="scale"), LinearRegression())
-display = PrivacyUtilityDisplay.from_estimator(
-    model, X, y, X_test, y_test, epsilons=(0.1, 1.0, 4.0), n_repeats=2, baseline=baseline,
-    score_name="R² of prices on public districts", test_is_public=True,
-)  # fmt: skip
+model = skdp.tabular_pipeline("regressor", schema=schema, delta=1e-6, y_bounds=PRICES)
+baseline = make_pipeline(skdp.DPTableVectorizer(schema, numbers="scale"), LinearRegression())
+warnings.simplefilter("ignore", skdp.PrivacyLeakWarning)
+display = skdp.plotting.PrivacyUtilityDisplay.from_estimator(
+    model, X, y, X_test, y_test, epsilons=(0.1, 1.0, 4.0), n_repeats=2, baseline=baseline, test_is_public=True
+)
 print(f"R² {np.mean(display.scores, axis=1).round(3)}; linear model, not private: {display.baseline_score:.3f}")
 
 # %%
@@ -76,13 +70,11 @@ print(f"R² {np.mean(display.scores, axis=1).round(3)}; linear model, not privat
 # another sample of districts and what another draw of noise would change, without the shrinkage of what the noise
 # hides. A category of few districts has a wide error.
 
-explained = tabular_pipeline(DPRidge(), schema=schema, epsilon=1.0, delta=1e-6, y_bounds=PRICES)
+explained = skdp.tabular_pipeline(skdp.DPRidge(), schema=schema, epsilon=1.0, delta=1e-6, y_bounds=PRICES)
 explained.set_params(vectorizer__numbers="scale").fit(X, y)
 names, ridge = explained[0].get_feature_names_out(), explained[-1]
-shown = [i for i, name in enumerate(names) if not name.endswith(("=gap", "=other"))]
+shown = [i for i, name in reversed([*enumerate(names)]) if not name.endswith(("=gap", "=other"))]
 figure, ax = plt.subplots(figsize=(8, 4.4), layout="constrained")
-ax.barh(names[shown], ridge.coef_[shown], xerr=2 * ridge.coef_std_[shown], capsize=2)
-ax.set(xlabel="dollars, with two standard errors", title="Coefficients at epsilon 1")
-ax.xaxis.set_major_formatter("{x:,.0f}")
-ax.invert_yaxis()
+ax.barh(names[shown], ridge.coef_[shown] / 1000, xerr=ridge.coef_std_[shown] / 500, capsize=2)
+ax.set(xlabel="thousand dollars, with two standard errors", title="Coefficients at epsilon 1")
 plt.show()
