@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,12 @@ class FormulaRows(NamedTuple):
     names: list[str]
     units: Doubles
     data_norm: float
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Say what to do where a pipeline takes all of it for a step, and asks for its methods."""
+        if name in ("fit", "fit_transform", "transform"):
+            raise TypeError("what formula_rows returns is no step: put its .step in the pipeline.")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 def formula_rows(formula: str, schema: Any) -> FormulaRows:

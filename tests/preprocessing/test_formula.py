@@ -134,3 +134,10 @@ def test_formulas_of_what_is_not_public_are_refused(formula, said):
         formula_rows(formula, schema)
     with pytest.raises(TypeError, match="formula="):
         formula_rows(3, schema)
+
+
+@pytest.mark.parametrize("read", [lambda pipe: pipe.fit(people(), np.zeros(500)), check_pipeline])
+def test_all_of_it_in_a_pipeline_is_told_from_its_step(read):
+    pipe = make_pipeline(formula_rows("age", SCHEMA), DPLinearRegression((0, 50), data_norm=1.0))
+    with pytest.raises(TypeError, match=r"^what formula_rows returns is no step: put its \.step in the pipeline\.$"):
+        read(pipe)
