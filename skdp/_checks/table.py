@@ -37,6 +37,7 @@ from skdp._checks.readings import day_text, days_of, days_of_array, key_of, numb
 from skdp._checks.rows import check_schema, check_shape, column_names, sparse_table, without_labels
 
 _WORDS_OF_LIBRARIES = {"Interval", "Period", "UUID"}
+_FEW_VALUES = 4096
 _EQUAL_BY_VALUE = {str, bytes, int, float, bool, Decimal, datetime.date, *np.sctypeDict.values()} - {
     object, np.void, np.datetime64, np.timedelta64
 }  # fmt: skip
@@ -341,7 +342,7 @@ def as_keys(cells: CellValues, gaps: Sequence[str] = ()) -> tuple[NDArray[np.int
     codes, distinct = cells.values, cells.distinct
     if cells.kind != "mixed":
         held = ~np.isnan(cells.values)
-        found, places = np.unique(cells.values[held], return_inverse=True)
+        found, places = _distinct(cells.values[held])
         codes = np.full(len(cells.values), -1, np.int64)
         codes[held] = places
         show: Any = {"boolean": bool, "date": day_text}.get(cells.kind, float)
@@ -354,6 +355,17 @@ def as_keys(cells: CellValues, gaps: Sequence[str] = ()) -> tuple[NDArray[np.int
         if key is not None and key not in dropped:
             places[place] = index.setdefault(key, len(index))
     return places[codes], list(index)
+
+
+def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return what ``np.unique(values, return_inverse=True)`` does; small whole numbers, such as codes, are counted."""
+    if len(values) > _FEW_VALUES and values.min() >= 0 and values.max() < _FEW_VALUES:
+        levels = values.astype(np.int64)
+        if np.array_equal(levels, values):
+            occurs = np.bincount(levels) > 0
+            found = np.flatnonzero(occurs)
+            return found.astype(values.dtype), (np.cumsum(occurs) - 1)[levels]
+    return np.unique(values, return_inverse=True)
 
 
 def as_truth(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.int64]:

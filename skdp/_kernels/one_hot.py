@@ -104,11 +104,20 @@ def encode_rows(data, indices, indptr, weights, widths, first_block, codes, fits
 
 @njit(**_OPTIONS)
 def take_rows(codes, rows, start, taken):
-    """Copy the codes of ``rows[start:]``, as many as `taken` has room for."""
-    for g in range(len(codes)):
-        each = codes[g]
-        for i in range(taken.shape[1]):
-            taken[g, i] = each[rows[start + i]]
+    """Copy the codes of ``rows[start:]``, as many as `taken` has room for, four codes at a time."""
+    n_codes, m = taken.shape
+    for g in range(0, n_codes - n_codes % 4, 4):
+        c0, c1, c2, c3 = codes[g], codes[g + 1], codes[g + 2], codes[g + 3]
+        t0, t1, t2, t3 = taken[g], taken[g + 1], taken[g + 2], taken[g + 3]
+        for i in range(m):
+            row = np.uint64(rows[start + i])  # no number of a row is negative, and so none is counted from the end
+            t0[i] = c0[row]
+            t1[i] = c1[row]
+            t2[i] = c2[row]
+            t3[i] = c3[row]
+    for g in range(n_codes - n_codes % 4, n_codes):
+        for i in range(m):
+            taken[g, i] = codes[g, np.uint64(rows[start + i])]
 
 
 @njit(**_OPTIONS)

@@ -15,7 +15,11 @@ _MOST_MASKS = 1 << 21  # 4 MB, which stay near
 _MOST_COLUMNS = 64  # a row costs a mask for each column and tree, and a walk some steps for each tree
 _FEWEST_ROWS = 8192  # tables take as long as some thousand rows
 _ROWS = 256  # of a block, whose masks stay in cache
-_MANTISSA, _BIAS = 23, 127  # of float32
+_ORDER = np.uint16(0b0000111100101101)
+"""A sequence of de Bruijn: moved up by 0 to 15 places, its upper four bits are each number from 0 to 15 once."""
+
+_BIT_OF_LEAF = np.argsort([(int(_ORDER) << place & 0xFFFF) >> 12 for place in range(16)])
+"""Place of the bit of each leaf in a mask: times that bit, `_ORDER` has the number of the leaf in its upper bits."""
 
 
 class LeafTables:
@@ -35,7 +39,8 @@ class LeafTables:
     def __init__(self, trees: Trees, blocks: list[Block]) -> None:
         self._thresholds = [_thresholds(trees, j) if block.is_line else None for j, block in enumerate(blocks)]
         first, end = trees.leaves_of_nodes()
-        below = (np.left_shift(1, end) - np.left_shift(1, first)).astype(np.uint16)
+        before = np.cumsum([0, *np.left_shift(1, _BIT_OF_LEAF)])  # the leaves on the left of each, as a mask
+        below = (before[end] - before[first]).astype(np.uint16)
         self._all = below[:, 0]
         self._masks = [
             _masks(trees, j, below, found, block.width)
@@ -45,7 +50,7 @@ class LeafTables:
     def write_leaves(self, codes: list[NDArray[Any]], first: int, stride: int, out: NDArray[Any]) -> None:
         """See `Trees.write_leaves`."""
         cells = [_cells(each, found) for each, found in zip(codes, self._thresholds, strict=True)]
-        shift = (first + np.arange(len(self._all)) * stride - _BIAS).astype(np.int32)
+        shift = (first + np.arange(len(self._all)) * stride).astype(out.dtype)
         open_ = np.empty((_ROWS, len(self._all)), np.uint16)
         more = np.empty_like(open_)
         for start in range(0, len(out), _ROWS):
@@ -55,9 +60,9 @@ class LeafTables:
             for each, masks in zip(cells, self._masks, strict=True):
                 np.take(masks, each[start : start + _ROWS], axis=0, out=other, mode="clip")
                 left &= other
-            exponents = left.astype(np.float32).view(np.int32)  # the number of the only bit
-            exponents >>= _MANTISSA
-            np.add(exponents, shift, out=part)
+            left *= _ORDER  # of the only bit that is left
+            left >>= 12
+            np.add(left, shift, out=part)
 
 
 def leaf_writer(trees: Trees, blocks: list[Block], n_rows: int) -> Trees | LeafTables:

@@ -5,6 +5,12 @@ from paths import ARITHMETIC, CELLS, COLUMNS, IMAGE_BASE, INPUT, NORMS, PIPELINE
 
 MUTANTS = [
     mutant(
+        "numbers without their fractions are keys",
+        (COLUMNS, "if np.array_equal(levels, values):", "if True:"),
+        tests="cells",
+        select="sorting",
+    ),
+    mutant(
         "NumPy chooses one type for the cells of a list",
         (CELLS, "else _array_of_cells(given)", "else np.asarray(given)"),
         tests="cells",

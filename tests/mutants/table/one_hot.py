@@ -81,9 +81,15 @@ MUTANTS = [
     ),
     mutant(
         "codes of lots read at other rows",
-        (ONE_HOT_KERNEL, "taken[g, i] = each[rows[start + i]]", "taken[g, i] = each[start + i]"),
+        (ONE_HOT_KERNEL, "row = np.uint64(rows[start + i])", "row = np.uint64(start + i)"),
         tests="one_hot",
-        select="threads_change_nothing",
+        select="threads_change_nothing or plain_reading",
+    ),
+    mutant(
+        "codes of lots read of another column",
+        (ONE_HOT_KERNEL, "t2[i] = c2[row]", "t2[i] = c1[row]"),
+        tests="one_hot",
+        select="threads_change_nothing or plain_reading",
     ),
     mutant(
         "targets of lots read at other rows",
