@@ -52,12 +52,15 @@ _lock = threading.Lock()
 def njit(**options: Any) -> Callable[[Any], Any]:
     """Return `numba.njit` with these options, but with a cache in a safe place, or with none.
 
-    Kernels are called from Python and from kernels. The entry for C that Numba would compile beside has no use.
+    Kernels are called from Python and from kernels, those with a leading underscore from kernels alone. The entries for
+    C, and for Python, that Numba would compile beside have no use.
     """
     cache = options.pop("cache", False)
     options["no_cfunc_wrapper"] = True
 
     def define(function: Any) -> Any:
+        if function.__name__.startswith("_"):  # called from kernels alone: a tenth of a first fit is entries for Python
+            options["no_cpython_wrapper"] = True
         kernel = numba.njit(**options)(function)
         if not cache or kernel is function:  # as with NUMBA_DISABLE_JIT
             return kernel

@@ -207,9 +207,15 @@ def test_what_is_compiled_for_good_is_told_at_the_first_kernel_of_the_first_proc
     assert said(nowhere, TWO_KERNELS, NUMBA_CACHE_DIR=str(nowhere / "chosen")) == ["imported", "done"]
 
 
-def test_kernels_have_no_entry_for_c():
-    """It would be compiled for nothing, with each of them."""
-    assert caching.njit(cache=True)(lambda x: x).targetoptions["no_cfunc_wrapper"]
+def test_kernels_have_no_entries_without_use():
+    """They would be compiled for nothing, with each of them."""
+
+    def _of_kernels(x):
+        return x
+
+    entries = [caching.njit(cache=True)(each).targetoptions for each in (_of_kernels, lambda x: x)]
+    assert all(each["no_cfunc_wrapper"] for each in entries)
+    assert [each.get("no_cpython_wrapper", False) for each in entries] == [True, False]
 
 
 def test_nothing_is_told_where_nothing_is_compiled(nowhere):
