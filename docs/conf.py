@@ -65,7 +65,7 @@ html_theme_options = {
     "logo": {"text": "skdp"},
     "header_links_before_dropdown": 5,
     "navbar_end": ["theme-switcher"],
-    "secondary_sidebar_items": {"**": ["page-toc"], "auto_examples/**": []},  # lines of scripts need the room
+    "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_prev_next": True,
