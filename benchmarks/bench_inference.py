@@ -8,11 +8,12 @@
 
 Eight columns and an intercept; each table has rows, residuals and noise of its own. "scaled" columns fill [-1, 1],
 "uneven" ones too but residuals grow with the first of them, and of "small" columns four fill a part of [-1, 1], down to
-a thirtieth. Targets are numbers, classes by "logistic" probabilities, of log-odds mostly between -1 and 1 or, if
-"steep", three times as far, or "poisson" counts of a mean of 1.5, cut at 10. The width is divided by that of the
-interval without privacy, with the same sandwich. One line of JSON for each part of a cell is appended to FILE, and
-those that it has are not measured again. `--first` is the first part, of 50 tables: those of other numbers are other
-tables, and some of the first were looked at when rules were chosen.
+a thirtieth; "bounds" are those after `formula_rows`, which is told what they fill. Targets are numbers, classes by
+"logistic" probabilities, of log-odds mostly between -1 and 1 or, if "steep", three times as far, or "poisson" counts of
+a mean of 1.5, cut at 10. The width is divided by that of the interval without privacy, with the same sandwich. One line
+of JSON for each part of a cell is appended to FILE, and those that it has are not measured again. `--first` is the
+first part, of 50 tables: those of other numbers are other tables, and some of the first were looked at when rules were
+chosen.
 
 `--newton` measures, on Adult and Fulton, how far coefficients of logistic regression are from those without privacy, by
 Newton steps and by averaged gradient descent: root mean square over draws of the noise, divided by the standard error
@@ -39,13 +40,19 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from skdp import DPLinearRegression, DPLogisticRegression, DPPoissonRegressor
+from skdp.preprocessing import formula_rows
 
 EPSILONS, PART = (0.1, 1.0, 4.0), 50
 COEF = np.array([0.15, -0.1, 0.05, 0.0, 0.1, 0.0, -0.05, 0.02])
 INTERCEPT, SPREAD = 0.1, 0.2
+BY_BOUNDS = "bounds"
 SMALL = np.array([1.0, 1.0, 1.0, 1.0, 0.3, 0.3, 0.1, 0.03])
-KINDS = ("scaled", "uneven", "small", "logistic", "logistic small", "logistic steep", "poisson", "poisson small")
-STEEPNESS = {"logistic": 5.0, "logistic small": 5.0, "logistic steep": 15.0, "poisson": 3.0, "poisson small": 3.0}
+KINDS = (
+    *("scaled", "uneven", "small", "logistic", "logistic small", "logistic steep", "poisson", "poisson small"),
+    *("bounds", "logistic bounds", "poisson bounds"),
+)
+STEEPNESS = {"logistic": 5.0, "logistic steep": 15.0, "poisson": 3.0}
+ROWS_BY_BOUNDS = formula_rows(".", {f"x{j}": (-half, half) for j, half in enumerate(SMALL)})
 MEANS = {  # of targets by the linear predictor, and the slope by the mean
     "logistic": (expit, lambda mean: mean * (1.0 - mean)), "poisson": (np.exp, lambda mean: mean),
 }  # fmt: skip
@@ -53,12 +60,12 @@ LINEAR = (lambda eta: eta, np.ones_like)
 
 
 def truth_of(kind):
-    return np.append(COEF, INTERCEPT) * STEEPNESS.get(kind, 1.0)
+    return np.append(COEF, INTERCEPT) * STEEPNESS.get(kind, STEEPNESS.get(kind.split()[0], 1.0))
 
 
 def table(kind, n, seed):
     rng = np.random.default_rng([KINDS.index(kind), n, seed])
-    X = rng.uniform(-1.0, 1.0, (n, len(COEF))) * (SMALL if kind.endswith("small") else 1.0)
+    X = rng.uniform(-1.0, 1.0, (n, len(COEF))) * (SMALL if kind.endswith(("small", BY_BOUNDS)) else 1.0)
     *coef, intercept = truth_of(kind)
     eta = X @ coef + intercept
     if kind.startswith("logistic"):
@@ -80,7 +87,7 @@ def estimates_without_privacy(kind, X, y):
     """Coefficients, and their standard errors by the sandwich."""
     rows, theta = np.c_[X, np.ones(len(X))], np.zeros(X.shape[1] + 1)
     mean_of, slope_of = MEANS.get(kind.split()[0], LINEAR)
-    for _ in range(12 if kind in STEEPNESS else 1):
+    for _ in range(12 if kind.split()[0] in STEEPNESS else 1):
         mean = mean_of(rows @ theta)
         bread = np.linalg.inv((rows * slope_of(mean)[:, None]).T @ rows)
         theta += bread @ (rows.T @ (y - mean))
@@ -100,7 +107,11 @@ def measure(kind, n, epsilon, part):
     truth, found = truth_of(kind), []
     for seed in range(PART * part, PART * (part + 1)):
         X, y = table(kind, n, seed)
-        frame = model.fit(X, y).summary().to_frame()
+        if kind.endswith(BY_BOUNDS):
+            made = ROWS_BY_BOUNDS.step.transform(X)
+            frame = model.fit(made, y).summary(units=ROWS_BY_BOUNDS.units).to_frame()
+        else:
+            frame = model.fit(X, y).summary().to_frame()
         model.set_params(epsilon=None, noise_multiplier=model.noise_multiplier_)  # calibrated once
         low, high, plain = frame["low"].to_numpy(), frame["high"].to_numpy(), widths_without_privacy(kind, X, y)
         found.append((np.isfinite(low), (low <= truth) & (truth <= high), (high - low) / plain))

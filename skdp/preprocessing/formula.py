@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
+from collections.abc import Callable
 from functools import reduce
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.polynomial.legendre import legvander
 from numpy.typing import NDArray
 from sklearn.preprocessing import FunctionTransformer
 
@@ -21,6 +24,15 @@ from skdp.preprocessing.schema.matching import read_schema
 
 Term = tuple[str, ...]
 
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {"log": np.log, "log1p": np.log1p, "sqrt": np.sqrt, "exp": np.exp}
+"""Functions of a number. All grow with it, so that their bounds are those of its ends."""
+
+MOST_POWER = 9
+
+_FACTOR = re.compile(
+    r"(?P<call>\w+)\((?P<of>[^(),]+)(?:,\s*(?P<degree>\d+)\s*)?\)|(?P<base>[^(),^]+)\^\s*(?P<power>\d+)"
+)  # with ^ for **
+
 
 class FormulaRows(NamedTuple):
     """What `formula_rows` makes; all of it is public.
@@ -32,7 +44,7 @@ class FormulaRows(NamedTuple):
     names : list of str
         Of the columns that it makes, for ``summary``.
     units : ndarray of shape (n_columns,)
-        By which numbers were divided: half the width of their bounds. For ``summary`` too.
+        By which numbers were divided: half the width of their bounds, or 1 in ``poly``. For ``summary`` too.
     data_norm : float
         Norm that no row exceeds, for the regression.
     """
@@ -59,7 +71,9 @@ def formula_rows(formula: str, schema: Any) -> FormulaRows:
     ----------
     formula : str
         Right side of a formula: ``"age + sex"``, ``"age * sex"`` for both and their product, ``"age:sex"`` for the
-        product, which needs both. The intercept is the model's.
+        product, which needs both, ``"."`` for all columns of the schema. Numbers may stand in ``log(pay)``, ``log1p``,
+        ``sqrt``, ``exp``, in ``age**2`` and in ``poly(age, 3)``, three columns that add up to any curve of the third
+        degree. The intercept is the model's.
     schema : TableSchema or mapping
         Public bounds or categories of all columns that the formula names. Other columns are left alone.
 
@@ -72,8 +86,9 @@ def formula_rows(formula: str, schema: Any) -> FormulaRows:
     ------
     ValueError
         The formula names a column of which bounds or categories are not public, or a product without its parts, or has
-        anything but names, ``+``, ``*`` and ``:``. The step itself raises it, before any charge, for a table without
-        such a column, or with cells that are gaps or that the schema does not list.
+        anything but names, ``+``, ``*``, ``:`` and the functions above, or one of them beyond its public bounds. The
+        step itself raises it, before any charge, for a table without such a column, or with cells that are gaps or that
+        the schema does not list.
 
     See Also
     --------
@@ -83,7 +98,16 @@ def formula_rows(formula: str, schema: Any) -> FormulaRows:
     Notes
     -----
     Numbers and indicators have sizes of 1 at most, and of the indicators of a category one is not 0. So a term of the
-    formula adds 1 at most to the squared norm of a row, and `data_norm` is the root of the number of terms.
+    formula adds 1 at most to the squared norm of a row, and `data_norm` is the root of the number of terms. A function
+    is taken of a number that was cut at its bounds, and its own bounds are its values at these, or 0 of an even power
+    of bounds on both sides of 0. ``poly`` has the polynomials of Legendre of the place between the bounds, which are 1
+    at most in size, and count each.
+
+    ``poly`` shows a curve where ``age + age**2`` shows none: of a column far from 0 both are about the same line, which
+    noise hides.
+
+    An offset of counts, ``offset(log(time))``, is no term: rates ``count / time`` with the weight ``time`` are the same
+    (`skdp.DPPoissonRegressor`).
 
     A coefficient of ``age`` in ``age * sex`` is that of the reference level, and that of ``sex`` is at the middle of
     the bounds of ``age``, where its column is 0.
@@ -107,29 +131,40 @@ def formula_rows(formula: str, schema: Any) -> FormulaRows:
     True
     """
     columns = dict(read_schema(schema, "such as {'age': (18, 90), 'sex': ['f', 'm']}").items())
-    terms = _terms_of(formula)
-    named = {name: _factor(name, columns.get(name)) for name in dict.fromkeys(itertools.chain(*terms))}
-    encoder = _Encoder(tuple(named.values()), tuple(terms))
+    terms = _terms_of(formula, [name for name, column in columns.items() if column.kind != "drop"])
+    named = {text: _factor(text, columns) for text in dict.fromkeys(itertools.chain(*terms))}
+    encoder = _Encoder(named, tuple(terms))
     step = FunctionTransformer(row_wise(encoder, encoder.example()), feature_names_out=encoder.names_out)
-    return FormulaRows(step, encoder.names(), encoder.units(), math.sqrt(len(terms)))
+    return FormulaRows(step, encoder.names(), encoder.units(), math.sqrt(encoder.squared_norm()))
 
 
 class _Factor(NamedTuple):
-    """A column of the table, and what is public of it."""
+    """A column of the table, what is public of it, and what is taken of a number: a function, and a curve of it."""
 
     name: str
+    text: str
     column: Column
+    function: Callable[[Any], Any] | None = None
+    ends: tuple[float, float] = (-1.0, 1.0)  # of the function of a number
+    degree: int = 0  # of `poly`
 
     @property
     def labels(self) -> list[str]:
         """Names of the columns that are made of it."""
+        if self.degree:
+            return [f"{self.text}[{k}]" for k in range(1, self.degree + 1)]
         levels = self.column.categories
-        return [self.name] if levels is None else [f"{self.name}[{each} vs {levels[0]}]" for each in levels[1:]]
+        return [self.text] if levels is None else [f"{self.text}[{each} vs {levels[0]}]" for each in levels[1:]]
 
     @property
-    def half(self) -> float:
-        """Half the width of the bounds of a number."""
-        return 1.0 if self.column.bounds is None else (self.column.bounds[1] - self.column.bounds[0]) / 2.0
+    def unit(self) -> float:
+        """By what a number is divided."""
+        return 1.0 if self.degree or self.column.kind != "number" else (self.ends[1] - self.ends[0]) / 2.0
+
+    @property
+    def squared_norm(self) -> int:
+        """That of the columns of a row, at most."""
+        return max(self.degree, 1)
 
     def read(self, table: Table) -> Doubles:
         """The columns of all rows, each of its own cell alone."""
@@ -137,8 +172,7 @@ class _Factor(NamedTuple):
             raise ValueError(f"X has no column {self.name!r}, which the formula names.")
         cells, column = table.cells(table.names.index(self.name)), self.column
         if column.kind == "number":
-            low, high = column.bounds  # type: ignore[misc]  # checked
-            made = ((np.clip(as_numbers(cells), low, high) - low) / self.half - 1.0)[:, None]
+            made = self._places(np.clip(as_numbers(cells), *column.bounds))  # type: ignore[misc]  # checked
         elif column.kind == "flag":
             made = _known(as_truth(cells))[:, None]
         else:
@@ -153,6 +187,15 @@ class _Factor(NamedTuple):
             )
         return made
 
+    def _places(self, numbers: Doubles) -> Doubles:
+        """Places between the bounds, from -1 to 1, of numbers between them."""
+        low, high = self.ends
+        values = numbers if self.function is None else self.function(numbers)
+        places = np.clip((values - low) / ((high - low) / 2.0) - 1.0, -1.0, 1.0)  # functions round
+        if not self.degree:
+            return places[:, None]
+        return np.clip(legvander(places, self.degree)[:, 1:], -1.0, 1.0)
+
     def example(self) -> list[Any]:
         """Two public cells."""
         if self.column.bounds is not None:
@@ -163,8 +206,8 @@ class _Factor(NamedTuple):
 class _Encoder:
     """A function of tables that gives the rows of a formula."""
 
-    def __init__(self, factors: tuple[_Factor, ...], terms: tuple[Term, ...]) -> None:
-        self.factors, self.terms = {each.name: each for each in factors}, terms
+    def __init__(self, factors: dict[str, _Factor], terms: tuple[Term, ...]) -> None:
+        self.factors, self.terms = factors, terms
 
     def __call__(self, X: Any) -> Doubles:
         table = Table(X)
@@ -180,14 +223,18 @@ class _Encoder:
         return np.array(self.names(), object)
 
     def units(self) -> Doubles:
-        halves = [[[self.factors[name].half] * len(self.factors[name].labels) for name in term] for term in self.terms]
-        return np.array([math.prod(each) for parts in halves for each in itertools.product(*parts)])
+        units = [[[self.factors[name].unit] * len(self.factors[name].labels) for name in term] for term in self.terms]
+        return np.array([math.prod(each) for parts in units for each in itertools.product(*parts)])
+
+    def squared_norm(self) -> int:
+        """That of a row, at most: of a product it is the product."""
+        return sum(math.prod(self.factors[name].squared_norm for name in term) for term in self.terms)
 
     def example(self) -> Any:
         """A public table of two rows, on which it is tested that rows are treated one by one."""
         import pandas as pd
 
-        return pd.DataFrame({name: each.example() for name, each in self.factors.items()})
+        return pd.DataFrame({each.name: each.example() for each in self.factors.values()})
 
 
 def _known(codes: NDArray[np.int64]) -> Doubles:
@@ -198,39 +245,103 @@ def _products(one: Doubles, other: Doubles) -> Doubles:
     return (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
 
 
-def _factor(name: str, column: Column | None) -> _Factor:
+def _factor(text: str, columns: dict[str, Column]) -> _Factor:
+    if text in columns or not (found := _FACTOR.fullmatch(text)):
+        return _column(text, columns.get(text))
+    call, power = found["call"], found["power"]
+    name = (found["of"] or found["base"]).strip()
+    factor = _column(name, columns.get(name))._replace(text=text.replace("^", "**"))
+    if factor.column.kind != "number":
+        raise ValueError(f"formula has {factor.text!r}, and column {name!r} is no number: name it alone.")
+    if call in FUNCTIONS and found["degree"] is None:
+        return _of_function(factor, FUNCTIONS[call])
+    degree = found["degree"] if call == "poly" else power
+    if degree is None or not 2 <= int(degree) <= MOST_POWER:
+        known = ", ".join(f"{each}(x)" for each in FUNCTIONS)
+        raise ValueError(
+            f"formula has {factor.text!r}: write {known}, or x**k or poly(x, k) with a k of 2 to {MOST_POWER}."
+        )
+    return factor._replace(degree=int(degree)) if call else _of_function(factor, _Power(int(degree)))
+
+
+class _Power(NamedTuple):
+    """A power of numbers; it can be pickled."""
+
+    degree: int
+
+    def __call__(self, numbers: Any) -> Any:
+        return np.power(numbers, self.degree)
+
+
+def _of_function(factor: _Factor, function: Callable[[Any], Any]) -> _Factor:
+    """The same of a function that grows with a number, or with its size."""
+    low, high = factor.ends
+    with np.errstate(all="ignore"):
+        values = [float(function(np.float64(each))) for each in ([low, 0.0, high] if low < 0.0 < high else [low, high])]
+    ends = min(values), max(values)
+    if not all(map(math.isfinite, values)) or not 0.0 < ends[1] - ends[0] < math.inf:
+        raise ValueError(
+            f"formula has {factor.text!r}, which is no number at a bound of column {factor.name!r}, or the same at "
+            "both: narrow its bounds."
+        )
+    return factor._replace(function=function, ends=ends)
+
+
+def _one_form(text: str) -> str:
+    """The same name or function of a name, without spaces of choice."""
+    found = _FACTOR.fullmatch(text)
+    if found is None:
+        return text
+    if found["base"]:
+        return f"{found['base'].strip()}^{found['power']}"
+    return f"{found['call']}({found['of'].strip()}{', ' * bool(found['degree'])}{found['degree'] or ''})"
+
+
+def _column(name: str, column: Column | None) -> _Factor:
     if column is None:
         raise ValueError(f"formula has {name!r}, which the schema does not name: add what is public of it.")
     if column.kind == "number" and column.bounds is not None:
         if column.bounds[0] >= column.bounds[1]:
             raise ValueError(f"column {name!r} has bounds that are equal: leave it out of the formula.")
-        return _Factor(name, column)
+        return _Factor(name, name, column, ends=column.bounds)
     if column.kind in ("category", "ordinal") and len(column.categories or ()) >= 2:
-        return _Factor(name, Column("category", categories=column.categories))
+        return _Factor(name, name, Column("category", categories=column.categories))
     if column.kind == "flag":
-        return _Factor(name, column)
+        return _Factor(name, name, column)
     raise ValueError(
         f"column {name!r} has neither bounds of a number nor two categories in the schema: what a formula needs to "
         "know of it is never read from the rows."
     )
 
 
-def _terms_of(formula: str) -> list[Term]:
-    """Return terms in the order of their degree, each a tuple of names."""
+def _terms_of(formula: str, columns: list[str]) -> list[Term]:
+    """Return terms in the order of their degree, each a tuple of names of columns or functions of one."""
     if not isinstance(formula, str):
         raise TypeError(f"formula={show(formula)} is no string: give one such as 'age * sex + income'.")
+    if "offset(" in formula:
+        raise ValueError(
+            f"formula={show(formula)} has an offset: for DPPoissonRegressor, give counts divided by their exposure as "
+            "y, and the exposure as sample_weight."
+        )
+    if "^" in formula:
+        raise ValueError(f"formula={show(formula)} has '^': write x**2 for a power, and a * b for products.")
     found: dict[frozenset[str], Term] = {}
-    for part in formula.split("+"):
-        factors = [tuple(name.strip() for name in each.split(":")) for each in part.split("*")]
+    for part in formula.replace("**", "^").split("+"):
+        if part.strip() == ".":
+            found |= {frozenset([name]): (name,) for name in columns}
+            continue
+        factors = [tuple(_one_form(name.strip()) for name in each.split(":")) for each in part.split("*")]
         for size in range(1, len(factors) + 1):
             for chosen in itertools.combinations(factors, size):
                 term = tuple(dict.fromkeys(itertools.chain(*chosen)))
                 found.setdefault(frozenset(term), term)
-    if any(name in ("", "0", "1") or set("~-()^%") & set(name) for term in found.values() for name in term):
-        raise ValueError(
-            f"formula={show(formula)} has more than names, '+', '*' and ':': bring functions of columns as columns, "
-            "and leave the intercept to fit_intercept."
-        )
+    for name in itertools.chain(*found.values()):
+        is_known = name in columns or _FACTOR.fullmatch(name)
+        if name in ("", "0", "1") or (set("~-()^%") & set(name) and not is_known):
+            raise ValueError(
+                f"formula={show(formula)} has more than names, '+', '*', ':' and functions of a name: bring others as "
+                "columns, and leave the intercept to fit_intercept."
+            )
     for names, term in found.items():
         missing = [each for each in term if len(term) > 1 and names - {each} not in found]
         if missing:

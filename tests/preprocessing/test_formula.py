@@ -59,19 +59,89 @@ def test_rows_are_numbers_indicators_and_their_products():
         ("age:member + member + age", ["member", "age", "age:member"]),
         ("pay * age * member", ["pay", "age", "member", "pay:age", "pay:member", "age:member", "pay:age:member"]),
         ("age * age", ["age"]),
+        (".", ["age", "job[nurse vs clerk]", "job[none vs clerk]", "member", "pay"]),
+        ("log(age) + sqrt( pay ) + sqrt(pay)", ["log(age)", "sqrt(pay)"]),
+        ("age ** 2*member", ["age**2", "member", "age**2:member"]),
+        (
+            "poly(age,2) * member",
+            ["poly(age, 2)[1]", "poly(age, 2)[2]", "member", "poly(age, 2)[1]:member", "poly(age, 2)[2]:member"],
+        ),
     ],
 )
 def test_formulas_are_read_as_usual(formula, names):
     assert formula_rows(formula, SCHEMA).names == names
 
 
+FUNCTIONS = {
+    "log(age)": (np.log, 20.0, 60.0),
+    "sqrt(age)": (np.sqrt, 20.0, 60.0),
+    "log1p(pay)": (np.log1p, 0.0, 10.0),
+    "exp(pay)": (np.exp, 0.0, 10.0),
+    "pay**3": (lambda x: x**3, 0.0, 10.0),
+    "age**2": (lambda x: x**2, 20.0, 60.0),
+}
+
+
+@pytest.mark.parametrize("text", FUNCTIONS)
+def test_a_function_of_a_number_fills_its_own_bounds(text):
+    function, low, high = FUNCTIONS[text]
+    rows = formula_rows(text, SCHEMA)
+    cells = pd.DataFrame({"age": [-5.0, 20.0, 33.3, 60.0, 1e300], "pay": [-np.inf, 0.0, 3.3, 10.0, np.inf]})
+    values = function(np.array([low, low, 33.3 if low else 3.3, high, high]))
+    unit = (values.max() - values.min()) / 2.0
+    np.testing.assert_allclose(rows.units, [unit])
+    np.testing.assert_allclose(rows.step.transform(cells)[:, 0], (values - values.min()) / unit - 1.0, atol=1e-12)
+    assert (np.abs(rows.step.transform(cells)) <= 1.0).all()
+    assert rows.data_norm == 1.0
+
+
+def test_an_even_power_is_least_at_zero():
+    rows = formula_rows("debt**2", {"debt": (-2, 3)})
+    made = rows.step.transform(pd.DataFrame({"debt": [-2.0, 0.0, 3.0]}))[:, 0]
+    np.testing.assert_allclose(made, [4 / 4.5 - 1.0, -1.0, 1.0])
+
+
+def test_a_curve_is_a_sum_of_polynomials_that_are_no_longer_than_their_number():
+    rows, frame = formula_rows("poly(age, 3) * member", SCHEMA), people(300)
+    made = rows.step.transform(frame)
+    place = (frame["age"].to_numpy() - 40) / 20
+    curves = np.c_[place, (3 * place**2 - 1) / 2, (5 * place**3 - 3 * place) / 2]
+    np.testing.assert_allclose(made[:, :3], curves, atol=1e-12)
+    np.testing.assert_allclose(made[:, 4:], curves * frame["member"].to_numpy()[:, None], atol=1e-12)
+    end = pd.DataFrame({"age": [60], "member": [True]})  # where all are 1
+    assert np.linalg.norm(rows.step.transform(end)) == pytest.approx(rows.data_norm)
+    assert rows.data_norm**2 == pytest.approx(7.0)
+    np.testing.assert_array_equal(rows.units, np.ones(7))
+
+
+def test_names_are_those_of_the_columns_whatever_they_contain():
+    rows = formula_rows(".", {"education-num": (1, 16), "a + b": (0, 1), "unused": "drop"})
+    assert rows.names == ["education-num", "a + b"]
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a seed
+def test_columns_that_fill_a_part_of_what_is_usual_have_the_errors_of_those_that_fill_it():
+    """A twentieth of [-1, 1] prints nothing by itself, and as much as any other by its bounds."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (5_000, 3)) * [1.0, 1.0, 0.05]
+    y = X @ [0.2, 0.1, 4.0] + 0.1 * rng.normal(size=5_000)
+    model = DPLinearRegression((-1, 1), delta=1e-6, data_norm=3**0.5, inference=True, random_state=0)
+    assert (model.fit(X, y).summary().to_frame()["doubt"] != "").all()
+    rows = formula_rows(".", {"x0": (-1, 1), "x1": (-1, 1), "x2": (-0.05, 0.05)})
+    table = make_pipeline(rows.step, model).fit(X, y)[-1].summary(names=rows.names, units=rows.units).to_frame()
+    assert (table["doubt"] == "").all()
+    assert table.loc["x2", "std_err"] == pytest.approx(20 * table.loc["x0", "std_err"], rel=0.2)
+    assert abs(table.loc["x2", "coef"] - 4.0) < 5.5 * table.loc["x2", "std_err"]
+
+
 def test_what_each_row_becomes_depends_on_no_other():
     import polars as pl
 
-    rows, frame = formula_rows("age * job + member + pay", TableSchema(SCHEMA)), people(60)
+    text = "age * job + member + pay + exp(pay) + log(age) + age**5 + poly(age, 4)"
+    rows, frame = formula_rows(text, TableSchema(SCHEMA)), people(61)
     whole = rows.step.transform(frame)
     np.testing.assert_array_equal(rows.step.transform(frame[::-1]), whole[::-1])
-    np.testing.assert_array_equal(np.vstack([rows.step.transform(frame[k : k + 1]) for k in range(60)]), whole)
+    np.testing.assert_array_equal(np.vstack([rows.step.transform(frame[k : k + 1]) for k in range(61)]), whole)
     np.testing.assert_array_equal(rows.step.transform(pl.from_pandas(frame)), whole)
     for copied in (pickle.loads(pickle.dumps(rows.step)), clone(rows.step)):
         np.testing.assert_array_equal(copied.transform(frame), whole)
@@ -116,7 +186,20 @@ def test_cells_that_the_schema_does_not_list_are_refused_before_any_charge(chang
     ("formula", "said"),
     [
         ("age + height", "'height', which the schema does not name"),
-        ("log(age)", "more than names"),
+        ("log(pay)", "no number at a bound of column 'pay'"),
+        ("sqrt(debt)", "no number at a bound"),
+        ("exp(wealth)", "no number at a bound"),
+        ("tan(age)", r"'tan\(age\)': write log\(x\)"),
+        ("poly(age)", "poly"),
+        ("poly(age, 1)", "k of 2 to 9"),
+        ("age**10", "k of 2 to 9"),
+        ("log(job)", "'job' is no number"),
+        ("log(height)", "'height', which the schema does not name"),
+        ("log(age) - age", "more than names"),
+        ("exp(log(age))", "more than names"),
+        ("age^2", "write x"),
+        ("age + offset(log(time))", "the exposure as sample_weight"),
+        ("age * .", "'.', which the schema does not name"),
         ("age - 1", "more than names"),
         ("1 + age", "more than names"),
         ("age +", "more than names"),
@@ -130,6 +213,7 @@ def test_cells_that_the_schema_does_not_list_are_refused_before_any_charge(chang
 )
 def test_formulas_of_what_is_not_public_are_refused(formula, said):
     schema = {**SCHEMA, "born": ("1990-01-01", "2000-01-01"), "town": "category", "same": ["a"]}
+    schema |= {"debt": (-2, 2), "wealth": (0, 1e4)}
     with pytest.raises(ValueError, match=said):
         formula_rows(formula, schema)
     with pytest.raises(TypeError, match="formula="):

@@ -171,7 +171,12 @@ def sum_scores(""",
     ),
     mutant(
         "formula: numbers that are not cut at their bounds",
-        (FORMULA, "np.clip(as_numbers(cells), low, high)", "as_numbers(cells)"),
+        (FORMULA, "np.clip(as_numbers(cells), *column.bounds)", "as_numbers(cells)"),
+        (
+            FORMULA,
+            "np.clip((values - low) / ((high - low) / 2.0) - 1.0, -1.0, 1.0)",
+            "(values - low) / ((high - low) / 2.0) - 1.0",
+        ),
         tests="formula",
     ),
     mutant(
@@ -185,11 +190,7 @@ def sum_scores(""",
     ),
     mutant(
         "formula: numbers at their place between those of the table",
-        (
-            FORMULA,
-            "low, high = column.bounds",
-            "low, high = np.nanmin(as_numbers(cells)), np.nanmax(as_numbers(cells))",
-        ),
+        (FORMULA, "low, high = self.ends", "low, high = np.nanmin(numbers), np.nanmax(numbers)"),
         tests="formula",
     ),
     mutant(
@@ -199,7 +200,22 @@ def sum_scores(""",
     ),
     mutant(
         "formula: a norm of rows that some exceed",
-        (FORMULA, "math.sqrt(len(terms)))", "math.sqrt(len(named)))"),
+        (FORMULA, "math.sqrt(encoder.squared_norm()))", "math.sqrt(len(named)))"),
+        tests="formula",
+    ),
+    mutant(
+        "formula: a curve that is no longer than one column",
+        (FORMULA, "return max(self.degree, 1)", "return 1"),
+        tests="formula",
+    ),
+    mutant(
+        "formula: an even power that is as far from 0 as at its ends",
+        (FORMULA, "[low, 0.0, high] if low < 0.0 < high else [low, high]", "[low, high]"),
+        tests="formula",
+    ),
+    mutant(
+        "formula: bounds of a function that are those of its column",
+        (FORMULA, "_replace(function=function, ends=ends)", "_replace(function=function)"),
         tests="formula",
     ),
 ]
