@@ -64,7 +64,7 @@ from skdp.evaluation.regression import RegressionEvaluation
 from skdp.evaluation.scored_rows import ScoredRows
 from skdp.export import to_json, to_onnx, to_sklearn
 from skdp.image import PatchTransformer, ScatteringTransformer
-from skdp.linear_model.likelihoods import BoundedCounts, Likelihood, Logistic
+from skdp.linear_model.likelihoods import BoundedCounts, Likelihood, Logistic, Multinomial
 from skdp.linear_model.newton import BoundRows
 from skdp.linear_model.scores import sum_scores
 from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
@@ -208,6 +208,8 @@ SENTENCES = {
         "1 at most, whatever it and its weight contain; with `groups` so do all rows of a label.": [
             "tests/linear_model/test_newton.py::test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else",
             "tests/linear_model/test_newton.py::test_score_and_curvature_are_together_no_longer_than_one",
+            "tests/linear_model/test_newton_many_classes.py::test_score_and_curvature_are_together_no_longer_than_one",
+            "tests/linear_model/test_newton_many_classes.py::test_a_unit_of_many_rows_adds_no_more_than_one",
             "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
         ],
         "Nothing is clipped, but longer rows are scaled down to `data_norm_`.": [
@@ -429,6 +431,13 @@ SENTENCES = {
         "row, its target and the coefficients are, so that nothing is ever clipped.": [
             "tests/linear_model/test_newton.py::test_score_and_curvature_are_together_no_longer_than_one",
             "tests/linear_model/test_newton.py::test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else",
+        ],
+    },
+    Multinomial: {
+        "See `Likelihood`; the curvature costs nothing.": [
+            "tests/linear_model/test_newton_many_classes.py::test_score_and_curvature_are_together_no_longer_than_one",
+            "tests/linear_model/test_newton_many_classes.py::"
+            "test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else",
         ],
     },
     Logistic: {

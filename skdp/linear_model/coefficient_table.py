@@ -236,12 +236,16 @@ def table_of(
     title: str,
     meaning: str = "",
     *,
+    lines: Sequence[str] = (),
     level: float,
     simultaneous: bool,
     names: Sequence[str] | None,
     units: ArrayLike | None,
 ) -> CoefficientTable:
-    """Return the table of a model whose fit bought what it needs; `names` and `units` of columns are public."""
+    """Return the table of a model whose fit bought what it needs; `names` and `units` of columns are public.
+
+    `lines` are names of several lines, which have coefficients of all columns each.
+    """
     check_is_fitted(model)
     found = model._fitted_inference
     if found is None:
@@ -256,8 +260,10 @@ def table_of(
         raise ValueError(f"names={show(names)} with {count} columns: give a list of one name for each column.")
     if units is not None:
         found = found.per_unit(_read_units(units, count))
-    lines = [*map(str, names), *["(intercept)"] * (len(found.estimate) - count)]
-    return CoefficientTable(model, lines, found, title=title, meaning=meaning, level=level, simultaneous=simultaneous)
+    each = [*map(str, names), *["(intercept)"] * (len(found.estimate) // found.n_lines - count)]
+    if found.n_lines > 1:
+        each = [f"{line}: {name}" for line in lines for name in each]
+    return CoefficientTable(model, each, found, title=title, meaning=meaning, level=level, simultaneous=simultaneous)
 
 
 def _read_units(units: ArrayLike, count: int) -> Doubles:

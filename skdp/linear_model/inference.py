@@ -60,6 +60,8 @@ class Inference(NamedTuple):
         Share of units of which something was cut: noisy, and the standard deviation of its noise.
     n : int
         Public number of units.
+    n_lines : int
+        How many intercepts and coefficients of all columns there are, one after the other.
     """
 
     estimate: Doubles
@@ -68,11 +70,13 @@ class Inference(NamedTuple):
     doubts: list[str]
     cut: tuple[float, float]
     n: int
+    n_lines: int = 1
 
     def per_unit(self, units: Doubles) -> Inference:
         """Return the same of columns before they were divided by `units`, the intercept as it is."""
-        by = np.ones(len(self.estimate))
-        by[: len(units)] = 1.0 / units
+        of_line = np.ones(len(self.estimate) // self.n_lines)
+        of_line[: len(units)] = 1.0 / units
+        by = np.tile(of_line, self.n_lines)
         return self._replace(estimate=self.estimate * by, sampling=self.sampling * by, noise=self.noise * by)
 
 
@@ -100,7 +104,7 @@ def solve_without_bias(equations: Equations) -> Doubles:
     return correction @ inverse @ equations.product
 
 
-def infer(equations: Equations, theta: Doubles, scores: ScoreMoments, units: Doubles, grounds: Grounds) -> Inference:
+def infer(equations: Equations, theta: Doubles, scores: ScoreMoments, form: Doubles, grounds: Grounds) -> Inference:
     """Return the errors of the coefficients `theta`, of `solve_without_bias`, and the doubts.
 
     Parameters
@@ -108,8 +112,8 @@ def infer(equations: Equations, theta: Doubles, scores: ScoreMoments, units: Dou
     equations : Equations
     theta : ndarray of shape (d,)
     scores : ScoreMoments
-    units : ndarray of shape (d,)
-        By which coefficients are multiplied to be those of y and X.
+    form : ndarray of shape (n_coefs, d)
+        What coefficients of y and X are of `theta`.
     grounds : Grounds
 
     Notes
@@ -120,7 +124,7 @@ def infer(equations: Equations, theta: Doubles, scores: ScoreMoments, units: Dou
     eigenvalues are set to 0. Both lie between J K and its transpose: a sandwich. Nothing is assumed of the residuals.
     """
     inverse, correction = unbiased(equations)
-    bread, d, n = correction @ inverse, len(theta), equations.n
+    bread, d, n = form @ correction @ inverse, len(theta), equations.n
     values, vectors = eigh(scores.meat)
     root = bread @ vectors * np.sqrt(np.maximum(values, 0.0) * n / max(n - d, 1))
     noise = equations.noise
@@ -128,18 +132,18 @@ def infer(equations: Equations, theta: Doubles, scores: ScoreMoments, units: Dou
     of_noise = (noise.product**2 + half * float(theta @ theta)) * np.sum(bread**2, axis=1) + half * (bread @ theta) ** 2
     cut = scores.cut / n, scores.cut_deviation / n
     return Inference(
-        theta * units,
-        np.linalg.norm(root, axis=1) * np.abs(units),
-        np.sqrt(of_noise) * np.abs(units),
-        _doubts(equations, cut, grounds),
+        form @ theta,
+        np.linalg.norm(root, axis=1),
+        np.sqrt(of_noise),
+        _doubts(equations, cut, form, grounds),
         cut,
         n,
     )
 
 
-def _doubts(equations: Equations, cut: tuple[float, float], grounds: Grounds) -> list[str]:
+def _doubts(equations: Equations, cut: tuple[float, float], form: Doubles, grounds: Grounds) -> list[str]:
     """Return why each coefficient has no interval, by public and released numbers alone."""
-    d = len(equations.gram)
+    d = len(form)
     share, deviation = cut
     if equations.n < FEWEST_ROWS * d:
         return [f"fewer than {FEWEST_ROWS} rows or groups a coefficient"] * d
@@ -154,7 +158,7 @@ def _doubts(equations: Equations, cut: tuple[float, float], grounds: Grounds) ->
     if not weak.any():
         return [""] * d
     # A coefficient that no weak direction holds is not valid either: it is what it is given the others.
-    held = np.sum(vectors[:, weak] ** 2, axis=1)
+    held = np.sum((form @ vectors[:, weak]) ** 2, axis=1) / np.sum(form**2, axis=1)
     return [
         "noise hides this column, or others add up to it" if h > 0.5 / d else "noise hides columns beside it"
         for h in held

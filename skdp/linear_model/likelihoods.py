@@ -17,10 +17,14 @@ _MASSES = _MASSES / _MASSES.sum()
 
 
 class Likelihood:
-    """A likelihood of targets t in [0, 1], given the linear predictor eta of a row z of norm at most 1.
+    """A likelihood of targets t, given the linear predictors eta of a row z of norm at most 1.
+
+    Targets are in [0, 1], and there is one predictor, but for `Multinomial`.
 
     Attributes
     ----------
+    against : ndarray of shape (n_coefs, n_lines)
+        Of which lines the coefficients that are told of consist.
     curvature_weight : float
         The factor c by which the curvature is multiplied in a release.
     first_eta : float
@@ -34,6 +38,7 @@ class Likelihood:
     whatever the row, its target and the coefficients are, so that nothing is ever clipped.
     """
 
+    against: Doubles = np.eye(1)
     curvature_weight: float
     first_eta: float
     rows_of_slope: float
@@ -45,6 +50,14 @@ class Likelihood:
     def slope(self, mean: Doubles) -> Doubles:
         """Return the derivative of the mean by eta, which is also the curvature."""
         raise NotImplementedError
+
+    def residuals(self, targets: Doubles, eta: Doubles) -> tuple[Doubles, Doubles]:
+        """Return what z is multiplied by in the score, and z z' in the curvature.
+
+        Shapes are those of `eta`, (m, n_lines), and (m, n_lines, n_lines).
+        """
+        mean = self.mean(eta)
+        return targets[:, None] - mean, self.slope(mean)[:, :, None]
 
     def is_cut(self, eta: Doubles) -> NDArray[np.bool_]:
         """Return which rows have a mean that is cut at a bound: none."""
@@ -118,6 +131,49 @@ class Logistic(Likelihood):
         return factor, float(eta)
 
 
+class Multinomial(Likelihood):
+    """More than two classes; targets are their numbers.
+
+    Notes
+    -----
+    With p the probabilities of the classes, e that of the target and V an orthonormal basis of what adds up to 0, the
+    lines w of a row give the classes W w, W = V / sqrt(2). Then the score is W' (e - p) z, and the curvature W'
+    (diag(p) - p p') W times z z'. No class is the first one here, and with two classes it is `Logistic`.
+
+    **Guarantees.** See `Likelihood`; the curvature costs nothing.
+
+    Proof. Let q be 1 - p of the target, and s and t the sums of the squares and cubes of the other p, which add up to
+    q. As ``|z| <= 1``, the squared norm of both is at most N = (q**2 + s) / 2 + c**2 / 4 F, F being that of diag(p) - p
+    p', which is a**2 + s - 2 a**3 - 2 t + (a**2 + s)**2 with a = 1 - q. Now t is at least (3 q s - q**3) / 2, as q**3 -
+    3 q s + 2 t is six times the sum of products of three, and at least s**2 / q by Cauchy. c**2 is 4.
+
+    With the first bound on t, N is convex in s. So for s in [q**2 / 2, q**2] it is at most what it is at one end. At
+    q**2 it is q**2 + 4 q**2 (q - q**2)**2 / q**2, as with two classes, which is q**2 (1 + 4 (1 - q)**2) <= 1. At q**2
+    / 2 it is q**2 + 9/4 q**2 (1 - q)**2, and 1 less that is (1 - q) (1 + q - 9/4 q**2 (1 - q)) >= 0. With the second
+    bound the derivative of N by s is 3/2 + 2 a**2 - s (4 / q - 2), which is 3 (1 - q)**2 + 1/2 > 0 at q**2 / 2, and
+    more for a smaller s: there N is at most what it is at q**2 / 2.
+    """
+
+    curvature_weight = 2.0
+    first_eta, rows_of_slope = 0.0, 2.0  # of equal classes, about the rows of one
+
+    def __init__(self, n_classes: int) -> None:
+        shift = (1.0 + 1.0 / math.sqrt(n_classes)) / (n_classes - 1)
+        basis = np.vstack([np.full(n_classes - 1, 1.0 / math.sqrt(n_classes)), np.eye(n_classes - 1)])
+        basis[1:] -= shift  # a reflection, of which one column is left out
+        self.n_classes, self.classes = n_classes, -basis / math.sqrt(2.0)
+        self.against = self.classes[1:] - self.classes[0]
+
+    def residuals(self, targets: Doubles, eta: Doubles) -> tuple[Doubles, Doubles]:
+        """See `Likelihood`."""
+        scores = np.stack([np.sum(eta * each, axis=1) for each in self.classes], axis=1)
+        chances = np.exp(scores - scores.max(axis=1, keepdims=True))
+        chances /= chances.sum(axis=1, keepdims=True)
+        means = np.stack([np.sum(chances * each, axis=1) for each in self.classes.T], axis=1)
+        slopes = np.einsum("ik,ka,kb->iab", chances, self.classes, self.classes) - means[:, :, None] * means[:, None, :]
+        return self.classes[targets.astype(np.intp)] - means, slopes
+
+
 class BoundedCounts(Likelihood):
     """Counts, in units of the largest, of which means are exponentials of eta, and of half the largest at most.
 
@@ -143,7 +199,7 @@ class BoundedCounts(Likelihood):
 
     def is_cut(self, eta: Doubles) -> NDArray[np.bool_]:
         """See `Likelihood`."""
-        return eta > self.first_eta
+        return eta[:, 0] > self.first_eta
 
     def is_beyond(self, targets: Doubles) -> NDArray[np.bool_]:
         """See `Likelihood`: those at the largest count."""
@@ -170,7 +226,10 @@ class BoundedCounts(Likelihood):
 
 
 class LikelihoodScores(NamedTuple):
-    """How scores are made of rows (z, t), for the sandwich (`skdp.linear_model.scores.sum_scores`)."""
+    """How scores are made of rows (z, t), for the sandwich (`skdp.linear_model.scores.sum_scores`).
+
+    `theta` has the coefficients of z, one line after the other.
+    """
 
     theta: Doubles
     likelihood: Likelihood
@@ -179,10 +238,16 @@ class LikelihoodScores(NamedTuple):
     def of_rows(self, rows: NDArray[Any]) -> Doubles:
         """The scores of rows (z, t), of shape (m, d + 1), each of its own row alone, to the last bit."""
         z, t = rows[:, :-1], rows[:, -1]
-        return z * (t - self.likelihood.mean(np.einsum("ij,j->i", z, self.theta)))[:, None]
+        residuals, _ = self.likelihood.residuals(t, lines_of(z, self.theta))
+        return (residuals[:, :, None] * z[:, None, :]).reshape(len(z), -1)
+
+
+def lines_of(z: Doubles, theta: Doubles) -> Doubles:
+    """The linear predictors of rows z, of shape (m, n_lines), each of its own row alone, to the last bit."""
+    return np.stack([np.einsum("ij,j->i", z, each) for each in theta.reshape(-1, z.shape[1])], axis=1)
 
 
 LIKELIHOODS: dict[str, Likelihood] = {"logistic": Logistic(), "poisson": BoundedCounts()}
-"""By the name of the loss."""
+"""By the name of the loss, if there is one line."""
 
-__all__ = ["LIKELIHOODS", "BoundedCounts", "Likelihood", "LikelihoodScores", "Logistic"]
+__all__ = ["LIKELIHOODS", "BoundedCounts", "Likelihood", "LikelihoodScores", "Logistic", "Multinomial", "lines_of"]

@@ -112,10 +112,10 @@ class DPLogisticRegression(GradientClassifier):
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
         existing ledger (see ``python -m skdp.budget create``) and is made absolute.
     inference : bool, default=False
-        Whether to fit by Newton steps, and to buy what `summary` needs, for a tenth of mu**2. Then `classes` are two,
-        columns are 200 at most, rows are in memory, and parameters of gradient descent (`max_grad_norm`, `lot_size`,
-        `sampling_rate`, `max_iter`, `learning_rate`, `momentum`, `average`, `alpha`, `checkpoint`, `warm_start`) are
-        left as they are.
+        Whether to fit by Newton steps, and to buy what `summary` needs, for a tenth of mu**2. Then columns,
+        times the number of classes less one, are 200 at most, rows are in memory, and parameters of gradient descent
+        (`max_grad_norm`, `lot_size`, `sampling_rate`, `max_iter`, `learning_rate`, `momentum`, `average`, `alpha`,
+        `checkpoint`, `warm_start`) are left as they are.
     checkpoint : str, path-like or None, default=None
         File that stores the state of a run until the run completes. An interrupted or killed ``fit`` resumes from it
         when it is called again with the same parameters and rows. A ledger that already holds the charge of the run is
@@ -142,7 +142,8 @@ class DPLogisticRegression(GradientClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients of the features, one row for two classes and one row per class for more.
+        Coefficients of the features, one row for two classes and one row per class for more. With `inference` and more
+        than two classes those of the first class are 0, and the others are compared with it; so are intercepts.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts, zero if ``fit_intercept=False``.
     coef_noise_ : ndarray of the shape of `coef_`
@@ -224,11 +225,13 @@ class DPLogisticRegression(GradientClassifier):
     probabilities. The first step gives four times the coefficients of least squares, as from log-odds of 0; a step that
     went too far is taken back; the last two are pooled, each by its precision. Their noise is exactly known, and enters
     a sandwich with the moments of the scores, which assumes nothing of the probabilities and, with `groups`, does not
-    take rows of one label to be independent. Rows of one label are weighted by 1 over the sum of their lengths, where
-    that exceeds 1: the weights do not depend on classes. An interval is not printed where the noise hides a direction
-    of the columns, where the last two steps lead to different places, with fewer than 40 rows a coefficient that are
-    not nearly certain, or where rows are cut: of released and public numbers alone. The two noises of a noisy step, of
-    scores and of curvatures, are those of Ganesh et al. (2023).
+    take rows of one label to be independent. More than two classes have scores and curvatures of all classes, of the
+    same norm with a factor of 2 (`skdp.linear_model.likelihoods.Multinomial`), begin with a step from equal
+    probabilities, and have a block of the table each, against the first class. Rows of one label are weighted by 1 over
+    the sum of their lengths, where that exceeds 1: the weights do not depend on classes. An interval is not printed
+    where the noise hides a direction of the columns, where the last two steps lead to different places, with fewer than
+    40 rows a coefficient that are not nearly certain, or where rows are cut: of released and public numbers alone. The
+    two noises of a noisy step, of scores and of curvatures, are those of Ganesh et al. (2023).
 
     The guarantee covers the *values* released. It does not cover the time that a fit takes, nor the rounding of sums of
     more than 2^20 rows (see ``docs/pitfalls.md``).
@@ -382,9 +385,11 @@ class DPLogisticRegression(GradientClassifier):
             return LinearRecipe(self, anew=anew)
         return FormRecipe(self, form, anew=anew)
 
-    def _publish_line(self, coef: Doubles, intercept: float, noise: Doubles) -> None:
+    def _publish_line(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> None:
         """See `NewtonRecipe`."""
-        self.coef_, self.intercept_, self.coef_noise_ = coef[None, :], np.array([intercept]), noise[None, :]
+        first = ((int(len(coef) > 1), 0), (0, 0))  # 0 of the class that others are compared with
+        self.coef_, self.coef_noise_ = np.pad(coef, first), np.pad(noise, first)
+        self.intercept_ = np.pad(intercept, first[0])
 
     def _take_over(self) -> None:
         """See `GradientEstimator`. A model that was started without a form continues without one."""
@@ -430,9 +435,17 @@ class DPLogisticRegression(GradientClassifier):
             It prints itself, as text and in notebooks, and is converted by its ``to_frame`` and ``to_latex``.
         """
         check_is_fitted(self)
-        of = f"the log-odds of class {self.classes_[-1]}"
+        first, *others = map(str, self.classes_)
+        of = f"the log-odds of class {others[0]}" if len(others) == 1 else f"log-odds against class {first}"
         return table_of(
-            self, "Private logistic regression", of, level=level, simultaneous=simultaneous, names=names, units=units
+            self,
+            "Private logistic regression",
+            of,
+            lines=others,
+            level=level,
+            simultaneous=simultaneous,
+            names=names,
+            units=units,
         )
 
     # --- predictions ---

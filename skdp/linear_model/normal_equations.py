@@ -247,7 +247,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         units = np.full(len(how.theta), scale.half / radius)
         units[d:] = INTERCEPT * scale.half
         is_known = self.data_norm is not None or self._fitted_row_norm is not None
-        inference = infer(equations, how.theta, found, units, Grounds(is_known))
+        inference = infer(equations, how.theta, found, np.diag(units), Grounds(is_known))
         inference.estimate[d:] += scale.middle
         self._fitted_inference = inference
 

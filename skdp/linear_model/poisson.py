@@ -248,9 +248,9 @@ class DPPoissonRegressor(RegressorMixin, GradientEstimator):
         """See `GradientEstimator`."""
         return NewtonRecipe(self, anew=anew)
 
-    def _publish_line(self, coef: Doubles, intercept: float, noise: Doubles) -> None:
+    def _publish_line(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> None:
         """See `NewtonRecipe`."""
-        self.coef_, self.intercept_, self.coef_noise_ = coef, intercept, noise
+        self.coef_, self.intercept_, self.coef_noise_ = coef[0], float(intercept[0]), noise[0]
 
     def _derive_state(self) -> None:
         """See `PrivateEstimator`."""

@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -261,16 +261,11 @@ def _factor(text: str, columns: dict[str, Column]) -> _Factor:
         raise ValueError(
             f"formula has {factor.text!r}: write {known}, or x**k or poly(x, k) with a k of 2 to {MOST_POWER}."
         )
-    return factor._replace(degree=int(degree)) if call else _of_function(factor, _Power(int(degree)))
+    return factor._replace(degree=int(degree)) if call else _of_function(factor, partial(_power, degree=int(degree)))
 
 
-class _Power(NamedTuple):
-    """A power of numbers; it can be pickled."""
-
-    degree: int
-
-    def __call__(self, numbers: Any) -> Any:
-        return np.power(numbers, self.degree)
+def _power(numbers: Any, degree: int) -> Any:
+    return np.power(numbers, degree)
 
 
 def _of_function(factor: _Factor, function: Callable[[Any], Any]) -> _Factor:

@@ -300,7 +300,6 @@ def test_a_well_scaled_table_has_all_intervals(kind):
 
 REFUSED = {
     "no switch": ({"inference": "yes"}, [0, 1], ["inference='yes'", "True"]),
-    "three classes": ({"classes": [0, 1, 2]}, [0, 1, 2], ["3 classes", "inference=False"]),
     "a step size": ({"learning_rate": 0.1}, [0, 1], ["learning_rate=0.1", "'auto'"]),
     "a penalty": ({"alpha": 1.0}, [0, 1], ["alpha=1.0", "0.0"]),
     "lots": ({"lot_size": 10}, [0, 1], ["lot_size=10", "None"]),
