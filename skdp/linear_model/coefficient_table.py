@@ -231,39 +231,68 @@ class CoefficientTable:
         )
 
 
-def table_of(
-    model: Any,
-    title: str,
-    meaning: str = "",
-    *,
-    lines: Sequence[str] = (),
-    level: float,
-    simultaneous: bool,
-    names: Sequence[str] | None,
-    units: ArrayLike | None,
-) -> CoefficientTable:
-    """Return the table of a model whose fit bought what it needs; `names` and `units` of columns are public.
+class HasCoefficientTable:
+    """An estimator whose fit bought what a table of its coefficients needs, or may have bought it."""
 
-    `lines` are names of several lines, which have coefficients of all columns each.
-    """
-    check_is_fitted(model)
-    found = model._fitted_inference
-    if found is None:
-        raise ValueError(
-            "there is no table of these coefficients: fit with inference=True, which buys what it needs, and ask "
-            "before they are made monotone."
-        )
-    count = model.n_features_in_
-    if names is None:
-        names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(count)])
-    if isinstance(names, str) or not hasattr(names, "__len__") or len(names) != count:
-        raise ValueError(f"names={show(names)} with {count} columns: give a list of one name for each column.")
-    if units is not None:
-        found = found.per_unit(_read_units(units, count))
-    each = [*map(str, names), *["(intercept)"] * (len(found.estimate) // found.n_lines - count)]
-    if found.n_lines > 1:
-        each = [f"{line}: {name}" for line in lines for name in each]
-    return CoefficientTable(model, each, found, title=title, meaning=meaning, level=level, simultaneous=simultaneous)
+    _fitted_inference: Inference | None = None
+    n_features_in_: int
+
+    def _table_heads(self) -> tuple[str, str, Sequence[str]]:
+        """What was fitted, what coefficients are of where that is not the target, and names of several lines."""
+        raise NotImplementedError
+
+    def summary(
+        self,
+        *,
+        level: float = 0.95,
+        simultaneous: bool = False,
+        names: Sequence[str] | None = None,
+        units: ArrayLike | None = None,
+    ) -> CoefficientTable:
+        """Return the table of a regression: coefficients, standard errors, intervals and tests.
+
+        It is made of what ``fit`` released, with ``inference=True`` where there is such a parameter, and costs nothing
+        more.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability with which an interval holds its coefficient.
+        simultaneous : bool, default=False
+            Whether all intervals hold at once with this probability (Bonferroni).
+        names : sequence of str or None, default=None
+            Of the columns, public. Behind a vectorizer those of ``pipeline[:-1].get_feature_names_out()``. None is
+            `feature_names_in_`, or x0, x1 and so on.
+        units : array-like of shape (n_features,) or None, default=None
+            Public numbers that columns were divided by before the fit, such as half the width of their bounds.
+            Coefficients are then those of the columns before; the intercept remains where all columns of the fit are 0.
+
+        Returns
+        -------
+        table : CoefficientTable
+            It prints itself, as text and in notebooks, and is converted by its ``to_frame`` and ``to_latex``. More than
+            two classes have a block of lines each.
+        """
+        check_is_fitted(self)
+        found = self._fitted_inference
+        if found is None:
+            raise ValueError(
+                "there is no table of these coefficients: fit with inference=True, which buys what it needs, and ask "
+                "before they are made monotone."
+            )
+        count = self.n_features_in_
+        if names is None:
+            names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(count)])
+        if isinstance(names, str) or not hasattr(names, "__len__") or len(names) != count:
+            raise ValueError(f"names={show(names)} with {count} columns: give a list of one name for each column.")
+        if units is not None:
+            found = found.per_unit(_read_units(units, count))
+        title, meaning, lines = self._table_heads()
+        each = [*map(str, names), *["(intercept)"] * (len(found.estimate) // found.n_lines - count)]
+        if found.n_lines > 1:
+            each = [f"{line}: {name}" for line in lines for name in each]
+        heads = {"title": title, "meaning": meaning}
+        return CoefficientTable(self, each, found, **heads, level=level, simultaneous=simultaneous)
 
 
 def _read_units(units: ArrayLike, count: int) -> Doubles:
@@ -276,4 +305,4 @@ def _read_units(units: ArrayLike, count: int) -> Doubles:
     return found
 
 
-__all__ = ["CoefficientTable", "table_of"]
+__all__ = ["CoefficientTable", "HasCoefficientTable"]

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.parameters import absolute_path, check_switch
 from skdp._training.models.linear import clipped_scores
@@ -20,12 +19,11 @@ from skdp._training.run_fit import fit_run
 from skdp._typing import Doubles
 from skdp.base import StepPlan
 from skdp.effects.columns import report_rows
-from skdp.linear_model.coefficient_table import CoefficientTable, table_of
-from skdp.linear_model.inference import Inference
+from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.newton import NewtonRecipe
 
 
-class DPLogisticRegression(GradientClassifier):
+class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     """Differentially private logistic regression classifier.
 
     The model minimizes the binary logistic loss for two classes and the multinomial loss for more than two. It is
@@ -266,7 +264,6 @@ class DPLogisticRegression(GradientClassifier):
     _streams = True
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
-    _fitted_inference: Inference | None = None
     _fitted_row_form: OneHotForm | None = None
     _fitted_form_of_coef: OneHotForm | None = None  # of the rows of all runs
 
@@ -404,49 +401,11 @@ class DPLogisticRegression(GradientClassifier):
 
     # --- what a coefficient is worth ---
 
-    def summary(
-        self,
-        *,
-        level: float = 0.95,
-        simultaneous: bool = False,
-        names: Sequence[str] | None = None,
-        units: ArrayLike | None = None,
-    ) -> CoefficientTable:
-        """Return the table of a regression: coefficients, standard errors, intervals and tests.
-
-        It is made of what ``fit`` released with ``inference=True``, and costs nothing more.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Probability with which an interval holds its coefficient.
-        simultaneous : bool, default=False
-            Whether all intervals hold at once with this probability (Bonferroni).
-        names : sequence of str or None, default=None
-            Of the columns, public. Behind a vectorizer those of ``pipeline[:-1].get_feature_names_out()``. None is
-            `feature_names_in_`, or x0, x1 and so on.
-        units : array-like of shape (n_features,) or None, default=None
-            Public numbers that columns were divided by before the fit, such as half the width of their bounds.
-            Coefficients are then those of the columns before; the intercept remains where all columns of the fit are 0.
-
-        Returns
-        -------
-        table : CoefficientTable
-            It prints itself, as text and in notebooks, and is converted by its ``to_frame`` and ``to_latex``.
-        """
-        check_is_fitted(self)
+    def _table_heads(self) -> tuple[str, str, Sequence[str]]:
+        """See `HasCoefficientTable`."""
         first, *others = map(str, self.classes_)
         of = f"the log-odds of class {others[0]}" if len(others) == 1 else f"log-odds against class {first}"
-        return table_of(
-            self,
-            "Private logistic regression",
-            of,
-            lines=others,
-            level=level,
-            simultaneous=simultaneous,
-            names=names,
-            units=units,
-        )
+        return "Private logistic regression", of, others
 
     # --- predictions ---
 

@@ -36,9 +36,9 @@ from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan
 from skdp.effects.columns import report_rows
-from skdp.linear_model.coefficient_table import CoefficientTable, table_of
+from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.equations import Equations, Noise, Solution, solve
-from skdp.linear_model.inference import Grounds, Inference, infer, solve_without_bias
+from skdp.linear_model.inference import Grounds, infer, solve_without_bias
 from skdp.linear_model.scores import SCORE_RELEASE, ScoreMoments, Scoring, is_longer, release_scores, sum_scores
 from skdp.mechanisms.second_moments import MomentSum, UnitBall, sensitivity
 from skdp.mechanisms.unit_norms import clip_moments
@@ -77,12 +77,11 @@ class BoundedTargets(NamedTuple):
     beyond: Any = False
 
 
-class MomentsRegressor(RegressorMixin, PrivateEstimator):
+class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
     """Base class of regressors that solve noisy normal equations; the notes of `DPLinearRegression` have the proofs."""
 
     inference: bool
     weight_bound: Any
-    _fitted_inference: Inference | None = None
 
     def _ridge(self, least: float, radius: float) -> float:
         """The ridge that is added to the normal equations of rows of norm 1, whose least eigenvalue is `least`."""
@@ -276,37 +275,9 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
 
     # --- what a coefficient is worth ---
 
-    def summary(
-        self,
-        *,
-        level: float = 0.95,
-        simultaneous: bool = False,
-        names: Sequence[str] | None = None,
-        units: ArrayLike | None = None,
-    ) -> CoefficientTable:
-        """Return the table of a regression: coefficients, standard errors, intervals and tests.
-
-        It is made of what ``fit`` released with ``inference=True``, and costs nothing more.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Probability with which an interval holds its coefficient.
-        simultaneous : bool, default=False
-            Whether all intervals hold at once with this probability (Bonferroni).
-        names : sequence of str or None, default=None
-            Of the columns, public. Behind a vectorizer those of ``pipeline[:-1].get_feature_names_out()``. None is
-            `feature_names_in_`, or x0, x1 and so on.
-        units : array-like of shape (n_features,) or None, default=None
-            Public numbers that columns were divided by before the fit, such as half the width of their bounds.
-            Coefficients are then those of the columns before; the intercept remains where all columns of the fit are 0.
-
-        Returns
-        -------
-        table : CoefficientTable
-            It prints itself, as text and in notebooks, and is converted by its ``to_frame`` and ``to_latex``.
-        """
-        return table_of(self, "Private least squares", level=level, simultaneous=simultaneous, names=names, units=units)
+    def _table_heads(self) -> tuple[str, str, Sequence[str]]:
+        """See `HasCoefficientTable`."""
+        return "Private least squares", "", ()
 
     # --- predictions ---
 

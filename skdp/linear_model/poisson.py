@@ -16,8 +16,7 @@ from skdp._training.models.linear import clipped_scores
 from skdp._training.outputs.bounded import BoundedOutput, BoundedRegression
 from skdp._training.run_fit import fit_run
 from skdp._typing import Doubles
-from skdp.linear_model.coefficient_table import CoefficientTable, table_of
-from skdp.linear_model.inference import Inference
+from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.newton import NewtonRecipe
 
 
@@ -34,7 +33,7 @@ class BoundedRates(BoundedRegression):
             )
 
 
-class DPPoissonRegressor(RegressorMixin, GradientEstimator):
+class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator):
     """Poisson regression with differential privacy for each row.
 
     The logarithm of the mean of a count is linear in the columns. A fit makes five Newton steps on noisy scores and
@@ -176,7 +175,6 @@ class DPPoissonRegressor(RegressorMixin, GradientEstimator):
     loss, inference, checkpoint, warm_start, merge_equal_rows, verbose = "poisson", True, None, False, "auto", 0
     y_transform: Any = None
     y_bounds_: tuple[float, float]
-    _fitted_inference: Inference | None = None
 
     def __init__(
         self,
@@ -263,40 +261,9 @@ class DPPoissonRegressor(RegressorMixin, GradientEstimator):
 
     # --- what a coefficient is worth ---
 
-    def summary(
-        self,
-        *,
-        level: float = 0.95,
-        simultaneous: bool = False,
-        names: Sequence[str] | None = None,
-        units: ArrayLike | None = None,
-    ) -> CoefficientTable:
-        """Return the table of a regression: coefficients, standard errors, intervals and tests.
-
-        It is made of what ``fit`` released, and costs nothing more.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Probability with which an interval holds its coefficient.
-        simultaneous : bool, default=False
-            Whether all intervals hold at once with this probability (Bonferroni).
-        names : sequence of str or None, default=None
-            Of the columns, public. Behind a vectorizer those of ``pipeline[:-1].get_feature_names_out()``. None is
-            `feature_names_in_`, or x0, x1 and so on.
-        units : array-like of shape (n_features,) or None, default=None
-            Public numbers that columns were divided by before the fit, such as half the width of their bounds.
-            Coefficients are then those of the columns before; the intercept remains where all columns of the fit are 0.
-
-        Returns
-        -------
-        table : CoefficientTable
-            It prints itself, as text and in notebooks, and is converted by its ``to_frame`` and ``to_latex``.
-        """
-        of = "the logarithm of the mean"
-        return table_of(
-            self, "Private Poisson regression", of, level=level, simultaneous=simultaneous, names=names, units=units
-        )
+    def _table_heads(self) -> tuple[str, str, Sequence[str]]:
+        """See `HasCoefficientTable`."""
+        return "Private Poisson regression", "the logarithm of the mean", ()
 
     # --- predictions ---
 
