@@ -4,7 +4,7 @@
     python benchmarks/bench_inference.py --newton FOLDER [--draws 20]
     python benchmarks/bench_inference.py --fulton FOLDER [--draws 200]
     python benchmarks/bench_inference.py --picture FILE
-    python benchmarks/bench_inference.py --bootstrap [--draws 20]
+    python benchmarks/bench_inference.py --bootstrap [--draws 20] [--epsilon 1]
 
 Eight columns and an intercept; each table has rows, residuals and noise of its own. "scaled" columns fill [-1, 1],
 "uneven" ones too but residuals grow with the first of them, and of "small" columns four fill a part of [-1, 1], down to
@@ -306,6 +306,7 @@ def main():
     parser.add_argument("--bootstrap", action="store_true")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--epsilon", type=float, default=1.0)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.newton is not None:
@@ -318,7 +319,7 @@ def main():
         draw_picture(given.picture)
         return
     if given.bootstrap:
-        compare_with_bootstrap(given.draws)
+        compare_with_bootstrap(given.draws, epsilon=given.epsilon)
         return
     lines = [json.loads(each) for each in given.out.read_text().splitlines()] if given.out.exists() else []
     done = {(*cell_of(each), each["part"]) for each in lines}

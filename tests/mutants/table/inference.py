@@ -144,7 +144,7 @@ def sum_scores(""",
     ),
     mutant(
         "newton: intervals wherever the steps end",
-        (NEWTON, '"" if settled else', '"" if settled or True else'),
+        (NEWTON, "elif not settled or is_too_steep", "elif is_too_steep"),
         tests="newton",
         select="separated",
     ),
