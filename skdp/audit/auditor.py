@@ -13,7 +13,7 @@ from skdp.audit.one_run import one_run
 from skdp.audit.replay import replay
 from skdp.audit.result import AuditResult
 from skdp.audit.subjects import Subject
-from skdp.audit.worst_case import Neighbours, given_case, worst_case
+from skdp.audit.worst_case import Neighbours, given_case, parameter, worst_case
 
 ATTACKS = ("replay", "one_run", "many_runs")
 
@@ -46,7 +46,9 @@ def audit_estimator(
         Labels of units, where the estimator is to be private for these. With an `X` only.
     canary : "contradict", int, row, or tuple (row, target), default="contradict"
         The record that one of two tables has and the other has not. By default a row whose target contradicts all
-        others; of several candidates the one that is seen best. A number is that of a row of `X`.
+        others; of several candidates the one that is seen best. A number is that of a row of `X`. A row is of the kind
+        of `X`, sparse or a data frame, too. Under ``"replace_one"`` two rows, and two targets, are given: one of them
+        takes the place of the other.
     method : {"replay", "one_run", "many_runs"}, default="replay"
         ``"replay"`` forces the releases of a fit without the canary on a fit with it, and prices the difference of what
         was put into them. ``"one_run"`` guesses from one fit which of many canaries are in it: its noise is secret, the
@@ -70,7 +72,8 @@ def audit_estimator(
         `estimator` is not private.
     ValueError
         A parameter is out of range, nothing was released, the time does not suffice for a bound, or there is one canary
-        where one is to take the place of another.
+        where one is to take the place of another. That nothing was released is a finding where what the fit leaves
+        behind depends on the record, and on nothing that is drawn elsewhere.
 
     Notes
     -----
@@ -129,7 +132,8 @@ def _tables(estimator: Any, X: Any, y: Any, groups: Any, canary: Any) -> Neighbo
             "X and y are read without a charge, and exact sums of them under a known seed: they must be public or made "
             "up; use X=None for a table that is made up, or method='one_run' for private rows."
         )
-        return given_case(X, y, groups, check_canary(canary))
+        is_exchange = hasattr(estimator, "get_params") and parameter(estimator, "adjacency") == "replace_one"
+        return given_case(X, y, groups, check_canary(canary), is_exchange)
     if y is not None or groups is not None or check_canary(canary) != "contradict":
         raise ValueError("y, groups or canary is given without X: give X, or leave all of them to the audit.")
     return worst_case(estimator)

@@ -145,14 +145,15 @@ class Likelihoods(Track):
 
     def release(self, mechanism: Any, exact: Numbers, noisy: Numbers) -> Numbers:
         """See `Track`."""
-        rate, self._lot = 1.0 if self._lot is None else self._lot.rate, None
+        lot = self._lot_of_release()
+        rate = 1.0 if lot is None else lot.rate
         if np.ndim(self.total) == 0 or self.total.shape == noisy.shape:
             moved = -(noisy / mechanism.sensitivity + 0.5) / mechanism.noise_multiplier**2
             self.total = self.total + np.log1p(rate * np.expm1(np.minimum(moved, _MOST_EXPONENT)))
         return noisy
 
     def _hear(self, lot: HeardLot) -> None:
-        self._lot = lot
+        self._waiting.append(lot)
 
 
 def one_run(estimator: Any, X: Any, y: Any, groups: Any, confidence: float, seed: int) -> Attack:

@@ -123,16 +123,14 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
     worlds: list[World] = []
     first = subject.fit(None, seed)
     if not first.tracks:
-        raise ValueError(
-            f"{type(first.model).__name__} releases nothing through a mechanism: there is nothing to audit."
-        )
+        return _without_releases(subject, first, seed)
     if time.monotonic() > until:
         raise ValueError("max_seconds is less than one fit takes, and a bound takes two: give more.")
     parts, canaries = parts_of(first), subject.tables.canaries
     if first.model.adjacency_ == "replace_one" and len(canaries) < 2:
         raise ValueError(
-            "adjacency='replace_one' sets one canary in the place of another, and X brings a single one: leave X out, "
-            "or audit the estimator under 'zero_out'."
+            "adjacency='replace_one' sets one canary in the place of another, and X brings a single one: give two "
+            "rows, and two targets, as canary, or leave X out."
         )
     all_of_them = parts.given or first.model.adjacency_ == "replace_one"  # of which one may take the other's place
     slow = until if all_of_them else min(until, time.monotonic() + _PATIENCE)  # further canaries are for quick fits
@@ -162,6 +160,23 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
         heard.add(subject.fit(None, further))
         further += 1
     return _read(first, worlds, heard, subject.n_fits, [*dict.fromkeys(found), *heard.findings()])
+
+
+def _without_releases(subject: Subject, first: AuditedFit, seed: int) -> Attack:
+    """What depends on a record although nothing was released.
+
+    A fit that draws its noise elsewhere, where no seed reaches it, differs from a second fit to the same rows too, and
+    nothing is known of it. Without such noise what depends on the record is private by nothing.
+    """
+    found = []
+    if not differences(first, subject.fit(None, seed)):
+        found = [each for canary in subject.tables.canaries for each in differences(first, subject.fit(canary, seed))]
+    if not found:
+        raise ValueError(
+            f"{type(first.model).__name__} releases nothing through a mechanism: there is nothing to audit."
+        )
+    assumed = {"nothing was released through a mechanism": 0.0}
+    return Attack(first.model, assumed, 0.0, subject.n_fits, list(dict.fromkeys(found)))
 
 
 # --- what the fits left behind ---
@@ -272,6 +287,8 @@ def _read(first: AuditedFit, worlds: list[World], heard: Heard, n_fits: int, fou
         )
         if (cost := least_epsilon(declared, model.delta_, model.adjacency_)) > model.epsilon_ * (1.0 + LEVEL):
             found.append(AuditFinding("charge", f"the releases cost {cost:.4g}, and {model.epsilon_:.4g} is charged."))
+    if isinstance(asked := getattr(model, "epsilon", None), float | int) and model.epsilon_ > asked * (1.0 + LEVEL):
+        found.append(AuditFinding("charge", f"{model.epsilon_:.4g} is charged where epsilon={asked:.4g} is set."))
     for name, (bound, claim) in steps.items():
         if bound > claim * (1.0 + LEVEL):
             found.append(AuditFinding("bound", f"{name}: epsilon is at least {bound:.4g}, and {claim:.4g} is claimed."))

@@ -7,6 +7,7 @@ import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import is_classifier, is_regressor
 
 _WIDTH, _N_ROWS = 20, 300
@@ -71,7 +72,10 @@ def worst_case(estimator: Any) -> Neighbours:
     pairs += [(low, other)] if is_exchange else [(high, one)]
     pairs += [(mixed, one), (mixed, other)] + ([(low, one)] if is_exchange else [])
     if is_stepwise:
-        X[numbers % 4 > 1], y = mixed, np.where(numbers % 4 == 3, other, one)
+        is_of_cells = is_classifier(estimator) and _has(estimator, "n_estimators")
+        part = 16 if is_of_cells else 4  # rows at corners; others keep the scores of a third place from drifting
+        X[numbers % part > 1] = mixed
+        y = np.where((numbers % part > 1) & (numbers % 2 == 1), other, one)
     return Neighbours(X, y, None, [Canary(row[None], np.array([target])) for row, target in pairs])
 
 
@@ -79,11 +83,17 @@ def _of_clusters(estimator: Any) -> Neighbours:
     """Most rows in the middle, so that radii are small, and a few at each of some corners, for a center each.
 
     Rows like the canary are at the first corner, beside others on the way to it: these share a center, from which the
-    canary remains far.
+    canary remains far. Two canaries of which one takes the other's place are at two more corners, at right angles to
+    the first and to the one opposite to it: so the middle is nearest to both, and they are on opposite sides of it.
+    Some rows are there, too, for nodes of the tree that hold one canary only.
     """
     low, high = corners(estimator, _FEW)
     middle, n = (low + high) / 2.0, 5 * _MANY
     X = np.tile(middle, (n, 1))
+    if parameter(estimator, "adjacency") == "replace_one":
+        across, back = (np.where(np.arange(len(low)) % 2 == k, high, low) for k in (0, 1))
+        X[::16], X[1::16], X[2::32], X[3::32] = high, low, across, back
+        return Neighbours(X, None, None, [Canary(_beyond(*ends)[None]) for ends in ((back, across), (across, back))])
     for number in range(1, int(parameter(estimator, "n_clusters")) - 1):  # opposite to the first corner, and others
         signs = np.where(np.arange(len(low)) & (number - 1), 1.0, -1.0)
         X[number + 7 :: 32] = middle + signs * (high - middle)
@@ -91,7 +101,7 @@ def _of_clusters(estimator: Any) -> Neighbours:
     return Neighbours(X, None, None, [Canary(_beyond(*ends)[None]) for ends in ((low, high), (high, low))])
 
 
-def given_case(X: Any, y: Any, groups: Any, canary: Any) -> Neighbours:
+def given_case(X: Any, y: Any, groups: Any, canary: Any, is_exchange: bool = False) -> Neighbours:
     """Tables of the user, beside a canary of the user or a row of the table with another target.
 
     Parameters
@@ -99,7 +109,11 @@ def given_case(X: Any, y: Any, groups: Any, canary: Any) -> Neighbours:
     X, y, groups : array-like
         Public, or made up.
     canary : "contradict", int, row, or pair of a row and its target
-        A number is that of a row of the table, which, with all rows of its group, is in one of the tables only.
+        A number is that of a row of the table, which, with all rows of its group, is in one of the tables only. There
+        may be two rows, and two targets.
+    is_exchange : bool, default=False
+        Whether one canary takes the place of another: the row that contradicts then takes that of the same row with its
+        own target, or, without targets, of the row that is farthest from it.
     """
     X = X if hasattr(X, "shape") else np.asarray(X)
     if isinstance(canary, numbers.Integral):
@@ -107,18 +121,31 @@ def given_case(X: Any, y: Any, groups: Any, canary: Any) -> Neighbours:
     if groups is not None:
         raise ValueError(f"canary={canary!r} with groups: give the number of a row, whose whole group is the canary.")
     if not isinstance(canary, str):
-        row, target = canary if isinstance(canary, tuple) else (canary, None)
-        row = row if hasattr(row, "iloc") else np.atleast_2d(np.asarray(row))
-        if row.shape != (1, X.shape[1]) or (y is None) != (target is None):
-            raise ValueError(
-                f"canary has shape {row.shape} {'with' if target is not None else 'without'} a target, where X has "
-                f"{X.shape[1]} columns {'with' if y is not None else 'without'} targets: give a row like those of X."
-            )
-        return Neighbours(X, y, None, [Canary(row, None if target is None else np.array([target]))])
+        return Neighbours(X, y, None, _given_canaries(X, y, canary))
     number = 0 if not hasattr(X, "astype") or hasattr(X, "iloc") else int(np.argmax(_squares(X)))
-    return Neighbours(
-        X, y, None, [Canary(take(X, [number]), None if y is None else _contradicting(np.asarray(y), number))]
-    )
+    row = take(X, [number])
+    canaries = [Canary(row, None if y is None else _contradicting(np.asarray(y), number))]
+    if is_exchange:
+        other = row if y is not None else take(X, [_farthest_from(X, number)])
+        canaries.append(Canary(other, None if y is None else np.asarray(y)[[number]]))
+    return Neighbours(X, y, None, canaries)
+
+
+def _given_canaries(X: Any, y: Any, canary: Any) -> list[Canary]:
+    """One row like those of X or two, with as many targets where X has any."""
+    rows, given = canary if isinstance(canary, tuple) else (canary, None)
+    rows = rows if hasattr(rows, "iloc") or sp.issparse(rows) else np.atleast_2d(np.asarray(rows))
+    targets = None if given is None else np.atleast_1d(np.asarray(given))
+    is_right = len(rows.shape) == 2 and rows.shape[0] in (1, 2) and rows.shape[1] == X.shape[1]
+    if not is_right or (y is None) != (targets is None) or (targets is not None and len(targets) != rows.shape[0]):
+        with_targets = "without a target" if targets is None else f"with {len(targets)} target(s)"
+        raise ValueError(
+            f"canary has shape {rows.shape} {with_targets}, where X has {X.shape[1]} columns "
+            f"{'with' if y is not None else 'without'} targets: give a row like those of X, or two."
+        )
+    return [
+        Canary(take(rows, [number]), None if targets is None else targets[[number]]) for number in range(rows.shape[0])
+    ]
 
 
 def _left_out(X: Any, y: Any, groups: Any, number: int) -> Neighbours:
@@ -133,6 +160,14 @@ def _left_out(X: Any, y: Any, groups: Any, number: int) -> Neighbours:
         common[2] = np.unique(np.asarray(groups)[rest], return_inverse=True)[1]
         canary[2] = np.full(len(rows), len(np.unique(labels[rest])))
     return Neighbours(common[0], common[1], common[2], [Canary(*canary)])
+
+
+def _farthest_from(X: Any, number: int) -> int:
+    """The number of the row that is farthest from another one; the second of a table that is no array of numbers."""
+    if not hasattr(X, "astype") or hasattr(X, "iloc"):
+        return 1
+    away = _squares(X) - 2.0 * np.asarray((X @ X[number].T).todense() if sp.issparse(X) else X @ X[number]).ravel()
+    return int(np.argmax(away))
 
 
 def _squares(X: Any) -> Any:

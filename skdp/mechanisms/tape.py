@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -92,7 +93,7 @@ class Track:
         self.lots: list[HeardLot] = []
         self.place: tuple[int, ...] = ()
         self._forced = forced
-        self._lot: HeardLot | None = None
+        self._waiting: deque[HeardLot] = deque()  # lots of which nothing is released yet: some are drawn ahead
 
     def release(self, mechanism: Any, exact: Numbers, noisy: Numbers) -> Numbers:
         """Hear a release, and return the noisy value of it."""
@@ -101,8 +102,7 @@ class Track:
             noisy = earlier.copy() if earlier.shape == noisy.shape else noisy
         declared = mechanism.noise_multiplier, mechanism.sensitivity
         law, place = (mechanism.norm_order, mechanism.is_whole), (*self.place, len(self.releases))
-        self.releases.append(HeardRelease(exact.copy(), noisy.copy(), *declared, self._lot, *law, place))
-        self._lot = None  # what is released next without a lot of its own is of all rows
+        self.releases.append(HeardRelease(exact.copy(), noisy.copy(), *declared, self._lot_of_release(), *law, place))
         return noisy
 
     def rows(self, rate: float, n_rows: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -127,8 +127,12 @@ class Track:
         lots = [] if self._forced is None else self._forced.lots
         return lots[len(self.lots)] if len(self.lots) < len(lots) else None
 
+    def _lot_of_release(self) -> HeardLot | None:
+        """The first lot of which nothing was released; what has no lot of its own is of all rows."""
+        return self._waiting.popleft() if self._waiting else None
+
     def _hear(self, lot: HeardLot) -> None:
-        self._lot = lot
+        self._waiting.append(lot)
         self.lots.append(lot)
 
 

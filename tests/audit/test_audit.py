@@ -12,6 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
 from scipy import stats
 from scipy.stats import kstest
 from sklearn.frozen import FrozenEstimator
@@ -39,11 +41,12 @@ from skdp.audit.parts import parts_of
 from skdp.audit.replay import event_of, least_epsilon, shifts_of, views_of
 from skdp.audit.result import AuditError
 from skdp.audit.subjects import Subject
-from skdp.audit.worst_case import worst_case
+from skdp.audit.worst_case import given_case, worst_case
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
 from skdp.mechanisms.discrete_gaussian import discrete_gaussian
 from skdp.mechanisms.discrete_laplace import discrete_laplace
+from skdp.mechanisms.sampling import PoissonSampling
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.tape import HeardLot, HeardRelease, Tape, running
 from skdp.plotting import AuditDisplay
@@ -195,6 +198,40 @@ def test_rows_of_the_user_are_a_leak(canary):
         audit_estimator(DPRidge(**RIDGE), X, X[:, 0], canary=canary)
 
 
+GIVEN_EXCHANGES = {
+    "two rows and two targets": (np.array([np.ones(3), -np.ones(3)]), [1.0, -1.0]),
+    "the same row with another target": "contradict",
+}
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+@pytest.mark.parametrize("canary", GIVEN_EXCHANGES.values(), ids=GIVEN_EXCHANGES)
+def test_one_canary_of_the_user_takes_the_place_of_the_other(canary):
+    model = DPRidge(**RIDGE, adjacency="replace_one")
+    audit = audit_estimator(model, X, X[:, 0], canary=canary, max_seconds=SECONDS)
+    assert not audit.findings
+    assert 0.0 < audit.epsilon_lower_bound <= audit.epsilon_claimed
+
+
+def test_a_row_that_contradicts_takes_the_place_of_the_farthest_one():
+    for rows in (X, sp.csr_matrix(X)):
+        found = given_case(rows, None, None, "contradict", is_exchange=True)
+        one, other = (each.X.toarray() if sp.issparse(each.X) else each.X for each in found.canaries)
+        longest = X[[np.argmax(np.linalg.norm(X, axis=1))]]
+        assert_array_equal(one, longest)
+        assert_array_equal(other, X[[np.argmax(np.linalg.norm(X - longest, axis=1))]])
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+def test_a_sparse_row_of_a_sparse_table_is_a_canary():
+    model = DPLogisticRegression(classes=[0, 1], max_iter=5, sampling_rate=1.0, epsilon=1.0)
+    given = {"X": X, "y": (X[:, 0] > 0).astype(int), "max_seconds": SECONDS}
+    dense = audit_estimator(model, canary=(X[:1], 1), **given)
+    sparse = audit_estimator(model, canary=(sp.csr_matrix(X[:1]), 1), **given | {"X": sp.csr_matrix(X)})
+    assert not sparse.findings
+    assert sparse.epsilon_lower_bound == pytest.approx(dense.epsilon_lower_bound, rel=0.05)
+
+
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 def test_a_unit_of_several_rows():
     homes = np.arange(len(X)) // 3
@@ -240,6 +277,8 @@ REFUSED = {
         lambda: audit_estimator(DPRidge(), X, X[:, 0], canary=(X[0, :2], 1.0)), "canary has shape"
     ),
     "canary without a target": (lambda: audit_estimator(DPRidge(), X, X[:, 0], canary=X[0]), "without a target"),
+    "three canaries": (lambda: audit_estimator(DPRidge(), X, X[:, 0], canary=(X[:3], X[:3, 0])), "or two"),
+    "two canaries with one target": (lambda: audit_estimator(DPRidge(), X, X[:, 0], canary=(X[:2], 1.0)), "or two"),
     "canary that is no row": (lambda: audit_estimator(DPRidge(), X, X[:, 0], canary=500), "canary=500 is no row"),
     "a word": (lambda: audit_estimator(DPRidge(), X, X[:, 0], canary="any"), "canary='any'"),
     "one target": (lambda: audit_estimator(DPRidge(), X, np.ones(120)), "one target only"),
@@ -274,6 +313,49 @@ def test_an_estimator_that_never_releases_has_no_bound():
         audit_estimator(Silent(**RIDGE))
 
 
+class Dearer(DPRidge):
+    """One that takes its epsilon for half of it."""
+
+    def _solve_noise(self, budget, event_at):
+        return super()._solve_noise(budget._replace(epsilon=2.0 * budget.epsilon), event_at)
+
+
+def test_more_than_epsilon_is_found():
+    audit = audit_estimator(Dearer(**RIDGE))
+    assert [str(each) for each in audit.findings] == ["charge: 2 is charged where epsilon=1 is set."]
+
+
+class Exact(DPRidge):
+    """One that publishes what it read, and charges for it."""
+
+    def _learn(self, plan, rows, targets):
+        self._set_price(plan.price)
+        self.total_ = self.elsewhere() + len(rows)
+        return ""
+
+    @staticmethod
+    def elsewhere():
+        return 0.0
+
+
+class Elsewhere(Exact):
+    """One whose noise no audit hears."""
+
+    @staticmethod
+    def elsewhere():
+        return np.random.default_rng().normal()
+
+
+def test_what_depends_on_a_record_without_a_release_is_found():
+    audit = audit_estimator(Exact(**RIDGE))
+    assert [each.kind for each in audit.findings] == ["post-processing"]
+    assert audit.epsilon_lower_bound == 0.0
+    with pytest.raises(AuditError):
+        audit.raise_if_violated()
+    with pytest.raises(ValueError, match="releases nothing through a mechanism"):
+        audit_estimator(Elsewhere(**RIDGE))
+
+
 # --- the tape ---
 
 
@@ -290,6 +372,17 @@ def test_no_stream_is_heard_but_those_of_an_audit():
     assert [stream.track for stream in (before, after, child[0][1])] == [None] * 3
     assert heard.track is child[0][0].track is tape.tracks[0]
     assert not tape.tracks[0].releases
+
+
+def test_lots_that_are_drawn_ahead_go_with_their_releases():
+    tape = Tape(0)
+    with running(tape):
+        stream = SecretStream.from_random_state(None)
+        for rate in (0.3, 0.2):
+            PoissonSampling(rate).rows(100, stream.spawn(str(rate)))
+        for _ in range(3):
+            GaussianMechanism(1.0, 1.0).release(np.zeros(3), stream)
+    assert [each.lot and each.lot.rate for each in tape.tracks[0].releases] == [0.3, 0.2, None]
 
 
 def test_keys_are_secret_but_those_of_an_audit():

@@ -129,13 +129,19 @@ AUDIT_SECONDS = 600
 
 
 def hear(planted: Mutant, cases: list[str], target: pathlib.Path) -> list[dict[str, Any]]:
-    """What audits say of a mutant in a copy, which is as before afterwards. Its own kernels are compiled anew."""
+    """What audits say of a mutant in a copy, which is as before afterwards.
+
+    A planted kernel is compiled anew, and others are left as they were: the compiler's cache goes by the time at which
+    a file was written, and the key of a kernel that calls those of other files holds their texts.
+    """
     texts, environment = planted_texts(ROOT, planted), environment_of(target)
     command = [sys.executable, str(target / "tests" / "mutants" / "audits.py"), *cases]
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with tempfile.TemporaryDirectory() as cold:
         if any("_kernels" in path for path in texts):
             environment["NUMBA_CACHE_DIR"] = cold
+            if (target / "numba").exists():
+                shutil.copytree(target / "numba", cold, dirs_exist_ok=True)
         for path, text in texts.items():
             (target / path).write_text(text)
         try:

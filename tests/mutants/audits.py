@@ -22,7 +22,10 @@ CONCERNED = {
         ("bounds of moments|two rounds|cell", "scaler bought, vectorizer, binner"),
         ("", "scaler, imputer, scaler bought, binner, vectorizer, one-hot"),
     ],
-    "calibration": [("estimator fitted|scores counted|exact counts|priced as", "threshold, calibrated")],
+    "calibration": [
+        ("estimator fitted|scores counted|priced as", "calibrated fitted"),
+        ("exact counts", "threshold, calibrated"),
+    ],
     "clip": [
         ("softmax|class|several outputs|tile", "classes"),
         ("network", "network"),
@@ -84,6 +87,7 @@ CONCERNED = {
     ],
     "networks": [
         ("start depends|predictions|derivative|machine code|tables of the step|threads", ""),
+        ("bounds of layers", "network bounds"),
         ("layer", "network, network layers"),
         ("add_remove", ""),
         ("", "network"),
@@ -97,6 +101,7 @@ CONCERNED = {
         ("synthesizer", "marginals bought"),
         ("given falls", "logistic given"),
         ("two releases|release alone", "ridge, pca, pipeline"),
+        ("empty lot", "logistic few"),
         ("gap|lot|Poisson|rate|sampling|batch", "logistic lots, logistic full"),
         ("pickled|forked|looked at|put back|purposes", "logistic lots"),
         ("", "logistic full, logistic lots"),
@@ -115,29 +120,42 @@ CONCERNED = {
         ("private n", "ridge add"),
         ("longer|beyond their bounds as|target outside", "ridge"),
         ("released without", "ridge"),
-        ("regressor: targets beyond|logarithms of", "network regressor, poisson"),
+        ("logarithms of", "network logarithms"),
+        ("in a file", "ridge filed"),
+        ("regressor: targets beyond", "network regressor, poisson"),
     ],
     "search": [
         (
             "score of a search|refit|charges training|all tries charged|one of all|split by",
             "grid search, random search",
         ),
+        ("squared errors", "regressor search squares"),
         ("sensitivity|contributions|NaN|infinite|errors", "grid search losses, regressor search"),
         ("winner", "random search"),
         ("noise of one try", "pipeline search"),
     ],
     "statistics": [
         ("gaps|levels|rows$|sum of weights|purchase", ""),
+        ("exchanged number", "describer sums replace"),
         ("weights", ""),
         ("unit", ""),
         ("", "describer"),
     ],
     "streaming": [
-        ("blocks of|shuffled|lots|dropped|twice|order in which", "streamed"),
+        ("of a map", "streamed"),
+        ("blocks of|shuffled|lots|order in which", "filed lots"),
+        ("dropped|twice", "filed"),
         ("by columns|small rows", "logistic columns"),
     ],
     "synthesis": [
+        (
+            "conditions|bins of a range|a quality|noisy qualities|drawn again|estimates|intervals|chance taken|"
+            "several tables",
+            "",
+        ),
         ("an added row", "marginals"),
+        ("one noise for all releases|scores|by exact scores|in each round", "marginals rounds"),
+        ("parit", "marginals parities"),
         ("exchanged", "marginals replace"),
         ("cell|categories|longest|width|schema|metrics", ""),
         ("", "marginals, marginals add"),
@@ -155,6 +173,7 @@ CONCERNED = {
         ("network", "network units"),
         ("trees|counts of people|code", "trees units"),
         ("targets|predictions", "tree regressor units"),
+        ("long units", "logistic long units"),
         ("rows drawn", "logistic lots units"),
         ("", "logistic units"),
     ],
@@ -201,7 +220,9 @@ BEYOND = {
     ),
     "costs the delta of words that no other row has": "threshold (for|of categories|that costs)|for a threshold",
     "leaves rows or weights out, or takes others, but no more than is priced": (
-        "forgotten|dropped|sums is left out|partition is left out|that are left out|without weights|weights, not|"
+        "forgotten|dropped|weights of (least squares|a file|one-hot)|weights that multiply rows|without the weight of|"
+        "facts read where|different labels in one group|overwritten by the activation|sums is left out|"
+        "partition is left out|that are left out|without weights|weights, not|"
         "codes of|at other rows|place of those|share a chain|at the label|likelier label|left out of the scores|"
         "before the clip, (two|several|one|net)|gradients before the clip|to the public norm|norm taken before"
     ),
@@ -240,9 +261,12 @@ def audit_of(case: str) -> Any:
         warnings.simplefilter("ignore")
         if setting in ("replace", "add"):
             adjacency = {"replace": "replace_one", "add": "add_remove"}[setting]
-            return audit_estimator(make(epsilon=epsilon, adjacency=adjacency))
-        if setting == "units":
-            return audit_estimator(make(epsilon=epsilon), **_units(make(epsilon=epsilon)), canary=0)
+            return audit_estimator(make(epsilon=epsilon, adjacency=adjacency), **_given(name))
+        if setting in ("units", "long units"):
+            size = 4 if setting == "units" else 2048
+            return audit_estimator(
+                make(epsilon=epsilon), **_units(make(epsilon=epsilon), size), canary=0, max_seconds=300
+            )
         if setting == "weights":
             return audit_estimator(
                 _weighted(make(weight_bound=1.0, epsilon=epsilon)), **_weights(make(epsilon=epsilon))
@@ -277,16 +301,22 @@ def _makers() -> dict[str, Any]:
         "logistic": partial(logistic, sampling_rate=1.0),
         "logistic lots": partial(logistic, sampling_rate=0.05, max_iter=20),
         "logistic given": lambda epsilon: logistic(epsilon=None, noise_multiplier=40.0, sampling_rate=1.0),
+        "logistic few": partial(logistic, sampling_rate=0.005, max_iter=2),
         "logistic grouped": partial(logistic, sampling_rate=0.05, max_iter=20, merge_equal_rows=True),
         "logistic columns": logistic,
         "logistic wide": logistic,
         "dask": partial(logistic, sampling_rate=0.1, max_iter=5),
         "streamed": partial(_mapped(logistic()), **two, sampling_rate=0.05, max_iter=20),
+        "filed": partial(_filed(logistic()), **two, sampling_rate=1.0),
+        "filed lots": partial(_filed(logistic()), **two, sampling_rate=0.05, max_iter=20),
+        "ridge filed": partial(_filed(skdp.DPRidge()), **target),
         "classes": partial(skdp.DPLogisticRegression, classes=[0, 1, 2]),
         "poisson": partial(skdp.DPPoissonRegressor, y_bounds=(0.0, 10.0)),
         "newton": partial(logistic, inference=True),
         "network": network,
         "network layers": partial(network, clipping="per_layer"),
+        "network bounds": partial(network, clipping="per_layer", max_grad_norm=[1.0, 1.0]),
+        "network logarithms": partial(skdp.DPMLPRegressor, (16,), y_bounds=(1.0, 10.0), y_transform="log"),
         "network grouped": partial(network, merge_equal_rows=True),
         "network regressor": partial(skdp.DPMLPRegressor, (16,), **target),
         "trees": partial(skdp.DPRandomTreesClassifier, **two, **unit),
@@ -307,6 +337,8 @@ def _makers() -> dict[str, Any]:
         "vectorizer": skdp.DPTableVectorizer,
         "vectorizer text": skdp.DPTableVectorizer,
         "marginals": partial(skdp.DPMarginalSynthesizer, **two, **unit),
+        "marginals rounds": partial(skdp.DPMarginalSynthesizer, **two, **unit, pairs="select"),
+        "marginals parities": partial(skdp.DPMarginalSynthesizer, **two, **unit, parities=True),
         "marginals bought": partial(skdp.DPMarginalSynthesizer, **two),
         "mixture": partial(skdp.DPClassMixtureGenerator, **two, **unit),
         "mixture rounds": partial(skdp.DPClassMixtureGenerator, 4, **two, **unit),
@@ -314,8 +346,15 @@ def _makers() -> dict[str, Any]:
             skdp.DPWGAN, critic_layer_sizes=16, generator_layer_sizes=16, max_iter=10, **two, **unit
         ),
         "calibrated": partial(skdp.DPCalibratedClassifier, elsewhere),
+        "calibrated fitted": partial(skdp.DPCalibratedClassifier, logistic()),
         "threshold": partial(skdp.DPThresholdClassifier, elsewhere, min_recall=0.5),
         "describer": partial(TableDescriber, columns, correlation=False),
+        "describer sums": partial(
+            TableDescriber,
+            {"a": columns["a"], "x": {"kind": "number", "bounds": (-1.0, 1.0)}},
+            correlation=False,
+            crosstabs=[("a", "x")],
+        ),
         "describer discrete": partial(TableDescriber, columns, correlation=False, noise="discrete"),
         "pipeline": pipeline,
         "pipeline search": lambda epsilon: skdp.DPGridSearchCV(
@@ -326,6 +365,13 @@ def _makers() -> dict[str, Any]:
             skdp.DPGridSearchCV, logistic(), {"alpha": [0.0, 0.1]}, **compose, scoring="neg_log_loss"
         ),
         "regressor search": partial(skdp.DPGridSearchCV, skdp.DPRidge(**target), {"alpha": [0.1, 1.0]}, **compose),
+        "regressor search squares": partial(
+            skdp.DPGridSearchCV,
+            skdp.DPRidge(**target),
+            {"alpha": [0.1, 1.0]},
+            **compose,
+            scoring="neg_mean_squared_error",
+        ),
         "random search": partial(skdp.DPRandomizedSearchCV, logistic(), {"alpha": [0.0, 0.1]}, n_iter=2),
     }  # fmt: skip
 
@@ -341,18 +387,18 @@ def _agreeing(estimator: Any, n: int = 400, width: int = 10) -> dict[str, Any]:
     return {"X": X, "y": None if ends[0] is None else np.where(np.arange(n) % 2 == 0, *ends), "ends": ends}
 
 
-def _units(estimator: Any) -> dict[str, Any]:
-    """Units of four rows, of which the first contradicts the others with rows that are far too long."""
+def _units(estimator: Any, size: int) -> dict[str, Any]:
+    """Units of so many rows, of which the first contradicts the others with rows that are far too long."""
     import numpy as np
 
     from skdp.audit.worst_case import _buys
 
-    made = _agreeing(estimator)
+    made = _agreeing(estimator, max(400, 3 * size))
     X, y, (_, other) = made["X"], made["y"], made["ends"]
-    X[:4] = 1.0 if _buys(estimator) else 8.0
+    X[:size] = 1.0 if _buys(estimator) else 8.0
     if y is not None:
-        y[:4] = other
-    return {"X": X, "y": y, "groups": np.arange(len(X)) // 4}
+        y[:size] = other
+    return {"X": X, "y": y, "groups": np.arange(len(X)) // size}
 
 
 def _weights(estimator: Any) -> dict[str, Any]:
@@ -392,6 +438,25 @@ def _mapped(estimator: Any) -> Any:
     return type("Mapped", (kind,), {"fit": fit, "__init__": kind.__init__})
 
 
+def _filed(estimator: Any) -> Any:
+    """The class of an estimator, with rows that are read from a Parquet file, block by block."""
+    import tempfile
+
+    import pandas as pd
+
+    from skdp.datasets import TableRows
+
+    kind = type(estimator)
+
+    def fit(self: Any, X: Any, y: Any = None) -> Any:
+        with tempfile.TemporaryDirectory() as folder:
+            names = [f"x{k}" for k in range(X.shape[1])]
+            pd.DataFrame(X, columns=names).assign(label=y).to_parquet(f"{folder}/rows.parquet")
+            return kind.fit(self, TableRows(f"{folder}/rows.parquet"), "label")
+
+    return type("Filed", (kind,), {"fit": fit, "__init__": kind.__init__})
+
+
 def _given(name: str) -> dict[str, Any]:
     """Tables of a form that `worst_case` does not make."""
     import numpy as np
@@ -414,12 +479,17 @@ def _given(name: str) -> dict[str, Any]:
         return {"X": wide, "y": labels, "canary": (wide[1:2], 0)}
     if name == "network grouped":
         return {"X": rows.astype(np.float32), "y": labels, "canary": (rows[1:2].astype(np.float32), 0)}
+    if name == "describer sums":
+        import pandas as pd
+
+        cells = pd.DataFrame({"a": ["0", "1"] * 200, "x": [1.0, -1.0] * 200})
+        return {"X": cells, "canary": pd.DataFrame({"a": ["0", "0"], "x": [1.0, -1.0]})}
     if name in ("describer", "describer discrete", "vectorizer text"):
         import pandas as pd
 
         words = pd.DataFrame(np.arange(8000).reshape(4000, 2) % 70, columns=["a", "b"]).astype(str)
         return {"X": words, "canary": 0}
-    if name in ("calibrated", "threshold"):
+    if name in ("calibrated", "calibrated fitted", "threshold"):
         made = np.random.default_rng(0).uniform(-1, 1, (400, 20))
         return {"X": made, "y": (made[:, 0] > 0).astype(int)}
     return {}

@@ -54,7 +54,9 @@ class TableSums(NamedTuple):
     in an odd number of columns. As 1 / A_i <= 1 - 1 / A_i for A_i >= 2, each further difference makes its size no
     larger, so it is at least -N_S / (A - 1) with A the smallest A_i. The squared distance is therefore at most 2 N_S
     (1 + 1 / (A - 1)) = 2 N_S A / (A - 1), twice the product of 1 - 1 / A_i over all columns but one with the fewest
-    levels. The sensitivity is half of the root of their weighted sum.
+    levels. The sensitivity is half of the root of their weighted sum. It is a bound that no two rows attain where sets
+    share columns: those of {i} and of {j} need rows that differ in both columns, that of {i, j} rows that differ in
+    one, if there are more than two levels.
 
     A row of weight v in [0, 1] adds v times as much, and a row of weight 0 nothing. What a row adds, and the difference
     between two rows, has a norm that is convex in each weight, so it is largest where both are 0 or 1: as above, as

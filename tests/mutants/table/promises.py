@@ -149,7 +149,7 @@ MUTANTS = [
     ),
     mutant(
         "opposite gradients of which one vanishes",
-        (WORST_CASE, "X[numbers % 4 > 1], y = mixed, np.where(numbers % 4 == 3, other, one)", "pass"),
+        (WORST_CASE, "X[numbers % part > 1] = mixed", "pass"),
         tests="audit",
         select="take_the_place_of_others_in_lots",
     ),
@@ -192,5 +192,29 @@ MUTANTS = [
         (MANY_RUNS, "float(stats.beta.isf(level, k + 1, n - k))", "k / n"),
         tests="audit",
         select="no_wrong_guess",
+    ),
+    mutant(
+        "lots that were drawn ahead go with releases in the wrong order",
+        (TAPE, "self._waiting.popleft()", "self._waiting.pop()"),
+        tests="audit",
+        select="drawn_ahead",
+    ),
+    mutant(
+        "an audit that takes more than epsilon for what was asked",
+        (REPLAY, "and model.epsilon_ > asked * (1.0 + LEVEL):", "and False:"),
+        tests="audit",
+        select="more_than_epsilon",
+    ),
+    mutant(
+        "an audit that has nothing to say of what was not released",
+        (REPLAY, "if not differences(first, subject.fit(None, seed)):", "if False:"),
+        tests="audit",
+        select="without_a_release",
+    ),
+    mutant(
+        "an audit that takes noise of elsewhere for a leak",
+        (REPLAY, "if not differences(first, subject.fit(None, seed)):", "if True:"),
+        tests="audit",
+        select="without_a_release",
     ),
 ]
