@@ -216,7 +216,7 @@ BEYOND = {
     ),
     "tells whoever knows a key, a position or another fit, where an audit sets the keys": (
         "fork|pickled|spawn|looked at|put back|key that is|batch with a key|hash|global generator|last words|"
-        "drawn from the stream|instalment|restart"
+        "drawn from the stream|streams of their steps|instalment|restart"
     ),
     "costs the delta of words that no other row has": "threshold (for|of categories|that costs)|for a threshold",
     "leaves rows or weights out, or takes others, but no more than is priced": (
@@ -351,9 +351,9 @@ def _makers() -> dict[str, Any]:
         "describer": partial(TableDescriber, columns, correlation=False),
         "describer sums": partial(
             TableDescriber,
-            {"a": columns["a"], "x": {"kind": "number", "bounds": (-1.0, 1.0)}},
+            {"a": columns["a"], **{each: {"kind": "number", "bounds": (-1.0, 1.0)} for each in "xz"}},
             correlation=False,
-            crosstabs=[("a", "x")],
+            crosstabs=[("a", "x"), ("a", "z")],
         ),
         "describer discrete": partial(TableDescriber, columns, correlation=False, noise="discrete"),
         "pipeline": pipeline,
@@ -482,8 +482,8 @@ def _given(name: str) -> dict[str, Any]:
     if name == "describer sums":
         import pandas as pd
 
-        cells = pd.DataFrame({"a": ["0", "1"] * 200, "x": [1.0, -1.0] * 200})
-        return {"X": cells, "canary": pd.DataFrame({"a": ["0", "0"], "x": [1.0, -1.0]})}
+        ends = pd.DataFrame({"a": ["0", "0"], "x": [1.0, -1.0], "z": [1.0, -1.0]})
+        return {"X": pd.concat([ends] * 200, ignore_index=True), "canary": ends}
     if name in ("describer", "describer discrete", "vectorizer text"):
         import pandas as pd
 
