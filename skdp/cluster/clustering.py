@@ -44,11 +44,6 @@ class Clustering:
     each, of a fixed part of mu**2. Which function of the rows one is of depends on earlier releases and on coins alone,
     its sensitivity holds for every such function, and its noise multiplier is fixed beforehand. So the event is their
     composition (Dong, Roth & Su 2022, corollary 2), whatever the tree is cut into.
-
-    Under ``replace_one`` no two rows attain all of the sensitivities. They change the counts of a level by as much as
-    is priced if they are in two nodes, which they then are on all further levels; and the sums of leaves by as much if
-    they are in one leaf, and by half of its square if not. So of the mu**2 of the tree they have at most COUNTS +
-    (1 - COUNTS) / 2, or 1 - COUNTS, which is less; of that of the fit 1 - TREE (1 - COUNTS) / 2 = .854, of mu .924.
     """
 
     n_clusters: int
