@@ -215,8 +215,8 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or after it
       in the block that holds it if the rows are not in memory. Such a refusal depends on the data and is not covered.
 
-    **Inference.** With ``inference=True`` the fit consists of five Newton steps on all rows, which have .05, .1, .15,
-    .3 and .4 of their mu**2, and of one more release, of the moments of scores. A step releases the sum of the scores
+    **Inference.** With ``inference=True`` the fit consists of five Newton steps on all rows, which have .04, .06, .1,
+    .3 and .5 of their mu**2, and of one more release, of the moments of scores. A step releases the sum of the scores
     (t - p) z and that of the curvatures p (1 - p) z z', z being the scaled row with its intercept, t the class and p
     its probability. With the curvature multiplied by sqrt(11), both together are a vector of norm 1 at most, so that
     the curvature costs nothing (`skdp.linear_model.likelihoods.Logistic` has the proof), and no clip bends the

@@ -33,7 +33,7 @@ from skdp.mechanisms.second_moments import UnitBall, sensitivity
 from skdp.mechanisms.unit_shares import shares_of_units
 from skdp.preprocessing.histograms.purchase import SideRelease
 
-STEP_SHARES = (0.05, 0.1, 0.15, 0.3, 0.4)
+STEP_SHARES = (0.04, 0.06, 0.1, 0.3, 0.5)
 """Of mu**2 of all steps, for each step. The first one says where to begin, and the last two are pooled.
 
 Of three, estimates were still an error too flat where one column moves log-odds by 7, at 100,000 rows and epsilon 8."""
