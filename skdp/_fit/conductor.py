@@ -21,7 +21,8 @@ from skdp._fit.payment import Payment, charged
 from skdp._fit.releases import PUBLICATION, forget, publish
 from skdp._guard.foreign_fits import report_foreign_fit
 from skdp._guard.totals import FitPrice
-from skdp.accounting import GaussianDpEvent
+from skdp.accounting import DpEvent, GaussianDpEvent
+from skdp.accounting.events.composition import walk
 from skdp.exceptions import FitInterruptedWarning, warn
 
 Target = TypeVar("Target")
@@ -152,16 +153,14 @@ def _admit(fit: Fit) -> None:
 _MOST_NOISE = 2.0**30  # of a release: a grid for vectors of 2**28 coordinates holds it (`skdp.mechanisms.gaussian`)
 
 
-def _refuse_noise_out_of_reach(event: Any) -> None:
+def _refuse_noise_out_of_reach(event: DpEvent) -> None:
     """Refuse noise that a release would refuse, after the charge, for the number of its coordinates."""
-    if isinstance(event, GaussianDpEvent) and event.noise_multiplier > _MOST_NOISE:
-        raise ValueError(
-            f"noise_multiplier={event.noise_multiplier:g} of a release of this fit is above {_MOST_NOISE:g}, and no "
-            "grid is fine enough for it: choose less noise, or a larger epsilon."
-        )
-    for part in (*getattr(event, "events", ()), getattr(event, "event", None)):
-        if part is not None:
-            _refuse_noise_out_of_reach(part)
+    for each in walk(event):
+        if isinstance(each, GaussianDpEvent) and each.noise_multiplier > _MOST_NOISE:
+            raise ValueError(
+                f"noise_multiplier={each.noise_multiplier:g} of a release of this fit is above {_MOST_NOISE:g}, and no "
+                "grid is fine enough for it: choose less noise, or a larger epsilon."
+            )
 
 
 class EstimatorFit(Fit):

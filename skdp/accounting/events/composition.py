@@ -1,12 +1,12 @@
 """How events combine: `compose` joins them, `flatten` lists the basic releases they consist of.
 
-`group_event` and `of_parts` make of a composition what follows from its parts.
+`walk` visits all that an event is made of; `group_event` and `of_parts` make of it what follows from its parts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ from .specifications import (
     resolve,
 )
 
-__all__ = ["MOST_RELEASES", "compose", "flatten", "flatten_own", "group_event", "of_parts"]
+__all__ = ["MOST_RELEASES", "compose", "flatten", "flatten_own", "group_event", "of_parts", "parts_of", "walk"]
 
 # Of one kind, in a run or a try. Beyond it neither a grid nor doubles tell the loss of one release from nothing.
 MOST_RELEASES = 10**12
@@ -201,14 +201,40 @@ def _check_count(event: DpEvent, count: int) -> None:
         )
 
 
+def parts_of(event: DpEvent) -> tuple[DpEvent, ...]:
+    """What an event is made of, each part once; nothing of a basic one."""
+    whole: Any = event
+    if hasattr(event, "events"):
+        return cast(tuple[DpEvent, ...], whole.events)
+    return (whole.event,) if hasattr(event, "event") else ()
+
+
+def walk(event: DpEvent) -> Iterator[DpEvent]:
+    """An event and all that it is made of, down to basic ones: those of samples, of tries and of possibilities too.
+
+    Parameters
+    ----------
+    event : DpEvent
+
+    Yields
+    ------
+    DpEvent
+        Of a type in this package.
+    """
+    stack = [resolve(event)]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(parts_of(node)))
+
+
 def of_parts(event: DpEvent, change: Callable[[DpEvent], DpEvent | None]) -> DpEvent | None:
     """An event with `change` made to each of its parts; None if it has none, or one of them has no change."""
     whole: Any = event
-    if hasattr(event, "events"):
-        parts = tuple(change(part) for part in whole.events)
-        return None if None in parts else cast(DpEvent, replace(whole, events=parts))
-    changed = change(whole.event) if hasattr(event, "event") else None
-    return None if changed is None else cast(DpEvent, replace(whole, event=changed))
+    several, changed = hasattr(event, "events"), tuple(change(part) for part in parts_of(event))
+    if None in changed or not (several or changed):
+        return None
+    return cast(DpEvent, replace(whole, events=changed) if several else replace(whole, event=changed[0]))
 
 
 def group_event(event: DpEvent, k: int) -> DpEvent | None:

@@ -14,6 +14,7 @@ from dataclasses import fields
 from itertools import groupby
 from typing import Any
 
+from ..events.composition import parts_of
 from ..events.kinds import kind_of
 from ..events.specifications import ComposedDpEvent, DpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
 
@@ -74,8 +75,7 @@ def sampling_of(event: DpEvent) -> str:
     sample = kind_of(event).sample
     if sample is not None:
         return sample(event).short
-    parts = event.events if isinstance(event, ComposedDpEvent) else (getattr(event, "event", None),)
-    found = {sampling_of(part): None for part in parts if isinstance(part, DpEvent)}
+    found = {sampling_of(part): None for part in parts_of(event)}
     return ", ".join(found) or "none"
 
 

@@ -33,6 +33,7 @@ from skdp.accounting import (
     SelfComposedDpEvent,
     SingleEpochTreeAggregationDpEvent,
     TruncatedSubsampledGaussianDpEvent,
+    WorstOfDpEvent,
     ZCDpEvent,
     compose,
     flatten,
@@ -41,6 +42,7 @@ from skdp.accounting import (
     get_epsilon,
     to_dp_accounting,
 )
+from skdp.accounting.events.composition import walk
 
 STEP = PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1))
 
@@ -114,6 +116,21 @@ def test_fields_of_the_other_events_are_validated_in_one_line(make, named):
         make()
     assert named in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_walk_visits_all_that_an_event_is_made_of():
+    """Also what is inside samples, tries and possibilities, and what a third party's event says dominates it."""
+
+    class Theirs(DpEvent):
+        def __dominating_event__(self):
+            return SelfComposedDpEvent(PoissonSampledDpEvent(0.1, GaussianDpEvent(4.0)), 10**9)
+
+    search = RepeatAndSelectDpEvent(WorstOfDpEvent([GaussianDpEvent(2.0), LaplaceDpEvent(3.0)]), 5.0, 1.0)
+    visited = [type(each).__name__.removesuffix("DpEvent") for each in walk(ComposedDpEvent([search, Theirs()]))]
+    assert visited == [
+        "Composed", "RepeatAndSelect", "WorstOf", "Gaussian", "Laplace", "SelfComposed", "PoissonSampled", "Gaussian",
+    ]  # fmt: skip
+    assert [each.noise_multiplier for each in walk(Theirs()) if isinstance(each, GaussianDpEvent)] == [4.0]
 
 
 def test_inner_events_are_validated():

@@ -101,6 +101,12 @@ MUTANTS = [
         select="nested",
     ),
     mutant(
+        "noise inside a sample that no walk finds",
+        (COMPOSITION, '    return (whole.event,) if hasattr(event, "event") else ()', "    return ()"),
+        tests="specifications",
+        select="walk",
+    ),
+    mutant(
         "a tiny bounded loss on a grid as fine as itself",
         (SADDLE, "if len(sizes) == 1 and allowed < max(sizes):", "if len(sizes) == 1:"),
         tests="limits",
