@@ -60,7 +60,8 @@ def private_mean_difference(
     -------
     test : PrivateTest
         With the difference. The statistic is the difference over its standard error, of sampling and noise, without
-        equal variances being assumed.
+        equal variances being assumed. What the noise does depends on the means: it is that of two equal ones, as the
+        null hypothesis has it, and in the interval that of the means as they are.
 
     Raises
     ------
@@ -86,13 +87,7 @@ def private_mean_difference(
     kinds = [kind_of_number(bounds), kind_of_words(list(categories))]
     found = described([_as_numbers(x), by], kinds, settings, shares=OF_MOMENTS, n_bins=_BINS, by="y")
     first, second = (_mean_of(found.subgroups[str(each)]) for each in categories)
-    half = found._cells("x").scale[1]
-    error = half * math.hypot(first[1], second[1])
-    difference = half * (second[0] - first[0])
-    z = difference / error
-    reach = float(stats.norm.isf(0.025)) * error
-    estimate = Estimate(difference, difference - reach, difference + reach, error)
-    return PrivateTest(float(z), float(2.0 * stats.norm.sf(abs(z))), estimate)
+    return _compare(first, second, found._cells("x").scale[1])
 
 
 def private_chi2_test(x: Any, y: Any, *, categories: Any = None, **settings: Any) -> PrivateTest:
@@ -172,22 +167,58 @@ def private_two_sample_test(
     return _of_independence([x, by], [kind_of_number(bounds), kind_of_words(categories)], settings)
 
 
-def _mean_of(part: PrivateDescription) -> tuple[float, float]:
-    """Mean of the scaled numbers of a subgroup, and its standard error, of sampling and of the noise, to first order.
+class _MeanOfNumbers(NamedTuple):
+    """Mean of the scaled numbers of a subgroup, of which there are about `n`.
 
-    The number of rows is that of the moments, whose noise is independent of the other subgroup's. What gaps counted as
-    is taken off.
+    Attributes
+    ----------
+    n, mean : float
+    by_sampling : float
+        Variance of the mean, without noise.
+    of_sum, of_n, of_gaps, gap : float
+        Standard deviations of the noise of their sum, of the number of rows and of that of gaps; what a gap counts as.
+    """
+
+    n: float
+    mean: float
+    by_sampling: float
+    of_sum: float
+    of_n: float
+    of_gaps: float
+    gap: float
+
+    def error(self, mean: float) -> float:
+        """Standard error, of sampling and of the noise to first order, if the numbers have this mean."""
+        by_noise = self.of_sum**2 + (mean * self.of_n) ** 2 + ((self.gap - mean) * self.of_gaps) ** 2
+        return math.sqrt(by_noise / self.n**2 + self.by_sampling)
+
+
+def _mean_of(part: PrivateDescription) -> _MeanOfNumbers:
+    """Mean of a subgroup, with what gaps counted as taken off.
+
+    The number of rows is that of the moments, whose noise is independent of the other subgroup's. That of gaps may be
+    negative: cut at 0 it would have half of its noise where there are no gaps, which the release does not tell.
     """
     tally = part._tally
     moments = cast(MomentsOfNumbers, tally.moments)
-    scale, weight, of_gaps = moments.scale, moments.weight, float(moments.of_gaps[0])
-    n, of_n = float(moments.sums[0, 0]), scale / weight**2
-    gaps = min(max(float(tally.counts[0][-1]), 0.0), max(n - 1.0, 0.0))
+    scale, weight, gap, n = moments.scale, moments.weight, float(moments.of_gaps[0]), float(moments.sums[0, 0])
+    gaps = min(float(tally.counts[0][-1]), max(n - 1.0, 0.0))
     present = max(n - gaps, 1.0)
-    mean = float(moments.sums[0, 1] - gaps * of_gaps) / present
-    variance = float(moments.sums[1, 1] - gaps * of_gaps**2) / present - mean**2
-    by_noise = (scale / weight) ** 2 / 2.0 + (mean * of_n) ** 2 + ((of_gaps - mean) * tally.deviation) ** 2
-    return mean, math.sqrt(by_noise / present**2 + min(max(variance, 0.0), 1.0) / present)
+    mean = float(moments.sums[0, 1] - gaps * gap) / present
+    variance = float(moments.sums[1, 1] - gaps * gap**2) / present - mean**2
+    noise = scale / weight / math.sqrt(2.0), scale / weight**2, tally.deviation
+    return _MeanOfNumbers(present, mean, min(max(variance, 0.0), 1.0) / present, *noise, gap)
+
+
+def _compare(first: _MeanOfNumbers, second: _MeanOfNumbers, half: float) -> PrivateTest:
+    """Test whether two means are the same, `half` being what a unit of the scaled numbers stands for."""
+    difference = second.mean - first.mean
+    common = (first.n * first.mean + second.n * second.mean) / (first.n + second.n)
+    z = difference / math.hypot(first.error(common), second.error(common))
+    error = math.hypot(first.error(first.mean), second.error(second.mean))
+    reach = float(stats.norm.isf(0.025)) * error
+    ends = half * (difference - reach), half * (difference + reach)
+    return PrivateTest(z, float(2.0 * stats.norm.sf(abs(z))), Estimate(half * difference, *ends, half * error))
 
 
 def _as_numbers(x: Any) -> Any:

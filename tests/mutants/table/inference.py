@@ -160,9 +160,25 @@ def sum_scores(""",
     ),
     mutant(
         "tests: a difference of means without the error of its noise",
-        (HYPOTHESIS_TESTS, "math.sqrt(by_noise / present**2 + ", "math.sqrt("),
+        (HYPOTHESIS_TESTS, "math.sqrt(by_noise / self.n**2 + ", "math.sqrt("),
         tests="hypothesis_tests",
         select="law",
+    ),
+    mutant(
+        "tests: gaps cut at 0, whose noise is taken for the whole",
+        (HYPOTHESIS_TESTS, "min(float(tally.counts[0][-1]), ", "min(max(float(tally.counts[0][-1]), 0.0), "),
+        tests="hypothesis_tests",
+        select="null_hypothesis",
+    ),
+    mutant(
+        "tests: the error of a mean that is large by noise, under the null hypothesis",
+        (
+            HYPOTHESIS_TESTS,
+            "z = difference / math.hypot(first.error(common), second.error(common))",
+            "z = difference / math.hypot(first.error(first.mean), second.error(second.mean))",
+        ),
+        tests="hypothesis_tests",
+        select="null_hypothesis",
     ),
     mutant(
         "inference: errors that are not scaled back with coefficients",
