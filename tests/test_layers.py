@@ -143,6 +143,7 @@ FLOORS = {
         ("directions",),
         ("epsilon",),
         ("lower_bounds",),
+        ("label_tests",),
         ("trade_off",),
     ),
     "accounting.rdp": (("mechanisms", "selection"), ("allocation", "sampled"), ("others",), ("rdp",)),

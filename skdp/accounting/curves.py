@@ -347,7 +347,7 @@ class PrivacyProfile:
         -------
         lower, upper : float
             `upper` is that of `mu`. `lower` is 0 where nothing can be said: by other methods than "pld", of groups
-            that are priced by a bound, and of events of which `get_epsilon_bounds` has no lower end.
+            that are priced by a bound, and of events of which nothing but a bound from above is known.
         """
         upper, replace_one = self.mu(alpha_min), self.adjacency == "replace_one"
         if self.method != "pld" or self._left > 1 or self._found.empty or self._found.non_private:
@@ -363,8 +363,8 @@ class PrivacyProfile:
         Before the release the attacker gives it the chance `prior`. Who guesses errs with a chance of at least p (1 -
         delta(log((1 - p) / p))), p the smaller of `prior` and 1 - `prior`: the least error is the integral of the
         smaller of p P and (1 - p) Q, that is p less p times the hockey-stick divergence at (1 - p) / p (Kulynych et al.
-        2025, appendix D). Also the error in guessing an attribute of two values, all else being known, if neighbours
-        are those of "replace_one".
+        2025, proposition D.1). Also the error in guessing an attribute of two values, all else being known, if
+        neighbours are those of "replace_one".
 
         Parameters
         ----------

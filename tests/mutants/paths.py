@@ -4,6 +4,7 @@ ALLOCATION, OTHER_RENYI = "skdp/accounting/rdp/allocation.py", "skdp/accounting/
 ATOMS, CELLS_OF_PAIRS = "skdp/accounting/dominating/atoms.py", "skdp/accounting/dominating/atoms.py"
 NOISE_PAIRS, PAIRS_OF_EVENTS = "skdp/accounting/dominating/noise.py", "skdp/accounting/dominating/pairs.py"
 TARGETS, RISK_CEILING = "skdp/accounting/targets.py", "skdp/accounting/ledger/risk.py"
+LABEL_TESTS = "skdp/accounting/pld/label_tests.py"
 TRADE_OFF = "skdp/accounting/pld/trade_off.py"
 EVENT_CURVES, GROUPS_OF_RECORDS = "skdp/accounting/curves.py", "skdp/accounting/events/groups.py"
 NOISE_EVENTS, SIMPLIFY = "skdp/accounting/events/noise_events.py", "skdp/accounting/events/composition.py"

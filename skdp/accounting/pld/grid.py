@@ -24,7 +24,7 @@ from skdp._typing import Doubles
 from .pairs import AnyPair
 from .tilting import GridPlan, Tilt
 
-__all__ = ["Composed", "GridRelease", "compose_on_grid", "deltas_of", "release_moment"]
+__all__ = ["Composed", "GridRelease", "compose_on_grid", "deltas_of", "release_moment", "releases_on_grid"]
 
 Spectrum = NDArray[np.complex128]
 
@@ -122,8 +122,8 @@ class Composed(NamedTuple):
         What tilting back multiplied each mass by, or more where that is next to nothing.
     last : int
         Number of labels from the first up to where `untilt` is more.
-    doubt : float
-        Bound on the rounding of one tilted mass.
+    doubt, norm : float
+        Bounds on the rounding of one tilted mass, and on the Euclidean norm of that of all.
     log_scale : float
         Log of the scale.
     lost : float
@@ -141,6 +141,7 @@ class Composed(NamedTuple):
     untilt: Doubles
     last: int
     doubt: float
+    norm: float
     log_scale: float
     lost: float
     slack: float
@@ -171,20 +172,29 @@ def _good_size(least: float) -> int:
     return next((part for part in (size * 5 // 8, size * 3 // 4) if part >= least), size)
 
 
-def compose_on_grid(plan: GridPlan) -> Composed:
+def releases_on_grid(plan: GridPlan) -> tuple[GridRelease, ...]:
+    """Each kind of release of a composition, on its grid."""
+    tilt = plan.tilt
+    found = zip(tilt.pairs, tilt.spans, plan.centres, strict=True)
+    return tuple(_on_grid(pair, span, plan.width, offset) for pair, span, offset in found)
+
+
+def compose_on_grid(plan: GridPlan, releases: tuple[GridRelease, ...] = ()) -> Composed:
     """FFT powers of the tilted grid distributions on a window below the upper bound.
 
     Parameters
     ----------
     plan : GridPlan
+    releases : tuple of GridRelease
+        What is composed, if it is not what the plan lays on the grid.
 
     Returns
     -------
     Composed
     """
-    tilt, h, extent, order, log_outside, offsets = plan
+    tilt, h, extent, order, log_outside, _ = plan
     size = _good_size(extent / h + 32.0)
-    releases = tuple(_on_grid(p, span, h, o) for p, span, o in zip(tilt.pairs, tilt.spans, offsets, strict=True))
+    releases = releases or releases_on_grid(plan)
     counts = [pair.count for pair in tilt.pairs]
     base = math.fsum(count * release.offset for count, release in zip(counts, releases, strict=True))
     moments = [release_moment(release, tilt.theta, h) for release in releases]
@@ -214,7 +224,7 @@ def compose_on_grid(plan: GridPlan) -> Composed:
     # an offset is exact, count times an offset is rounded: labels are moved up by that
     loss += base + 4e-16 * sum(count * abs(release.offset) for count, release in zip(counts, releases, strict=True))
     slack = _UNIT * (8.0 * abs(log_total) + 8.0 * abs(tilt.theta * middle) + 50.0 * sum(counts) + size)
-    doubt = _rounding(power, apart, size)
+    doubt, norm = _rounding(power, apart, size)
     mass = (np.maximum(mass, 0.0) + doubt) * untilt
     return Composed(
         loss,
@@ -222,6 +232,7 @@ def compose_on_grid(plan: GridPlan) -> Composed:
         untilt,
         int(np.count_nonzero(exponent > -_DEEPEST)),
         doubt,
+        norm,
         log_total - tilt.theta * middle,
         _lost(tilt, releases),
         math.expm1(min(slack, 50.0)),
@@ -264,15 +275,19 @@ def _times_power(power: Spectrum, spread: Doubles, count: int) -> tuple[Spectrum
     return result, min(float(spread.sum()) / first, 1.0) if heavy else 1.0
 
 
-def _rounding(power: Spectrum, apart: float, size: int) -> float:
-    """Bound on the error of one composed tilted mass.
+def _rounding(power: Spectrum, apart: float, size: int) -> tuple[float, float]:
+    """Bounds on the error of one composed tilted mass, and on the Euclidean norm of those of all.
 
     Each value of an FFT is off by at most c u log2(size) times the sum of what is transformed (a sum through log2(size)
     levels); its count-th power by count times that, where the power lives; the inverse is their mean, plus its own
-    rounding. `apart` is 1 for the latter, and for each kind of release its count times that sum.
+    rounding. `apart` is 1 for the latter, and for each kind of release its count times that sum. The same of norms, as
+    a transform but for a factor leaves them as they are.
     """
     unit = 4.0 * _UNIT * math.log2(size)
-    return 2.0 * float(np.abs(power).sum()) / size * unit * (apart + 1.0) + math.exp(-_FAINT)
+    each = np.abs(power)
+    one = 2.0 * float(each.sum()) / size * unit * (apart + 1.0)
+    norm = math.sqrt(2.0 * float(each @ each) / size) * unit * (apart + 1.0)
+    return one + math.exp(-_FAINT), norm + math.exp(-_FAINT)
 
 
 def deltas_of(found: Composed, epsilons: Doubles) -> Doubles:

@@ -26,6 +26,7 @@ truncation, delta holds P(A) - e^epsilon Q(A) beside all this, as A and the labe
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace as replace_fields
 from functools import lru_cache
 from typing import NamedTuple
@@ -45,7 +46,7 @@ from .pairs import LaplacePair, Pair, ResponsePair
 from .reading import Solved, epsilon_of, hockey_stick, is_negligible, solve_directions
 from .tilting import WORK, Tilt, deviation, finest, total
 
-__all__ = ["lower_epsilon", "pld_bounds"]
+__all__ = ["bound_wrapped", "lower_epsilon", "own_mass", "pld_bounds", "sure_mass", "too_high", "without_selection"]
 
 _SHARE = 3e-5  # part of delta given to labels that are too high, at most
 _TINY = 1e-9  # covers rounding and the quadrature of one release
@@ -59,7 +60,7 @@ _FINEST = 1 << 20  # labels of it, at most
 _Exact = Pair | LaplacePair | ResponsePair  # no bound from above, as profiles and weighted losses are
 
 
-def _own_mass(release: GridRelease) -> Doubles:
+def own_mass(release: GridRelease) -> Doubles:
     """Mass at each label without what the truncation moved up to the second."""
     mass = np.exp(release.log_mass)
     if release.low > 0.0 and mass.size > 1:
@@ -67,10 +68,10 @@ def _own_mass(release: GridRelease) -> Doubles:
     return mass
 
 
-def _too_high(release: GridRelease, h: float) -> Doubles:
+def too_high(release: GridRelease, h: float) -> Doubles:
     """-d_j: by how much each label exceeds the true loss there, negative where it falls short."""
     below, above = release.spread
-    ratio = (math.expm1(h) * below + math.expm1(-h) * above) / _own_mass(release)
+    ratio = (math.expm1(h) * below + math.expm1(-h) * above) / own_mass(release)
     result: Doubles = np.log1p(np.clip(ratio, math.expm1(-h), math.expm1(h)))
     return result
 
@@ -120,7 +121,7 @@ def _bound_shift_by(tilt: Tilt, found: Composed, at: float, log_share: float, th
     excess = max(plain - theta * at + _log_peak(theta) - log_share + math.log(2.0), 1.0)
     each = math.exp(-min(excess, 700.0)) / len(found.releases)
     parts = [
-        _drop_highest(p.count, np.log(_own_mass(s)) + theta * h * s.position - k, _too_high(s, h), each)
+        _drop_highest(p.count, np.log(own_mass(s)) + theta * h * s.position - k, too_high(s, h), each)
         for p, s, k in zip(tilt.pairs, found.releases, moments, strict=True)
     ]
     mean = variance = 0.0
@@ -157,16 +158,16 @@ def _orders(tilt: Tilt, found: Composed) -> list[float]:
     return [float(t) for t in np.geomspace(1.0 / extent, 300.0 / deviation(tilt), 21)]
 
 
-def _bound_wrapped_down(tilt: Tilt, found: Composed, at: float) -> float:
-    """Log of a bound on what lies above the window, and wrapped around, adds to delta at `at`."""
+def _bound_wrapped_down(tilt: Tilt, found: Composed, at: float, peak: Callable[[float], float]) -> float:
+    """Log of a bound on what lies above the window, and wrapped around, adds to delta at `at`; see `bound_wrapped`."""
     extent = found.width * found.loss.size
     t = min(_orders(tilt, found), key=lambda t: total(tilt, tilt.theta + t)[0] - t * at - t * extent)
     order, once = tilt.theta + t, math.exp(-min(t * extent, 700.0))
     moment = _moment_at(tilt, found, order)
-    return moment - order * at + _log_peak(order) - t * extent - math.log1p(-min(once, 0.5))
+    return moment - order * at + peak(order) - t * extent - math.log1p(-min(once, 0.5))
 
 
-def _bound_wrapped_up(tilt: Tilt, found: Composed, at: float) -> float:
+def _bound_wrapped_up(tilt: Tilt, found: Composed, at: float, peak: Callable[[float], float]) -> float:
     """Log of a bound on what lies below the window, and wrapped around, adds to delta at `at`.
 
     Either by an order of at least 0 where it lands, or as the mass below the window, tilted back.
@@ -179,9 +180,19 @@ def _bound_wrapped_up(tilt: Tilt, found: Composed, at: float) -> float:
         (tilt.theta * part for part in (0.0, 0.2, 0.4, 0.6, 0.8)),
         key=lambda order: total(tilt, order)[0] - order * (at - extent),
     )
-    landed = _moment_at(tilt, found, high) - high * (at - extent) + _log_peak(high) + shrink
+    landed = _moment_at(tilt, found, high) - high * (at - extent) + peak(high) + shrink
     once = math.exp(-min((tilt.theta - high) * extent, 700.0))
     return min(below, landed) - math.log1p(-min(once, 0.5))
+
+
+def bound_wrapped(tilt: Tilt, found: Composed, at: float) -> float:
+    """Log of a bound on the mass that is read above `at` and is there by wrapping around the window alone.
+
+    That is what it adds to delta at `at`, without the factor 1 - e^{at - loss} and so without its largest (1 - e^{-x})
+    e^{-order x}.
+    """
+    down, up = (bound(tilt, found, at, lambda order: 0.0) for bound in (_bound_wrapped_down, _bound_wrapped_up))
+    return float(np.logaddexp(down, up))
 
 
 def _bound_lifted(tilt: Tilt, found: Composed, at: float) -> float:
@@ -196,7 +207,7 @@ def _bound_lifted(tilt: Tilt, found: Composed, at: float) -> float:
     return plain - theta * at + _log_peak(theta) + math.log(share) if share > 0.0 else -math.inf
 
 
-def _sure(tilt: Tilt) -> tuple[float, float]:
+def sure_mass(tilt: Tilt) -> tuple[float, float]:
     """P(A) from below and Q(A) from above, A the event that one of the losses is infinite or far above epsilon."""
     log_none = unlikely = 0.0
     for pair, span in zip(tilt.pairs, tilt.spans, strict=True):
@@ -226,7 +237,7 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
     """
     if found.width > _WIDEST:
         return 0.0
-    sure, unlikely = _sure(tilt)
+    sure, unlikely = sure_mass(tilt)
     needed = delta - sure
     if needed <= 0.0:
         return math.inf
@@ -256,8 +267,8 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
     # every correction falls as the place it is read at rises: it is taken a little below the final one
     place = rough - min(1.0 / tilt.order, 1e-3 * abs(rough))
     parts = (
-        _bound_wrapped_down(tilt, found, place),
-        _bound_wrapped_up(tilt, found, place),
+        _bound_wrapped_down(tilt, found, place, _log_peak),
+        _bound_wrapped_up(tilt, found, place, _log_peak),
         _bound_lifted(tilt, found, place),
     )
     if max(parts) >= 0.0:  # mass that wrapped around is no probability once tilted back: it may be all that was read
@@ -314,7 +325,7 @@ def _lower(solved: Solved, delta: float, upper: float, work: int, close: float) 
     return max(lower, lower_epsilon(tilt, finer, delta))
 
 
-def _without_selection(found: Releases, which: int) -> tuple[Releases, float]:
+def without_selection(found: Releases, which: int) -> tuple[Releases, float]:
     """A composition that costs no more, with one run in place of each selection, and the chance that there was one.
 
     Scores may all be equal: the best is then any one of the tries.
@@ -322,7 +333,7 @@ def _without_selection(found: Releases, which: int) -> tuple[Releases, float]:
     sure, parts = 1.0, [replace_fields(found, selected=())]
     for runs, tries, count in found.selected:
         sure *= 1.0 if tries is None else math.exp(count * math.log1p(-tries.none))
-        run, inner = _without_selection(runs[which % len(runs)], which)
+        run, inner = without_selection(runs[which % len(runs)], which)
         sure *= inner**count
         # fewer cost less
         parts.append(repeat(run, min(count, MOST_RELEASES // max(run.most, 1))))
@@ -335,7 +346,7 @@ def _selected_bounds(found: Releases, delta: float, replace_one: bool, close: fl
     lower, number = 0.0, max(len(selection.runs) for selection in found.selected)
     work = max(WORK // number, _LEAST_WORK)
     for which in range(number):
-        once, sure = _without_selection(found, which)
+        once, sure = without_selection(found, which)
         if delta < sure and not once.empty:
             lower = max(lower, pld_bounds(once, delta / sure, replace_one, work, close)[0])
     return min(lower, upper), upper

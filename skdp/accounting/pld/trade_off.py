@@ -16,37 +16,28 @@ convex too, and at most 0 if it is so at both ends: mu is the largest Phi^-1(1 -
 a, b >= alpha_min and of the place where a is alpha_min. As the polygon lies below the trade-off function, this is no
 smaller than the exact mu.
 
-**From below.** Let delta(e) >= d at an e of at least 0 (`lower_bounds`). The tangent of slope -e^e touches the exact
-trade-off function f at some a, where f(a) = 1 - delta(e) - e^e a <= 1 - d - e^e a. So mu is at least that of the curve
-through a and this bound, provided that a >= alpha_min (f(a) >= a follows by symmetry, as the slope there is -1 or
-steeper). The delta of a profile is convex in e^epsilon with slope -a, so a is at least (d - delta(e')) / (e^{e'} -
-e^e) for every e' above e, and at most the same for every e' below e. Between the two the mu of the curve is smallest
-where the curve touches the tangent, or at the end nearest to that place: as G_mu less a line is convex, the a at which
-mu suffices are an interval. At a = alpha_min, the excess is the least of delta(e) + alpha_min (e^e - 1), convex in e^e.
-It lies between a tangent that touches above alpha_min and one that touches below; and between two neighbours of those
-laid there, above the line that falls from the first as fast as may be, and above the one that falls to the second as
-slowly as may be.
+**From below.** A test whose errors are a and b at most, both of at least alpha_min, asks for a mu of at least that of
+the curve through (a, b); so does a test drawn at random from two, whose errors lie on the line between theirs. The
+tests are those by the sum of labels (`label_tests`). Where one has both errors below alpha_min there is no mu.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from skdp._typing import Doubles
 
-from ..formulas.gaussian import gaussian_mu
 from ..releases import Releases
 from .closed_forms import Simple
 from .directions import curve_of
 from .epsilon import known_delta
+from .label_tests import ErrorsOfTests, errors_near
 from .lower_bounds import pld_bounds
 from .profiles import Profile, ProfilePair
 
@@ -63,11 +54,10 @@ _BENT = 4e-4  # share of the excess, and of the false negatives, by which a corn
 _LEAST_ALPHA = 1e-13  # false positives down to which corners are cut off
 _FARTHEST = 60.0  # nats, beyond which corners have no false positives that a double can tell
 _SAFE = 1.0 + 1e-9  # covers the rounding of corners
-_ROUNDED = 1e-13  # of deltas, whose differences are read
-_CLOSE = 5e-5  # relative gap of epsilon from which on a tangent is looked for on a finer grid
+_ROUNDED = 2e-14  # of the quantiles of which mu is the difference
 _NEARLY = 1.0 + 1e-4  # a lower bound within this of the upper one is not improved
 _CLOSELY = 1.0 + 4e-4  # how much smaller the mu of another corner may be to be tried
-_APART = ((1.0,), (4.0,), (2.0, 0.5, 0.0))  # cells from a place at which tangents are laid, more each time
+_FINER = (1, 8, 64)  # cells of a grid in place of one, for a lower bound
 _WORK = 12 << 20  # of all looks at one profile
 
 
@@ -94,6 +84,7 @@ def _bent(profile: Profile) -> NDArray[np.intp]:
     return np.flatnonzero(found & (np.diff(profile.loss)[: alpha.size] > 1e-12))
 
 
+@lru_cache(maxsize=64)
 def fine_profile(found: Releases, replace_one: bool, log_floor: float) -> ProfilePair:
     """The profile of a composition with as many points as its trade-off function needs.
 
@@ -109,12 +100,6 @@ def fine_profile(found: Releases, replace_one: bool, log_floor: float) -> Profil
     -------
     ProfilePair
     """
-    return _refined(found, replace_one, log_floor)[0]
-
-
-@lru_cache(maxsize=64)
-def _refined(found: Releases, replace_one: bool, log_floor: float) -> tuple[ProfilePair, Reader]:
-    """`fine_profile`, and how delta is read elsewhere."""
     top, read = curve_of(found, replace_one, log_floor, _ACCURACY, _WORK)
     if not Simple.of(found, replace_one).closed and known_delta(found, 0.0, replace_one) is not None:
         read = _known_curve(found, replace_one)
@@ -125,7 +110,7 @@ def _refined(found: Releases, replace_one: bool, log_floor: float) -> tuple[Prof
         if cells.size == 0 or pair.profile.loss.size > _MOST_POINTS:
             break
         pair = _with_points(pair, read, 0.5 * (pair.profile.loss[cells] + pair.profile.loss[cells + 1]))
-    return pair, read
+    return pair
 
 
 def _with_points(pair: ProfilePair, read: Reader, more: Doubles) -> ProfilePair:
@@ -168,7 +153,7 @@ def largest_excess(profile: Profile, alpha: float) -> float:
 def _mu_at(alpha: Doubles, excess: Doubles) -> Doubles:
     """Mu of the Gaussian trade-off curve through these errors."""
     with np.errstate(invalid="ignore"):
-        result: Doubles = -ndtri(alpha) - ndtri(np.maximum(1.0 - alpha - excess, 0.0))
+        result: Doubles = ndtri(np.minimum(alpha + excess, 1.0)) - ndtri(alpha)
     return np.maximum(result, 0.0)
 
 
@@ -214,22 +199,17 @@ def lower_mu(found: Releases, replace_one: bool, log_floor: float, alpha_min: fl
     float
         0 where nothing can be said.
     """
-    pair, read = _refined(found, replace_one, log_floor)
-    best, upper = 0.0, least_mu(pair.profile, alpha_min)
-    if upper == math.inf:
-        return math.inf if _errs_less(found, replace_one, alpha_min) else 0.0
-    for at, width in _steep_places(pair.profile, alpha_min):
-        best = max(best, _mu_of_tangent(_touch(found, replace_one, read, at, width), alpha_min))
-        if best * _NEARLY >= upper:
-            return best
-    at, width = _place_of(pair.profile, alpha_min)
-    touches: list[_Touch] = []
-    for apart in _APART:
-        ends = {at + side * cells * width for cells in apart for side in (-1.0, 1.0)}
-        touches += filter(None, (_touch(found, replace_one, read, end, width) for end in sorted(ends)))
-        best = max(best, _mu_along(touches, alpha_min))
-        if best * _NEARLY >= upper:
-            break
+    profile = fine_profile(found, replace_one, log_floor).profile
+    best, upper = 0.0, least_mu(profile, alpha_min)
+    if upper == math.inf and _errs_less(found, replace_one, alpha_min):
+        return math.inf
+    places = _places(profile, alpha_min) if upper < math.inf else [0]
+    for finer in _FINER:
+        for k in places:
+            errors = errors_near(found, replace_one, float(profile.loss[k]), float(profile.delta[k]), finer)
+            best = max([best, *(_mu_of_tests(each, alpha_min) for each in errors)])
+            if best * _NEARLY >= upper:
+                return best
     return best
 
 
@@ -239,100 +219,31 @@ def _errs_less(found: Releases, replace_one: bool, alpha_min: float) -> bool:
     If delta(e) > 1 - 2 alpha_min at an e of at least 0, the errors of some test add up to less than 2 alpha_min. So do
     those of the mirrored test, and half of each lies above the trade-off function, which is convex.
     """
-    return pld_bounds(found, 1.0 - 2.0 * alpha_min / _SAFE, replace_one, close=_CLOSE)[0] > 0.0
+    return pld_bounds(found, 1.0 - 2.0 * alpha_min / _SAFE, replace_one)[0] > 0.0
 
 
-class _Place(NamedTuple):
-    """An epsilon, and the length over which the profile bends there."""
+def _places(profile: Profile, alpha_min: float) -> list[int]:
+    """Points of the profile at its worst corners, first the steepest, and where false positives are about `alpha_min`.
 
-    epsilon: float
-    width: float
-
-
-class _Touch(NamedTuple):
-    """A tangent that lies below the profile: delta is at least `delta` at `epsilon`, where the false positives are from
-    `first` to `last`."""
-
-    epsilon: float
-    delta: float
-    first: float
-    last: float
-
-
-def _steep_places(profile: Profile, alpha_min: float) -> list[_Place]:
-    """Where mu is nearly the largest of all corners, and the curve of that mu as steep as the tangent."""
+    Grids are finest in proportion far from an epsilon of 0.
+    """
     alpha, excess = _corners(profile)
     mu = np.where(alpha >= alpha_min, _mu_at(alpha, excess), 0.0)
-    if not mu.size or not 0.0 < mu.max() < math.inf:
-        return []
-    near = np.flatnonzero(mu * _NEARLY >= mu.max())
-    steeper = np.flatnonzero(mu * _CLOSELY >= mu.max())  # tangents that are steep are known best
-    found = []
-    for k in dict.fromkeys((int(np.argmax(mu)), int(near[near.size // 2]), int(near[-1]), int(steeper[-1]))):
-        low, high = float(profile.loss[k]), float(profile.loss[k + 1])
-        steep = float(mu[k] * (-ndtri(alpha[k]) - 0.5 * mu[k]))
-        found.append(_Place(min(max(steep, low + 0.25 * (high - low)), high), high - low))
-    return found
-
-
-def _place_of(profile: Profile, alpha: float) -> _Place:
-    """Where the tangent touches at about `alpha`."""
+    near = np.flatnonzero(mu * _CLOSELY >= mu.max())
     with np.errstate(over="ignore"):
-        k = int(np.argmin(profile.delta + alpha * np.expm1(np.minimum(profile.loss, _FARTHEST))))
-    low, high = float(profile.loss[max(k - 1, 0)]), float(profile.loss[min(k + 1, profile.loss.size - 1)])
-    return _Place(float(profile.loss[k]), 0.5 * (high - low))
+        least = int(np.argmin(profile.delta + alpha_min * np.expm1(np.minimum(profile.loss, _FARTHEST))))
+    return list(dict.fromkeys((int(near[-1]), least, int(near[near.size // 2]), int(np.argmax(mu)))))
 
 
-def _touch(found: Releases, replace_one: bool, read: Reader, at: float, width: float) -> _Touch | None:
-    """The tangent near an epsilon; None where nothing is known of it."""
-    if not 0.0 < at < _FARTHEST:
-        return None
-    delta = float(read(np.array([at]))[0])
-    epsilon = pld_bounds(found, delta, replace_one, close=_CLOSE)[0] if 0.0 < delta < 1.0 else 0.0
-    if not 0.0 < epsilon <= at:
-        return None
-    steps = max(width, 1e-12) * np.geomspace(1e-2, 1e2, 41)
-    above, below = at + steps, at - steps[::-1]  # both rise
-    below = np.append(0.0, below[(below > 0.0) & (below < epsilon)])
-    low = delta * (1.0 - _ROUNDED)
-    with np.errstate(over="ignore"):  # of so long a way, which tells nothing
-        first = (low - read(above)) / (math.exp(epsilon) * np.expm1(above - epsilon))
-    last = (read(below) * (1.0 + _ROUNDED) - low) / (math.exp(epsilon) * -np.expm1(below - epsilon))
-    return _Touch(epsilon, delta, float(first.max()) / _SAFE, float(last.min()) * _SAFE)
-
-
-def _mu_of_tangent(touch: _Touch | None, alpha_min: float) -> float:
-    """The mu that a tangent asks for; 0 if it may touch at false positives below `alpha_min`."""
-    if touch is None or not alpha_min <= touch.first <= touch.last:
-        return 0.0
-    mu = gaussian_mu(touch.epsilon, touch.delta)
-    alpha = np.array([min(max(float(ndtr(-touch.epsilon / mu - 0.5 * mu)), touch.first), touch.last)])
-    return float(_mu_at(alpha, touch.delta + alpha * math.expm1(touch.epsilon))[0]) / _SAFE
-
-
-def _mu_along(touches: list[_Touch], alpha: float) -> float:
-    """The mu that the excess at `alpha` asks for, of tangents between which it is decided; else 0."""
-    before = [touch for touch in touches if touch.first >= alpha]
-    after = [touch for touch in touches if touch.last <= alpha]
-    if not before or not after:
-        return 0.0
-    start, end = max(touch.epsilon for touch in before), min(touch.epsilon for touch in after)
-    along = sorted(touch for touch in touches if start <= touch.epsilon <= end)
-    if start >= end:
-        return 0.0
-    excess = min(_least_between(*pair, alpha) for pair in itertools.pairwise(along))
-    return float(_mu_at(np.array([alpha]), np.array([excess]))[0]) / _SAFE
-
-
-def _least_between(before: _Touch, after: _Touch, alpha: float) -> float:
-    """What delta(e) + alpha (e^e - 1) is at least between two tangents: the larger of two lines, at its least."""
-    length = math.exp(before.epsilon) * math.expm1(after.epsilon - before.epsilon)
-    start = before.delta + alpha * math.expm1(before.epsilon)
-    end = after.delta + alpha * math.expm1(after.epsilon)
-    falls, rises = before.last - alpha, alpha - after.first
-
-    def larger(along: float) -> float:
-        return max(start - falls * along, end - rises * (length - along))
-
-    meet = (start - end + rises * length) / max(falls + rises, 1e-300)
-    return min(larger(0.0), larger(length), larger(min(max(meet, 0.0), length)))
+def _mu_of_tests(errors: ErrorsOfTests, alpha_min: float) -> float:
+    """The mu that tests ask for, and tests drawn at random from two of them where false positives are `alpha_min`."""
+    type_1, found = errors
+    if np.any((type_1 < alpha_min) & (1.0 - found < alpha_min)):
+        return math.inf
+    if type_1[-1] < alpha_min < type_1[0]:
+        between = np.interp(alpha_min, type_1[::-1], found[::-1])
+        type_1, found = np.append(type_1, alpha_min), np.append(found, between)
+    kept = (type_1 >= alpha_min) & (1.0 - found >= alpha_min)
+    with np.errstate(invalid="ignore"):
+        mu = ndtri(found[kept]) - ndtri(type_1[kept])
+    return float(mu.max(initial=0.0)) / _SAFE - _ROUNDED if kept.any() else 0.0

@@ -21,8 +21,9 @@ from skdp.accounting import (
     SelfComposedDpEvent,
     compose,
 )
+from skdp.accounting.pld.label_tests import ErrorsOfTests
 from skdp.accounting.pld.profiles import Profile
-from skdp.accounting.pld.trade_off import _mu_along, _Touch, largest_excess, least_mu
+from skdp.accounting.pld.trade_off import _mu_of_tests, largest_excess, least_mu
 
 SAMPLED = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(2.0)), 200)
 FPR = np.array([1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9])
@@ -218,16 +219,32 @@ def test_what_has_no_mu_is_known_to_have_none():
     assert PrivacyProfile(SelfComposedDpEvent(LaplaceDpEvent(1.3), 91)).mu_bounds(1e-3) == (math.inf, math.inf)
 
 
-def test_tangents_say_nothing_unless_they_surely_touch_on_either_side():
-    profile, at = PrivacyProfile(LaplaceDpEvent(2.0)), 0.352
-    # they touch at false positives of .370, .352 and .335
-    before, unsure, after = (
-        _Touch(epsilon, float(profile(epsilon)), first, last)
-        for epsilon, first, last in ((0.1, 0.36, 0.38), (0.2, 0.34, 0.36), (0.3, 0.33, 0.34))
+RARE = {
+    "often": (PoissonSampledDpEvent(3.3e-6, GaussianDpEvent(0.361)), 1970, "add_remove"),
+    "twice": (PoissonSampledDpEvent(1e-5, GaussianDpEvent(0.581)), 2, "add_remove"),
+    "replaced": (PoissonSampledDpEvent(1.1e-5, GaussianDpEvent(0.341)), 73, "replace_one"),
+    "promises": (EpsilonDeltaDpEvent(0.0265, 1.37e-4), 6, "replace_one"),
+    "promise": (EpsilonDeltaDpEvent(0.0, 1e-4), 3, "add_remove"),
+}
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_mu_is_bracketed_where_losses_are_rare(name):
+    event, count, adjacency = RARE[name]
+    profile = PrivacyProfile(SelfComposedDpEvent(event, count), adjacency=adjacency)
+    for alpha_min in (1e-3, 1e-6):
+        lower, upper = profile.mu_bounds(alpha_min)
+        assert 0.0 < lower <= upper <= lower * 1.001
+
+
+def test_tests_ask_for_a_mu_by_those_of_them_whose_errors_are_both_allowed():
+    errors = ErrorsOfTests(np.array([1.0, 0.2, 0.1, 1e-4]), np.array([1.0, 0.5, 0.45, 0.02]))
+    at = [norm.isf(a) - norm.isf(b) for a, b in ((0.2, 0.5), (0.1, 0.45), (1e-4, 0.02))]
+    assert _mu_of_tests(errors, 0.2) == pytest.approx(at[0])
+    assert _mu_of_tests(errors, 0.1) == pytest.approx(at[1])
+    assert _mu_of_tests(errors, 1e-4) == pytest.approx(at[2])
+    assert _mu_of_tests(errors, 0.15) == pytest.approx(norm.isf(0.15) - norm.isf(0.475))  # drawn from two
+    assert _mu_of_tests(ErrorsOfTests(np.array([1.0, 0.1]), np.array([1.0, 0.95])), 0.2) == math.inf
+    assert _mu_of_tests(ErrorsOfTests(np.array([1.0, 0.1]), np.array([1.0, 0.75])), 0.2) == pytest.approx(
+        norm.isf(0.2) - norm.isf(0.75 + 0.25 / 9.0)
     )
-    exact = norm.ppf(laplace_rate(at, 0.5)) - norm.ppf(at)
-    mu = _mu_along([after, before], at)
-    assert 0.0 < mu < _mu_along([before, unsure, after], at) <= exact
-    assert _mu_along([before._replace(first=0.35), after], at) == 0.0
-    assert _mu_along([before, after._replace(last=0.36)], at) == 0.0
-    assert _mu_along([after], at) == _mu_along([before], at) == _mu_along([], at) == 0.0
