@@ -52,7 +52,7 @@ class ErrorsOfTests(NamedTuple):
 def errors_near(
     found: Releases, replace_one: bool, epsilon: float, delta: float, finer: int = 1
 ) -> list[ErrorsOfTests]:
-    """ErrorsOfTests of tests that reject from about a loss of `epsilon` on, for each direction of neighbours.
+    """Errors of tests that reject from about a loss of `epsilon` on, for each direction of neighbours.
 
     Parameters
     ----------
