@@ -28,6 +28,10 @@ _LATEX = str.maketrans(
         "|": r"\textbar{}",
     }
 )
+_OF_A_VECTORIZER = (
+    "rows of a vectorizer have all levels of a column as columns, which add up to one: "
+    "skdp.preprocessing.formula_rows leaves one out"
+)
 
 
 class CoefficientTable:
@@ -97,6 +101,7 @@ class CoefficientTable:
             f"intervals of {100 * self.level:.6g} %{', all at once' if self.simultaneous else ' each'}; share: of the "
             "noise in the variance",
             *([f"coefficients are of {one_line(meaning)}"] if meaning else []),
+            *([_OF_A_VECTORIZER] if all(inference.doubts) and fitted._fitted_row_norm is not None else []),
         ]
 
     def to_frame(self) -> Any:

@@ -260,6 +260,10 @@ def test_columns_behind_a_vectorizer_have_its_names():
     names = pipeline[:-1].get_feature_names_out()
     assert list(pipeline[-1].summary(names=names).to_frame().index) == list(names)
     assert any("yes" in name for name in names)
+    with_intercept = allocate_budget(pipeline.set_params(dplinearregression__fit_intercept=True), 1.0, 1e-5)
+    table = with_intercept.fit(people, y)[-1].summary(names=names)
+    assert (table.to_frame()["doubt"] != "").all()
+    assert "formula_rows leaves one out" in str(table)
 
 
 def test_coefficients_are_scaled_back_by_public_units():
