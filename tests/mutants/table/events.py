@@ -8,6 +8,7 @@ from paths import (
     CELLS_OF_PAIRS,
     EVENT_CURVES,
     EVENT_KINDS,
+    GRID,
     GROUPS_OF_RECORDS,
     LABEL_TESTS,
     NOISE_EVENTS,
@@ -306,6 +307,12 @@ MUTANTS = [
         (LABEL_TESTS, "width * release.position - too_high(release, width)", "width * release.position"),
         tests="label_tests",
         select="threshold or made_up",
+    ),
+    mutant(
+        "a bound on the norm of all rounding that forgets the transforms",
+        (GRID, "size) * unit * (apart + 1.0)\n    return", "size) * _UNIT / math.log2(size)\n    return"),
+        tests="grid",
+        select="powers_of_a_transform",
     ),
     mutant(
         "as much found by a selection that may try nothing",
