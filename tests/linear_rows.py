@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import reference
+from scipy import stats
 
 DTYPES = [np.float32, np.float64]
 
@@ -19,6 +20,28 @@ def people(n, d, n_outputs=1, *, dtype=np.float64, seed=0, fit_intercept=True):
     weights = rng.choice([0.0, 0.5, 1.0, 0.1], n, p=[0.1, 0.2, 0.5, 0.2])
     theta = rng.normal(size=n_outputs * (d + fit_intercept)) * 2.0
     return X, labels, weights, theta
+
+
+def neighbour(adjacency, rows, place, target):
+    """Another X, y and weights: without one row, with its weight 0, or with a row across in its place."""
+    X, y, weights = (each.copy() for each in rows)
+    if adjacency == "add_remove":
+        return tuple(np.delete(each, place, axis=0) for each in rows)
+    if adjacency == "zero_out":
+        weights[place] = 0.0
+    else:
+        X[place], y[place] = np.roll(np.clip(X[place], -1, 1), 1) * [1, -1, 1, -1], target
+    return X, y, weights
+
+
+def assert_errors_are_standard(scores, false_alarm):
+    """Of repeated fits, errors in units of the standard error: their squares sum to chi-squared, 10 % wider."""
+    kept = np.isfinite(scores).all(axis=1)
+    low, high = stats.chi2.interval(1 - false_alarm, int(kept.sum()))
+    assert kept.mean() > 0.9
+    squares = np.sum(np.square(np.array(scores)[kept]), axis=0)
+    assert squares.min() > 0.9 * low
+    assert squares.max() < 1.1 * high
 
 
 def rounding_bound(X, labels, weights, theta, max_norm, n_outputs, scaling):

@@ -23,7 +23,7 @@ class Likelihood:
 
     Attributes
     ----------
-    against : ndarray of shape (n_coefs, n_lines)
+    against : ndarray of shape (n_lines, n_lines)
         Of which lines the coefficients that are told of consist.
     curvature_weight : float
         The factor c by which the curvature is multiplied in a release.
@@ -42,6 +42,11 @@ class Likelihood:
     curvature_weight: float
     first_eta: float
     rows_of_slope: float
+
+    @property
+    def n_lines(self) -> int:
+        """How many linear predictors there are."""
+        return len(self.against)
 
     def mean(self, eta: Doubles) -> Doubles:
         """Return the mean of t."""
@@ -161,7 +166,7 @@ class Multinomial(Likelihood):
         shift = (1.0 + 1.0 / math.sqrt(n_classes)) / (n_classes - 1)
         basis = np.vstack([np.full(n_classes - 1, 1.0 / math.sqrt(n_classes)), np.eye(n_classes - 1)])
         basis[1:] -= shift  # a reflection, of which one column is left out
-        self.n_classes, self.classes = n_classes, -basis / math.sqrt(2.0)
+        self.classes = -basis / math.sqrt(2.0)
         self.against = self.classes[1:] - self.classes[0]
 
     def residuals(self, targets: Doubles, eta: Doubles) -> tuple[Doubles, Doubles]:

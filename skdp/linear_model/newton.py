@@ -265,7 +265,7 @@ def first_guess(step: Step, likelihood: Likelihood, intercept: float, n: int) ->
     `intercept` is the entry of the intercept in each z, 0 without one.
     """
     pool = Pool.of([step], n, likelihood, 0.0)
-    if not intercept or isinstance(likelihood, Multinomial):
+    if not intercept or likelihood.n_lines > 1:
         return step.theta + pool.damped(step.score)
     mean = likelihood.mean(np.array([likelihood.first_eta]))
     slope = float(likelihood.slope(mean)[0])
@@ -355,7 +355,7 @@ def settled_pool(steps: list[Step], likelihood: Likelihood, intercept: float, n:
     share = last.deviation**2 / (before.deviation**2 + last.deviation**2)  # of the step before, in the pool
     if share**2 * excess <= UNSETTLED:
         return pool, True
-    k = len(likelihood.against)
+    k = likelihood.n_lines
     many = likelihood.rows_of_slope * least_slope(pool, len(last.theta) // k, intercept) if k > 1 and intercept else n
     return Pool.of([last], n, likelihood, intercept), excess**2 <= UNSETTLED * max(many, 0.0)
 
@@ -438,7 +438,7 @@ class NewtonRecipe(Recipe):
         """See `Recipe`: the coefficients of z."""
         bound, stream = self._bound(plan, rows, targets), plan.stream.spawn("noise")
         last = entry_of(plan.run.shape)
-        theta, steps = np.zeros(bound.width * bound.likelihood.against.shape[1]), list[Step]()
+        theta, steps = np.zeros(bound.width * bound.likelihood.n_lines), list[Step]()
         if last and bound.likelihood.first_eta:
             theta[-1] = bound.likelihood.first_eta / last
         state = theta, steps
@@ -460,7 +460,7 @@ class NewtonRecipe(Recipe):
         """See `Recipe`."""
         model, outcome = self.model, self._outcome(plan)
         form = form_of(outcome.likelihood, plan.run.shape, model.n_features_in_)
-        coefs = (form @ theta).reshape(len(outcome.likelihood.against), -1)
+        coefs = (form @ theta).reshape(outcome.likelihood.n_lines, -1)
         self._publish_lines(coefs, np.full(coefs.shape, math.nan), outcome.shift)
         model.learning_rate_ = plan.run.learning_rate
         model._fitted_inference, model._fitted_form_of_coef = None, None
@@ -496,7 +496,7 @@ class NewtonRecipe(Recipe):
             doubt,
         )
         form = form_of(bound.likelihood, plan.run.shape, model.n_features_in_)
-        shape = len(bound.likelihood.against), bound.width
+        shape = bound.likelihood.n_lines, bound.width
         inference = infer(pool.equations, theta - pool.theta, found, form, grounds)
         coefs = (form @ theta).reshape(shape)
         self._publish_lines(coefs, inference.noise.reshape(shape), self._outcome(plan).shift)
@@ -511,11 +511,11 @@ def form_of(likelihood: Likelihood, scale: RowScale, n_features: int) -> Doubles
 
 def is_too_steep(first: Step, theta: Doubles, likelihood: Likelihood, n: int) -> bool:
     """Whether lines of many classes are too steep, by the curvature of the first step, of equal probabilities."""
-    if not isinstance(likelihood, Multinomial):
+    if likelihood.n_lines == 1:
         return False
-    lines = theta.reshape(len(likelihood.against), -1)
+    lines = theta.reshape(likelihood.n_lines, -1)
     blocks = first.curvature.reshape(*lines.shape, *lines.shape)
-    rows = np.einsum("jajb->ab", blocks) * (2.0 * likelihood.n_classes / len(lines))
+    rows = np.einsum("jajb->ab", blocks) * (2.0 * (likelihood.n_lines + 1) / likelihood.n_lines)
     return float(np.einsum("ia,ab,ib->", lines, rows, lines)) > STEEPEST_CLASSES**2 * n
 
 

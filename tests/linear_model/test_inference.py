@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from linear_rows import neighbour
 from refusals import assert_refused
 from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
@@ -66,15 +67,9 @@ def test_one_row_moves_both_releases_by_their_sensitivity_and_nothing_else(row, 
     X, y = draw(200)
     weights = np.ones(200)
     X[17], y[17], weights[17] = ROWS[row]
-    other_X, other_y, other_weights = X.copy(), y.copy(), weights.copy()
-    if adjacency == "add_remove":
-        other_X, other_y, other_weights = (np.delete(each, 17, axis=0) for each in (X, y, weights))
-    elif adjacency == "zero_out":
-        other_weights[17] = 0.0
-    else:
-        other_X[17], other_y[17] = np.roll(np.clip(X[17], -1, 1), 1) * [1, -1, 1, -1], -y[17]
+    rows = X, y, weights
     public = {"adjacency": adjacency, "weight_bound": 1.0, "n_samples_public": 200}
-    one, other = replay(lambda given: fitted(given, **public), (X, y, weights), (other_X, other_y, other_weights))
+    one, other = replay(lambda given: fitted(given, **public), rows, neighbour(adjacency, rows, 17, -y[17]))
     assert len(one.releases) == 2
     assert max(moves(one, other)) <= (2.0 if adjacency == "replace_one" else 1.0) + 1e-9
     assert_all_else_is_equal(one, other)

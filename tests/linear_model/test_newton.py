@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from linear_rows import assert_errors_are_standard, neighbour
 from refusals import assert_refused
 from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
@@ -86,15 +87,9 @@ def test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else(kind, 
     X, y, weights = X.copy(), y.astype(float), np.ones(200)
     X[17], weights[17] = ROWS[row]
     y[17] = 1.0 if kind == "classes" else 1e300
-    other_X, other_y, other_weights = X.copy(), y.copy(), weights.copy()
-    if adjacency == "add_remove":
-        other_X, other_y, other_weights = (np.delete(each, 17, axis=0) for each in (X, y, weights))
-    elif adjacency == "zero_out":
-        other_weights[17] = 0.0
-    else:
-        other_X[17], other_y[17] = np.roll(np.clip(X[17], -1, 1), 1) * [1, -1, 1, -1], 0.0
+    rows = X, y, weights
     public = {"adjacency": adjacency, "weight_bound": 1.0, "n_samples_public": 200}
-    one, other = replay(lambda given: fitted(kind, given, **public), (X, y, weights), (other_X, other_y, other_weights))
+    one, other = replay(lambda given: fitted(kind, given, **public), rows, neighbour(adjacency, rows, 17, 0.0))
     assert len(one.releases) == len(STEP_SHARES) + 1
     assert max(moves(one, other)) <= (2.0 if adjacency == "replace_one" else 1.0) + 1e-9
     assert_all_else_is_equal(one, other)
@@ -215,12 +210,7 @@ def test_errors_are_those_of_repeated_fits(kind):
         rows, given = draw(kind, 800, seed), {"epsilon": None, "noise_multiplier": 0.8, "random_state": seed}
         frame = fitted(kind, rows, **given).summary().to_frame()
         scores.append(((frame["coef"] - TRUTH) / frame["std_err"]).to_numpy())
-    kept = np.isfinite(scores).all(axis=1)
-    low, high = stats.chi2.interval(1 - FALSE_ALARM / 10, int(kept.sum()))
-    assert kept.mean() > 0.9
-    squares = np.sum(np.square(np.array(scores)[kept]), axis=0)
-    assert squares.min() > 0.9 * low
-    assert squares.max() < 1.1 * high
+    assert_errors_are_standard(scores, FALSE_ALARM / 10)
 
 
 def test_a_rate_of_an_exposure_has_the_offset_of_its_logarithm():

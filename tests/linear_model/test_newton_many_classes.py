@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from linear_rows import assert_errors_are_standard, neighbour
 from refusals import assert_refused
 from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
@@ -72,15 +73,9 @@ def test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else(row, a
     weights = np.ones(150)
     X[17], weights[17] = ROWS[row]
     y[17] = "train"
-    other_X, other_y, other_weights = X.copy(), y.copy(), weights.copy()
-    if adjacency == "add_remove":
-        other_X, other_y, other_weights = (np.delete(each, 17, axis=0) for each in (X, y, weights))
-    elif adjacency == "zero_out":
-        other_weights[17] = 0.0
-    else:
-        other_X[17], other_y[17] = np.roll(np.clip(X[17], -1, 1), 1) * [1, -1, 1, -1], "bus"
+    rows = X, y, weights
     public = {"adjacency": adjacency, "weight_bound": 1.0, "n_samples_public": 150}
-    one, other = replay(lambda given: fitted(given, **public), (X, y, weights), (other_X, other_y, other_weights))
+    one, other = replay(lambda given: fitted(given, **public), rows, neighbour(adjacency, rows, 17, "bus"))
     assert len(one.releases) == len(STEP_SHARES) + 1
     assert max(moves(one, other)) <= (2.0 if adjacency == "replace_one" else 1.0) + 1e-9
     assert_all_else_is_equal(one, other)
@@ -170,12 +165,7 @@ def test_errors_are_those_of_repeated_fits():
     for seed in range(60):
         frame = fitted(draw(3_000, seed), epsilon=None, noise_multiplier=0.8, random_state=seed).summary().to_frame()
         scores.append(((frame["coef"] - TRUTH.ravel()) / frame["std_err"]).to_numpy())
-    kept = np.isfinite(scores).all(axis=1)
-    low, high = stats.chi2.interval(1 - FALSE_ALARM / 20, int(kept.sum()))
-    assert kept.mean() > 0.9
-    squares = np.sum(np.square(np.array(scores)[kept]), axis=0)
-    assert squares.min() > 0.9 * low
-    assert squares.max() < 1.1 * high
+    assert_errors_are_standard(scores, FALSE_ALARM / 20)
 
 
 def test_without_an_intercept_there_is_none():
