@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -15,7 +16,15 @@ from sklearn.base import clone
 
 from skdp._checks.parameters import check_choice, check_real
 from skdp._typing import Doubles
-from skdp.accounting import GaussianDpEvent, get_epsilon
+from skdp.accounting import (
+    DpEvent,
+    GaussianDpEvent,
+    PoissonSampledDpEvent,
+    PrivacyProfile,
+    SelfComposedDpEvent,
+    compose,
+    get_epsilon_bounds,
+)
 from skdp.accounting.formulas.numeric import bisect
 from skdp.audit.attack import Attack
 from skdp.audit.checks import LEVEL
@@ -32,7 +41,12 @@ _MOST_EXPONENT = 500.0  # whose exponential is a number
 
 
 def one_run_epsilon(
-    included: Any, scores: Any, delta: float, *, confidence: float = 0.95, trade_off: str = "any"
+    included: Any,
+    scores: Any,
+    delta: float,
+    *,
+    confidence: float = 0.95,
+    trade_off: str | Callable[[float], DpEvent] = "any",
 ) -> float:
     """Lower bound of epsilon from guesses which of many canaries were in one fit.
 
@@ -47,9 +61,10 @@ def one_run_epsilon(
         In (0, 1).
     confidence : float, default=0.95
         Probability at which the bound holds.
-    trade_off : {"any", "gaussian"}, default="any"
-        ``"any"`` assumes nothing. ``"gaussian"`` asks which Gaussian mechanism could have been guessed that well, and
-        is a bound where the claim is one of Gaussian noise.
+    trade_off : {"any", "gaussian"} or callable, default="any"
+        ``"any"`` assumes nothing. A function from a noise multiplier to an event, as `calibrate_noise_multiplier` takes
+        it, asks with how much noise the event could have been guessed that well, and the bound is its price there. It
+        holds if the fit is such an event. ``"gaussian"`` is short for ``GaussianDpEvent``.
 
     Returns
     -------
@@ -62,8 +77,9 @@ def one_run_epsilon(
     with probability beta + 2 m delta alpha, beta = P[B >= v] and alpha = max over i of P[v - i <= B < v] / i, for B
     binomial of r and 1 / (1 + exp(-epsilon)) (Steinke, Nasr & Jagielski 2023, corollary 5.4). For a trade-off function
     let r_v = t v / m and h_v = t (r - v) / m, h_i = max(h_(i+1), g(r_(i+1))) and r_i = r_(i+1) + i / (r - i) (h_i -
-    h_(i+1)), where g(x) = Phi(Phi^-1(x) - mu) for the Gaussian mechanism; it is refuted at level t if r_0 + h_0 > r / m
-    (Mahloujifar, Melis & Chaudhuri 2025, algorithm 3). Two numbers of guesses are tried, 4 sqrt(m) and m / 4, each at
+    h_(i+1)), where g(x) = f(1 - x), which is Phi(Phi^-1(x) - mu) for the Gaussian mechanism; f is refuted at level t if
+    r_0 + h_0 > r / m (Mahloujifar, Melis & Chaudhuri 2025, algorithm 3). The f of an event is a certified bound from
+    below, and symmetric. Two numbers of guesses are tried, 4 sqrt(m) and m / 4, each at
     half of the level: the first is near the best one for Gaussian noise that is priced at 1 to 8, the second finds
     what moves scores of all canaries a little.
 
@@ -77,7 +93,8 @@ def one_run_epsilon(
     >>> round(one_run_epsilon(included, scores, 1e-5), 1)
     3.8
     """
-    check_choice("trade_off", trade_off, ("any", "gaussian"))
+    if not callable(trade_off):
+        check_choice("trade_off", trade_off, ("any", "gaussian"))
     check_real("confidence", confidence, above=0, below=1, remedy="choose a probability such as 0.95")
     delta = check_real("delta", delta, above=0, below=1, remedy="give that of the claim")
     coins, values = np.asarray(included).astype(bool).ravel(), np.asarray(scores, np.float64).ravel()
@@ -91,8 +108,9 @@ def one_run_epsilon(
         return _largest(
             guesses, lambda r, v, epsilon: _p_value(len(coins), r, v, epsilon, delta) < level, _MOST_EPSILON
         )
-    mu = _largest(guesses, lambda r, v, mu: _refuted(len(coins), r, v, mu, level), _MOST_MU)
-    return get_epsilon(GaussianDpEvent(1.0 / mu), delta) if mu else 0.0
+    event_at = trade_off if callable(trade_off) else GaussianDpEvent
+    mu = _largest(guesses, lambda r, v, mu: _refuted(len(coins), r, v, _found_at(event_at(1.0 / mu)), level), _MOST_MU)
+    return get_epsilon_bounds(event_at(1.0 / mu), delta)[0] if mu else 0.0
 
 
 def _guesses(coins: NDArray[np.bool_], scores: Doubles) -> Iterator[tuple[int, int]]:
@@ -106,8 +124,11 @@ def _largest(guesses: list[tuple[int, int]], refuted: Callable[[int, int, float]
     """The largest value that some number of guesses refutes."""
     found = 0.0
     for r, v in guesses:
-        if refuted(r, v, max(found, 1e-3)):
-            found = bisect(partial(refuted, r, v), max(found, 1e-3), most, relative=1e-4)[0]
+        low = max(found, 1e-3)
+        if refuted(r, v, low):
+            while (high := min(4.0 * low, most)) < most and refuted(r, v, high):
+                low = high  # far values take long
+            found = bisect(partial(refuted, r, v), low, high, relative=1e-3)[0]
     return found
 
 
@@ -119,15 +140,33 @@ def _p_value(m: int, r: int, v: int, epsilon: float, delta: float) -> float:
     return min(1.0, float(law.sf(v - 1)) + 2.0 * m * delta * alpha)
 
 
-def _refuted(m: int, n_guesses: int, v: int, mu: float, level: float) -> bool:
-    """Whether v right ones of these guesses are too many for a Gaussian mechanism of shift mu."""
+def _refuted(m: int, n_guesses: int, v: int, found_at: Callable[[float], float], level: float) -> bool:
+    """Whether v right ones of these guesses are too many for what `_found_at` returns."""
     right, wrong = level * v / m, level * (n_guesses - v) / m
     for i in range(v - 1, -1, -1):
-        more = float(special.ndtr(special.ndtri(right) - mu))
+        more = found_at(right)
         if more <= wrong:
             break  # neither changes any more
         right, wrong = min(1.0, right + i / (n_guesses - i) * (more - wrong)), more
     return right + wrong > n_guesses / m
+
+
+def _found_at(event: DpEvent) -> Callable[[float], float]:
+    """Return x -> f(1 - x) for the trade-off function f of an event.
+
+    That of a profile is a polygon, symmetric, and its corners are where neighbouring lines meet.
+    """
+    if isinstance(event, GaussianDpEvent):
+        mu = 1.0 / event.noise_multiplier
+        return lambda x: float(special.ndtr(special.ndtri(x) - mu))
+    profile = PrivacyProfile(event)
+    slopes = np.exp(profile.epsilons[profile.epsilons < _MOST_EXPONENT])
+    corners = -np.diff(profile.deltas[: len(slopes)]) / np.diff(slopes)
+    errors = np.concatenate([[0.0], corners])
+    others = np.asarray(profile.trade_off(errors))
+    ends, values = np.concatenate([errors, others]), np.concatenate([others, errors])
+    order = np.argsort(-ends)
+    return partial(np.interp, xp=1.0 - ends[order], fp=values[order])
 
 
 # --- one fit with canaries ---
@@ -143,6 +182,10 @@ class Likelihoods(Track):
 
     total: Any = 0.0
 
+    def __init__(self, forced: Track | None = None) -> None:
+        super().__init__(forced)
+        self.seen: Counter[tuple[float, float]] = Counter()  # rates and noise multipliers
+
     def release(self, mechanism: Any, exact: Numbers, noisy: Numbers) -> Numbers:
         """See `Track`."""
         lot = self._lot_of_release()
@@ -150,7 +193,16 @@ class Likelihoods(Track):
         if np.ndim(self.total) == 0 or self.total.shape == noisy.shape:
             moved = -(noisy / mechanism.sensitivity + 0.5) / mechanism.noise_multiplier**2
             self.total = self.total + np.log1p(rate * np.expm1(np.minimum(moved, _MOST_EXPONENT)))
+            self.seen[rate, mechanism.noise_multiplier] += 1
         return noisy
+
+    def event_at(self, scale: float) -> DpEvent:
+        """What was released, with the noise times `scale`."""
+        steps = {
+            PoissonSampledDpEvent(rate, GaussianDpEvent(noise * scale)): count
+            for (rate, noise), count in self.seen.items()
+        }
+        return compose([SelfComposedDpEvent(step, count) for step, count in steps.items()])
 
     def _hear(self, lot: HeardLot) -> None:
         self._waiting.append(lot)
@@ -176,11 +228,11 @@ def one_run(estimator: Any, X: Any, y: Any, groups: Any, confidence: float, seed
         model.set_params(n_samples_public=n_others + _CANARIES // 2)
     with running(tape):
         model.fit(rows[kept], labels[kept])
-    sums = [track.total for track in tape.tracks if isinstance(track, Likelihoods)]
-    released = next(total for total in sums if np.size(total) > _CANARIES)
+    tracks = [track for track in tape.tracks if isinstance(track, Likelihoods)]
+    heard = next(track for track in tracks if np.size(track.total) > _CANARIES)
     columns = slice(rows.shape[1] - _CANARIES, rows.shape[1])
-    white, black = np.ravel(released)[columns], np.ravel(model.coef_)[columns]
-    return _read(model, coins, white, black, confidence)
+    seen = {"releases": np.ravel(heard.total)[columns], "coef_": np.ravel(model.coef_)[columns]}
+    return _read(model, coins, seen, heard, confidence)
 
 
 def _with_canaries(estimator: DPLogisticRegression, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
@@ -202,18 +254,19 @@ def _with_canaries(estimator: DPLogisticRegression, X: Any, y: Any) -> tuple[Any
     return rows, targets
 
 
-def _read(model: Any, coins: NDArray[np.bool_], white: Doubles, black: Doubles, confidence: float) -> Attack:
+def _read(model: Any, coins: NDArray[Any], seen: dict[str, Doubles], heard: Likelihoods, confidence: float) -> Attack:
     """What releases and coefficients tell of the coins."""
     bound = partial(one_run_epsilon, coins, delta=model.delta_)
-    seen = {"releases": white, "coef_": black}
+    laws: dict[str, Any] = {
+        "nothing is assumed": "any",
+        "noise is normal, and lots have the stated rate": heard.event_at,
+    }
     bounds = {
-        f"{'nothing is assumed' if law == 'any' else 'the trade-off is Gaussian'} ({name})": bound(
-            scores, confidence=confidence, trade_off=law
-        )
-        for law in ("any", "gaussian")
+        f"{assumed} ({name})": bound(scores, confidence=confidence, trade_off=law)
+        for assumed, law in laws.items()
         for name, scores in seen.items()
     }
-    return Attack(model, bounds, bound(white, confidence=1.0 - LEVEL), 1)
+    return Attack(model, bounds, bound(seen["releases"], confidence=1.0 - LEVEL), 1)
 
 
 __all__ = ["one_run", "one_run_epsilon"]

@@ -34,7 +34,14 @@ from skdp import (
     PrivacyAccountant,
     allocate_budget,
 )
-from skdp.accounting import DiscreteGaussianDpEvent, SelfComposedDpEvent, get_epsilon
+from skdp.accounting import (
+    DiscreteGaussianDpEvent,
+    GaussianDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+    calibrate_noise_multiplier,
+    get_epsilon,
+)
 from skdp.audit import audit_estimator, check_release_noise, one_run_epsilon, threshold_epsilon
 from skdp.audit.one_run import Likelihoods
 from skdp.audit.parts import parts_of
@@ -506,8 +513,6 @@ def test_one_run_gives_the_figures_of_the_paper():
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_one_run_bounds_an_ideal_mechanism(law, epsilon):
     """Level 1e-6: no bound above the truth in 20 audits; with 100,000 canaries a third, a half as Gaussian."""
-    from skdp.accounting import GaussianDpEvent, calibrate_noise_multiplier
-
     sigma, rng = calibrate_noise_multiplier(GaussianDpEvent, epsilon=epsilon, delta=1e-5), np.random.default_rng(0)
     for _ in range(20):
         coins = rng.random(2000) < 0.5
@@ -516,6 +521,43 @@ def test_one_run_bounds_an_ideal_mechanism(law, epsilon):
     coins = rng.random(100_000) < 0.5
     found = one_run_epsilon(coins, coins + sigma * rng.normal(size=100_000), 1e-5, trade_off=law)
     assert found > {"any": 1 / 3, "gaussian": 1 / 2}[law] * epsilon
+
+
+def in_lots(noise):
+    return SelfComposedDpEvent(PoissonSampledDpEvent(0.25, GaussianDpEvent(noise)), 20)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_one_run_bounds_an_ideal_mechanism_of_lots(epsilon):
+    """Level 1e-6: no bound above the truth in three audits, and with 30,000 canaries two fifths of it."""
+    noise, rng = calibrate_noise_multiplier(in_lots, epsilon=epsilon, delta=1e-5), np.random.default_rng(0)
+
+    def heard(n):
+        coins = rng.random(n) < 0.5
+        return coins, sum(lots_of(coins, noise, rng) for _ in range(20))
+
+    for _ in range(3):
+        assert one_run_epsilon(*heard(2000), 1e-5, confidence=1 - 1e-6, trade_off=in_lots) <= epsilon
+    assert one_run_epsilon(*heard(30_000), 1e-5, trade_off=in_lots) > 0.4 * epsilon
+
+
+def lots_of(coins, noise, rng):
+    """How much likelier each number of a release is where its canary moves it by 1 in a quarter of all lots."""
+    moved = (coins & (rng.random(len(coins)) < 0.25)) + noise * rng.normal(size=len(coins))
+    return np.log(0.75 + 0.25 * np.exp((moved - 0.5) / noise**2))
+
+
+def twice(noise):
+    return SelfComposedDpEvent(GaussianDpEvent(noise), 2)
+
+
+def test_a_gaussian_trade_off_is_that_of_the_event():
+    """The polygon of two releases, and the curve of one with as much noise."""
+    rng = np.random.default_rng(0)
+    coins = rng.random(20_000) < 0.5
+    scores = coins + rng.normal(size=20_000)
+    one, two = (one_run_epsilon(coins, scores, 1e-5, trade_off=law) for law in ("gaussian", twice))
+    assert two == pytest.approx(one, rel=1e-3)
 
 
 @pytest.mark.parametrize(("n_right", "is_found"), [(140, False), (142, True)])
@@ -539,13 +581,12 @@ def test_one_run_of_a_logistic_regression_nears_its_claim(parameters):
     """The noise is seeded here. Bars: 2.4 of 4, and from the coefficients no less than two thirds of that."""
     model = DPLogisticRegression(classes=[0, 1], epsilon=4.0, random_state=0, **parameters)
     bounds = audit_estimator(model, method="one_run").bounds
-    assert 2.4 < bounds["the trade-off is Gaussian (releases)"] < 4.0
-    assert bounds["the trade-off is Gaussian (coef_)"] > 2 / 3 * bounds["the trade-off is Gaussian (releases)"]
+    law = "noise is normal, and lots have the stated rate"
+    assert 2.4 < bounds[f"{law} (releases)"] < 4.0
+    assert bounds[f"{law} (coef_)"] > 2 / 3 * bounds[f"{law} (releases)"]
 
 
 def test_many_runs_bound_an_ideal_mechanism():
-    from skdp.accounting import GaussianDpEvent, calibrate_noise_multiplier
-
     sigma, rng = calibrate_noise_multiplier(GaussianDpEvent, epsilon=4.0, delta=1e-5), np.random.default_rng(0)
     without, with_ = sigma * rng.normal(size=(2, 10_000)) + [[0.0], [1.0]]
     sure = threshold_epsilon(without, with_, 1e-5, confidence=1 - 1e-6)

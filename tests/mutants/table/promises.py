@@ -178,6 +178,18 @@ MUTANTS = [
         select="level_of_one_run",
     ),
     mutant(
+        "half of a polygon for the trade-off of what one run heard",
+        (ONE_RUN, "np.concatenate([errors, others]), np.concatenate([others, errors])", "errors, others"),
+        tests="audit",
+        select="ideal_mechanism_of_lots or trade_off_is_that",
+    ),
+    mutant(
+        "one run is priced with as much noise as was declared",
+        (ONE_RUN, "GaussianDpEvent(noise * scale)", "GaussianDpEvent(noise)"),
+        tests="audit",
+        select="nears_its_claim",
+    ),
+    mutant(
         "a score judged by the fits that it was learned from",
         (
             FUNCTIONS,
