@@ -27,6 +27,10 @@ PEOPLE_SHARE = 0.03
 _AT_A_BOUND = 0.98
 """Share of the rows from which on a column is told to lie at a bound. Of amounts that are mostly 0 there are fewer."""
 
+_SURE = 5.0
+"""Standard deviations of the noise that a cell is above half of the rows, too: noise alone passes them once in three
+million cells, where of few rows it would often pass the other limit."""
+
 _DOUBTFUL = 2.0
 """Cells below this many standard deviations of the noise count half."""
 
@@ -95,7 +99,8 @@ def notice_of_edges(
 
     Weights that are small beside their bound count for less: then nothing is said.
     """
-    least = _AT_A_BOUND * n_public + _DOUBTFUL * mechanism.standard_deviation
+    noise = mechanism.standard_deviation
+    least = max(_AT_A_BOUND * n_public + _DOUBTFUL * noise, 0.5 * n_public + _SURE * noise)
     found = [
         name
         for name, block, each in zip(names, blocks, _by_column(counts, blocks), strict=True)

@@ -154,8 +154,21 @@ def test_delta_at_epsilon_gives_delta_back(log_q, log_sigma, log_steps, log_delt
         assert get_delta(event, epsilon * (1 + 1e-3) + 1e-4) < delta * (1 + 1e-6)
 
 
-@combined(q=[1e-12, 1e-5, 0.5, 1 - 1e-12], sigma=[1e-3, 0.05, 1e6], steps=[1, 10**9])
+EXTREME_Q = [1e-12, 1e-5, 0.5, 1 - 1e-12]
+
+
+@combined(q=EXTREME_Q, sigma=[0.05, 1e6], steps=[1, 1000])
 def test_extreme_input_ends_in_time_and_below_the_unsampled_price(q, sigma, steps):
+    check_extreme(q, sigma, steps)
+
+
+@pytest.mark.slow
+@combined(q=EXTREME_Q, sigma=[1e-3, 0.05, 1e6], steps=[1, 1000, 10**9])
+def test_extreme_input_of_many_steps_ends_in_time_and_below_the_unsampled_price(q, sigma, steps):
+    check_extreme(q, sigma, steps)
+
+
+def check_extreme(q, sigma, steps):
     with calls_at_most(8_000_000):
         for delta in (1e-15, 0.3):
             epsilon = get_epsilon(dpsgd(q, sigma, steps), delta)

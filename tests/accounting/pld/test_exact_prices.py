@@ -101,7 +101,7 @@ def check_consistent(case: Drawn) -> None:
 
 
 def test_delta_agrees_with_epsilon():
-    for case in FAST:
+    for case in FAST[::2]:
         check_consistent(case)
 
 

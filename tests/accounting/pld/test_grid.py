@@ -235,7 +235,7 @@ TWO = [
 ]
 
 
-@pytest.mark.parametrize("replace_one", [False, True])
+@pytest.mark.parametrize("replace_one", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("q", "sigma", "delta"), TWO)
 def test_two_sampled_gaussians(q, sigma, delta, replace_one):
     event = SelfComposedDpEvent(PoissonSampledDpEvent(q, GaussianDpEvent(sigma)), 2)
