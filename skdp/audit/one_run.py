@@ -34,7 +34,8 @@ from skdp.mechanisms.tape import HeardLot, Numbers, Tape, Track, running
 
 _CANARIES = 100_000
 _SHARED = 0.1  # of the length of a canary lies in a column of all, so that its gradient reaches the clip in all steps
-_SHORT = 0.2  # length of the rows that contradict canaries: gradients of longer ones are clipped or vanish too early
+_SHORT = 0.1  # length of the rows that contradict canaries: gradients of longer ones are clipped or vanish too early
+_OTHERS = 2  # of these rows for each canary: of one, many canaries are likely by the noise of their own columns
 _LEAST_CANARIES = 64
 _MOST_EPSILON, _MOST_MU = 100.0, 30.0
 _MOST_EXPONENT = 500.0  # whose exponential is a number
@@ -238,17 +239,18 @@ def one_run(estimator: Any, X: Any, y: Any, groups: Any, confidence: float, seed
 def _with_canaries(estimator: DPLogisticRegression, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     """Rows and labels, those of the canaries at the end.
 
-    Each canary has a column of its own, and a small part in a column that as many rows of the other label share. What
-    the model learns of these, which no noise hides, keeps it from learning a canary: its gradient is clipped in every
-    step, so that it moves the sum of its column by nearly the whole clip, and no other row moves that at all.
+    Each canary has a column of its own, and a small part in a column that more rows of the other label share. What the
+    model learns of these, which no noise hides, keeps it from learning a canary: its gradient is clipped in every step,
+    so that it moves the sum of its column by nearly the whole clip, and no other row moves that at all.
     """
     labels = np.asarray(estimator.classes)[:2]
     width = (0 if X is None else X.shape[1]) + 1 + _CANARIES
     norm = math.sqrt(width) if estimator.data_norm is None else float(estimator.data_norm)
-    shared = sp.csr_matrix(np.full((_CANARIES, 1), norm))
+    n_others, shared = _OTHERS * _CANARIES, sp.csr_matrix(np.full((_CANARIES, 1), norm))
     canaries = sp.hstack([_SHARED * shared, math.sqrt(1.0 - _SHARED**2) * norm * sp.identity(_CANARIES)])
-    others = sp.hstack([_SHORT * shared, sp.csr_matrix((_CANARIES, _CANARIES))])
-    rows, targets = sp.vstack([others, canaries], format="csr"), np.repeat(labels, _CANARIES)
+    others = sp.csr_matrix((np.full(n_others, _SHORT * norm), np.zeros(n_others, int), np.arange(n_others + 1)))
+    others.resize(n_others, 1 + _CANARIES)
+    rows, targets = sp.vstack([others, canaries], format="csr"), np.repeat(labels, [n_others, _CANARIES])
     if X is not None:
         rows, targets = sp.block_diag([sp.csr_matrix(X), rows], format="csr"), np.concatenate([np.asarray(y), targets])
     return rows, targets

@@ -586,6 +586,26 @@ def test_one_run_of_a_logistic_regression_nears_its_claim(parameters):
     assert bounds[f"{law} (coef_)"] > 2 / 3 * bounds[f"{law} (releases)"]
 
 
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+def test_no_canary_of_one_run_is_learned_through_noise(monkeypatch):
+    """At epsilon 1 its own column is mostly noise, and yet it moves by nearly all of the clip in the last lots."""
+    moves = []
+
+    class Exact(Likelihoods):
+        def release(self, mechanism, exact, noisy):
+            moves.append(np.abs(np.ravel(exact)[1:2001]) / mechanism.sensitivity)
+            return super().release(mechanism, exact, noisy)
+
+    monkeypatch.setattr("skdp.audit.one_run.Likelihoods", Exact)
+    monkeypatch.setattr("skdp.audit.one_run._CANARIES", 2000)
+    model = DPLogisticRegression(
+        classes=[0, 1], random_state=0, epsilon=None, noise_multiplier=8.5, sampling_rate=0.125
+    )
+    audit_estimator(model, method="one_run")
+    last = np.concatenate(moves[-20:])
+    assert np.mean(last[last > 0.0]) > 0.98
+
+
 def test_many_runs_bound_an_ideal_mechanism():
     sigma, rng = calibrate_noise_multiplier(GaussianDpEvent, epsilon=4.0, delta=1e-5), np.random.default_rng(0)
     without, with_ = sigma * rng.normal(size=(2, 10_000)) + [[0.0], [1.0]]

@@ -160,6 +160,12 @@ MUTANTS = [
         select="nears_its_claim",
     ),
     mutant(
+        "canaries of one run that noise makes likely",
+        (ONE_RUN, "_OTHERS = 2", "_OTHERS = 1"),
+        tests="audit",
+        select="learned_through_noise",
+    ),
+    mutant(
         "guesses by sums of lots",
         (ONE_RUN, "+ np.log1p(rate * np.expm1(np.minimum(moved, _MOST_EXPONENT)))", "+ moved"),
         tests="audit",
