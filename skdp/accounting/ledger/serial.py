@@ -239,4 +239,8 @@ def _charge(content: Any, terms: Terms) -> Charge:
     if not isinstance(content, dict) or any(name not in content for name in names) or None in content.values():
         raise ValueError(f"charge={content!r} lacks a field, or one is null; give what to_json returned.")
     texts = {name: canonical(content[name]) for name in (*names[2:4], *(("rule",) if "rule" in content else ()))}
-    return charge_from_fields({**content, **texts}, terms)
+    try:
+        return charge_from_fields({**content, **texts}, terms)
+    except TypeError as error:  # JSON has numbers where texts belong
+        refusal = str(error)
+    raise ValueError(refusal)

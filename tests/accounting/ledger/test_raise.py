@@ -233,6 +233,16 @@ def test_null_in_an_entry_of_json_is_refused(name):
         PrivacyAccountant.from_json(json.dumps(content))
 
 
+@pytest.mark.parametrize("name", ["time", "label", "note", "parameters", "event", "adjacency"])
+def test_a_number_in_an_entry_of_json_is_refused(name):
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    accountant.spend(GAUSS)
+    content = json.loads(accountant.to_json())
+    content["charges"][0][name] = 1.0
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        PrivacyAccountant.from_json(json.dumps(content))
+
+
 def test_a_ledger_without_a_ceiling_has_null_for_it():
     accountant = PrivacyAccountant()
     accountant.spend(DiscreteGaussianDpEvent(20.0))
