@@ -10,10 +10,10 @@ Eight columns and an intercept; each table has rows, residuals and noise of its 
 "uneven" ones too but residuals grow with the first of them, and of "small" columns four fill a part of [-1, 1], down to
 a thirtieth; "bounds" are those after `formula_rows`, which is told what they fill. Targets are numbers, classes by
 "logistic" probabilities, of log-odds mostly between -1 and 1 or, if "steep", three times as far, or "poisson" counts of
-a mean of 1.5, cut at 10. The width is divided by that of the interval without privacy, with the same sandwich. One line
-of JSON for each part of a cell is appended to FILE, and those that it has are not measured again. `--first` is the
-first part, of 50 tables: those of other numbers are other tables, and some of the first were looked at when rules were
-chosen.
+a mean of 1.5, cut at 10, or "ordinal" classes of those log-odds, of which one has 5 % of the rows. The width is divided
+by that of the interval without privacy, with the same sandwich. One line of JSON for each part of a cell is appended to
+FILE, and those that it has are not measured again. `--first` is the first part, of 50 tables: those of other numbers
+are other tables, and some of the first were looked at when rules were chosen.
 
 `--newton` measures, on Adult and Fulton, how far coefficients of logistic regression are from those without privacy, by
 Newton steps and by averaged gradient descent: root mean square over draws of the noise, divided by the standard error
@@ -39,7 +39,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from skdp import DPLinearRegression, DPLogisticRegression, DPPoissonRegressor
+from skdp import DPLinearRegression, DPLogisticRegression, DPOrdinalLogisticRegression, DPPoissonRegressor
 from skdp.preprocessing import formula_rows
 
 EPSILONS, PART = (0.1, 1.0, 4.0), 50
@@ -50,8 +50,10 @@ SMALL = np.array([1.0, 1.0, 1.0, 1.0, 0.3, 0.3, 0.1, 0.03])
 KINDS = (
     *("scaled", "uneven", "small", "logistic", "logistic small", "logistic steep", "poisson", "poisson small"),
     *("bounds", "logistic bounds", "poisson bounds"),
+    *("ordinal", "ordinal small", "ordinal steep"),
 )
-STEEPNESS = {"logistic": 5.0, "logistic steep": 15.0, "poisson": 3.0}
+STEEPNESS = {"logistic": 5.0, "logistic steep": 15.0, "poisson": 3.0, "ordinal": 5.0, "ordinal steep": 15.0}
+THRESHOLDS = np.array([-1.0, 0.2, 0.45, 1.5])
 ROWS_BY_BOUNDS = formula_rows(".", {f"x{j}": (-half, half) for j, half in enumerate(SMALL)})
 MEANS = {  # of targets by the linear predictor, and the slope by the mean
     "logistic": (expit, lambda mean: mean * (1.0 - mean)), "poisson": (np.exp, lambda mean: mean),
@@ -60,12 +62,16 @@ LINEAR = (lambda eta: eta, np.ones_like)
 
 
 def truth_of(kind):
+    if kind.startswith("ordinal"):
+        return np.append(COEF * STEEPNESS.get(kind, STEEPNESS["ordinal"]), THRESHOLDS)
     return np.append(COEF, INTERCEPT) * STEEPNESS.get(kind, STEEPNESS.get(kind.split()[0], 1.0))
 
 
 def table(kind, n, seed):
     rng = np.random.default_rng([KINDS.index(kind), n, seed])
     X = rng.uniform(-1.0, 1.0, (n, len(COEF))) * (SMALL if kind.endswith(("small", BY_BOUNDS)) else 1.0)
+    if kind.startswith("ordinal"):
+        return X, np.digitize(X @ truth_of(kind)[: len(COEF)] + rng.logistic(size=n), THRESHOLDS)
     *coef, intercept = truth_of(kind)
     eta = X @ coef + intercept
     if kind.startswith("logistic"):
@@ -85,6 +91,8 @@ def widths_without_privacy(kind, X, y):
 
 def estimates_without_privacy(kind, X, y):
     """Coefficients, and their standard errors by the sandwich."""
+    if kind.startswith("ordinal"):
+        return ordinal_without_privacy(X, y, truth_of(kind))
     rows, theta = np.c_[X, np.ones(len(X))], np.zeros(X.shape[1] + 1)
     mean_of, slope_of = MEANS.get(kind.split()[0], LINEAR)
     for _ in range(12 if kind.split()[0] in STEEPNESS else 1):
@@ -95,11 +103,29 @@ def estimates_without_privacy(kind, X, y):
     return theta, np.sqrt(np.diag(bread @ (scores.T @ scores) @ bread))
 
 
+def ordinal_without_privacy(X, y, theta):
+    """By Newton steps on the likelihood as it is written, of coefficients and thresholds."""
+    edges = np.eye(len(THRESHOLDS))
+    above, below = (np.c_[-X, np.vstack(each)[y]] for each in ((edges, 0 * edges[:1]), (0 * edges[:1], edges)))
+    ends = np.where(y == len(edges), np.inf, 0.0), np.where(y == 0, -np.inf, 0.0)
+    for _ in range(8):
+        high, low = expit(above @ theta + ends[0]), expit(below @ theta + ends[1])
+        chance, slopes = (high - low)[:, None], [each * (1.0 - each) for each in (high, low)]
+        scores = (above * slopes[0][:, None] - below * slopes[1][:, None]) / chance
+        bends = [slope * (1.0 - 2.0 * each) for slope, each in zip(slopes, (high, low), strict=True)]
+        curvature = scores.T @ scores - (above / chance * bends[0][:, None]).T @ above
+        bread = np.linalg.inv(curvature + (below / chance * bends[1][:, None]).T @ below)
+        theta = theta + bread @ scores.sum(axis=0)
+    return theta, np.sqrt(np.diag(bread @ (scores.T @ scores) @ bread))
+
+
 def measure(kind, n, epsilon, part):
     """Whether intervals are printed and hold, for each table and coefficient, and their relative widths."""
     public = {"epsilon": epsilon, "delta": delta_of(n), "data_norm": math.sqrt(8)}
     if kind.startswith("poisson"):
         model = DPPoissonRegressor((0, 10), **public)
+    elif kind.startswith("ordinal"):
+        model = DPOrdinalLogisticRegression(range(len(THRESHOLDS) + 1), **public)
     elif kind.startswith("logistic"):
         model = DPLogisticRegression(classes=[0, 1], inference=True, **public)
     else:

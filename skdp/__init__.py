@@ -26,6 +26,7 @@ _PUBLIC = {
     "DPClassMixtureGenerator": "skdp.synthesis",
     "DPMarginalSynthesizer": "skdp.synthesis",
     "DPOneHotEncoder": "skdp.preprocessing",
+    "DPOrdinalLogisticRegression": "skdp.linear_model",
     "DPPCA": "skdp.decomposition",
     "DPPoissonRegressor": "skdp.linear_model",
     "DPQuantileBinner": "skdp.preprocessing",

@@ -19,6 +19,7 @@ from skdp import (
     DPMarginalSynthesizer,
     DPMLPClassifier,
     DPMLPRegressor,
+    DPOrdinalLogisticRegression,
     DPPoissonRegressor,
     DPRidge,
 )
@@ -189,6 +190,11 @@ UNDOCUMENTED = {
         "_fitted_inference": "post-processing of the releases",
         "_fitted_form_of_coef": "None",
     },
+    DPOrdinalLogisticRegression: {
+        **ALL_KEEP,
+        "_fitted_inference": "post-processing of the releases",
+        "_fitted_form_of_coef": "None",
+    },
     DPMLPClassifier: ALL_KEEP,
     DPRandomTreesClassifier: TREES_KEEP,
     DPRandomTreesRegressor: {
@@ -240,6 +246,15 @@ PUBLISHED = {
         "y_bounds_": "the parameter `y_bounds`; read from y only with a warning",
         "coef_": "post-processing of noisy sums",
         "intercept_": "post-processing of noisy sums",
+        "coef_noise_": "post-processing of noisy sums",
+        "learning_rate_": "1.0",
+    },
+    DPOrdinalLogisticRegression: {
+        **ALL_PUBLISH,
+        **CLASSES,
+        "levels_": "the parameter `classes`; read from y only with a warning",
+        "coef_": "post-processing of noisy sums",
+        "thresholds_": "post-processing of noisy sums",
         "coef_noise_": "post-processing of noisy sums",
         "learning_rate_": "1.0",
     },

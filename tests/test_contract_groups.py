@@ -29,6 +29,7 @@ MODELS = {
     "least squares": lambda: skdp.DPLinearRegression((0, 1)),
     "ridge": lambda: skdp.DPRidge(y_bounds=(0, 1)),
     "counts": lambda: skdp.DPPoissonRegressor((0, 1)),
+    "order": lambda: skdp.DPOrdinalLogisticRegression([0, 1]),
     "components": lambda: skdp.DPPCA(2),
     "isolation forest": lambda: skdp.DPIsolationForest(4, 2, contamination=0.1, **BOUNDS),
     "clusters": lambda: skdp.DPKMeans(2, **BOUNDS),

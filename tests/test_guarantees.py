@@ -19,6 +19,7 @@ from skdp import (
     DPMLPClassifier,
     DPMLPRegressor,
     DPOneHotEncoder,
+    DPOrdinalLogisticRegression,
     DPPoissonRegressor,
     DPQuantileBinner,
     DPRidge,
@@ -64,7 +65,7 @@ from skdp.evaluation.regression import RegressionEvaluation
 from skdp.evaluation.scored_rows import ScoredRows
 from skdp.export import to_json, to_onnx, to_sklearn
 from skdp.image import PatchTransformer, ScatteringTransformer
-from skdp.linear_model.likelihoods import BoundedCounts, Likelihood, Logistic, Multinomial
+from skdp.linear_model.likelihoods import BoundedCounts, Likelihood, Logistic, Multinomial, Ordinal
 from skdp.linear_model.newton import BoundRows
 from skdp.linear_model.scores import sum_scores
 from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
@@ -450,6 +451,14 @@ SENTENCES = {
             "tests/linear_model/test_newton.py::test_score_and_curvature_are_together_no_longer_than_one"
         ]
     },
+    Ordinal: {
+        "A row adds its part of the score, c times that of the curvature and r times its class to a release: a vector "
+        "of norm at most 1 after a division by sqrt(1 + r**2), whatever the row, its target and the coefficients "
+        "are.": [
+            "tests/linear_model/test_newton_ordinal.py::test_a_row_adds_no_more_than_one_wherever_the_thresholds_are",
+            "tests/linear_model/test_newton_ordinal.py::test_the_bound_is_reached_by_each_of_its_parts",
+        ]
+    },
     BoundRows: {
         "A row adds to `sums` a vector of norm 1 at most, and nothing if its weight is 0.": [
             "tests/linear_model/test_newton.py::test_a_row_of_weight_0_adds_nothing_and_others_in_proportion",
@@ -457,6 +466,7 @@ SENTENCES = {
         ],
         "So does a unit: its rows have a share that depends on their lengths and weights alone, and on no target.": [
             "tests/linear_model/test_newton.py::test_a_unit_is_weighted_by_its_rows_and_never_by_its_targets",
+            "tests/linear_model/test_newton_ordinal.py::test_a_unit_of_many_rows_adds_no_more_than_one",
             "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
         ],
     },
@@ -476,6 +486,31 @@ SENTENCES = {
         ],
         "All that is fitted is a function of four noisy releases and of public quantities.": [
             "tests/linear_model/test_newton.py::test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else",
+            "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
+            "tests/test_private_checks.py::test_fit_publishes_what_is_on_the_list",
+        ],
+        "`accountant` is charged before the rows are read; an interrupted fit keeps its charge.": [
+            "skdp/testing/charges.py::check_charge_precedes_releases",
+            "tests/linear_model/test_newton.py::test_an_interrupt_leaves_the_steps_that_are_done_and_the_whole_charge",
+        ],
+    },
+    DPOrdinalLogisticRegression: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is "
+        "None and `classes` is given.": [
+            "tests/linear_model/test_newton_ordinal.py::test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else",
+            "tests/linear_model/test_newton_ordinal.py::test_the_noise_of_each_release_is_that_which_is_priced",
+            "skdp/testing/charges.py::check_releases_cost_what_is_charged",
+            "skdp/testing/releases.py::check_noise_has_its_law",
+        ],
+        "One row moves the score, the curvature and the counts that a step releases, taken together, by a norm of 1 at "
+        "most, whatever it and its weight contain; with `groups` so do all rows of a label.": [
+            "tests/linear_model/test_newton_ordinal.py::test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else",
+            "tests/linear_model/test_newton_ordinal.py::test_a_row_adds_no_more_than_one_wherever_the_thresholds_are",
+            "tests/linear_model/test_newton_ordinal.py::test_a_unit_of_many_rows_adds_no_more_than_one",
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+        ],
+        "All that is fitted is a function of six noisy releases and of public quantities.": [
+            "tests/linear_model/test_newton_ordinal.py::test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else",
             "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
             "tests/test_private_checks.py::test_fit_publishes_what_is_on_the_list",
         ],

@@ -386,6 +386,7 @@ SUMS = {
     "least squares with inference": lambda **kw: skdp.DPLinearRegression((0, 1), inference=True, **PUBLIC, **kw),
     "classes with inference": lambda **kw: skdp.DPLogisticRegression(classes=[0, 1], inference=True, **PUBLIC, **kw),
     "counts": lambda **kw: skdp.DPPoissonRegressor((0, 1), **PUBLIC, **kw),
+    "order": lambda **kw: skdp.DPOrdinalLogisticRegression([0, 1], **PUBLIC, **kw),
     "components": lambda **kw: skdp.DPPCA(2, **PUBLIC, **kw),
     "isolation forest": lambda **kw: skdp.DPIsolationForest(5, 3, bounds=(-1, 1), **PUBLIC, **kw),
     "clusters": lambda **kw: skdp.DPKMeans(2, bounds=(-1, 1), **PUBLIC, **kw),
@@ -405,7 +406,7 @@ SUMS = {
 }
 
 
-NEAR = {"classes with inference": 0.85, "counts": 0.85}
+NEAR = {"classes with inference": 0.85, "counts": 0.85, "order": 0.65}
 """Of the sensitivity that a long unit reaches; scores of norm 1 are those of probabilities 0 and 1."""
 
 WIDE = {

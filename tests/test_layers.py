@@ -199,8 +199,9 @@ FLOORS = {
         ("equations", "likelihoods"),
         ("scores",),
         ("inference",),
-        ("coefficient_table", "newton"),
-        ("logistic", "normal_equations", "poisson"),
+        ("coefficient_table", "newton_steps"),
+        ("newton",),
+        ("logistic", "normal_equations", "ordinal", "poisson"),
         ("least_squares",),
     ),
     "mechanisms": (

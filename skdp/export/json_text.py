@@ -22,6 +22,7 @@ _CLASSES = {
     for module, names in {
         "linear_model.logistic": ("DPLogisticRegression",),
         "linear_model.least_squares": ("DPLinearRegression", "DPRidge"),
+        "linear_model.ordinal": ("DPOrdinalLogisticRegression",),
         "linear_model.poisson": ("DPPoissonRegressor",),
         "neural_network.classifier": ("DPMLPClassifier",),
         "neural_network.regressor": ("DPMLPRegressor",),

@@ -33,7 +33,7 @@ _ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh", "logistic": "Sigmoid"}
 def linear_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
     """Scores of a linear model, whose rows are scaled down to `data_norm_`."""
     scaled = graph.scaled_down(rows.numbers(graph, model), float(model.data_norm_))
-    return graph.linear(scaled, np.atleast_2d(model.coef_).T, np.atleast_1d(model.intercept_))
+    return graph.linear(scaled, np.atleast_2d(model.coef_).T, np.atleast_1d(getattr(model, "intercept_", 0.0)))
 
 
 def network_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
@@ -134,6 +134,23 @@ def bounded(graph: OnnxGraph, model: Any, scores: str) -> OnnxOutputs:
     return {"predict": OnnxOutput(graph.between(values, *map(float, model.y_bounds_)))}
 
 
+def ordered(graph: OnnxGraph, model: Any, scores: str) -> OnnxOutputs:
+    """Return class and probabilities of scores between thresholds."""
+    low, high = (
+        graph.op("Sub", ends, scores) for ends in (np.r_[-np.inf, model.thresholds_], np.r_[model.thresholds_, np.inf])
+    )
+    above, below = (graph.op("Sigmoid", graph.op("Neg", each)) for each in (low, high))
+    upper = graph.op("Sub", above, below)
+    lower = graph.op("Sub", graph.op("Sigmoid", high), graph.op("Sigmoid", low))
+    chances = graph.op("Where", graph.op("Greater", graph.op("Add", low, high), 0.0), upper, lower)
+    best = graph.op("ArgMax", chances, axis=1, keepdims=0)
+    by_class = graph.op("Gather", chances, np.argsort(model.levels_), axis=1)
+    return {
+        "predict": class_at(graph, model.levels_, best, scores),
+        "predict_proba": OnnxOutput(by_class, len(model.levels_)),
+    }
+
+
 def squared_distances(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
     """Squared distances of rows to the centers, of columns moved between their bounds and scaled to [-1, 1]."""
     low, high = model.bounds_.T
@@ -158,6 +175,7 @@ _KINDS = {
     "skdp.linear_model.logistic.DPLogisticRegression": (linear_scores, classified),
     "skdp.linear_model.least_squares.DPLinearRegression": (linear_scores, bounded),
     "skdp.linear_model.least_squares.DPRidge": (linear_scores, bounded),
+    "skdp.linear_model.ordinal.DPOrdinalLogisticRegression": (linear_scores, ordered),
     "skdp.linear_model.poisson.DPPoissonRegressor": (linear_scores, bounded),
     "skdp.neural_network.classifier.DPMLPClassifier": (network_scores, classified),
     "skdp.neural_network.regressor.DPMLPRegressor": (network_scores, bounded),

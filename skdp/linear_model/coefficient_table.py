@@ -246,6 +246,10 @@ class HasCoefficientTable:
         """What was fitted, what coefficients are of where that is not the target, and names of several lines."""
         raise NotImplementedError
 
+    def _names_of_constants(self, count: int) -> list[str]:
+        """Names of the constants after the coefficients of the columns: one intercept, or none."""
+        return ["(intercept)"] * count
+
     def summary(
         self,
         *,
@@ -293,7 +297,7 @@ class HasCoefficientTable:
         if units is not None:
             found = found.per_unit(_read_units(units, count))
         title, meaning, lines = self._table_heads()
-        each = [*map(str, names), *["(intercept)"] * (len(found.estimate) // found.n_lines - count)]
+        each = [*map(str, names), *self._names_of_constants(len(found.estimate) // found.n_lines - count)]
         if found.n_lines > 1:
             each = [f"{line}: {name}" for line in lines for name in each]
         heads = {"title": title, "meaning": meaning}

@@ -104,7 +104,14 @@ def solve_without_bias(equations: Equations) -> Doubles:
     return correction @ inverse @ equations.product
 
 
-def infer(equations: Equations, theta: Doubles, scores: ScoreMoments, form: Doubles, grounds: Grounds) -> Inference:
+def infer(
+    equations: Equations,
+    theta: Doubles,
+    scores: ScoreMoments,
+    form: Doubles,
+    grounds: Grounds,
+    spread: Doubles | None = None,
+) -> Inference:
     """Return the errors of the coefficients `theta`, of `solve_without_bias`, and the doubts.
 
     Parameters
@@ -115,6 +122,8 @@ def infer(equations: Equations, theta: Doubles, scores: ScoreMoments, form: Doub
     form : ndarray of shape (n_coefs, d)
         What coefficients of y and X are of `theta`.
     grounds : Grounds
+    spread : ndarray of shape (d, k) or None, default=None
+        What else the product has of noise of its own standard deviation.
 
     Notes
     -----
@@ -130,6 +139,8 @@ def infer(equations: Equations, theta: Doubles, scores: ScoreMoments, form: Doub
     noise = equations.noise
     half = noise.gram**2 / 2.0
     of_noise = (noise.product**2 + half * float(theta @ theta)) * np.sum(bread**2, axis=1) + half * (bread @ theta) ** 2
+    if spread is not None:
+        of_noise += noise.product**2 * np.sum((bread @ spread) ** 2, axis=1)
     cut = scores.cut / n, scores.cut_deviation / n
     return Inference(
         form @ theta,

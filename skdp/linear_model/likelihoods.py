@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from skdp._typing import Doubles
 
 _NODES, _MASSES = np.polynomial.hermite_e.hermegauss(40)
 _MASSES = _MASSES / _MASSES.sum()
 
+STEEPEST_CLASSES = 4.5
+"""Root mean square of the lines of a row, of many classes, beyond which as many steps may not settle.
+
+At 50,000 rows of 3 or 5 classes without noise estimates were within .02 of an error where it was 4.1 or less, up to .6
+of one at 4.9, and 5 at 8. What is left is hidden by noise: of 3 classes and 5.7, .79 of the intervals held."""
+
 
 class Likelihood:
     """A likelihood of targets t, given the linear predictors eta of a row z of norm at most 1.
 
-    Targets are in [0, 1], and there is one predictor, but for `Multinomial`.
+    Targets are in [0, 1], and there is one predictor, but for `Multinomial` and `Ordinal`.
 
     Attributes
     ----------
@@ -31,6 +38,12 @@ class Likelihood:
         Of all rows in the first step.
     rows_of_slope : float
         Rows that a slope of 1 in the sum of all is worth, where a normal law of estimates needs as many.
+    steepest : float
+        Root mean square of the lines of a row beyond which as many steps may not settle.
+    count_weight : float
+        The factor by which the counts of classes are multiplied in a release, 0 if there are none.
+    n_counts : int
+        How many counts there are.
 
     Notes
     -----
@@ -42,11 +55,92 @@ class Likelihood:
     curvature_weight: float
     first_eta: float
     rows_of_slope: float
+    steepest = math.inf
+    count_weight, n_counts = 0.0, 0
 
     @property
     def n_lines(self) -> int:
         """How many linear predictors there are."""
         return len(self.against)
+
+    @property
+    def n_blocks(self) -> int:
+        """How many times coefficients have one for each column."""
+        return self.n_lines
+
+    @property
+    def longest(self) -> float:
+        """By what a row of norm 1 is divided, counts included."""
+        return math.hypot(1.0, self.count_weight)
+
+    def n_coefs(self, width: int) -> int:
+        """How many coefficients there are, for z of this length."""
+        return width * self.n_lines
+
+    def start(self, width: int, intercept: float) -> Doubles:
+        """Return the coefficients of the first step; `intercept` is its entry in each z, 0 without one."""
+        theta = np.zeros(self.n_coefs(width))
+        if intercept:
+            theta[-1] = self.first_eta / intercept
+        return theta
+
+    def form(self, units: Doubles) -> Doubles:
+        """What coefficients of x are of those of z, of which each is multiplied by its unit."""
+        return np.asarray(np.kron(self.against, np.diag(units)), np.float64)
+
+    def lines(self, z: Doubles, theta: Doubles) -> Doubles:
+        """The linear predictors of rows z, of shape (m, n_lines), each of its own row alone, to the last bit."""
+        return np.stack([np.einsum("ij,j->i", z, each) for each in theta.reshape(-1, z.shape[1])], axis=1)
+
+    def scores(self, z: Doubles, residuals: Doubles) -> Doubles:
+        """The scores of rows, of shape (m, n_coefs), each of its own row alone."""
+        return (residuals[:, :, None] * z[:, None, :]).reshape(len(z), -1)
+
+    def sums(self, z: Doubles, weights: Doubles, residuals: Doubles, slopes: Doubles) -> tuple[Doubles, Doubles]:
+        """The weighted sums of scores and curvatures, of shapes (n_coefs,) and (n_coefs, n_coefs)."""
+        k, width = self.n_lines, z.shape[1]
+        curvature = np.empty((k, width, k, width))
+        for one, other in itertools.product(range(k), repeat=2):
+            curvature[one, :, other] = (z * (weights * slopes[:, one, other])[:, None]).T @ z
+        return ((weights[:, None] * residuals).T @ z).ravel(), curvature.reshape(k * width, k * width)
+
+    def counted(self, targets: Doubles) -> Doubles:
+        """What is counted of each row, of shape (m, n_counts): nothing."""
+        return np.empty((len(targets), self.n_counts))
+
+    def completed(self, theta: Doubles, score: Doubles, curvature: Doubles, counts: Doubles) -> tuple[Doubles, Doubles]:
+        """Return score and curvature with what follows from counts: as they are."""
+        return score, curvature
+
+    def spread(self, theta: Doubles) -> Doubles:
+        """What the score gets of the noise of counts, whose deviation is that of its own; of shape (n_coefs, n_counts).
+
+        The noise of the curvature at the end of a move is in it, where `theta` is the end.
+        """
+        return np.empty((len(theta), self.n_counts))
+
+    def rows(self, gram: Doubles, counts: Doubles, intercept: float) -> float:
+        """How many rows are not nearly certain, by released numbers, of those of the line that has the fewest.
+
+        `intercept` is its entry in each z, 0 without one.
+        """
+        if not intercept:
+            return math.inf
+        k = self.n_lines
+        block = gram.reshape(k, len(gram) // k, k, len(gram) // k)[:, -1, :, -1]
+        return self.rows_of_slope * float(np.linalg.eigvalsh(block)[0]) / intercept**2
+
+    def allowed(self, before: Doubles, theta: Doubles) -> Doubles:
+        """Return coefficients that a step may lead to, which are `theta` or near it: all are allowed."""
+        return theta
+
+    def at_shares(self, theta: Doubles, curvature: Doubles, counts: Doubles, chance: float) -> Doubles:
+        """Return `theta` after the first step with thresholds at which classes have their shares: there are none.
+
+        `curvature` is that of the first step, which tells mean and variance of a line; `chance` is what noise and
+        sampling add to the variance, times the rows.
+        """
+        return theta
 
     def mean(self, eta: Doubles) -> Doubles:
         """Return the mean of t."""
@@ -131,9 +225,12 @@ class Logistic(Likelihood):
         few rows have.
         """
         factor = 1.0 / float(self.slope(np.array(0.5)))
-        mean = min(max(mean, 0.01), 0.99)
-        eta = brentq(lambda a: _MASSES @ expit(a + factor * deviation * _NODES) - mean, -200.0, 200.0)
-        return factor, float(eta)
+        return factor, _eta_of(min(max(mean, 0.01), 0.99), factor * deviation)
+
+
+def _eta_of(mean: float, deviation: float) -> float:
+    """The centre of normal log-odds of this mean probability."""
+    return float(brentq(lambda a: _MASSES @ expit(a + deviation * _NODES) - mean, -200.0, 200.0))
 
 
 class Multinomial(Likelihood):
@@ -161,6 +258,7 @@ class Multinomial(Likelihood):
 
     curvature_weight = 2.0
     first_eta, rows_of_slope = 0.0, 2.0  # of equal classes, about the rows of one
+    steepest = STEEPEST_CLASSES
 
     def __init__(self, n_classes: int) -> None:
         shift = (1.0 + 1.0 / math.sqrt(n_classes)) / (n_classes - 1)
@@ -177,6 +275,138 @@ class Multinomial(Likelihood):
         means = np.stack([np.sum(chances * each, axis=1) for each in self.classes.T], axis=1)
         slopes = np.einsum("ik,ka,kb->iab", chances, self.classes, self.classes) - means[:, :, None] * means[:, None, :]
         return self.classes[targets.astype(np.intp)] - means, slopes
+
+
+class Ordinal(Likelihood):
+    """Classes in an order, by cumulative log-odds (McCullagh 1980); targets are their numbers.
+
+    Notes
+    -----
+    P(t <= k) is sigma(a_k - x b), so that there is one line for each of the K - 1 thresholds a_k. Coefficients are b
+    and then the thresholds, divided by the entry c of the intercept in z = (x, c).
+
+    Let u and l be the lines above and below a class, s = 1 - sigma(u) and q = sigma(l), each 0 where there is no such
+    threshold. With d = u - l, the gap of the class, P = sigma(u) (1 - sigma(l)) (1 - exp(-d)). So the score is that of
+    two classes above and below, s w_u - q w_l with w = (-x, c e), plus 1 / (exp(d) - 1) for each row of the class in
+    the direction of its gap; and the curvature s (1 - s) w_u w_u' + q (1 - q) w_l w_l', plus a number for each row
+    again. Gaps are the same for all rows, so that all of the second kind follows from counts of the classes, of which a
+    row moves one by 1 however narrow its class is. This is the observed curvature, which is positive (Pratt 1981).
+
+    **Guarantees.** A row adds its part of the score, c times that of the curvature and r times its class to a release:
+    a vector of norm at most 1 after a division by sqrt(1 + r**2), whatever the row, its target and the coefficients
+    are.
+
+    Proof. s + q <= 1, as P >= 0, and it is cut there where rounding has another say. Let y = ``|x|**2`` and ``|z| <=
+    1``, so that the product of w_u and w_l is y in [0, 1]. The squared norm of score and curvature is at most N = f(s)
+    + f(q) + 2 s q y (4 (1 - s) (1 - q) y - 1) for c = 2, with f(s) = s**2 + 4 s**2 (1 - s)**2. N is convex in y, so
+    that it is at most what it is at 0 or 1. At 0, f ascends, its derivative being 2 s (5 - 12 s + 8 s**2) > 0, so that
+    f(s) + f(q) is at most what it is where s + q = 1: 1 - 2 s q (1 - 4 s q) <= 1. At 1, N = (s - q)**2 + 4 (s - s**2 +
+    q - q**2)**2. With e = (1 - s - q)**2 + (s - q)**2, which is at most 1, that is (s - q)**2 + (1 - e)**2 <= e + (1 -
+    e)**2 <= 1. All of this is multiplied by ``|z|**2`` at least for a shorter z, but for the class.
+    """
+
+    curvature_weight = 2.0
+    count_weight = math.sqrt(0.1)  # which makes all other noise 5 % larger
+    rows_of_slope = 3.0  # a row adds 1/4 of two classes and 1/3 of many to the curvature along all thresholds
+
+    def __init__(self, n_classes: int, intercept: float) -> None:
+        self.against, self.n_counts, self._entry = np.eye(n_classes - 1), n_classes, intercept
+
+    @property
+    def n_blocks(self) -> int:
+        """See `Likelihood`."""
+        return 1
+
+    def n_coefs(self, width: int) -> int:
+        """See `Likelihood`."""
+        return width - 1 + self.n_lines
+
+    def start(self, width: int, intercept: float) -> Doubles:
+        """See `Likelihood`: equal classes."""
+        return np.r_[np.zeros(width - 1), logit(np.arange(1, self.n_counts) / self.n_counts) / self._entry]
+
+    def form(self, units: Doubles) -> Doubles:
+        """See `Likelihood`."""
+        return np.diag(np.r_[units[:-1], np.repeat(units[-1], self.n_lines)])
+
+    def lines(self, z: Doubles, theta: Doubles) -> Doubles:
+        """See `Likelihood`."""
+        d = z.shape[1] - 1
+        return z[:, d:] * theta[d:] - np.einsum("ij,j->i", z[:, :d], theta[:d])[:, None]
+
+    def residuals(self, targets: Doubles, eta: Doubles) -> tuple[Doubles, Doubles]:
+        """See `Likelihood`; both of shape (m, n_lines), as curvatures of two lines do not touch but by counts."""
+        codes, k = targets.astype(np.intp), np.arange(self.n_lines)
+        above, below = codes[:, None] == k, codes[:, None] == k + 1
+        s = np.sum(above * expit(-eta), axis=1)
+        q = np.minimum(np.sum(below * expit(eta), axis=1), 1.0 - s)
+        parts = above * s[:, None] + below * q[:, None]
+        return np.where(below, -parts, parts), parts * (1.0 - parts)
+
+    def scores(self, z: Doubles, residuals: Doubles) -> Doubles:
+        """See `Likelihood`, with what is counted of each row, of shape (m, n_coefs)."""
+        return np.c_[-z[:, :-1] * residuals.sum(axis=1)[:, None], z[:, -1:] * residuals]
+
+    def sums(self, z: Doubles, weights: Doubles, residuals: Doubles, slopes: Doubles) -> tuple[Doubles, Doubles]:
+        """See `Likelihood`."""
+        d, slopes = z.shape[1] - 1, slopes * weights[:, None]
+        x, entries = z[:, :d], z[:, d:]
+        curvature = np.empty((d + self.n_lines, d + self.n_lines))
+        curvature[:d, :d] = (x * slopes.sum(axis=1)[:, None]).T @ x
+        curvature[:d, d:] = -(x * entries).T @ slopes
+        curvature[d:, :d] = curvature[:d, d:].T
+        curvature[d:, d:] = np.diag(np.sum(entries**2 * slopes, axis=0))
+        return self.scores(z, residuals).T @ weights, curvature
+
+    def counted(self, targets: Doubles) -> Doubles:
+        """See `Likelihood`: the class."""
+        return (targets.astype(np.intp)[:, None] == np.arange(self.n_counts)).astype(np.float64)
+
+    def _gaps(self, theta: Doubles) -> tuple[Doubles, Doubles]:
+        """The direction of the gap of each class, of shape (n_coefs, n_counts), and the gaps, infinite at both ends."""
+        d, k = len(theta) - self.n_lines, np.arange(1, self.n_lines)
+        directions = np.zeros((len(theta), self.n_counts))
+        directions[d + k, k], directions[d + k - 1, k] = self._entry, -self._entry
+        return directions, np.r_[np.inf, np.diff(theta[d:]) * self._entry, np.inf]
+
+    def completed(self, theta: Doubles, score: Doubles, curvature: Doubles, counts: Doubles) -> tuple[Doubles, Doubles]:
+        """See `Likelihood`: with the gaps."""
+        directions, gaps = self._gaps(theta)
+        with np.errstate(over="ignore"):
+            squares = counts / (4.0 * np.sinh(gaps / 2.0) ** 2)
+            return score + directions @ (counts / np.expm1(gaps)), curvature + (directions * squares) @ directions.T
+
+    def spread(self, theta: Doubles) -> Doubles:
+        """See `Likelihood`."""
+        directions, gaps = self._gaps(theta)
+        with np.errstate(over="ignore"):
+            return directions / np.expm1(gaps) / self.count_weight
+
+    def rows(self, gram: Doubles, counts: Doubles, intercept: float) -> float:
+        """See `Likelihood`: a class that is narrow or at an end has one threshold of its own, and no more."""
+        d = len(gram) - self.n_lines
+        certain = self.rows_of_slope * float(gram[d:, d:].sum()) / intercept**2
+        return min(certain, float(counts.min()) * len(gram))
+
+    def allowed(self, before: Doubles, theta: Doubles) -> Doubles:
+        """See `Likelihood`: a gap has at least half of its width before, so that thresholds remain in order."""
+        d = len(theta) - self.n_lines
+        gaps, least = np.diff(theta[d:]), np.diff(before[d:]) / 2.0
+        if (gaps >= least).all():
+            return theta
+        wide = np.r_[0.0, np.cumsum(np.maximum(gaps, least))]
+        return np.r_[theta[:d], wide + np.mean(theta[d:] - wide)]
+
+    def at_shares(self, theta: Doubles, curvature: Doubles, counts: Doubles, chance: float) -> Doubles:
+        """See `Likelihood`: where x b is normal."""
+        d = len(theta) - self.n_lines
+        n = max(float(curvature[d:, d:].sum()) / self._entry**2, chance)
+        mean = -float(theta[:d] @ curvature[:d, d:].sum(axis=1)) / self._entry / n
+        variance = float(theta[:d] @ curvature[:d, :d] @ theta[:d]) / n - mean**2 - 2.0 * chance / n
+        shares = np.cumsum(np.maximum(counts, 1e-3 * max(float(counts.sum()), 1.0)))
+        deviation = math.sqrt(max(variance, 0.0))
+        thresholds = [mean + _eta_of(float(each), deviation) for each in shares[:-1] / shares[-1]]
+        return np.r_[theta[:d], np.array(thresholds) / self._entry]
 
 
 class BoundedCounts(Likelihood):
@@ -233,26 +463,33 @@ class BoundedCounts(Likelihood):
 class LikelihoodScores(NamedTuple):
     """How scores are made of rows (z, t), for the sandwich (`skdp.linear_model.scores.sum_scores`).
 
-    `theta` has the coefficients of z, one line after the other.
+    `theta` has the coefficients of z. A row has what it adds to the score of a release, counts included, which `whole`
+    brings together.
     """
 
     theta: Doubles
     likelihood: Likelihood
     clip: float
 
+    @property
+    def width(self) -> int:
+        """Length of what a row has."""
+        return len(self.theta) + self.likelihood.n_counts
+
     def of_rows(self, rows: NDArray[Any]) -> Doubles:
-        """The scores of rows (z, t), of shape (m, d + 1), each of its own row alone, to the last bit."""
+        """What rows (z, t) have, of shape (m, width), each of its own row alone, to the last bit."""
         z, t = rows[:, :-1], rows[:, -1]
-        residuals, _ = self.likelihood.residuals(t, lines_of(z, self.theta))
-        return (residuals[:, :, None] * z[:, None, :]).reshape(len(z), -1)
+        how = self.likelihood
+        residuals, _ = how.residuals(t, how.lines(z, self.theta))
+        return np.c_[how.scores(z, residuals), how.count_weight * how.counted(t)] / how.longest
 
-
-def lines_of(z: Doubles, theta: Doubles) -> Doubles:
-    """The linear predictors of rows z, of shape (m, n_lines), each of its own row alone, to the last bit."""
-    return np.stack([np.einsum("ij,j->i", z, each) for each in theta.reshape(-1, z.shape[1])], axis=1)
+    def whole(self, meat: Doubles) -> Doubles:
+        """The sum of s s' of scores s, in that of what rows have."""
+        root = self.likelihood.longest * np.c_[np.eye(len(self.theta)), self.likelihood.spread(self.theta)]
+        return np.asarray(root @ meat @ root.T)
 
 
 LIKELIHOODS: dict[str, Likelihood] = {"logistic": Logistic(), "poisson": BoundedCounts()}
 """By the name of the loss, if there is one line."""
 
-__all__ = ["LIKELIHOODS", "BoundedCounts", "Likelihood", "LikelihoodScores", "Logistic", "Multinomial", "lines_of"]
+__all__ = ["LIKELIHOODS", "BoundedCounts", "Likelihood", "LikelihoodScores", "Logistic", "Multinomial", "Ordinal"]

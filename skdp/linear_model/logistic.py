@@ -386,7 +386,7 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         """See `NewtonRecipe`."""
         first = ((int(len(coef) > 1), 0), (0, 0))  # 0 of the class that others are compared with
         self.coef_, self.coef_noise_ = np.pad(coef, first), np.pad(noise, first)
-        self.intercept_ = np.pad(intercept, first[0])
+        self.intercept_ = np.pad(intercept.sum(axis=1), first[0])
 
     def _take_over(self) -> None:
         """See `GradientEstimator`. A model that was started without a form continues without one."""

@@ -248,7 +248,7 @@ class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator)
 
     def _publish_line(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> None:
         """See `NewtonRecipe`."""
-        self.coef_, self.intercept_, self.coef_noise_ = coef[0], float(intercept[0]), noise[0]
+        self.coef_, self.intercept_, self.coef_noise_ = coef[0], float(intercept[0, 0]), noise[0]
 
     def _derive_state(self) -> None:
         """See `PrivateEstimator`."""

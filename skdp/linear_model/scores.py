@@ -34,8 +34,8 @@ class ScoreRule(Protocol):
     """How scores are made of rows; all of it is public or released."""
 
     @property
-    def theta(self) -> Doubles:
-        """Coefficients."""
+    def width(self) -> int:
+        """Length of a score."""
         ...
 
     @property
@@ -44,7 +44,7 @@ class ScoreRule(Protocol):
         ...
 
     def of_rows(self, rows: NDArray[Any]) -> Doubles:
-        """The scores of rows, of shape (m, d)."""
+        """The scores of rows, of shape (m, width)."""
         ...
 
 
@@ -58,6 +58,11 @@ class Scoring(NamedTuple):
     size: float
     target: float
     clip: float
+
+    @property
+    def width(self) -> int:
+        """Length of a score."""
+        return len(self.theta)
 
     @classmethod
     def at(cls, theta: Doubles, equations: Equations, size: float, target: float) -> Scoring:
@@ -126,7 +131,7 @@ def sum_scores(
 
     So the sensitivity is that of `skdp.mechanisms.second_moments.MomentSum`, which itself brings each x into the ball.
     """
-    d, n = len(how.theta), len(cut)
+    d, n = how.width, len(cut)
     sums = MomentSum(UnitBall(np.zeros(d + 1), 1.0), 0.0, by_position=False)
     each = np.broadcast_to(np.asarray(weights, np.float64), (n,))
     flags = cut & (each > 0.0)

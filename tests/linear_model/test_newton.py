@@ -17,7 +17,8 @@ from skdp import DPLogisticRegression, DPPoissonRegressor, PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.linear_model import newton
 from skdp.linear_model.likelihoods import LIKELIHOODS, Logistic
-from skdp.linear_model.newton import STEP_SHARES, BoundRows, RowScale, Step, best_between, packed, unpacked
+from skdp.linear_model.newton import BoundRows, RowScale
+from skdp.linear_model.newton_steps import STEP_SHARES, Step, best_between, packed, unpacked
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 

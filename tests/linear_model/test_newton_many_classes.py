@@ -16,7 +16,8 @@ from sklearn.base import clone
 from skdp import DPLogisticRegression
 from skdp._checks.units import read_units
 from skdp.linear_model.likelihoods import Logistic, Multinomial
-from skdp.linear_model.newton import STEP_SHARES, BoundRows, RowScale, packed
+from skdp.linear_model.newton import BoundRows, RowScale
+from skdp.linear_model.newton_steps import STEP_SHARES, packed
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 

@@ -64,6 +64,8 @@ CONCERNED = {
         ("", "logistic grouped"),
     ],
     "inference": [
+        ("counted for nothing|ordered classes|out of order|without the(ir classes| noise of counts)", ""),
+        ("counts of classes without", "ordinal weights"),
         (
             "newton: (rows that|a curvature without|the noise of one|a step that|moments|a curvature of|means of)",
             "newton, poisson",
@@ -313,6 +315,7 @@ def _makers() -> dict[str, Any]:
         "classes": partial(skdp.DPLogisticRegression, classes=[0, 1, 2]),
         "poisson": partial(skdp.DPPoissonRegressor, y_bounds=(0.0, 10.0)),
         "newton": partial(logistic, inference=True),
+        "ordinal": partial(skdp.DPOrdinalLogisticRegression, classes=[0, 1, 2]),
         "network": network,
         "network layers": partial(network, clipping="per_layer"),
         "network bounds": partial(network, clipping="per_layer", max_grad_norm=[1.0, 1.0]),

@@ -1,7 +1,7 @@
 """Mistakes in inference: of least squares, of Newton steps, and in tests of two columns."""
 
 from mutant import mutant
-from paths import FORMULA, HYPOTHESIS_TESTS, INFERENCE, LEAST_SQUARES, LIKELIHOODS, NEWTON, SCORES_FILE
+from paths import FORMULA, HYPOTHESIS_TESTS, INFERENCE, LEAST_SQUARES, LIKELIHOODS, NEWTON, NEWTON_STEPS, SCORES_FILE
 
 MUTANTS = [
     mutant(
@@ -106,7 +106,7 @@ def sum_scores(""",
     mutant(
         "newton: a curvature without the weight of its row",
         (
-            NEWTON,
+            LIKELIHOODS,
             "(z * (weights * slopes[:, one, other])[:, None]).T @ z",
             "(z * slopes[:, one, other][:, None]).T @ z",
         ),
@@ -236,7 +236,11 @@ def sum_scores(""",
     ),
     mutant(
         "newton: a curvature of many classes with the factor of two",
-        (LIKELIHOODS, "curvature_weight = 2.0", "curvature_weight = math.sqrt(11.0)"),
+        (
+            LIKELIHOODS,
+            "curvature_weight = 2.0\n    first_eta",
+            "curvature_weight = math.sqrt(11.0)\n    first_eta",
+        ),
         tests="newton_many_classes",
         select="no_longer_than_one",
     ),
@@ -248,7 +252,8 @@ def sum_scores(""",
     ),
     mutant(
         "newton: classes whose curvatures do not touch",
-        (NEWTON, "itertools.product(range(k), repeat=2)", "zip(range(k), range(k), strict=True)"),
+        (LIKELIHOODS, "itertools.product(range(k), repeat=2)", "zip(range(k), range(k), strict=True)"),
+        (LIKELIHOODS, "curvature = np.empty((k, width, k, width))", "curvature = np.zeros((k, width, k, width))"),
         tests="newton_many_classes",
         select="maximum_likelihood or repeated",
     ),
@@ -256,22 +261,81 @@ def sum_scores(""",
         "newton: errors of the lines that were released in place of those of classes",
         (
             NEWTON,
-            "infer(pool.equations, theta - pool.theta, found, form, grounds)",
-            "infer(pool.equations, theta - pool.theta, found, np.diag(np.linalg.norm(form, axis=1)), grounds)",
+            "infer(pool.equations, theta - pool.theta, found, form, grounds,",
+            "infer(pool.equations, theta - pool.theta, found, np.diag(np.linalg.norm(form, axis=1)), grounds,",
         ),
         tests="newton_many_classes",
         select="maximum_likelihood",
     ),
     mutant(
         "newton: a rare class that is counted with the others",
-        (NEWTON, "float(np.linalg.eigvalsh(block)[0])", "float(np.linalg.eigvalsh(block)[-1])"),
+        (LIKELIHOODS, "float(np.linalg.eigvalsh(block)[0])", "float(np.linalg.eigvalsh(block)[-1])"),
         tests="newton_many_classes",
         select="hardly_occurs",
     ),
     mutant(
         "newton: classes of any slope",
-        (NEWTON, "> STEEPEST_CLASSES**2 * n", "> 1e9 * n"),
+        (NEWTON_STEPS, "> likelihood.steepest**2 * n", "> 1e9 * n"),
         tests="newton_many_classes",
         select="steep_slopes",
+    ),
+    mutant(
+        "newton: a curvature of ordered classes with the factor of two",
+        (
+            LIKELIHOODS,
+            "curvature_weight = 2.0\n    count_weight",
+            "curvature_weight = math.sqrt(11.0)\n    count_weight",
+        ),
+        tests="newton_ordinal",
+        select="no_more_than_one or bound_is_reached",
+    ),
+    mutant(
+        "newton: classes that are counted for nothing",
+        (
+            NEWTON,
+            "np.concatenate(whole) / how.longest",
+            "np.concatenate(whole)",
+        ),
+        (NEWTON_STEPS, "np.split(likelihood.longest * released,", "np.split(released,"),
+        tests="newton_ordinal",
+        select="one_row_moves_all or no_more_than_one",
+    ),
+    mutant(
+        "newton: thresholds that are out of order",
+        (LIKELIHOODS, "np.minimum(np.sum(below * expit(eta), axis=1), 1.0 - s)", "np.sum(below * expit(eta), axis=1)"),
+        tests="newton_ordinal",
+        select="no_more_than_one",
+    ),
+    mutant(
+        "newton: lengths of a household's rows without their classes",
+        (
+            NEWTON,
+            "np.hypot(np.linalg.norm(self._vectors(part), axis=1), how.count_weight) / how.longest",
+            "np.linalg.norm(self._vectors(part), axis=1)",
+        ),
+        tests="newton_ordinal",
+        select="unit_of_many_rows",
+    ),
+    mutant(
+        "newton: counts of classes without the weight of their rows",
+        (NEWTON, "counts += weights @ how.counted(targets)", "counts += np.sum(how.counted(targets), axis=0)"),
+        tests="newton_ordinal",
+        select="weight_0",
+    ),
+    mutant(
+        "newton: thresholds without the noise of counts",
+        (NEWTON, "grounds, bound.likelihood.spread(theta))", "grounds)"),
+        tests="newton_ordinal",
+        select="noise_of_thresholds",
+    ),
+    mutant(
+        "newton: scores of ordered classes without the gaps",
+        (
+            LIKELIHOODS,
+            "np.c_[np.eye(len(self.theta)), self.likelihood.spread(self.theta)]",
+            "np.eye(len(self.theta), self.width)",
+        ),
+        tests="newton_ordinal",
+        select="maximum_likelihood",
     ),
 ]

@@ -1,0 +1,340 @@
+"""Private ordinal logistic regression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.parameters import absolute_path
+from skdp._training.estimator import GradientEstimator
+from skdp._training.models.linear import clipped_scores
+from skdp._training.outputs.classes import Classification, Outputs
+from skdp._training.run import Targets
+from skdp._training.run_fit import fit_run
+from skdp._typing import Doubles
+from skdp.linear_model.coefficient_table import HasCoefficientTable
+from skdp.linear_model.newton import NewtonRecipe
+
+
+class OrderedClassification(Classification):
+    """Classes in an order. The values of `Targets` are the places of classes in it."""
+
+    def loss_of(self, outputs: Outputs) -> tuple[str, float]:
+        """See `Task`."""
+        return "ordinal", np.inf
+
+    def levels(self, outputs: Outputs) -> NDArray[Any]:
+        """Return the classes in their order: that in which they are named, else the sorted one."""
+        named = self.model.classes
+        if named is None:
+            return outputs.classes
+        place = {label: k for k, label in enumerate(outputs.classes.tolist())}
+        return outputs.classes[[place[label] for label in np.asarray(named).tolist()]]
+
+    def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: Outputs | None) -> Targets:
+        """See `Task`."""
+        found = super().encode(y, sample_weight, n_samples, outputs)
+        places = np.searchsorted(found.outputs.classes, self.levels(found.outputs))
+        return found._replace(values=np.argsort(places)[found.values])
+
+    def publish(self, outputs: Outputs) -> None:
+        """See `Task`."""
+        super().publish(outputs)
+        self.model.levels_ = self.levels(outputs)
+
+
+class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, GradientEstimator):
+    """Ordinal logistic regression with differential privacy for each row.
+
+    Classes are in an order, such as grades or answers from "never" to "always". The log-odds of a class above each of
+    the thresholds between them are linear in the columns, with the same coefficients for all thresholds (proportional
+    odds, McCullagh 1980): P(y <= class k) = sigma(threshold k - x coef). A fit makes five Newton steps on noisy scores,
+    curvatures and counts of the classes, and buys what `summary` tells of its coefficients. Nothing has to be tuned.
+
+    Parameters
+    ----------
+    classes : sequence or None, default=None
+        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
+        `PrivacyLeakWarning` is issued. List them from the lowest to the highest; those that are read are sorted.
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise, divided by the sensitivity of the release. If None, it is calibrated to
+        `epsilon`.
+    risk : dict or None, default=None
+        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
+        f}``. See ``docs/risk.md``.
+    data_norm : float or None, default=None
+        Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
+        If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
+        none, and get sqrt(n_features), which suits columns in [-1, 1] and reads no data.
+    weight_bound : float, "private" or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
+        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
+        1, and a fit that is given weights then warns that they are cut there. The weight of a rate is its exposure.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where ``fit`` is given `groups`.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients, of the log-odds of a higher class, in the units of X.
+    thresholds_ : ndarray of shape (n_classes - 1,)
+        Thresholds between neighbouring classes of `levels_`, ascending.
+    coef_noise_ : ndarray of shape (n_features,)
+        Standard deviation that the noise alone gives to each coefficient, as `summary` has it.
+    levels_ : ndarray of shape (n_classes,)
+        The classes in their order.
+    classes_ : ndarray of shape (n_classes,)
+        The classes sorted, as scikit-learn's tools expect them of probabilities.
+    data_norm_ : float
+        Norm to which rows are scaled down.
+    weight_bound_ : float
+        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+    epsilon_ : float
+        Price of the fit at `delta_`, at most `epsilon`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_unit_ : {"row", "group"}
+        What the guarantee is for: one row, or all rows with one label of `groups`.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+    noise_multiplier_ : float
+        Noise multiplier of as many steps of constant noise and the same price. `privacy_event_` has that of each.
+    sampling_rate_ : float
+        1.0: each step uses all rows.
+    max_grad_norm_ : float
+        1.0, which nothing that a row adds to a step exceeds, in the units of a row of norm `data_norm_`.
+    learning_rate_ : float
+        1.0, that of a Newton step.
+    n_iter_ : int
+        Number of steps.
+    n_steps_ : int
+        The same.
+
+    See Also
+    --------
+    DPLogisticRegression : Classes without an order; with ``inference=True`` by the same steps, whose notes hold here.
+    DPPoissonRegressor : The same steps for counts.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None
+      and `classes` is given.
+    - One row moves the score, the curvature and the counts that a step releases, taken together, by a norm of 1 at
+      most, whatever it and its weight contain; with `groups` so do all rows of a label.
+    - All that is fitted is a function of six noisy releases and of public quantities.
+    - `accountant` is charged before the rows are read; an interrupted fit keeps its charge.
+
+    **Narrow classes.** The score of a row grows without bound where the thresholds beside its class are close. That
+    part is the same for all rows of a class, and follows from their noisy number; what is left is that of logistic
+    regression, of norm 1, so that nothing is clipped (`skdp.linear_model.likelihoods.Ordinal` has the proof). An
+    interval is not printed for the reasons that `DPLogisticRegression` has, and where a class has fewer than 40 rows.
+
+    References
+    ----------
+    McCullagh (1980), "Regression models for ordinal data".
+
+    Pratt (1981), "Concavity of the log likelihood".
+
+    Ganesh, Haghifam, Steinke & Thakurta (2023), "Faster differentially private convex optimization via second-order
+    methods".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPOrdinalLogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(20_000, 3))
+    >>> health = X @ [1.0, -0.6, 0.0] + rng.logistic(size=20_000)
+    >>> y = np.array(["poor", "fair", "good"])[np.digitize(health, [-1.0, 0.5])]
+    >>> model = DPOrdinalLogisticRegression(["poor", "fair", "good"], data_norm=3**0.5).fit(X, y)
+    >>> table = model.summary().to_frame()
+    >>> list(table.index)
+    ['x0', 'x1', 'x2', 'poor/fair', 'fair/good']
+    >>> bool(table.loc["x0", "low"] > 0), bool((table["doubt"] == "").all())
+    (True, True)
+    """
+
+    # What other estimators of its base have a choice of.
+    class_weight, inference, checkpoint, warm_start, merge_equal_rows, verbose = None, True, None, False, "auto", 0
+    coef_: NDArray[np.float64]
+    thresholds_: NDArray[np.float64]
+    levels_: NDArray[Any]
+    classes_: NDArray[Any]
+
+    def __init__(
+        self,
+        classes: Any = None,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float | str = "auto",
+        noise_multiplier: float | None = None,
+        risk: Mapping[str, float] | None = None,
+        data_norm: float | None = None,
+        weight_bound: Any = None,
+        n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
+        adjacency: str = "zero_out",
+        accounting: str = "pld",
+        accountant: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.classes = classes
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.risk = risk
+        self.data_norm = data_norm
+        self.weight_bound = weight_bound
+        self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = absolute_path(accountant)
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Private rows, in memory.
+        y : array-like of shape (n_samples,)
+            Private labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
+            [0, 1], multiplies what the row adds: no weight raises its influence, and proportions are kept. A row of
+            weight 0 is a null row.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the input is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged.
+        """
+        return fit_run(self, X, y, sample_weight, groups, warm=False)
+
+    def _task(self) -> OrderedClassification:
+        """See `GradientEstimator`."""
+        return OrderedClassification(self)
+
+    def _recipe(self, n_features: int, *, anew: bool = True) -> NewtonRecipe:
+        """See `GradientEstimator`."""
+        return NewtonRecipe(self, anew=anew)
+
+    def _publish_line(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> None:
+        """See `NewtonRecipe`."""
+        self.coef_, self.thresholds_, self.coef_noise_ = coef[0], intercept[0], noise[0]
+
+    def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
+        """See `GradientEstimator`."""
+        return partial(clipped_scores, radius=self.data_norm_, coef=self.coef_[None, :], intercept=np.zeros(1))
+
+    # --- what a coefficient is worth ---
+
+    def _table_heads(self) -> tuple[str, str, Sequence[str]]:
+        """See `HasCoefficientTable`."""
+        return "Private ordinal logistic regression", "the log-odds of a higher class", ()
+
+    def _names_of_constants(self, count: int) -> list[str]:
+        """See `HasCoefficientTable`: the thresholds, by the classes beside them."""
+        return [f"{low}/{high}" for low, high in zip(self.levels_[:-1], self.levels_[1:], strict=True)]
+
+    # --- predictions ---
+
+    @silent_arithmetic
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to predict. Longer rows are scaled down to `data_norm_`, as in ``fit``.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Probabilities, with classes in the order of `classes_`, which is sorted.
+        """
+        chances = self._level_probabilities(X)
+        return chances[:, np.argsort(self.levels_)]
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict the most probable class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Predicted classes.
+        """
+        best = self._level_probabilities(X).argmax(axis=1)
+        return self.levels_[best]
+
+    def _level_probabilities(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Probabilities of the classes in their order."""
+        scores = self._score_rows(X).astype(np.float64)  # one a row, with which the thresholds are compared
+        lines = self.thresholds_ - scores
+        ends = np.full((len(lines), 1), np.inf)
+        low, high = np.hstack([-ends, lines]), np.hstack([lines, ends])
+        # Of two ways to say the same the one that loses no digits: differences of numbers near 0.
+        return np.where(low + high > 0.0, expit(-low) - expit(-high), expit(high) - expit(low))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # classes in no order are not told apart by one line
+        return tags
+
+
+__all__ = ["DPOrdinalLogisticRegression"]

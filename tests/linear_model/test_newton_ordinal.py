@@ -1,0 +1,315 @@
+"""Newton steps for classes in an order: what one row moves, and whether thresholds and slopes have valid errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from linear_rows import assert_errors_are_standard, neighbour
+from refusals import assert_refused
+from replay import assert_all_else_is_equal, moves, recording, replay
+from scipy import stats
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.base import clone
+
+from skdp import DPOrdinalLogisticRegression
+from skdp._checks.units import read_units
+from skdp.linear_model.likelihoods import Ordinal
+from skdp.linear_model.newton import BoundRows, RowScale, entry_of
+from skdp.linear_model.newton_steps import STEP_SHARES, Step
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
+
+FALSE_ALARM = 1e-6
+LEVELS = ["poor", "fair", "middling", "good"]  # not in the order of the alphabet
+SLOPES, THRESHOLDS = np.array([1.0, -0.6, 0.0, 0.4]), np.array([-1.0, 0.3, 0.5])
+TRUTH = np.r_[SLOPES, THRESHOLDS]
+MODEL = DPOrdinalLogisticRegression(LEVELS, data_norm=2.0, random_state=0, delta=1e-5)
+SCALE = RowScale(2.0, 0.5)
+HOW = Ordinal(4, entry_of(SCALE))
+
+
+def draw(n, seed=0, steepness=1.0, thresholds=THRESHOLDS):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (n, 4))
+    return X, np.array(LEVELS)[np.digitize(steepness * X @ SLOPES + rng.logistic(size=n), thresholds)]
+
+
+def codes_of(y):
+    return np.array([LEVELS.index(each) for each in y])
+
+
+def fitted(rows, **parameters):
+    X, y, *others = rows
+    named = dict(zip(("sample_weight", "groups"), others, strict=False))
+    return clone(MODEL).set_params(**parameters).fit(X, y, **named)
+
+
+def quiet(rows, **parameters):
+    return fitted(rows, **{"epsilon": None, "noise_multiplier": 1e-3, **parameters})
+
+
+def score_of_row(x, code, theta):
+    """Score of the logarithm of P(class) by slopes and thresholds, as it is written, and minus its derivative."""
+    edges = np.eye(4)[:, :3]
+    above, below = np.r_[-x, edges[code]], np.r_[-x, np.roll(edges, 1, axis=0)[code]]
+    high = expit(above @ theta) if code < 3 else 1.0
+    low = expit(below @ theta) if code > 0 else 0.0
+    f, g = high * (1.0 - high), low * (1.0 - low)
+    score = (f * above - g * below) / (high - low)
+    bends = f * (1.0 - 2.0 * high) * np.outer(above, above) - g * (1.0 - 2.0 * low) * np.outer(below, below)
+    return score, np.outer(score, score) - bends / (high - low)
+
+
+def without_privacy(X, codes):
+    """Maximum likelihood by a general optimizer, and the errors of the sandwich."""
+
+    def loss(theta):
+        edges = np.r_[-np.inf, theta[4:], np.inf]
+        chance = expit(edges[codes + 1] - X @ theta[:4]) - expit(edges[codes] - X @ theta[:4])
+        return -np.sum(np.log(np.maximum(chance, 1e-300))) / len(X)
+
+    theta = minimize(loss, np.r_[np.zeros(4), -0.5, 0.0, 0.5], method="BFGS", options={"gtol": 1e-7}).x
+    scores, curvatures = map(np.array, zip(*map(score_of_row, X, codes, [theta] * len(X)), strict=True))
+    bread, n = np.linalg.inv(curvatures.sum(axis=0)), len(X)
+    return theta, np.sqrt(np.diag(bread @ (scores.T @ scores) @ bread) * n / (n - 7))
+
+
+# --- one row, one unit ---
+
+ROWS = {
+    "long": ([1.0, 1.0, 1.0, 1.0], 1.0),
+    "overflowing": ([1.7e308] * 4, 1.0),
+    "heavy": ([0.5, 0.5, 0.5, 0.5], 1e9),
+}
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+@pytest.mark.parametrize("row", ROWS)
+def test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else(row, adjacency):
+    X, y = draw(150)
+    weights = np.ones(150)
+    X[17], weights[17] = ROWS[row]
+    y[17] = "middling"
+    rows = X, y, weights
+    public = {"adjacency": adjacency, "weight_bound": 1.0, "n_samples_public": 150}
+    one, other = replay(lambda given: fitted(given, **public), rows, neighbour(adjacency, rows, 17, "poor"))
+    assert len(one.releases) == len(STEP_SHARES) + 1
+    assert max(moves(one, other)) <= (2.0 if adjacency == "replace_one" else 1.0) + 1e-9
+    assert_all_else_is_equal(one, other)
+
+
+def bound_of(X, codes, units=None):
+    return BoundRows(X, np.asarray(codes, float), 1.0, units, SCALE, HOW)
+
+
+def test_a_row_adds_no_more_than_one_wherever_the_thresholds_are():
+    """Narrow and wide classes, rows that are certain of one or of another; also where thresholds are out of order."""
+    rng, norms = np.random.default_rng(0), []
+    for gap in (1e-6, 0.01, 1.0, 40.0, -1.0):
+        for shift in (-30.0, -1.0, 0.0, 1.0, 30.0):
+            theta = np.r_[4.0 * rng.normal(size=4), np.array([-1.0, 0.0, 1.0]) * gap + shift]
+            for x in (np.zeros(4), *rng.uniform(-1.0, 1.0, (3, 4))):
+                norms += [np.linalg.norm(bound_of(x[None], [code]).sums(theta)) for code in range(4)]
+    assert 0.9 < max(norms) <= 1.0
+
+
+def test_the_bound_is_reached_by_each_of_its_parts():
+    """A row of the norm of its bound: score and curvature are 1 together, and the class is beside them."""
+    lines = np.linspace(-40.0, 40.0, 4001)
+    eta = np.c_[lines - 20.0, lines, lines + 1e-9]
+    residuals, slopes = HOW.residuals(np.full(4001, 1.0), eta)
+    x, c = math.sqrt(0.8), math.sqrt(0.2)
+    score = np.hypot(x * residuals.sum(axis=1), c * np.linalg.norm(residuals, axis=1))
+    curvature = np.hypot(x**2 * slopes.sum(axis=1), math.sqrt(2.0) * x * c * np.linalg.norm(slopes, axis=1))
+    curvature = np.hypot(curvature, c**2 * np.linalg.norm(slopes, axis=1))
+    norms = np.hypot(score, HOW.curvature_weight * curvature)
+    assert 0.999 < norms.max() <= 1.0
+    x0 = np.hypot(np.linalg.norm(residuals, axis=1), HOW.curvature_weight * np.linalg.norm(slopes, axis=1))
+    assert 0.999 < x0.max() <= 1.0
+
+
+def test_a_release_is_the_score_and_the_curvature_of_the_likelihood_as_it_is_written():
+    X, y = draw(60)
+    codes, theta = codes_of(y), np.array([0.5, -1.0, 0.2, 0.0, -2.0, 1.0, 1.4])
+    step = Step.of(theta, bound_of(X, codes).sums(theta), 1.0, HOW)
+    unit, entry = SCALE.units(4)[0], entry_of(SCALE)
+    plain = np.r_[theta[:4] * unit, theta[4:] * entry]
+    scores, curvatures = zip(*(score_of_row(x, code, plain) for x, code in zip(X, codes, strict=True)), strict=True)
+    by = np.r_[np.full(4, unit), np.full(3, entry)]
+    np.testing.assert_allclose(step.score, by * np.sum(scores, axis=0), rtol=1e-9)
+    np.testing.assert_allclose(step.curvature, np.outer(by, by) * np.sum(curvatures, axis=0), rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(step.counts, np.bincount(codes, minlength=4))
+
+
+def test_a_row_of_weight_0_adds_nothing_and_others_in_proportion():
+    X, y = draw(40)
+    codes, theta, weights = codes_of(y).astype(float), np.r_[SLOPES, 2.0 * THRESHOLDS], np.linspace(0.0, 1.0, 40)
+    found = BoundRows(X, codes, weights, None, SCALE, HOW).sums(theta)
+    single = [BoundRows(X[k : k + 1], codes[k : k + 1], 1.0, None, SCALE, HOW).sums(theta) for k in range(40)]
+    np.testing.assert_allclose(found, weights @ np.array(single), atol=1e-12)
+
+
+@pytest.mark.parametrize("column", [0.0, 1.0])
+def test_a_unit_of_many_rows_adds_no_more_than_one(column):
+    """Also of rows that are shorter than their bound, whose classes count as much as those of others."""
+    norms = []
+    for codes in (np.full(60, 1), np.full(60, 3), np.arange(60) % 4):
+        bound = bound_of(np.full((60, 4), column), codes, read_units(np.repeat(0, 60), 60))
+        for shift in (-200.0, 0.0, 200.0):
+            norms.append(np.linalg.norm(bound.sums(np.r_[np.zeros(4), np.array([-1.0, 0.0, 0.1]) + shift])))
+    assert 0.6 < max(norms) <= 1.0 + 1e-12
+
+
+def test_the_noise_of_each_release_is_that_which_is_priced():
+    with recording([]) as releases:
+        rows = np.zeros((200, 20)), np.repeat("fair", 200), np.full(200, 1e-300)
+        model = fitted(rows, weight_bound=1.0)
+    sigma = model.noise_multiplier_ / math.sqrt(len(STEP_SHARES))
+    factors = [*(1.0 / math.sqrt(share) for share in STEP_SHARES), 3.0]
+    assert len(releases) == len(factors)
+    for each, factor in zip(releases, factors, strict=True):
+        noise = each.noisy - each.exact
+        low, high = stats.chi2.interval(1 - FALSE_ALARM, noise.size)
+        assert low < np.sum(noise**2) / (sigma * factor) ** 2 < high
+    assert 0.999 < model.epsilon_ <= 1.0
+
+
+# --- errors ---
+
+
+@pytest.mark.parametrize("steepness", [1.0, 3.0])
+def test_without_noise_it_is_maximum_likelihood_with_the_sandwich(steepness):
+    X, y = draw(3_000, steepness=steepness)
+    model = quiet((X, y))
+    frame = model.summary().to_frame()
+    theta, errors = without_privacy(X, codes_of(y))
+    assert (frame["doubt"] == "").all()
+    np.testing.assert_allclose((frame["coef"] - theta) / errors, 0.0, atol=0.05)
+    np.testing.assert_allclose(frame["std_err"], errors, rtol=0.02)
+    np.testing.assert_allclose(np.r_[model.coef_, model.thresholds_], frame["coef"])
+    np.testing.assert_allclose(model.coef_noise_, frame["noise"].iloc[:4])
+
+
+def test_errors_are_those_of_repeated_fits():
+    """The sum of squared errors in units of the standard error is chi-squared, to first order: 10 % wider."""
+    scores = []
+    for seed in range(60):
+        frame = fitted(draw(2_000, seed), epsilon=None, noise_multiplier=1.5, random_state=seed).summary().to_frame()
+        scores.append(((frame["coef"] - TRUTH) / frame["std_err"]).to_numpy())
+    assert_errors_are_standard(scores, FALSE_ALARM / 14)
+
+
+def test_the_noise_of_thresholds_is_that_of_repeated_fits_to_the_same_rows():
+    """Of a narrow class, whose thresholds have noise from counts: without it half of the variance would be missing."""
+    rows, found = draw(4_000, thresholds=np.array([-1.0, 0.3, 0.4])), []
+    for seed in range(80):
+        frame = fitted(rows, epsilon=None, noise_multiplier=1.5, random_state=seed).summary().to_frame()
+        found.append(np.r_[frame["coef"], np.square(frame["noise"])])
+    coefs, variances = np.split(np.array(found), 2, axis=1)
+    squares = (len(coefs) - 1) * coefs.var(axis=0, ddof=1) / variances.mean(axis=0)
+    low, high = stats.chi2.interval(1 - FALSE_ALARM / 7, len(coefs) - 1)
+    assert squares.min() > 0.9 * low
+    assert squares.max() < 1.1 * high
+
+
+def test_probabilities_are_those_of_the_thresholds_in_the_sorted_order_of_classes():
+    X, y = draw(2_000)
+    model = quiet((X, y))
+    assert list(model.levels_) == LEVELS
+    assert list(model.classes_) == sorted(LEVELS)
+    below = expit(model.thresholds_ - (X[:9] @ model.coef_)[:, None])
+    expected = np.diff(np.c_[np.zeros(9), below, np.ones(9)], axis=1)
+    found = model.predict_proba(X[:9])
+    for k, level in enumerate(sorted(LEVELS)):
+        np.testing.assert_allclose(found[:, k], expected[:, LEVELS.index(level)], rtol=1e-6)
+    assert list(model.predict(X[:9])) == [LEVELS[k] for k in expected.argmax(axis=1)]
+    assert model.score(X, y) > 0.4
+    far = model.predict_proba(np.array([[1e3, -1e3, 0.0, 1e3], [-1e3, 1e3, 0.0, -1e3]]))
+    assert (far > 0.0).all()
+
+
+def test_two_classes_are_those_of_the_logistic_model():
+    X, y = draw(2_000)
+    frame = quiet((X, np.where(codes_of(y) > 1, "yes", "no")), classes=["no", "yes"]).summary().to_frame()
+    theta, _ = without_two(X, codes_of(y) > 1)
+    np.testing.assert_allclose(frame["coef"], theta, atol=1e-3)
+
+
+def without_two(X, is_high):
+    rows, theta = np.c_[X, -np.ones(len(X))], np.zeros(5)
+    for _ in range(20):
+        mean = expit(rows @ theta)
+        bread = np.linalg.inv((rows * (mean * (1.0 - mean))[:, None]).T @ rows)
+        theta += bread @ (rows.T @ (is_high - mean))
+    return theta, bread
+
+
+def test_a_table_has_slopes_and_thresholds_by_the_classes_beside_them():
+    model = fitted(draw(20_000))
+    table = model.summary(names=list("abcd"))
+    frame = table.to_frame()
+    assert list(frame.index) == [*"abcd", "poor/fair", "fair/middling", "middling/good"]
+    assert (frame["doubt"] == "").all()
+    assert ((frame["low"] < TRUTH) & (frame["high"] > TRUTH)).mean() >= 0.8
+    assert "the log-odds of a higher class" in str(table)
+    scaled = model.summary(units=[2.0, 1.0, 1.0, 4.0]).to_frame()
+    np.testing.assert_allclose(scaled["coef"] * np.r_[2.0, 1.0, 1.0, 4.0, 1.0, 1.0, 1.0], frame["coef"])
+
+
+# --- where there is no interval ---
+
+
+def test_a_class_that_hardly_occurs_has_no_interval_and_thresholds_remain_in_order():
+    for rare in ("middling", "good", "poor"):
+        X, y = draw(5_000)
+        y[y == rare] = "fair"
+        y[:20] = rare
+        model = quiet((X, y))
+        assert set(model.summary().to_frame()["doubt"]) == {
+            "fewer than 40 rows a coefficient that are not nearly certain"
+        }
+        assert (np.diff(fitted((X, y), epsilon=0.1).thresholds_) > 0.0).all()
+        assert (np.diff(model.thresholds_) > 0.0).all()
+
+
+def test_separated_classes_and_a_constant_column_have_no_interval():
+    X, _ = draw(20_000)
+    y = np.array(LEVELS)[np.digitize(X[:, 0], [-0.5, 0.0, 0.5])]
+    assert (fitted((X, y), epsilon=20.0).summary().to_frame()["doubt"] != "").all()
+    X, y = draw(20_000)
+    X[:, 1] = 0.0
+    frame = fitted((X, y)).summary().to_frame()
+    assert frame["doubt"].iloc[1] == "noise hides this column, or others add up to it"
+    assert frame.loc[frame["doubt"] != "", "std_err":"high"].isna().all(axis=None)
+
+
+def test_a_step_leaves_half_of_each_gap():
+    before = np.r_[np.zeros(4), 0.0, 1.0, 3.0]
+    near = np.r_[np.ones(4), 0.0, 0.5, 3.0]
+    assert HOW.allowed(before, near) is near
+    found = HOW.allowed(before, np.r_[np.ones(4), 1.0, 0.0, 3.0])
+    np.testing.assert_allclose(np.diff(found[4:]), [0.5, 3.0])
+    assert found[4:].mean() == pytest.approx(4.0 / 3.0)
+
+
+REFUSED = {
+    "one class": ({"classes": ["poor"]}, ["classes=['poor']", "fewer than two"]),
+    "a class twice": ({"classes": ["poor", "fair", "poor"]}, ["repeats a class"]),
+    "no list": ({"classes": "poor"}, ["no sequence of classes"]),
+    "a label that is not named": ({"classes": ["poor", "fair"]}, ["y contains labels that are not in classes"]),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_bad_classes_are_refused_before_any_charge(why):
+    given, words = REFUSED[why]
+    X, y = draw(60)
+    assert_refused(DPOrdinalLogisticRegression, given, {"X": X, "y": y}, words, [])
+
+
+def test_too_many_columns_are_refused_before_any_charge():
+    rows = {"X": np.zeros((60, 201)), "y": np.resize(LEVELS, 60)}
+    assert_refused(DPOrdinalLogisticRegression, {"classes": LEVELS}, rows, ["201 columns", "200 columns"], [])
