@@ -18,7 +18,7 @@ from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.linear_model.least_squares import DPLinearRegression, DPRidge
 from skdp.neural_network import DPMLPRegressor
 from skdp.pipeline import PrivatePipeline, allocate_budget, public_rows_of
-from skdp.preprocessing import DPTableVectorizer
+from skdp.preprocessing import DPTableVectorizer, formula_rows
 from skdp.preprocessing.schema.matching import match_columns, read_schema
 
 _OF_THE_MODEL = ("adjacency", "n_groups_public", "n_samples_public", "random_state")
@@ -67,7 +67,10 @@ def tabular_pipeline(
         `noise_multiplier` are not used; its `adjacency`, `n_samples_public` and `random_state` hold for the whole
         pipeline. Before other regressors numbers are scaled, and before `DPRidge` and `DPLinearRegression` they have
         bins beside that where rows and budget are enough for them (``numbers="auto"`` of the vectorizer). Models of
-        random trees get codes (``numbers="codes"``) and their schema.
+        random trees get codes (``numbers="codes"``) and their schema. One with ``inference=True`` gets the rows of the
+        formula ``"."`` (`skdp.preprocessing.formula_rows`), without the first level of each category, so that its
+        ``summary`` has intervals: names of its lines tell the level that others are compared with, and coefficients of
+        numbers are of half the width of their bounds. `schema` then names bounds or categories of all columns.
     schema : TableSchema, dict or None, default=None
         Public description of the columns. If None, names and kinds of the columns are all that is taken as public, and
         15 % of the budget buys bounds, bins and categories.
@@ -146,11 +149,28 @@ def tabular_pipeline(
         "random_state": random_state,
     }  # fmt: skip
     model = _make_model(estimator, schema, own)
-    shared = {name: value for name, value in model.get_params(deep=False).items() if name in _OF_THE_MODEL}
-    steps = [("vectorizer", _rows_for(model, DPTableVectorizer(schema, **shared))), ("model", model)]
-    budgeted = allocate_budget(PrivatePipeline(steps), epsilon, delta, risk=risk)
+    given = model.get_params(deep=False)
+    if given.get("inference") is True:
+        rows = _rows_of_regression(model, schema)
+    else:
+        shared = {name: value for name, value in given.items() if name in _OF_THE_MODEL}
+        rows = _rows_for(model, DPTableVectorizer(schema, **shared))
+    budgeted = allocate_budget(PrivatePipeline([("vectorizer", rows), ("model", model)]), epsilon, delta, risk=risk)
     chooses = isinstance(estimator, str) and estimator == "regressor"
     return TabularPipeline(budgeted.steps, epsilon=epsilon, delta=delta, risk=risk) if chooses else budgeted
+
+
+def _rows_of_regression(model: Any, schema: Any) -> Any:
+    """The step that makes rows of which no columns add up to one, and their norm for the model."""
+    if schema is None:
+        raise ValueError(
+            "schema=None with inference=True: intervals need rows that nothing was bought for; give a schema with "
+            "bounds or categories of all columns, or set inference=False."
+        )
+    rows = formula_rows(".", schema)
+    if model.data_norm is None:
+        model.set_params(data_norm=rows.data_norm)
+    return rows.step.set_output(transform="pandas")  # a frame has names, which tell reference levels
 
 
 def _rows_for(model: Any, vectorizer: DPTableVectorizer) -> DPTableVectorizer:

@@ -512,3 +512,31 @@ def test_a_model_that_takes_no_such_parameter_says_so():
 def test_the_number_of_groups_is_public_in_the_whole_pipeline():
     model = DPLogisticRegression(adjacency="add_remove", n_samples_public=100, n_groups_public=50)
     assert tabular_pipeline(model)[0].n_groups_public == 50
+
+
+@pytest.mark.parametrize("kind", [DPLinearRegression, DPLogisticRegression])
+def test_a_regression_with_inference_has_rows_whose_intervals_are_printed(kind):
+    """And names that tell the level that others are compared with."""
+    frame, labels = customers(8_000)
+    frame, schema = frame[["age", "job", "member"]].fillna({"age": 50.0, "job": "clerk"}), SCHEMA.copy()
+    schema["since"] = "drop"
+    linear = kind is DPLinearRegression
+    given = {"y_bounds": (0, 1)} if linear else {"classes": CLASSES}
+    pipeline = tabular_pipeline(kind(inference=True), schema=schema, epsilon=4.0, random_state=0, **given)
+    assert pipeline[-1].data_norm == pytest.approx(3**0.5)
+    with pytest.warns(PrivacyLeakWarning, match="random_state"):
+        pipeline.fit(frame.assign(since=0), (labels == "buys").astype(int) if linear else labels)
+    table = pipeline[-1].summary().to_frame()
+    assert list(table.index) == ["age", "job[nurse vs clerk]", "job[smith vs clerk]", "member", "(intercept)"]
+    assert (table["doubt"] == "").all()
+    assert (np.sign(table["coef"][["age", "job[nurse vs clerk]", "member"]]) == (1 if linear else -1)).all()
+    assert pipeline.epsilon_ <= 4.0
+
+
+def test_a_regression_with_inference_needs_a_schema_of_all_columns():
+    with pytest.raises(ValueError, match=r"\Aschema=None with inference=True[^\n]*\Z"):
+        tabular_pipeline(DPLinearRegression((0, 1), inference=True))
+    with pytest.raises(ValueError, match=r"\Acolumn 'job' has neither bounds[^\n]*\Z"):
+        tabular_pipeline(DPLinearRegression((0, 1), inference=True), schema={"age": (18, 90), "job": "category"})
+    own = tabular_pipeline(DPLinearRegression((0, 1), data_norm=1.0, inference=True), schema={"age": (18, 90)})
+    assert own[-1].data_norm == 1.0
