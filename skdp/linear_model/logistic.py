@@ -225,7 +225,8 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     a sandwich with the moments of the scores, which assumes nothing of the probabilities and, with `groups`, does not
     take rows of one label to be independent. More than two classes have scores and curvatures of all classes, of the
     same norm with a factor of 2 (`skdp.linear_model.likelihoods.Multinomial`), begin with a step from equal
-    probabilities, and have a block of the table each, against the first class. Rows of one label are weighted by 1 over
+    probabilities, go further where the curvature fell on the way, and have a block of the table each, against the first
+    class. Rows of one label are weighted by 1 over
     the sum of their lengths, where that exceeds 1: the weights do not depend on classes. An interval is not printed
     where the noise hides a direction of the columns, where the last two steps lead to different places, with fewer than
     40 rows a coefficient that are not nearly certain, or where rows are cut: of released and public numbers alone. The

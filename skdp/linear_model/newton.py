@@ -23,7 +23,7 @@ from skdp._typing import Doubles, Vector
 from skdp.base import Budget
 from skdp.linear_model.inference import Grounds, infer
 from skdp.linear_model.likelihoods import LIKELIHOODS, Likelihood, LikelihoodScores, Multinomial, Ordinal
-from skdp.linear_model.newton_steps import STEP_SHARES, Step, is_too_steep, next_theta, packed, settled_pool
+from skdp.linear_model.newton_steps import STEP_SHARES, Step, next_theta, packed, settled_pool
 from skdp.linear_model.scores import is_longer, release_scores, sum_scores
 from skdp.mechanisms.sampling import FullBatch, Sampling
 from skdp.mechanisms.second_moments import UnitBall, sensitivity
@@ -306,7 +306,7 @@ class NewtonRecipe(Recipe):
         rows_left = bound.likelihood.rows(pool.equations.gram, pool.counts, entry_of(plan.run.shape))
         if rows_left < FEWEST_UNSURE_ROWS * len(theta):
             doubt = f"fewer than {FEWEST_UNSURE_ROWS} rows a coefficient that are not nearly certain"
-        elif not settled or is_too_steep(self._steps[0], theta, bound.likelihood, plan.n_public):
+        elif not settled:
             doubt = "the steps did not settle: columns nearly separate the rows, or noise is too much"
         else:
             doubt = ""

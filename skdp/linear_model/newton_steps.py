@@ -23,6 +23,7 @@ UNSETTLED = 0.1
 """Squared bias, over the variance, from which there are no intervals: at .3 of a standard error 94 % of them hold."""
 
 _DAMPING = 0.7  # least eigenvalue of a step's curvature, over the edge
+_FASTEST = 0.8  # fall of the logarithm of the curvature on the length of a move: it is doubled at most
 _TOO_FAR = 0.25  # slope of the likelihood at the end of a step, over that at its beginning
 
 
@@ -135,8 +136,11 @@ def next_theta(steps: list[Step], likelihood: Likelihood, intercept: float, n: i
         return first_guess(steps[0], likelihood, intercept, n)
     if len(steps) < len(STEP_SHARES):
         last = best_between(steps[-2], steps[-1])
-        theta = last.theta + Pool.of([last], n, likelihood, intercept).damped(last.score)
-        return likelihood.allowed(last.theta, theta)
+        pool = Pool.of([last], n, likelihood, intercept)
+        move = pool.damped(last.score)
+        if likelihood.steepest < math.inf:
+            move *= stretch(steps[-2], last, move, pool.equations.edge)
+        return likelihood.allowed(last.theta, last.theta + move)
     pool, _ = settled_pool(steps, likelihood, intercept, n)
     theta = pool.theta + solve_without_bias(pool.equations)
     if intercept:
@@ -166,6 +170,21 @@ def best_between(before: Step, last: Step) -> Step:
     return last._replace(theta=before.theta + t * move, score=score(t), curvature=curvature)
 
 
+def stretch(before: Step, last: Step, move: Doubles, edge: float) -> float:
+    """Return by how much a Newton move is too short, where the curvature falls on the way to it.
+
+    It fell from the step before to the last one, by a factor of exp(-r) for each length of the move, and is taken to
+    fall on, so that the score is 0 after -log(1 - r) / r of the move. What goes too far is taken back by the next step.
+    """
+    least = edge * float(move @ move)
+    falls = [max(float(move @ each.curvature @ move), least) for each in (before, last)]
+    lengths = float((last.theta - before.theta) @ last.curvature @ move) / falls[1]
+    if lengths <= 0.0 or falls[1] >= falls[0]:
+        return 1.0
+    rate = min(math.log(falls[0] / falls[1]) / lengths, _FASTEST)
+    return -math.log1p(-rate) / rate
+
+
 def bias_of_noise(steps: list[Step], pool: Pool, likelihood: Likelihood, intercept: float) -> float:
     """Return the mean error of eta in the pool by the noise of the coefficients that its steps began with."""
     slopes = max(float(pool.equations.gram[-1, -1]), pool.equations.edge) / intercept**2
@@ -182,7 +201,8 @@ def settled_pool(steps: list[Step], likelihood: Likelihood, intercept: float, n:
     The step before the last one leads to where the score is 0, but for its noise, and for a likelihood that is no
     parabola. So the last score is the noise of two steps, and that bias, b**2 where all errors have variance 1. If it
     is small in the pool, both steps are in it. Else the last step is alone: its own bias is of the second order, b**4
-    over the curvature of all rows, of which there are n; of many classes, over that of the rarest.
+    over the curvature of all rows, of which there are n; of many classes, over that of the rarest. Where lines are
+    steep, so that steps may not settle, a bias may be there that noise hides: as much as noise may be by chance counts.
     """
     before, last = steps[-2:]
     pool = Pool.of([before, last], n, likelihood, intercept)
@@ -193,8 +213,10 @@ def settled_pool(steps: list[Step], likelihood: Likelihood, intercept: float, n:
     variance += moved * (noise.gram / noise.product * before.deviation) ** 2
     root = np.sqrt(precisions)[:, None] * (vectors.T @ np.c_[np.eye(len(values)), likelihood.spread(last.theta)])
     of_noise = root @ root.T  # the covariance of the noise, where errors have variance 1
-    by_noise = variance * (np.trace(of_noise) + 4.0 * math.sqrt(2.0) * float(np.linalg.norm(of_noise)))
-    excess = max(0.0, float(precisions @ (vectors.T @ last.score) ** 2) - by_noise)
+    by_noise, by_chance = variance * float(np.trace(of_noise)), variance * 32**0.5 * float(np.linalg.norm(of_noise))
+    excess = max(0.0, float(precisions @ (vectors.T @ last.score) ** 2) - by_noise - by_chance)
+    if is_steep(steps[0], last.theta, likelihood, n):
+        excess += by_chance
     share = last.deviation**2 / (before.deviation**2 + last.deviation**2)  # of the step before, in the pool
     if share**2 * excess <= UNSETTLED:
         return pool, True
@@ -202,8 +224,8 @@ def settled_pool(steps: list[Step], likelihood: Likelihood, intercept: float, n:
     return Pool.of([last], n, likelihood, intercept), excess**2 <= UNSETTLED * max(many, 0.0)
 
 
-def is_too_steep(first: Step, theta: Doubles, likelihood: Likelihood, n: int) -> bool:
-    """Whether lines of many classes are too steep, by the curvature of the first step, of equal probabilities."""
+def is_steep(first: Step, theta: Doubles, likelihood: Likelihood, n: int) -> bool:
+    """Whether lines of many classes are steep, by the curvature of the first step, of equal probabilities."""
     if likelihood.steepest == math.inf:
         return False
     lines = theta.reshape(likelihood.n_lines, -1)

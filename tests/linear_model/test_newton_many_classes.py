@@ -17,7 +17,7 @@ from skdp import DPLogisticRegression
 from skdp._checks.units import read_units
 from skdp.linear_model.likelihoods import Logistic, Multinomial
 from skdp.linear_model.newton import BoundRows, RowScale
-from skdp.linear_model.newton_steps import STEP_SHARES, packed
+from skdp.linear_model.newton_steps import STEP_SHARES, Step, packed, stretch
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -227,3 +227,26 @@ def test_too_many_coefficients_are_refused_before_any_charge():
     given = {"classes": CLASSES, "inference": True}
     rows = {"X": np.zeros((60, 101)), "y": np.resize(CLASSES, 60)}
     assert_refused(DPLogisticRegression, given, rows, ["101 columns and 3 classes", "100 columns"], [])
+
+
+def test_a_step_is_longer_where_the_curvature_falls_on_its_way():
+    """It falls by exp(-x): the score is 0 at 2, and a plain step from 1 would end at 1.63."""
+
+    def step(x):
+        return Step(np.array([x]), np.array([math.exp(-x) - math.exp(-2.0)]), np.array([[math.exp(-x)]]), 1.0)
+
+    before, last = step(0.0), step(1.0)
+    move = last.score / last.curvature[0]
+    assert last.theta + stretch(before, last, move, 0.0) * move == pytest.approx(2.0)
+    assert stretch(last, before, move, 0.0) == 1.0  # where it rises, or the move goes back
+    assert stretch(before, last, -move, 0.0) == 1.0
+    assert stretch(before, last, 100.0 * move, 0.0) <= 2.02
+
+
+def test_steep_slopes_of_classes_are_reached():
+    """Steps that are not stretched end more than an error before them."""
+    X, y = draw(10_000, steepness=8.0)
+    model = quiet((X, y))
+    theta, _ = without_privacy(X, y)
+    found = model._fitted_inference
+    np.testing.assert_allclose((found.estimate - theta) / np.hypot(found.sampling, found.noise), 0.0, atol=0.3)

@@ -16,6 +16,8 @@ from sklearn.base import clone
 
 from skdp import DPOrdinalLogisticRegression
 from skdp._checks.units import read_units
+from skdp.linear_model import newton
+from skdp.linear_model.inference import infer
 from skdp.linear_model.likelihoods import Ordinal
 from skdp.linear_model.newton import BoundRows, RowScale, entry_of
 from skdp.linear_model.newton_steps import STEP_SHARES, Step
@@ -101,18 +103,19 @@ def test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else(row, a
     assert_all_else_is_equal(one, other)
 
 
-def bound_of(X, codes, units=None):
-    return BoundRows(X, np.asarray(codes, float), 1.0, units, SCALE, HOW)
+def bound_of(X, codes, units=None, scale=SCALE):
+    return BoundRows(X, np.asarray(codes, float), 1.0, units, scale, Ordinal(4, entry_of(scale)))
 
 
-def test_a_row_adds_no_more_than_one_wherever_the_thresholds_are():
+@pytest.mark.parametrize("intercept", [0.5, 50.0])
+def test_a_row_adds_no_more_than_one_wherever_the_thresholds_are(intercept):
     """Narrow and wide classes, rows that are certain of one or of another; also where thresholds are out of order."""
-    rng, norms = np.random.default_rng(0), []
+    rng, norms, scale = np.random.default_rng(0), [], RowScale(2.0, intercept)
     for gap in (1e-6, 0.01, 1.0, 40.0, -1.0):
         for shift in (-30.0, -1.0, 0.0, 1.0, 30.0):
             theta = np.r_[4.0 * rng.normal(size=4), np.array([-1.0, 0.0, 1.0]) * gap + shift]
             for x in (np.zeros(4), *rng.uniform(-1.0, 1.0, (3, 4))):
-                norms += [np.linalg.norm(bound_of(x[None], [code]).sums(theta)) for code in range(4)]
+                norms += [np.linalg.norm(bound_of(x[None], [code], scale=scale).sums(theta)) for code in range(4)]
     assert 0.9 < max(norms) <= 1.0
 
 
@@ -203,7 +206,7 @@ def test_errors_are_those_of_repeated_fits():
 
 
 def test_the_noise_of_thresholds_is_that_of_repeated_fits_to_the_same_rows():
-    """Of a narrow class, whose thresholds have noise from counts: without it half of the variance would be missing."""
+    """Of a narrow class too, whose score is far from 1."""
     rows, found = draw(4_000, thresholds=np.array([-1.0, 0.3, 0.4])), []
     for seed in range(80):
         frame = fitted(rows, epsilon=None, noise_multiplier=1.5, random_state=seed).summary().to_frame()
@@ -213,6 +216,23 @@ def test_the_noise_of_thresholds_is_that_of_repeated_fits_to_the_same_rows():
     low, high = stats.chi2.interval(1 - FALSE_ALARM / 7, len(coefs) - 1)
     assert squares.min() > 0.9 * low
     assert squares.max() < 1.1 * high
+
+
+def test_the_noise_of_counts_is_in_that_of_thresholds(monkeypatch):
+    """Score and curvature are linear in counts, of which each has the noise of a count over its weight."""
+    found = []
+    monkeypatch.setattr(newton, "infer", lambda *given: found.append(given) or infer(*given))
+    model = fitted(draw(4_000))
+    *given, spread = found[0]
+    equations, _, _, form, _ = given
+    theta = np.linalg.solve(form, np.r_[model.coef_, model.thresholds_])
+    zeros = np.zeros(7), np.zeros((7, 7))
+    moved = [HOW.completed(theta, *zeros, each)[0] for each in np.eye(4)]
+    np.testing.assert_allclose(spread * HOW.count_weight, np.transpose(moved))
+    extra = equations.noise.product * np.linalg.norm(form @ np.linalg.inv(equations.gram) @ spread, axis=1)
+    noise = model.summary().to_frame()["noise"]
+    np.testing.assert_allclose(noise**2, infer(*given).noise ** 2 + extra**2, rtol=1e-3)
+    assert extra[4:].max() > 0.1 * noise.iloc[4:].min()
 
 
 def test_probabilities_are_those_of_the_thresholds_in_the_sorted_order_of_classes():
