@@ -64,11 +64,10 @@ CONCERNED = {
         ("", "logistic grouped"),
     ],
     "inference": [
-        ("counted for nothing|ordered classes|out of order|without the(ir classes| noise of counts)", ""),
-        ("counts of classes without", "ordinal weights"),
+        ("(counted for nothing|ordered classes|out of order|their classes|noise of counts|counts of classes)", ""),
         (
             "newton: (rows that|a curvature without|the noise of one|a step that|moments|a curvature of|means of)",
-            "newton, poisson",
+            "newton, poisson, ordinal",
         ),
         ("scores.*(nothing|half|without|clipped|product)", "inference"),
         ("one by one", "inference units"),
