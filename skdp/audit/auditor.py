@@ -44,11 +44,11 @@ def audit_estimator(
         table for the kind of estimator.
     groups : array-like of shape (n_samples,) or None, default=None
         Labels of units, where the estimator is to be private for these. With an `X` only.
-    canary : "contradict", int, row, or tuple (row, target), default="contradict"
+    canary : "contradict", int, (int, int), row, or tuple (row, target), default="contradict"
         The record that one of two tables has and the other has not. By default a row whose target contradicts all
         others; of several candidates the one that is seen best. A number is that of a row of `X`. A row is of the kind
         of `X`, sparse or a data frame, too. Under ``"replace_one"`` two rows, and two targets, are given: one of them
-        takes the place of the other.
+        takes the place of the other. With `groups` these are the numbers of two rows, whose groups change places.
     method : {"replay", "one_run", "many_runs"}, default="replay"
         ``"replay"`` forces the releases of a fit without the canary on a fit with it, and prices the difference of what
         was put into them. ``"one_run"`` guesses from one fit which of many canaries are in it: its noise is secret, the

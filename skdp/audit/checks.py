@@ -18,6 +18,8 @@ LEVEL = 1e-6
 """Rate of false alarms of each test."""
 
 _LEAST_LENGTH, _MOST_RELEASES = 8, 512  # of directions that are compared; of shorter ones the angle tells little
+_MIXERS = [np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93)]
+"""Odd numbers that make one of several cells; two sets of cells are the same number once in 2**64."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def check_release_noise(
     standard_deviation : float, default=1.0
         Of each coordinate, in the units of the noise.
     level : float, default=1e-6
-        Probability that each of the four tests speaks of honest noise.
+        Probability that each of the five tests speaks of honest noise.
 
     Returns
     -------
@@ -71,9 +73,9 @@ def check_release_noise(
     Notes
     -----
     The tests are: the sum of squares against its chi-square law, the most powerful one against another scale; the sum
-    against its normal law; the distribution function, by Kolmogorov and Smirnov; and the angles between releases of one
-    length, of which the squared cosine is Beta(1/2, (p - 1)/2) for p independent normals (Muirhead 1982,
-    theorem 1.5.7), by a union bound over all pairs.
+    against its normal law; the distribution function, by Kolmogorov and Smirnov; whether four numbers occur at a second
+    place, by a union bound; and the angles between releases of one length, of which the squared cosine is
+    Beta(1/2, (p - 1)/2) for p independent normals (Muirhead 1982, theorem 1.5.7), by a union bound over all pairs.
 
     Examples
     --------
@@ -91,7 +93,12 @@ def check_release_noise(
     values = np.concatenate(parts) if parts else np.zeros(0)
     if not len(values) or not np.isfinite(values).all():
         raise ValueError("noise holds no finite number, or one that is not: give what was added to each release.")
-    return [*_scale_findings(values, level), *_law_findings(values, level), *_angle_findings(parts, level)]
+    return [
+        *_scale_findings(values, level),
+        *_law_findings(values, level),
+        *_repeat_findings(values, level),
+        *_angle_findings(parts, level),
+    ]
 
 
 def scale_interval(values: NDArray[np.float64], level: float = LEVEL) -> tuple[float, float]:
@@ -114,6 +121,25 @@ def _law_findings(values: NDArray[np.float64], level: float) -> list[AuditFindin
     if stats.kstest(values, "norm").pvalue < level:
         found.append(AuditFinding("noise", "it is not normal with the declared standard deviation."))
     return found
+
+
+def _repeat_findings(values: NDArray[np.float64], level: float) -> list[AuditFinding]:
+    """Look for four numbers, one after the other, that stand in a second place as well, at whatever distance.
+
+    Numbers are compared in cells of width w. The density of a normal is below 0.4, so four are in the cells of four
+    others with a probability of (0.4 w)^4 at most, whether some of them are the same or not. There are n^2 / 2 pairs of
+    places, and w is such that all of it is `level`.
+    """
+    n = len(values)
+    width = (2.0 * level / n**2) ** 0.25 / 0.4
+    if n < 2 * len(_MIXERS) or not np.abs(values).max() < width * 2.0**62:
+        return []
+    cells = np.floor(values / width).astype(np.int64).view(np.uint64)
+    m = n - len(_MIXERS) + 1
+    windows = sum(cells[k : k + m] * mixer for k, mixer in enumerate(_MIXERS))
+    if len(np.unique(windows)) == m:
+        return []
+    return [AuditFinding("noise", "numbers that were added at one place are added at another place again.")]
 
 
 def _angle_findings(parts: list[NDArray[np.float64]], level: float) -> list[AuditFinding]:

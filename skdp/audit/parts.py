@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from skdp._fit.private_step import private_steps
-from skdp.accounting import RepeatAndSelectDpEvent, get_epsilon
+from skdp.accounting import RepeatAndSelectDpEvent, WorstOfDpEvent, get_epsilon
 from skdp.audit.subjects import AuditedFit
 
 
@@ -22,7 +22,8 @@ class Claim(NamedTuple):
 class Claims(NamedTuple):
     """The parts of a fit, and the tracks on which its whole claim rests.
 
-    `given` says whether a part sees the canary in some splits of the rows only, as in a search.
+    `given` says whether a part sees the canary in some splits of the rows only, as in a search, or where a fit and what
+    is counted of it are of disjoint rows.
     """
 
     parts: list[Claim]
@@ -43,6 +44,8 @@ def parts_of(fitted: AuditedFit) -> Claims:
     model, everything = fitted.model, tuple(range(len(fitted.tracks)))
     if hasattr(model, "_fitted_tuning"):
         return _of_search(model, everything)
+    if isinstance(model.privacy_event_, WorstOfDpEvent):
+        return Claims([], everything, given=True)
     claims = getattr(model, "step_epsilons_", {})
     if len(claims) != len(everything):
         return Claims([], everything)

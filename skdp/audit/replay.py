@@ -33,6 +33,7 @@ from skdp.accounting import (
 )
 from skdp.audit.attack import Attack
 from skdp.audit.checks import LEVEL, AuditFinding, check_release_noise, check_sampling, scale_interval
+from skdp.audit.own_price import least_delta
 from skdp.audit.parts import Claim, Claims, parts_of
 from skdp.audit.subjects import AuditedFit, Subject
 from skdp.mechanisms.tape import HeardLot
@@ -94,6 +95,11 @@ class Heard:
         place = np.arange(lot.n_rows) - (np.cumsum(copies) - copies)[group]
         return order[place < lot.rows[group]]
 
+    def _mixed(self) -> list[Doubles]:
+        """The first noise of each kind, then the second of each, and so on."""
+        turns = itertools.zip_longest(*self.noise.values())
+        return [each for turn in turns for each in turn if each is not None]
+
     def is_enough(self) -> bool:
         """Whether the laws are known well enough; after some seconds less is enough."""
         patient = time.monotonic() - self._start < _PATIENCE
@@ -107,9 +113,12 @@ class Heard:
         return scale_interval(np.concatenate([each for parts in self.noise.values() for each in parts]), 2 * LEVEL)[1]
 
     def findings(self) -> Iterator[AuditFinding]:
-        """What noise and lots are not as they are declared."""
+        """What noise and lots are not as they are declared; that of releases of several scales may be one noise."""
+        n_tests = len(self.noise) + (len(self.noise) > 1)
         for parts in self.noise.values():
-            yield from check_release_noise(parts, level=LEVEL / len(self.noise))
+            yield from check_release_noise(parts, level=LEVEL / n_tests)
+        if len(self.noise) > 1:
+            yield from check_release_noise(self._mixed(), level=LEVEL / n_tests)
         for (rate, n_rows), lots in self.lots.items():
             yield from check_sampling(lots, n_rows, rate, level=LEVEL / len(self.lots))
 
@@ -281,12 +290,15 @@ def _read(first: AuditedFit, worlds: list[World], heard: Heard, n_fits: int, fou
     parts = parts_of(first)
     epsilon, event = _bound(worlds, Claim("", parts.whole, model.epsilon_, model.delta_), scale)
     steps = {each.name: (_bound(worlds, each, scale)[0], each.claimed) for each in parts.parts}
-    if worlds and not parts.given:
-        declared = event_of(
-            first, parts.whole, [np.max(each, axis=0) > 0.0 for each in zip(*worlds[0].moves, strict=True)], 1.0
-        )
+    for world in worlds if not hasattr(model, "_fitted_tuning") else []:
+        moved = [np.max(each, axis=0) > 0.0 for each in zip(*world.moves, strict=True)]
+        declared = event_of(world.fitted, parts.whole, moved, 1.0)
         if (cost := least_epsilon(declared, model.delta_, model.adjacency_)) > model.epsilon_ * (1.0 + LEVEL):
             found.append(AuditFinding("charge", f"the releases cost {cost:.4g}, and {model.epsilon_:.4g} is charged."))
+            break
+        if least_delta(declared, model.epsilon_, model.adjacency_) > model.delta_ * (1.0 + LEVEL) + LEAST_DELTA:
+            found.append(AuditFinding("charge", f"a threshold tells more than epsilon={model.epsilon_:.4g} allows."))
+            break
     if isinstance(asked := getattr(model, "epsilon", None), float | int) and model.epsilon_ > asked * (1.0 + LEVEL):
         found.append(AuditFinding("charge", f"{model.epsilon_:.4g} is charged where epsilon={asked:.4g} is set."))
     for name, (bound, claim) in steps.items():
@@ -367,9 +379,12 @@ def _farthest(moves: Doubles) -> Doubles:
 
 
 def _all_seen(worlds: list[World]) -> bool:
-    """Whether some world moves a score, and some a try."""
-    seen = [{track > 0 for track, moves in enumerate(world.moves[0][:-1]) if np.any(moves)} for world in worlds]
-    return set().union(*seen) == {True, False}
+    """Whether some world moves a score, and some a try; or, of a fit in two parts, each of them some track."""
+    seen = [{track for track, moves in enumerate(world.moves[0]) if np.any(moves)} for world in worlds]
+    n_tracks, found = max((len(world.moves[0]) for world in worlds), default=0), set[int]().union(*seen)
+    if worlds and hasattr(worlds[0].fitted.model, "_fitted_tuning"):
+        return 0 in found and any(0 < track < n_tracks - 1 for track in found)
+    return len(found) == n_tracks
 
 
 def _strength(world: World, tracks: tuple[int, ...], view: int) -> float:

@@ -108,18 +108,23 @@ def given_case(X: Any, y: Any, groups: Any, canary: Any, is_exchange: bool = Fal
     ----------
     X, y, groups : array-like
         Public, or made up.
-    canary : "contradict", int, row, or pair of a row and its target
+    canary : "contradict", int, (int, int), row, or pair of a row and its target
         A number is that of a row of the table, which, with all rows of its group, is in one of the tables only. There
-        may be two rows, and two targets.
+        may be two rows, and two targets; with groups the numbers of two rows.
     is_exchange : bool, default=False
         Whether one canary takes the place of another: the row that contradicts then takes that of the same row with its
         own target, or, without targets, of the row that is farthest from it.
     """
     X = X if hasattr(X, "shape") else np.asarray(X)
     if isinstance(canary, numbers.Integral):
-        return _left_out(X, y, groups, int(canary))
+        return _left_out(X, y, groups, [int(canary)])
     if groups is not None:
-        raise ValueError(f"canary={canary!r} with groups: give the number of a row, whose whole group is the canary.")
+        is_pair = isinstance(canary, tuple) and len(canary) == 2
+        if not is_pair or not all(isinstance(each, numbers.Integral) for each in canary):
+            raise ValueError(
+                f"canary={canary!r} with groups: give the number of a row, whose whole group is the canary, or of two."
+            )
+        return _left_out(X, y, groups, [int(each) for each in canary])
     if not isinstance(canary, str):
         return Neighbours(X, y, None, _given_canaries(X, y, canary))
     number = 0 if not hasattr(X, "astype") or hasattr(X, "iloc") else int(np.argmax(_squares(X)))
@@ -148,18 +153,25 @@ def _given_canaries(X: Any, y: Any, canary: Any) -> list[Canary]:
     ]
 
 
-def _left_out(X: Any, y: Any, groups: Any, number: int) -> Neighbours:
-    """The tables with and without a row, or with and without all rows of its group."""
-    if not 0 <= number < X.shape[0]:
-        raise ValueError(f"canary={number} is no row of X, which has {X.shape[0]}: give a number from 0.")
+def _left_out(X: Any, y: Any, groups: Any, chosen: list[int]) -> Neighbours:
+    """The tables without some rows, or without all rows of their groups, and these as canaries."""
+    for number in chosen:
+        if not 0 <= number < X.shape[0]:
+            raise ValueError(f"canary={number} is no row of X, which has {X.shape[0]}: give a number from 0.")
     labels = np.arange(X.shape[0]) if groups is None else np.asarray(groups)
-    out = labels == labels[number]
-    rest, rows = np.flatnonzero(~out), np.flatnonzero(out)
-    common, canary = ([None if each is None else take(each, kept) for each in (X, y, groups)] for kept in (rest, rows))
+    records = [labels == labels[number] for number in chosen]
+    if len(records) > 1 and (records[0] & records[1]).any():
+        raise ValueError(f"canary={tuple(chosen)} names two rows of one group: give rows of two.")
+    rest = np.flatnonzero(~np.any(records, axis=0))
+    common = [None if each is None else take(each, rest) for each in (X, y, groups)]
+    canaries = [
+        [None if each is None else take(each, np.flatnonzero(out)) for each in (X, y, groups)] for out in records
+    ]
     if groups is not None:  # units are numbered by their labels, and the canary has to be the last of them
-        common[2] = np.unique(np.asarray(groups)[rest], return_inverse=True)[1]
-        canary[2] = np.full(len(rows), len(np.unique(labels[rest])))
-    return Neighbours(common[0], common[1], common[2], [Canary(*canary)])
+        known, common[2] = np.unique(np.asarray(groups)[rest], return_inverse=True)
+        for canary in canaries:
+            canary[2] = np.full(canary[0].shape[0], len(known))
+    return Neighbours(common[0], common[1], common[2], [Canary(*each) for each in canaries])
 
 
 def _farthest_from(X: Any, number: int) -> int:

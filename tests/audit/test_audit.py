@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import threading
+import warnings
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -36,19 +37,23 @@ from skdp import (
 )
 from skdp.accounting import (
     DiscreteGaussianDpEvent,
+    DiscreteLaplaceDpEvent,
     GaussianDpEvent,
     PoissonSampledDpEvent,
     SelfComposedDpEvent,
     calibrate_noise_multiplier,
+    compose,
     get_epsilon,
 )
-from skdp.audit import audit_estimator, check_release_noise, one_run_epsilon, threshold_epsilon
+from skdp.audit import audit_estimator, check_release_noise, one_run_epsilon, replay, threshold_epsilon
 from skdp.audit.one_run import Likelihoods
+from skdp.audit.own_price import least_delta
 from skdp.audit.parts import parts_of
 from skdp.audit.replay import event_of, least_epsilon, shifts_of, views_of
 from skdp.audit.result import AuditError
 from skdp.audit.subjects import Subject
 from skdp.audit.worst_case import given_case, worst_case
+from skdp.calibration.table_classifier import TableFit
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
 from skdp.mechanisms.discrete_gaussian import discrete_gaussian
@@ -108,6 +113,14 @@ def test_counts_with_noise_in_whole_numbers(monkeypatch):
     with pytest.warns(PrivacyLeakWarning, match="public"):
         audit = audit_estimator(model, rows, (rows[:, 0] > 0).astype(int), max_seconds=SECONDS)
     assert {each.kind for each in audit.findings} >= {"noise"}
+
+
+def test_numbers_that_are_added_again_elsewhere_are_heard():
+    drawn = np.random.default_rng(0).normal(size=60)
+    assert check_release_noise([drawn[:20], drawn[20:45], drawn[45:]]) == []
+    for again in (drawn[:12], drawn[13:20]):  # of another length, and at another distance
+        (found,) = check_release_noise([drawn[:20], drawn[20:45], again])
+        assert "added at another place again" in str(found)
 
 
 def test_counts_that_repeat_are_independent():
@@ -245,6 +258,17 @@ def test_a_unit_of_several_rows():
     audit = audit_estimator(DPRidge(**RIDGE), X, X[:, 0], groups=homes, canary=4, max_seconds=SECONDS)
     assert not audit.findings
     assert 0.0 < audit.epsilon_lower_bound <= audit.epsilon_claimed
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+def test_one_unit_takes_the_place_of_another():
+    rows, homes = np.where(np.arange(120)[:, None] % 6 < 3, 1.0, -1.0) * np.ones((1, 3)), np.repeat(np.arange(40), 3)
+    model, labels = DPGaussianNB(classes=[0, 1], bounds=(-1, 1), adjacency="replace_one"), np.zeros(120, int)
+    audit = audit_estimator(model, rows, labels, groups=homes, canary=(4, 8), max_seconds=SECONDS)
+    assert not audit.findings
+    assert 0.9 < audit.epsilon_lower_bound <= audit.epsilon_claimed
+    with pytest.raises(ValueError, match="two rows of one group"):
+        audit_estimator(model, rows, labels, groups=homes, canary=(3, 4))
 
 
 def test_nobody_is_charged_and_nothing_is_changed():
@@ -457,6 +481,64 @@ def test_a_bound_of_discrete_gaussian_counts_is_their_price_or_less(s, k):
     bound, price = least_epsilon(event, 1e-5, "zero_out"), get_epsilon(event, 1e-5)
     assert bound <= price
     assert bound > 0.99 * price or s == 0.3  # of such little noise it is read no further than it can be computed
+
+
+LOTS = SelfComposedDpEvent(PoissonSampledDpEvent(0.05, GaussianDpEvent(3.9)), 400)
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@pytest.mark.parametrize(
+    ("event", "share"),
+    [(GaussianDpEvent(4.0), 0.9999), (LOTS, 0.98), (compose([LOTS, GaussianDpEvent(8.0), LOTS]), 0.75)],
+)
+def test_a_threshold_on_a_sum_tells_no_more_than_is_priced_and_nearly_all(event, share, adjacency):
+    found = [least_delta(event, epsilon, adjacency) for epsilon in (0.5, 1.0)]
+    assert found[1] < found[0]
+    for epsilon, delta in zip((0.5, 1.0), found, strict=True):
+        assert share * get_epsilon(event, delta, adjacency=adjacency) < epsilon * (1.0 + 1e-9)
+        assert epsilon <= get_epsilon(event, delta, adjacency=adjacency) * (1.0 + 1e-9)
+
+
+def test_a_count_beside_a_sum_is_told_by_both():
+    event = compose([GaussianDpEvent(4.0), DiscreteLaplaceDpEvent(1.0, 1)])
+    delta = least_delta(event, 1.5, "zero_out")
+    assert 1.5 <= get_epsilon(event, delta) < 1.5 * 1.001
+
+
+class Underpriced(DPGaussianNB):
+    """States nine tenths of its price."""
+
+    def _set_price(self, price, releases=None):
+        super()._set_price(price._replace(epsilon=0.9 * price.epsilon), releases)
+
+
+def test_a_price_that_an_accountant_gets_wrong_is_heard(monkeypatch):
+    """The accountant is wrong in the audit as well, so that nothing but the test of a sum can tell."""
+    right = replay.get_epsilon_bounds
+    monkeypatch.setattr(replay, "get_epsilon_bounds", lambda *given, **named: (0.8 * right(*given, **named)[0],))
+    kinds = [
+        [each.kind for each in audit_estimator(kind(classes=[0, 1], bounds=(-1, 1)), max_seconds=SECONDS).findings]
+        for kind in (DPGaussianNB, Underpriced)
+    ]
+    assert kinds == [[], ["charge"]]
+
+
+def test_a_part_of_the_rows_is_in_one_part_only(monkeypatch):
+    """Rows that are counted are none of those that were fitted to: both cost as much as the dearer of them."""
+    monkeypatch.setattr(replay, "_ENOUGH", 500)
+    rows = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+    model, labels = DPCalibratedClassifier(DPGaussianNB(classes=[0, 1], bounds=(-1, 1))), (rows[:, 0] > 0).astype(int)
+    assert not audit_of_rows(model, rows, labels).findings
+    fitted = TableFit._fitted
+    monkeypatch.setattr(TableFit, "_fitted", lambda self, part: fitted(self, self._rows))
+    assert "charge" in [each.kind for each in audit_of_rows(model, rows, labels).findings]
+
+
+def audit_of_rows(model, rows, labels):
+    """An audit of the first row."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        return audit_estimator(model, rows, labels, canary=(8.0 * rows[:1], 1 - labels[0]), max_seconds=SECONDS)
 
 
 def test_counts_of_a_lot_have_no_bound():

@@ -19,7 +19,9 @@ is in `audits.py`; they are made in a random order, so that those made so far ar
 from __future__ import annotations
 
 import argparse
+import compileall
 import concurrent.futures
+import contextlib
 import importlib
 import json
 import os
@@ -33,11 +35,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import table
+from audits import cases as audit_cases
 from audits import concerned, why_beyond
 from mutant import DoesNotPlant, Mutant, planted_texts
+from reach import reach_of
 from table import MUTANTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -125,7 +130,20 @@ def judge(planted: Mutant, known_red: list[str]) -> Outcome:
 
 # --- audits -----------------------------------------------------------------------------------------------------------
 
-AUDIT_SECONDS = 600
+AUDIT_SECONDS, MOST_AUDITS = 300, 8
+
+
+def told_by_audits(target: pathlib.Path, arguments: list[str], environment: dict[str, str]) -> list[dict[str, Any]]:
+    """What `audits.py` prints in a copy."""
+    command = [sys.executable, str(target / "tests" / "mutants" / "audits.py"), *arguments]
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen(command, cwd=target, env=environment, **pipes) as process:
+        try:
+            said = process.communicate(timeout=AUDIT_SECONDS)[0]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            said = process.communicate()[0] + json.dumps({"error": f"nothing within {AUDIT_SECONDS} s"})
+    return [json.loads(line) for line in said.splitlines() if line.startswith("{")]
 
 
 def hear(planted: Mutant, cases: list[str], target: pathlib.Path) -> list[dict[str, Any]]:
@@ -135,8 +153,6 @@ def hear(planted: Mutant, cases: list[str], target: pathlib.Path) -> list[dict[s
     a file was written, and the key of a kernel that calls those of other files holds their texts.
     """
     texts, environment = planted_texts(ROOT, planted), environment_of(target)
-    command = [sys.executable, str(target / "tests" / "mutants" / "audits.py"), *cases]
-    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with tempfile.TemporaryDirectory() as cold:
         if any("_kernels" in path for path in texts):
             environment["NUMBA_CACHE_DIR"] = cold
@@ -145,60 +161,105 @@ def hear(planted: Mutant, cases: list[str], target: pathlib.Path) -> list[dict[s
         for path, text in texts.items():
             (target / path).write_text(text)
         try:
-            with subprocess.Popen(command, cwd=target, env=environment, **pipes) as process:
-                try:
-                    said = process.communicate(timeout=AUDIT_SECONDS)[0]
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    said = process.communicate()[0] + json.dumps({"error": f"nothing within {AUDIT_SECONDS} s"})
+            return told_by_audits(target, cases, environment)
         finally:
             for path in texts:
                 shutil.copy2(ROOT / path, target / path)
-    return [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+
+
+class Copies:
+    """Warm copies of the project, each of which one thread has at a time: bytecode and kernels are compiled once."""
+
+    def __init__(self, place: pathlib.Path, number: int) -> None:
+        self._free: queue.Queue[pathlib.Path] = queue.Queue()
+        for each in (place.resolve() / str(k) for k in range(number)):
+            for old in (path for path in each.glob("*") if path.name != "numba"):
+                shutil.rmtree(old) if old.is_dir() else old.unlink()
+            copy_project(each)
+            compileall.compile_dir(each / "skdp", quiet=2)
+            self._free.put(each)
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[pathlib.Path]:
+        target = self._free.get()
+        try:
+            yield target
+        finally:
+            self._free.put(target)
+
+
+def made(kept: pathlib.Path, key: str, names: list[str], jobs: int, make: Callable[[str], dict[str, Any]]) -> Any:
+    """What is told of names, a line of a file for each; those that the file has are left out."""
+    done = {each[key]: each for each in map(json.loads, kept.read_text().splitlines())} if kept.exists() else {}
+    left = [name for name in names if name not in done]
+    with kept.open("a") as written, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for each in concurrent.futures.as_completed([pool.submit(make, name) for name in left]):
+            found = each.result()
+            done[found[key]] = found
+            written.write(json.dumps(found) + "\n")
+            written.flush()
+    return done
 
 
 def run_audits(kept: pathlib.Path, only: list[str], jobs: int) -> int:
-    """Audit mutants in a random order, a line of the file for each; those that it has are left out."""
+    """Audit mutants in a random order, a line of the file for each; those that it has are left out.
+
+    First the lines that each audit runs are found, unless they are known. A mutant is audited by the cases that are
+    named for it, and then by others that run what it changes, the quickest first.
+    """
     parts = {
         each.name: importlib.import_module(f"table.{each.name}").MUTANTS
         for each in pkgutil.iter_modules(table.__path__)
     }
-    cases, by_name = concerned(parts), {each.name: each for each in MUTANTS}
-    order = sorted(cases)
+    named, by_name = concerned(parts), {each.name: each for each in MUTANTS}
+    order = sorted(named)
     random.Random(0).shuffle(order)
-    done = {each["mutant"]: each for each in map(json.loads, kept.read_text().splitlines())} if kept.exists() else {}
-    copies: queue.Queue[pathlib.Path] = queue.Queue()
+    copies = Copies(kept.with_suffix(".copies"), jobs)
+    lines = kept.with_suffix(".lines")
+
+    def lines_of(case: str) -> dict[str, Any]:
+        with copies.one() as target:
+            return (told_by_audits(target, ["--lines", case], environment_of(target)) or [{"case": case}])[0]
+
+    made(lines, "case", audit_cases(), jobs, lines_of)
+    reach = reach_of(ROOT, lines)
 
     def heard(name: str) -> dict[str, Any]:
-        target = copies.get()
-        try:
-            return {"mutant": name, "audits": hear(by_name[name], cases[name], target)}
-        finally:
-            copies.put(target)
+        reached = reach.cases(by_name[name])
+        chosen = sorted(named[name], key=lambda case: case not in reached)
+        chosen += [case for case in reached if case not in chosen]
+        with copies.one() as target:
+            return {
+                "mutant": name,
+                "reached": len(reached),
+                "audits": hear(by_name[name], chosen[:MOST_AUDITS], target),
+            }
 
-    with tempfile.TemporaryDirectory() as place, kept.open("a") as written:
-        for number in range(jobs):
-            copies.put(pathlib.Path(place).resolve() / str(number))
-            copy_project(copies.queue[-1])
-        left = [each for each in order if each not in done and each in (only or order)]
-        left.sort(key=lambda name: bool(why_beyond(name)))  # those that should be heard before the others
-        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            for each in concurrent.futures.as_completed([pool.submit(heard, name) for name in left]):
-                found = each.result()
-                done[found["mutant"]] = found
-                written.write(json.dumps(found) + "\n")
-                written.flush()
-    heard_of = {name for name, each in done.items() if any(audit.get("heard") for audit in each["audits"])}
-    for name in (each for each in order if each in done and each not in heard_of):
+    wanted = [name for name in order if name in (only or order)]
+    wanted.sort(key=lambda name: bool(why_beyond(name)))  # those that should be heard before the others
+    done = made(kept, "mutant", wanted, jobs, heard)
+    return tell(order, done, by_name)
+
+
+def tell(order: list[str], done: dict[str, Any], by_name: dict[str, Mutant]) -> int:
+    """Print what was not heard, and how much was: of those that audits should hear, and of others by their reason."""
+    of = {name: verdict_of(done[name]) for name in order if name in done}
+    for name in (name for name, verdict in of.items() if verdict != "heard" and not why_beyond(name)):
         said = [each.get("error") or f"{each['case']}: {each['share']:.3f}" for each in done[name]["audits"]]
-        reason = why_beyond(name) or "; ".join(said)
-        print(f"not heard: {name} ({reason}); by {', '.join(by_name[name].tests)}")
-    audible = [name for name in order if not why_beyond(name)]
-    made = [name for name in audible if name in done]
-    n_heard, n_others = len(heard_of & set(made)), len(done) - len(made)
-    print(f"{n_heard} of {len(made)} that audits should hear are heard, of {len(audible)} in all;")
-    print(f"{len(heard_of) - n_heard} of {n_others} others, of {len(order) - len(audible)}.")
+        print(f"{of[name]}: {name} ({'; '.join(said)}); by {', '.join(by_name[name].tests)}")
+    for reason in dict.fromkeys(sorted(map(why_beyond, order))):
+        names = [name for name in order if why_beyond(name) == reason]
+        verdicts = [of[name] for name in names if name in of]
+        counts = ", ".join(f"{verdicts.count(each)} {each}" for each in ("heard", "error", "not heard"))
+        print(f"{len(names)} {reason or 'that audits should hear'}: {counts} of {len(verdicts)}")
     return 0
+
+
+def verdict_of(done: dict[str, Any]) -> str:
+    """Whether some audit found something; or else whether one ended in an error, as an honest fit does not."""
+    if any(each.get("heard") for each in done["audits"]):
+        return "heard"
+    return "error" if any(each.get("error") for each in done["audits"]) else "not heard"
 
 
 def main() -> int:

@@ -8,9 +8,11 @@ on the path, until something is heard, and prints what.
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
+import time
 import warnings
 from typing import Any
 
@@ -37,11 +39,13 @@ CONCERNED = {
     "clusters": [("units", "kmeans units"), ("exchanged", "kmeans replace"), ("inertia|", "kmeans")],
     "discrete": [
         ("Gaussian noise heard|replaced|ledger|sample taken|groups of rows", ""),
-        ("Gaussian|fraction|columns", "describer discrete"),
-        ("", "one-hot, threshold"),
+        ("Gaussian|fraction|columns", "describer discrete, describer discrete at 20"),
+        ("", "threshold, threshold at 20, calibrated at 8"),
     ],
     "distributed": [("neighbour|one key|last|noise added|lots|full batch", "dask")],
     "ensemble": [
+        ("counts beyond", "network counts"),
+        ("rows of another form", "embedded"),
         ("counts of cells that|grown|counts of cells in|counts of cells with", "trees, trees replace"),
         ("means of several|row of means", "trees classes"),
         ("sums of targets|targets that", "tree regressor, tree regressor replace"),
@@ -49,7 +53,7 @@ CONCERNED = {
             "means of|row of means|errors|probabilities|counts beyond|price leaves|means in",
             "trees, tree regressor, trees lots",
         ),
-        ("weights rounded|a norm that", "trees weights, trees"),
+        ("weights rounded|a norm that", "trees weights, trees gaps, embedded"),
     ],
     "fits": [
         ("(price of the whole|by its event|another adjacency)", "pipeline"),
@@ -58,7 +62,8 @@ CONCERNED = {
     ],
     "grouping": [
         ("network|float32", "network grouped"),
-        ("one-hot", "trees"),
+        ("one-hot", "trees grouped"),
+        ("the number of groups as", "logistic grouped full"),
         ("files|published|search|report|end the fit|sparse", ""),
         ("hash|weights|labels|compared", "logistic grouped"),
         ("", "logistic grouped"),
@@ -70,11 +75,16 @@ CONCERNED = {
             "newton, poisson, ordinal",
         ),
         ("scores.*(nothing|half|without|clipped|product)", "inference"),
-        ("one by one", "inference units"),
+        ("one by one", "inference units, inference many units"),
         ("each count as one", "newton units"),
     ],
     "isolation": [("exchanged", "isolation replace"), ("units", "isolation units"), ("", "isolation")],
-    "losses": [("each output|NaN", "classes"), ("", "poisson, network regressor")],
+    "losses": [
+        ("each output|NaN", "trees classes, classes"),
+        ("counts|lost", "network counts"),
+        ("Huber", "network huber"),
+        ("", "trees, logistic wide"),
+    ],
     "moments": [
         ("direction|eigen", ""),
         ("halved|private n", "pca add, pca replace"),
@@ -150,12 +160,15 @@ CONCERNED = {
     ],
     "synthesis": [
         (
-            "conditions|bins of a range|a quality|noisy qualities|drawn again|estimates|intervals|chance taken|"
+            "household|keys that are refused|halves of bins|zero among|conditions|bins of a range|"
+            "a quality|noisy qualities|drawn again|estimates|intervals|chance taken|"
             "several tables",
             "",
         ),
         ("an added row", "marginals"),
         ("one noise for all releases|scores|by exact scores|in each round", "marginals rounds"),
+        ("parities of units", "marginals parities units"),
+        ("sum of weights beside", "marginals parities units"),
         ("parit", "marginals parities"),
         ("exchanged", "marginals replace"),
         ("cell|categories|longest|width|schema|metrics", ""),
@@ -166,12 +179,12 @@ CONCERNED = {
         ("weights", "mixture weights, mixture"),
         ("round|group.s sum|within|k-means", "mixture rounds"),
         ("groups|shares of the|warnings|single|refusal|beyond|eigen|private number", ""),
-        ("not clipped|place of", "mixture"),
+        ("not clipped|place of", "mixture close"),
         ("", "mixture"),
     ],
     "unit_steps": [
         ("ledger|prices|runs|splitter|labels|numbers|precision|room", ""),
-        ("network", "network units"),
+        ("network|products", "network units"),
         ("trees|counts of people|code", "trees units"),
         ("targets|predictions", "tree regressor units"),
         ("long units", "logistic long units"),
@@ -183,12 +196,23 @@ CONCERNED = {
         ("residuals", "inference units"),
         ("components", "pca units"),
         ("images", ""),
-        ("tables|synthesizer", "marginals units"),
+        ("exchanged tables|exchanged.*tables", "marginals replace units"),
+        ("scores", "marginals rounds mixed units, marginals rounds units"),
+        ("tables|synthesizer", "marginals units, marginals weights units"),
         ("", "ridge units, pca units"),
     ],
-    "units": [("", "scaler units, one-hot units, marginals units")],
+    "units": [
+        ("word", "one-hot mixed units"),
+        ("one row in each column", "binner units, scaler bought units"),
+        ("replaced", "scaler replace units, scaler replace gaps units"),
+        ("averages", "marginals replace units at 50"),
+        ("reach", "marginals units at 50"),
+        ("rehearsed", "pipeline units"),
+        ("", "scaler units, one-hot units, marginals units"),
+    ],
     "vectorizer": [("less noise|threshold of|without their delta|twice|counted once", "vectorizer, vectorizer text")],
     "weights": [
+        ("bins", "binner weights"),
         ("not cut|divided", "ridge weights, nb weights"),
         ("scaler", "scaler weights"),
         ("PCA", "pca weights"),
@@ -199,29 +223,34 @@ CONCERNED = {
         ("networks|in a network", "network weights"),
         ("two classes", "logistic weights"),
     ],
-    "wgan": [("precision", ""), ("", "wgan")],
+    "wgan": [("precision", ""), ("convolutions|images", "wgan images"), ("", "wgan")],
     "wide_linear": [("interrupted|lifts|threads|precision", ""), ("", "logistic wide")],
 }
 """By part of the table, patterns of names and the audits of the mutants; the first that fits counts, "" is none."""
 
 
 BEYOND = {
+    "states other events of the same price": "falling noise (priced|drawn) as|bounds of moments bought",
     "moves a release by less than a millionth of its sensitivity, or its law by as little": (
         "float32|rounding|are rounded|rounded (by nothing|to nearest|up|down|scale)|dtype|lost their digits|vanish|"
         "underflow|not normal|single precision|fastmath|on the threads|grid|gaps (that are|decided|drawn)|tail of gaps|"
         "uncertain gaps|bits|normals of a pair|open numbers|one radius|whole numbers decided|be exact|sums round|"
-        "zeros that|cancel|room for|without room|cut at 2|residuals alone"
+        "zeros that|cancel|without the length of their row|room for|without room|cut at 2|residuals alone"
     ),
     "is seen by a row that is not finite, which is refused or made a null record": (
-        "NaN|finite|null record|infin|overflow|muted|one row makes|not a number"
+        "NaN|finite|null record|lost rows|infin|overflow|muted|one row makes|not a number"
     ),
     "tells whoever knows a key, a position or another fit, where an audit sets the keys": (
         "fork|pickled|spawn|looked at|put back|key that is|batch with a key|hash|global generator|last words|"
         "drawn from the stream|streams of their steps|instalment|restart"
     ),
+    "is of a release that estimators of others make": "two releases of a fit",
+    "is of draws that are no noise": "left-over normals",
+    "is a refusal of what an audit does not give": "more columns than are priced|nearly four times as large",
     "costs the delta of words that no other row has": "threshold (for|of categories|that costs)|for a threshold",
     "leaves rows or weights out, or takes others, but no more than is priced": (
-        "forgotten|dropped|weights of (least squares|a file|one-hot)|weights that multiply rows|without the weight of|"
+        "forgotten|forgets|Huber's line|dropped|long units left|that are cut at 1|as they came, not as|"
+        "weights of (least squares|a file|one-hot)|weights that multiply rows|without the weight of|"
         "facts read where|different labels in one group|overwritten by the activation|sums is left out|"
         "partition is left out|that are left out|without weights|weights, not|"
         "codes of|at other rows|place of those|share a chain|at the label|likelier label|left out of the scores|"
@@ -250,29 +279,34 @@ def concerned(mutants_of: dict[str, list[Any]]) -> dict[str, list[str]]:
 # --- what is audited, each as a function of nothing ---
 
 
+SIZES = {"many": 64, "long": 2048}
+ADJACENCIES = {"replace": "replace_one", "add": "add_remove"}
+MOST_SECONDS = 60.0
+"""No audit of a mutant begins after this time."""
+
+
 def audit_of(case: str) -> Any:
     """Audit the estimator of a case: a name of `_makers`, and how its tables or parameters differ from the usual."""
     from skdp.audit import audit_estimator, replay
 
-    replay._ENOUGH, replay._PATIENCE = 20_000, 60.0  # normals, and seconds for further canaries: machines are busy
-    name = max((each for each in _makers() if case.startswith(each)), key=len)
-    setting = case[len(name) :].strip()
-    make, epsilon = _makers()[name], 1.0
+    replay._ENOUGH, replay._PATIENCE = 5_000, 60.0  # normals, and seconds for further canaries: machines are busy
+    name = max((each for each in _makers() if f"{case} ".startswith(f"{each} ")), key=len)
+    words = case[len(name) :].split()
+    settings: dict[str, Any] = {"epsilon": float(words.pop()) if "at" in words else 1.0}
+    if adjacencies := [ADJACENCIES[each] for each in words if each in ADJACENCIES]:
+        settings["adjacency"] = adjacencies[0]
+    estimator = _makers()[name](**settings, **{"weight_bound": 1.0} if "weights" in words else {})
+    given = _given(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if setting in ("replace", "add"):
-            adjacency = {"replace": "replace_one", "add": "add_remove"}[setting]
-            return audit_estimator(make(epsilon=epsilon, adjacency=adjacency), **_given(name))
-        if setting in ("units", "long units"):
-            size = 4 if setting == "units" else 2048
-            return audit_estimator(
-                make(epsilon=epsilon), **_units(make(epsilon=epsilon), size), canary=0, max_seconds=300
-            )
-        if setting == "weights":
-            return audit_estimator(
-                _weighted(make(weight_bound=1.0, epsilon=epsilon)), **_weights(make(epsilon=epsilon))
-            )
-        return audit_estimator(make(epsilon=epsilon), **_given(name), max_seconds=300)
+        if "units" in words:
+            size = next((size for word, size in SIZES.items() if word in words), 4)
+            given = _of_units(estimator, size, "mixed" in words)
+        if "gaps" in words:
+            given = _with_gaps(given)
+        if "weights" in words:
+            estimator, given = _weighted(estimator), _with_weights(estimator, given)
+        return audit_estimator(estimator, **given, max_seconds=300)
 
 
 def _makers() -> dict[str, Any]:
@@ -298,12 +332,19 @@ def _makers() -> dict[str, Any]:
         steps = make_pipeline(skdp.DPStandardScaler(**unit), skdp.DPPCA(5), skdp.DPLogisticRegression(**two))
         return skdp.allocate_budget(steps, epsilon)
 
+    def embedded(epsilon: float) -> Any:
+        from sklearn.pipeline import make_pipeline
+
+        steps = make_pipeline(skdp.PublicTreesEmbedding(n_estimators=20, **unit), skdp.DPLogisticRegression(**two))
+        return skdp.allocate_budget(steps, epsilon)
+
     return {
         "logistic": partial(logistic, sampling_rate=1.0),
         "logistic lots": partial(logistic, sampling_rate=0.05, max_iter=20),
         "logistic given": lambda epsilon: logistic(epsilon=None, noise_multiplier=40.0, sampling_rate=1.0),
         "logistic few": partial(logistic, sampling_rate=0.005, max_iter=2),
         "logistic grouped": partial(logistic, sampling_rate=0.05, max_iter=20, merge_equal_rows=True),
+        "logistic grouped full": partial(logistic, sampling_rate=1.0, merge_equal_rows=True),
         "logistic columns": logistic,
         "logistic wide": logistic,
         "dask": partial(logistic, sampling_rate=0.1, max_iter=5),
@@ -320,8 +361,13 @@ def _makers() -> dict[str, Any]:
         "network bounds": partial(network, clipping="per_layer", max_grad_norm=[1.0, 1.0]),
         "network logarithms": partial(skdp.DPMLPRegressor, (16,), y_bounds=(1.0, 10.0), y_transform="log"),
         "network grouped": partial(network, merge_equal_rows=True),
+        "network classes": partial(skdp.DPMLPClassifier, (16,), classes=[0, 1, 2]),
+        "network counts": partial(skdp.DPMLPRegressor, (16,), y_bounds=(0.0, 10.0), loss="poisson"),
+        "network huber": partial(skdp.DPMLPRegressor, (16,), **target, loss="huber"),
         "network regressor": partial(skdp.DPMLPRegressor, (16,), **target),
         "trees": partial(skdp.DPRandomTreesClassifier, **two, **unit),
+        "trees gaps": partial(skdp.DPRandomTreesClassifier, **two, **unit),
+        "trees grouped": partial(skdp.DPRandomTreesClassifier, **two, **unit, merge_equal_rows=True),
         "trees classes": partial(skdp.DPRandomTreesClassifier, classes=[0, 1, 2], **unit),
         "trees lots": partial(skdp.DPRandomTreesClassifier, **two, **unit, sampling_rate=0.05),
         "tree regressor": partial(skdp.DPRandomTreesRegressor, **target, **unit),
@@ -343,9 +389,13 @@ def _makers() -> dict[str, Any]:
         "marginals parities": partial(skdp.DPMarginalSynthesizer, **two, **unit, parities=True),
         "marginals bought": partial(skdp.DPMarginalSynthesizer, **two),
         "mixture": partial(skdp.DPClassMixtureGenerator, **two, **unit),
+        "mixture close": partial(skdp.DPClassMixtureGenerator, **two, **unit),
         "mixture rounds": partial(skdp.DPClassMixtureGenerator, 4, **two, **unit),
         "wgan": partial(
             skdp.DPWGAN, critic_layer_sizes=16, generator_layer_sizes=16, max_iter=10, **two, **unit
+        ),
+        "wgan images": partial(
+            skdp.DPWGAN, image_shape=(8, 8), capacity=2, generator_layer_sizes=16, max_iter=2, **two, **unit
         ),
         "calibrated": partial(skdp.DPCalibratedClassifier, elsewhere),
         "calibrated fitted": partial(skdp.DPCalibratedClassifier, logistic()),
@@ -353,12 +403,11 @@ def _makers() -> dict[str, Any]:
         "describer": partial(TableDescriber, columns, correlation=False),
         "describer sums": partial(
             TableDescriber,
-            {"a": columns["a"], **{each: {"kind": "number", "bounds": (-1.0, 1.0)} for each in "xz"}},
-            correlation=False,
-            crosstabs=[("a", "x"), ("a", "z")],
+            columns | {each: {"kind": "number", "bounds": (-1.0, 1.0)} for each in "xz"},
         ),
         "describer discrete": partial(TableDescriber, columns, correlation=False, noise="discrete"),
         "pipeline": pipeline,
+        "embedded": embedded,
         "pipeline search": lambda epsilon: skdp.DPGridSearchCV(
             pipeline(epsilon), {"dppca__n_components": [4, 5]}, **compose, epsilon=epsilon
         ),
@@ -378,48 +427,56 @@ def _makers() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _agreeing(estimator: Any, n: int = 400, width: int = 10) -> dict[str, Any]:
-    """Rows at two corners, whose targets follow from them; what contradicts them comes with the canary."""
+def _of_units(estimator: Any, size: int, mixed: bool) -> dict[str, Any]:
+    """The worst tables with so many rows in a unit: those of one canary in the first, or all canaries in turn."""
     import numpy as np
 
-    from skdp.audit.worst_case import targets
+    from skdp.audit.worst_case import worst_case
 
-    ends = targets(estimator)
-    X = np.where(np.arange(n)[:, None] % 2 == 0, 1.0, -1.0) * np.ones((1, width))
-    return {"X": X, "y": None if ends[0] is None else np.where(np.arange(n) % 2 == 0, *ends), "ends": ends}
+    X, y, _, canaries = worst_case(estimator)
+    turns = [(canaries * size)[:size] if mixed else [each] * size for each in canaries[:2]]
+    rows = [row for turn in turns for row in turn]
+    X = np.concatenate([*(row.X for row in rows), X])
+    y = None if y is None else np.concatenate([*(row.y for row in rows), y])
+    is_exchange = estimator.get_params().get("adjacency") == "replace_one"
+    return {"X": X, "y": y, "groups": np.arange(len(X)) // size, "canary": (0, size) if is_exchange else 0}
 
 
-def _units(estimator: Any, size: int) -> dict[str, Any]:
-    """Units of so many rows, of which the first contradicts the others with rows that are far too long."""
+def _with_gaps(given: dict[str, Any]) -> dict[str, Any]:
+    """The tables with gaps in every other column of the first unit, and in the others of the second."""
     import numpy as np
 
-    from skdp.audit.worst_case import _buys
-
-    made = _agreeing(estimator, max(400, 3 * size))
-    X, y, (_, other) = made["X"], made["y"], made["ends"]
-    X[:size] = 1.0 if _buys(estimator) else 8.0
-    if y is not None:
-        y[:size] = other
-    return {"X": X, "y": y, "groups": np.arange(len(X)) // size}
+    X, groups = given["X"].copy(), given["groups"]
+    for unit in (0, 1):
+        X[groups == unit, unit::2] = np.nan
+    return given | {"X": X}
 
 
-def _weights(estimator: Any) -> dict[str, Any]:
-    """A last column of weights; that of the canary is beyond the bound."""
+def _with_weights(estimator: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """The worst tables with a last column of weights; those of the canaries are beyond the bound."""
     import numpy as np
 
-    made = _agreeing(estimator)
-    rows = np.column_stack([made["X"], np.full(len(made["X"]), 0.5)])
-    row = np.append(np.ones(made["X"].shape[1]), 5.0)
-    return {"X": rows, "y": made["y"], "canary": row if made["y"] is None else (row, made["ends"][1])}
+    from skdp.audit.worst_case import worst_case
+
+    if "groups" in given:
+        X = given["X"]
+        n_heavy = np.sum(given["groups"] < 2)
+        return given | {"X": np.column_stack([X, np.where(np.arange(len(X)) < n_heavy, 5.0, 0.5)])}
+    X, y, _, canaries = worst_case(estimator)
+    chosen = canaries[: 2 if estimator.get_params().get("adjacency") == "replace_one" else 1]
+    rows = np.column_stack([np.concatenate([each.X for each in chosen]), np.full(len(chosen), 5.0)])
+    canary = rows if y is None else (rows, np.concatenate([each.y for each in chosen]))
+    return {"X": np.column_stack([X, np.full(len(X), 0.5)]), "y": y, "canary": canary}
 
 
 def _weighted(estimator: Any) -> Any:
     """The estimator, with weights that are the last column of its rows."""
     kind = type(estimator)
 
-    def fit(self: Any, X: Any, y: Any = None) -> Any:
+    def fit(self: Any, X: Any, y: Any = None, groups: Any = None) -> Any:
         given = (X[:, :-1],) if y is None else (X[:, :-1], y)
-        return kind.fit(self, *given, sample_weight=X[:, -1])
+        of_units = {} if groups is None else {"groups": groups}
+        return kind.fit(self, *given, sample_weight=X[:, -1], **of_units)
 
     return type("Weighted", (kind,), {"fit": fit, "__init__": kind.__init__})(**estimator.get_params(deep=False))
 
@@ -473,6 +530,11 @@ def _given(name: str) -> dict[str, Any]:
         dask.config.set(scheduler="synchronous")
         chunks = dask.array.from_array(rows, chunks=(100, 4))
         return {"X": chunks, "y": dask.array.from_array(labels, chunks=100), "canary": (rows[1:2], 0)}
+    if name == "mixture close":  # to one another, so that a row at a corner is far out of the ball of most
+        return {"X": rows / 20.0, "y": labels, "canary": (8.0 * rows[1:2], 0)}
+    if name == "trees gaps":
+        gaps = np.where(np.arange(4) % 2 == 0, np.nan, rows)
+        return {"X": gaps, "y": labels, "canary": (gaps[1:2], 0)}
     if name == "logistic columns":
         rows[0], labels[0] = 3.0, 0
         return {"X": sp.csc_matrix(rows), "y": labels, "canary": 0}
@@ -484,7 +546,7 @@ def _given(name: str) -> dict[str, Any]:
     if name == "describer sums":
         import pandas as pd
 
-        ends = pd.DataFrame({"a": ["0", "0"], "x": [1.0, -1.0], "z": [1.0, -1.0]})
+        ends = pd.DataFrame({"a": ["0", "0"], "b": ["0", "1"], "x": [1.0, -1.0], "z": [1.0, -1.0]})
         return {"X": pd.concat([ends] * 200, ignore_index=True), "canary": ends}
     if name in ("describer", "describer discrete", "vectorizer text"):
         import pandas as pd
@@ -497,8 +559,50 @@ def _given(name: str) -> dict[str, Any]:
     return {}
 
 
+def lines_of(case: str) -> dict[str, Any]:
+    """The lines of the package that an audit runs, by file, and how long it takes; each fit is made once.
+
+    Of kernels, which no tracer sees, all lines of the functions that were called.
+    """
+    import coverage
+
+    measured = coverage.Coverage(data_file=None, source_pkgs=["skdp"], config_file=False)
+    measured.start()
+    from skdp.audit import replay
+
+    replay.Heard.is_enough, replay._TRAJECTORIES = lambda self: True, 1
+    start = time.monotonic()
+    audit_of(case)
+    seconds = time.monotonic() - start
+    measured.stop()
+    data, lines = measured.get_data(), {}
+    for path in data.measured_files():
+        lines["skdp" + path.rpartition("/skdp")[2]] = data.lines(path) or []
+    kernels = [each for name, each in sys.modules.items() if name.startswith("skdp._kernels.")]
+    for function in (each for module in kernels for each in vars(module).values() if getattr(each, "signatures", ())):
+        source, first = inspect.getsourcelines(function.py_func)
+        path = "skdp" + inspect.getsourcefile(function.py_func).rpartition("/skdp")[2]
+        lines.setdefault(path, []).extend(range(first, first + len(source)))
+    return {"case": case, "seconds": seconds, "lines": {path: sorted(each) for path, each in lines.items() if each}}
+
+
+def cases() -> list[str]:
+    """All cases, those of `_makers` and their settings."""
+    named = {each for patterns in CONCERNED.values() for _, found in patterns for each in found.split(", ") if each}
+    return sorted(named | set(_makers()))
+
+
 def main() -> None:
+    if sys.argv[1] == "--lines":
+        try:
+            print(json.dumps(lines_of(sys.argv[2])))
+        except Exception as error:
+            print(json.dumps({"case": sys.argv[2], "error": f"{type(error).__name__}: {error}"[:300]}))
+        return
+    start = time.monotonic()
     for case in sys.argv[1:]:
+        if time.monotonic() - start > MOST_SECONDS:
+            break
         try:
             found = audit_of(case)
         except Exception as error:

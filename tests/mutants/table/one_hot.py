@@ -121,6 +121,7 @@ MUTANTS = [
     ),
     mutant(
         "noise without what the projection removes",
+        (TRAINING, "from typing import Any\n\n", "from typing import Any\n\nimport numpy as np\n\n"),
         PROJECTED_NOISE,
         (
             TRAINING,

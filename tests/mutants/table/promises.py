@@ -3,11 +3,13 @@
 from mutant import mutant
 from paths import (
     ARCHIVES,
+    AUDIT_CHECKS,
     AUDIT_PARTS,
     CHECKPOINT,
     FUNCTIONS,
     MANY_RUNS,
     ONE_RUN,
+    OWN_PRICE,
     PRIVATE_STEP,
     REPLAY,
     REPORT_DOCUMENT,
@@ -134,6 +136,42 @@ MUTANTS = [
         (PRIVATE_STEP, "        stream.track = None  # nothing", "        # nothing"),
         tests="audit",
         select="rehearses",
+    ),
+    mutant(
+        "a fit and what is counted of it, both of the same rows, and no audit that sees both move",
+        (AUDIT_PARTS, "if isinstance(model.privacy_event_, WorstOfDpEvent):", "if False:"),
+        tests="audit",
+        select="one_part_only",
+    ),
+    mutant(
+        "a threshold on a sum that misses how many lots a record is in",
+        (OWN_PRICE, "of_lots = k / (noise", "of_lots = 2.0 * k / (noise"),
+        tests="audit",
+        select="threshold_on_a_sum",
+    ),
+    mutant(
+        "a count beside a sum that is sure to be far",
+        (OWN_PRICE, "(mass, epsilon - loss)", "(1.0, epsilon - loss)"),
+        tests="audit",
+        select="count_beside",
+    ),
+    mutant(
+        "prices that an audit takes from the accountant alone",
+        (REPLAY, "if least_delta(declared,", "if False and least_delta(declared,"),
+        tests="audit",
+        select="gets_wrong",
+    ),
+    mutant(
+        "numbers that are added again, where only as many are compared",
+        (AUDIT_CHECKS, "if len(np.unique(windows)) == m:", "if True:"),
+        tests="audit",
+        select="added_again",
+    ),
+    mutant(
+        "units of which both canaries have the rows of one",
+        (WORST_CASE, "for out in records\n", "for out in records[:1] * len(records)\n"),
+        tests="audit",
+        select="unit_takes_the_place or one_unit",
     ),
     mutant(
         "canaries on their bounds, which nothing has to bring there",
