@@ -4,6 +4,7 @@
 - `checks`: noise and lots that were heard, against their laws; what is found is an `AuditFinding`
 - `worst_case`: two tables that differ in one record, the canary
 - `subjects`: an estimator as an audit fits it, again and again
+- `own_price`: what releases cost at least, without the accountant
 - `attack`: what an attack found; `replay`: two fits that see the same releases; `one_run`, `many_runs`
 - `result`: `AuditResult`; `auditor`: `audit_estimator`; `functions`: `audit_functions`, for what others wrote
 """

@@ -99,6 +99,7 @@ CONCERNED = {
     "networks": [
         ("start depends|predictions|derivative|machine code|tables of the step|threads", ""),
         ("bounds of layers", "network bounds"),
+        ("two blocks", "network lots"),
         ("layer", "network, network layers"),
         ("add_remove", ""),
         ("", "network"),
@@ -166,6 +167,7 @@ CONCERNED = {
             "",
         ),
         ("an added row", "marginals"),
+        ("by exact scores", "marginals rounds drawn at 4"),
         ("one noise for all releases|scores|by exact scores|in each round", "marginals rounds"),
         ("parities of units", "marginals parities units"),
         ("sum of weights beside", "marginals parities units"),
@@ -232,19 +234,19 @@ CONCERNED = {
 BEYOND = {
     "states other events of the same price": "falling noise (priced|drawn) as|bounds of moments bought",
     "moves a release by less than a millionth of its sensitivity, or its law by as little": (
-        "float32|rounding|are rounded|rounded (by nothing|to nearest|up|down|scale)|dtype|lost their digits|vanish|"
+        "four deviations|float32|rounding|are rounded|rounded (by nothing|to nearest|up|down|scale)|dtype|lost their digits|vanish|"
         "underflow|not normal|single precision|fastmath|on the threads|grid|gaps (that are|decided|drawn)|tail of gaps|"
         "uncertain gaps|bits|normals of a pair|open numbers|one radius|whole numbers decided|be exact|sums round|"
         "zeros that|cancel|without the length of their row|room for|without room|cut at 2|residuals alone"
     ),
     "is seen by a row that is not finite, which is refused or made a null record": (
-        "NaN|finite|null record|lost rows|infin|overflow|muted|one row makes|not a number"
+        "NaN|finite|null record|lost rows|rows of another form|infin|overflow|muted|one row makes|not a number"
     ),
     "tells whoever knows a key, a position or another fit, where an audit sets the keys": (
         "fork|pickled|spawn|looked at|put back|key that is|batch with a key|hash|global generator|last words|"
         "drawn from the stream|streams of their steps|instalment|restart"
     ),
-    "is of a release that estimators of others make": "two releases of a fit",
+    "is of a release that estimators of others make": "two releases (of a fit|for one charge)",
     "is of draws that are no noise": "left-over normals",
     "is a refusal of what an audit does not give": "more columns than are priced|nearly four times as large",
     "costs the delta of words that no other row has": "threshold (for|of categories|that costs)|for a threshold",
@@ -253,7 +255,7 @@ BEYOND = {
         "weights of (least squares|a file|one-hot)|weights that multiply rows|without the weight of|"
         "facts read where|different labels in one group|overwritten by the activation|sums is left out|"
         "partition is left out|that are left out|without weights|weights, not|"
-        "codes of|at other rows|place of those|share a chain|at the label|likelier label|left out of the scores|"
+        "codes of|at other rows|gathered for others|place of those|share a chain|at the label|likelier label|left out of the scores|"
         "before the clip, (two|several|one|net)|gradients before the clip|to the public norm|norm taken before"
     ),
 }
@@ -357,6 +359,7 @@ def _makers() -> dict[str, Any]:
         "newton": partial(logistic, inference=True),
         "ordinal": partial(skdp.DPOrdinalLogisticRegression, classes=[0, 1, 2]),
         "network": network,
+        "network lots": partial(network, sampling_rate=0.43, max_iter=40),  # some of one row more than a block
         "network layers": partial(network, clipping="per_layer"),
         "network bounds": partial(network, clipping="per_layer", max_grad_norm=[1.0, 1.0]),
         "network logarithms": partial(skdp.DPMLPRegressor, (16,), y_bounds=(1.0, 10.0), y_transform="log"),
@@ -386,6 +389,7 @@ def _makers() -> dict[str, Any]:
         "vectorizer text": skdp.DPTableVectorizer,
         "marginals": partial(skdp.DPMarginalSynthesizer, **two, **unit),
         "marginals rounds": partial(skdp.DPMarginalSynthesizer, **two, **unit, pairs="select"),
+        "marginals rounds drawn": partial(skdp.DPMarginalSynthesizer, **two, **unit, pairs="select"),
         "marginals parities": partial(skdp.DPMarginalSynthesizer, **two, **unit, parities=True),
         "marginals bought": partial(skdp.DPMarginalSynthesizer, **two),
         "mixture": partial(skdp.DPClassMixtureGenerator, **two, **unit),
@@ -532,6 +536,10 @@ def _given(name: str) -> dict[str, Any]:
         return {"X": chunks, "y": dask.array.from_array(labels, chunks=100), "canary": (rows[1:2], 0)}
     if name == "mixture close":  # to one another, so that a row at a corner is far out of the ball of most
         return {"X": rows / 20.0, "y": labels, "canary": (8.0 * rows[1:2], 0)}
+    if name == "marginals rounds drawn":  # pairs that are nearly as good as one another
+        rng = np.random.default_rng(0)
+        drawn = np.clip(rng.normal(size=(3000, 1)) * 0.3 + rng.normal(size=(3000, 12)) * 0.2, -1.0, 1.0)
+        return {"X": drawn, "y": np.arange(3000) % 2, "canary": (8.0 * drawn[1:2], 0)}
     if name == "trees gaps":
         gaps = np.where(np.arange(4) % 2 == 0, np.nan, rows)
         return {"X": gaps, "y": labels, "canary": (gaps[1:2], 0)}
