@@ -151,6 +151,7 @@ CONCERNED = {
         ("exchanged number", "describer sums replace"),
         ("weights", ""),
         ("unit", ""),
+        ("subgroups", "describer groups"),
         ("", "describer"),
     ],
     "streaming": [
@@ -234,7 +235,8 @@ CONCERNED = {
 BEYOND = {
     "states other events of the same price": "falling noise (priced|drawn) as|bounds of moments bought",
     "moves a release by less than a millionth of its sensitivity, or its law by as little": (
-        "four deviations|float32|rounding|are rounded|rounded (by nothing|to nearest|up|down|scale)|dtype|lost their digits|vanish|"
+        "four deviations|float32|rounding|are rounded|rounded (by nothing|to nearest|up|down|scale)|dtype|"
+        "lost their digits|vanish|"
         "underflow|not normal|single precision|fastmath|on the threads|grid|gaps (that are|decided|drawn)|tail of gaps|"
         "uncertain gaps|bits|normals of a pair|open numbers|one radius|whole numbers decided|be exact|sums round|"
         "zeros that|cancel|without the length of their row|room for|without room|cut at 2|residuals alone"
@@ -255,7 +257,8 @@ BEYOND = {
         "weights of (least squares|a file|one-hot)|weights that multiply rows|without the weight of|"
         "facts read where|different labels in one group|overwritten by the activation|sums is left out|"
         "partition is left out|that are left out|without weights|weights, not|"
-        "codes of|at other rows|gathered for others|place of those|share a chain|at the label|likelier label|left out of the scores|"
+        "codes of|at other rows|gathered for others|place of those|share a chain|at the label|likelier label|"
+        "left out of the scores|"
         "before the clip, (two|several|one|net)|gradients before the clip|to the public norm|norm taken before"
     ),
 }
@@ -405,6 +408,7 @@ def _makers() -> dict[str, Any]:
         "calibrated fitted": partial(skdp.DPCalibratedClassifier, logistic()),
         "threshold": partial(skdp.DPThresholdClassifier, elsewhere, min_recall=0.5),
         "describer": partial(TableDescriber, columns, correlation=False),
+        "describer groups": partial(TableDescriber, columns, by="a", correlation=False),
         "describer sums": partial(
             TableDescriber,
             columns | {each: {"kind": "number", "bounds": (-1.0, 1.0)} for each in "xz"},
@@ -556,7 +560,7 @@ def _given(name: str) -> dict[str, Any]:
 
         ends = pd.DataFrame({"a": ["0", "0"], "b": ["0", "1"], "x": [1.0, -1.0], "z": [1.0, -1.0]})
         return {"X": pd.concat([ends] * 200, ignore_index=True), "canary": ends}
-    if name in ("describer", "describer discrete", "vectorizer text"):
+    if name in ("describer", "describer groups", "describer discrete", "vectorizer text"):
         import pandas as pd
 
         words = pd.DataFrame(np.arange(8000).reshape(4000, 2) % 70, columns=["a", "b"]).astype(str)
