@@ -46,6 +46,7 @@ _LEVELS = np.array([0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.99
 _ENOUGH = 100_000  # normals, of which the standard deviation is known to 1.1 percent at a level of 1e-6
 _LOTS = 400
 _MOST_STEPS = 1024
+_MOST_MOVE = 1e90  # that is priced
 _FAR = 12  # deviations from which on nothing is left
 _LEAST_OF_LAWS = 1e-9  # delta to which a law that is computed by sums can be read
 _MOST_DEVIATION = 2e4  # that discrete Gaussian noise is priced at
@@ -406,7 +407,7 @@ def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scal
     squares, sampled, counts = 0.0, defaultdict(list), list[DpEvent]()
     for track in tracks:
         for release, move in zip(fitted.tracks[track].releases, moves[track].tolist(), strict=True):
-            noise = release.noise_multiplier * scale
+            noise, move = release.noise_multiplier * scale, min(move, _MOST_MOVE)
             rate = 1.0 if release.lot is None else release.lot.rate
             if release.is_whole and release.norm_order == 2:
                 k = int((move * release.sensitivity) ** 2 + _ROUNDING)

@@ -40,9 +40,9 @@ CONCERNED = {
     "discrete": [
         ("Gaussian noise heard|replaced|ledger|sample taken|groups of rows", ""),
         ("Gaussian|fraction|columns", "describer discrete, describer discrete at 20"),
-        ("", "threshold, threshold at 20, calibrated at 8"),
+        ("", "threshold at 0.1"),
     ],
-    "distributed": [("neighbour|one key|last|noise added|lots|full batch", "dask")],
+    "distributed": [("audit", ""), ("neighbour|one key|last|noise added|lots|full batch", "dask")],
     "ensemble": [
         ("counts beyond", "network counts"),
         ("rows of another form", "embedded"),
@@ -65,7 +65,7 @@ CONCERNED = {
         ("one-hot", "trees grouped"),
         ("the number of groups as", "logistic grouped full"),
         ("files|published|search|report|end the fit|sparse", ""),
-        ("hash|weights|labels|compared", "logistic grouped"),
+        ("different weights", "logistic grouped weights"),
         ("", "logistic grouped"),
     ],
     "inference": [
@@ -78,7 +78,12 @@ CONCERNED = {
         ("one by one", "inference units, inference many units"),
         ("each count as one", "newton units"),
     ],
-    "isolation": [("exchanged", "isolation replace"), ("units", "isolation units"), ("", "isolation")],
+    "isolation": [
+        ("threshold|paths", "isolation contaminated"),
+        ("exchanged", "isolation replace"),
+        ("units", "isolation units"),
+        ("", "isolation"),
+    ],
     "losses": [
         ("each output|NaN", "trees classes, classes"),
         ("counts|lost", "network counts"),
@@ -99,7 +104,8 @@ CONCERNED = {
     "networks": [
         ("start depends|predictions|derivative|machine code|tables of the step|threads", ""),
         ("bounds of layers", "network bounds"),
-        ("two blocks", "network lots"),
+        ("two blocks|last rows of a short", "network lots"),
+        ("norms of other rows", "network lots close"),
         ("layer", "network, network layers"),
         ("add_remove", ""),
         ("", "network"),
@@ -127,13 +133,13 @@ CONCERNED = {
         ("rate and divisor", "logistic lots"),
     ],
     "regression": [
+        ("in a file", "ridge filed"),
         ("exchanged", "ridge, ridge replace"),
         ("regression: weights", "ridge weights"),
         ("private n", "ridge add"),
         ("longer|beyond their bounds as|target outside", "ridge"),
         ("released without", "ridge"),
         ("logarithms of", "network logarithms"),
-        ("in a file", "ridge filed"),
         ("regressor: targets beyond", "network regressor, poisson"),
     ],
     "search": [
@@ -178,7 +184,7 @@ CONCERNED = {
         ("", "marginals, marginals add"),
     ],
     "synthesis_classes": [
-        ("exchange", "mixture replace"),
+        ("exchange", "mixture replace, mixture close replace"),
         ("weights", "mixture weights, mixture"),
         ("round|group.s sum|within|k-means", "mixture rounds"),
         ("groups|shares of the|warnings|single|refusal|beyond|eigen|private number", ""),
@@ -187,6 +193,7 @@ CONCERNED = {
     ],
     "unit_steps": [
         ("ledger|prices|runs|splitter|labels|numbers|precision|room", ""),
+        ("another unit of a lot", "network units close"),
         ("network|products", "network units"),
         ("trees|counts of people|code", "trees units"),
         ("targets|predictions", "tree regressor units"),
@@ -195,6 +202,8 @@ CONCERNED = {
         ("", "logistic units"),
     ],
     "unit_sums": [
+        ("products of vectors", "pca opposite units"),
+        ("no average of rows", "nb replace units, nb replace mixed units"),
         ("naive", "nb units"),
         ("residuals", "inference units"),
         ("components", "pca units"),
@@ -233,27 +242,31 @@ CONCERNED = {
 
 
 BEYOND = {
-    "states other events of the same price": "falling noise (priced|drawn) as|bounds of moments bought",
+    "states other events of the same price": "priced as the fit alone|falling noise (priced|drawn) as|bounds of moments bought",
     "moves a release by less than a millionth of its sensitivity, or its law by as little": (
-        "four deviations|float32|rounding|are rounded|rounded (by nothing|to nearest|up|down|scale)|dtype|"
+        "place of a row|four deviations|targets that are not cut before|float32|rounding|are rounded|rounded (by nothing|to nearest|up|down|scale)|dtype|"
         "lost their digits|vanish|"
         "underflow|not normal|single precision|fastmath|on the threads|grid|gaps (that are|decided|drawn)|tail of gaps|"
         "uncertain gaps|bits|normals of a pair|open numbers|one radius|whole numbers decided|be exact|sums round|"
         "zeros that|cancel|without the length of their row|room for|without room|cut at 2|residuals alone"
     ),
     "is seen by a row that is not finite, which is refused or made a null record": (
-        "NaN|finite|null record|lost rows|rows of another form|infin|overflow|muted|one row makes|not a number"
+        "handed on by a private step|NaN|finite|null record|lost rows|mean that is lost|rows of another form|infin|overflow|muted|one row makes|"
+        "not a number"
     ),
     "tells whoever knows a key, a position or another fit, where an audit sets the keys": (
         "fork|pickled|spawn|looked at|put back|key that is|batch with a key|hash|global generator|last words|"
-        "drawn from the stream|streams of their steps|instalment|restart"
+        "in which they appear|that start at rows|that no row has|drawn from the stream|streams of their steps|instalment|restart|earlier fit learned|while rows are still"
     ),
     "is of a release that estimators of others make": "two releases (of a fit|for one charge)",
     "is of draws that are no noise": "left-over normals",
-    "is a refusal of what an audit does not give": "more columns than are priced|nearly four times as large",
+    "scales what was released": "R where R squared",
+    "is of when a charge is made, and an audit has no ledger": "before its charge|bought after the charge",
+    "is a refusal of what an audit does not give": "named twice|more columns than are priced|nearly four times as large",
     "costs the delta of words that no other row has": "threshold (for|of categories|that costs)|for a threshold",
     "leaves rows or weights out, or takes others, but no more than is priced": (
-        "forgotten|forgets|Huber's line|dropped|long units left|that are cut at 1|as they came, not as|"
+        "off the diagonal counted once|where these are stored by|different weights in one|out of its counts|out of the sum of weights|number of groups as that|weights of another row in a|that weigh nothing|forgotten|network forgets|forget copies|Huber's line|dropped|long units left|that are cut at 1|"
+        "as they came, not as|"
         "weights of (least squares|a file|one-hot)|weights that multiply rows|without the weight of|"
         "facts read where|different labels in one group|overwritten by the activation|sums is left out|"
         "partition is left out|that are left out|without weights|weights, not|"
@@ -294,7 +307,7 @@ def audit_of(case: str) -> Any:
     """Audit the estimator of a case: a name of `_makers`, and how its tables or parameters differ from the usual."""
     from skdp.audit import audit_estimator, replay
 
-    replay._ENOUGH, replay._PATIENCE = 5_000, 60.0  # normals, and seconds for further canaries: machines are busy
+    replay._ENOUGH, replay._PATIENCE = 8_000, 60.0  # normals, and seconds for further canaries: machines are busy
     name = max((each for each in _makers() if f"{case} ".startswith(f"{each} ")), key=len)
     words = case[len(name) :].split()
     settings: dict[str, Any] = {"epsilon": float(words.pop()) if "at" in words else 1.0}
@@ -306,7 +319,7 @@ def audit_of(case: str) -> Any:
         warnings.simplefilter("ignore")
         if "units" in words:
             size = next((size for word, size in SIZES.items() if word in words), 4)
-            given = _of_units(estimator, size, "mixed" in words)
+            given = _of_units(estimator, size, words)
         if "gaps" in words:
             given = _with_gaps(given)
         if "weights" in words:
@@ -362,6 +375,7 @@ def _makers() -> dict[str, Any]:
         "newton": partial(logistic, inference=True),
         "ordinal": partial(skdp.DPOrdinalLogisticRegression, classes=[0, 1, 2]),
         "network": network,
+        "network lots close": partial(network, sampling_rate=0.43, max_iter=40),
         "network lots": partial(network, sampling_rate=0.43, max_iter=40),  # some of one row more than a block
         "network layers": partial(network, clipping="per_layer"),
         "network bounds": partial(network, clipping="per_layer", max_grad_norm=[1.0, 1.0]),
@@ -383,6 +397,7 @@ def _makers() -> dict[str, Any]:
         "kmeans": partial(skdp.DPKMeans, 3, **unit),
         "pca": partial(skdp.DPPCA, 5),
         "isolation": partial(skdp.DPIsolationForest, **unit),
+        "isolation contaminated": partial(skdp.DPIsolationForest, **unit, contamination=0.1),
         "scaler": partial(skdp.DPStandardScaler, **unit),
         "scaler bought": skdp.DPStandardScaler,
         "binner": partial(skdp.DPQuantileBinner, 4, **unit),
@@ -435,18 +450,26 @@ def _makers() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _of_units(estimator: Any, size: int, mixed: bool) -> dict[str, Any]:
-    """The worst tables with so many rows in a unit: those of one canary in the first, or all canaries in turn."""
+def _of_units(estimator: Any, size: int, words: list[str]) -> dict[str, Any]:
+    """The worst tables with so many rows in a unit: those of one canary in the first, or all canaries in turn.
+
+    Every other row is turned round in opposite ones. Other units are close to one another in close ones.
+    """
     import numpy as np
 
     from skdp.audit.worst_case import worst_case
 
     X, y, _, canaries = worst_case(estimator)
-    turns = [(canaries * size)[:size] if mixed else [each] * size for each in canaries[:2]]
+    turns = [(canaries * size)[:size] if "mixed" in words else [each] * size for each in canaries[:2]]
+    if "mixed" in words and len(turns) > 1:  # the one that takes the place of the other has the opposite rows
+        turns[1] = [each._replace(X=-each.X) for each in turns[1]]
     rows = [row for turn in turns for row in turn]
-    X = np.concatenate([*(row.X for row in rows), X])
+    turned = -1.0 if "opposite" in words else 1.0
+    X = np.concatenate([*(row.X * turned ** (k % 2) for k, row in enumerate(rows)), X])
     y = None if y is None else np.concatenate([*(row.y for row in rows), y])
     is_exchange = estimator.get_params().get("adjacency") == "replace_one"
+    if "close" in words:
+        X[size:] /= 20.0
     return {"X": X, "y": y, "groups": np.arange(len(X)) // size, "canary": (0, size) if is_exchange else 0}
 
 
@@ -538,8 +561,11 @@ def _given(name: str) -> dict[str, Any]:
         dask.config.set(scheduler="synchronous")
         chunks = dask.array.from_array(rows, chunks=(100, 4))
         return {"X": chunks, "y": dask.array.from_array(labels, chunks=100), "canary": (rows[1:2], 0)}
-    if name == "mixture close":  # to one another, so that a row at a corner is far out of the ball of most
-        return {"X": rows / 20.0, "y": labels, "canary": (8.0 * rows[1:2], 0)}
+    if name in (
+        "mixture close",
+        "network lots close",
+    ):  # to one another, so that a row at a corner is far out of the ball of most
+        return {"X": rows / 20.0, "y": labels, "canary": (8.0 * rows[:2], [0, 0])}
     if name == "marginals rounds drawn":  # pairs that are nearly as good as one another
         rng = np.random.default_rng(0)
         drawn = np.clip(rng.normal(size=(3000, 1)) * 0.3 + rng.normal(size=(3000, 12)) * 0.2, -1.0, 1.0)

@@ -187,7 +187,7 @@ MUTANTS = [
         (
             TRAINING,
             DIVIDE,
-            "gradient /= max(1, len(rows) if rows is not None else model.n_rows)\n",
+            "gradient /= max(1, len(lot) if lot is not None else model.n_rows)\n",
         ),
         tests="loop classifier",
         select=BY_PROPERTY,

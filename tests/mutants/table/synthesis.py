@@ -219,7 +219,7 @@ MUTANTS = [
             MARGINALS,
             "        self.noise_multiplier_, self.n_samples_ =",
             "        if targets is not None:\n"
-            "            self.marginals_[-1] = np.bincount(targets[1], minlength=2) / len(targets[1])\n"
+            "            self.marginals_[-1] = np.bincount(targets.labels[1], minlength=2) / len(targets.labels[1])\n"
             "        self.noise_multiplier_, self.n_samples_ =",
         ),
         tests=TESTS,
