@@ -242,30 +242,40 @@ CONCERNED = {
 
 
 BEYOND = {
-    "states other events of the same price": "priced as the fit alone|falling noise (priced|drawn) as|bounds of moments bought",
+    "states other events of the same price": (
+        "priced as the fit alone|falling noise (priced|drawn) as|bounds of moments bought"
+    ),
     "moves a release by less than a millionth of its sensitivity, or its law by as little": (
-        "place of a row|four deviations|targets that are not cut before|float32|rounding|are rounded|rounded (by nothing|to nearest|up|down|scale)|dtype|"
+        "place of a row|four deviations|targets that are not cut before|float32|rounding|are rounded|"
+        "rounded (by nothing|to nearest|up|down|scale)|dtype|"
         "lost their digits|vanish|"
-        "underflow|not normal|single precision|fastmath|on the threads|grid|gaps (that are|decided|drawn)|tail of gaps|"
+        "underflow|not normal|single precision|fastmath|on the threads|grid|gaps (that are|decided|drawn)|"
+        "tail of gaps|"
         "uncertain gaps|bits|normals of a pair|open numbers|one radius|whole numbers decided|be exact|sums round|"
         "zeros that|cancel|without the length of their row|room for|without room|cut at 2|residuals alone"
     ),
     "is seen by a row that is not finite, which is refused or made a null record": (
-        "handed on by a private step|NaN|finite|null record|lost rows|mean that is lost|rows of another form|infin|overflow|muted|one row makes|"
+        "handed on by a private step|NaN|finite|null record|lost rows|mean that is lost|rows of another form|"
+        "infin|overflow|muted|one row makes|"
         "not a number"
     ),
     "tells whoever knows a key, a position or another fit, where an audit sets the keys": (
         "fork|pickled|spawn|looked at|put back|key that is|batch with a key|hash|global generator|last words|"
-        "in which they appear|that start at rows|that no row has|drawn from the stream|streams of their steps|instalment|restart|earlier fit learned|while rows are still"
+        "in which they appear|that start at rows|that no row has|drawn from the stream|streams of their steps|"
+        "instalment|restart|earlier fit learned|while rows are still"
     ),
     "is of a release that estimators of others make": "two releases (of a fit|for one charge)",
     "is of draws that are no noise": "left-over normals",
     "scales what was released": "R where R squared",
     "is of when a charge is made, and an audit has no ledger": "before its charge|bought after the charge",
-    "is a refusal of what an audit does not give": "named twice|more columns than are priced|nearly four times as large",
+    "is a refusal of what an audit does not give": (
+        "named twice|more columns than are priced|nearly four times as large"
+    ),
     "costs the delta of words that no other row has": "threshold (for|of categories|that costs)|for a threshold",
     "leaves rows or weights out, or takes others, but no more than is priced": (
-        "off the diagonal counted once|where these are stored by|different weights in one|out of its counts|out of the sum of weights|number of groups as that|weights of another row in a|that weigh nothing|forgotten|network forgets|forget copies|Huber's line|dropped|long units left|that are cut at 1|"
+        "off the diagonal counted once|where these are stored by|different weights in one|out of its counts|"
+        "out of the sum of weights|number of groups as that|weights of another row in a|that weigh nothing|"
+        "forgotten|network forgets|forget copies|Huber's line|dropped|long units left|that are cut at 1|"
         "as they came, not as|"
         "weights of (least squares|a file|one-hot)|weights that multiply rows|without the weight of|"
         "facts read where|different labels in one group|overwritten by the activation|sums is left out|"
