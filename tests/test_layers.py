@@ -148,7 +148,7 @@ FLOORS = {
     ),
     "accounting.rdp": (("mechanisms", "selection"), ("allocation", "sampled"), ("others",), ("rdp",)),
     "audit": (
-        ("attack", "checks", "published", "worst_case"),
+        ("attack", "checks", "own_price", "published", "worst_case"),
         ("one_run", "result", "subjects"),
         ("parts",),
         ("replay",),

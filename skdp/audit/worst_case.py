@@ -169,8 +169,8 @@ def _left_out(X: Any, y: Any, groups: Any, chosen: list[int]) -> Neighbours:
     ]
     if groups is not None:  # units are numbered by their labels, and the canary has to be the last of them
         known, common[2] = np.unique(np.asarray(groups)[rest], return_inverse=True)
-        for canary in canaries:
-            canary[2] = np.full(canary[0].shape[0], len(known))
+        for canary, out in zip(canaries, records, strict=True):
+            canary[2] = np.full(int(out.sum()), len(known))
     return Neighbours(common[0], common[1], common[2], [Canary(*each) for each in canaries])
 
 

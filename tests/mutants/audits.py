@@ -243,7 +243,7 @@ CONCERNED = {
 
 BEYOND = {
     "states other events of the same price": (
-        "priced as the fit alone|falling noise (priced|drawn) as|bounds of moments bought"
+        "priced as the fit alone|shares of falling|falling noise (priced|drawn) as|bounds of moments bought"
     ),
     "moves a release by less than a millionth of its sensitivity, or its law by as little": (
         "place of a row|four deviations|targets that are not cut before|float32|rounding|are rounded|"
@@ -266,6 +266,7 @@ BEYOND = {
     ),
     "is of a release that estimators of others make": "two releases (of a fit|for one charge)",
     "is of draws that are no noise": "left-over normals",
+    "is of the price of choosing among tries, a theorem that no attack tests": "the winner priced",
     "scales what was released": "R where R squared",
     "is of when a charge is made, and an audit has no ledger": "before its charge|bought after the charge",
     "is a refusal of what an audit does not give": (
@@ -273,6 +274,7 @@ BEYOND = {
     ),
     "costs the delta of words that no other row has": "threshold (for|of categories|that costs)|for a threshold",
     "leaves rows or weights out, or takes others, but no more than is priced": (
+        "first blocks of a code alone|entries released at half|counts without a bound on|"
         "off the diagonal counted once|where these are stored by|different weights in one|out of its counts|"
         "out of the sum of weights|number of groups as that|weights of another row in a|that weigh nothing|"
         "forgotten|network forgets|forget copies|Huber's line|dropped|long units left|that are cut at 1|"

@@ -17,6 +17,7 @@ CLIP_SOFTMAX = "factor[i] = _clip_factor(math.sqrt(square[i]) * length[i], max_n
 MUTANTS = [
     mutant(
         "clip after averaging",
+        (TRAINING, "from typing import Any\n\n", "from typing import Any\n\nimport numpy as np\n\n"),
         (KERNEL, CLIP_BINARY, "factor = 1.0"),
         (KERNEL, CLIP_SOFTMAX, "factor[i] = 1.0"),
         (
