@@ -244,7 +244,14 @@ def _with_made_columns(schema: Any, most: int) -> TableSchema:
 
 def _number_of(households: Any, given: Any, adjacency: Any) -> Any:
     """Return the public number of households: of the table where it is public."""
-    return len(households) if given is None and adjacency != "add_remove" and hasattr(households, "__len__") else given
+    if given is not None:
+        return check_count("n_households_public", given, remedy="give a whole number above 0")
+    if adjacency == "add_remove":
+        raise ValueError(
+            "n_households_public=None with adjacency='add_remove': the number of households is private there, so give "
+            "n_households_public, a round number near it, or use adjacency='zero_out'."
+        )
+    return len(households) if hasattr(households, "__len__") else None
 
 
 __all__ = ["HouseholdRows", "HouseholdSynthesizer", "join", "synthesize_linked"]

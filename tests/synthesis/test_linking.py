@@ -172,7 +172,8 @@ REFUSED = [
     ({"schema": TableSchema(SCHEMA, impossible=[{"rooms": [1], "role": ["child"]}])}, ValueError, "impossible"),
     ({"max_persons": 0}, ValueError, "max_persons=0"),
     ({"n_households": -1}, ValueError, "n_households=-1"),
-    ({"adjacency": "add_remove"}, ValueError, "n_groups_public"),
+    ({"adjacency": "add_remove"}, ValueError, "n_households_public=None"),
+    ({"n_households_public": 0}, ValueError, "n_households_public=0"),
     ({"schema": {"rooms": [1, 2, 3]}}, ValueError, "the schema does not name"),
 ]
 
