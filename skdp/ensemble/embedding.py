@@ -437,12 +437,8 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
         cells = columns.reshape(n_groups, -1) + np.arange(n_groups)[:, None] * starts[-1]
         return np.bincount(cells.ravel(), minlength=n_groups * starts[-1]).reshape(n_groups, -1) / size
 
-    def _one_hot(self, X: Any) -> OneHotRows:
-        """Return bins, levels and leaves of a table as one-hot rows without weights."""
-        return self._encode(self._codes(X))
-
     def _encode(self, codes: list[NDArray[Any]]) -> OneHotRows:
-        """Return bins, levels and leaves of columns that were read."""
+        """Return bins, levels and leaves of columns that were read, as one-hot rows without weights."""
         trees, n = self._fitted_trees, len(codes[0])
         blocks = one_hot_blocks(self._fitted_plain, trees.n_trees, trees.n_leaves)
         packed, writer = blocks.empty_codes(n), leaf_writer(trees, self._fitted_blocks, n)
@@ -463,11 +459,15 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
         # One entry each: bins and levels have no values.
         return [place for block in self._fitted_plain for place, _ in block.entries(at[block.position])]
 
-    def _codes(self, X: Any, reader: Any = None) -> list[NDArray[Any]]:
-        """Read each column of a table, see `Block.codes`; `reader` is a private estimator that it is for."""
+    def _codes(self, X: Any) -> list[NDArray[Any]]:
+        """Read each column of a table, or refuse columns that are not those of the fit."""
         check_is_fitted(self)
-        table = Table(X, reader)
+        table = Table(X, None)
         check_schema(self, table.source, reset=False)
+        return self._codes_of(table)
+
+    def _codes_of(self, table: Table) -> list[NDArray[Any]]:
+        """Read each column of a table whose columns were looked at by whoever it is for, see `Block.codes`."""
         for block in self._fitted_blocks:
             refuse_dates(block.name, block.column, table, block.position)
         return [block.codes(table.cells(block.position)) for block in self._fitted_blocks]

@@ -367,7 +367,7 @@ class DPIsolationForest(TreesOfTables):
         """
         check_is_fitted(self)
         embedding: PublicTreesEmbedding = self.embedding_
-        return self._scores(embedding._leaves(embedding._codes(fitted_table(self, X).given, self)))
+        return self._scores(embedding._leaves(embedding._codes_of(fitted_table(self, X))))
 
     def decision_function(self, X: ArrayLike) -> Doubles:
         """Return the scores less `offset_`: below 0 for outliers.

@@ -110,7 +110,7 @@ class RandomTreesModel(TreesOfTables, GradientEstimator):
     def _check_rows(self, X: Any, *, reset: bool = True) -> OneHotRows | TableCodes:
         """See `GradientEstimator`. The embedding reads names and types, and treats rows one by one."""
         if not reset:
-            return self.embedding_._one_hot(fitted_table(self, X).given)
+            return self.embedding_._encode(self.embedding_._codes_of(fitted_table(self, X)))
         return self._read_table(X)
 
     def _form(self, n_features: int) -> OneHotForm:

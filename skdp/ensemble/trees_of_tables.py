@@ -87,7 +87,7 @@ class TreesOfTables(PrivateEstimator):
         self._refuse_unknown_columns()
         self.embedding_ = self._embedding()
         self.embedding_._read_columns(X, self)
-        return TableCodes(self.embedding_._codes(X, self), self.n_features_in_)
+        return TableCodes(self.embedding_._codes_of(Table(X, self)), self.n_features_in_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

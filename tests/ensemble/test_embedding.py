@@ -301,11 +301,11 @@ def test_tables_are_for_many_rows_and_small_trees():
 
 def test_rows_are_the_same_by_tables(monkeypatch):
     made = trees_of(n_jobs=2).fit(FRAME)
-    rows, leaves, codes = made.transform(FRAME), made.apply(FRAME), made._one_hot(FRAME).codes
+    rows, leaves, codes = made.transform(FRAME), made.apply(FRAME), made._encode(made._codes(FRAME)).codes
     monkeypatch.setattr(leaf_tables, "_FEWEST_ROWS", 0)
     assert (made.transform(FRAME) != rows).nnz == 0
     np.testing.assert_array_equal(made.apply(FRAME), leaves)
-    np.testing.assert_array_equal(made._one_hot(FRAME).codes, codes)
+    np.testing.assert_array_equal(made._encode(made._codes(FRAME)).codes, codes)
 
 
 def test_a_number_on_a_threshold_goes_to_the_right():

@@ -244,6 +244,14 @@ def test_copies_are_the_same_model():
     assert clone(model).fit(X).offset_ == model.offset_
 
 
+def test_names_that_are_missing_are_told_once():
+    frame = pd.DataFrame(draw(40), columns=["a", "b", "c"])
+    model = forest(n_estimators=3).fit(frame)
+    with pytest.warns(UserWarning, match="X does not have valid feature names, but DPIsolationForest was") as told:
+        model.predict(frame.to_numpy())
+    assert len(told) == 1
+
+
 # --- bad input --------------------------------------------------------------------------------------------------------
 
 X_GOOD = draw(40)
