@@ -104,7 +104,9 @@ def judged(made: np.ndarray, codes: Codes) -> list[float]:
     """AUROC on real rows of a logistic regression and of boosted trees that were trained on rows of codes."""
     encoder = OneHotEncoder(categories=[np.arange(size) for size in codes.levels[:-1]]).fit(made[:1, :-1])
     logistic = LogisticRegression(max_iter=60, C=0.3).fit(encoder.transform(made[:, :-1]), made[:, -1])
-    boosted = HistGradientBoostingClassifier(max_iter=80, learning_rate=0.1).fit(made[:, :-1], made[:, -1])
+    boosted = HistGradientBoostingClassifier(max_iter=80, learning_rate=0.1, random_state=0).fit(
+        made[:, :-1], made[:, -1]
+    )
     truth = codes.test[:, -1]
     return [
         roc_auc_score(truth, logistic.predict_proba(encoder.transform(codes.test[:, :-1]))[:, 1]),
@@ -266,7 +268,7 @@ def of_numbers(file: str, epsilons: list[float], seeds: range) -> None:
             made = X.assign(**{label: y})
             far = [distances(train[name].to_numpy(float), made[name].to_numpy(float)) for name in bounds]
             error = marginal_error(binned(train), binned(made), 2, bins=[None] * made.shape[1])
-            boosted = HistGradientBoostingClassifier(max_iter=80).fit(as_codes(made)[:, :-1], y)
+            boosted = HistGradientBoostingClassifier(max_iter=80, random_state=0).fit(as_codes(made)[:, :-1], y)
             found = boosted.predict_proba(as_codes(test)[:, :-1])[:, 1]
             runs.append([*np.mean(far, axis=0), error, roc_auc_score(test[label], found), seconds])
         row(f"{file.partition('.')[0]} at {epsilon:g}: {within}", runs)
