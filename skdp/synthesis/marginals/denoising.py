@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -10,7 +11,14 @@ import numpy as np
 
 from skdp._typing import Doubles
 from skdp.synthesis.marginals.column_levels import Exclusion
-from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, centred
+from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, centred, squared_norm
+
+FIRST_BLOCK = 2
+"""Directions of a column in the first block; each further one has twice as many."""
+EXCESS = 1.5
+"""Standard deviations of the energy of a block's noise by which more than that energy is taken off."""
+LARGEST_NOISE_OF_PAIRS, LEAST_PAIRS = 0.25, 2
+"""Total variation of the noise of pairs up to which these tell main directions, and the least pairs to a column."""
 
 
 class TargetTables(NamedTuple):
@@ -42,7 +50,8 @@ def targets_of(
 
     Probabilities of a column are projected onto the simplex. An interaction of two columns is released relative to
     uniform columns. What it has beyond independent ones is shrunk, and so is that of three beyond the independence of
-    two columns given the third. Combinations of two columns that cannot occur become zero.
+    two columns given the third: along the main directions of its columns in the other pairs, if these have little
+    noise, else by itself. Combinations of two columns that cannot occur become zero.
     """
     ones = [
         onto_simplex(1.0 / size + (noisy[(j,)].values if (j,) in noisy else np.zeros(size)))
@@ -55,9 +64,12 @@ def targets_of(
             i, j = columns
             independent = np.outer(ones[i], ones[j])
             pairs[columns] = independent + shrunk_matrix(found.values - centred(independent), found.deviation)
+    main = _MainDirections(ones, pairs) if _tell_directions(levels, noisy) else None
+    if main is not None:
+        pairs = {columns: main.pair(columns, noisy[columns]) for columns in pairs}
     for columns, found in noisy.items():
         if len(columns) == 3:
-            triples[columns] = _triple(columns, found, ones, pairs)
+            triples[columns] = _triple(columns, found, ones, pairs, main)
     for each in exclusions:
         if each.columns in pairs or each.columns[::-1] in pairs:
             turned = each.columns not in pairs
@@ -66,7 +78,58 @@ def targets_of(
     return TargetTables(ones, pairs, triples, noisy=dict(noisy))
 
 
-def _triple(columns: ColumnSet, found: Interaction, ones: list[Doubles], pairs: Mapping[ColumnSet, Doubles]) -> Doubles:
+def _tell_directions(levels: Sequence[int], noisy: Mapping[ColumnSet, Interaction]) -> bool:
+    """Return whether pairs are many, and their noise is small, by its public size."""
+    pairs = {columns: found for columns, found in noisy.items() if len(columns) == 2}
+    if len(pairs) < LEAST_PAIRS * sum(size > 1 for size in levels):
+        return False
+    sizes = [
+        found.values.size * found.deviation * math.sqrt(squared_norm(levels, columns))
+        for columns, found in pairs.items()
+    ]
+    return 0.5 * math.sqrt(2.0 / math.pi) * float(np.mean(sizes)) <= LARGEST_NOISE_OF_PAIRS
+
+
+class _MainDirections:
+    """Directions of the levels of each column in which pairs have most of what they tell, and what is shrunk by them.
+
+    Most of an interaction lies in few directions of each of its columns, and these are much the same in all of its
+    interactions. A pair is shrunk by those of the other pairs: in its own, its noise would look like a signal.
+    """
+
+    def __init__(self, ones: list[Doubles], pairs: Mapping[ColumnSet, Doubles]) -> None:
+        self._ones, self._own = ones, {}
+        self._squares = [np.zeros((len(one), len(one))) for one in ones]
+        for columns, table in pairs.items():
+            i, j = columns
+            beyond = centred(table - np.outer(ones[i], ones[j]))
+            self._own[columns] = beyond @ beyond.T, beyond.T @ beyond
+            for column, square in zip(columns, self._own[columns], strict=True):
+                self._squares[column] += square
+        self._of_all = [main_directions(square) for square in self._squares]
+
+    def pair(self, columns: ColumnSet, found: Interaction) -> Doubles:
+        """Return the table of two columns."""
+        i, j = columns
+        independent = np.outer(self._ones[i], self._ones[j])
+        others = [
+            main_directions(self._squares[column] - own)
+            for column, own in zip(columns, self._own[columns], strict=True)
+        ]
+        return independent + shrunk_blocks(found.values - centred(independent), found.deviation, others)
+
+    def shrunk(self, columns: ColumnSet, interaction: Doubles, deviation: float) -> Doubles:
+        """Return an interaction that no direction is made of."""
+        return shrunk_blocks(interaction, deviation, [self._of_all[column] for column in columns])
+
+
+def _triple(
+    columns: ColumnSet,
+    found: Interaction,
+    ones: list[Doubles],
+    pairs: Mapping[ColumnSet, Doubles],
+    main: _MainDirections | None,
+) -> Doubles:
     """Return the table of two columns and the label: what its pairs say, and the shrunk interaction of all three."""
     i, j, k = columns
     first, second, third = (len(ones[c]) for c in columns)
@@ -82,7 +145,10 @@ def _triple(columns: ColumnSet, found: Interaction, ones: list[Doubles], pairs: 
     )
     given_label = with_i[:, None, :] * with_j[None, :, :] / np.maximum(ones[k], 1e-3)
     expected = centred(given_label)
-    return of_pairs + expected + shrunk(found.values - expected, found.deviation)
+    beyond = found.values - expected
+    if main is None:
+        return of_pairs + expected + shrunk(beyond, found.deviation)
+    return of_pairs + expected + main.shrunk(columns, beyond, found.deviation)
 
 
 def shrunk(interaction: Doubles, deviation: float) -> Doubles:
@@ -114,6 +180,51 @@ def shrunk_matrix(interaction: Doubles, deviation: float) -> Doubles:
     return np.asarray((left * (kept * scale)) @ right)
 
 
+def main_directions(square: Doubles) -> Doubles:
+    """Return orthonormal directions in which a sum of squares of centred tables is largest, of shape (A - 1, A).
+
+    They are an ordered basis of the vectors whose entries sum to zero.
+    """
+    size = len(square)
+    centred_basis = np.linalg.qr(np.column_stack([np.ones(size), np.eye(size)[:, 1:]]))[0][:, 1:]
+    _, vectors = np.linalg.eigh(centred_basis.T @ square @ centred_basis)
+    return np.asarray((centred_basis @ vectors[:, ::-1]).T)
+
+
+def shrunk_blocks(interaction: Doubles, deviation: float, directions: Sequence[Doubles]) -> Doubles:
+    """Return an interaction that is shrunk block by block of ordered directions of its columns.
+
+    White noise is white in any orthonormal directions, so each block has the factor of James and Stein for its own
+    energy, less that of its noise and `EXCESS` standard deviations of it (block thresholding: Cai 1999, "Adaptive
+    wavelet estimation: a block thresholding and oracle inequality approach"). `directions` are of shape (A_i - 1, A_i).
+    """
+    if deviation <= 0:
+        return interaction
+    kept = along(interaction, directions)
+    for block in itertools.product(*(_blocks(len(each)) for each in directions)):
+        part = kept[block]
+        energy = float((part**2).sum())
+        noise = deviation**2 * (part.size + EXCESS * math.sqrt(2.0 * part.size))
+        kept[block] = part * max(0.0, 1.0 - noise / energy) if energy > 0 else 0.0
+    return along(kept, [each.T for each in directions])
+
+
+def along(table: Doubles, directions: Sequence[Doubles]) -> Doubles:
+    """Return a table with each axis multiplied by a matrix, of shape (new, old)."""
+    for axis, matrix in enumerate(directions):
+        table = np.moveaxis(np.tensordot(matrix, table, (1, axis)), 0, axis)
+    return np.ascontiguousarray(table)
+
+
+def _blocks(n_directions: int) -> list[slice]:
+    """Return consecutive blocks, each of which has twice as many directions as the one before."""
+    found, start, size = [], 0, FIRST_BLOCK
+    while start < n_directions:
+        found.append(slice(start, start + size))
+        start, size = start + size, 2 * size
+    return found
+
+
 def onto_simplex(values: Doubles) -> Doubles:
     """Return the nearest probabilities in Euclidean distance (Held, Wolfe & Crowder 1974)."""
     ordered = np.sort(values)[::-1]
@@ -122,4 +233,12 @@ def onto_simplex(values: Doubles) -> Doubles:
     return np.maximum(values - excess[k] / (k + 1), 0.0)
 
 
-__all__ = ["TargetTables", "onto_simplex", "shrunk", "shrunk_matrix", "targets_of"]
+__all__ = [
+    "TargetTables",
+    "main_directions",
+    "onto_simplex",
+    "shrunk",
+    "shrunk_blocks",
+    "shrunk_matrix",
+    "targets_of",
+]
