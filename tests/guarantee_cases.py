@@ -349,6 +349,7 @@ PUBLISHED = {
         "components_": "post-processing of the releases",
         "has_triples_": "a rule in public numbers",
         "parities_": "post-processing of the releases",
+        "tables_": "post-processing of the releases",
         "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
     },
 }

@@ -811,6 +811,12 @@ SENTENCES = {
             "tests/synthesis/marginals/test_synthesizer.py::test_selection_takes_the_pairs_that_depend_on_each_other",
             "tests/synthesis/marginals/test_synthesizer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
+        "Which tables of higher orders `rounds` look at is decided by public numbers, and which of them are measured "
+        "by noisy scores.": [
+            "tests/synthesis/marginals/test_table_rounds.py::test_tables_are_looked_at_by_public_numbers",
+            "tests/synthesis/marginals/test_table_rounds.py::test_what_is_measured_follows_from_the_noisy_scores",
+            "tests/synthesis/marginals/test_synthesizer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+        ],
     },
     HouseholdSynthesizer: {
         "A household adds no more than one row may, with all of its persons, however many these are.": [

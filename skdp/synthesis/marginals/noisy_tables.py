@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.unit_norms import average_units
 from skdp.synthesis.marginals import pair_selection as selection
+from skdp.synthesis.marginals import table_rounds as searching
 from skdp.synthesis.marginals.bin_shapes import CELLS_OF_A_BIN
 from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, TableSums, noise_per_cell, weighted
@@ -57,7 +59,7 @@ ROUND_SHARES = (0.2, 0.05)
 
 
 Noisy = dict[ColumnSet, Interaction]
-TableFitter = Callable[[Noisy], tuple[TargetTables, Mixture]]
+TableFitter = Callable[..., tuple[TargetTables, Mixture]]
 
 
 class LevelRows(NamedTuple):
@@ -93,6 +95,10 @@ class ModelTerms(NamedTuple):
         Sets of columns whose parities are measured.
     with_shapes : bool
         Whether cells of numbers within bins are measured beside the tables.
+    rounds : int
+        Rounds in which tables of higher orders are measured, 0 where none is worth its noise.
+    searched : tuple of tuple of int
+        The sets of columns of these tables.
     """
 
     levels: Sequence[int]
@@ -103,6 +109,8 @@ class ModelTerms(NamedTuple):
     n_iter: int | None
     parities: ParitySets = ()
     with_shapes: bool = False
+    rounds: int = 0
+    searched: tuple[ColumnSet, ...] = ()
 
     @property
     def n_classes(self) -> int:
@@ -133,7 +141,9 @@ class Measurement(NamedTuple):
 
     Proof. Without rounds it is one Gaussian release of `TableSums.vector`; or that, one of `ParitySums.vector`, and one
     of the cells of `shapes`, which is a `TableSums.vector` too, of one table for each column: of shares that sum to
-    one, so that they are priced as the one of the whole multiplier. With rounds there is one of the columns first, from
+    one, so that they are priced as the one of the whole multiplier; and so are, where tables of higher orders are
+    searched for, the scores of each round and the interactions of what is chosen by them, or the first tables again.
+    With rounds of pairs there is one of the columns first, from
     whose share that of cells is taken in the same way; each round has one of the scores, and one of the interactions of
     the pairs that are selected. Which function of the rows a release is of depends on earlier releases alone, its
     sensitivity holds for every such function (`TableSums`, `ParitySums`, `selection.sensitivity`), and its noise
@@ -165,6 +175,7 @@ class Measurement(NamedTuple):
         n_components: Any,
         max_iter: Any,
         bins_of_lines: Sequence[int],
+        rounds: int = 0,
     ) -> ModelTerms:
         """Return what is measured and fitted; "auto" is by public numbers. Of selected pairs there is no more.
 
@@ -181,7 +192,9 @@ class Measurement(NamedTuple):
         n_iter = None if max_iter is None else int(max_iter)
         n_components = (2 if triples else 1) * MOST_TOGETHER if n_components is None else int(n_components)
         shaped = shapes_are_worth_it(bins_of_lines, self.n, self.noise_of_rows)
-        return ModelTerms(levels, has_label, triples, exclusions, n_components, n_iter, sets, shaped)
+        searched = searching.tables_worth_it(levels, has_label, self.n, self.noise_of_rows, int(rounds) if finer else 0)
+        rounds = int(rounds) if searched else 0
+        return ModelTerms(levels, has_label, triples, exclusions, n_components, n_iter, sets, shaped, rounds, searched)
 
     def _release(
         self, share: float, vector: Doubles, sensitivity: float, stream: SecretStream
@@ -250,26 +263,34 @@ class Measurement(NamedTuple):
         else:
             first, share, name = (
                 all_tables(levels, terms.has_label, terms.with_triples, rows.has_weights),
-                1.0 - (PARITY_SHARE if terms.parities else 0.0) - of_shapes,
+                1.0 - (PARITY_SHARE if terms.parities else 0.0) - of_shapes - share_of_search(terms),
                 "tables",
             )
         noisy, n = self._interactions(share, first, rows, stream.spawn(name))
         n_iter = iterations(n / self.noise_of_rows, terms.with_triples) if terms.n_iter is None else terms.n_iter
         rng = np.random.default_rng(stream.spawn("start of the mixture").words(4).tolist())
 
-        def fitted(noisy: Noisy) -> tuple[TargetTables, Mixture]:
-            targets = targets_of(terms.levels, noisy, terms.exclusions)
-            return targets, fit_mixture(terms.levels, targets, terms.n_components, n_iter, rng)
+        def fitted(
+            noisy: Noisy, higher: Mapping[ColumnSet, Doubles] = {}, parities: Parities | None = None
+        ) -> tuple[TargetTables, Mixture]:
+            targets = targets_of(terms.levels, noisy, terms.exclusions)._replace(higher=higher)
+            if parities is not None:
+                of_label = (d - 1,) if terms.has_label else ()
+                targets = targets._replace(parities=tuple((*columns, *of_label) for columns in parities.sets))
+            return targets, fit_mixture(terms.levels, targets, terms.n_components, n_iter, rng, parities)
 
         if self.n_rounds:
             return self._replace(n=n)._measure_selected(rows, terms, noisy, fitted, stream)
         targets, mixture = fitted(noisy)
+        found = None
         if terms.parities:
             found = self._replace(n=n)._parities(rows, terms, targets, mixture, stream.spawn("parities"))
-            if found.sets:
-                mixture = fit_mixture(levels, targets, terms.n_components, n_iter, rng, found)
-                of_label = (d - 1,) if terms.has_label else ()
-                targets = targets._replace(parities=tuple((*columns, *of_label) for columns in found.sets))
+            found = found if found.sets else None
+            if found is not None:
+                targets, mixture = fitted(noisy, parities=found)
+        if terms.searched:
+            refitted = partial(fitted, parities=found)
+            return self._replace(n=n)._search(rows, terms, (targets, mixture), refitted, stream)
         return targets, mixture
 
     def shapes(self, cells: LevelRows, n_cells: Sequence[int], stream: SecretStream) -> list[Interaction]:
@@ -317,7 +338,8 @@ class Measurement(NamedTuple):
             expected = _expectation(self.n, targets, mixture)
             chosen = always if t == 0 else []
             if open_pairs:
-                chosen = chosen + self._select(rows, open_pairs, levels, expected, stream.spawn("scores", t))
+                shares = ROUND_SHARES[1] / self.n_rounds, of_tables
+                chosen = chosen + self._select(rows, open_pairs, levels, expected, shares, stream.spawn("scores", t))
             sums = weighted(levels, [(chosen, 1.0)])
             noisy |= self._interactions(of_tables, sums, rows, stream.spawn("tables", t))[0]
             open_pairs = [pair for pair in open_pairs if pair not in noisy]
@@ -327,17 +349,56 @@ class Measurement(NamedTuple):
     def _select(
         self,
         rows: LevelRows,
-        open_pairs: list[ColumnSet],
+        open_sets: Sequence[ColumnSet],
         levels: Sequence[int],
         expected: selection.Expectation,
+        shares: tuple[float, float],
         stream: SecretStream,
+        doubt: float = 0.0,
     ) -> list[ColumnSet]:
-        """Return the pairs of a round, by noisy scores."""
-        exact = selection.scores(rows.codes, open_pairs, levels, expected, self._shares(rows))
-        share = ROUND_SHARES[1] / self.n_rounds
-        found, _ = self._release(share, exact, selection.sensitivity(len(open_pairs)), stream)
-        deviation = self.noise_of_rows / math.sqrt((1.0 - sum(ROUND_SHARES)) / self.n_rounds)
-        return selection.best_pairs(found, open_pairs, levels, expected, deviation)
+        """Return the tables of a round, by noisy scores, less so many deviations of their noise.
+
+        `shares` are those of the scores and of the tables.
+        """
+        exact = selection.scores(rows.codes, open_sets, levels, expected, self._shares(rows))
+        found, of_scores = self._release(shares[0], exact, selection.sensitivity(len(open_sets)), stream)
+        deviation = self.noise_of_rows / math.sqrt(shares[1])
+        return selection.best_pairs(found - doubt * of_scores, open_sets, levels, expected, deviation)
+
+    def _search(
+        self,
+        rows: LevelRows,
+        terms: ModelTerms,
+        known: tuple[TargetTables, Mixture],
+        fitted: TableFitter,
+        stream: SecretStream,
+    ) -> tuple[TargetTables, Mixture]:
+        """Release scores of tables of higher orders and the selected ones, round by round, after the first tables.
+
+        Where no table is selected, the first ones are released again, for the share that is left.
+        """
+        (targets, mixture), levels = known, terms.levels
+        noisy, higher, open_sets = dict(targets.noisy), dict(targets.higher), list(terms.searched)
+        of_scores, of_tables = (each / terms.rounds for each in (searching.SCORE_SHARE, searching.TABLE_SHARE))
+        for t in range(terms.rounds):
+            expected, doubt = _expectation(self.n, targets, mixture), searching.doubt(len(open_sets))
+            given = levels, expected, (of_scores, of_tables), stream.spawn("scores of tables", t), doubt
+            chosen = self._select(rows, open_sets, *given) if open_sets else []
+            sums = weighted(levels, [(searching.parts_of(chosen), 1.0)])
+            sums = sums if chosen else all_tables(levels, terms.has_label, terms.with_triples)
+            found = self._interactions(of_tables, sums, rows, stream.spawn("selected tables", t))[0]
+            if chosen:
+                higher |= {each: searching.corrected(mixture.table(each), each, found) for each in chosen}
+            else:
+                noisy = {columns: each.averaged(found[columns]) for columns, each in noisy.items()}
+            open_sets = [each for each in open_sets if each not in chosen]
+            targets, mixture = fitted(noisy, higher)
+        return targets, mixture
+
+
+def share_of_search(terms: ModelTerms) -> float:
+    """Return the share of mu**2 of the rounds for tables of higher orders."""
+    return searching.SCORE_SHARE + searching.TABLE_SHARE if terms.rounds else 0.0
 
 
 def unit_reach(n: float, noise_multiplier: float) -> float:
@@ -419,14 +480,13 @@ def iterations(n_mu: float, with_triples: bool = False) -> int:
 
 
 def _expectation(n: float, targets: TargetTables, mixture: Mixture | None) -> selection.Expectation:
-    """Return the counts of a pair that are expected by the columns alone, or by a model."""
-    columns = None if mixture is None else [mixture.column(j) for j in range(len(mixture.levels))]
+    """Return the counts of some columns that are expected by these alone, for pairs, or by a model."""
 
-    def expected(pair: ColumnSet) -> Doubles:
-        i, j = pair
-        if columns is None:
+    def expected(columns: ColumnSet) -> Doubles:
+        if mixture is None:
+            i, j = columns
             return n * np.outer(targets.ones[i], targets.ones[j])
-        return (n / len(columns[i])) * (columns[i].T @ columns[j])
+        return n * mixture.table(columns)
 
     return expected
 

@@ -1,4 +1,4 @@
-"""Which pairs of columns to measure where there are too many: scores of all, released with noise, and the best ones."""
+"""Which tables to measure where there are too many: scores of all, released with noise, and the best ones."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def candidates(levels: Sequence[int], left_out: Sequence[ColumnSet]) -> list[Col
     ]
 
 
-def sensitivity(n_pairs: int) -> float:
+def sensitivity(n_sets: int) -> float:
     """Return the largest norm of what one row changes of the scores, half of it under ``replace_one``.
 
     Proof. A score is the sum over cells of ``|count - expected|``, where what is expected does not depend on the row,
-    given earlier releases. A row that comes or goes changes one count of each pair by one, and so its score by at most
+    given earlier releases. A row that comes or goes changes one count of each table by one, and so its score by at most
     one. A row that is exchanged for another changes two counts by one each, and the score by at most two, half of which
     is one again. Rows of weights in [0, 1] change counts by no more. All scores together change by at most the root of
     their number.
     """
-    return math.sqrt(n_pairs)
+    return math.sqrt(n_sets)
 
 
 def scores(

@@ -62,6 +62,13 @@ class Mixture(NamedTuple):
         part = self.probabilities[:, start:end].astype(np.float64)
         return part / part.sum(axis=1, keepdims=True)
 
+    def table(self, columns: Sequence[int]) -> Doubles:
+        """Return the probabilities of all combinations of levels of up to four columns."""
+        shares = np.full(len(self.probabilities), 1.0 / len(self.probabilities)) if self.shares is None else self.shares
+        first, last = (joint([self.column(j) for j in side]) for side in _sides(columns))
+        found: Doubles = ((shares[:, None] * first).T @ last).reshape([self.levels[j] for j in columns])
+        return found
+
     def given(self, weights: Mapping[int, Doubles]) -> tuple[Mixture, Doubles]:
         """Return the mixture of rows that meet conditions, and how likely the rows of each component do.
 
@@ -291,6 +298,8 @@ def _losses(levels: Sequence[int], targets: TargetTables) -> list[Any]:
         losses.append(_Ones(targets.ones))
     if targets.triples:
         losses.append(_Triples(levels, targets.triples))
+    if targets.higher:
+        losses.append(_Tables(levels, targets.higher))
     return losses
 
 
@@ -363,6 +372,53 @@ class _Triples:
             slope = rows @ errors
             gradient[:, : self._width] += label * slope
             gradient[:, c] += 0.5 * np.einsum("ij,ij->i", slope, rows)
+
+
+class _Tables:
+    """Errors of tables of three or four columns, as products of two sides of at most two columns."""
+
+    def __init__(self, levels: Sequence[int], tables: Mapping[ColumnSet, Doubles]) -> None:
+        starts = np.concatenate([[0], np.cumsum(levels)])
+        self._tables = []
+        for columns, table in tables.items():
+            sides = [[slice(starts[j], starts[j + 1]) for j in side] for side in _sides(columns)]
+            self._tables.append((sides, table.astype(np.float32).reshape(math.prod(table.shape[: len(sides[0])]), -1)))
+
+    def add_gradient(self, probabilities: Singles, gradient: Singles) -> None:
+        scale = np.float32(1.0 / len(probabilities))
+        for (first, last), wanted in self._tables:
+            one, other = (joint([probabilities[:, part] for part in side]) for side in (first, last))
+            errors = one.T @ other
+            errors *= scale
+            errors -= wanted
+            errors *= np.float32(TRIPLES)
+            _add_slopes(gradient, probabilities, first, other @ errors.T)
+            _add_slopes(gradient, probabilities, last, one @ errors)
+
+
+def _sides(columns: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return columns in two sides, the first of which has one more if their number is odd."""
+    half = -(-len(columns) // 2)
+    return columns[:half], columns[half:]
+
+
+def joint(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return products of the probabilities of one or two columns in each component, of shape (n_components, cells)."""
+    if len(parts) == 1:
+        return parts[0]
+    first, last = parts
+    return (first[:, :, None] * last[:, None, :]).reshape(len(first), -1)
+
+
+def _add_slopes(gradient: Singles, probabilities: Singles, side: Sequence[slice], slopes: Singles) -> None:
+    """Add the slopes of each column of a side, from those of its cells."""
+    if len(side) == 1:
+        gradient[:, side[0]] += slopes
+        return
+    first, last = side
+    by_cell = slopes.reshape(len(slopes), first.stop - first.start, -1)
+    gradient[:, first] += np.einsum("kab,kb->ka", by_cell, probabilities[:, last])
+    gradient[:, last] += np.einsum("kab,ka->kb", by_cell, probabilities[:, first])
 
 
 class _Parities:

@@ -94,6 +94,7 @@ MODES = {
     "triples": ({"triples": True, "parities": False}, True),
     "parities": ({"parities": True}, True),
     "parities of columns": ({"parities": True}, False),
+    "rounds": ({"rounds": 1, "parities": False}, True),
     "selected": ({"pairs": "select"}, True),
 }
 
@@ -233,7 +234,9 @@ def test_the_noise_is_as_priced(released, monkeypatch, mode):
         events = [GaussianDpEvent(whole / math.sqrt(0.18)), *others, GaussianDpEvent(whole / math.sqrt(0.02))]
     else:  # shares that sum to one are priced as one release: tables, parities, cells of numbers
         assert event == GaussianDpEvent(whole)
+        # in a round there are scores of tables and tables
         shares = [0.96, 0.02, 0.02] if "parities" in mode else [0.98, 0.02]
+        shares = [0.88, 0.02, 0.08, 0.02] if mode == "rounds" else shares
         events = [GaussianDpEvent(whole / math.sqrt(share)) for share in shares]
     assert multipliers == pytest.approx([each.noise_multiplier for each in events], rel=1e-12)
     assert sum(1 / each.noise_multiplier**2 for each in events) == pytest.approx(1 / model.noise_multiplier_**2)
@@ -780,6 +783,8 @@ BAD_INPUT = [
     ({"triples": True}, {}, ["triples=True without labels"]),
     ({"parities": "some"}, {}, ["parities='some'"]),
     ({"parities": True, "pairs": "select"}, {"y": GOOD_Y}, ["parities=True", "pairs='all'"]),
+    ({"rounds": 1, "pairs": "select"}, {"y": GOOD_Y}, ["rounds=1", "pairs='all'"]),
+    ({"rounds": -1}, {"y": GOOD_Y}, ["rounds=-1", "whole number of rounds"]),
     ({"triples": True, "pairs": "select"}, {"y": GOOD_Y}, ["triples=True", "pairs='all'"]),
     ({"n_bins": 0}, {}, ["n_bins=0"]),
     ({"n_components": 1.5}, {}, ["n_components=1.5"]),
