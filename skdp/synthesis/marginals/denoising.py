@@ -15,8 +15,6 @@ from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, 
 
 FIRST_BLOCK = 2
 """Directions of a column in the first block; each further one has twice as many."""
-EXCESS = 1.5
-"""Standard deviations of the energy of a block's noise by which more than that energy is taken off."""
 LARGEST_NOISE_OF_PAIRS, LEAST_PAIRS = 0.25, 2
 """Total variation of the noise of pairs up to which these tell main directions, and the least pairs to a column."""
 
@@ -101,24 +99,25 @@ class _MainDirections:
     """
 
     def __init__(self, ones: list[Doubles], pairs: Mapping[ColumnSet, Doubles]) -> None:
-        self._ones, self._own = ones, {}
-        self._squares = [np.zeros((len(one), len(one))) for one in ones]
+        self._ones = ones
+        self._squares: list[dict[ColumnSet, Doubles]] = [{} for _ in ones]
         for columns, table in pairs.items():
             i, j = columns
             beyond = centred(table - np.outer(ones[i], ones[j]))
-            self._own[columns] = beyond @ beyond.T, beyond.T @ beyond
-            for column, square in zip(columns, self._own[columns], strict=True):
-                self._squares[column] += square
-        self._of_all = [main_directions(square) for square in self._squares]
+            self._squares[i][columns], self._squares[j][columns] = beyond @ beyond.T, beyond.T @ beyond
+        self._of_all = [self._of_others(j, ()) for j in range(len(ones))]
+
+    def _of_others(self, column: int, pair: ColumnSet) -> Doubles:
+        """Return the directions of a column in all pairs but one."""
+        size = len(self._ones[column])
+        squares = (square for columns, square in self._squares[column].items() if columns != pair)
+        return main_directions(sum(squares, start=np.zeros((size, size))))
 
     def pair(self, columns: ColumnSet, found: Interaction) -> Doubles:
         """Return the table of two columns."""
         i, j = columns
         independent = np.outer(self._ones[i], self._ones[j])
-        others = [
-            main_directions(self._squares[column] - own)
-            for column, own in zip(columns, self._own[columns], strict=True)
-        ]
+        others = [self._of_others(column, columns) for column in columns]
         return independent + shrunk_blocks(found.values - centred(independent), found.deviation, others)
 
     def shrunk(self, columns: ColumnSet, interaction: Doubles, deviation: float) -> Doubles:
@@ -198,16 +197,15 @@ def shrunk_blocks(interaction: Doubles, deviation: float, directions: Sequence[D
     """Return an interaction that is shrunk block by block of ordered directions of its columns.
 
     White noise is white in any orthonormal directions, so each block has the factor of James and Stein for its own
-    energy, less that of its noise and `EXCESS` standard deviations of it (block thresholding: Cai 1999, "Adaptive
-    wavelet estimation: a block thresholding and oracle inequality approach"). `directions` are of shape (A_i - 1, A_i).
+    energy (block thresholding: Cai 1999, "Adaptive wavelet estimation: a block thresholding and oracle inequality
+    approach"). `directions` are of shape (A_i - 1, A_i).
     """
     if deviation <= 0:
         return interaction
     kept = along(interaction, directions)
     for block in itertools.product(*(_blocks(len(each)) for each in directions)):
         part = kept[block]
-        energy = float((part**2).sum())
-        noise = deviation**2 * (part.size + EXCESS * math.sqrt(2.0 * part.size))
+        noise, energy = deviation**2 * part.size, float((part**2).sum())
         kept[block] = part * max(0.0, 1.0 - noise / energy) if energy > 0 else 0.0
     return along(kept, [each.T for each in directions])
 

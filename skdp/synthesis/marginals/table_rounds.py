@@ -14,8 +14,8 @@ from skdp.synthesis.marginals.pair_selection import sensitivity
 SCORE_SHARE, TABLE_SHARE = 0.02, 0.08
 """Shares of mu**2 of the scores and of the tables of all rounds, where there are any."""
 LARGEST_NOISE = 0.1
-"""Total variation of the noise of a table that is measured alone, up to which it is looked at; and of what its score shows
-of it beyond the noise of all scores, up to which there are rounds."""
+"""Total variation of the noise of a table that is measured alone, up to which it is looked at; and of what the noise of
+all scores may hide, up to which there are rounds."""
 
 
 def tables_worth_it(

@@ -4,6 +4,7 @@ from mutant import BY_PROPERTY, mutant
 from paths import (
     BIN_SHAPES,
     COMBINING,
+    DENOISING,
     LEVEL_COLUMNS,
     LINKING,
     MARGINALS,
@@ -51,13 +52,13 @@ MUTANTS = [
     ),
     mutant(
         "synthesis: scores with the sensitivity of one pair",
-        (SELECTION, "    return math.sqrt(n_pairs)\n", "    return 1.0\n"),
+        (SELECTION, "    return math.sqrt(n_sets)\n", "    return 1.0\n"),
         tests=TESTS,
         select=BY_PROPERTY,
     ),
     mutant(
         "synthesis: pairs selected by exact scores",
-        (MEASUREMENT, "selection.best_pairs(found, open_pairs", "selection.best_pairs(exact, open_pairs"),
+        (MEASUREMENT, "selection.best_pairs(found - doubt", "selection.best_pairs(exact - doubt"),
         tests=TESTS,
         select=BY_PROPERTY,
     ),
@@ -76,6 +77,44 @@ MUTANTS = [
         (MEASUREMENT, "noisy |= self._interactions(of_tables, sums", "noisy |= self._interactions(1.0, sums"),
         tests=TESTS,
         select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: rounds that the first tables do not pay for",
+        (MEASUREMENT, "- of_shapes - share_of_search(terms)", "- of_shapes"),
+        tests="synthesizer table_rounds",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: scores of a round with the noise of the whole budget",
+        (MEASUREMENT, "self._release(shares[0], exact", "self._release(1.0, exact"),
+        tests="synthesizer table_rounds",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: tables of a round with the noise of the whole budget",
+        (
+            MEASUREMENT,
+            "found = self._interactions(of_tables, sums, rows, stream.spawn(",
+            "found = self._interactions(1.0, sums, rows, stream.spawn(",
+        ),
+        tests="synthesizer table_rounds",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: tables of a round with the noise of the first tables again",
+        (MEASUREMENT, 'stream.spawn("selected tables", t)', 'stream.spawn("tables")'),
+        tests="synthesizer table_rounds",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: scores that the noise of all others makes large are taken for tables",
+        (MEASUREMENT, "selection.best_pairs(found - doubt * of_scores", "selection.best_pairs(found"),
+        tests="table_rounds",
+    ),
+    mutant(
+        "synthesis: a pair shrunk along directions of its own noise",
+        (DENOISING, "self._squares[column].items() if columns != pair)", "self._squares[column].items())"),
+        tests="denoising",
     ),
     mutant(
         "synthesis: all parities with the sensitivity of one",

@@ -94,7 +94,7 @@ MUTANTS = [
         (
             MEASUREMENT,
             "expected, self._shares(rows))",
-            "expected, self._shares(rows, weighted(levels, [(open_pairs, 1.0)])))",
+            "expected, self._shares(rows, weighted(levels, [(open_sets, 1.0)])))",
         ),
         tests="guarantees_units",
         select=REPLAY,

@@ -113,7 +113,7 @@ MUTANTS = [
     ),
     mutant(
         "synthesizer: weights left out of the scores",
-        (MEASUREMENT, "open_pairs, levels, expected, self._shares(rows))", "open_pairs, levels, expected)"),
+        (MEASUREMENT, "open_sets, levels, expected, self._shares(rows))", "open_sets, levels, expected)"),
         tests="weights",
         select="weight_0_holds and synthesizer",
     ),
