@@ -289,7 +289,7 @@ FLOORS = {
         ("bin_shapes", "contingency_tables"),
         ("column_levels",),
         ("denoising", "pair_selection", "parities", "table_form"),
-        ("conditions", "product_mixture"),
+        ("conditions", "product_mixture", "table_rounds"),
         ("noisy_tables",),
         ("bought_table", "redrawn_tables"),
         ("sampled_tables",),

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from replay import recording
 
+from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis import DPMarginalSynthesizer
 from skdp.synthesis.marginals.contingency_tables import Interaction, centred
+from skdp.synthesis.marginals.noisy_tables import LevelRows, Measurement
 from skdp.synthesis.marginals.product_mixture import TRIPLES, Mixture, _Tables
 from skdp.synthesis.marginals.table_rounds import corrected, doubt, parts_of, tables_worth_it
 
@@ -119,6 +121,17 @@ def test_what_three_columns_and_the_label_tell_together_is_learned():
     assert right[0] == pytest.approx([1 / 3, 5 / 9], abs=0.06)
     assert right[1][0] > 0.8
     assert right[1][1] > 0.85
+
+
+def test_the_largest_noise_of_many_scores_is_not_taken_for_a_table():
+    """Independent columns, tables of little noise and scores of much: without doubt some are chosen."""
+    rng = np.random.default_rng(0)
+    levels, sets = (2,) * 7, list(itertools.combinations(range(7), 3))
+    rows = LevelRows([rng.integers(0, 2, 4000).astype(np.int32) for _ in levels])
+    how = Measurement(1.0, 0, "zero_out", 4000.0)
+    given = rows, sets, levels, lambda columns: np.full((2, 2, 2), 500.0), (1e-3, 1.0), SecretStream(bytes(32))
+    assert how._select(*given)
+    assert how._select(*given, doubt(len(sets))) == []
 
 
 def test_where_nothing_is_selected_the_first_tables_are_released_again():
