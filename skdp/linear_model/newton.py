@@ -218,9 +218,12 @@ class NewtonRecipe(Recipe):
         n_blocks = self._likelihood(outputs).n_blocks
         if n_blocks * n_features > MOST_COLUMNS:
             of_classes = f" and {n_blocks + 1} classes" if n_blocks > 1 else ""
+            is_choice = "inference" in self.model.get_params(deep=False)
+            what, other = (
+                ("inference=True", "use inference=False, or ") if is_choice else (type(self.model).__name__, "")
+            )
             raise ValueError(
-                f"inference=True with {n_features} columns{of_classes}: use inference=False, or give "
-                f"{MOST_COLUMNS // n_blocks} columns at most."
+                f"{what} with {n_features} columns{of_classes}: {other}give {MOST_COLUMNS // n_blocks} columns at most."
             )
         sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
         sigma = self._calibrate_noise(budget, sampling, n_steps)

@@ -139,7 +139,7 @@ class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator)
       and `y_bounds` is given.
     - One row moves the score and the curvature that a step releases, taken together, by a norm of 1 at most, in units
       of the largest count, whatever it and its weight contain; with `groups` so do all rows of a label.
-    - All that is fitted is a function of four noisy releases and of public quantities.
+    - All that is fitted is a function of six noisy releases and of public quantities.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge.
 
     **Means** are cut at half of the largest count, so that the curvature costs nothing
