@@ -372,7 +372,16 @@ def nested_aliases(levels: int) -> str:
 
 
 LAUGHS = "\n".join(["a0: &a0 [x, y]", *(f"a{k}: &a{k} [*a{k - 1}, *a{k - 1}]" for k in range(1, 40))])
+
+
+def packed_large(content: bytes) -> bytes:
+    """An archive that says that its first entry has a gigabyte when packed."""
+    place = content.index(b"PK\x01\x02") + 20
+    return content[:place] + (1 << 30).to_bytes(4, "little") + content[place + 4 :]
+
+
 CRAFTED = {
+    "an entry that says it is large when packed": ("CIFAR-10, archives", packed_large(archives()[0])),
     "an array that says it is large": ("MNIST", npz(**dict.fromkeys(
         ("x_train", "y_train", "x_test", "y_test"), array_that_says("(268435456,)")))),
     "a checkpoint that says it is large": ("checkpoint", npz(header=array_that_says("(268435456,)"))),

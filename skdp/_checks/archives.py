@@ -34,6 +34,8 @@ def read_arrays(path: Path, names: Iterable[str] | None, most_bytes: int) -> lis
             for entry in [archive.getinfo(name) for name in chosen]:
                 if entry.file_size > most_bytes or entry.compress_type not in _METHODS:
                     return None
+                if entry.compress_size > path.stat().st_size:  # room is made for so many bytes before they are read
+                    return None
                 with archive.open(entry) as file:
                     found.append(_read_array(file, entry.file_size))
     except Exception:  # a damaged archive raises almost anything
