@@ -209,12 +209,18 @@ class GradientEstimator(PrivateEstimator):
     # --- checks of parameters ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`. The sampling is fixed, since its rule may depend on the final number of columns."""
+        """See `PrivateEstimator`. The sampling is fixed, since its rule may depend on the final number of columns.
+
+        A model that has no such parameters has one way to sample.
+        """
         n = self._public_n_samples(n_samples)
         recipe = self._recipe(n_features)
         sampling, n_steps = recipe.sampling_and_steps(n, n_features, self._task().n_of_step())
         fixed = {"lot_size": None, "sampling_rate": sampling.rate}
-        return StepPlan(recipe.event_at(sampling, n_steps), fixed)
+        known = self.get_params(deep=False)
+        return StepPlan(
+            recipe.event_at(sampling, n_steps), {name: value for name, value in fixed.items() if name in known}
+        )
 
     def _check_merge_equal_rows(self) -> bool | str:
         """Return `merge_equal_rows`: True, False or "auto"."""

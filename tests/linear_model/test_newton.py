@@ -12,8 +12,16 @@ from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
 from scipy.special import expit
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
-from skdp import DPLogisticRegression, DPPoissonRegressor, PrivacyAccountant
+from skdp import (
+    DPLogisticRegression,
+    DPOrdinalLogisticRegression,
+    DPPoissonRegressor,
+    DPStandardScaler,
+    PrivacyAccountant,
+    allocate_budget,
+)
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.linear_model import newton
 from skdp.linear_model.likelihoods import LIKELIHOODS, Logistic
@@ -402,3 +410,16 @@ def test_a_step_that_went_too_far_is_taken_back_to_the_best_place_on_its_way():
     assert found.score[0] == pytest.approx(0.0, abs=1e-9)
     near = step(1.01)
     assert best_between(step(0.0), near) is near
+
+
+@pytest.mark.parametrize(
+    "model", [DPPoissonRegressor((0, 10)), DPOrdinalLogisticRegression([0, 1, 2])], ids=["counts", "ordinal"]
+)
+def test_models_without_a_choice_of_lots_share_a_budget(model):
+    """A pipeline fixes the sampling of its steps by parameters that these do not have."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, (2_000, 3)), rng.integers(0, 3, 2_000)
+    pipe = allocate_budget(make_pipeline(DPStandardScaler(bounds=(-1, 1)), clone(model)), epsilon=1.0)
+    pipe.fit(X, y)
+    assert 0.99 < pipe.epsilon_ <= 1.0
+    assert pipe.predict(X[:5]).shape == (5,)
