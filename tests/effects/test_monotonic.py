@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
 
-from skdp import DPLogisticRegression, DPRidge, tabular_pipeline
+from skdp import DPLogisticRegression, DPRidge, allocate_budget, tabular_pipeline
 from skdp.effects import column_effects, make_monotonic
+from skdp.preprocessing import DPTableVectorizer
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 SCHEMA = {
@@ -100,8 +102,8 @@ def test_models_that_are_no_sum_of_curves_are_refused(model):
 
 def test_a_table_of_other_coefficients_is_not_shown():
     table, _ = people()
-    ridge = DPRidge(y_bounds=(0, 100), inference=True)
-    model = tabular_pipeline(ridge, schema=SCHEMA, epsilon=5.0, random_state=0).fit(table, table["age"])
+    steps = make_pipeline(DPTableVectorizer(SCHEMA), DPRidge(y_bounds=(0, 100), inference=True, random_state=0))
+    model = allocate_budget(steps, epsilon=5.0).fit(table, table["age"])
     model[-1].summary()
     with pytest.raises(ValueError, match="no table of these coefficients"):
         make_monotonic(model, {"age": 1})[-1].summary()
