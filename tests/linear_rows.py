@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import reference
+from replay import assert_all_else_is_equal, moves, replay
 from scipy import stats
+
+from skdp.linear_model.newton_steps import STEP_SHARES
 
 DTYPES = [np.float32, np.float64]
 
@@ -32,6 +35,28 @@ def neighbour(adjacency, rows, place, target):
     else:
         X[place], y[place] = np.roll(np.clip(X[place], -1, 1), 1) * [1, -1, 1, -1], target
     return X, y, weights
+
+
+ODD_ROWS = {
+    "long": ([1.0, 1.0, 1.0, 1.0], 1.0),
+    "cut": ([1e9, -1e9, 0.0, 1.0], 1.0),
+    "overflowing": ([1.7e308] * 4, 1.0),
+    "heavy": ([0.5, 0.5, 0.5, 0.5], 1e9),
+    "zero": ([0.0] * 4, 1.0),
+}
+"""Rows of four columns, and their weights."""
+
+
+def assert_newton_steps_move_by_one(fit, X, y, row, adjacency, targets):
+    """A fit to a table with an odd row, of the first of two targets, and to its neighbour: five steps and scores."""
+    X, y, weights = X.copy(), y.copy(), np.ones(len(X))
+    X[17], weights[17] = ODD_ROWS[row]
+    y[17], other_target = targets
+    rows, public = (X, y, weights), {"adjacency": adjacency, "weight_bound": 1.0, "n_samples_public": len(X)}
+    one, other = replay(lambda given: fit(given, **public), rows, neighbour(adjacency, rows, 17, other_target))
+    assert len(one.releases) == len(STEP_SHARES) + 1
+    assert max(moves(one, other)) <= (2.0 if adjacency == "replace_one" else 1.0) + 1e-9
+    assert_all_else_is_equal(one, other)
 
 
 def assert_errors_are_standard(scores, false_alarm):

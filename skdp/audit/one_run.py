@@ -80,9 +80,9 @@ def one_run_epsilon(
     let r_v = t v / m and h_v = t (r - v) / m, h_i = max(h_(i+1), g(r_(i+1))) and r_i = r_(i+1) + i / (r - i) (h_i -
     h_(i+1)), where g(x) = f(1 - x), which is Phi(Phi^-1(x) - mu) for the Gaussian mechanism; f is refuted at level t if
     r_0 + h_0 > r / m (Mahloujifar, Melis & Chaudhuri 2025, algorithm 3). The f of an event is a certified bound from
-    below, and symmetric. Two numbers of guesses are tried, 4 sqrt(m) and m / 4, each at
-    half of the level: the first is near the best one for Gaussian noise that is priced at 1 to 8, the second finds
-    what moves scores of all canaries a little.
+    below, and symmetric. Two numbers of guesses are tried, 4 sqrt(m) and m / 4, each at half of the level: the first is
+    near the best one for Gaussian noise that is priced at 1 to 8, the second finds what moves scores of all canaries a
+    little.
 
     Examples
     --------

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from linear_rows import assert_errors_are_standard, neighbour
+from linear_rows import ODD_ROWS, assert_errors_are_standard, assert_newton_steps_move_by_one
 from refusals import assert_refused
-from replay import assert_all_else_is_equal, moves, recording, replay
+from replay import recording
 from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -81,26 +81,11 @@ def without_privacy(X, codes):
 
 # --- one row, one unit ---
 
-ROWS = {
-    "long": ([1.0, 1.0, 1.0, 1.0], 1.0),
-    "overflowing": ([1.7e308] * 4, 1.0),
-    "heavy": ([0.5, 0.5, 0.5, 0.5], 1e9),
-}
-
 
 @pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
-@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("row", ODD_ROWS)
 def test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else(row, adjacency):
-    X, y = draw(150)
-    weights = np.ones(150)
-    X[17], weights[17] = ROWS[row]
-    y[17] = "middling"
-    rows = X, y, weights
-    public = {"adjacency": adjacency, "weight_bound": 1.0, "n_samples_public": 150}
-    one, other = replay(lambda given: fitted(given, **public), rows, neighbour(adjacency, rows, 17, "poor"))
-    assert len(one.releases) == len(STEP_SHARES) + 1
-    assert max(moves(one, other)) <= (2.0 if adjacency == "replace_one" else 1.0) + 1e-9
-    assert_all_else_is_equal(one, other)
+    assert_newton_steps_move_by_one(fitted, *draw(150), row, adjacency, ("middling", "poor"))
 
 
 def bound_of(X, codes, units=None, scale=SCALE):
