@@ -98,6 +98,7 @@ from skdp.synthesis.generator import PrivateGenerator
 from skdp.synthesis.linking import HouseholdSynthesizer
 from skdp.synthesis.marginals.bought_table import TablePurchase
 from skdp.synthesis.marginals.contingency_tables import TableSums
+from skdp.synthesis.marginals.exchanges import farthest_exchange
 from skdp.synthesis.marginals.noisy_tables import Measurement
 from skdp.synthesis.marginals.parities import ParitySums
 from skdp.synthesis.marginals.redrawn_tables import Redrawing
@@ -700,6 +701,12 @@ SENTENCES = {
         "A row changes `vector` by at most `sensitivity` in Euclidean norm.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it",
             "tests/synthesis/marginals/test_synthesizer.py::test_an_exchange_reaches_the_sensitivity_of_a_single_table",
+        ],
+    },
+    farthest_exchange: {
+        "No two rows change the interactions by a larger squared norm than twice the result.": [
+            "tests/synthesis/marginals/test_synthesizer.py::test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it",
+            "tests/synthesis/marginals/test_synthesizer.py::test_bounds_of_an_exchange_hold_for_every_difference",
         ],
     },
     SynthesisEvaluation: {

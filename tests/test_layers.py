@@ -286,6 +286,7 @@ FLOORS = {
         ("wgan",),
     ),
     "synthesis.marginals": (
+        ("exchanges",),
         ("bin_shapes", "contingency_tables"),
         ("column_levels",),
         ("denoising", "pair_selection", "parities", "table_form"),

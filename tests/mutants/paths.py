@@ -118,6 +118,7 @@ PARITY_SUMS, LEVEL_COLUMNS = "skdp/synthesis/marginals/parities.py", "skdp/synth
 BIN_SHAPES, PAIR_QUALITY = "skdp/synthesis/marginals/bin_shapes.py", "skdp/synthesis/pair_quality.py"
 MIXTURE_OF_PRODUCTS, DENOISING = (f"skdp/synthesis/marginals/{name}.py" for name in ("product_mixture", "denoising"))
 SELECTION, TABLE_SUMS = "skdp/synthesis/marginals/pair_selection.py", "skdp/synthesis/marginals/contingency_tables.py"
+EXCHANGES = "skdp/synthesis/marginals/exchanges.py"
 FORMULA = "skdp/preprocessing/formula.py"
 REDRAWN, COMBINING = "skdp/synthesis/marginals/redrawn_tables.py", "skdp/synthesis/combining.py"
 CLASS_GENERATOR, CLASS_MEASUREMENT = (

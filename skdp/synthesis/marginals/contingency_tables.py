@@ -18,6 +18,7 @@ from skdp._checks.units import Units
 from skdp._checks.weights import exactly_summable
 from skdp._typing import Doubles
 from skdp.mechanisms.unit_shares import reach_of_units, shares_of_units, squares_of_counts
+from skdp.synthesis.marginals.exchanges import farthest_exchange
 
 ColumnSet = tuple[int, ...]
 
@@ -49,19 +50,14 @@ class TableSums(NamedTuple):
     1 - 1 / A_i. So the row adds a tensor of squared norm N_S = prod (1 - 1 / A_i), whatever its levels, and to the
     vector one of squared norm sum w_S**2 N_S: its root is the sensitivity under ``zero_out`` and ``add_remove``.
 
-    Under ``replace_one`` the price is for twice the sensitivity. The two rows' tensors have a scalar product of prod
-    c_i, where c_i is 1 - 1 / A_i if the rows agree in column i and -1 / A_i if not. It is negative where they differ
-    in an odd number of columns. As 1 / A_i <= 1 - 1 / A_i for A_i >= 2, each further difference makes its size no
-    larger, so it is at least -N_S / (A - 1) with A the smallest A_i. The squared distance is therefore at most 2 N_S
-    (1 + 1 / (A - 1)) = 2 N_S A / (A - 1), twice the product of 1 - 1 / A_i over all columns but one with the fewest
-    levels. The sensitivity is half of the root of their weighted sum. It is a bound that no two rows attain where sets
-    share columns: those of {i} and of {j} need rows that differ in both columns, that of {i, j} rows that differ in
-    one, if there are more than two levels.
+    Under ``replace_one`` the price is for twice the sensitivity. `exchanges.farthest_exchange` bounds half the squared
+    distance of what two rows add, so the sensitivity is the root of half of that. Two rows attain it where there are up
+    to 12 columns.
 
     A row of weight v in [0, 1] adds v times as much, and a row of weight 0 nothing. What a row adds, and the difference
-    between two rows, has a norm that is convex in each weight, so it is largest where both are 0 or 1: as above, as
-    what a row alone adds has a squared norm of N_S <= 2 N_S A / (A - 1). For the empty set N_S is 1, and the squared
-    difference at most 1, while 2 is priced.
+    between two rows, has a norm that is convex in each weight, so it is largest where both are 0 or 1: for two rows of
+    weight 1 as above, and where one has weight 0, what the other one adds alone. The larger of both is priced. For the
+    empty set N_S is 1, and two rows of weight 1 do not change it.
 
     Counts are whole numbers below 2**53, or multiples of 2**-24 below 2**29, so their sums are exact. Centring is
     rounded in float64, for which the noise has room (`skdp.mechanisms.GaussianMechanism`).
@@ -82,11 +78,11 @@ class TableSums(NamedTuple):
 
     def sensitivity(self, adjacency: str) -> float:
         """Return the largest norm of what one row adds; half of the largest change under ``replace_one``."""
-        total = 0.0
-        for columns, weight in zip(self.sets, self.weights, strict=True):
-            parts = sorted(1.0 - 1.0 / size for size in self.shape(columns))
-            total += weight**2 * (math.prod(parts[1:]) / 2.0 if adjacency == "replace_one" else math.prod(parts))
-        return math.sqrt(total)
+        squares = zip(self.sets, np.square(self.weights).tolist(), strict=True)
+        added = sum(square * squared_norm(self.levels, columns) for columns, square in squares)
+        if adjacency != "replace_one":
+            return math.sqrt(added)
+        return math.sqrt(max(2.0 * farthest_exchange(self.levels, self.sets, self.weights), added)) / 2.0
 
     def vector(self, codes: Sequence[NDArray[np.int32]], shares: Doubles | None = None) -> Doubles:
         """Return the weighted interactions of all sets, one after the other; `shares` are weights of rows in [0, 1]."""

@@ -5,6 +5,7 @@ from paths import (
     BIN_SHAPES,
     COMBINING,
     DENOISING,
+    EXCHANGES,
     LEVEL_COLUMNS,
     LINKING,
     MARGINALS,
@@ -24,7 +25,7 @@ TESTS = "synthesizer generator private_checks"
 MUTANTS = [
     mutant(
         "synthesis: the sensitivity of one set of columns",
-        (TABLE_SUMS, "        return math.sqrt(total)\n", "        return math.sqrt(total / len(self.sets))\n"),
+        (TABLE_SUMS, "return math.sqrt(added)\n", "return math.sqrt(added / len(self.sets))\n"),
         tests=TESTS,
         select=BY_PROPERTY,
     ),
@@ -40,13 +41,31 @@ MUTANTS = [
     ),
     mutant(
         "synthesis: an exchanged row priced as half of one that is added",
-        (TABLE_SUMS, "math.prod(parts[1:]) / 2.0 if adjacency", "math.prod(parts) / 2.0 if adjacency"),
+        (TABLE_SUMS, "max(2.0 * farthest", "max(farthest"),
         tests=TESTS,
         select=BY_PROPERTY,
     ),
     mutant(
         "synthesis: an added row priced as one that is exchanged",
-        (TABLE_SUMS, 'if adjacency == "replace_one" else math.prod(parts)', "if True else math.prod(parts)"),
+        (TABLE_SUMS, 'if adjacency != "replace_one":', "if False:"),
+        tests=TESTS,
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: exchanged rows that agree in a common column",
+        (EXCHANGES, "state in (0.0, 1.0)", "state in (0.0,)"),
+        tests=TESTS,
+        select="every_difference",
+    ),
+    mutant(
+        "synthesis: exchanged rows by a quadratic without its shift",
+        (EXCHANGES, "slope, concave = linear + shift,", "slope, concave = linear,"),
+        tests=TESTS,
+        select="every_difference",
+    ),
+    mutant(
+        "synthesis: exchanged rows by fewer columns than differ",
+        (EXCHANGES, "np.arange(len(factors))[:, None]", "np.arange(len(factors))[:, None] // 2"),
         tests=TESTS,
         select=BY_PROPERTY,
     ),

@@ -105,8 +105,8 @@ MUTANTS = [
         "synthesizer: the sum of weights unpaid",
         (
             TABLE_SUMS,
-            "total += weight**2 * (math.prod(parts[1:])",
-            "total += bool(columns) * weight**2 * (math.prod(parts[1:])",
+            "sum(square * squared_norm(",
+            "sum(bool(columns) * square * squared_norm(",
         ),
         tests="synthesizer",
         select="weighted_rows",
