@@ -137,27 +137,31 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
     if time.monotonic() > until:
         raise ValueError("max_seconds is less than one fit takes, and a bound takes two: give more.")
     parts, canaries = parts_of(first), subject.tables.canaries
-    if first.model.adjacency_ == "replace_one" and len(canaries) < 2:
+    is_exchange = first.model.adjacency_ == "replace_one"
+    if is_exchange and len(canaries) < 2:
         raise ValueError(
             "adjacency='replace_one' sets one canary in the place of another, and X brings a single one: give two "
             "rows, and two targets, as canary, or leave X out."
         )
-    all_of_them = parts.given or first.model.adjacency_ == "replace_one"  # of which one may take the other's place
+    all_of_them = parts.given or is_exchange  # of which one may take the other's place
+    if parts.given:
+        canaries = canaries[: 2 if is_exchange else 1]
     slow = until if all_of_them else min(until, time.monotonic() + _PATIENCE)  # further canaries are for quick fits
     while (number := len(worlds)) < _TRAJECTORIES or (parts.given and number < _SPLITS and not _all_seen(worlds)):
         without = first if number == 0 else subject.fit(None, seed + number)
         heard.add(without)
-        shifts = []
-        for canary in canaries[:1] if parts.given else canaries:
+        shifts, reference = [], None if is_exchange else without  # a table with one row less is no neighbour
+        for canary in canaries:
             fitted = subject.fit(canary, seed + number, without.tape)
-            told = differences(without, fitted)
+            reference = reference or fitted
+            told = differences(reference, fitted)
             if not (without.is_finite() and fitted.is_finite()):
                 told.append(AuditFinding("shift", "a release holds what is no finite number, and no noise hides that."))
             found += told
             if any(each.kind in ("post-processing", "shift") for each in told):
                 break
             shifts.append(shifts_of(without, fitted))
-            found += _counts_too_far(without, fitted)
+            found += _counts_too_far(reference, fitted, 2.0 if is_exchange else 1.0)
             if time.monotonic() > slow:
                 break
         if shifts:
@@ -234,14 +238,14 @@ def shifts_of(without: AuditedFit, fitted: AuditedFit) -> list[list[Doubles]]:
     ]
 
 
-def _counts_too_far(without: AuditedFit, fitted: AuditedFit) -> Iterator[AuditFinding]:
-    """What moved by more than a sensitivity that is a sum of sizes, or a count that moved by more than 1."""
+def _counts_too_far(without: AuditedFit, fitted: AuditedFit, most: float) -> Iterator[AuditFinding]:
+    """What moved by more than `most` of a sensitivity that is a sum of sizes, or a count that moved by more than 1."""
     for track, shifts in zip(without.tracks, shifts_of(without, fitted), strict=True):
         for release, shift in zip(track.releases, shifts, strict=True):
             by = np.abs(shift).max(initial=0.0) * release.sensitivity
             if release.norm_order == 2 and release.is_whole and by > 1.0 + _ROUNDING:
                 yield AuditFinding("shift", f"the record moves a count by {by:.4g}.")
-            if release.norm_order == 1 and np.abs(shift).sum() > 1.0 + _ROUNDING:
+            if release.norm_order == 1 and np.abs(shift).sum() > most + _ROUNDING:
                 yield AuditFinding("shift", f"the record moves counts by {np.abs(shift).sum():.4g} of a sensitivity.")
 
 
@@ -255,10 +259,12 @@ def views_of(shifts: list[list[list[Doubles]]], without: AuditedFit) -> list[lis
     a on one side and -b on the other (of the shifts, along their difference) are told apart as well as b and -b at
     least, for b <= a: the best tests of these two compare the sum with a threshold, and what lies farther out passes
     it more often. So the smaller one counts there. Of counts with discrete Laplace noise the one that moves farthest
-    counts alone: all of them tell no less.
+    counts alone where a record leaves: all of them tell no less.
     """
-    orders = [[math.inf if each.norm_order == 1 else 2 for each in track.releases] for track in without.tracks]
-    if without.model.adjacency_ != "replace_one":
+    is_exchange = without.model.adjacency_ == "replace_one"
+    of_counts = 1 if is_exchange else math.inf
+    orders = [[of_counts if each.norm_order == 1 else 2 for each in track.releases] for track in without.tracks]
+    if not is_exchange:
         return [
             [
                 np.array([np.linalg.norm(*each) if each[0].size else 0.0 for each in zip(*track, strict=True)])
@@ -313,12 +319,15 @@ def least_epsilon(event: DpEvent, delta: float, adjacency: str) -> float:
     """What an event costs at least.
 
     Of one count that moves by k steps of a nats, all numbers on one side have the loss k a, and their probability is
-    1 / (1 + exp(-a)). So delta is at least that times 1 - exp(epsilon - k a). ``"replace_one"`` costs no less, nor
-    does it where counts have discrete Gaussian noise.
+    1 / (1 + exp(-a)). So delta is at least that times 1 - exp(epsilon - k a). Under ``"replace_one"`` counts move by
+    2 k in all: no more than so many of them, whose losses add up where each number is on its side. It costs no less
+    than a record that leaves where counts have discrete Gaussian noise.
     """
     if isinstance(event, DiscreteLaplaceDpEvent):
-        missed = delta * (1.0 + math.exp(-event.noise_parameter))
-        return max(0.0, event.noise_parameter * event.sensitivity + math.log1p(-missed)) if missed < 1.0 else 0.0
+        a, twice = event.noise_parameter, 2.0 * event.sensitivity
+        loss, sides = (a * twice, twice) if adjacency == "replace_one" else (a * event.sensitivity, 1.0)
+        missed = delta * math.exp(min(sides * math.log1p(math.exp(-a)), 700.0))
+        return max(0.0, loss + math.log1p(-missed)) if missed < 1.0 else 0.0
     if isinstance(event, SelfComposedDpEvent) and isinstance(event.event, DiscreteGaussianDpEvent):
         return _least_of_counts(event.event.standard_deviation, event.count, delta)
     return get_epsilon_bounds(event, max(delta, LEAST_DELTA), adjacency=adjacency)[0]
@@ -401,9 +410,10 @@ def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scal
     """What is seen of the releases of some tracks that move so far, with noise of `scale` times the declared one.
 
     Moves under sampling are rounded down to few levels, each of which is one event. Counts of a lot, which nothing here
-    releases, are left out, and so are counts with discrete Gaussian noise where a record takes the place of another:
-    what is not seen is no bound.
+    releases, are left out. Where a record takes the place of another, so are counts with discrete Gaussian noise, and
+    all counts beside other releases: what is not seen is no bound.
     """
+    is_exchange = fitted.model.adjacency_ == "replace_one"
     squares, sampled, counts = 0.0, defaultdict(list), list[DpEvent]()
     for track in tracks:
         for release, move in zip(fitted.tracks[track].releases, moves[track].tolist(), strict=True):
@@ -411,7 +421,7 @@ def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scal
             rate = 1.0 if release.lot is None else release.lot.rate
             if release.is_whole and release.norm_order == 2:
                 k = int((move * release.sensitivity) ** 2 + _ROUNDING)
-                is_seen = rate == 1.0 and fitted.model.adjacency_ != "replace_one"
+                is_seen = rate == 1.0 and not is_exchange
                 counts.append(_moved_counts(noise * release.sensitivity, k if is_seen else 0))
             elif release.norm_order == 1:
                 steps = int(move * release.sensitivity + _ROUNDING) if rate == 1.0 else 0
@@ -420,6 +430,8 @@ def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scal
                 squares += (move / noise) ** 2
             else:
                 sampled[rate, noise].append(move)
+    if is_exchange and (squares or sampled or len(counts) > 1):
+        counts = []
     events = ([GaussianDpEvent(1.0 / math.sqrt(squares))] if squares else []) + counts
     for (rate, noise), found in sampled.items():
         levels = max(found) * _LEVELS

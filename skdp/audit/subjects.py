@@ -61,6 +61,7 @@ class Subject:
             raise TypeError(f"{type(estimator).__name__} is no private estimator: give one that states its epsilon.")
         self.tables, self._n_fits = tables, 0
         self._template = prepared(estimator, _n_records(tables))
+        self._settle_merging()
 
     @property
     def n_fits(self) -> int:
@@ -81,6 +82,20 @@ class Subject:
             model.fit(X, y, **given)
         self._n_fits += 1
         return AuditedFit(model, tape, [(each.category, str(each.message)) for each in caught])
+
+    def _settle_merging(self) -> None:
+        """Merge equal rows in all fits or in none, as a fit does: one record may decide where that is left to them.
+
+        The law of lots is the same, but lots of copies force no lots of rows.
+        """
+        parameters = self._template.get_params(deep=True).items()
+        left = [
+            path for path, value in parameters if path.rpartition("__")[2] == "merge_equal_rows" and value == "auto"
+        ]
+        if left:
+            tracks = self.fit(self.tables.canaries[0], 0).tape.tracks
+            is_merged = any(lot.copies is not None for track in tracks for lot in track.lots)
+            self._template.set_params(**dict.fromkeys(left, is_merged))
 
 
 def states_its_price(estimator: Any) -> bool:

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier, is_regressor
 
 _WIDTH, _N_ROWS = 20, 300
 _WIDER = 100  # columns where a record takes the place of another: their gradients are the more opposite
+_MORE = 6000  # rows of which the noise of leaves moves the scores less
 _WIDE, _MANY = 40, 4000  # what is bought of columns is found where many rows have it; a fit of few steps is quick
 _FEW = 8  # columns of clusters: noise of more would be taken for spread
 _BEYOND = 8.0  # how far a canary lies from the middle of its bounds, in their half widths: it counts as one on them
@@ -51,31 +52,35 @@ def worst_case(estimator: Any) -> Neighbours:
     bounds, to which an honest estimator brings it.
 
     A record takes another's place at full length only if both move a sum by all of the clip, to opposite sides. Where a
-    model is trained in steps, both contradict it then: all rows at both corners have one target, so that the
+    linear model is trained in steps, both contradict it then: all rows at both corners have one target, so that the
     intercept tells it, and canaries have the other one; their gradients have an angle of cosine -(d - 1) / (d + 1) or
-    so. Models without an intercept learn nothing of rows at a third place with either target, and canaries are there.
+    so. Other models learn nothing of rows at one place with either target, or with one between; canaries are there,
+    with the two targets.
     """
     if parameter(estimator, "n_clusters") is not None:
         return _of_clusters(estimator)
     is_exchange = parameter(estimator, "adjacency") == "replace_one"
     is_stepwise = is_exchange and _has(estimator, "sampling_rate")
-    low, high = corners(estimator, _WIDER if is_stepwise else _WIDE if hasattr(estimator, "transform") else _WIDTH)
+    is_of_leaves = _has(estimator, "n_estimators")
+    is_linear = not is_of_leaves and not _has(estimator, "hidden_layer_sizes")
+    is_wide = is_stepwise or hasattr(estimator, "transform")
+    low, high = corners(estimator, _WIDER if is_stepwise and is_linear else _WIDE if is_wide else _WIDTH)
     one, other = targets(estimator)
-    n_rows = _MANY if is_stepwise or _has_columns(estimator) else _N_ROWS
+    n_rows = _MORE if is_stepwise and is_of_leaves else _MANY if is_stepwise or _has_columns(estimator) else _N_ROWS
     n = max(n_rows, 2 * int(parameter(estimator, "lot_size") or 0))
     mixed, numbers = np.where(np.arange(len(low)) % 2 == 0, high, low), np.arange(n)
     X, y = np.where(numbers[:, None] % 2 == 0, high, low), np.where(numbers % 2 == 0, one, other)
     far = high if _buys(estimator) else _beyond(low, high)
     if one is None:
-        return Neighbours(X, None, None, [Canary(row[None]) for row in (far, mixed)])
+        return Neighbours(X, None, None, [Canary(row[None]) for row in (far, mixed, *([low] if is_exchange else []))])
     pairs = [(far, _beyond(one, other) if is_regressor(estimator) else other)]
     pairs += [(low, other)] if is_exchange else [(high, one)]
     pairs += [(mixed, one), (mixed, other)] + ([(low, one)] if is_exchange else [])
-    if is_stepwise:
-        is_of_cells = is_classifier(estimator) and _has(estimator, "n_estimators")
-        part = 16 if is_of_cells else 4  # rows at corners; others keep the scores of a third place from drifting
-        X[numbers % part > 1] = mixed
-        y = np.where((numbers % part > 1) & (numbers % 2 == 1), other, one)
+    if is_stepwise and is_linear:
+        y = np.full(n, one)
+    elif is_stepwise:
+        X[:] = mixed
+        y = np.full(n, (one + other) / 2.0) if is_regressor(estimator) else y
     return Neighbours(X, y, None, [Canary(row[None], np.array([target])) for row, target in pairs])
 
 

@@ -154,6 +154,36 @@ def test_other_neighbours(adjacency):
     assert 0.9 < audit.epsilon_lower_bound / audit.epsilon_claimed <= 1.0
 
 
+OF_20 = FrozenEstimator(LogisticRegression().fit(np.vstack([np.eye(20), -np.eye(20)]), [0] * 20 + [1] * 20))
+EXCHANGED = {
+    "scaler": DPStandardScaler(bounds=(-1, 1), adjacency="replace_one"),
+    "calibrated": DPCalibratedClassifier(OF_20, adjacency="replace_one"),
+    "search": DPGridSearchCV(
+        DPLogisticRegression(classes=[0, 1], max_iter=5, sampling_rate=1.0, adjacency="replace_one"),
+        {"alpha": [0.0, 0.1]},
+        strategy="compose",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", EXCHANGED)
+def test_records_that_take_the_place_of_others(kind):
+    """Neither is in the table without them, whose number of rows is another one, and public."""
+    audit = audit_estimator(EXCHANGED[kind], max_seconds=SECONDS)
+    assert not audit.findings
+    assert 0.9 < audit.epsilon_lower_bound / audit.epsilon_claimed <= 1.0
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+def test_equal_rows_are_merged_in_all_fits_or_in_none():
+    """A lot of 4,096 rows of 4,500 is merged, and one row less leaves it below that."""
+    rows = np.where(np.arange(4500)[:, None] % 2 == 0, 1.0, -1.0) * np.ones((1, 4))
+    model = DPLogisticRegression(classes=[0, 1], lot_size=4096, max_iter=5)
+    audit = audit_estimator(model, rows, np.arange(4500) % 2, canary=(rows[1:2], [0]), max_seconds=SECONDS)
+    assert not audit.findings
+    assert 0.9 < audit.epsilon_lower_bound / audit.epsilon_claimed <= 1.0
+
+
 def test_records_that_take_the_place_of_others_in_lots():
     """Both gradients reach the clip in nearly every step, and are nearly opposite. Bar: .95 with 100,000 normals."""
     model = DPLogisticRegression(classes=[0, 1], sampling_rate=0.05, max_iter=5, adjacency="replace_one")
@@ -473,6 +503,8 @@ def test_a_bound_of_counts_is_the_truth_of_one_and_below_that_of_two(delta):
     p = 1.0 / (1.0 + math.exp(-1.0))
     assert bound_of_counts([1.0, 0.0], delta) == pytest.approx(1.0 + math.log1p(-delta / p), abs=1e-6)
     assert 0.0 < bound_of_counts([1.0, 1.0], delta) <= 2.0 + math.log1p(-delta / p**2)
+    both = least_epsilon(DiscreteLaplaceDpEvent(1.0, 1), delta, "replace_one")
+    assert both == pytest.approx(2.0 + math.log1p(-delta / p**2), abs=1e-12)
 
 
 @pytest.mark.parametrize(("s", "k"), [(0.6, 1), (1.3, 5), (20.0, 10), (0.3, 3)])
