@@ -14,6 +14,7 @@ _WIDTH, _N_ROWS = 20, 300
 _WIDER = 100  # columns where a record takes the place of another: their gradients are the more opposite
 _MORE = 6000  # rows of which the noise of leaves moves the scores less
 _WIDE, _MANY = 40, 4000  # what is bought of columns is found where many rows have it; a fit of few steps is quick
+_CLOSE = 0.15  # of the half widths: rows beyond the radius of close ones are cut to it
 _FEW = 8  # columns of clusters: noise of more would be taken for spread
 _BEYOND = 8.0  # how far a canary lies from the middle of its bounds, in their half widths: it counts as one on them
 
@@ -63,10 +64,12 @@ def worst_case(estimator: Any) -> Neighbours:
     is_stepwise = is_exchange and _has(estimator, "sampling_rate")
     is_of_leaves = _has(estimator, "n_estimators")
     is_linear = not is_of_leaves and not _has(estimator, "hidden_layer_sizes")
+    is_of_radius = is_exchange and not is_stepwise and _has(estimator, "n_components") and _has(estimator, "classes")
     is_wide = is_stepwise or hasattr(estimator, "transform")
     low, high = corners(estimator, _WIDER if is_stepwise and is_linear else _WIDE if is_wide else _WIDTH)
     one, other = targets(estimator)
-    n_rows = _MORE if is_stepwise and is_of_leaves else _MANY if is_stepwise or _has_columns(estimator) else _N_ROWS
+    is_many = is_stepwise or is_of_radius or _has_columns(estimator)
+    n_rows = _MORE if is_stepwise and is_of_leaves else _MANY if is_many else _N_ROWS
     n = max(n_rows, 2 * int(parameter(estimator, "lot_size") or 0))
     mixed, numbers = np.where(np.arange(len(low)) % 2 == 0, high, low), np.arange(n)
     X, y = np.where(numbers[:, None] % 2 == 0, high, low), np.where(numbers % 2 == 0, one, other)
@@ -76,6 +79,8 @@ def worst_case(estimator: Any) -> Neighbours:
     pairs = [(far, _beyond(one, other) if is_regressor(estimator) else other)]
     pairs += [(low, other)] if is_exchange else [(high, one)]
     pairs += [(mixed, one), (mixed, other)] + ([(low, one)] if is_exchange else [])
+    if is_of_radius:
+        X = (low + high) / 2.0 + _CLOSE * (X - (low + high) / 2.0)
     if is_stepwise and is_linear:
         y = np.full(n, one)
     elif is_stepwise:
