@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What audits find: of every estimator by replay, of many canaries by one run, beside jax_privacy, and of a peer.
 
-    python benchmarks/bench_audit.py [replay] [one_run] [jax] [peer] [false_alarms]
+    python benchmarks/bench_audit.py [replay] [exchanged] [one_run] [jax] [peer] [false_alarms]
 
-All but the last without a name. Everything is made up. For ``jax`` and ``peer`` `environments.py` makes the
+All but `exchanged` and the last without a name. Everything is made up. For ``jax`` and ``peer`` `environments.py` makes the
 environments ``jax`` and ``diffprivlib`` first; a part whose environment is not there is left out.
 """
 
@@ -93,8 +93,11 @@ def audited():
     }
 
 
-def replay(names):
-    """The share of the claim that replay finds, and seconds: of the processor, and as the clock has them."""
+def replay(names, is_exchanged=False):
+    """The share of the claim that replay finds, and seconds: of the processor, and as the clock has them.
+
+    Of a record that comes or goes, or where `is_exchanged` takes the place of another.
+    """
     from skdp.audit import audit_estimator
 
     print("| estimator | of 1 | of 4 | of 8 | CPU s | s | steps: least share | findings |\n" + "|---" * 8 + "|")
@@ -104,7 +107,10 @@ def replay(names):
         found, processor = [], []
         for epsilon in EPSILONS:
             start = time.process_time()
-            found.append(audit_estimator(make(epsilon), max_seconds=120))
+            model = make(epsilon)
+            places = [path for path in model.get_params() if path.rpartition("__")[2] == "adjacency"]
+            model.set_params(**dict.fromkeys(places if is_exchanged else [], "replace_one"))
+            found.append(audit_estimator(model, max_seconds=120))
             processor.append(time.process_time() - start)
         shares = [f"{each.epsilon_lower_bound / each.epsilon_claimed:.3f}" for each in found]
         parts = [bound / claim for each in found for bound, claim in each.steps.values()]
@@ -305,6 +311,8 @@ def main():
     parts = given.parts or ["replay", "one_run", "jax", "peer"]
     if "replay" in parts:
         replay(given.only)
+    if "exchanged" in parts:
+        replay(given.only, is_exchanged=True)
     if "one_run" in parts:
         one_run()
     for name, home, part in (("jax", "jax", beside_jax), ("peer", "diffprivlib", peer)):

@@ -5,6 +5,7 @@ from paths import (
     ARCHIVES,
     AUDIT_CHECKS,
     AUDIT_PARTS,
+    AUDIT_SUBJECTS,
     CHECKPOINT,
     FUNCTIONS,
     MANY_RUNS,
@@ -99,7 +100,7 @@ MUTANTS = [
     # --- what an audit hears and prices ---
     mutant(
         "counts priced by the sum of moves",
-        (REPLAY, "[math.inf if each.norm_order == 1", "[1 if each.norm_order == 1"),
+        (REPLAY, "of_counts = 1 if is_exchange else math.inf", "of_counts = 1"),
         tests="audit",
         select="bound_of_counts",
     ),
@@ -156,6 +157,18 @@ MUTANTS = [
         select="count_beside",
     ),
     mutant(
+        "a fit of an exchange compared with one of one row less",
+        (REPLAY, "None if is_exchange else without  #", "without  #"),
+        tests="audit",
+        select="place_of_others and calibrated",
+    ),
+    mutant(
+        "equal rows that are merged in one fit of an audit",
+        (AUDIT_SUBJECTS, "dict.fromkeys(left, is_merged)", "dict.fromkeys(left, 'auto')"),
+        tests="audit",
+        select="merged_in_all",
+    ),
+    mutant(
         "prices that an audit takes from the accountant alone",
         (REPLAY, "if least_delta(declared,", "if False and least_delta(declared,"),
         tests="audit",
@@ -187,7 +200,7 @@ MUTANTS = [
     ),
     mutant(
         "opposite gradients of which one vanishes",
-        (WORST_CASE, "X[numbers % part > 1] = mixed", "pass"),
+        (WORST_CASE, "        y = np.full(n, one)\n", "        pass\n"),
         tests="audit",
         select="take_the_place_of_others_in_lots",
     ),
