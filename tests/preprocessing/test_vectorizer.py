@@ -492,7 +492,8 @@ def test_a_pipeline_pays_for_both_and_the_share_of_the_threshold_is_of_the_whole
     assert pipe[0].schema_.is_complete
 
 
-def test_the_noise_of_a_purchase_is_what_was_priced(monkeypatch):
+@pytest.mark.parametrize(("schema", "columns"), [(BOUGHT, (3, 2)), (None, (2, 5))])
+def test_the_noise_of_a_purchase_is_what_was_priced(schema, columns, monkeypatch):
     seen = []
     release = Purchase.release
 
@@ -501,9 +502,9 @@ def test_the_noise_of_a_purchase_is_what_was_priced(monkeypatch):
         return release(purchase, numbers, words, noise_multiplier, n_public, stream, **rows)
 
     monkeypatch.setattr(Purchase, "release", recorded)
-    fitted = DPTableVectorizer(BOUGHT, delta=1e-6).fit(FRAME)
+    fitted = DPTableVectorizer(schema, delta=1e-6).fit(FRAME)
     ((purchase, noise, n_public),) = seen
-    assert (purchase.n_numbers, purchase.n_words, n_public) == (3, 2, 200)
+    assert ((purchase.n_numbers, purchase.n_words), n_public) == (columns, 200)
     assert releases(purchase.event_at(noise)).mu_squared == pytest.approx(releases(fitted.privacy_event_).mu_squared)
     assert noise == fitted.noise_multiplier_
     assert [delta for _, delta, _ in releases(fitted.privacy_event_).epsilon_delta] == [purchase.threshold_delta]

@@ -71,7 +71,11 @@ MUTANTS = [
     ),
     mutant(
         "clusters: exact inertia",
-        (KMEANS, "found.inertia * self.weight_bound_", "-self.score(rows)"),
+        (
+            KMEANS,
+            "        self._derive_state()\n        self._set_price",
+            "        self._derive_state()\n        self.inertia_ = -self.score(rows)\n        self._set_price",
+        ),
         tests="private_checks",
         select="KMeans",
     ),

@@ -71,7 +71,7 @@ MUTANTS = [
     ),
     mutant(
         "PCA: exact trace",
-        (PCA, "total = max(trace * radius**2,", "total = max(self._exact_trace * radius**2,"),
+        (PCA, "total = max(trace * radius**2,", "total = max(getattr(self, '_exact_trace', trace) * radius**2,"),
         (
             PCA,
             "        n = plan.n_public or sums.n_rows\n",

@@ -38,7 +38,11 @@ MUTANTS = [
     ),
     mutant(
         "falling noise that is rising when it is drawn",
-        (PLAN, "            if step < stage.n_steps:", "            if step >= self.n_steps - stage.n_steps:"),
+        (
+            PLAN,
+            "        for stage in self._stages:\n            if step < stage.n_steps:",
+            "        for stage in reversed(self._stages):\n            if step < stage.n_steps:",
+        ),
         tests="noise_stages",
         select="event_lists or their_event",
     ),

@@ -79,6 +79,8 @@ MUTANTS = [
     mutant(
         "one step more than is priced",
         (TRAINING, "while state.n_done < plan.n_steps:", "while state.n_done < plan.n_steps + 1:"),
+        (TRAINING, "plan.mechanism_at(state.n_done)", "plan.mechanism_at(min(state.n_done, plan.n_steps - 1))"),
+        (TRAINING, "state.average), state.n_done", "state.average), min(state.n_done, plan.n_steps)"),
         tests="loop",
         select=BY_PROPERTY,
     ),

@@ -95,8 +95,25 @@ MUTANTS = [
         "units: a unit split over two chunks",
         (
             UNIT_LAYOUT,
-            'side="right")) - 1\n            end = min(max(end, unit + 1)',
-            'side="right"))\n            end = min(end',
+            "        while unit < last:\n"
+            '            end = int(np.searchsorted(self.starts, self.starts[unit] + most, side="right")) - 1\n'
+            "            end = min(max(end, unit + 1), last)\n"
+            "            yield slice(int(self.starts[unit]), int(self.starts[end])), slice(unit, end)\n"
+            "            unit = end\n",
+            "        for low in range(start, stop, most):\n"
+            "            end = min(low + most, stop)\n"
+            '            unit = int(np.searchsorted(self.starts, low, side="right")) - 1\n'
+            "            yield slice(low, end), slice(unit, int(np.searchsorted(self.starts, end)))\n",
+        ),
+        (
+            NETWORKS,
+            "starts, first = lot.starts[units.start : units.stop + 1], lot.first[units]",
+            "starts, first = lot.starts[units.start : units.stop + 1].clip(start, chunk.stop), lot.first[units]",
+        ),
+        (
+            ONE_HOT,
+            "starts, room = lot.starts[units.start : units.stop + 1], unit_room",
+            "starts, room = lot.starts[units.start : units.stop + 1].clip(low, low + residuals.shape[1]), unit_room",
         ),
         tests="unit_layout",
         select="blocks_and_shares",
@@ -109,7 +126,13 @@ MUTANTS = [
     ),
     mutant(
         "units: rows drawn, not units",
-        (BOUND_ROWS, "sampling.rows(self.units.n_units, stream)", "sampling.rows(self.n_rows, stream)"),
+        (
+            BOUND_ROWS,
+            "        return self.units.numbers_of(sampling.rows(self.units.n_units, stream))",
+            "        rows = sampling.rows(self.n_rows, stream)\n"
+            "        if rows is None:\n            return None\n"
+            '        return np.unique(np.searchsorted(self.units.starts, rows, side="right") - 1)',
+        ),
         tests="unit_layout",
         select="units_are_drawn",
     ),

@@ -95,8 +95,9 @@ MUTANTS = [
     mutant(
         "categories bought without their delta where types decide",
         (SCHEMA_BUYER, 'words = unknown or "category" in bought', 'words = "category" in bought'),
+        (SCHEMA_BUYER, "planned.threshold_delta if n_words", "(planned.threshold_delta or 1e-6) if n_words"),
         tests="vectorizer",
-        select="depends_on_parameters or finds_what",
+        select="what_was_priced",
     ),
     mutant(
         "the norm of rows lost between private steps",
