@@ -162,6 +162,7 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
                 break
             shifts.append(shifts_of(without, fitted))
             found += _counts_too_far(reference, fitted, 2.0 if is_exchange else 1.0)
+            found += _drawn_more_than_once(without, fitted)
             if time.monotonic() > slow:
                 break
         if shifts:
@@ -247,6 +248,14 @@ def _counts_too_far(without: AuditedFit, fitted: AuditedFit, most: float) -> Ite
                 yield AuditFinding("shift", f"the record moves a count by {by:.4g}.")
             if release.norm_order == 1 and np.abs(shift).sum() > most + _ROUNDING:
                 yield AuditFinding("shift", f"the record moves counts by {np.abs(shift).sum():.4g} of a sensitivity.")
+
+
+def _drawn_more_than_once(without: AuditedFit, fitted: AuditedFit) -> Iterator[AuditFinding]:
+    """Lots of rows where a record has several: some row of it is drawn more often than the rate says."""
+    lots = [(one.lots, other.lots) for one, other in zip(without.tracks, fitted.tracks, strict=True)]
+    pairs = [pair for each in lots for pair in zip(*each, strict=False) if pair[0].rate < 1.0]
+    if (added := max((other.n_rows - one.n_rows for one, other in pairs), default=0)) > 1:
+        yield AuditFinding("sampling", f"a lot draws each of {added} rows of the record, which is priced as one.")
 
 
 # --- what the shifts are worth ---

@@ -156,6 +156,25 @@ def test_lots_of_partitions_of_another_law_are_heard(monkeypatch):
     assert "sampling" in kinds(in_partitions())
 
 
+@pytest.mark.parametrize("of_rows", [False, True])
+def test_rows_drawn_where_units_are_priced_are_heard(monkeypatch, of_rows):
+    from skdp._training.models.bound_rows import Model
+
+    def units_of_drawn_rows(model, sampling, stream, step):
+        rows = sampling.rows(model.n_rows, stream)
+        return np.unique(np.searchsorted(model.units.starts, rows, side="right") - 1)
+
+    fewer_lots(monkeypatch)
+    if of_rows:
+        monkeypatch.setattr(Model, "draw_lot", units_of_drawn_rows)
+    X, groups = np.where(np.arange(400)[:, None] % 2 == 0, -1.0, 1.0) * np.ones((1, 4)), np.arange(400) // 4
+    model = DPLogisticRegression(**{**LOTS, "sampling_rate": 0.2})
+    with pytest.warns(PrivacyLeakWarning, match="public"):
+        found = audit_estimator(model, X, np.arange(400) % 2, groups=groups, canary=0, max_seconds=SECONDS)
+    told = ["sampling: a lot draws each of 4 rows of the record, which is priced as one."]
+    assert [str(each) for each in found.findings] == (told if of_rows else [])
+
+
 def test_a_sum_that_is_no_number_is_heard(quick, monkeypatch):
     """No noise hides it: it is a finding, and no audit that fails."""
     scaled_sums(monkeypatch, lambda sums, model, *given: np.full(model.n_features + 1, np.inf))

@@ -281,6 +281,12 @@ MUTANTS = [
         select="without_a_release",
     ),
     mutant(
+        "an audit that takes lots of rows for lots of units",
+        (REPLAY, "            found += _drawn_more_than_once(without, fitted)\n", ""),
+        tests="planted_mistakes",
+        select="rows_drawn",
+    ),
+    mutant(
         "an audit that takes noise of elsewhere for a leak",
         (REPLAY, "if not differences(first, subject.fit(None, seed)):", "if True:"),
         tests="audit",
