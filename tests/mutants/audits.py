@@ -14,6 +14,8 @@ import re
 import sys
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 CONCERNED = {
@@ -47,7 +49,8 @@ CONCERNED = {
         ("counts beyond", "network counts"),
         ("rows of another form", "embedded"),
         ("counts of cells that|grown|counts of cells in|counts of cells with", "trees, trees replace"),
-        ("means of several|row of means", "trees classes"),
+        ("means of several", "network labels"),
+        ("row of means", "trees classes"),
         ("sums of targets|targets that", "tree regressor, tree regressor replace"),
         (
             "means of|row of means|errors|probabilities|counts beyond|price leaves|means in",
@@ -93,6 +96,8 @@ CONCERNED = {
     "moments": [
         ("direction|eigen", ""),
         ("halved|private n", "pca add, pca replace"),
+        ("read twice", "pca chunk"),
+        ("exact trace", "pca spread at 20"),
         ("", "pca"),
     ],
     "naive_bayes": [
@@ -193,7 +198,12 @@ CONCERNED = {
     ],
     "unit_steps": [
         ("ledger|prices|runs|splitter|labels|numbers|precision|room", ""),
-        ("another unit of a lot", "network units close"),
+        ("two chunks", "trees cut units"),
+        ("levels of a code", "trees near units"),
+        ("two segments", "logistic cut units"),
+        ("another unit of a lot", "network cut units"),
+        ("not clipped yet", "network contrary"),
+        ("first layer", "network broad units"),
         ("network|products", "network units"),
         ("trees|counts of people|code", "trees units"),
         ("targets|predictions", "tree regressor units"),
@@ -203,12 +213,12 @@ CONCERNED = {
     ],
     "unit_sums": [
         ("products of vectors", "pca opposite units"),
-        ("no average of rows", "nb replace units, nb replace mixed units"),
+        ("no average of rows", "nb inner replace"),
         ("naive", "nb units"),
         ("residuals", "inference units"),
         ("components", "pca units"),
         ("images", ""),
-        ("exchanged tables|exchanged.*tables", "marginals replace units"),
+        ("exchanged tables|exchanged.*tables", "marginals crossed replace"),
         ("scores", "marginals rounds mixed units, marginals rounds units"),
         ("tables|synthesizer", "marginals units, marginals weights units"),
         ("", "ridge units, pca units"),
@@ -243,7 +253,7 @@ CONCERNED = {
 
 BEYOND = {
     "states other events of the same price": (
-        "priced as the fit alone|shares of falling|falling noise (priced|drawn) as|bounds of moments bought"
+        "priced as the fit alone|shares of falling|falling noise (priced as|drawn as|that is)|bounds of moments bought"
     ),
     "moves a release by less than a millionth of its sensitivity, or its law by as little": (
         "place of a row|four deviations|targets that are not cut before|float32|rounding|are rounded|"
@@ -272,7 +282,9 @@ BEYOND = {
     "is a refusal of what an audit does not give": (
         "named twice|more columns than are priced|nearly four times as large"
     ),
-    "costs the delta of words that no other row has": "threshold (for|of categories|that costs)|for a threshold",
+    "costs the delta of words that no other row has": (
+        "threshold (for|of categories|that costs)|for a threshold|categories bought without"
+    ),
     "leaves rows or weights out, or takes others, but no more than is priced": (
         "first blocks of a code alone|entries released at half|counts without a bound on|"
         "off the diagonal counted once|where these are stored by|different weights in one|out of its counts|"
@@ -327,7 +339,7 @@ def audit_of(case: str) -> Any:
         settings["adjacency"] = adjacencies[0]
     estimator = _makers()[name](**settings, **{"weight_bound": 1.0} if "weights" in words else {})
     given = _given(name)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _cut_finely() if "cut" in words else nullcontext():
         warnings.simplefilter("ignore")
         if "units" in words:
             size = next((size for word, size in SIZES.items() if word in words), 4)
@@ -393,6 +405,9 @@ def _makers() -> dict[str, Any]:
         "network bounds": partial(network, clipping="per_layer", max_grad_norm=[1.0, 1.0]),
         "network logarithms": partial(skdp.DPMLPRegressor, (16,), y_bounds=(1.0, 10.0), y_transform="log"),
         "network grouped": partial(network, merge_equal_rows=True),
+        "network broad": partial(skdp.DPMLPClassifier, (32,), **two),  # rows are shorter than what comes of them
+        "network contrary": partial(skdp.DPMLPClassifier, (32,), **two, max_grad_norm=1.0),
+        "network labels": partial(skdp.DPMLPClassifier, (16,)),
         "network classes": partial(skdp.DPMLPClassifier, (16,), classes=[0, 1, 2]),
         "network counts": partial(skdp.DPMLPRegressor, (16,), y_bounds=(0.0, 10.0), loss="poisson"),
         "network huber": partial(skdp.DPMLPRegressor, (16,), **target, loss="huber"),
@@ -406,8 +421,11 @@ def _makers() -> dict[str, Any]:
         "ridge": partial(skdp.DPRidge, **target),
         "inference": partial(skdp.DPLinearRegression, (-1.0, 1.0), inference=True),
         "nb": partial(skdp.DPGaussianNB, **two, **unit),
+        "nb inner": partial(skdp.DPGaussianNB, **two, **unit),
         "kmeans": partial(skdp.DPKMeans, 3, **unit),
         "pca": partial(skdp.DPPCA, 5),
+        "pca chunk": partial(skdp.DPPCA, 2),
+        "pca spread": partial(skdp.DPPCA, 5),
         "isolation": partial(skdp.DPIsolationForest, **unit),
         "isolation contaminated": partial(skdp.DPIsolationForest, **unit, contamination=0.1),
         "scaler": partial(skdp.DPStandardScaler, **unit),
@@ -418,6 +436,7 @@ def _makers() -> dict[str, Any]:
         "vectorizer": skdp.DPTableVectorizer,
         "vectorizer text": skdp.DPTableVectorizer,
         "marginals": partial(skdp.DPMarginalSynthesizer, **two, **unit),
+        "marginals crossed": partial(skdp.DPMarginalSynthesizer, n_bins=3, **unit),
         "marginals rounds": partial(skdp.DPMarginalSynthesizer, **two, **unit, pairs="select"),
         "marginals rounds drawn": partial(skdp.DPMarginalSynthesizer, **two, **unit, pairs="select"),
         "marginals parities": partial(skdp.DPMarginalSynthesizer, **two, **unit, parities=True),
@@ -465,7 +484,8 @@ def _makers() -> dict[str, Any]:
 def _of_units(estimator: Any, size: int, words: list[str]) -> dict[str, Any]:
     """The worst tables with so many rows in a unit: those of one canary in the first, or all canaries in turn.
 
-    Every other row is turned round in opposite ones. Other units are close to one another in close ones.
+    Every other row is turned round in opposite ones. Rows of a unit
+    differ in a column each in near ones.
     """
     import numpy as np
 
@@ -475,14 +495,35 @@ def _of_units(estimator: Any, size: int, words: list[str]) -> dict[str, Any]:
     turns = [(canaries * size)[:size] if "mixed" in words else [each] * size for each in canaries[:2]]
     if "mixed" in words and len(turns) > 1:  # the one that takes the place of the other has the opposite rows
         turns[1] = [each._replace(X=-each.X) for each in turns[1]]
+    if "near" in words:
+        sides = 1.0 - 2.0 * np.eye(size, X.shape[1])
+        turns = [[row._replace(X=row.X * side) for row, side in zip(turn, sides, strict=True)] for turn in turns]
     rows = [row for turn in turns for row in turn]
     turned = -1.0 if "opposite" in words else 1.0
     X = np.concatenate([*(row.X * turned ** (k % 2) for k, row in enumerate(rows)), X])
     y = None if y is None else np.concatenate([*(row.y for row in rows), y])
     is_exchange = estimator.get_params().get("adjacency") == "replace_one"
-    if "close" in words:
-        X[size:] /= 20.0
     return {"X": X, "y": y, "groups": np.arange(len(X)) // size, "canary": (0, size) if is_exchange else 0}
+
+
+@contextmanager
+def _cut_finely() -> Iterator[None]:
+    """Cut tables of few rows as those of many are, into segments, blocks of these, and the shares of threads.
+
+    The last unit of four rows lies across the end of a block.
+    """
+    from unittest.mock import patch
+
+    from skdp import _threads
+    from skdp._training.models import linear, network, one_hot
+
+    with (
+        patch.multiple(linear, _THREADING_PAYS=1, _SEGMENT_ROWS=64),
+        patch.multiple(one_hot, _ROWS=74),
+        patch.multiple(network, _SPAN_SIZE=1),
+        patch.multiple(_threads, _SHARING_PAYS=1, count_usable_threads=lambda: 2),
+    ):
+        yield
 
 
 def _with_gaps(given: dict[str, Any]) -> dict[str, Any]:
@@ -582,6 +623,26 @@ def _given(name: str) -> dict[str, Any]:
         rng = np.random.default_rng(0)
         drawn = np.clip(rng.normal(size=(3000, 1)) * 0.3 + rng.normal(size=(3000, 12)) * 0.2, -1.0, 1.0)
         return {"X": drawn, "y": np.arange(3000) % 2, "canary": (8.0 * drawn[1:2], 0)}
+    if name == "network labels":  # of which a row contradicts all three
+        return {"X": rows, "y": np.zeros((300, 3)), "canary": (rows[1:2], np.ones((1, 3)))}
+    if name == "network contrary":  # a unit of a long row, which is clipped, and of short ones that pull against it
+        unit = np.array([1.0, 0.1, 0.1, 0.1])[:, None] * np.ones((1, 20))
+        groups = np.append(np.zeros(4, int), 1 + np.arange(300) // 4)
+        return {
+            "X": np.concatenate([unit, np.tile(rows, 5)]), "y": np.append([1, 0, 0, 0], labels), "groups": groups,
+            "canary": 0,
+        }  # fmt: skip
+    if name == "pca chunk":  # the row after these is the last of a chunk
+        return {"X": np.tile(rows, (14, 1))[:4095], "canary": rows[:1]}
+    if name == "pca spread":
+        return {"X": np.random.default_rng(0).uniform(-1, 1, (3000, 20)), "canary": 0}
+    if name == "nb inner":  # two units of opposite rows, of which all but the means is short
+        opposite = 0.78 * np.concatenate([np.ones((4, 4)), -np.ones((4, 4))])
+        X, groups = np.concatenate([opposite, rows]), np.arange(308) // 4
+        return {"X": X, "y": np.zeros(308, int), "groups": groups, "canary": (0, 4)}
+    if name == "marginals crossed":  # a unit in one cell of two columns, and one in all cells beside it
+        cells = [[-1, -1]] * 4 + [[-1, 0], [-1, 1], [0, -1], [1, -1]]
+        return {"X": np.concatenate([cells, rows[:, :2]]), "groups": np.arange(308) // 4, "canary": (0, 4)}
     if name == "trees gaps":
         gaps = np.where(np.arange(4) % 2 == 0, np.nan, rows)
         return {"X": gaps, "y": labels, "canary": (gaps[1:2], 0)}
