@@ -68,7 +68,8 @@ CONCERNED = {
         ("one-hot", "trees grouped"),
         ("the number of groups as", "logistic grouped full"),
         ("files|published|search|report|end the fit|sparse", ""),
-        ("different weights", "logistic grouped weights"),
+        ("different weights", "logistic twins weights first"),
+        ("different labels", "logistic twins first"),
         ("", "logistic grouped"),
     ],
     "inference": [
@@ -202,7 +203,8 @@ CONCERNED = {
         ("levels of a code", "trees near units"),
         ("two segments", "logistic cut units"),
         ("another unit of a lot", "network cut units"),
-        ("not clipped yet", "network contrary"),
+        ("not clipped yet", "network broad contrary"),
+        ("as they came, not", "network contrary"),
         ("first layer", "network broad units"),
         ("network|products", "network units"),
         ("trees|counts of people|code", "trees units"),
@@ -214,7 +216,7 @@ CONCERNED = {
     "unit_sums": [
         ("products of vectors", "pca opposite units"),
         ("no average of rows", "nb inner replace"),
-        ("naive", "nb units"),
+        ("naive", "nb units, nb mixed units"),
         ("residuals", "inference units"),
         ("components", "pca units"),
         ("images", ""),
@@ -280,21 +282,25 @@ BEYOND = {
     "scales what was released": "R where R squared",
     "is of when a charge is made, and an audit has no ledger": "before its charge|bought after the charge",
     "is a refusal of what an audit does not give": (
-        "named twice|more columns than are priced|nearly four times as large"
+        "named twice|more columns than are priced|nearly four times as large|rehearsed steps that know no unit"
     ),
     "costs the delta of words that no other row has": (
         "threshold (for|of categories|that costs)|for a threshold|categories bought without"
     ),
+    "moves releases by the places of rows in lots, where an audit's record is the last of all": (
+        "at other rows|gathered for others|in the place of those|weights of another row in a|where these are stored by"
+    ),
+    "is of the number of records, which an audit makes public": "number of rows as that of units",
     "leaves rows or weights out, or takes others, but no more than is priced": (
         "first blocks of a code alone|entries released at half|counts without a bound on|"
-        "off the diagonal counted once|where these are stored by|different weights in one|out of its counts|"
-        "out of the sum of weights|number of groups as that|weights of another row in a|that weigh nothing|"
+        "off the diagonal counted once|out of its counts|"
+        "out of the sum of weights|number of groups as that|that weigh nothing|"
         "forgotten|network forgets|forget copies|Huber's line|dropped|long units left|that are cut at 1|"
-        "as they came, not as|"
+        "first row of a unit kept|"
         "weights of (least squares|a file|one-hot)|weights that multiply rows|without the weight of|"
-        "facts read where|different labels in one group|overwritten by the activation|sums is left out|"
+        "facts read where|overwritten by the activation|sums is left out|"
         "partition is left out|that are left out|without weights|weights, not|"
-        "codes of|at other rows|gathered for others|place of those|share a chain|at the label|likelier label|"
+        "codes of (one|more)|of another column|share a chain|at the label|"
         "left out of the scores|"
         "before the clip, (two|several|one|net)|gradients before the clip|to the public norm|norm taken before"
     ),
@@ -348,6 +354,8 @@ def audit_of(case: str) -> Any:
             given = _with_gaps(given)
         if "weights" in words:
             estimator, given = _weighted(estimator), _with_weights(estimator, given)
+        if "first" in words:
+            estimator = _of_turned(estimator)
         return audit_estimator(estimator, **given, max_seconds=300)
 
 
@@ -387,6 +395,7 @@ def _makers() -> dict[str, Any]:
         "logistic few": partial(logistic, sampling_rate=0.005, max_iter=2),
         "logistic grouped": partial(logistic, sampling_rate=0.05, max_iter=20, merge_equal_rows=True),
         "logistic grouped full": partial(logistic, sampling_rate=1.0, merge_equal_rows=True),
+        "logistic twins": partial(logistic, sampling_rate=1.0, merge_equal_rows=True),
         "logistic columns": logistic,
         "logistic wide": logistic,
         "dask": partial(logistic, sampling_rate=0.1, max_iter=5),
@@ -406,7 +415,8 @@ def _makers() -> dict[str, Any]:
         "network logarithms": partial(skdp.DPMLPRegressor, (16,), y_bounds=(1.0, 10.0), y_transform="log"),
         "network grouped": partial(network, merge_equal_rows=True),
         "network broad": partial(skdp.DPMLPClassifier, (32,), **two),  # rows are shorter than what comes of them
-        "network contrary": partial(skdp.DPMLPClassifier, (32,), **two, max_grad_norm=1.0),
+        "network contrary": partial(network, max_grad_norm=1.0),
+        "network broad contrary": partial(skdp.DPMLPClassifier, (32,), **two, max_grad_norm=1.0),
         "network labels": partial(skdp.DPMLPClassifier, (16,)),
         "network classes": partial(skdp.DPMLPClassifier, (16,), classes=[0, 1, 2]),
         "network counts": partial(skdp.DPMLPRegressor, (16,), y_bounds=(0.0, 10.0), loss="poisson"),
@@ -540,15 +550,19 @@ def _with_weights(estimator: Any, given: dict[str, Any]) -> dict[str, Any]:
     """The worst tables with a last column of weights; those of the canaries are beyond the bound."""
     import numpy as np
 
-    from skdp.audit.worst_case import worst_case
+    from skdp.audit.worst_case import Canary, worst_case
 
     if "groups" in given:
         X = given["X"]
         n_heavy = np.sum(given["groups"] < 2)
         return given | {"X": np.column_stack([X, np.where(np.arange(len(X)) < n_heavy, 5.0, 0.5)])}
-    X, y, _, canaries = worst_case(estimator)
-    chosen = canaries[: 2 if estimator.get_params().get("adjacency") == "replace_one" else 1]
-    rows = np.column_stack([np.concatenate([each.X for each in chosen]), np.full(len(chosen), 5.0)])
+    if "canary" in given:
+        X, y, chosen = given["X"], given["y"], [Canary(*given["canary"])]
+    else:
+        X, y, _, canaries = worst_case(estimator)
+        chosen = canaries[: 2 if estimator.get_params().get("adjacency") == "replace_one" else 1]
+    ends = np.concatenate([each.X for each in chosen])
+    rows = np.column_stack([ends, np.full(len(ends), 5.0)])
     canary = rows if y is None else (rows, np.concatenate([each.y for each in chosen]))
     return {"X": np.column_stack([X, np.full(len(X), 0.5)]), "y": y, "canary": canary}
 
@@ -563,6 +577,18 @@ def _weighted(estimator: Any) -> Any:
         return kind.fit(self, *given, sample_weight=X[:, -1], **of_units)
 
     return type("Weighted", (kind,), {"fit": fit, "__init__": kind.__init__})(**estimator.get_params(deep=False))
+
+
+def _of_turned(estimator: Any) -> Any:
+    """The estimator, fitted to the last row before all others."""
+    import numpy as np
+
+    kind = type(estimator)
+
+    def fit(self: Any, X: Any, y: Any = None) -> Any:
+        return kind.fit(self, np.roll(X, 1, axis=0), None if y is None else np.roll(y, 1))
+
+    return type("OfTurned", (kind,), {"fit": fit, "__init__": kind.__init__})(**estimator.get_params(deep=False))
 
 
 def _mapped(estimator: Any) -> Any:
@@ -623,10 +649,12 @@ def _given(name: str) -> dict[str, Any]:
         rng = np.random.default_rng(0)
         drawn = np.clip(rng.normal(size=(3000, 1)) * 0.3 + rng.normal(size=(3000, 12)) * 0.2, -1.0, 1.0)
         return {"X": drawn, "y": np.arange(3000) % 2, "canary": (8.0 * drawn[1:2], 0)}
+    if name == "logistic twins":  # rows that half of the others are equal to, with either label
+        return {"X": rows, "y": labels, "canary": (rows[[1, 1]], np.array([0, 1]))}
     if name == "network labels":  # of which a row contradicts all three
         return {"X": rows, "y": np.zeros((300, 3)), "canary": (rows[1:2], np.ones((1, 3)))}
-    if name == "network contrary":  # a unit of a long row, which is clipped, and of short ones that pull against it
-        unit = np.array([1.0, 0.1, 0.1, 0.1])[:, None] * np.ones((1, 20))
+    if name.endswith("contrary"):  # a unit of a long row, which is clipped, and of short ones that pull against it
+        unit = np.array([8.0, 0.1, 0.1, 0.1])[:, None] * np.ones((1, 20))
         groups = np.append(np.zeros(4, int), 1 + np.arange(300) // 4)
         return {
             "X": np.concatenate([unit, np.tile(rows, 5)]), "y": np.append([1, 0, 0, 0], labels), "groups": groups,
