@@ -52,6 +52,7 @@ CONCERNED = {
         ("means of several", "network labels"),
         ("row of means", "trees classes"),
         ("sums of targets|targets that", "tree regressor, tree regressor replace"),
+        ("errors that are not cut", "tree regressor close"),
         (
             "means of|row of means|errors|probabilities|counts beyond|price leaves|means in",
             "trees, tree regressor, trees lots",
@@ -59,7 +60,8 @@ CONCERNED = {
         ("weights rounded|a norm that", "trees weights, trees gaps, embedded"),
     ],
     "fits": [
-        ("(price of the whole|by its event|another adjacency)", "pipeline"),
+        ("learns later|another adjacency", "pipeline continued, pipeline continued otherwise"),
+        ("(price of the whole|by its event)", "pipeline"),
         ("two parts|under the price", "logistic full"),
         ("rows handed on", "pipeline"),
     ],
@@ -181,6 +183,7 @@ CONCERNED = {
         ),
         ("an added row", "marginals"),
         ("by exact scores", "marginals rounds drawn at 4"),
+        ("a round with|first tables do|all others makes", "marginals searched at 8"),
         ("one noise for all releases|scores|by exact scores|in each round", "marginals rounds"),
         ("parities of units", "marginals parities units"),
         ("sum of weights beside", "marginals parities units"),
@@ -206,6 +209,7 @@ CONCERNED = {
         ("not clipped yet", "network broad contrary"),
         ("as they came, not", "network contrary"),
         ("first layer", "network broad units"),
+        ("the number of rows", "logistic null units"),
         ("network|products", "network units"),
         ("trees|counts of people|code", "trees units"),
         ("targets|predictions", "tree regressor units"),
@@ -216,6 +220,7 @@ CONCERNED = {
     "unit_sums": [
         ("products of vectors", "pca opposite units"),
         ("no average of rows", "nb inner replace"),
+        ("clips each class", "nb mixed units"),
         ("naive", "nb units, nb mixed units"),
         ("residuals", "inference units"),
         ("components", "pca units"),
@@ -255,7 +260,8 @@ CONCERNED = {
 
 BEYOND = {
     "states other events of the same price": (
-        "priced as the fit alone|shares of falling|falling noise (priced as|drawn as|that is)|bounds of moments bought"
+        "priced as the fit alone|shares of falling|falling noise (priced as|drawn as|that is)|bounds of moments bought|"
+        "falling noise of sampled|that was given falls"
     ),
     "moves a release by less than a millionth of its sensitivity, or its law by as little": (
         "place of a row|four deviations|targets that are not cut before|float32|rounding|are rounded|"
@@ -264,7 +270,8 @@ BEYOND = {
         "underflow|not normal|single precision|fastmath|on the threads|grid|gaps (that are|decided|drawn)|"
         "tail of gaps|"
         "uncertain gaps|bits|normals of a pair|open numbers|one radius|whole numbers decided|be exact|sums round|"
-        "zeros that|cancel|without the length of their row|room for|without room|cut at 2|residuals alone"
+        "zeros that|cancel|without the length of their row|room for|without room|cut at 2|residuals alone|"
+        "factors that round|regression: weights after the clip"
     ),
     "is seen by a row that is not finite, which is refused or made a null record": (
         "handed on by a private step|NaN|finite|null record|lost rows|mean that is lost|rows of another form|"
@@ -279,7 +286,8 @@ BEYOND = {
     "is of a release that estimators of others make": "two releases (of a fit|for one charge)",
     "is of draws that are no noise": "left-over normals",
     "is of the price of choosing among tries, a theorem that no attack tests": "the winner priced",
-    "scales what was released": "R where R squared",
+    "makes something else of what was released": "R where R squared|of its own noise|noise of all others makes",
+    "charges more than what was released costs": "pays for one release twice in its price",
     "is of when a charge is made, and an audit has no ledger": "before its charge|bought after the charge",
     "is a refusal of what an audit does not give": (
         "named twice|more columns than are priced|nearly four times as large|rehearsed steps that know no unit"
@@ -290,19 +298,18 @@ BEYOND = {
     "moves releases by the places of rows in lots, where an audit's record is the last of all": (
         "at other rows|gathered for others|in the place of those|weights of another row in a|where these are stored by"
     ),
-    "is of the number of records, which an audit makes public": "number of rows as that of units",
     "leaves rows or weights out, or takes others, but no more than is priced": (
         "first blocks of a code alone|entries released at half|counts without a bound on|"
         "off the diagonal counted once|out of its counts|"
         "out of the sum of weights|number of groups as that|that weigh nothing|"
         "forgotten|network forgets|forget copies|Huber's line|dropped|long units left|that are cut at 1|"
-        "first row of a unit kept|"
         "weights of (least squares|a file|one-hot)|weights that multiply rows|without the weight of|"
         "facts read where|overwritten by the activation|sums is left out|"
         "partition is left out|that are left out|without weights|weights, not|"
         "codes of (one|more)|of another column|share a chain|at the label|"
         "left out of the scores|"
-        "before the clip, (two|several|one|net)|gradients before the clip|to the public norm|norm taken before"
+        "before the clip, (two|several|one|net)|gradients before the clip|to the public norm|norm taken before|"
+        "first row of a unit kept|errors of targets as they|longer than their bound as they|not clipped to the radius"
     ),
 }
 """Why an audit hears nothing of a mistake, by patterns of names: it has a test of its own."""
@@ -352,6 +359,8 @@ def audit_of(case: str) -> Any:
             given = _of_units(estimator, size, words)
         if "gaps" in words:
             given = _with_gaps(given)
+        if "null" in words:
+            estimator = _with_null_unit(estimator)
         if "weights" in words:
             estimator, given = _weighted(estimator), _with_weights(estimator, given)
         if "first" in words:
@@ -428,6 +437,7 @@ def _makers() -> dict[str, Any]:
         "trees classes": partial(skdp.DPRandomTreesClassifier, classes=[0, 1, 2], **unit),
         "trees lots": partial(skdp.DPRandomTreesClassifier, **two, **unit, sampling_rate=0.05),
         "tree regressor": partial(skdp.DPRandomTreesRegressor, **target, **unit),
+        "tree regressor close": partial(skdp.DPRandomTreesRegressor, **target, **unit),
         "ridge": partial(skdp.DPRidge, **target),
         "inference": partial(skdp.DPLinearRegression, (-1.0, 1.0), inference=True),
         "nb": partial(skdp.DPGaussianNB, **two, **unit),
@@ -449,6 +459,7 @@ def _makers() -> dict[str, Any]:
         "marginals crossed": partial(skdp.DPMarginalSynthesizer, n_bins=3, **unit),
         "marginals rounds": partial(skdp.DPMarginalSynthesizer, **two, **unit, pairs="select"),
         "marginals rounds drawn": partial(skdp.DPMarginalSynthesizer, **two, **unit, pairs="select"),
+        "marginals searched": partial(skdp.DPMarginalSynthesizer, **two, **unit, n_bins=2, rounds=1),
         "marginals parities": partial(skdp.DPMarginalSynthesizer, **two, **unit, parities=True),
         "marginals bought": partial(skdp.DPMarginalSynthesizer, **two),
         "mixture": partial(skdp.DPClassMixtureGenerator, **two, **unit),
@@ -471,6 +482,8 @@ def _makers() -> dict[str, Any]:
         ),
         "describer discrete": partial(TableDescriber, columns, correlation=False, noise="discrete"),
         "pipeline": pipeline,
+        "pipeline continued": lambda epsilon: _continued(pipeline(epsilon), "zero_out"),
+        "pipeline continued otherwise": lambda epsilon: _continued(pipeline(epsilon), "replace_one"),
         "embedded": embedded,
         "pipeline search": lambda epsilon: skdp.DPGridSearchCV(
             pipeline(epsilon), {"dppca__n_components": [4, 5]}, **compose, epsilon=epsilon
@@ -591,6 +604,46 @@ def _of_turned(estimator: Any) -> Any:
     return type("OfTurned", (kind,), {"fit": fit, "__init__": kind.__init__})(**estimator.get_params(deep=False))
 
 
+def _with_null_unit(estimator: Any) -> Any:
+    """The estimator, which counts its units: in the place of one that is left out a unit of one row of weight 0 is."""
+    import numpy as np
+
+    kind = type(estimator)
+
+    def fit(self: Any, X: Any, y: Any, groups: Any) -> Any:
+        weights, missing = np.ones(len(X)), self.n_groups_public - len(np.unique(groups))
+        self.n_groups_public = None
+        if missing:
+            X, y = np.concatenate([X, X[:1]]), np.append(y, y[0])
+            weights, groups = np.append(weights, 0.0), np.append(groups, groups.max() + 1)
+        return kind.fit(self, X, y, sample_weight=weights, groups=groups)
+
+    return type("Counting", (kind,), {"fit": fit, "__init__": kind.__init__})(**estimator.get_params(deep=False))
+
+
+def _continued(pipeline: Any, adjacency: str) -> Any:
+    """A pipeline, of whose budget a part is for the first step, which is fitted once more; rehearsed on public rows."""
+    import numpy as np
+    from sklearn.base import clone
+
+    kind = type(pipeline)
+
+    def fit_twice(self: Any, X: Any, y: Any, adjacency: str) -> Any:
+        epsilon = self.epsilon
+        kind.fit(self.set_params(epsilon=0.6 * epsilon), X, y)
+        self[0].set_params(epsilon=0.6 * epsilon, delta=self.delta_, noise_multiplier=None, adjacency=adjacency).fit(X)
+        return self.set_params(epsilon=epsilon)
+
+    def fit(self: Any, X: Any, y: Any) -> Any:
+        try:
+            _ = fit_twice(clone(self), np.zeros((100, X.shape[1])), np.arange(100) % 2, adjacency).epsilon_
+        except ValueError:  # two kinds of neighbours have no price
+            return fit_twice(self, X, y, "zero_out")
+        return fit_twice(self, X, y, adjacency)
+
+    return type("Continued", (kind,), {"fit": fit, "__init__": kind.__init__})(**pipeline.get_params(deep=False))
+
+
 def _mapped(estimator: Any) -> Any:
     """The class of an estimator, with rows that are read from a file."""
     import tempfile
@@ -671,6 +724,12 @@ def _given(name: str) -> dict[str, Any]:
     if name == "marginals crossed":  # a unit in one cell of two columns, and one in all cells beside it
         cells = [[-1, -1]] * 4 + [[-1, 0], [-1, 1], [0, -1], [1, -1]]
         return {"X": np.concatenate([cells, rows[:, :2]]), "groups": np.arange(308) // 4, "canary": (0, 4)}
+    if name == "tree regressor close":  # to one another, so that the target of the canary is far out
+        return {"X": np.tile(rows, (10, 1)), "y": np.tile(labels / 50.0, 10), "canary": (rows[:1], 8.0)}
+    if name == "marginals searched":  # columns of which three tell what two of them do not
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (3000, 5))
+        signs[:, 2] = signs[:, 0] * signs[:, 1]
+        return {"X": signs, "y": np.arange(3000) % 2, "canary": (np.ones((1, 5)), 0)}
     if name == "trees gaps":
         gaps = np.where(np.arange(4) % 2 == 0, np.nan, rows)
         return {"X": gaps, "y": labels, "canary": (gaps[1:2], 0)}
