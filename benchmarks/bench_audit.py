@@ -3,8 +3,8 @@
 
     python benchmarks/bench_audit.py [replay] [exchanged] [one_run] [jax] [peer] [false_alarms]
 
-All but `exchanged` and the last without a name. Everything is made up. For ``jax`` and ``peer`` `environments.py` makes the
-environments ``jax`` and ``diffprivlib`` first; a part whose environment is not there is left out.
+All but `exchanged` and the last without a name. Everything is made up. For ``jax`` and ``peer`` `environments.py`
+makes the environments ``jax`` and ``diffprivlib`` first; a part whose environment is not there is left out.
 """
 
 from __future__ import annotations
