@@ -404,7 +404,8 @@ class Ordinal(Likelihood):
         n = max(float(curvature[d:, d:].sum()) / self._entry**2, chance)
         mean = -float(theta[:d] @ curvature[:d, d:].sum(axis=1)) / self._entry / n
         variance = float(theta[:d] @ curvature[:d, :d] @ theta[:d]) / n - mean**2 - 2.0 * chance / n
-        shares = np.cumsum(np.maximum(counts, 1e-3 * max(float(counts.sum()), 1.0)))
+        least = 1e-3 * max(float(np.maximum(counts, 0.0).sum()), 1.0)  # of what noise left: no gap is 0 by rounding
+        shares = np.cumsum(np.maximum(counts, least))
         deviation = math.sqrt(max(variance, 0.0))
         thresholds = [mean + _eta_of(float(each), deviation) for each in shares[:-1] / shares[-1]]
         return np.r_[theta[:d], np.array(thresholds) / self._entry]

@@ -215,7 +215,8 @@ class NewtonRecipe(Recipe):
     def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
         """See `Recipe`."""
         self._refuse_settings()
-        n_blocks = self._likelihood(outputs).n_blocks
+        likelihood = self._likelihood(outputs)
+        n_blocks = likelihood.n_blocks
         if n_blocks * n_features > MOST_COLUMNS:
             of_classes = f" and {n_blocks + 1} classes" if n_blocks > 1 else ""
             is_choice = "inference" in self.model.get_params(deep=False)
@@ -224,6 +225,10 @@ class NewtonRecipe(Recipe):
             )
             raise ValueError(
                 f"{what} with {n_features} columns{of_classes}: {other}give {MOST_COLUMNS // n_blocks} columns at most."
+            )
+        if likelihood.n_lines > MOST_COLUMNS:
+            raise ValueError(
+                f"classes has too many, with a threshold between each two of them: name {MOST_COLUMNS + 1} at most."
             )
         sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
         sigma = self._calibrate_noise(budget, sampling, n_steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, Self
 
@@ -29,6 +29,15 @@ class OrderedClassification(Classification):
     def loss_of(self, outputs: Outputs) -> tuple[str, float]:
         """See `Task`."""
         return "ordinal", np.inf
+
+    def check(self, outputs: Outputs) -> None:
+        """See `Task`: a set has no order."""
+        super().check(outputs)
+        if isinstance(self.model.classes, Set):
+            raise ValueError(
+                f"classes={self.model.classes!r} is a set, which has no order: list the classes from the lowest to the "
+                "highest."
+            )
 
     def levels(self, outputs: Outputs) -> NDArray[Any]:
         """Return the classes in their order: that in which they are named, else the sorted one."""

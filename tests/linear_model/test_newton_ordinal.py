@@ -280,6 +280,15 @@ def test_a_class_that_hardly_occurs_has_no_interval_and_thresholds_remain_in_ord
         assert (np.diff(model.thresholds_) > 0.0).all()
 
 
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.QualityWarning")
+def test_noise_that_hides_all_counts_leaves_thresholds_in_order():
+    """Shares of classes of which nothing is seen remain so large that thresholds between them differ."""
+    X, _ = draw(60)
+    for seed in range(4):
+        model = fitted((X, np.arange(60) % 3), classes=range(20), epsilon=1e-4, random_state=seed)
+        assert (np.diff(model.thresholds_) > 1e-4).all()
+
+
 def test_separated_classes_and_a_constant_column_have_no_interval():
     X, _ = draw(20_000)
     y = np.array(LEVELS)[np.digitize(X[:, 0], [-0.5, 0.0, 0.5])]
@@ -305,6 +314,9 @@ REFUSED = {
     "a class twice": ({"classes": ["poor", "fair", "poor"]}, ["repeats a class"]),
     "no list": ({"classes": "poor"}, ["no sequence of classes"]),
     "a label that is not named": ({"classes": ["poor", "fair"]}, ["y contains labels that are not in classes"]),
+    "a set": ({"classes": set(LEVELS)}, ["classes={", "no order", "from the lowest to the highest"]),
+    "an iterator": ({"classes": iter(LEVELS)}, ["no sequence of classes"]),
+    "a threshold too many": ({"classes": [*LEVELS, *map(str, range(198))]}, ["classes has too many", "201 at most"]),
 }
 
 
