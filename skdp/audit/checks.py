@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import optimize, special, stats
 
 from skdp._checks.parameters import check_count, check_real
 
@@ -18,6 +18,8 @@ LEVEL = 1e-6
 """Rate of false alarms of each test."""
 
 _LEAST_LENGTH, _MOST_RELEASES = 8, 512  # of directions that are compared; of shorter ones the angle tells little
+_REST = 1e-3  # of a level, for counts that are too rare to be looked at
+_RANGE = -14.0, 5.0  # of the logarithm of s, in its scale
 _MIXERS = [np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93)]
 """Odd numbers that make one of several cells; two sets of cells are the same number once in 2**64."""
 
@@ -174,7 +176,7 @@ def check_sampling(lots: Sequence[Any], n_rows: int, rate: float, *, level: floa
     rate : float
         Probability that a row is in a lot, in (0, 1).
     level : float, default=1e-6
-        Probability that the tests together speak of honest lots, up to the approximation below.
+        Probability that the tests together speak of honest lots, at most.
 
     Returns
     -------
@@ -185,9 +187,9 @@ def check_sampling(lots: Sequence[Any], n_rows: int, rate: float, *, level: floa
     -----
     Write the lots as a table of zeros and ones, a line for each lot. It is tested how many ones there are (a binomial
     law, exactly), how the sizes of lots and the rows' numbers of lots vary, and how often neighbours in a line and in a
-    column are both one. The last four have the mean and the variance of their statistic under Poisson sampling, and a
-    gamma law with these. Lots of a fixed size, epochs of shuffled rows, blocks of rows and lots that are kept for
-    several steps are far outside of it.
+    column are both one. Of the last four the means of exponentials are computed, and tails are at most what Chernoff
+    (1952) says, for few ones too. Lots of a fixed size, epochs of shuffled rows, blocks of rows and lots that are kept
+    for several steps are far outside of that.
 
     Examples
     --------
@@ -234,29 +236,57 @@ def _lot_findings(rows: list[NDArray[np.int64]], n: int, q: float, level: float)
 
 
 def _dispersion(counts: NDArray[np.int64], trials: int, q: float, level: float, what: str, than: str) -> list[str]:
-    """Test counts that are independent and Binomial(trials, q) by their sum of squared deviations."""
-    variance = trials * q * (1 - q)
-    statistic = float(((counts - trials * q) ** 2).sum()) / variance
-    excess = (1 - 6 * q * (1 - q)) / variance
-    tail, more = _two_sided(statistic, len(counts), len(counts) * (2.0 + excess))
-    return [f"{what} {more} than {than}."] if tail < level else []
+    """Test counts that are independent and Binomial(trials, q) by their sum of squared deviations.
+
+    Counts that hardly ever occur are left out of the law of one, and their probability is taken off the level.
+    """
+    law, n, rest = stats.binom(trials, q), len(counts), _REST * level
+    likely = np.arange(law.ppf(rest / (2 * n)), law.isf(rest / (2 * n)) + 1.0)
+    masses, squares = law.logpmf(likely), (likely - trials * q) ** 2
+    statistic, variance = float(((counts - trials * q) ** 2).sum()), trials * q * (1 - q)
+
+    def log_mean(s: float) -> float:
+        return n * float(special.logsumexp(masses + s * squares))
+
+    side = _side(statistic, n * variance, 1.0 / variance, log_mean, level - rest)
+    return [f"{what} {side} than {than}."] if side else []
 
 
 def _pairs(count: int, length: int, n_lines: int, q: float, level: float, what: str) -> list[str]:
-    """Test how many of the neighbours along lines of independent ones are both one."""
+    """Test how many of the neighbours along lines of independent ones are both one.
+
+    The mean of exp(s times their number in a line) is a product of matrices, one for each number and the next.
+    """
     if length < 3:
         return []
-    mean = n_lines * (length - 1) * q**2
-    variance = n_lines * ((length - 1) * (q**2 - q**4) + 2 * (length - 2) * (q**3 - q**4))
-    tail, more = _two_sided(count, mean, variance)
-    return [f"{what} {more} often than independent ones."] if tail < level else []
+
+    def log_mean(s: float) -> float:
+        p, more = 1.0 - q, q * math.exp(s)
+        root = math.sqrt((p - more) ** 2 + 4.0 * p * q)
+        first, second = (p + more + root) / 2.0, (p + more - root) / 2.0
+        part = (p + q * (p + more) - second) / root  # that of the larger eigenvalue
+        return n_lines * (
+            (length - 1) * math.log(first) + math.log(part + (1.0 - part) * (second / first) ** (length - 1))
+        )
+
+    side = _side(count, n_lines * (length - 1) * q**2, 1.0, log_mean, level)
+    return [f"{what} {side} often than independent ones."] if side else []
 
 
-def _two_sided(statistic: float, mean: float, variance: float) -> tuple[float, str]:
-    """Tail beyond a statistic of a gamma law of this mean and variance, and on which side it is."""
-    law = stats.gamma(mean**2 / variance, scale=variance / mean)
-    below, above = law.cdf(statistic), law.sf(statistic)
-    return 2.0 * min(below, above), "less" if below < above else "more"
+def _side(statistic: float, mean: float, scale: float, log_mean: Callable[[float], float], level: float) -> str:
+    """Return whether a statistic is "more" or "less" than its law of this mean admits at a level, or nothing.
+
+    `log_mean` is the logarithm of the mean of exp(s times it), by which Chernoff bounds its tail for any s of the sign;
+    `scale` is about that of s.
+    """
+    sign = 1.0 if statistic > mean else -1.0
+
+    def exponent(log_s: float) -> float:
+        s = sign * scale * math.exp(log_s)
+        return log_mean(s) - s * statistic
+
+    least = optimize.minimize_scalar(exponent, bounds=_RANGE, method="bounded").fun
+    return ("more" if sign > 0 else "less") if 2.0 * math.exp(min(least, 0.0)) < level else ""
 
 
 __all__ = ["LEVEL", "AuditFinding", "check_release_noise", "check_sampling", "scale_interval"]

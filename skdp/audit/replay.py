@@ -138,14 +138,15 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
         raise ValueError("max_seconds is less than one fit takes, and a bound takes two: give more.")
     parts, canaries = parts_of(first), subject.tables.canaries
     is_exchange = first.model.adjacency_ == "replace_one"
-    if is_exchange and len(canaries) < 2:
+    of_a_view = 2 if is_exchange else 1
+    if len(canaries) < of_a_view:
         raise ValueError(
             "adjacency='replace_one' sets one canary in the place of another, and X brings a single one: give two "
             "rows, and two targets, as canary, or leave X out."
         )
     all_of_them = parts.given or is_exchange  # of which one may take the other's place
     if parts.given:
-        canaries = canaries[: 2 if is_exchange else 1]
+        canaries = canaries[:of_a_view]
     slow = until if all_of_them else min(until, time.monotonic() + _PATIENCE)  # further canaries are for quick fits
     while (number := len(worlds)) < _TRAJECTORIES or (parts.given and number < _SPLITS and not _all_seen(worlds)):
         without = first if number == 0 else subject.fit(None, seed + number)
@@ -163,12 +164,12 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
             shifts.append(shifts_of(without, fitted))
             found += _counts_too_far(reference, fitted, 2.0 if is_exchange else 1.0)
             found += _drawn_more_than_once(without, fitted)
-            if time.monotonic() > slow:
+            if len(shifts) >= of_a_view and time.monotonic() > slow:
                 break
-        if shifts:
+        if is_seen := len(shifts) >= of_a_view:
             worlds.append(World(without, parts_of(without), views_of(shifts, without)))
             found += _too_far(worlds[-1])
-        if not shifts or time.monotonic() > slow:
+        if not is_seen or time.monotonic() > slow:
             break
     further = seed + _SPLITS
     while first.is_finite() and not (heard.is_enough() or time.monotonic() > until):

@@ -45,7 +45,15 @@ from skdp.accounting import (
     compose,
     get_epsilon,
 )
-from skdp.audit import audit_estimator, check_release_noise, one_run_epsilon, replay, threshold_epsilon
+from skdp.audit import (
+    audit_estimator,
+    check_release_noise,
+    check_sampling,
+    one_run_epsilon,
+    replay,
+    threshold_epsilon,
+)
+from skdp.audit.checks import AuditFinding, _dispersion, _pairs
 from skdp.audit.one_run import Likelihoods
 from skdp.audit.own_price import least_delta
 from skdp.audit.parts import parts_of
@@ -121,6 +129,28 @@ def test_numbers_that_are_added_again_elsewhere_are_heard():
     for again in (drawn[:12], drawn[13:20]):  # of another length, and at another distance
         (found,) = check_release_noise([drawn[:20], drawn[20:45], again])
         assert "added at another place again" in str(found)
+
+
+@pytest.mark.parametrize(("n_rows", "n_lots", "rate"), [(300, 40, 1e-3), (300, 2, 0.01), (1, 30, 0.5), (30, 5, 0.999)])
+def test_few_rows_in_lots_are_no_finding(n_rows, n_lots, rate):
+    """That no row is in two lots, nor beside another one, tells nothing where it hardly ever is."""
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        lots = [np.flatnonzero(rng.random(n_rows) < rate) for _ in range(n_lots)]
+        assert check_sampling(lots, n_rows, rate) == []
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_honest_lots_are_found_no_more_often_than_the_level_says(rate):
+    """All tables of 3 lines of 4, each with its probability, at a level that some of them reach."""
+    level = 0.2
+    tables = (np.arange(2**12)[:, None] >> np.arange(12) & 1).reshape(-1, 3, 4)
+    chances = np.prod(np.where(tables == 1, rate, 1.0 - rate), axis=(1, 2))
+    pairs, sums = (tables[:, :, 1:] & tables[:, :, :-1]).sum(axis=(1, 2)), np.sort(tables.sum(axis=2), axis=1)
+    of_pairs = {k: bool(_pairs(k, 4, 3, rate, level, "")) for k in np.unique(pairs)}
+    of_sums = {tuple(each): bool(_dispersion(each, 4, rate, level, "", "")) for each in np.unique(sums, axis=0)}
+    for found in ([of_pairs[k] for k in pairs], [of_sums[tuple(each)] for each in sums]):
+        assert 0.0 < chances[found].sum() <= level
 
 
 def test_counts_that_repeat_are_independent():
@@ -215,6 +245,16 @@ def test_tries_scores_and_refit_of_a_search():
     assert not audit.findings
     assert list(audit.steps) == ["all tries", "scores", "refit"]
     assert all(0.9 < bound / claim <= 1.0 for bound, claim in audit.steps.values())
+
+
+def test_what_only_the_second_of_two_records_shows_is_found(monkeypatch):
+    """Of one record that takes no other's place there is no bound, and the finding remains."""
+    finding = AuditFinding("post-processing", "planted")
+    answers = iter([[], [finding]])
+    monkeypatch.setattr("skdp.audit.replay.differences", lambda *_: next(answers))
+    audit = audit_estimator(DPRidge(**RIDGE, adjacency="replace_one"), max_seconds=SECONDS)
+    assert audit.findings == (finding,)
+    assert audit.epsilon_lower_bound == 0.0
 
 
 def test_what_a_search_of_pipelines_rehearses_is_no_try():

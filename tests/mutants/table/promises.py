@@ -181,6 +181,22 @@ MUTANTS = [
         select="added_again",
     ),
     mutant(
+        "searches of which one record takes no other's place in an audit",
+        (REPLAY, "canaries = canaries[:of_a_view]", "canaries = canaries[:1]"),
+        tests="audit",
+        select="take_the_place and search",
+    ),
+    mutant(
+        "honest lots of few rows that an audit finds fault with",
+        (
+            AUDIT_CHECKS,
+            "least = optimize.minimize_scalar(exponent,",
+            "least = 2.0 * optimize.minimize_scalar(exponent,",
+        ),
+        tests="audit",
+        select="honest_lots",
+    ),
+    mutant(
         "units of which both canaries have the rows of one",
         (WORST_CASE, "for out in records\n", "for out in records[:1] * len(records)\n"),
         tests="audit",
