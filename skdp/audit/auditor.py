@@ -104,6 +104,8 @@ def audit_estimator(
     until = start + check_real("max_seconds", max_seconds, above=0, remedy="give the seconds after which no fit begins")
     seed = check_count("random_state", random_state, at_least=0, remedy="give a whole number, the seed of the audit")
     if method == "one_run":
+        if not isinstance(check_canary(canary), str):
+            raise ValueError("canary is given with method='one_run', which makes up its own: leave it out.")
         found = one_run(estimator, X, y, groups, confidence, seed)
     else:
         subject = Subject(estimator, _tables(estimator, X, y, groups, canary))
@@ -137,7 +139,7 @@ def _tables(estimator: Any, X: Any, y: Any, groups: Any, canary: Any) -> Neighbo
         )
         is_exchange = hasattr(estimator, "get_params") and parameter(estimator, "adjacency") == "replace_one"
         return given_case(X, y, groups, check_canary(canary), is_exchange)
-    if y is not None or groups is not None or check_canary(canary) != "contradict":
+    if y is not None or groups is not None or not isinstance(check_canary(canary), str):
         raise ValueError("y, groups or canary is given without X: give X, or leave all of them to the audit.")
     return worst_case(estimator)
 

@@ -15,6 +15,7 @@ from scipy import special, stats
 from sklearn.base import clone
 
 from skdp._checks.parameters import check_choice, check_real
+from skdp._checks.rows import check_labels, check_table
 from skdp._typing import Doubles
 from skdp.accounting import (
     DpEvent,
@@ -219,13 +220,18 @@ def one_run(estimator: Any, X: Any, y: Any, groups: Any, confidence: float, seed
             f"method='one_run' with {type(estimator).__name__}: it takes DPLogisticRegression(classes=[...]) without "
             "groups; use method='replay'."
         )
+    if X is not None:
+        X = check_table(clone(estimator), X, reset=True, sparse=True)
+        y = check_labels(y, X.shape[0], classes=estimator.classes)
+    elif y is not None:
+        raise ValueError("y is given without X: give X, or leave both to the audit.")
     stream = SecretStream.from_random_state(seed if X is None else None)
     coins = (stream.words(_CANARIES) & np.uint64(1)).astype(bool)
     rows, labels = _with_canaries(estimator, X, y)
     n_others = rows.shape[0] - _CANARIES
     kept = np.concatenate([np.ones(n_others, bool), coins])
     model, tape = clone(estimator), Tape(track_type=Likelihoods)
-    if model.n_samples_public is None:
+    if model.n_samples_public is None and (X is None or model.adjacency != "add_remove"):  # else it is private
         model.set_params(n_samples_public=n_others + _CANARIES // 2)
     with running(tape):
         model.fit(rows[kept], labels[kept])
@@ -252,7 +258,7 @@ def _with_canaries(estimator: DPLogisticRegression, X: Any, y: Any) -> tuple[Any
     others.resize(n_others, 1 + _CANARIES)
     rows, targets = sp.vstack([others, canaries], format="csr"), np.repeat(labels, [n_others, _CANARIES])
     if X is not None:
-        rows, targets = sp.block_diag([sp.csr_matrix(X), rows], format="csr"), np.concatenate([np.asarray(y), targets])
+        rows, targets = sp.block_diag([sp.csr_matrix(X), rows], format="csr"), np.concatenate([y, targets])
     return rows, targets
 
 

@@ -366,6 +366,11 @@ def test_the_display_draws_the_claim_and_what_was_seen():
     assert len(display.ax_.lines) == 3
 
 
+def one_run_of(rows, labels, canary="contradict", **parameters):
+    model = DPLogisticRegression(classes=[0, 1], **parameters)
+    return audit_estimator(model, rows, labels, canary=canary, method="one_run")
+
+
 REFUSED = {
     "no private estimator": (lambda: audit_estimator(LogisticRegression()), "is no private estimator"),
     "method": (lambda: audit_estimator(DPRidge(), method="guess"), "method='guess'"),
@@ -387,6 +392,17 @@ REFUSED = {
     "one canary in the place of none": (
         lambda: audit_estimator(DPRidge(**RIDGE, adjacency="replace_one"), X, X[:, 0], canary=3), "brings a single one"
     ),
+    "one run of a list": (lambda: one_run_of([[1.0], [np.nan]], [0, 1]), "contains NaN"),
+    "one run of words": (lambda: one_run_of(pd.DataFrame({"a": ["u"] * 9}), [1] * 9), "X has strings in column 'a'"),
+    "one run without targets": (lambda: one_run_of(X, None), "requires y to be passed"),
+    "one run of few targets": (lambda: one_run_of(X, [0, 1]), "inconsistent numbers of samples"),
+    "one run of targets alone": (lambda: one_run_of(None, [0, 1]), "y is given without X"),
+    "one run of one column": (lambda: one_run_of(X[:, 0], X[:, 0] > 0), "2D array"),
+    "one run with a canary": (lambda: one_run_of(X, X[:, 0] > 0, canary=3), "makes up its own"),
+    "one run of a private number of rows": (
+        lambda: one_run_of(X, X[:, 0] > 0, adjacency="add_remove"), "n_samples_public=None"
+    ),
+    "a row without X": (lambda: audit_estimator(DPRidge(), canary=X[0]), "without X"),
     "few scores": (lambda: one_run_epsilon([True], [1.0], 1e-5), "one entry for each"),
     "few runs": (lambda: threshold_epsilon([1.0], [2.0], 1e-5), "scores of 20 fits"),
 }  # fmt: skip

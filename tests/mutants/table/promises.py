@@ -187,6 +187,12 @@ MUTANTS = [
         select="take_the_place and search",
     ),
     mutant(
+        "one run of private rows, of which the rules read their number",
+        (ONE_RUN, 'if model.n_samples_public is None and (X is None or model.adjacency != "add_remove"):', "if True:"),
+        tests="audit",
+        select="bad_input and private",
+    ),
+    mutant(
         "honest lots of few rows that an audit finds fault with",
         (
             AUDIT_CHECKS,
