@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from dataclasses import replace
@@ -15,10 +16,12 @@ from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.audit.attack import Attack
 from skdp.audit.checks import LEVEL
-from skdp.audit.replay import differences, shifts_of
+from skdp.audit.replay import LEAST_DELTA, canaries_of_a_view, differences, shifts_of
 from skdp.audit.subjects import AuditedFit, Subject
+from skdp.audit.worst_case import Canary
 
 _LEAST_RUNS, _MOST_RUNS = 40, 100_000
+_GAUSSIAN = "the trade-off is Gaussian"
 
 
 def threshold_epsilon(
@@ -72,7 +75,7 @@ def threshold_epsilon(
     at = max(places, key=lambda place: _shift(*_rates(tried_without, tried_with, place, level)[2:]))
     shift = _shift(*_rates(judged_without, judged_with, at, level)[2:])
     gaussian = get_epsilon(GaussianDpEvent(1.0 / shift), delta) if shift > 1e-6 else 0.0
-    return {"nothing is assumed": any_law, "the trade-off is Gaussian": gaussian}
+    return {"nothing is assumed": any_law, _GAUSSIAN: gaussian}
 
 
 def _rates(without: Doubles, with_: Doubles, place: float, level: float) -> tuple[float, float, float, float]:
@@ -94,19 +97,31 @@ def _shift(false_positives: float, false_negatives: float) -> float:
 
 
 def many_runs(subject: Subject, seed: int, until: float, confidence: float) -> Attack:
-    """Fit with the first canary and without it, in turns, until the time is up."""
-    canary, start = subject.tables.canaries[0], subject.fit(None, seed)
-    forced = subject.fit(canary, seed, start.tape)
-    directions = shifts_of(start, forced)
+    """Fit to two neighbours in turns, until the time is up: without the first canary and with it, or with one of two.
+
+    Of canaries of which one takes the place of another these are the two that differ most.
+
+    Both are told apart by the direction in which the exact values differ; what is scored was released.
+    """
+    start, canaries = subject.fit(None, seed), subject.tables.canaries
+    records: list[Canary | None] = [None, canaries[0]]
+    if canaries_of_a_view(start, canaries) == 2:
+        records = [*canaries]
+    heard = [start if each is None else subject.fit(each, seed, start.tape) for each in records]
+    before, after = max(itertools.combinations(range(len(records)), 2), key=lambda pair: _distance(heard, pair))
+    directions = shifts_of(heard[before], heard[after])
     scores: list[list[float]] = [[], []]
     while len(scores[1]) < _MOST_RUNS and (time.monotonic() < until or not scores[1]):
-        for number, each in enumerate((None, canary)):
+        for number, each in enumerate((records[before], records[after])):
             seed += 1
             scores[number].append(_score(subject.fit(each, seed), directions))
     check_pairs(len(scores[1]), _LEAST_RUNS // 2)
     without, with_ = map(np.array, scores)
-    attack = Attack(start.model, {}, 0.0, subject.n_fits, differences(start, forced))
-    return replace(attack, **told_apart(without, with_, start.model.delta_, confidence))
+    attack = Attack(start.model, {}, 0.0, subject.n_fits, differences(heard[before], heard[after]))
+    told = told_apart(without, with_, start.model.delta_ or LEAST_DELTA, confidence)
+    if not _is_gaussian(start):
+        del told["bounds"][_GAUSSIAN]
+    return replace(attack, **told)
 
 
 def told_apart(without: Doubles, with_: Doubles, delta: float, confidence: float) -> dict[str, Any]:
@@ -123,6 +138,22 @@ def check_pairs(n_pairs: int, least: int) -> None:
     """Refuse fits that are too few for any bound."""
     if n_pairs < least:
         raise ValueError(f"max_seconds sufficed for {n_pairs} pairs of fits, and a bound takes {least}: give more.")
+
+
+def _is_gaussian(fitted: AuditedFit) -> bool:
+    """Whether all releases are of all rows with normal noise, so that the trade-off is Gaussian."""
+    releases = (each for track in fitted.tracks for each in track.releases)
+    return all(
+        each.norm_order == 2 and not each.is_whole and (each.lot is None or each.lot.rate == 1.0) for each in releases
+    )
+
+
+def _distance(heard: list[AuditedFit], pair: tuple[int, int]) -> float:
+    """About the mu^2 by which two fits differ."""
+    one, other = (heard[number] for number in pair)
+    releases = [release for track in one.tracks for release in track.releases]
+    shifts = [shift for track in shifts_of(one, other) for shift in track]
+    return sum(float(s @ s) / each.noise_multiplier**2 for s, each in zip(shifts, releases, strict=True))
 
 
 def _score(fitted: AuditedFit, directions: list[list[Doubles]]) -> float:

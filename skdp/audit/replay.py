@@ -36,6 +36,7 @@ from skdp.audit.checks import LEVEL, AuditFinding, check_release_noise, check_sa
 from skdp.audit.own_price import least_delta
 from skdp.audit.parts import Claim, Claims, parts_of
 from skdp.audit.subjects import AuditedFit, Subject
+from skdp.audit.worst_case import Canary
 from skdp.mechanisms.tape import HeardLot
 
 LEAST_DELTA = 1e-12
@@ -137,13 +138,8 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
     if time.monotonic() > until:
         raise ValueError("max_seconds is less than one fit takes, and a bound takes two: give more.")
     parts, canaries = parts_of(first), subject.tables.canaries
-    is_exchange = first.model.adjacency_ == "replace_one"
-    of_a_view = 2 if is_exchange else 1
-    if len(canaries) < of_a_view:
-        raise ValueError(
-            "adjacency='replace_one' sets one canary in the place of another, and X brings a single one: give two "
-            "rows, and two targets, as canary, or leave X out."
-        )
+    of_a_view = canaries_of_a_view(first, canaries)
+    is_exchange = of_a_view == 2
     all_of_them = parts.given or is_exchange  # of which one may take the other's place
     if parts.given:
         canaries = canaries[:of_a_view]
@@ -176,6 +172,17 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
         heard.add(subject.fit(None, further))
         further += 1
     return _read(first, worlds, heard, subject.n_fits, [*dict.fromkeys(found), *heard.findings()])
+
+
+def canaries_of_a_view(first: AuditedFit, canaries: list[Canary]) -> int:
+    """Return how many canaries make two neighbours of a table: two where one takes the place of another, else one."""
+    n = 2 if first.model.adjacency_ == "replace_one" else 1
+    if len(canaries) < n:
+        raise ValueError(
+            "adjacency='replace_one' sets one canary in the place of another, and X brings a single one: give two "
+            "rows, and two targets, as canary, or leave X out."
+        )
+    return n
 
 
 def _without_releases(subject: Subject, first: AuditedFit, seed: int) -> Attack:

@@ -185,6 +185,7 @@ def test_other_neighbours(adjacency):
 
 
 OF_20 = FrozenEstimator(LogisticRegression().fit(np.vstack([np.eye(20), -np.eye(20)]), [0] * 20 + [1] * 20))
+IN_LOTS = DPLogisticRegression(classes=[0, 1], sampling_rate=0.05, max_iter=1)
 EXCHANGED = {
     "scaler": DPStandardScaler(bounds=(-1, 1), adjacency="replace_one"),
     "calibrated": DPCalibratedClassifier(OF_20, adjacency="replace_one"),
@@ -794,6 +795,31 @@ def test_many_fits_of_an_estimator(monkeypatch):
     assert not audit.findings
     assert audit.bounds["nothing is assumed"] == audit.epsilon_lower_bound <= 8.0
     assert len(AuditDisplay.from_audit(audit).points) == 19
+
+
+def test_many_fits_compare_two_records_where_one_takes_the_place_of_another(monkeypatch):
+    """A table with one row less is no neighbour there, and its claim says nothing of it."""
+    given, fit = [], Subject.fit
+    monkeypatch.setattr("skdp.audit.many_runs._MOST_RUNS", 20)
+    monkeypatch.setattr(Subject, "fit", lambda self, canary, *more: given.append(canary) or fit(self, canary, *more))
+    model = DPRidge(**RIDGE, epsilon=8.0, adjacency="replace_one")
+    audit = audit_estimator(model, method="many_runs", max_seconds=SECONDS)
+    first, second = given[-2:]
+    assert first is not None
+    assert second is not None
+    assert first is not second
+    assert all(each is expected for each, expected in zip(given[-40:], [first, second] * 20, strict=True))
+    assert not audit.findings
+
+
+@pytest.mark.parametrize(
+    ("model", "is_gaussian"), [(DPRidge(**RIDGE), True), (DPCalibratedClassifier(OF_20), False), (IN_LOTS, False)]
+)
+def test_a_gaussian_trade_off_is_assumed_where_it_may_be_true(model, is_gaussian, monkeypatch):
+    """Counts with Laplace noise, whose delta is 0, have another one, and so has what is released of lots."""
+    monkeypatch.setattr("skdp.audit.many_runs._MOST_RUNS", 20)
+    audit = audit_estimator(model, method="many_runs", max_seconds=SECONDS)
+    assert list(audit.bounds) == ["nothing is assumed", *(["the trade-off is Gaussian"] if is_gaussian else [])]
 
 
 @pytest.mark.parametrize(("rate", "noise"), [(0.125, 1.5), (1.0, 1.5)])

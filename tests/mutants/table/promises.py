@@ -187,6 +187,18 @@ MUTANTS = [
         select="take_the_place and search",
     ),
     mutant(
+        "many fits with a record and without it, where one takes the place of another",
+        (MANY_RUNS, "if canaries_of_a_view(start, canaries) == 2:", "if False:"),
+        tests="audit",
+        select="many_fits_compare",
+    ),
+    mutant(
+        "a Gaussian trade-off of counts with Laplace noise",
+        (MANY_RUNS, "if not _is_gaussian(start):", "if False:"),
+        tests="audit",
+        select="is_assumed_where",
+    ),
+    mutant(
         "one run of private rows, of which the rules read their number",
         (ONE_RUN, 'if model.n_samples_public is None and (X is None or model.adjacency != "add_remove"):', "if True:"),
         tests="audit",
