@@ -70,8 +70,9 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
     Parameters
     ----------
     classes : sequence or None, default=None
-        All classes that can occur in `y`, 201 at most. If None, they are read from `y`, which is not paid for, and a
-        `PrivacyLeakWarning` is issued. List them from the lowest to the highest; those that are read are sorted.
+        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
+        `PrivacyLeakWarning` is issued. List them from the lowest to the highest, 201 at most; those that are read are
+        sorted.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
