@@ -41,10 +41,11 @@ _Words = NDArray[np.uint64]
 class _Draws:
     """Where a stream stands: the number of words used, and the normals that are made of them and not used yet."""
 
-    __slots__ = ("_batch", "_bound", "_cipher", "_key", "n_words", "normals")
+    __slots__ = ("_batch", "_bound", "_cipher", "_key", "n_words", "normals", "track")
 
     def __init__(self, key: bytes, n_words: int) -> None:
         self._key, self.n_words = key, n_words
+        self.track: Track | None = None  # that of the stream, while it draws
         self._cipher: Any = None  # made when needed: most streams are only spawned from
         self.normals: NDArray[np.float64] = np.empty(0)
         self._batch: tuple[int, _Words] = 0, np.empty(0, np.uint64)  # of the normals: place of their words, and these
@@ -54,6 +55,8 @@ class _Draws:
         """The next words."""
         if self._cipher is None:
             self._cipher = self._cipher_here()
+        if self.track is not None:
+            self.track.words.add(self._key, self.n_words, count)
         size = 8 * count
         words = np.empty(count + 2, "<u8")  # update_into needs room for one more block
         view = words.data.cast("B")
@@ -160,11 +163,13 @@ class SecretStream:
         """Take the state away: the one entry of `_at_rest`, where it is put back."""
         self._check_process()
         try:
-            return self._at_rest.pop()  # one call into C: no thread or interrupt comes between look and removal
+            draws = self._at_rest.pop()  # one call into C: no thread or interrupt comes between look and removal
         except IndexError:
             raise RuntimeError(
                 "a stream of noise has another caller, or a draw was interrupted: spawn a stream for each caller."
             ) from None
+        draws.track = self.track
+        return draws
 
     def _check_process(self) -> None:
         if self._process is not _PROCESS[0]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -78,6 +78,22 @@ def _gaussian_tails(sizes: Numbers, scale: float) -> tuple[NDArray[np.float64], 
     return tails[places] / whole, tails[places + 1] / whole
 
 
+class DrawnWords:
+    """Which words of secret streams were drawn, by the keys of these, and whether a word was drawn twice."""
+
+    def __init__(self) -> None:
+        self.are_repeated = False
+        self._spans: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
+
+    def add(self, key: bytes, start: int, count: int) -> None:
+        """Hear that words from `start` on were drawn from the stream of a key."""
+        spans, stop = self._spans[key], start + count
+        self.are_repeated |= any(max(first, start) < min(last, stop) for first, last in spans)
+        if spans and spans[-1][1] == start:
+            start = spans.pop()[0]
+        spans.append((start, stop))
+
+
 class Track:
     """What was drawn from one root stream and its children.
 
@@ -92,6 +108,7 @@ class Track:
         self.releases: list[HeardRelease] = []
         self.lots: list[HeardLot] = []
         self.place: tuple[int, ...] = ()
+        self.words = DrawnWords()  # of all tracks of a tape
         self._forced = forced
         self._waiting: deque[HeardLot] = deque()  # lots of which nothing is released yet: some are drawn ahead
 
@@ -151,6 +168,7 @@ class Tape:
 
     def __init__(self, seed: int | None = None, forced: Tape | None = None, track_type: type[Track] = Track) -> None:
         self.tracks: list[Track] = []
+        self.words = DrawnWords()
         self._track_type = track_type
         self._seed, self._forced = seed, [] if forced is None else forced.tracks
 
@@ -164,7 +182,7 @@ class Tape:
         """The track of the next root stream."""
         number = len(self.tracks)
         self.tracks.append(self._track_type(self._forced[number] if number < len(self._forced) else None))
-        self.tracks[-1].place = abs(self._seed or 0), number
+        self.tracks[-1].place, self.tracks[-1].words = (abs(self._seed or 0), number), self.words
         return self.tracks[-1]
 
 

@@ -26,6 +26,7 @@ from scipy.special import kolmogi, ndtr
 from scipy.stats import binom, chi2, norm, poisson
 
 from skdp.mechanisms.streams import SecretStream
+from skdp.mechanisms.tape import Tape, running
 
 GOLDEN = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "random.json").read_text())
 FALSE_ALARM = 1e-6
@@ -134,6 +135,41 @@ def test_same_purpose_gives_the_same_stream():
     before = root.spawn("noise", 1).normal(10)
     root.words(5)
     np.testing.assert_array_equal(root.spawn("noise", 1).normal(10), before)
+
+
+def test_a_tape_hears_words_that_are_drawn_twice():
+    """Of streams of one key, in whatever pieces, and of one that is taken back; the batch that is made again is not."""
+
+    def repeated(draw, seeds=(None,)):
+        tape = Tape(0)
+        with running(tape):
+            roots = [SecretStream.from_random_state(seed) for seed in seeds]
+        for root in roots:
+            draw(root)
+        return tape.words.are_repeated
+
+    def taken_back(root):
+        root.words(3)
+        root.seek((2, 0))
+        root.words(1)
+
+    def gone_on(root):
+        root.normal(5)
+        root.seek(root.position)
+        root.normal(5)
+
+    def other_purposes(root):
+        for purpose in (("step", 0), ("step", 1), ("noise",)):
+            root.spawn(*purpose).words(9)
+            root.words(2)
+
+    assert not repeated(other_purposes)
+    assert not repeated(gone_on)
+    assert repeated(lambda root: [root.spawn("step", 0).words(n) for n in (1, 4)])
+    assert repeated(lambda root: [root.spawn("noise").normal(3), root.spawn("noise").poisson_rows(10, 0.5)])
+    assert repeated(taken_back)
+    assert not repeated(gone_on, (None, None))
+    assert repeated(gone_on, (5, 5))  # two parts of a fit with one seed
 
 
 def test_different_purposes_are_different_and_uncorrelated():

@@ -98,6 +98,7 @@ class StreamedModel(Model):
         self._source, self._recipe, self._n_steps = source, recipe, n_steps
         self._n_gathered = n_gathered or max(1, GATHERED_VALUES // (source.n_features + 8))
         self._lots = _Lots(0, [], None)
+        self._ahead: dict[int, NDArray[np.int64]] = {}  # the lot that the last pass had no room for, by its step
 
     def draw_lot(self, sampling: Sampling, stream: SecretStream, step: int) -> Any:
         """Return None for all rows, the number of the lot among those that are gathered, or a lot of `_draw`."""
@@ -127,10 +128,12 @@ class StreamedModel(Model):
             if n_drawn > self._n_gathered:  # one lot is more than may be held
                 break
             # The stream of a step gives the same lot whenever it is drawn, and no other stream draws from it.
-            lot = self._draw(sampling, stream.spawn("step", coming))
+            lot = self._ahead.pop(coming, None)
+            lot = self._draw(sampling, stream.spawn("step", coming)) if lot is None else lot
             assert lot is not None
             n_drawn += self._n_rows_of(lot)
             if lots and n_drawn > self._n_gathered:
+                self._ahead[coming] = lot
                 break
             lots.append(lot)
         return lots

@@ -54,6 +54,7 @@ from skdp.exceptions import BudgetExceededError, FitInterruptedWarning
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.sampling import PoissonSampling
 from skdp.mechanisms.streams import SecretStream
+from skdp.mechanisms.tape import Tape, running
 
 pytestmark = pytest.mark.filterwarnings("ignore:random_state", "ignore:.*rows are few")
 
@@ -271,6 +272,19 @@ def test_lots_equal_those_drawn_in_memory_from_the_streams_of_their_steps(tmp_pa
     found = make(**changes).fit(TableRows(write(tmp_path / "t.parquet", X, y, w)), "label", sample_weight="weight")
     for one, other in zip(parameters_of(found), parameters_of(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_a_lot_is_drawn_once_however_many_passes_there_are(tmp_path, monkeypatch):
+    """The lot for which a pass has no room waits for the next one."""
+    X, y, _ = arrays(np.float64)
+    monkeypatch.setattr(model, "GATHERED_VALUES", int(0.12 * N) * (D + 8))  # two lots and a half
+    tape = Tape(0)
+    with running(tape):
+        logistic(sampling_rate=0.05, max_iter=1, random_state=None).fit(
+            TableRows(write(tmp_path / "t.parquet", X, y)), "label"
+        )
+    assert len(tape.tracks[0].lots) == 20
+    assert not tape.words.are_repeated
 
 
 @pytest.mark.parametrize("gathered", [None, 1])
