@@ -83,10 +83,10 @@ def audit_estimator(
     where shifts do not depend on the trajectory, as under a clip that all of them reach; else it is the least over the
     trajectories that were tried. It takes the noise to be normal, with the largest standard deviation that a chi-square
     interval admits at a level of 1e-6, and lots to be drawn at the rate that was stated; both are tested
-    (`check_release_noise`, `check_sampling`), and what lots are drawn from is longer by one with the record, of
-    whatever number of rows. All that the two fits leave behind must be equal bit for bit. The charge is held against
-    what the accountant asks for the releases that were heard, and against a threshold on a weighted sum of them, whose
-    error rates no accountant reckons.
+    (`check_release_noise`, `check_sampling`). No word of a secret stream may be drawn twice, and what lots are drawn
+    from is longer by one with the record, of whatever number of rows. All that the two fits leave behind must be equal
+    bit for bit. The charge is held against what the accountant asks for the releases that were heard, and against a
+    threshold on a weighted sum of them, whose error rates no accountant reckons.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -75,11 +75,13 @@ class Heard:
         self.noise: dict[tuple[int, float], list[Doubles]] = defaultdict(list)
         self.lots: dict[tuple[float, int], list[NDArray[np.int64]]] = defaultdict(list)
         self.n_normals = 0
+        self._are_words_repeated = False
         self._rng = np.random.default_rng(0)
         self._start = time.monotonic()
 
     def add(self, fitted: AuditedFit) -> None:
         """Take what one fit drew."""
+        self._are_words_repeated |= fitted.tape.words.are_repeated
         for number, track in enumerate(fitted.tracks):
             for release in (each for each in track.releases if each.exact.size and np.isfinite(each.noisy).all()):
                 self.noise[number, release.noise_multiplier].append(release.noise)
@@ -106,7 +108,10 @@ class Heard:
         """Whether the laws are known well enough; after some seconds less is enough."""
         patient = time.monotonic() - self._start < _PATIENCE
         enough, lots = (_ENOUGH, _LOTS) if patient else (_ENOUGH // 4, _LOTS // 4)
-        return self.n_normals >= enough and all(len(each) >= lots for each in self.lots.values())
+        of_rate: Counter[float] = Counter()  # a search draws lots of tables of many sizes
+        for (rate, _), each in self.lots.items():
+            of_rate[rate] += len(each)
+        return self.n_normals >= enough and all(n_lots >= lots for n_lots in of_rate.values())
 
     def scale(self) -> float:
         """The most that the standard deviation of the noise can be, in declared ones."""
@@ -116,6 +121,8 @@ class Heard:
 
     def findings(self) -> Iterator[AuditFinding]:
         """What noise and lots are not as they are declared; that of releases of several scales may be one noise."""
+        if self._are_words_repeated:
+            yield AuditFinding("noise", "a secret word is drawn twice, and what is made of it is not independent.")
         n_tests = len(self.noise) + (len(self.noise) > 1)
         for parts in self.noise.values():
             yield from check_release_noise(parts, level=LEVEL / n_tests)
@@ -314,15 +321,9 @@ def _read(first: AuditedFit, worlds: list[World], heard: Heard, n_fits: int, fou
     parts = parts_of(first)
     epsilon, event = _bound(worlds, Claim("", parts.whole, model.epsilon_, model.delta_), scale)
     steps = {each.name: (_bound(worlds, each, scale)[0], each.claimed) for each in parts.parts}
-    for world in worlds if not hasattr(model, "_fitted_tuning") else []:
-        moved = [np.max(each, axis=0) > 0.0 for each in zip(*world.moves, strict=True)]
-        declared = event_of(world.fitted, parts.whole, moved, 1.0)
-        if (cost := least_epsilon(declared, model.delta_, model.adjacency_)) > model.epsilon_ * (1.0 + LEVEL):
-            found.append(AuditFinding("charge", f"the releases cost {cost:.4g}, and {model.epsilon_:.4g} is charged."))
-            break
-        if least_delta(declared, model.epsilon_, model.adjacency_) > model.delta_ * (1.0 + LEVEL) + LEAST_DELTA:
-            found.append(AuditFinding("charge", f"a threshold tells more than epsilon={model.epsilon_:.4g} allows."))
-            break
+    whole = [] if hasattr(model, "_fitted_tuning") else [Claim("", parts.whole, model.epsilon_, model.delta_)]
+    for part in [*whole, *parts.parts]:
+        found += itertools.islice((each for world in worlds for each in _undercharged(world, part)), 1)
     if isinstance(asked := getattr(model, "epsilon", None), float | int) and model.epsilon_ > asked * (1.0 + LEVEL):
         found.append(AuditFinding("charge", f"{model.epsilon_:.4g} is charged where epsilon={asked:.4g} is set."))
     for name, (bound, claim) in steps.items():
@@ -330,6 +331,18 @@ def _read(first: AuditedFit, worlds: list[World], heard: Heard, n_fits: int, fou
             found.append(AuditFinding("bound", f"{name}: epsilon is at least {bound:.4g}, and {claim:.4g} is claimed."))
     assumed = {"noise is normal with the scale that was heard, and lots have the stated rate": epsilon}
     return Attack(model, assumed, epsilon, n_fits, found, steps, event)
+
+
+def _undercharged(world: World, claim: Claim) -> Iterator[AuditFinding]:
+    """What costs more than is claimed if all that the canaries move at all moves as far as it may."""
+    adjacency, name = world.fitted.model.adjacency_, claim.name and f"{claim.name}: "
+    moved = [np.max(each, axis=0) > 0.0 for each in zip(*world.moves, strict=True)]
+    moved = [_farthest(each) for each in moved] if claim.alone else moved
+    declared = event_of(world.fitted, world.parts.tracks_of(claim.name), moved, 1.0)
+    if (cost := least_epsilon(declared, claim.delta, adjacency)) > claim.claimed * (1.0 + LEVEL):
+        yield AuditFinding("charge", f"{name}the releases cost {cost:.4g}, and {claim.claimed:.4g} is charged.")
+    if least_delta(declared, claim.claimed, adjacency) > claim.delta * (1.0 + LEVEL) + LEAST_DELTA:
+        yield AuditFinding("charge", f"{name}a threshold tells more than epsilon={claim.claimed:.4g} allows.")
 
 
 def least_epsilon(event: DpEvent, delta: float, adjacency: str) -> float:

@@ -95,7 +95,8 @@ def _of_clusters(estimator: Any) -> Neighbours:
     Rows like the canary are at the first corner, beside others on the way to it: these share a center, from which the
     canary remains far. Two canaries of which one takes the other's place are at two more corners, at right angles to
     the first and to the one opposite to it: so the middle is nearest to both, and they are on opposite sides of it.
-    Some rows are there, too, for nodes of the tree that hold one canary only.
+    Some rows are there, too, for nodes of the tree that hold one canary only. A third canary, at the first corner, is
+    nearest to another center than these.
     """
     low, high = corners(estimator, _FEW)
     middle, n = (low + high) / 2.0, 5 * _MANY
@@ -103,7 +104,8 @@ def _of_clusters(estimator: Any) -> Neighbours:
     if parameter(estimator, "adjacency") == "replace_one":
         across, back = (np.where(np.arange(len(low)) % 2 == k, high, low) for k in (0, 1))
         X[::16], X[1::16], X[2::32], X[3::32] = high, low, across, back
-        return Neighbours(X, None, None, [Canary(_beyond(*ends)[None]) for ends in ((back, across), (across, back))])
+        pairs = [(back, across), (across, back), (low, high)]
+        return Neighbours(X, None, None, [Canary(_beyond(*ends)[None]) for ends in pairs])
     for number in range(1, int(parameter(estimator, "n_clusters")) - 1):  # opposite to the first corner, and others
         signs = np.where(np.arange(len(low)) & (number - 1), 1.0, -1.0)
         X[number + 7 :: 32] = middle + signs * (high - middle)

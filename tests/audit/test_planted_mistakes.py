@@ -7,12 +7,14 @@ import dask.array
 import numpy as np
 import pytest
 
-from skdp import DPLogisticRegression
+from skdp import DPKMeans, DPLogisticRegression, DPRandomizedSearchCV
 from skdp.accounting import ComposedDpEvent, SelfComposedDpEvent
 from skdp.audit import audit_estimator
+from skdp.cluster import noisy_steps
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms import GaussianMechanism, sampling
 from skdp.mechanisms.streams import SecretStream
+from skdp.model_selection.search_plan import worst_of
 
 SECONDS = 600.0  # never the limit
 FULL = {"classes": [0, 1], "max_iter": 100}
@@ -81,6 +83,38 @@ def test_a_row_that_is_counted_twice_is_heard(quick, monkeypatch, parameters):
     scaled_sums(monkeypatch, twice)
     found = audit(parameters)
     assert {"shift", "bound"} <= kinds(found)
+
+
+def test_one_key_for_lots_and_noise_is_heard(quick, monkeypatch):
+    """Each has its own law, and no test of one of them hears that both are made of the same words."""
+    spawn = SecretStream.spawn
+    monkeypatch.setattr(
+        SecretStream, "spawn", lambda self, *purpose: spawn(self, *("noise" if p == "sampling" else p for p in purpose))
+    )
+    found = audit(LOTS)
+    assert [str(each) for each in found.findings] == [
+        "noise: a secret word is drawn twice, and what is made of it is not independent."
+    ]
+
+
+def test_scores_of_a_search_that_nobody_pays_for_are_heard(quick, monkeypatch):
+    """Tries of lots and a score grow otherwise with their noise, so that the score costs more here, by .1 percent."""
+
+    def event(tried, scale, scored, tries):
+        return tries.event(worst_of([each.event(scale) for each in tried]))
+
+    monkeypatch.setattr("skdp.model_selection.search_plan._tries_event", event)
+    search = DPRandomizedSearchCV(DPLogisticRegression(**{**LOTS, "max_iter": 5}), {"alpha": [0.0, 0.1]}, n_iter=2)
+    found = audit_estimator(search, max_seconds=SECONDS)
+    assert any(str(each).startswith("charge: scores: the releases cost") for each in found.findings)
+
+
+def test_counts_of_clusters_that_exchanged_rows_move_too_far_are_heard(monkeypatch):
+    """A row of one cluster takes the place of one of another, and moves two counts."""
+    monkeypatch.setattr("skdp.audit.replay._ENOUGH", 200)
+    parts = noisy_steps.StepParts(0.6, 0.3, 0.1)
+    monkeypatch.setattr(noisy_steps, "step_parts", lambda adjacency: parts)
+    assert "shift" in kinds(audit({"n_clusters": 3, "bounds": (-1, 1), "adjacency": "replace_one"}, DPKMeans))
 
 
 def drawing(monkeypatch, draw):

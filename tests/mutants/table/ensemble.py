@@ -101,7 +101,16 @@ MUTANTS = [
         (
             RANDOM_TREES,
             "bought[_PEOPLE] = SideRelease.beside_steps(PEOPLE_SHARE, sampling.rate, n_steps)",
-            "bought[_PEOPLE] = SideRelease(1e9)",
+            "bought[_PEOPLE] = _Unpaid.beside_steps(PEOPLE_SHARE, sampling.rate, n_steps)",
+        ),
+        (
+            RANDOM_TREES,
+            "class TreesRecipe(LookupRecipe):",
+            "class _Unpaid(SideRelease):\n"
+            "    def event_at(self, noise_multiplier):\n"
+            "        from skdp.accounting import NoOpDpEvent\n\n"
+            "        return NoOpDpEvent()\n\n\n"
+            "class TreesRecipe(LookupRecipe):",
         ),
         tests="random_trees",
         select="share_of_the_budget or shares or even_where",

@@ -25,7 +25,7 @@ MUTANTS = [
     ),
     mutant(
         "inference: scores that are not clipped",
-        (SCORES_FILE, "np.maximum(np.linalg.norm(scores, axis=1), clip)", "clip"),
+        (SCORES_FILE, "np.maximum(np.linalg.norm(scores, axis=1), clip)", "np.full(len(scores), clip)"),
         (SCORES_FILE, "sums = MomentSum(", "sums = _Unclipped("),
         (
             SCORES_FILE,

@@ -306,7 +306,7 @@ MUTANTS = [
     ),
     mutant(
         "a stream looked at and not taken",
-        (RANDOM, "return self._at_rest.pop()", "return self._at_rest[-1]"),
+        (RANDOM, "draws = self._at_rest.pop()", "draws = self._at_rest[-1]"),
         tests="streams",
         select="second_caller or brings_no_number or share_no",
     ),
