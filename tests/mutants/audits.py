@@ -23,6 +23,7 @@ CONCERNED = {
         ("gap|missing|tries|odometer|closed form|filters|delta of|failure", ""),
         ("threshold|categories|words", "one-hot, vectorizer"),
         ("edges", "binner"),
+        ("changes one cell", "isolation replace, scaler bought replace"),
         ("bounds of moments|two rounds|cell", "scaler bought, vectorizer, binner"),
         ("", "scaler, imputer, scaler bought, binner, vectorizer, one-hot"),
     ],
@@ -38,7 +39,12 @@ CONCERNED = {
         ("by columns", "logistic columns"),
         ("", "logistic full, logistic lots"),
     ],
-    "clusters": [("units", "kmeans units"), ("exchanged", "kmeans replace"), ("inertia|", "kmeans")],
+    "clusters": [
+        ("units", "kmeans units"),
+        ("leaves of exchanged", "kmeans leaf replace"),
+        ("exchanged", "kmeans replace"),
+        ("inertia|", "kmeans"),
+    ],
     "discrete": [
         ("Gaussian noise heard|replaced|ledger|sample taken|groups of rows", ""),
         ("Gaussian|fraction|columns", "describer discrete, describer discrete at 20"),
@@ -46,7 +52,7 @@ CONCERNED = {
     ],
     "distributed": [("audit", ""), ("neighbour|one key|last|noise added|lots|full batch", "dask")],
     "ensemble": [
-        ("counts beyond", "network counts"),
+        ("counts beyond", "network counts, network counts at 20"),
         ("rows of another form", "embedded"),
         ("counts of cells that|grown|counts of cells in|counts of cells with", "trees, trees replace"),
         ("means of several", "network labels"),
@@ -69,12 +75,14 @@ CONCERNED = {
         ("network|float32", "network grouped"),
         ("one-hot", "trees grouped"),
         ("the number of groups as", "logistic grouped full"),
+        ("one copy more", "logistic grouped eights"),
         ("files|published|search|report|end the fit|sparse", ""),
         ("different weights", "logistic twins weights first"),
         ("different labels", "logistic twins first"),
         ("", "logistic grouped"),
     ],
     "inference": [
+        ("of many classes with", "newton classes"),
         ("(counted for nothing|ordered classes|out of order|their classes|noise of counts|counts of classes)", ""),
         (
             "newton: (rows that|a curvature without|the noise of one|a step that|moments|a curvature of|means of)",
@@ -85,7 +93,8 @@ CONCERNED = {
         ("each count as one", "newton units"),
     ],
     "isolation": [
-        ("threshold|paths", "isolation contaminated"),
+        ("threshold", "isolation drawn"),
+        ("paths", "isolation contaminated"),
         ("exchanged", "isolation replace"),
         ("units", "isolation units"),
         ("", "isolation"),
@@ -151,11 +160,13 @@ CONCERNED = {
         ("regressor: targets beyond", "network regressor, poisson"),
     ],
     "search": [
+        ("and not scores", "random search lots"),
         (
             "score of a search|refit|charges training|all tries charged|one of all|split by",
             "grid search, random search",
         ),
         ("squared errors", "regressor search squares"),
+        ("not cut off", "grid search lengths"),
         ("sensitivity|contributions|NaN|infinite|errors", "grid search losses, regressor search"),
         ("winner", "random search"),
         ("noise of one try", "pipeline search"),
@@ -170,6 +181,7 @@ CONCERNED = {
     ],
     "streaming": [
         ("of a map", "streamed"),
+        ("used again", "filed passes"),
         ("blocks of|shuffled|lots|order in which", "filed lots"),
         ("dropped|twice", "filed"),
         ("by columns|small rows", "logistic columns"),
@@ -187,6 +199,9 @@ CONCERNED = {
         ("one noise for all releases|scores|by exact scores|in each round", "marginals rounds"),
         ("parities of units", "marginals parities units"),
         ("sum of weights beside", "marginals parities units"),
+        ("parities kept by", "marginals parities told"),
+        ("fewer columns than differ", "marginals narrow replace"),
+        ("agree in a common column", "marginals unlabelled replace"),
         ("parit", "marginals parities"),
         ("exchanged", "marginals replace"),
         ("cell|categories|longest|width|schema|metrics", ""),
@@ -194,6 +209,7 @@ CONCERNED = {
     ],
     "synthesis_classes": [
         ("exchange", "mixture replace, mixture close replace"),
+        ("before the ball", "mixture units"),
         ("weights", "mixture weights, mixture"),
         ("round|group.s sum|within|k-means", "mixture rounds"),
         ("groups|shares of the|warnings|single|refusal|beyond|eigen|private number", ""),
@@ -264,7 +280,8 @@ BEYOND = {
         "falling noise of sampled|that was given falls"
     ),
     "moves a release by less than a millionth of its sensitivity, or its law by as little": (
-        "place of a row|four deviations|targets that are not cut before|float32|rounding|are rounded|"
+        "place of a row|product of matrices|four deviations|targets that are not cut before|float32|rounding|"
+        "are rounded|"
         "rounded (by nothing|to nearest|up|down|scale)|dtype|"
         "lost their digits|vanish|"
         "underflow|not normal|single precision|fastmath|on the threads|grid|gaps (that are|decided|drawn)|"
@@ -276,21 +293,25 @@ BEYOND = {
     "is seen by a row that is not finite, which is refused or made a null record": (
         "handed on by a private step|NaN|finite|null record|lost rows|mean that is lost|rows of another form|"
         "infin|overflow|muted|one row makes|"
-        "not a number"
+        "not a number|of any length"
     ),
     "tells whoever knows a key, a position or another fit, where an audit sets the keys": (
         "fork|pickled|spawn|looked at|put back|key that is|batch with a key|hash|global generator|last words|"
         "in which they appear|that start at rows|that no row has|drawn from the stream|streams of their steps|"
-        "instalment|restart|earlier fit learned|while rows are still"
+        "instalment|restart|earlier fit learned|while rows are still|^one stream for sampling"
     ),
+    "is of numbers that no estimator hands on": "within a group priced|discrete noise of more steps",
+    "adds more noise than is stated": "noise added after the division",
     "is of a release that estimators of others make": "two releases (of a fit|for one charge)",
     "is of draws that are no noise": "left-over normals",
     "is of the price of choosing among tries, a theorem that no attack tests": "the winner priced",
-    "makes something else of what was released": "R where R squared|of its own noise|noise of all others makes",
+    "makes something else of what was released": (
+        "R where R squared|are taken for tables|of its own noise|in the order of their counts"
+    ),
     "charges more than what was released costs": "pays for one release twice in its price",
     "is of when a charge is made, and an audit has no ledger": "before its charge|bought after the charge",
     "is a refusal of what an audit does not give": (
-        "named twice|more columns than are priced|nearly four times as large|rehearsed steps that know no unit"
+        "named twice|more columns than are priced|nearly four times as large|a cache that hands|steps that know no unit"
     ),
     "costs the delta of words that no other row has": (
         "threshold (for|of categories|that costs)|for a threshold|categories bought without"
@@ -308,8 +329,9 @@ BEYOND = {
         "partition is left out|that are left out|without weights|weights, not|"
         "codes of (one|more)|of another column|share a chain|at the label|"
         "left out of the scores|"
-        "before the clip, (two|several|one|net)|gradients before the clip|to the public norm|norm taken before|"
-        "first row of a unit kept|errors of targets as they|longer than their bound as they|not clipped to the radius"
+        "first row of a unit kept|errors of targets as they|longer than their bound as they|not clipped to the radius|"
+        "logarithms of targets|targets in a file|by columns are not clipped|a gap is an entry|counted once in the norm|"
+        "before the clip, (two|several|one|net)|gradients before the clip|to the public norm|norm taken before"
     ),
 }
 """Why an audit hears nothing of a mistake, by patterns of names: it has a test of its own."""
@@ -384,6 +406,7 @@ def _makers() -> dict[str, Any]:
     logistic, network = partial(skdp.DPLogisticRegression, **two), partial(skdp.DPMLPClassifier, (16,), **two)
     columns = {each: {"kind": "category", "categories": [str(k) for k in range(100)]} for each in "ab"}
     compose = {"strategy": "compose"}
+    lengths = skdp.model_selection.PrivateScore("lengths", lambda model, X, y: np.abs(X).max(axis=1), bound=1.0)
 
     def pipeline(epsilon: float) -> Any:
         from sklearn.pipeline import make_pipeline
@@ -403,6 +426,7 @@ def _makers() -> dict[str, Any]:
         "logistic given": lambda epsilon: logistic(epsilon=None, noise_multiplier=40.0, sampling_rate=1.0),
         "logistic few": partial(logistic, sampling_rate=0.005, max_iter=2),
         "logistic grouped": partial(logistic, sampling_rate=0.05, max_iter=20, merge_equal_rows=True),
+        "logistic grouped eights": partial(logistic, sampling_rate=0.05, max_iter=20, merge_equal_rows=True),
         "logistic grouped full": partial(logistic, sampling_rate=1.0, merge_equal_rows=True),
         "logistic twins": partial(logistic, sampling_rate=1.0, merge_equal_rows=True),
         "logistic columns": logistic,
@@ -411,8 +435,10 @@ def _makers() -> dict[str, Any]:
         "streamed": partial(_mapped(logistic()), **two, sampling_rate=0.05, max_iter=20),
         "filed": partial(_filed(logistic()), **two, sampling_rate=1.0),
         "filed lots": partial(_filed(logistic()), **two, sampling_rate=0.05, max_iter=20),
+        "filed passes": partial(_filed(logistic(), 100), **two, sampling_rate=0.05, max_iter=20),
         "ridge filed": partial(_filed(skdp.DPRidge()), **target),
         "classes": partial(skdp.DPLogisticRegression, classes=[0, 1, 2]),
+        "newton classes": partial(skdp.DPLogisticRegression, classes=[0, 1, 2], inference=True),
         "poisson": partial(skdp.DPPoissonRegressor, y_bounds=(0.0, 10.0)),
         "newton": partial(logistic, inference=True),
         "ordinal": partial(skdp.DPOrdinalLogisticRegression, classes=[0, 1, 2]),
@@ -443,11 +469,13 @@ def _makers() -> dict[str, Any]:
         "nb": partial(skdp.DPGaussianNB, **two, **unit),
         "nb inner": partial(skdp.DPGaussianNB, **two, **unit),
         "kmeans": partial(skdp.DPKMeans, 3, **unit),
+        "kmeans leaf": partial(skdp.DPKMeans, 1, **unit),
         "pca": partial(skdp.DPPCA, 5),
         "pca chunk": partial(skdp.DPPCA, 2),
         "pca spread": partial(skdp.DPPCA, 5),
         "isolation": partial(skdp.DPIsolationForest, **unit),
         "isolation contaminated": partial(skdp.DPIsolationForest, **unit, contamination=0.1),
+        "isolation drawn": partial(skdp.DPIsolationForest, **unit, contamination=0.1),
         "scaler": partial(skdp.DPStandardScaler, **unit),
         "scaler bought": skdp.DPStandardScaler,
         "binner": partial(skdp.DPQuantileBinner, 4, **unit),
@@ -461,6 +489,9 @@ def _makers() -> dict[str, Any]:
         "marginals rounds drawn": partial(skdp.DPMarginalSynthesizer, **two, **unit, pairs="select"),
         "marginals searched": partial(skdp.DPMarginalSynthesizer, **two, **unit, n_bins=2, rounds=1),
         "marginals parities": partial(skdp.DPMarginalSynthesizer, **two, **unit, parities=True),
+        "marginals parities told": partial(skdp.DPMarginalSynthesizer, **two, **unit, parities=True),
+        "marginals unlabelled": partial(skdp.DPMarginalSynthesizer, **unit),
+        "marginals narrow": partial(skdp.DPMarginalSynthesizer, **two, **unit),
         "marginals bought": partial(skdp.DPMarginalSynthesizer, **two),
         "mixture": partial(skdp.DPClassMixtureGenerator, **two, **unit),
         "mixture close": partial(skdp.DPClassMixtureGenerator, **two, **unit),
@@ -492,6 +523,9 @@ def _makers() -> dict[str, Any]:
         "grid search losses": partial(
             skdp.DPGridSearchCV, logistic(), {"alpha": [0.0, 0.1]}, **compose, scoring="neg_log_loss"
         ),
+        "grid search lengths": partial(
+            skdp.DPGridSearchCV, logistic(), {"alpha": [0.0, 0.1]}, **compose, scoring=lengths
+        ),
         "regressor search": partial(skdp.DPGridSearchCV, skdp.DPRidge(**target), {"alpha": [0.1, 1.0]}, **compose),
         "regressor search squares": partial(
             skdp.DPGridSearchCV,
@@ -501,6 +535,9 @@ def _makers() -> dict[str, Any]:
             scoring="neg_mean_squared_error",
         ),
         "random search": partial(skdp.DPRandomizedSearchCV, logistic(), {"alpha": [0.0, 0.1]}, n_iter=2),
+        "random search lots": partial(
+            skdp.DPRandomizedSearchCV, logistic(sampling_rate=0.05, max_iter=20), {"alpha": [0.0, 0.1]}, n_iter=2
+        ),
     }  # fmt: skip
 
 
@@ -660,12 +697,16 @@ def _mapped(estimator: Any) -> Any:
     return type("Mapped", (kind,), {"fit": fit, "__init__": kind.__init__})
 
 
-def _filed(estimator: Any) -> Any:
-    """The class of an estimator, with rows that are read from a Parquet file, block by block."""
+def _filed(estimator: Any, n_held: int = 0) -> Any:
+    """The class of an estimator, with rows that are read from a Parquet file, block by block.
+
+    Lots of more than `n_held` rows together are read in several passes, where it is given.
+    """
     import tempfile
 
     import pandas as pd
 
+    from skdp._training.streamed import streamed_model
     from skdp.datasets import TableRows
 
     kind = type(estimator)
@@ -674,6 +715,8 @@ def _filed(estimator: Any) -> Any:
         with tempfile.TemporaryDirectory() as folder:
             names = [f"x{k}" for k in range(X.shape[1])]
             pd.DataFrame(X, columns=names).assign(label=y).to_parquet(f"{folder}/rows.parquet")
+            if n_held:
+                streamed_model.GATHERED_VALUES = n_held * (X.shape[1] + 8)
             return kind.fit(self, TableRows(f"{folder}/rows.parquet"), "label")
 
     return type("Filed", (kind,), {"fit": fit, "__init__": kind.__init__})
@@ -702,6 +745,16 @@ def _given(name: str) -> dict[str, Any]:
         rng = np.random.default_rng(0)
         drawn = np.clip(rng.normal(size=(3000, 1)) * 0.3 + rng.normal(size=(3000, 12)) * 0.2, -1.0, 1.0)
         return {"X": drawn, "y": np.arange(3000) % 2, "canary": (8.0 * drawn[1:2], 0)}
+    if name == "marginals parities told":  # a label that only three columns together tell
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (3000, 4))
+        return {"X": signs, "y": (signs[:, :3].prod(axis=1) > 0).astype(int), "canary": (8.0 * signs[1:2], 0)}
+    if name == "marginals narrow":
+        return {"X": rows[:, :1], "y": labels, "canary": (8.0 * rows[:2, :1], [0, 1])}
+    if name == "kmeans leaf":  # a few rows on one side of the rest, and opposite ones of one leaf among them
+        line = np.where(np.arange(20_000)[:, None] % 20 == 0, [-1.0, 0.0], [0.05, 0.0])
+        return {"X": line, "canary": np.array([[-0.4, 1.0], [-0.4, -1.0]])}
+    if name == "isolation drawn":  # rows of scores of their own
+        return {"X": np.random.default_rng(0).uniform(-1.0, 1.0, (400, 4)), "canary": 8.0 * rows[1:2]}
     if name == "logistic twins":  # rows that half of the others are equal to, with either label
         return {"X": rows, "y": labels, "canary": (rows[[1, 1]], np.array([0, 1]))}
     if name == "network labels":  # of which a row contradicts all three
@@ -733,6 +786,9 @@ def _given(name: str) -> dict[str, Any]:
     if name == "trees gaps":
         gaps = np.where(np.arange(4) % 2 == 0, np.nan, rows)
         return {"X": gaps, "y": labels, "canary": (gaps[1:2], 0)}
+    if name == "logistic grouped eights":  # so many copies of each row
+        few = np.random.default_rng(0).uniform(-1.0, 1.0, (40, 4))
+        return {"X": np.repeat(few, 8, axis=0), "y": np.repeat(np.arange(40) % 2, 8), "canary": (8.0 * few[1:2], 0)}
     if name == "logistic columns":
         rows[0], labels[0] = 3.0, 0
         return {"X": sp.csc_matrix(rows), "y": labels, "canary": 0}
