@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
@@ -463,7 +463,7 @@ def check_targets(y: Any, n_rows: int) -> NDArray[np.float64]:
 
 def check_classes(name: str, classes: Any) -> NDArray[Any]:
     """Return public `classes`, a sequence of at least two distinct values, as a sorted array."""
-    if not isinstance(classes, Iterable) or isinstance(classes, str | bytes | Iterator):  # that ends with one look
+    if not isinstance(classes, Iterable) or isinstance(classes, str | bytes):
         raise ValueError(f"{name}={classes!r} is no sequence of classes: list every class that can occur.")
     given = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
     shown = f"{name}={' '.join(repr(given).split())}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, Self
 
@@ -31,13 +31,13 @@ class OrderedClassification(Classification):
         return "ordinal", np.inf
 
     def check(self, outputs: Outputs) -> None:
-        """See `Task`: a set has no order."""
-        super().check(outputs)
-        if isinstance(self.model.classes, Set):
+        """See `Task`: a set has no order, and an iterator ends with one look."""
+        if isinstance(self.model.classes, Set | Iterator):
             raise ValueError(
-                f"classes={self.model.classes!r} is a set, which has no order: list the classes from the lowest to the "
+                f"classes={self.model.classes!r} has no order that lasts: list the classes from the lowest to the "
                 "highest."
             )
+        super().check(outputs)
 
     def levels(self, outputs: Outputs) -> NDArray[Any]:
         """Return the classes in their order: that in which they are named, else the sorted one."""

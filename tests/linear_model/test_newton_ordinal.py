@@ -315,7 +315,7 @@ REFUSED = {
     "no list": ({"classes": "poor"}, ["no sequence of classes"]),
     "a label that is not named": ({"classes": ["poor", "fair"]}, ["y contains labels that are not in classes"]),
     "a set": ({"classes": set(LEVELS)}, ["classes={", "no order", "from the lowest to the highest"]),
-    "an iterator": ({"classes": iter(LEVELS)}, ["no sequence of classes"]),
+    "an iterator": ({"classes": iter(LEVELS)}, ["no order that lasts"]),
     "a threshold too many": ({"classes": [*LEVELS, *map(str, range(198))]}, ["classes has too many", "201 at most"]),
 }
 
