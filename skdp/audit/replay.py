@@ -151,7 +151,8 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
     if parts.given:
         canaries = canaries[:of_a_view]
     slow = until if all_of_them else min(until, time.monotonic() + _PATIENCE)  # further canaries are for quick fits
-    while (number := len(worlds)) < _TRAJECTORIES or (parts.given and number < _SPLITS and not _all_seen(worlds)):
+    n_splits = _SPLITS if parts.given and not is_exchange else 0  # those by number leave the last row where it is
+    while (number := len(worlds)) < _TRAJECTORIES or (number < n_splits and not _all_seen(worlds)):
         without = first if number == 0 else subject.fit(None, seed + number)
         heard.add(without)
         shifts, reference = [], None if is_exchange else without  # a table with one row less is no neighbour

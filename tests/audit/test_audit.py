@@ -190,7 +190,7 @@ EXCHANGED = {
     "scaler": DPStandardScaler(bounds=(-1, 1), adjacency="replace_one"),
     "calibrated": DPCalibratedClassifier(OF_20, adjacency="replace_one"),
     "search": DPGridSearchCV(
-        DPLogisticRegression(classes=[0, 1], max_iter=5, sampling_rate=1.0, adjacency="replace_one"),
+        DPLogisticRegression(classes=[0, 1], max_iter=50, sampling_rate=1.0, adjacency="replace_one"),
         {"alpha": [0.0, 0.1]},
         strategy="compose",
     ),
