@@ -53,12 +53,6 @@ def audited():
         "DPLogisticRegression": lambda e: skdp.DPLogisticRegression(**two, epsilon=e),
         "DPLogisticRegression, q = .05": lambda e: skdp.DPLogisticRegression(**two, sampling_rate=0.05, epsilon=e),
         "DPLogisticRegression, full batch": lambda e: skdp.DPLogisticRegression(**two, sampling_rate=1.0, epsilon=e),
-        "DPLogisticRegression, replace_one": lambda e: skdp.DPLogisticRegression(
-            **two, adjacency="replace_one", epsilon=e
-        ),
-        "DPLogisticRegression, replace_one, q = .05": lambda e: skdp.DPLogisticRegression(
-            **two, adjacency="replace_one", sampling_rate=0.05, epsilon=e
-        ),
         "DPMLPClassifier": lambda e: network(epsilon=e),
         "DPMLPRegressor": lambda e: skdp.DPMLPRegressor((16,), **target, epsilon=e),
         "DPRandomTreesClassifier": lambda e: DPRandomTreesClassifier(**two, **unit, epsilon=e),

@@ -544,8 +544,7 @@ def _makers() -> dict[str, Any]:
 def _of_units(estimator: Any, size: int, words: list[str]) -> dict[str, Any]:
     """The worst tables with so many rows in a unit: those of one canary in the first, or all canaries in turn.
 
-    Every other row is turned round in opposite ones. Rows of a unit
-    differ in a column each in near ones.
+    Every other row is turned round in opposite ones. Rows of a unit differ in a column each in near ones.
     """
     import numpy as np
 
@@ -617,6 +616,11 @@ def _with_weights(estimator: Any, given: dict[str, Any]) -> dict[str, Any]:
     return {"X": np.column_stack([X, np.full(len(X), 0.5)]), "y": y, "canary": canary}
 
 
+def _fitted_by(kind: type, fit: Any) -> Any:
+    """The class of an estimator, with another fit."""
+    return type(kind.__name__, (kind,), {"fit": fit, "__init__": kind.__init__})
+
+
 def _weighted(estimator: Any) -> Any:
     """The estimator, with weights that are the last column of its rows."""
     kind = type(estimator)
@@ -626,7 +630,7 @@ def _weighted(estimator: Any) -> Any:
         of_units = {} if groups is None else {"groups": groups}
         return kind.fit(self, *given, sample_weight=X[:, -1], **of_units)
 
-    return type("Weighted", (kind,), {"fit": fit, "__init__": kind.__init__})(**estimator.get_params(deep=False))
+    return _fitted_by(kind, fit)(**estimator.get_params(deep=False))
 
 
 def _of_turned(estimator: Any) -> Any:
@@ -638,7 +642,7 @@ def _of_turned(estimator: Any) -> Any:
     def fit(self: Any, X: Any, y: Any = None) -> Any:
         return kind.fit(self, np.roll(X, 1, axis=0), None if y is None else np.roll(y, 1))
 
-    return type("OfTurned", (kind,), {"fit": fit, "__init__": kind.__init__})(**estimator.get_params(deep=False))
+    return _fitted_by(kind, fit)(**estimator.get_params(deep=False))
 
 
 def _with_null_unit(estimator: Any) -> Any:
@@ -655,7 +659,7 @@ def _with_null_unit(estimator: Any) -> Any:
             weights, groups = np.append(weights, 0.0), np.append(groups, groups.max() + 1)
         return kind.fit(self, X, y, sample_weight=weights, groups=groups)
 
-    return type("Counting", (kind,), {"fit": fit, "__init__": kind.__init__})(**estimator.get_params(deep=False))
+    return _fitted_by(kind, fit)(**estimator.get_params(deep=False))
 
 
 def _continued(pipeline: Any, adjacency: str) -> Any:
@@ -678,7 +682,7 @@ def _continued(pipeline: Any, adjacency: str) -> Any:
             return fit_twice(self, X, y, "zero_out")
         return fit_twice(self, X, y, adjacency)
 
-    return type("Continued", (kind,), {"fit": fit, "__init__": kind.__init__})(**pipeline.get_params(deep=False))
+    return _fitted_by(kind, fit)(**pipeline.get_params(deep=False))
 
 
 def _mapped(estimator: Any) -> Any:
@@ -694,7 +698,7 @@ def _mapped(estimator: Any) -> Any:
             np.save(f"{folder}/rows.npy", X)
             return kind.fit(self, np.load(f"{folder}/rows.npy", mmap_mode="r"), y)
 
-    return type("Mapped", (kind,), {"fit": fit, "__init__": kind.__init__})
+    return _fitted_by(kind, fit)
 
 
 def _filed(estimator: Any, n_held: int = 0) -> Any:
@@ -719,7 +723,7 @@ def _filed(estimator: Any, n_held: int = 0) -> Any:
                 streamed_model.GATHERED_VALUES = n_held * (X.shape[1] + 8)
             return kind.fit(self, TableRows(f"{folder}/rows.parquet"), "label")
 
-    return type("Filed", (kind,), {"fit": fit, "__init__": kind.__init__})
+    return _fitted_by(kind, fit)
 
 
 def _given(name: str) -> dict[str, Any]:
