@@ -143,6 +143,17 @@ def gradient(u, label: int, weight: float, table) -> np.ndarray:
     return np.outer(weight * (p - truth), u)
 
 
+def slopes(loss, at, step: float = 1e-4) -> np.ndarray:
+    """The slope of a loss in each number of an array, by central differences."""
+    at = at.astype(np.float64)
+    found = np.zeros(at.shape)
+    for cell in np.ndindex(at.shape):
+        moved = np.zeros(at.shape)
+        moved[cell] = step
+        found[cell] = (loss(at + moved) - loss(at - moved)) / (2.0 * step)
+    return found
+
+
 def clipped(g, max_norm: float, longest: float = 0.0) -> np.ndarray:
     """`g`, shortened as a gradient of norm `longest`, or its own if that is longer, has to be to fit `max_norm`."""
     norm = max(np.linalg.norm(g), longest)
