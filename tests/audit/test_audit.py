@@ -428,9 +428,20 @@ class Silent(DPRidge):
         return ""
 
 
+class Counting(Silent):
+    """One that tells how many rows there were."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.n_rows_ = len(X)
+        return self
+
+
 def test_an_estimator_that_never_releases_has_no_bound():
     with pytest.raises(ValueError, match="releases nothing through a mechanism"):
         audit_estimator(Silent(**RIDGE))
+    with pytest.raises(ValueError, match="releases nothing through a mechanism"):  # the number of rows is public
+        audit_estimator(Counting(**RIDGE, adjacency="replace_one"))
 
 
 class Dearer(DPRidge):
