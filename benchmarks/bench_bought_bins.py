@@ -54,7 +54,7 @@ def buy(X, n_words, mu, seed):
     purchase = Purchase(X.shape[1], n_words, BINS, 30, "zero_out", 0.01 * DELTA if n_words else 0.0)
     words = [(np.zeros(len(X), int), ["a"])] * n_words
     noise = 1.0 / (mu * math.sqrt(SHARE))
-    return purchase.release(list(X.T), words, noise, len(X), SecretStream.from_random_state(seed)).edges
+    return purchase.release(list(X.T), words, noise, len(X), SecretStream.from_random_state(seed, "benchmark")).edges
 
 
 def main():

@@ -60,7 +60,7 @@ def show(name, seconds, unit, factor):
 
 
 def measure_noise():
-    stream, mechanism = SecretStream.from_random_state(None), GaussianMechanism(1.3, 1.0)
+    stream, mechanism = SecretStream.from_random_state(None, "benchmark"), GaussianMechanism(1.3, 1.0)
     for p in (12, 500, 8_000, 100_000, 800_000):
         value = np.zeros(p)
         seconds = best_of_both(lambda value=value: mechanism.release(value, stream), max(1, 100_000 // p))
@@ -78,7 +78,7 @@ def measure_steps():
         optimizer, theta = momentum_sgd(constant(0.5), 0.9), np.zeros(model.n_parameters)
 
         def fit(model=model, plan=plan, optimizer=optimizer, theta=theta):
-            stream = SecretStream.from_random_state(None)
+            stream = SecretStream.from_random_state(None, "benchmark")
             run_dpsgd(model, plan, optimizer, theta, stream, averaging=last_iterate(), on_step=lambda n_done: None)
 
         show(f"a step: {n} rows, {d} columns, q = {sampling.rate}", best_of_both(fit, 1), "us/step", 1e6 / n_steps)
@@ -86,7 +86,7 @@ def measure_steps():
 
 def measure_discrete():
     """Discrete Gaussian noise of whole numbers beside rounded normal noise of the same size, once for each table."""
-    stream = SecretStream.from_random_state(None)
+    stream = SecretStream.from_random_state(None, "benchmark")
     for p, s in ((100, 4.5), (10_000, 4.5), (10_000, 400.0)):
         value, found = np.zeros(p, int), []
         for mechanism in (GaussianMechanism(s, 1.0), DiscreteGaussianMechanism(s)):

@@ -42,7 +42,7 @@ def step_times(rows: np.ndarray, codes: np.ndarray) -> None:
     low, high = np.zeros(rows.shape[1]), np.ones(rows.shape[1])
     for name, (make, critic, lots) in critics.items():
         theta = np.zeros(critic.n_parameters + count_parameters(generator.widths), np.float32)
-        stream = SecretStream.from_random_state(0)
+        stream = SecretStream.from_random_state(0, "benchmark")
         critic.start(theta[: critic.n_parameters], stream.spawn("critic"))
         start_tables(theta[critic.n_parameters :], generator.widths, stream.spawn("generator"))
         model = make(rows, codes, low, high, critic, generator, dtype=np.float32)

@@ -111,8 +111,9 @@ _TO_PUBLISH = "random_state=None for a result that you publish"
 
 
 def root_stream(estimator: Any, drawn: str = "the noise", *, remedy: str = "random_state=None") -> SecretStream:
-    """The stream of a fit. A seed, which makes what is `drawn` reproducible, is a leak that is told and noted."""
-    stream = SecretStream.from_random_state(estimator.random_state)
+    """The stream of a fit, by its public name. A seed makes what is `drawn` reproducible: that leak is reported."""
+    name = getattr(estimator, "_public_name", "") or type(estimator).__name__
+    stream = SecretStream.from_random_state(estimator.random_state, name)
     if estimator.random_state is not None:
         report_leak(
             f"random_state={estimator.random_state!r} makes {drawn} reproducible, so the guarantee does not hold "
@@ -146,6 +147,7 @@ class PrivateEstimator(Reported, Exported, BaseEstimator):
     """
 
     delta: Any  # a number or "auto"; in the copy that a fit works on, a number
+    _public_name = ""  # of the function that fits this estimator; "": it is public itself, by the name of its class
     _fitted_row_norm: float | None = None
     _noise_is_allotted = False  # whether a pipeline chose `noise_multiplier`, as a share of its budget
 

@@ -99,7 +99,7 @@ def test_every_step_adds_noise_of_its_own(draw, monkeypatch):
 def test_noise_of_a_release_has_the_stated_standard_deviation():
     mechanism = GaussianMechanism(noise_multiplier=1.7, sensitivity=0.3)
     value = np.linspace(-5, 5, 100_000)
-    noise = mechanism.release(value, SecretStream.from_random_state(0)) - value
+    noise = mechanism.release(value, SecretStream.from_random_state(0, "test")) - value
     spread = stats.chi2(noise.size)
     square = noise @ noise / (1.7 * 0.3) ** 2
     assert spread.ppf(FALSE_ALARM / 2) < square < spread.isf(FALSE_ALARM / 2)
@@ -143,7 +143,7 @@ def test_a_run_is_the_composition_that_the_plan_prices(sampling, monkeypatch):
         return optimizer.update(gradient, *arguments)
 
     watched = optimizer._replace(update=update)
-    stream = SecretStream.from_random_state(0)
+    stream = SecretStream.from_random_state(0, "test")
     run_dpsgd(model, plan, watched, np.zeros(2), stream, averaging=last_iterate(), on_step=lambda n_done: None)
     assert len(draws) == len(model.asked) == len(released) == len(updates) == 40
     assert set(draws) == {sampling}

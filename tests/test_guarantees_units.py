@@ -317,7 +317,7 @@ def test_the_row_that_is_kept_is_drawn_evenly_and_has_no_gap():
     """10,000 units of a gap and three words: each word within 1e-6 of a binomial third."""
     n = 10_000
     units = Units(np.repeat(np.arange(n), 4), n)
-    kept = keep_one_row(np.tile([-1, 0, 1, 2], n), units, SecretStream.from_random_state(0))
+    kept = keep_one_row(np.tile([-1, 0, 1, 2], n), units, SecretStream.from_random_state(0, "test"))
     assert (np.bincount(units.codes[kept >= 0], minlength=n) == 1).all()
     counts = np.bincount(kept[kept >= 0], minlength=3)
     assert (counts >= binom.ppf(1e-6 / 6, n, 1 / 3)).all()

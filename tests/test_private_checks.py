@@ -367,10 +367,10 @@ class LosesItsLedgerInAPickle(Honest):
 
 class OneStream(Honest):
     def _check_terms(self):
-        return FitTerms(self._check_budget(), SecretStream.from_random_state(7))
+        return FitTerms(self._check_budget(), SecretStream.from_random_state(7, "test"))
 
     def _plan_release(self, terms, sensitivity):
-        return super()._plan_release(FitTerms(terms.budget, SecretStream.from_random_state(7)), sensitivity)
+        return super()._plan_release(FitTerms(terms.budget, SecretStream.from_random_state(7, "test")), sensitivity)
 
 
 @caught_by("check_threads_have_charges_and_noise_of_their_own")

@@ -262,7 +262,7 @@ def test_no_fitted_estimator_holds_a_stream(name):
     if hasattr(fitted, "sample"):
         fitted.sample(5)
     assert not [each for each in held_by(fitted) if isinstance(each, SecretStream)]
-    fitted.stream_ = [{"noise": SecretStream.from_random_state(0)}]
+    fitted.stream_ = [{"noise": SecretStream.from_random_state(0, "test")}]
     assert [each for each in held_by(fitted) if isinstance(each, SecretStream)]
 
 

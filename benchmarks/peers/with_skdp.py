@@ -98,7 +98,7 @@ def pca_with_mean(task: Task, X: Any, y: Any) -> Any:
 def normals(task: Task, X: Any, y: Any) -> Any:
     from skdp.mechanisms.streams import SecretStream
 
-    stream = SecretStream.from_random_state(None)
+    stream = SecretStream.from_random_state(None, "benchmark")
     return lambda: stream.normal(task.n)
 
 
@@ -106,5 +106,5 @@ def normals(task: Task, X: Any, y: Any) -> Any:
 def short_normals(task: Task, X: Any, y: Any) -> Any:
     from skdp.mechanisms.streams import SecretStream
 
-    stream = SecretStream.from_random_state(None)
+    stream = SecretStream.from_random_state(None, "benchmark")
     return lambda: stream.normal(task.n, "float32")

@@ -52,7 +52,7 @@ class JointFit:
     fit_params : dict of str to dict or None
         Parameters of ``fit`` by name of the step.
     seed : int or None
-        Seed of the first private step, those after it counting up; None leaves their own.
+        Seed of all private steps; None leaves their own.
     units : Units or None
         Of the rows; all private steps are given them.
 
@@ -81,12 +81,12 @@ class JointFit:
                 self._private[name] = step_of(step).allot(*next(allotted), delta)
                 copied = self._private[name].estimator
                 if seed is not None:
-                    copied.set_params(random_state=seed + len(self._private) - 1)
+                    copied.set_params(random_state=seed)
             else:
                 copied = clone(step, safe=False)
             self.steps.append((name, copied))
-        for private in self._private.values():
-            private.begin()
+        for number, private in enumerate(self._private.values()):
+            private.begin(number)
         self._first = next(i for i, (name, _) in enumerate(self.steps) if name in self._private)
 
     @property

@@ -102,9 +102,13 @@ class PrivateStep:
 
     # --- the phases of a fit ---
 
-    def begin(self) -> None:
-        """Refuse what can be refused without knowing the table."""
-        self._terms = self.estimator._check_terms()
+    def begin(self, number: int) -> None:
+        """Refuse what can be refused without knowing the table; `number` is that among the private steps.
+
+        Steps of one class and one seed have independent noise by their numbers.
+        """
+        terms = self.estimator._check_terms()
+        self._terms = terms._replace(stream=terms.stream.spawn("step of a pipeline", number))
 
     def check_parameters(self, n_samples: int, n_features: int | None) -> None:
         """Refuse what can be refused before a row or label is read; a width of None is not known yet."""

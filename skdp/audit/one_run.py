@@ -225,7 +225,7 @@ def one_run(estimator: Any, X: Any, y: Any, groups: Any, confidence: float, seed
         y = check_labels(y, X.shape[0], classes=estimator.classes)
     elif y is not None:
         raise ValueError("y is given without X: give X, or leave both to the audit.")
-    stream = SecretStream.from_random_state(seed if X is None else None)
+    stream = SecretStream.from_random_state(seed if X is None else None, "audit")
     coins = (stream.words(_CANARIES) & np.uint64(1)).astype(bool)
     rows, labels = _with_canaries(estimator, X, y)
     n_others = rows.shape[0] - _CANARIES

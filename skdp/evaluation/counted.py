@@ -287,7 +287,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
                 "epsilon."
             )
         total = None if self._has_weights or self.adjacency == "add_remove" else float(n_samples)
-        stream = terms.stream.spawn("counts", *map(int, terms.stream.words(2)))
+        stream = terms.stream.spawn("counts", self.noise, *map(int, terms.stream.words(2)))
         return CountingPlan(mechanism, unit, self._number_of_bins(strength), total, price, stream)
 
     def _unit_of_counts(self) -> int:

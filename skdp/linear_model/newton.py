@@ -274,7 +274,7 @@ class NewtonRecipe(Recipe):
 
     def train(self, plan: Plan, rows: Any, targets: Targets) -> tuple[Vector, int]:
         """See `Recipe`: the coefficients of z."""
-        bound, stream = self._bound(plan, rows, targets), plan.stream.spawn("noise")
+        bound, stream = self._bound(plan, rows, targets), plan.stream.spawn("Newton steps")
         last = entry_of(plan.run.shape)
         theta, steps = bound.likelihood.start(bound.width, last), list[Step]()
         state = theta, steps

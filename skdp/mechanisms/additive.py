@@ -72,7 +72,7 @@ class AdditiveMechanism:
         check_choice("adjacency", adjacency, ADJACENCIES)
         stream = random_state
         if not isinstance(stream, SecretStream):
-            stream = SecretStream.from_random_state(random_state)
+            stream = SecretStream.from_random_state(random_state, type(self).__name__)
         if random_state is not None and stream is not random_state:
             report_leak(f"random_state={random_state!r} makes the noise reproducible: use random_state=None.")
         ledger = resolve_accountant(accountant)

@@ -197,13 +197,16 @@ class SecretStream:
         self._at_rest.append(draws)
 
     @classmethod
-    def from_random_state(cls, random_state: object = None) -> SecretStream:
+    def from_random_state(cls, random_state: object, name: str) -> SecretStream:
         """The root stream: a fresh key from the operating system for None, a reproducible one otherwise.
 
         Parameters
         ----------
         random_state : int, numpy.random.RandomState, numpy.random.Generator or None
             Anything but None makes the noise predictable for anyone who knows it.
+        name : str
+            Public name of the class or function that releases, without its module. Different names give independent
+            streams under one seed: noise that two releases share is subtracted without knowing the seed.
         """
         tape = running_tape()
         if random_state is None:
@@ -222,7 +225,8 @@ class SecretStream:
                 "pass None for secret noise or an int for a reproducible run."
             )
         # The prefix separates these keys from those of other uses of the same seed.
-        return cls(hashlib.sha256(b"skdp seed 1:" + seed).digest(), None if tape is None else tape.new_track())
+        key = hashlib.sha256(f"skdp seed 2:{name!r}:".encode() + seed).digest()
+        return cls(key, None if tape is None else tape.new_track())
 
     def spawn(self, *purpose: str | int) -> SecretStream:
         """The independent stream of this purpose; the same purpose gives the same stream again."""

@@ -255,6 +255,7 @@ class FoldsFit(Fit):
         self._last = last_of(made)
         self.work = evaluation = self._new_evaluation(made)
         terms = evaluation._check_terms()
+        terms = terms._replace(stream=terms.stream.spawn("cross_validate"))
         note_leaks(evaluation, *([] if self._labels is None else [CLASSES_READ]))
         self._stream = terms.stream
         self._counting = evaluation._plan_checked(terms, (n_units, 1))

@@ -216,7 +216,7 @@ def joint_epsilon(event: DpEvent, delta: float, adjacency: str) -> float:
 
 def root_stream(random_state: Any) -> SecretStream:
     """The source of all seeds."""
-    stream = SecretStream.from_random_state(random_state)
+    stream = SecretStream.from_random_state(random_state, "PrivacyUtilityDisplay")
     if random_state is not None:
         report_leak(
             f"random_state={random_state!r} makes the noise of all fits reproducible, so the guarantee does not hold "

@@ -18,6 +18,8 @@ from skdp.preprocessing.purchasing_transformer import BuyingPlan, ColumnBuyer, C
 class ColumnBounds(ColumnBuyer):
     """What `dp_bounds` fits."""
 
+    _public_name = "dp_bounds"
+
     def __init__(
         self,
         *,

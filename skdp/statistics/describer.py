@@ -44,6 +44,8 @@ MOST_BINS = 64
 class TableDescriber(SchemaBuyer):
     """What `skdp.describe` fits; its parameters are explained there."""
 
+    _public_name = "describe"
+
     def __init__(
         self,
         schema: Any = None,
@@ -227,7 +229,8 @@ class TableDescriber(SchemaBuyer):
             self._public_total(plan) if rows.weights is None else None,
         )
         given = DescribedRows([each.read(rows.table) for each in described], of_rows, weights)
-        self.tallies_ = self._release(plan.noise_multiplier).measure(given, asked, plan.stream.spawn("description"))
+        stream = plan.stream.spawn("description", self.noise)
+        self.tallies_ = self._release(plan.noise_multiplier).measure(given, asked, stream)
         self.questions_, self.schema_ = asked, TableSchema(columns)
 
     def _weights_of(self, rows: SchemaRows) -> Doubles:

@@ -85,7 +85,8 @@ def private_mean_difference(
         raise ValueError("bounds=None: give public bounds of the numbers, as subgroups have none that are bought.")
     _refuse_all_but_two(categories)
     kinds = [kind_of_number(bounds), kind_of_words(list(categories))]
-    found = described([_as_numbers(x), by], kinds, settings, shares=OF_MOMENTS, n_bins=_BINS, by="y")
+    given = [_as_numbers(x), by], kinds, settings
+    found = described("private_mean_difference", *given, shares=OF_MOMENTS, n_bins=_BINS, by="y")
     first, second = (_mean_of(found.subgroups[str(each)]) for each in categories)
     return _compare(first, second, found._cells("x").scale[1])
 
@@ -130,7 +131,7 @@ def private_chi2_test(x: Any, y: Any, *, categories: Any = None, **settings: Any
     if not isinstance(pairs, list | tuple) or len(pairs) != 2:
         raise ValueError("categories is no pair of lists: give those of x and those of y, or None.")
     kinds = [kind_of_words(each) for each in pairs]
-    return _of_independence([x, y], kinds, settings)
+    return _of_independence("private_chi2_test", [x, y], kinds, settings)
 
 
 def private_two_sample_test(
@@ -164,7 +165,8 @@ def private_two_sample_test(
     BudgetExceededError
         The ceiling of the accountant does not admit the release. Nothing was charged.
     """
-    return _of_independence([x, by], [kind_of_number(bounds), kind_of_words(categories)], settings)
+    kinds = [kind_of_number(bounds), kind_of_words(categories)]
+    return _of_independence("private_two_sample_test", [x, by], kinds, settings)
 
 
 class _MeanOfNumbers(NamedTuple):
@@ -233,8 +235,8 @@ def _refuse_all_but_two(categories: Any) -> None:
         )
 
 
-def _of_independence(columns: list[Any], kinds: list[Any], settings: dict[str, Any]) -> PrivateTest:
-    found = described(columns, kinds, settings, shares=OF_TABLE, crosstabs=[("x", "y")])
+def _of_independence(function: str, columns: list[Any], kinds: list[Any], settings: dict[str, Any]) -> PrivateTest:
+    found = described(function, columns, kinds, settings, shares=OF_TABLE, crosstabs=[("x", "y")])
     return independence_test(found._table("x", "y"))
 
 

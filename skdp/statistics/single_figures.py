@@ -48,7 +48,7 @@ def private_count(x: Any, **settings: Any) -> Estimate:
     BudgetExceededError
         The ceiling of the accountant does not admit the release. Nothing was charged.
     """
-    found = described([x], ["flag"], settings, shares=_OF_CELLS)
+    found = described("private_count", [x], ["flag"], settings, shares=_OF_CELLS)
     return found._of(_X).counts_of_cells(_INTERVALS)[1]
 
 
@@ -86,7 +86,7 @@ def private_mean(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
     >>> bool(abs(found.value - ages.mean()) < 1.0)
     True
     """
-    return _of_moments([x], [bounds], settings).figures(_X)["mean"]
+    return _of_moments("private_mean", [x], [bounds], settings).figures(_X)["mean"]
 
 
 def private_sum(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
@@ -114,7 +114,7 @@ def private_sum(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
     BudgetExceededError
         The ceiling of the accountant does not admit the release. Nothing was charged.
     """
-    found = _of_moments([x], [bounds], settings).figures(_X)
+    found = _of_moments("private_sum", [x], [bounds], settings).figures(_X)
     mean, count = found["mean"], found["count"]
     error = math.hypot(count.value * mean.standard_error, mean.value * count.standard_error)
     return _INTERVALS.around(count.value * mean.value, error)
@@ -149,7 +149,8 @@ def private_quantile(x: Any, q: Any = 0.5, *, bounds: Any = None, **settings: An
     """
     several = isinstance(q, list | tuple | np.ndarray)
     asked = list(q) if several else [q]
-    found = described([x], [kind_of_number(bounds)], settings, shares=_OF_CELLS, quantiles=asked)._of(_X)
+    kinds = [kind_of_number(bounds)]
+    found = described("private_quantile", [x], kinds, settings, shares=_OF_CELLS, quantiles=asked)._of(_X)
     figures = [found.quantile(float(each), _INTERVALS) for each in asked]
     return figures if several else figures[0]
 
@@ -190,7 +191,7 @@ def private_histogram(
     if bounds is not None and categories is not None:
         raise ValueError(f"bounds={show(bounds)} and categories are both given: numbers have bounds, words categories.")
     given = kind_of_words(categories) if categories is not None else None if bounds is None else kind_of_number(bounds)
-    return described([x], [given], settings, shares=_OF_CELLS, n_bins=n_bins).histogram(_X)
+    return described("private_histogram", [x], [given], settings, shares=_OF_CELLS, n_bins=n_bins).histogram(_X)
 
 
 def private_top_k(x: Any, k: int = 5, *, categories: Any = None, **settings: Any) -> Any:
@@ -220,7 +221,7 @@ def private_top_k(x: Any, k: int = 5, *, categories: Any = None, **settings: Any
     BudgetExceededError
         The ceiling of the accountant does not admit the release. Nothing was charged.
     """
-    return described([x], [kind_of_words(categories)], settings, shares=_OF_CELLS).top(_X, k)
+    return described("private_top_k", [x], [kind_of_words(categories)], settings, shares=_OF_CELLS).top(_X, k)
 
 
 def private_correlation(x: Any, y: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
@@ -251,7 +252,7 @@ def private_correlation(x: Any, y: Any, *, bounds: Any = None, **settings: Any) 
     pairs = [None, None] if bounds is None else bounds
     if not isinstance(pairs, list | tuple) or len(pairs) != 2 or any(read_real(each) is not None for each in pairs):
         raise ValueError(f"bounds={show(bounds)}: give two pairs of numbers, those of x and those of y, or None.")
-    found = _of_moments([x, y], list(pairs), settings, correlation=True)
+    found = _of_moments("private_correlation", [x, y], list(pairs), settings, correlation=True)
     return found._pair(_X, _Y, _INTERVALS)
 
 
@@ -285,7 +286,7 @@ def private_crosstab(x: Any, y: Any, *, categories: Any = None, **settings: Any)
     if not isinstance(pairs, list | tuple) or len(pairs) != 2:
         raise ValueError("categories is no pair of lists: give those of x and those of y, or None.")
     kinds = [kind_of_words(each) for each in pairs]
-    found = described([x, y], kinds, settings, shares=OF_TABLE, crosstabs=[(_X, _Y)])
+    found = described("private_crosstab", [x, y], kinds, settings, shares=OF_TABLE, crosstabs=[(_X, _Y)])
     return found.crosstab(_X, _Y)
 
 
@@ -300,14 +301,16 @@ def kind_of_words(categories: Any) -> Any:
 
 
 def _of_moments(
-    columns: list[Any], bounds: list[Any], settings: dict[str, Any], correlation: bool = False
+    function: str, columns: list[Any], bounds: list[Any], settings: dict[str, Any], correlation: bool = False
 ) -> PrivateDescription:
     kinds = [kind_of_number(each) for each in bounds]
-    return described(columns, kinds, settings, shares=OF_MOMENTS, n_bins=1, correlation=correlation)
+    return described(function, columns, kinds, settings, shares=OF_MOMENTS, n_bins=1, correlation=correlation)
 
 
-def described(columns: list[Any], kinds: list[Any], settings: dict[str, Any], **asked: Any) -> PrivateDescription:
-    """Describe one or two columns, of which the schema says these kinds; None leaves it to the type."""
+def described(
+    function: str, columns: list[Any], kinds: list[Any], settings: dict[str, Any], **asked: Any
+) -> PrivateDescription:
+    """Describe one or two columns for the public `function`; a kind of None leaves it to the type."""
     import pandas as pd
 
     given = [_column(name, each) for name, each in zip((_X, _Y), columns, strict=False)]
@@ -319,6 +322,7 @@ def described(columns: list[Any], kinds: list[Any], settings: dict[str, Any], **
     frame = pd.DataFrame(dict(zip((_X, _Y), given, strict=False)))
     schema = None if None in kinds else dict(zip((_X, _Y), kinds, strict=False))
     describer = TableDescriber(schema, **{"correlation": False, **asked, **others})
+    describer._public_name = function
     return PrivateDescription.of(describer.fit(frame, groups=groups))
 
 

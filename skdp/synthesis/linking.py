@@ -54,6 +54,7 @@ class HouseholdSynthesizer(DPMarginalSynthesizer):
     the household alone.
     """
 
+    _public_name = "synthesize_linked"
     _largest_reach = 1.0
 
     def draw_linked(self, n: int, n_first: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], Any]:

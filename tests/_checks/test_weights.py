@@ -468,7 +468,7 @@ def test_rows_of_weight_0_add_nothing_to_the_counts_of_a_purchase(adjacency):
     purchase, found = WeightPurchase.beside_one_release(adjacency), []
     for weights in (np.array([0.5, 3.0, 70.0]), np.array([0.0, 0.5, 0.0, 3.0, 70.0, 0.0])):
         with recording([]) as seen:
-            purchase.buy(weights, 3.0, 100, SecretStream.from_random_state(0))
+            purchase.buy(weights, 3.0, 100, SecretStream.from_random_state(0, "test"))
         found.append([each.exact for each in seen])
     np.testing.assert_array_equal(found[0][0].sum(), 3.0)
     for one, other in zip(*found, strict=True):
@@ -542,7 +542,7 @@ def test_a_run_that_resumes_has_the_bound_that_it_bought(kind, tmp_path):
 @pytest.mark.parametrize("weight", [0.0, 1e-300, 1.0, 1e300])
 def test_a_bought_bound_is_usable_whatever_the_weights_are(weight):
     purchase = WeightPurchase.beside_one_release("zero_out")
-    bound = purchase.buy(np.full(5000, weight), 0.05, 5000, SecretStream.from_random_state(0))
+    bound = purchase.buy(np.full(5000, weight), 0.05, 5000, SecretStream.from_random_state(0, "test"))
     assert 1e-30 <= bound <= 1e30
     if weight == 1.0:
         assert 1.0 <= bound <= 2.0
@@ -552,7 +552,7 @@ def test_a_bought_bound_leaves_few_weights_above():
     weights = np.random.default_rng(0).lognormal(3.0, 1.0, 50_000)
     for seed in range(5):
         bound = WeightPurchase.beside_steps("zero_out", 1.0, 200).buy(
-            weights, 20.0, 50_000, SecretStream.from_random_state(seed)
+            weights, 20.0, 50_000, SecretStream.from_random_state(seed, "test")
         )
         assert np.mean(weights > bound) < 0.01
         assert bound < 4.0 * weights.max()

@@ -157,7 +157,7 @@ def test_counts_that_repeat_are_independent():
     """Of noise that is 0 nearly always the same counts are released again and again."""
     tape = Tape(0)
     with running(tape):
-        stream = SecretStream.from_random_state(None)
+        stream = SecretStream.from_random_state(None, "test")
     for _ in range(100):
         DiscreteLaplaceMechanism.for_epsilon(8.0).release(np.zeros(40, np.int64), stream)
     (track,) = tape.tracks
@@ -491,15 +491,17 @@ def test_what_depends_on_a_record_without_a_release_is_found():
 
 
 def test_no_stream_is_heard_but_those_of_an_audit():
-    before, tape = SecretStream.from_random_state(0), Tape(0)
+    before, tape = SecretStream.from_random_state(0, "test"), Tape(0)
     with running(tape):
-        heard = SecretStream.from_random_state(None)
+        heard = SecretStream.from_random_state(None, "test")
         child = []
-        thread = threading.Thread(target=lambda: child.append((heard.spawn("x"), SecretStream.from_random_state(None))))
+        thread = threading.Thread(
+            target=lambda: child.append((heard.spawn("x"), SecretStream.from_random_state(None, "test")))
+        )
         thread.start()
         thread.join()
         GaussianMechanism(1.0, 1.0).release(np.zeros(3), before)
-    after = SecretStream.from_random_state(None)
+    after = SecretStream.from_random_state(None, "test")
     assert [stream.track for stream in (before, after, child[0][1])] == [None] * 3
     assert heard.track is child[0][0].track is tape.tracks[0]
     assert not tape.tracks[0].releases
@@ -508,7 +510,7 @@ def test_no_stream_is_heard_but_those_of_an_audit():
 def test_lots_that_are_drawn_ahead_go_with_their_releases():
     tape = Tape(0)
     with running(tape):
-        stream = SecretStream.from_random_state(None)
+        stream = SecretStream.from_random_state(None, "test")
         for rate in (0.3, 0.2):
             PoissonSampling(rate).rows(100, stream.spawn(str(rate)))
         for _ in range(3):
@@ -518,7 +520,7 @@ def test_lots_that_are_drawn_ahead_go_with_their_releases():
 
 def test_keys_are_secret_but_those_of_an_audit():
     def words():
-        return SecretStream.from_random_state(None).words(4).tolist()
+        return SecretStream.from_random_state(None, "test").words(4).tolist()
 
     def on(tape):
         with running(tape):
@@ -529,7 +531,7 @@ def test_keys_are_secret_but_those_of_an_audit():
     assert words() not in on(Tape(0))
     with contextlib.suppress(KeyError), running(Tape(0)):
         raise KeyError
-    assert SecretStream.from_random_state(None).track is None
+    assert SecretStream.from_random_state(None, "test").track is None
 
 
 def test_a_tape_changes_no_number_of_a_seeded_fit():
@@ -550,7 +552,7 @@ def test_a_forced_release_is_that_of_the_earlier_fit(mechanism):
     tapes.append(Tape(0, tapes[0]))
     for tape, value in zip(tapes, ([3, 4], [3, 5]), strict=True):
         with running(tape):
-            found.append(mechanism.release(np.array(value), SecretStream.from_random_state(None)))
+            found.append(mechanism.release(np.array(value), SecretStream.from_random_state(None, "test")))
     np.testing.assert_array_equal(*found)
     np.testing.assert_array_equal(tapes[1].tracks[0].releases[0].exact, [3, 5])
 
@@ -654,7 +656,9 @@ def test_discrete_gaussian_noise_is_heard_as_normal(s):
     for factor in (1.0, 0.9):
         tape = Tape(3)
         with running(tape):
-            DiscreteGaussianMechanism(s * factor).release(np.zeros(20_000, int), SecretStream.from_random_state(None))
+            DiscreteGaussianMechanism(s * factor).release(
+                np.zeros(20_000, int), SecretStream.from_random_state(None, "test")
+            )
         heard[factor] = tape.tracks[0].releases[0]._replace(noise_multiplier=s)
     assert kstest(heard[1.0].noise, "norm").pvalue > 1e-6
     assert not [*check_release_noise([heard[1.0].noise], level=1e-6)]

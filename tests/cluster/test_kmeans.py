@@ -112,7 +112,8 @@ def test_no_row_exceeds_the_sensitivity_of_leaves_and_the_worst_reaches_it(adjac
         with recording([]) as seen:
             one = WeightedRows(row[None], np.array([weight]))
             found = NoisyVector(np.array([50.0, 60.0]), 3.0)
-            given = one, np.array([leaf]), found, middle, adjacency, SharedNoise(5.0, SecretStream.from_random_state(0))
+            noise = SharedNoise(5.0, SecretStream.from_random_state(0, "test"))
+            given = one, np.array([leaf]), found, middle, adjacency, noise
             noisy_tree._release_leaves(*given, 0.3)
         added.append(seen[0].exact)
     moved = largest_exchange(added) if adjacency == "replace_one" else max(map(np.linalg.norm, added))

@@ -761,7 +761,7 @@ def test_a_row_moves_the_counts_by_their_sensitivity_at_most(adjacency, monkeypa
             without[4], other = 0.0, codes
         mechanism = GaussianMechanism(5.0, column_sensitivity(len(blocks), adjacency))
         for rows, each in ((codes, weights), (other, without)):
-            count_people(blocks, rows, each, mechanism, SecretStream.from_random_state(0))
+            count_people(blocks, rows, each, mechanism, SecretStream.from_random_state(0, "test"))
         (one, sensitivity), (two, _) = found
         if adjacency == "replace_one":
             sensitivity *= 2.0
@@ -785,8 +785,8 @@ def test_counts_and_sums_are_one_gaussian_release():
         (np.array([1.75, 0.375, 1.5625]), lambda stream: sum_targets(targets, weights, mechanism, stream)),
     ]
     for exact, release in released:
-        expected = mechanism.release(exact, SecretStream.from_random_state(0)).tolist()
-        assert release(SecretStream.from_random_state(0)) == expected
+        expected = mechanism.release(exact, SecretStream.from_random_state(0, "test")).tolist()
+        assert release(SecretStream.from_random_state(0, "test")) == expected
 
 
 def test_marginals_of_many_rows_are_their_shares():
@@ -816,7 +816,7 @@ def test_a_row_moves_the_sums_of_targets_by_their_sensitivity_at_most(adjacency)
         values[3], weights[3] = one, weight
         again, kept = values.copy(), weights.copy()
         again[3], kept[3] = other, weight if adjacency == "replace_one" else 0.0  # whatever a null record holds
-        streams = [SecretStream.from_random_state(0) for _ in range(2)]
+        streams = [SecretStream.from_random_state(0, "test") for _ in range(2)]
         sums = [
             np.array(sum_targets(*each, mechanism, stream))
             for each, stream in zip(((values, weights), (again, kept)), streams, strict=True)

@@ -7,6 +7,7 @@ is either red always or never. The keys are arbitrary: each stands for the first
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 import hmac
 import json
@@ -72,27 +73,27 @@ def test_keystream_is_aes_in_counter_mode(count):
 def test_words_are_golden():
     """An int random_state gives the same words on every machine, bit for bit, and they follow from the seed by hand."""
     for seed, known in GOLDEN["words"].items():
-        found = SecretStream.from_random_state(int(seed)).words(len(known))
+        found = SecretStream.from_random_state(int(seed), "test").words(len(known))
         assert [f"{word:016x}" for word in found.tolist()] == known
-        by_hand = aes_words(hashlib.sha256(f"skdp seed 1:{seed}".encode()).digest(), len(known))
+        by_hand = aes_words(hashlib.sha256(f"skdp seed 2:'test':{seed}".encode()).digest(), len(known))
         assert [f"{word:016x}" for word in by_hand] == known
 
 
 def test_normals_are_golden():
     """Normals are equal to 1e-12 in float64 and to 1e-6 in float32, also to the plain reading of the golden words."""
     known = np.array(GOLDEN["normals"])
-    root = SecretStream.from_random_state
+    root = functools.partial(SecretStream.from_random_state, name="test")
     np.testing.assert_allclose(root(0).normal(len(known)), known, rtol=0, atol=1e-12)
     np.testing.assert_allclose(root(0).normal(len(known), np.float32), known, rtol=0, atol=1e-6)
     np.testing.assert_allclose(reference.normals(root(0).words(512))[: len(known)], known, rtol=0, atol=1e-12)
 
 
 def test_spawned_streams_and_rows_are_golden():
-    child = SecretStream.from_random_state(0).spawn("noise", 3)
+    child = SecretStream.from_random_state(0, "test").spawn("noise", 3)
     assert [f"{word:016x}" for word in child.words(4).tolist()] == GOLDEN["spawned_words"]
-    rows = SecretStream.from_random_state(0).poisson_rows(1_000_000, 1e-5)
+    rows = SecretStream.from_random_state(0, "test").poisson_rows(1_000_000, 1e-5)
     assert rows.tolist() == GOLDEN["rows"]
-    assert rows.tolist() == reference.poisson_rows(SecretStream.from_random_state(0).words(50), 1_000_000, 1e-5)
+    assert rows.tolist() == reference.poisson_rows(SecretStream.from_random_state(0, "test").words(50), 1_000_000, 1e-5)
 
 
 def test_spawned_key_is_hmac_of_the_purpose():
@@ -143,7 +144,7 @@ def test_a_tape_hears_words_that_are_drawn_twice():
     def repeated(draw, seeds=(None,)):
         tape = Tape(0)
         with running(tape):
-            roots = [SecretStream.from_random_state(seed) for seed in seeds]
+            roots = [SecretStream.from_random_state(seed, "test") for seed in seeds]
         for root in roots:
             draw(root)
         return tape.words.are_repeated
@@ -184,9 +185,9 @@ def test_different_purposes_are_different_and_uncorrelated():
 
 
 def test_none_gives_fresh_streams():
-    draws = {tuple(SecretStream.from_random_state(None).words(4).tolist()) for _ in range(50)}
+    draws = {tuple(SecretStream.from_random_state(None, "test").words(4).tolist()) for _ in range(50)}
     assert len(draws) == 50
-    assert tuple(SecretStream.from_random_state().words(4).tolist()) not in draws
+    assert tuple(SecretStream.from_random_state(None, "test").words(4).tolist()) not in draws
 
 
 @njit
@@ -200,12 +201,12 @@ def test_global_seeds_have_no_effect():
     for _ in range(2):
         np.random.seed(0)  # noqa: NPY002
         seed_numba(0)
-        secret = SecretStream.from_random_state(None)
+        secret = SecretStream.from_random_state(None, "test")
         draws.append((*secret.normal(5), *secret.poisson_rows(1_000_000, 1e-4)))
-        seeded.append(SecretStream.from_random_state(7).normal(5).tolist())
+        seeded.append(SecretStream.from_random_state(7, "test").normal(5).tolist())
     np.random.seed(1)  # noqa: NPY002
     seed_numba(1)
-    seeded.append(SecretStream.from_random_state(7).normal(5).tolist())
+    seeded.append(SecretStream.from_random_state(7, "test").normal(5).tolist())
     assert draws[0] != draws[1]
     assert seeded[0] == seeded[1] == seeded[2]
 
@@ -220,22 +221,24 @@ def test_drawing_leaves_global_generators_alone():
 
 
 def test_integer_types_and_generators_seed():
-    first = SecretStream.from_random_state(5).words(3).tolist()
-    assert SecretStream.from_random_state(np.int32(5)).words(3).tolist() == first
-    assert SecretStream.from_random_state(np.uint64(5)).words(3).tolist() == first
-    distinct = {tuple(SecretStream.from_random_state(seed).words(3).tolist()) for seed in (-1, 0, 1, 5, 2**32, 2**70)}
+    first = SecretStream.from_random_state(5, "test").words(3).tolist()
+    assert SecretStream.from_random_state(np.int32(5), "test").words(3).tolist() == first
+    assert SecretStream.from_random_state(np.uint64(5), "test").words(3).tolist() == first
+    distinct = {
+        tuple(SecretStream.from_random_state(seed, "test").words(3).tolist()) for seed in (-1, 0, 1, 5, 2**32, 2**70)
+    }
     assert len(distinct) == 6
     for make in (np.random.RandomState, np.random.default_rng):
         generator = make(5)
-        one, same = SecretStream.from_random_state(generator), SecretStream.from_random_state(make(5))
+        one, same = SecretStream.from_random_state(generator, "test"), SecretStream.from_random_state(make(5), "test")
         assert one.words(3).tolist() == same.words(3).tolist() != first
-        assert SecretStream.from_random_state(generator).words(3).tolist() != same.words(3).tolist()
+        assert SecretStream.from_random_state(generator, "test").words(3).tolist() != same.words(3).tolist()
 
 
 @pytest.mark.parametrize("bad", ["0", 1.0, 1.5, True, np.True_, b"key", [1], np.array([1]), object()])
 def test_bad_random_state_is_refused_in_one_line(bad):
     with pytest.raises(ValueError, match=r"^random_state=.* is not an int.*: pass None for secret noise") as error:
-        SecretStream.from_random_state(bad)
+        SecretStream.from_random_state(bad, "test")
     assert "\n" not in str(error.value)
 
 
@@ -417,7 +420,7 @@ def test_a_forked_child_draws_nothing_from_the_streams_of_its_parent():
         return refused
 
     assert in_a_child(refusals) == str(list(uses))
-    assert in_a_child(lambda: len(SecretStream.from_random_state(None).spawn("noise").normal(5))) == "5"
+    assert in_a_child(lambda: len(SecretStream.from_random_state(None, "test").spawn("noise").normal(5))) == "5"
     np.testing.assert_array_equal(source.normal(50), fresh.normal(50))  # the parent goes on
 
 

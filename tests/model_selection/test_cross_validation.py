@@ -210,23 +210,23 @@ def test_a_row_is_scored_by_the_model_that_has_not_seen_it(monkeypatch):
 
 @pytest.mark.parametrize("n", [10, 11, 120])
 def test_folds_by_number_are_even_and_in_no_order(n):
-    folds = draw_folds(SecretStream.from_random_state(1), n, 3, "zero_out")
+    folds = draw_folds(SecretStream.from_random_state(1, "test"), n, 3, "zero_out")
     assert np.bincount(folds).tolist() == [size_of_fold(n, 3, j) for j in range(3)]
     assert max(np.bincount(folds)) - min(np.bincount(folds)) <= 1
     assert (np.diff(folds) < 0).any()
-    assert not np.array_equal(folds, draw_folds(SecretStream.from_random_state(2), n, 3, "zero_out"))
+    assert not np.array_equal(folds, draw_folds(SecretStream.from_random_state(2, "test"), n, 3, "zero_out"))
 
 
 def test_under_add_remove_each_row_has_a_coin():
     """Sizes of folds vary as they do for independent coins, and none of them depends on how many rows there are."""
-    stream = [SecretStream.from_random_state(seed) for seed in range(40)]
+    stream = [SecretStream.from_random_state(seed, "test") for seed in range(40)]
     folds = [draw_folds(each, 1_000, 4, "add_remove") for each in stream]
     counts = np.array([np.bincount(each, minlength=4) for each in folds])
     assert stats.chisquare(counts.sum(0)).pvalue > FALSE_ALARM
     spread = ((counts - 250.0) ** 2 / 250.0).sum()
     assert stats.chi2(3 * 40).sf(spread) > FALSE_ALARM
     assert stats.chi2(3 * 40).cdf(spread) > FALSE_ALARM
-    fewer = draw_folds(SecretStream.from_random_state(0), 999, 4, "add_remove")
+    fewer = draw_folds(SecretStream.from_random_state(0, "test"), 999, 4, "add_remove")
     np.testing.assert_array_equal(fewer, folds[0][:999])
 
 

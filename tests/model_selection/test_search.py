@@ -314,7 +314,7 @@ SCORE = PrivateScore("hits", hits_of_the_others, 1.0)
 
 def part_of(made, n=N):
     """Rows that score, for the seed of the search."""
-    stream = SecretStream.from_random_state(made.random_state).spawn("split")
+    stream = SecretStream.from_random_state(made.random_state, type(made).__name__).spawn("split")
     return made._split(n, stream, made.estimator.adjacency)
 
 
@@ -358,7 +358,7 @@ def test_a_row_that_leaves_moves_releases_by_their_sensitivity(monkeypatch):
 
 
 def test_the_split_is_by_number_and_seed_alone():
-    made, stream = search(), SecretStream.from_random_state(3)
+    made, stream = search(), SecretStream.from_random_state(3, "test")
     scored = made._split(1000, stream.spawn("split"), "zero_out")
     assert scored.sum() == 200
     assert list(inspect.signature(made._split).parameters) == ["n", "stream", "adjacency"]
@@ -810,7 +810,7 @@ def test_the_choice_is_as_private_as_its_price():
 
 
 def test_candidates_are_drawn_evenly():
-    made, stream = search(), SecretStream.from_random_state(4)
+    made, stream = search(), SecretStream.from_random_state(4, "test")
     plan = skdp.model_selection.search_plan.SearchPlan(
         [None] * 6, [], 1.0, 1.0, NumberOfTries(10.0, 1.0), None, "zero_out"
     )

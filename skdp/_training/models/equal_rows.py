@@ -90,7 +90,7 @@ def find_groups(rows: Any, values: Any, weights: Any, limit: GroupLimit) -> Grou
     run can choose rows that share a bucket. The groups do not depend on the keys.
     """
     blocks, longest = _blocks(rows, _tails(values, weights))
-    keys = SecretStream.from_random_state().words(longest + 1)
+    keys = SecretStream.from_random_state(None, "keys of a hash").words(longest + 1)
     state = _Found(keys, np.int32 if len(values) < 2**31 else np.int64)
     n_read = 0
     for packed, ends in blocks:

@@ -339,7 +339,7 @@ def test_a_worker_is_sent_the_keys_of_its_lots_and_no_other(monkeypatch):
     X, y = make_people()
     model = classifier(sampling_rate=0.25, max_iter=1, random_state=77123456789, noise_multiplier=2.0, epsilon=None)
     graphs, keys = keys_of_fit(monkeypatch, model, X, y)
-    root = SecretStream.from_random_state(77123456789)
+    root = SecretStream.from_random_state(77123456789, "test")
     sampling = root.spawn("from step", 0).spawn("sampling")
     lots = [[sampling.spawn("step", step).subkey("partition", p) for p in range(len(SIZES))] for step in range(4)]
     assert len({key for step in lots for key in step}) == 4 * len(SIZES)

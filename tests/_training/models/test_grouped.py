@@ -43,7 +43,7 @@ WIDTHS = (3, 2, 4, 300)
 
 
 def stream(seed=0):
-    return SecretStream.from_random_state(seed)
+    return SecretStream.from_random_state(seed, "test")
 
 
 class Table:

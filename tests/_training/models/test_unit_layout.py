@@ -159,8 +159,8 @@ def test_units_are_drawn_and_not_rows():
     made, labels = Made("trees", np.random.default_rng(3), 900), np.repeat(np.arange(300), 3)
     layout = UnitLayout(read_units(labels, 900))
     model = made.model(layout.order, layout)
-    assert model.draw_lot(FullBatch(), SecretStream.from_random_state(0), 0) is None
-    lot = model.draw_lot(PoissonSampling(0.5), SecretStream.from_random_state(0), 0)
+    assert model.draw_lot(FullBatch(), SecretStream.from_random_state(0, "test"), 0) is None
+    lot = model.draw_lot(PoissonSampling(0.5), SecretStream.from_random_state(0, "test"), 0)
     assert 100 < len(lot) < 200
     assert lot.max() < 300
     rows = layout.short(lot).rows
@@ -179,7 +179,9 @@ def test_which_units_are_drawn_does_not_depend_on_their_rows():
             Made("linear", np.random.default_rng(3), len(labels)),
             UnitLayout(read_units(labels, len(labels))),
         )
-        lot = made.model(layout.order, layout).draw_lot(PoissonSampling(0.5), SecretStream.from_random_state(0), 0)
+        lot = made.model(layout.order, layout).draw_lot(
+            PoissonSampling(0.5), SecretStream.from_random_state(0, "test"), 0
+        )
         assert (np.diff(lot) > 0).all()
         drawn.append({int(labels[layout.order[layout.starts[number]]]) for number in lot})
     assert drawn[0] == drawn[1]

@@ -81,7 +81,7 @@ MUTANTS = [
     ),
     mutant(
         "a step that is computed again draws another lot",
-        (LOTS, "SecretStream(self.key)", "SecretStream.from_random_state()"),
+        (LOTS, "SecretStream(self.key)", "SecretStream.from_random_state(None, 'lots')"),
         tests="dask_rows",
         select="whenever_it_is_drawn",
     ),

@@ -143,13 +143,17 @@ MUTANTS = [
     ),
     mutant(
         "a hash without keys",
-        (GROUPS, "SecretStream.from_random_state().words(longest + 1)", "np.ones(longest + 1, np.uint64)"),
+        (
+            GROUPS,
+            'SecretStream.from_random_state(None, "keys of a hash").words(longest + 1)',
+            "np.ones(longest + 1, np.uint64)",
+        ),
         tests="groups",
         select="share_a_bucket or operating_system",
     ),
     mutant(
         "a hash whose keys follow from a seed",
-        (GROUPS, "SecretStream.from_random_state()", "SecretStream.from_random_state(0)"),
+        (GROUPS, "SecretStream.from_random_state(None, ", "SecretStream.from_random_state(0, "),
         tests="groups",
         select="operating_system",
     ),

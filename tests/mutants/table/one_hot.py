@@ -180,8 +180,8 @@ MUTANTS = [
         "noise that follows from the seed of the trees",
         (
             BASE,
-            "stream = SecretStream.from_random_state(estimator.random_state)",
-            "stream = SecretStream.from_random_state(getattr(estimator, 'trees_random_state', estimator.random_state))",
+            "from_random_state(estimator.random_state, name)",
+            "from_random_state(getattr(estimator, 'trees_random_state', estimator.random_state), name)",
         ),
         tests="random_trees",
         select="neither_seed",

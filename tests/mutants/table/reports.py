@@ -65,7 +65,7 @@ MUTANTS = [
         (
             SEARCH,
             'root_stream(work, "split, noise and number of tries")',
-            "SecretStream.from_random_state(work.random_state)",
+            "SecretStream.from_random_state(work.random_state, type(work).__name__)",
         ),
         tests="document",
         select="seeded_noise",

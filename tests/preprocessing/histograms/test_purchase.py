@@ -32,7 +32,7 @@ def purchase(n_numbers=2, n_words=2, **fields):
 
 
 def stream(seed=0):
-    return SecretStream.from_random_state(seed)
+    return SecretStream.from_random_state(seed, "test")
 
 
 def released(bought, numbers, words=(), noise=0.01, n=None):

@@ -26,7 +26,7 @@ def networks(n_classes=3, capacity=2, shape=SHAPE):
 
 def start(critic, generator, dtype=np.float64):
     theta = np.zeros(critic.n_parameters + count_parameters(generator.widths), dtype)
-    stream = SecretStream.from_random_state(0)
+    stream = SecretStream.from_random_state(0, "test")
     critic.start(theta[: critic.n_parameters], stream.spawn("critic"))
     start_tables(theta[critic.n_parameters :], generator.widths, stream.spawn("generator"))
     rng = np.random.default_rng(0)
@@ -46,7 +46,7 @@ def model_of(X, codes, critic, generator, dtype=np.float64):
 
 
 def lot_of(rows, step=0):
-    root = SecretStream.from_random_state(5)
+    root = SecretStream.from_random_state(5, "test")
     return Lot(np.asarray(rows, np.int64), root.spawn("noise", step), root.spawn("shares", step))
 
 

@@ -27,7 +27,7 @@ def networks(d=5, n_classes=3, hidden=(7, 6), slope=0.2, penalty=10.0):
 
 def start(critic, generator, dtype=np.float64, seed=0, scale=1.0):
     theta = np.zeros(critic.n_parameters + count_parameters(generator.widths), dtype)
-    stream = SecretStream.from_random_state(seed)
+    stream = SecretStream.from_random_state(seed, "test")
     start_tables(theta[: critic.n_parameters], critic.widths, stream.spawn("critic"))
     start_tables(theta[critic.n_parameters :], generator.widths, stream.spawn("generator"))
     rng = np.random.default_rng(seed)
@@ -48,7 +48,7 @@ def model_of(X, codes, critic, generator, dtype=np.float64):
 
 
 def lot_of(rows, step=0):
-    root = SecretStream.from_random_state(5)
+    root = SecretStream.from_random_state(5, "test")
     return Lot(np.asarray(rows, np.int64), root.spawn("noise", step), root.spawn("shares", step))
 
 
@@ -270,9 +270,9 @@ def test_gradients_of_the_generator_are_those_of_differences(n_classes):
     theta = start(critic, generator)
     of_critic, of_generator = theta[: critic.n_parameters], theta[critic.n_parameters :]
     shares = np.array([0.2, 0.5, 0.3]) if n_classes else np.zeros(0)
-    steps = GeneratorSteps(critic, generator, shares, 40, SecretStream.from_random_state(1))
+    steps = GeneratorSteps(critic, generator, shares, 40, SecretStream.from_random_state(1, "test"))
     found = steps(of_critic, of_generator, 3)
-    draws = SecretStream.from_random_state(1).spawn("step", 3)
+    draws = SecretStream.from_random_state(1, "test").spawn("step", 3)
     latent = draws.normal(160).reshape(40, 4)
     codes = None
     if n_classes:
@@ -305,7 +305,7 @@ def test_labels_of_the_generator_have_their_shares():
     watched = Watched(4, 3, (8,), 5, 4.0)
     theta = start(critic, generator)
     shares = np.array([0.2, 0.5, 0.3])
-    steps = GeneratorSteps(critic, watched, shares, 20_000, SecretStream.from_random_state(1))
+    steps = GeneratorSteps(critic, watched, shares, 20_000, SecretStream.from_random_state(1, "test"))
     steps(theta[: critic.n_parameters], theta[critic.n_parameters :], 0)
     for code, share in enumerate(shares):
         low, high = stats.binom.interval(1 - 1e-6, 20_000, share)
@@ -336,7 +336,7 @@ def test_noise_of_fakes_differs_from_step_to_step_and_from_the_lots(sampling):
     critic, generator = networks()
     X, codes = rows_of(50)
     model = model_of(X, codes, critic, generator)
-    stream = SecretStream.from_random_state(0)
+    stream = SecretStream.from_random_state(0, "test")
     lots = [model.draw_lot(sampling, stream, step) for step in range(2)]
     noise = [lot.noise.normal(10) for lot in lots]
     assert not np.isclose(noise[0], noise[1]).any()
