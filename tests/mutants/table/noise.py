@@ -17,6 +17,7 @@ from paths import (
     NOISE_STAGES,
     OPTIMIZERS,
     PLAN,
+    PRIVATE_STEP,
     RANDOM,
     RECIPE,
     ROUNDED,
@@ -278,6 +279,18 @@ MUTANTS = [
         "purposes ignored by spawn",
         (RANDOM, "repr(purpose).encode()", 'b"purpose"'),
         tests="streams",
+    ),
+    mutant(
+        "key of a seed without the name of the class",
+        (RANDOM, "{name!r}:", ""),
+        tests="seeds",
+        select="classes_and_functions",
+    ),
+    mutant(
+        "steps of one class with one seed and one stream",
+        (PRIVATE_STEP, 'terms.stream.spawn("step of a pipeline", number)', "terms.stream"),
+        tests="seeds",
+        select="pipeline_steps",
     ),
     mutant(
         "instalments reuse the noise",
