@@ -53,13 +53,18 @@ def normals(words) -> np.ndarray:
     return np.array(out)
 
 
-def noisy(whole, grid: float, value) -> np.ndarray:
-    """The value, rounded to a grid, with whole numbers of grids added, number by number, by fractions."""
-    found = []
-    for count, each in zip(whole, value, strict=True):
-        steps = Fraction(float(each)) / Fraction(grid)
-        found.append(float((round(steps) + Fraction(float(count))) * Fraction(grid)))  # round: ties to even
-    return np.array(found)
+def noisy(value, normals, scale: float, grid: float) -> tuple[np.ndarray, np.ndarray]:
+    """Values with `scale` normals in units of a grid, rounded to the grid, number by number, by fractions.
+
+    Also returned are the distances from a multiple of the grid, in units of the grid. As in the kernel, products are
+    doubles.
+    """
+    found, distances = [], []
+    for each, normal in zip(np.asarray(value).tolist(), np.asarray(normals).tolist(), strict=True):
+        exact = Fraction(each) / Fraction(grid) + Fraction(normal * scale)
+        found.append(float(round(exact) * Fraction(grid)))  # round: ties to even
+        distances.append(abs(float(exact - round(exact))))
+    return np.array(found), np.array(distances)
 
 
 def poisson_rows(words, n: int, rate: float) -> list[int]:
@@ -255,13 +260,13 @@ def dpsgd(
 ) -> np.ndarray:  # fmt: skip
     """Abadi et al. (2016), algorithm 1, with dampened momentum, an implicit L2 step and an average of the last half.
 
-    `lots` holds the rows of each step and `noises` its standard normals; sums are rounded to multiples of `grid`.
+    `lots` holds the rows of each step and `noises` its standard normals; noisy sums are multiples of `grid`.
     """
     theta = np.zeros(n_outputs * (X.shape[1] + scaling.fit_intercept))
     velocity, iterates = np.zeros_like(theta), []
     for lot, noise in zip(lots, noises, strict=True):
         rows = clipped_gradients(X[lot], labels[lot], weights[lot], theta, n_outputs, scaling, max_norm)
-        noisy = (np.rint(rows.sum(axis=0) / grid) * grid + noise_std * noise) / divisor
+        noisy = np.rint((rows.sum(axis=0) + noise_std * noise) / grid) * grid / divisor
         velocity = momentum * velocity + (1 - momentum) * noisy
         theta = (theta - learning_rate * velocity) / (1 + learning_rate * penalty)
         iterates.append(theta)

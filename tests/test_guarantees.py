@@ -1732,33 +1732,34 @@ SENTENCES = {
         ],
     },
     GaussianMechanism: {
-        "The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`, or more by at most one "
-        "part in 240.": [
+        "The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`, and larger by one part "
+        "in 4,055.": [
             "tests/test_guarantees_noise.py::test_noise_of_a_release_has_the_stated_standard_deviation",
-            "tests/mechanisms/test_gaussian_mechanism.py::test_noise_has_room_for_what_the_grid_moves",
+            "tests/mechanisms/test_gaussian_mechanism.py::test_noise_has_room_for_rounded_sums",
         ],
-        "Where `noise_multiplier` times the square root of the number of coordinates is above 2**36, it is at most "
-        "3.001 times as large, and above 2**45 a release is refused.": [
-            "tests/mechanisms/test_gaussian_mechanism.py::test_noise_out_of_all_reach_has_a_coarse_grid",
-            "tests/mechanisms/test_gaussian_mechanism.py::test_noise_that_no_grid_holds_is_refused_before_the_charge",
-        ],
-        "What is released is the value on a public grid with ideal normal noise, rounded to the grid, so that the same "
-        "numbers can come of every value.": [
-            "tests/mechanisms/test_gaussian_mechanism.py::test_the_same_outputs_come_of_every_value",
+        "The released value is the exact one with ideal normal noise, rounded to a grid.": [
+            "tests/mechanisms/test_gaussian_mechanism.py::test_outputs_are_multiples_of_one_grid_whatever_the_value",
             "tests/mechanisms/test_rounded_normals.py::test_no_normal_is_further_from_the_ideal_than_the_bound",
             "tests/mechanisms/test_rounded_normals.py::test_what_the_kernel_rounds_stands_whatever_the_further_digits",
             "tests/mechanisms/test_rounded_normals.py::test_further_digits_are_those_of_the_same_two_numbers",
+            "tests/mechanisms/test_rounded_normals.py::test_a_sum_near_a_half_takes_digits_for_its_own_value",
         ],
-        "That value may be a sum of up to 2**20 records' contributions as doubles add them up, in any order.": [
+        "The grid and the standard deviation follow from the two parameters alone, and not from the value or its "
+        "number of coordinates, which may therefore be private.": [
+            "tests/mechanisms/test_gaussian_mechanism.py::test_noise_does_not_depend_on_the_number_of_values",
+        ],
+        "The value may be a sum of up to 2**20 records' contributions, added up as doubles in any order.": [
             "tests/mechanisms/test_gaussian_mechanism.py::"
             "test_a_sum_in_the_worst_order_moves_by_no_more_than_the_noise_has_room_for",
         ],
-        "The event states the same `noise_multiplier`.": [
+        "The event states the same `noise_multiplier` (Dwork & Roth 2014, appendix A; Balle & Wang 2018).": [
             "tests/test_guarantees_noise.py::test_a_mechanism_states_the_noise_it_adds",
         ],
-        "`release` charges the accountant before it draws noise, and nothing that it refuses is charged.": [
+        "`release` charges the accountant before it draws noise.": [
             "tests/mechanisms/test_gaussian_mechanism.py::test_the_charge_stands_when_noise_is_drawn",
             "tests/mechanisms/test_gaussian_mechanism.py::test_a_release_that_the_ceiling_refuses_draws_no_noise",
+        ],
+        "A value that it rejects is not charged.": [
             "tests/mechanisms/test_gaussian_mechanism.py::test_what_is_no_finite_number_is_refused_without_its_value",
         ],
     },

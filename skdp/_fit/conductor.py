@@ -21,8 +21,6 @@ from skdp._fit.payment import Payment, charged
 from skdp._fit.releases import PUBLICATION, forget, publish
 from skdp._guard.foreign_fits import report_foreign_fit
 from skdp._guard.totals import FitPrice
-from skdp.accounting import DpEvent, GaussianDpEvent
-from skdp.accounting.events.composition import walk
 from skdp.exceptions import FitInterruptedWarning, warn
 
 Target = TypeVar("Target")
@@ -143,24 +141,10 @@ def _admit(fit: Fit) -> None:
     if fit.is_paid():
         note_leaks(fit.work, *report_foreign_fit(fit.target))
         return
-    _refuse_noise_out_of_reach(fit.event)
     payment = fit.payment()
     price = FitPrice(fit.event, fit.delta, payment.adjacency, payment.unit)
     note_leaks(fit.work, *report_foreign_fit(fit.target, price))
     payment.check(fit.event)
-
-
-_MOST_NOISE = 2.0**30  # of a release: a grid for vectors of 2**28 coordinates holds it (`skdp.mechanisms.gaussian`)
-
-
-def _refuse_noise_out_of_reach(event: DpEvent) -> None:
-    """Refuse noise that a release would refuse, after the charge, for the number of its coordinates."""
-    for each in walk(event):
-        if isinstance(each, GaussianDpEvent) and each.noise_multiplier > _MOST_NOISE:
-            raise ValueError(
-                f"noise_multiplier={each.noise_multiplier:g} of a release of this fit is above {_MOST_NOISE:g}, and no "
-                "grid is fine enough for it: choose less noise, or a larger epsilon."
-            )
 
 
 class EstimatorFit(Fit):

@@ -119,18 +119,35 @@ def extreme_radii(words):
 
 
 @njit(**_OPTIONS)
-def round_normals(normals, scale, limit, whole):
-    """Round `scale` times each normal to a whole number, and count those that are further than `limit` from it.
+def _split(value, grid):
+    """The nearest multiple of `grid`, and the rest in units of `grid`, from -1/2 to 1/2.
+
+    A sum of v >= 0 and 2**52 grids lies, for v below them, where doubles are one grid apart: it rounds v to a multiple
+    of the grid by at most half of one. Larger doubles are multiples already. The difference from the multiple is exact,
+    and so is its quotient by a power of two, unless it is below 2**-1022.
+    """
+    all_on_grid = 2.0**52 * grid
+    size = abs(value)
+    rounded = math.copysign((size + all_on_grid) - all_on_grid, value)
+    return (rounded, (value - rounded) / grid) if size < all_on_grid else (value, 0.0)
+
+
+@njit(**_OPTIONS)
+def add_normals(value, normals, scale, grid, limit, noisy):
+    """Add `scale` normals in units of `grid` to each value, round to a multiple of `grid`, and count uncertain results.
 
     Parameters
     ----------
-    normals : ndarray of shape (m,), float64
+    value, normals : ndarray of shape (m,), float64
     scale : float
-        At most 2**46, so that the products lie below 2**51.
+        From 1 to 2**46, so that the sums lie below 2**51.
+    grid : float
+        A power of two from 2**-1020 to 2**970.
     limit : float
-        Rounding is certain up to this distance (`skdp.mechanisms.rounded_normals`).
-    whole : ndarray of shape (m,), float64
-        Receives the whole numbers. None of them is -0.0, of which the sign would tell the sign of a value of 0.
+        Rounding is certain up to this distance from a multiple (`skdp.mechanisms.rounded_normals`).
+    noisy : ndarray of shape (m,), float64
+        Receives the sums: of two multiples of the grid, rounded once where they have more than 53 bits. None of them is
+        -0.0, of which the sign would tell the sign of a value of 0.
 
     Returns
     -------
@@ -138,36 +155,21 @@ def round_normals(normals, scale, limit, whole):
     """
     count = 0
     for i in range(len(normals)):
-        product = normals[i] * scale
-        rounded = (product + _INTEGER_VALUE) - _INTEGER_VALUE
-        whole[i] = rounded
-        count += not abs(product - rounded) <= limit  # a limit that is no number is certain of nothing
+        nearest, rest = _split(value[i], grid)
+        exact = normals[i] * scale + rest
+        whole = (exact + _INTEGER_VALUE) - _INTEGER_VALUE
+        noisy[i] = whole * grid + nearest
+        count += not abs(exact - whole) <= limit  # a limit of NaN is certain of nothing
     return count
 
 
 @njit(**_OPTIONS)
-def add_on_grid(whole, grid, value):
-    """Multiply `whole` by `grid` and add `value`, each rounded to a multiple of `grid`, in place.
-
-    Parameters
-    ----------
-    whole : ndarray of shape (m,), float64
-        Whole numbers below 2**53.
-    grid : float
-        A power of two from 2**-1074 to 2**970.
-    value : ndarray of shape (m,), float64
-
-    Notes
-    -----
-    A sum of v >= 0 and 2**52 grids lies, for v below them, where doubles are one grid apart: it rounds v to a
-    multiple of the grid by at most half of one. Larger doubles are multiples already. So both summands are exact, and
-    their sum is that of the two multiples, rounded once: a function of the exact sum alone.
-    """
-    all_on_grid = 2.0**52 * grid
-    for i in range(len(whole)):
-        size = abs(value[i])
-        rounded = math.copysign((size + all_on_grid) - all_on_grid, value[i])
-        whole[i] = whole[i] * grid + (rounded if size < all_on_grid else value[i])
+def parts_of_sums(value, normals, scale, grid, nearest, rest, distance):
+    """The parts of the same sums: the nearest multiples, the rests, and the distances of the sums from multiples."""
+    for i in range(len(normals)):
+        nearest[i], rest[i] = _split(value[i], grid)
+        exact = normals[i] * scale + rest[i]
+        distance[i] = abs(exact - ((exact + _INTEGER_VALUE) - _INTEGER_VALUE))
 
 
 @njit(**_OPTIONS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.parameters import check_real
-from skdp._kernels.bits import add_on_grid
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms.additive import AdditiveMechanism
 from skdp.mechanisms.streams import SecretStream
@@ -30,30 +28,30 @@ class GaussianMechanism(AdditiveMechanism):
 
     Notes
     -----
-    **Guarantees.** The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`, or more by at
-    most one part in 240. Where `noise_multiplier` times the square root of the number of coordinates is above 2**36, it
-    is at most 3.001 times as large, and above 2**45 a release is refused. The event states the same `noise_multiplier`.
-    (Dwork & Roth 2014, appendix A; priced exactly by Balle & Wang 2018.) What is released is the value on a public grid
-    with ideal normal noise, rounded to the grid, so that the same numbers can come of every value. That value may be a
-    sum of up to 2**20 records' contributions as doubles add them up, in any order. `release` charges the accountant
-    before it draws noise, and nothing that it refuses is charged.
+    **Guarantees.** The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`, and larger by
+    one part in 4,055. The event states the same `noise_multiplier` (Dwork & Roth 2014, appendix A; Balle & Wang 2018).
+    The released value is the exact one with ideal normal noise, rounded to a grid. The grid and the standard deviation
+    follow from the two parameters alone, and not from the value or its number of coordinates, which may therefore be
+    private. The value may be a sum of up to 2**20 records' contributions, added up as doubles in any order. `release`
+    charges the accountant before it draws noise. A value that it rejects is not charged.
 
     Proof. Sums of doubles depend on their order, and all behind a record that leaves may round otherwise (Casacuberta
     et al. 2022). Let each of m contributions have a norm of at most C, and pass through at most h additions, each of
     which rounds its result by u = 2**-53 of it. Then a coordinate is wrong by at most 1.01 h u times the sum of the
     sizes that are added to it (Higham 2002, section 4.2), and these sums have a norm of at most m C. So two sums are
-    further apart than C by at most 2.02 h m u C: in any order, where h < m, by 1.01 C / 2**12 for m up to 2**20, for
-    which the noise has room. It has the same room for all h m up to 2**40, such as sums of blocks of 512 rows, which
-    are added then, of up to 2**24 rows. Under ``replace_one`` all of this is doubled, as the sensitivity is.
+    further apart than C by at most 2.02 h m u C: in any order, where h < m, by 1.01 C / 2**12 for m up to 2**20. The
+    noise is larger than sigma C by this factor. The same holds for all h m up to 2**40, for example for sums of up to
+    2**24 rows in blocks of 512. Under ``replace_one`` all of this is doubled, as the sensitivity is.
 
-    The step g of the grid is a power of two that follows from `noise_multiplier`, `sensitivity` and the number
-    p of coordinates. The value is rounded to multiples of g, which adds sqrt(p) g to that; the noise is larger than
-    sigma C by the factor of both, some .02 % as a rule. What is added is the whole number floor(s z + 1/2) of
-    steps, s being the deviation in steps, and z a normal of infinitely many bits, of which as many are drawn as the
-    rounding needs (`skdp.mechanisms.rounded_normals`). For a multiple v of g, v + g floor(s z + 1/2) is v + s g z,
-    rounded to the grid: post-processing of the Gaussian mechanism, whose event it has. Doubles hold both summands
-    exactly, and round their sum where it has more than 53 bits, which is post-processing too. So low bits tell nothing
-    of the value, as they do where a double is added to a double (Mironov 2012).
+    Let D be the standard deviation with this factor, and g the step of the grid, a power of two of at most D / 2**26.
+    A value v is split into a multiple of g and a rest r g, with r from -1/2 to 1/2 (`skdp._kernels.bits`). The split is
+    exact, but for rests below 2**-1022 steps, for which D has room. To the multiple g floor(r + s z + 1/2) is added,
+    where s = D / g and z is a normal number of infinitely many bits, of which as many are drawn as the rounding needs
+    (`skdp.mechanisms.rounded_normals`). The sum is v + D z, rounded to the nearest multiple of g. This is
+    post-processing of the Gaussian mechanism, one coordinate at a time, and has the same event. Rounding the exact
+    value first would move it by up to g / 2 in every coordinate, and the noise would depend on their number. Doubles
+    hold both summands exactly, and round their sum where it has more than 53 bits, which is post-processing too. Thus
+    the low bits of a released number do not depend on the value, as they do in a sum of two doubles (Mironov 2012).
 
     That `sensitivity` bounds what one record adds is the caller's promise: clip the records. A mean is released as a
     sum of clipped records, divided by a public number of rows.
@@ -96,65 +94,36 @@ class GaussianMechanism(AdditiveMechanism):
 
     @property
     def standard_deviation(self) -> float:
-        """Standard deviation of the noise in each coordinate, in the units of the value; grid and sums add to it."""
-        return self.noise_multiplier * self.sensitivity
+        """Standard deviation of the noise that is drawn for each coordinate, in the units of the value."""
+        return self.noise_multiplier * self.sensitivity * _INFLATION
 
     def _checked(self, value: Any) -> NDArray[np.float64]:
-        exact = finite_value(value)
-        grid_and_scale(self.standard_deviation, self.sensitivity, exact.size)  # refuses before the charge
-        return exact
+        return finite_value(value)
 
     def _add_noise(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
         """The only line of the library that adds normal noise is here."""
-        grid, scale = grid_and_scale(self.standard_deviation, self.sensitivity, value.size)
-        noisy: Any = stream.whole_normal(value.size, scale)
-        add_on_grid(noisy, grid, value.ravel())
+        grid, scale = grid_and_scale(self.standard_deviation)
+        noisy = stream.noisy(value.ravel(), scale, grid)
         return noisy if value.ndim == 1 else noisy.reshape(value.shape)
 
 
-_RANGE = 2.0**-960, 2.0**990  # of the deviation of noise: what is made of it are normal doubles
-_FINE = 2.0**-26  # part of the deviation that a step of the grid is at most
-_ROOM = 2.0**-8  # part of the sensitivity that steps of all coordinates together are at most, while noise is in reach
-_COARSE = 2.0**-44  # part of the deviation that a step is at most where noise is out of all reach
-_MOST = 2.0**45  # noise multiplier times the root of the number of coordinates: beyond, the grid's room is the most
-_SUMS = 1.01 * 2.0**-12  # part of the sensitivity by which two sums of doubles may be further apart
-_LARGEST_SCALE = 2.0**46  # deviation in steps, up to which the kernel rounds
+_RANGE = 2.0**-960, 2.0**990  # of the standard deviation: all numbers derived from it are normal doubles
+_FINE = 2.0**-26  # a step of the grid, as a fraction of the standard deviation, is at most this
+_INFLATION = 1.0 + 1.01 * 2.0**-12 + 2.0**-50  # two sums of doubles may differ by more than C; products are rounded
 
 
-@functools.lru_cache(maxsize=256)  # a loop asks at each step, of few mechanisms
-def grid_and_scale(standard_deviation: float, sensitivity: float, p: int) -> tuple[float, float]:
-    """Step of the grid of a release, a power of two, and deviation of its noise in steps.
+def grid_and_scale(standard_deviation: float) -> tuple[float, float]:
+    """Step of the grid of a release, a power of two, and the standard deviation of its noise in steps.
+
+    Both follow from the standard deviation alone. A number of coordinates can be private, so it must not enter here.
 
     Parameters
     ----------
     standard_deviation : float
-        sigma C: that of the noise of a mechanism that rounds nothing.
-    sensitivity : float
-        C.
-    p : int
-        Number of coordinates. As the other two, it is public.
-
-    Notes
-    -----
-    Rounding to a grid of step g moves a coordinate by at most g / 2. So two values that are C apart are at most
-    C + sqrt(p) g apart on the grid, and the noise is larger than sigma C by the same factor. Where one record takes the
-    place of another, each is that far at most from what all others add. The step is at most
-    sigma C / 2**26 and C / (2**8 sqrt(p)), so that this factor is at most 1 + 2**-8, up to a sigma of 2**36 / sqrt(p).
-    The kernel counts up to 2**46 steps a deviation: beyond, a step is at least sigma C / 2**45, and the factor at most
-    1 + sigma sqrt(p) / 2**44. It is paid like any other: noise is larger by all that rounding can add. What sums round
-    is added to the factor.
+        That of the noise that is drawn, `GaussianMechanism.standard_deviation`.
     """
-    root = math.sqrt(max(p, 1))
-    most = max(min(standard_deviation * _FINE, sensitivity * _ROOM / root), standard_deviation * _COARSE)
-    grid = math.ldexp(0.5, math.frexp(most)[1])
-    # the last factor is more than what this line rounds
-    scale = standard_deviation * (1.0 + root * grid / sensitivity + _SUMS) * (1.0 + 2.0**-50) / grid
-    if scale > _LARGEST_SCALE or root * standard_deviation > _MOST * sensitivity:
-        raise ValueError(
-            f"noise_multiplier={standard_deviation / sensitivity:g} is too large for {p} coordinates: give less than "
-            "3e13 over the square root of their number."
-        )
-    return grid, scale
+    grid = math.ldexp(0.5, math.frexp(standard_deviation * _FINE)[1])
+    return grid, standard_deviation / grid
 
 
 _EXACT = 2**53  # whole numbers up to here are doubles

@@ -38,9 +38,10 @@ def error_bound(least: int, most: int) -> float:
     - Angle. pi / 2 and the product with it are rounded: 1.6 u; further digits add pi / 2 * 2**-52, less than 3.2 u;
       sine and cosine are exact to 2 u. All is multiplied by R: 6.8 u R.
     - The product of both is rounded, and so is that with a scale: 2 u R.
+    - The sum of that with a rest of at most 1/2 is rounded: u R + u / 2, for a scale of at least 1.
 
-    In all less than 1.2 u / R + 14 u R + 2**-64 / U'. Returned is 2 u / R + 16 u R + 2**-63 / U', with room for what
-    this function rounds itself.
+    In all less than 1.2 u / R + 15 u R + u / 2 + 2**-64 / U'. Returned is 2 u / R + 16 u R + 2**-63 / U'. Its first two
+    terms are larger by 0.8 u / R + u R, at least 1.7 u, which leaves room for the rounding in this function.
     """
     if least == 0 or most == LAST:
         return math.inf
@@ -57,25 +58,27 @@ def log_of_rest(word: int) -> float:
     return math.log1p(-word / _WORDS) if word < _WORDS // 2 else math.log((_WORDS - word) / _WORDS)
 
 
-def rounded_pair(radius: int, angle: int, scale: float, further: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    """Round `scale` times the two ideal normals of two words to whole numbers.
+def rounded_pair(
+    radius: int, angle: int, scale: float, rest: float, further: Iterable[tuple[int, int]]
+) -> tuple[int, int]:
+    """Round `rest` plus `scale` times the two ideal normals of two words to whole numbers.
 
     Parameters
     ----------
     radius, angle : int
         Words of 64 bits.
-    scale : float
+    scale, rest : float
     further : iterable of (int, int)
         Further words of 64 bits: the next digits of radius and angle, as many as are asked for.
 
     Returns
     -------
     first, second : int
-        floor(scale z + 1/2) of both normals z.
+        floor(rest + scale z + 1/2) of both normals z.
     """
     axis, angle, n_radius, n_angle = angle & 3, angle >> _TURN_BITS, 64, 64 - _TURN_BITS
     more = iter(further)
-    while (found := decided_pair(radius, n_radius, angle, n_angle, axis, scale)) is None:
+    while (found := decided_pair(radius, n_radius, angle, n_angle, axis, scale, rest)) is None:
         next_radius, next_angle = next(more)
         radius, n_radius = radius << 64 | next_radius, n_radius + 64
         angle, n_angle = angle << 64 | next_angle, n_angle + 64
@@ -83,7 +86,7 @@ def rounded_pair(radius: int, angle: int, scale: float, further: Iterable[tuple[
 
 
 def decided_pair(
-    radius: int, n_radius: int, angle: int, n_angle: int, axis: int, scale: float
+    radius: int, n_radius: int, angle: int, n_angle: int, axis: int, scale: float, rest: float
 ) -> tuple[int, int] | None:
     """The whole numbers that digits of radius and angle decide, or None if further digits could change one of them.
 
@@ -95,7 +98,8 @@ def decided_pair(
         The angle is in angle + [0, 1], divided by 2**n_angle, less 1/2, in quarters of a turn.
     axis : int
         From 0 to 3: whether the cosine is negative, and, twice, whether it is the second of the two.
-    scale : float
+    scale, rest : float
+        As of `rounded_pair`.
 
     Notes
     -----
@@ -116,9 +120,9 @@ def decided_pair(
         error = open_radius + longest * quarter / (2 << n_angle) + slack
         sine, cosine = _sine_and_cosine(x, slack)
         cosine = -cosine if axis & 1 else cosine
-        found = []
+        found, shift = [], Decimal(rest) + Decimal("0.5")
         for each in (sine, cosine) if axis & 2 else (cosine, sine):
-            low, high = (math.floor(Decimal(scale) * (middle * each + e) + Decimal("0.5")) for e in (-error, error))
+            low, high = (math.floor(Decimal(scale) * (middle * each + e) + shift) for e in (-error, error))
             if low != high:
                 return None
             found.append(low)

@@ -20,10 +20,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from skdp._kernels.bits import (
     BLOCK,
+    add_normals,
     extreme_radii,
     gaps_from_words,
     normals_from_words,
-    round_normals,
+    parts_of_sums,
     rows_from_gaps,
 )
 from skdp.mechanisms.exact_gaps import certainty, exact_gap
@@ -35,7 +36,7 @@ _NORMALS_AHEAD = 16 * BLOCK  # made at once: few calls to OpenSSL for a small mo
 
 _PROCESS = [object()]  # another object in a forked child
 
-_Words = NDArray[np.uint64]
+_Words, _Doubles = NDArray[np.uint64], NDArray[np.float64]
 
 
 class _Draws:
@@ -96,39 +97,41 @@ class _Draws:
         self._bound = error_bound(*map(int, extreme_radii(self._batch[1])))
         self.normals = normals
 
-    def fill_whole(self, out: NDArray[np.float64], scale: float) -> None:
-        """Fill `out` with the next normals times `scale`, rounded to whole numbers as the ideal ones are."""
+    def fill_noisy(self, out: _Doubles, value: _Doubles, scale: float, grid: float) -> None:
+        """Fill `out` with `value` plus `scale` times `grid` times the next normals, rounded as the ideal sums are."""
         filled = 0
         while filled < len(out):
             if not len(self.normals):
                 self.refill()
             part = out[filled : filled + len(self.normals)]
-            normals = self.normals[: len(part)]
+            exact = value[filled : filled + len(part)]
             limit = 0.5 - scale * self._bound
-            if round_normals(normals, scale, limit, part):
-                self._decide(part, normals, scale, limit)
+            if add_normals(exact, self.normals[: len(part)], scale, grid, limit, part):
+                self._decide(part, exact, scale, grid, limit)
             self.normals = self.normals[len(part) :]
             filled += len(part)
 
-    def _decide(self, part: NDArray[np.float64], normals: NDArray[np.float64], scale: float, limit: float) -> None:
-        """Put right what is open in `part`, the whole numbers of the first of the normals that are left."""
+    def _decide(self, part: _Doubles, value: _Doubles, scale: float, grid: float, limit: float) -> None:
+        """Correct the uncertain sums in `part`, which are those of the first of the remaining normals."""
         first = _NORMALS_AHEAD - len(self.normals)
-        distances = np.abs(scale * normals - part)
-        for i in np.flatnonzero(~(distances <= limit)).tolist():
-            part[i] = self._decided(first + i, scale, distances[i], part[i])
+        nearest, rest, distance = np.empty((3, len(part)))
+        parts_of_sums(value, self.normals[: len(part)], scale, grid, nearest, rest, distance)
+        for i in np.flatnonzero(~(distance <= limit)).tolist():
+            if (whole := self._decided(first + i, scale, float(rest[i]), distance[i])) is not None:
+                part[i] = whole * grid + nearest[i]
 
-    def _decided(self, place: int, scale: float, distance: float, rounded: float) -> float:
-        """The whole number of the normal at a place of the batch, by as many bits as it takes."""
+    def _decided(self, place: int, scale: float, rest: float, distance: float) -> int | None:
+        """The whole number of a sum, by as many bits as it takes; None if that of the kernel is right."""
         start, words = self._batch
         block, number = divmod(place, BLOCK)
         which, pair = divmod(number, BLOCK // 2)
         radius, angle = words[block * BLOCK :][[pair, pair + BLOCK // 2]].tolist()
         if distance <= 0.5 - scale * error_bound(radius, radius):
-            return rounded
+            return None
         # Both normals of a pair go on with the same bits, whatever the calls and scales they are drawn with.
         key = hmac.digest(self._key, repr(("further bits", start, block, pair)).encode(), "sha256")
         further = _words_of(_Draws(key, 0))
-        return rounded_pair(radius, angle, scale, zip(further, further, strict=True))[which]
+        return rounded_pair(radius, angle, scale, rest, zip(further, further, strict=True))[which]
 
 
 def _words_of(draws: _Draws) -> Iterator[int]:
@@ -261,15 +264,15 @@ class SecretStream:
         self._at_rest.append(draws)
         return out
 
-    def whole_normal(self, size: int, scale: float) -> NDArray[np.float64]:
-        """The next `size` normals times `scale`, rounded to whole numbers: floor(scale z + 1/2).
+    def noisy(self, value: _Doubles, scale: float, grid: float) -> _Doubles:
+        """Each value plus `scale` times `grid` times the next normal, rounded to the nearest multiple of `grid`.
 
-        They are rounded as if z had all its infinitely many bits (`skdp.mechanisms.rounded_normals`). They are those
-        that `normal` would give, and are of float64, which holds whole numbers below 2**53; `scale` is at most 2**46.
+        Sums are rounded as if normals had all their infinitely many bits (`skdp.mechanisms.rounded_normals`). The
+        normals are those that `normal` would give. `scale` is from 1 to 2**46, and `grid` a power of two.
         """
-        out = np.empty(size)
+        out = np.empty(len(value))
         draws = self._take()
-        draws.fill_whole(out, scale)
+        draws.fill_noisy(out, value, scale, grid)
         self._at_rest.append(draws)
         return out
 

@@ -11,11 +11,11 @@ from scipy.stats import norm, rayleigh
 
 from skdp._kernels.bits import (
     BLOCK,
-    add_on_grid,
+    add_normals,
     extreme_radii,
     gaps_from_words,
     normals_from_words,
-    round_normals,
+    parts_of_sums,
     rows_from_gaps,
 )
 
@@ -60,33 +60,31 @@ EDGE_WORDS = sorted(
 )
 
 
-GRIDS = [2.0**-1040, 2.0**-27, 1.0, 2.0**963]
-
-
-@pytest.mark.parametrize("grid", GRIDS)
-def test_sums_on_a_grid_are_those_of_the_plain_reading(grid):
-    """Bit for bit: values of all sizes up to where doubles are further apart than the grid, and signs of 0."""
+@pytest.mark.parametrize("grid", [2.0**-987, 2.0**-27, 1.0, 2.0**963])
+def test_noisy_sums_match_exact_fractions(grid):
+    """Values of all sizes up to where doubles are further apart than the grid, and signs of 0."""
     rng = np.random.default_rng(0)
     sizes = np.array([0.0, -0.0, 0.5, -0.5, 1.5, 2.5, 2.0**51 - 0.5, 2.0**52 - 0.5, 0.5 - 2.0**52, 2.0**52 + 1.0, 1e17])
-    value = np.concatenate([sizes, rng.normal(size=300) * 2.0 ** rng.integers(-60, 58, 300)]) * grid
-    whole = np.concatenate(
-        [np.zeros(len(sizes)), np.rint(rng.normal(size=300) * 2.0 ** rng.integers(0, 50, 300)) + 0.0]
-    )
-    expected = reference.noisy(whole, grid, value)
-    add_on_grid(whole, grid, value)
-    np.testing.assert_array_equal(whole.view(np.int64), expected.view(np.int64))
+    value = np.concatenate([sizes, rng.normal(size=2_000) * 2.0 ** rng.integers(-60, 58, 2_000)]) * grid
+    z, scale = normals(random_words(4 * BLOCK))[: len(value)], 2.0**26 * 1.7
+    noisy, *parts = np.empty((4, len(value)))
+    count = add_normals(value, z, scale, grid, 0.49, noisy)
+    expected, distance = reference.noisy(value, z, scale, grid)
+    np.testing.assert_array_equal(noisy, expected)
+    parts_of_sums(value, z, scale, grid, *parts)
+    np.testing.assert_allclose(parts[2], distance, rtol=0, atol=2.0**-25)
+    assert count == np.sum(parts[2] > 0.49) > 10
+    np.testing.assert_array_equal(parts[0] + parts[1] * grid, value)
+    assert np.abs(parts[1]).max() <= 0.5
+    for limit in (-math.inf, math.nan):
+        assert add_normals(value, z, scale, grid, limit, noisy) == len(z)
 
 
-def test_rounded_normals_are_those_of_the_plain_reading():
-    z = normals(random_words(4 * BLOCK))
-    z[:4] = 0.0, -0.0, 1e-300, -1e-300
-    scale, whole = 2.0**26 * 1.7, np.empty(len(z))
-    products = z * scale
-    count = round_normals(z, scale, 0.49, whole)
-    np.testing.assert_array_equal(whole, np.rint(products))
-    assert not np.signbit(whole[whole == 0.0]).any()
-    assert count == np.sum(np.abs(products - whole) > 0.49) > 10
-    assert round_normals(z, scale, -math.inf, whole) == round_normals(z, scale, math.nan, whole) == len(z)
+def test_noisy_zeros_have_no_sign():
+    z, noisy = np.array([0.0, -0.0, 1e-300, -1e-300, -0.0]), np.empty(5)
+    assert not add_normals(np.array([0.0, -0.0, 0.0, -0.0, -1e-9]), z, 2.0**26, 1.0, 0.49, noisy)
+    assert not noisy.any()
+    assert not np.signbit(noisy).any()
 
 
 def test_extreme_radii_hold_all_radius_words_and_no_other():

@@ -38,10 +38,11 @@ class RecordingStream(SecretStream):
     def spawn(self, *purpose):
         return RecordingStream(super().spawn(*purpose)._key, self.record)
 
-    def whole_normal(self, size, scale):
-        drawn = super().whole_normal(size, scale)
-        self.record.append(("normal", self._key, drawn / scale))
-        return drawn
+    def noisy(self, value, scale, grid):
+        twin = SecretStream(self._key)
+        twin.seek(self.position)
+        self.record.append(("normal", self._key, twin.normal(len(value))))
+        return super().noisy(value, scale, grid)
 
     def poisson_rows(self, n, rate):
         rows = super().poisson_rows(n, rate)
@@ -103,7 +104,7 @@ def test_a_run_is_that_of_the_reference_loop(n_outputs, sampling, average):
     optimizer = momentum_sgd(constant(3.0), 0.8, penalty)
     theta, n_done = run(X, labels, weights, plan, optimizer, source=source, average=average, n_outputs=n_outputs)
     everyone = [np.arange(60)] * 25
-    grid, scale = grid_and_scale(1.7 * 0.3, 0.3, len(theta))
+    grid, scale = grid_and_scale(plan.mechanism.standard_deviation)
     expected = reference.dpsgd(
         X, labels, weights, n_outputs, reference.Scaling(1.5, True),
         lots=everyone if sampling == FullBatch() else source.drawn("rows"), noises=source.drawn("normal"),
@@ -177,8 +178,8 @@ def test_an_empty_lot_moves_the_parameters_by_noise_alone():
     theta, n_done = run(X, labels, weights, plan, source=source)
     assert n_done == 1
     assert len(source.drawn("rows")[0]) == 0
-    grid, scale = grid_and_scale(2.0 * 0.3, 0.3, 5)
-    np.testing.assert_allclose(theta, -grid * scale / 10.0 * source.drawn("normal")[0], rtol=1e-13)
+    deviation = plan.mechanism.standard_deviation
+    np.testing.assert_allclose(theta, -deviation / 10.0 * source.drawn("normal")[0], rtol=0, atol=deviation * 2.0**-26)
 
 
 def test_each_step_has_fresh_noise_and_a_fresh_lot():
@@ -250,22 +251,22 @@ def test_rows_that_are_summed_are_a_sample_at_the_rate_of_the_event(rate):
 def test_a_neighbour_moves_a_step_by_at_most_the_clip_over_the_lot(sampling):
     """One record made void, same stream: one update moves by at most C / L, by nothing when it is not in the lot.
 
-    C is that of sums on the grid of the release, for which its noise has room.
+    The five noisy sums are rounded to the grid of the release after the noise was added.
     """
     X, labels, weights = people(40)
     X[3] *= 1e9
-    grid, scale = grid_and_scale(1.0 * 0.3, 0.3, 5)
     for lot_size in (1.0, 16.0, 1000.0):
         plan = DPSGDPlan(sampling, 0.3, 1.0, 1, lot_size)
         source = stream(f"neighbour {lot_size}")
         theta, _ = run(X, labels, weights, plan, source=source)
+        most = 0.3 * (1 + 1e-9) + math.sqrt(5) * grid_and_scale(plan.mechanism.standard_deviation)[0]
         lot = np.arange(40) if sampling == FullBatch() else source.drawn("rows")[0]
         for place in range(40):
             void = weights.copy()
             void[place] = 0.0
             moved = np.linalg.norm(run(X, labels, void, plan, source=stream(f"neighbour {lot_size}"))[0] - theta)
             if place in lot:
-                assert 0.0 < moved <= grid * scale / lot_size * (1 + 1e-9)
+                assert 0.0 < moved <= most / lot_size
             else:
                 assert moved == 0.0
 

@@ -51,10 +51,8 @@ def test_noise_that_is_too_small_is_heard(quick, monkeypatch, parameters, factor
 
 @BOTH
 def test_one_noise_for_all_steps_is_heard(quick, monkeypatch, parameters):
-    normal = SecretStream.whole_normal
-    monkeypatch.setattr(
-        SecretStream, "whole_normal", lambda self, size, scale: normal(self.spawn("again"), size, scale)
-    )
+    noisy = SecretStream.noisy
+    monkeypatch.setattr(SecretStream, "noisy", lambda self, *given: noisy(self.spawn("again"), *given))
     assert any("not independent" in finding.message for finding in audit(parameters).findings)
 
 

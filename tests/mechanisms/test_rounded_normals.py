@@ -103,23 +103,25 @@ def test_words_at_the_ends_are_certain_of_nothing():
     assert error_bound(0, 2**63) == error_bound(5, LAST) == error_bound(0, LAST) == math.inf
 
 
-def test_what_the_kernel_rounds_stands_whatever_the_further_digits():
+@pytest.mark.parametrize("rest", [0.0, 0.5, -1e-320])
+def test_what_the_kernel_rounds_stands_whatever_the_further_digits(rest):
     pairs = words_with_extremes(250)
     n_certain = 0
     for (radius, angle), found in zip(pairs, of_kernel(pairs), strict=True):
         limit = 0.5 - SCALE * error_bound(radius, radius)
-        products = SCALE * np.array(found)
-        if not np.all(np.abs(products - np.rint(products)) <= limit):
+        sums = SCALE * np.array(found) + rest
+        if not np.all(np.abs(sums - np.rint(sums)) <= limit):
             continue
         n_certain += 1
-        rounded = tuple(np.rint(products).astype(int).tolist())
-        assert rounded_pair(radius, angle, SCALE, NOTHING) == rounded
-        assert rounded_pair(radius, angle, SCALE, EVERYTHING) == rounded
+        rounded = tuple(np.rint(sums).astype(int).tolist())
+        assert rounded_pair(radius, angle, SCALE, rest, NOTHING) == rounded
+        assert rounded_pair(radius, angle, SCALE, rest, EVERYTHING) == rounded
     assert n_certain > 350
 
 
+@pytest.mark.parametrize("rest", [0.0, -0.4999])
 @pytest.mark.parametrize("scale", [1.0, SCALE, 2.0**45.5, 2.0**53, 2.0**80])
-def test_further_digits_are_those_of_the_same_two_numbers(scale):
+def test_further_digits_are_those_of_the_same_two_numbers(scale, rest):
     """Against mpmath with the digits that follow, also where the rounding needs many of them, and in the tail.
 
     At 2**53 it is the angle alone that is open.
@@ -133,14 +135,15 @@ def test_further_digits_are_those_of_the_same_two_numbers(scale):
             long_radius, long_angle = long_radius << 64 | first, long_angle << 64 | second
         with mpmath.workprec(600):
             ideal = ideal_pair(long_radius, 320, long_angle, 308, angle & 3)
-            expected = tuple(int(mpmath.floor(mpmath.mpf(scale) * z + mpmath.mpf("0.5"))) for z in ideal)
-        assert rounded_pair(radius, angle, scale, digits) == expected
+            shift = mpmath.mpf(rest) + mpmath.mpf("0.5")
+            expected = tuple(int(mpmath.floor(mpmath.mpf(scale) * z + shift)) for z in ideal)
+        assert rounded_pair(radius, angle, scale, rest, digits) == expected
 
 
 def all_counts(n_radius, n_angle, scale):
     """How many of all pairs of words of so many bits decide each pair of numbers; None counts those that do not."""
     digits = itertools.product(range(1 << n_radius), range(1 << n_angle), range(4))
-    return Counter(decided_pair(radius, n_radius, angle, n_angle, axis, scale) for radius, angle, axis in digits)
+    return Counter(decided_pair(radius, n_radius, angle, n_angle, axis, scale, 0.0) for radius, angle, axis in digits)
 
 
 def counts_by_runs(n_radius, n_angle, scale):
@@ -154,14 +157,14 @@ def counts_by_runs(n_radius, n_angle, scale):
             counts[found_first] += 1
         else:
             middle = (first + last) // 2
-            found = decided_pair(middle, n_radius, angle, n_angle, 0, scale)
+            found = decided_pair(middle, n_radius, angle, n_angle, 0, scale, 0.0)
             count(angle, first, middle, found_first, found)
             count(angle, middle, last, found, found_last)
 
     counts = Counter()
     end = (1 << n_radius) - 1  # which decides nothing
     for angle in range(1 << n_angle):
-        count(angle, 0, end, decided_pair(0, n_radius, angle, n_angle, 0, scale), None)
+        count(angle, 0, end, decided_pair(0, n_radius, angle, n_angle, 0, scale, 0.0), None)
         counts[None] += 1
     both = Counter({None: 4 * counts.pop(None)})
     for (cosine, sine), n in counts.items():
@@ -210,41 +213,64 @@ def test_words_of_12_bits_have_the_law_of_a_rounded_normal():
 # --- in a stream ------------------------------------------------------------------------------------------------------
 
 
-def test_whole_normals_are_the_normals_of_the_stream():
-    z, whole = stream().normal(20_000), stream().whole_normal(20_000, SCALE)
-    assert np.abs(whole - SCALE * z).max() <= 0.5 + 1e-6
-    assert np.all(whole == np.rint(whole))
+def noisy(source, size, scale, grid=1.0):
+    """Noise on values of which half are multiples of the grid."""
+    return source.noisy(np.arange(size) * grid * 0.75, scale, grid)
+
+
+def test_noise_of_a_release_is_that_of_the_stream():
+    value = np.arange(20_000) * 0.75
+    z, found = stream().normal(20_000), stream().noisy(value, SCALE, 1.0)
+    assert np.abs(found - (value + SCALE * z)).max() <= 0.5 + 1e-6
+    assert np.all(found == np.rint(found))
 
 
 @pytest.mark.parametrize(("scale", "sizes"), [(SCALE, (0, 1, 700, 8_192, 8_193, 3)), (2.0**46, (3, 1, 20))])
-def test_cutting_whole_normals_changes_nothing(scale, sizes):
+def test_noise_does_not_depend_on_how_values_are_split(scale, sizes):
     """At the largest scale nearly every number needs further digits."""
-    whole, cut = stream().whole_normal(sum(sizes), scale), stream()
-    np.testing.assert_array_equal(np.concatenate([cut.whole_normal(size, scale) for size in sizes]), whole)
+    value = np.arange(sum(sizes)) * 0.75
+    found, cut = stream().noisy(value, scale, 1.0), stream()
+    parts = np.split(value, np.cumsum(sizes)[:-1])
+    np.testing.assert_array_equal(np.concatenate([cut.noisy(part, scale, 1.0) for part in parts]), found)
+
+
+@pytest.mark.parametrize("scale", [SCALE, 2.0**44])
+def test_a_sum_near_a_half_takes_digits_for_its_own_value(scale):
+    """Values are chosen so that every sum is within the kernel's error of a half; against mpmath, by 300 bits."""
+    n = 100
+    words = stream().words(2 * HALF).reshape(2, HALF)[:, :n].T.tolist()
+    z = stream().normal(BLOCK)[:n]
+    value = np.round(scale * z) + 0.5 - scale * z
+    found = stream().noisy(np.concatenate([value, np.zeros(BLOCK - n)]), scale, 1.0)[:n]
+    for (radius, angle), v, whole in zip(words, value.tolist(), found.tolist(), strict=True):
+        for end in ends_of(radius, angle)[0]:
+            with mpmath.workprec(300):
+                ideal = mpmath.mpf(scale) * end + mpmath.mpf(v)
+                assert abs(ideal - whole) <= 0.5 + scale * error_bound(radius, radius)
 
 
 def test_a_seeded_stream_that_seeks_draws_the_same_digits_again():
     source = stream()
-    source.whole_normal(7, SCALE)
-    position, first = source.position, source.whole_normal(20, 2.0**46)
+    noisy(source, 7, SCALE)
+    position, first = source.position, noisy(source, 20, 2.0**46)
     source.seek(position)
-    np.testing.assert_array_equal(source.whole_normal(20, 2.0**46), first)
+    np.testing.assert_array_equal(noisy(source, 20, 2.0**46), first)
 
 
 def test_both_normals_of_a_pair_go_on_with_the_same_digits(monkeypatch):
     """Else they would be cosine and sine of two angles. Other pairs, in other blocks too, have digits of their own."""
     seen = []
 
-    def recorded(radius, angle, scale, further):
+    def recorded(radius, angle, scale, rest, further):
         seen.append((radius, angle, *next(iter(further))))
         return 0, 0
 
     monkeypatch.setattr(streams, "rounded_pair", recorded)
     monkeypatch.setattr(streams, "error_bound", lambda least, most: math.inf)
     source = stream()
-    source.whole_normal(100, 1.0)
+    noisy(source, 100, 1.0)
     source.words(6)  # other words in between change nothing
-    source.whole_normal(2 * BLOCK - 100, 1.0)
+    noisy(source, 2 * BLOCK - 100, 1.0)
     blocks = [seen[:BLOCK], seen[BLOCK:]]
     assert all(block[:HALF] == block[HALF:] for block in blocks)
     digits = {pair[2:] for block in blocks for pair in block}
@@ -255,7 +281,7 @@ def test_both_normals_of_a_pair_go_on_with_the_same_digits(monkeypatch):
     ]
 
 
-def test_whole_normals_take_digits_where_the_bound_asks_for_them(monkeypatch):
+def test_noise_takes_digits_where_the_bound_asks_for_them(monkeypatch):
     """Where the bound is that of a batch and not of the pair, the kernel's number stands; else the digits decide."""
     asked = []
     monkeypatch.setattr(streams, "rounded_pair", lambda *given: asked.append(given) or (10**6, 10**6))
@@ -263,7 +289,7 @@ def test_whole_normals_take_digits_where_the_bound_asks_for_them(monkeypatch):
     z = stream().normal(BLOCK)
     words = stream().words(BLOCK)
     bounds = np.array([error_bound(word, word) for word in words[:HALF].tolist() * 2])
-    whole = stream().whole_normal(BLOCK, scale)
+    whole = stream().noisy(np.zeros(BLOCK), scale, 1.0)
     open_ones = np.abs(z * scale - np.rint(z * scale)) > 0.5 - scale * bounds
     np.testing.assert_array_equal(whole == 10**6, open_ones)
     assert len(asked) == open_ones.sum() > 0
@@ -271,6 +297,6 @@ def test_whole_normals_take_digits_where_the_bound_asks_for_them(monkeypatch):
 
 def test_low_bits_are_even_and_fair():
     """Chi-square of the 64 remainders of whole numbers, whose law is flat to 1e-13; false alarm 1e-6."""
-    whole = stream("low bits").whole_normal(200_000, SCALE).astype(np.int64)
+    whole = stream("low bits").noisy(np.zeros(200_000), SCALE, 1.0).astype(np.int64)
     counts = np.bincount(whole % 64, minlength=64)
     assert np.sum((counts - 3125.0) ** 2 / 3125.0) < chi2.isf(1e-6, 63)

@@ -294,8 +294,8 @@ def interrupt_at(line, act, work):
 DRAWS = {
     "normals from what is left": lambda source: source.normal(5),
     "normals of many batches": lambda source: source.normal(20_000),
-    "whole numbers": lambda source: source.whole_normal(5, 2.0**34) / 2.0**34,
-    "whole numbers of many batches": lambda source: source.whole_normal(9_000, 2.0**34) / 2.0**34,
+    "whole numbers": lambda source: source.noisy(np.zeros(5), 2.0**34, 2.0**-34),
+    "whole numbers of many batches": lambda source: source.noisy(np.zeros(9_000), 2.0**34, 2.0**-34),
     "words": lambda source: source.words(9),
     "rows": lambda source: source.poisson_rows(10**15, 1e-14),
 }
