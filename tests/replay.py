@@ -22,12 +22,13 @@ MECHANISMS = GaussianMechanism, DiscreteGaussianMechanism, DiscreteLaplaceMechan
 
 
 class Recorded(NamedTuple):
-    """One release: the exact value, the noisy one, the sensitivity that is priced, and of which norm it is."""
+    """One release: exact and noisy value, the sensitivity that is priced, the order of its norm, and the noise."""
 
     exact: np.ndarray
     noisy: np.ndarray
     sensitivity: float
     order: int
+    noise: np.ndarray
 
 
 class Run(NamedTuple):
@@ -45,9 +46,10 @@ def recording(forced: list[Recorded]) -> Iterator[list[Recorded]]:
 
     def recorded(mechanism: Any, value: np.ndarray, stream: Any) -> np.ndarray:
         exact, noisy = value.copy(), add_noise[type(mechanism)](mechanism, value, stream)
+        noise = noisy - exact
         if len(seen) < len(forced):
-            noisy = forced[len(seen)].noisy.copy()
-        seen.append(Recorded(exact, noisy.copy(), mechanism.sensitivity, mechanism.norm_order))
+            noisy = lengthened(forced[len(seen)].noisy, noisy)
+        seen.append(Recorded(exact, noisy.copy(), mechanism.sensitivity, mechanism.norm_order, noise))
         return noisy
 
     for kind in MECHANISMS:
@@ -57,6 +59,11 @@ def recording(forced: list[Recorded]) -> Iterator[list[Recorded]]:
     finally:
         for kind in MECHANISMS:
             kind._add_noise = add_noise[kind]
+
+
+def lengthened(value: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """A value with zeros for numbers that only the other one has, at the end: one string more has one count more."""
+    return np.pad(value, (0, max(0, other.size - value.size))) if value.ndim == 1 else value.copy()
 
 
 def run(fit: Callable[[Any], Any], table: Any, forced: list[Recorded] | tuple[()] = ()) -> Run:
@@ -79,6 +86,18 @@ def moves(one: Run, other: Run) -> list[float]:
     assert [each.sensitivity for each in one.releases] == [each.sensitivity for each in other.releases]
     pairs = zip(one.releases, other.releases, strict=True)
     return [float(np.linalg.norm((a.exact - b.exact).ravel(), a.order)) / a.sensitivity for a, b in pairs]
+
+
+def assert_one_string_more_is_not_revealed(one: Run, other: Run) -> None:
+    """The release with one number more has the same noise as the other one, and all else is equal."""
+    longer = [(a, b) for a, b in zip(one.releases, other.releases, strict=True) if b.exact.size == a.exact.size + 1]
+    assert len(longer) == 1
+    for a, b in longer:
+        np.testing.assert_array_equal(a.noise, b.noise[:-1])
+        moved = np.linalg.norm(b.exact - lengthened(a.exact, b.exact), a.order)
+        assert a.sensitivity == b.sensitivity
+        assert 0.0 < moved <= 2.0 * a.sensitivity * (1 + 1e-9)
+    assert_all_else_is_equal(one, other)
 
 
 def assert_all_else_is_equal(one: Run, other: Run) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from replay import assert_all_else_is_equal, moves, replay, run
+from replay import assert_all_else_is_equal, assert_one_string_more_is_not_revealed, moves, replay, run
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
@@ -205,6 +205,15 @@ def test_one_cell_of_words_moves_the_releases_and_nothing_else(name, cell):
     near.loc[ROW, "word"] = CELLS[cell]
     one, other = replay(WORDS[name], People(words.astype(object), None, None), People(near, None, None))
     assert_only_one_row_moved(one, other)
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_string_of_one_record_changes_no_noise(name):
+    """The number of distinct strings is private. The string is the last one in the order of the counts."""
+    words = pd.DataFrame({"word": ["a", "b", "c"] * 40, "other": ["u", "v"] * 60}).astype(object)
+    near = words.copy()
+    near.loc[ROW, "other"] = "~"
+    assert_one_string_more_is_not_revealed(*replay(WORDS[name], People(words, None, None), People(near, None, None)))
 
 
 def outcome(fit, table):

@@ -114,7 +114,7 @@ def many_runs(subject: Subject, seed: int, until: float, confidence: float) -> A
     while len(scores[1]) < _MOST_RUNS and (time.monotonic() < until or not scores[1]):
         for number, each in enumerate((records[before], records[after])):
             seed += 1
-            scores[number].append(_score(subject.fit(each, seed), directions))
+            scores[number].append(_score(subject.fit(each, seed), heard[before], directions))
     check_pairs(len(scores[1]), _LEAST_RUNS // 2)
     without, with_ = map(np.array, scores)
     attack = Attack(start.model, {}, 0.0, subject.n_fits, differences(heard[before], heard[after]))
@@ -156,12 +156,14 @@ def _distance(heard: list[AuditedFit], pair: tuple[int, int]) -> float:
     return sum(float(s @ s) / each.noise_multiplier**2 for s, each in zip(shifts, releases, strict=True))
 
 
-def _score(fitted: AuditedFit, directions: list[list[Doubles]]) -> float:
+def _score(fitted: AuditedFit, like: AuditedFit, directions: list[list[Doubles]]) -> float:
     """How far the releases lie in the directions of the canary, in units of the noise."""
     score = 0.0
-    for track, shifts in zip(fitted.tracks, directions, strict=True):
-        for release, shift in zip(track.releases, shifts, strict=True):
-            score += float(np.ravel(release.noisy) @ shift) / (release.noise_multiplier**2 * release.sensitivity)
+    for track, before, shifts in zip(fitted.tracks, like.tracks, directions, strict=True):
+        for release, first, shift in zip(track.releases, before.releases, shifts, strict=True):
+            score += float(release.of_names(first.names, release.noisy) @ shift) / (
+                release.noise_multiplier**2 * release.sensitivity
+            )
     return score
 
 

@@ -37,7 +37,7 @@ from skdp.audit.own_price import least_delta
 from skdp.audit.parts import Claim, Claims, parts_of
 from skdp.audit.subjects import AuditedFit, Subject
 from skdp.audit.worst_case import Canary
-from skdp.mechanisms.tape import HeardLot
+from skdp.mechanisms.tape import HeardLot, HeardRelease
 
 LEAST_DELTA = 1e-12
 """Stands for a delta of 0, at which the bound is no less."""
@@ -242,7 +242,12 @@ def _declared(fitted: AuditedFit) -> list[list[tuple[Any, ...]]]:
     """What can be known of releases and lots without the rows."""
     return [
         [
-            (each.exact.shape, each.noise_multiplier, each.sensitivity, each.lot and each.lot.rate)
+            (
+                each.names is None and each.exact.shape,
+                each.noise_multiplier,
+                each.sensitivity,
+                each.lot and each.lot.rate,
+            )
             for each in track.releases
         ]
         for track in fitted.tracks
@@ -250,17 +255,33 @@ def _declared(fitted: AuditedFit) -> list[list[tuple[Any, ...]]]:
 
 
 def shifts_of(without: AuditedFit, fitted: AuditedFit) -> list[list[Doubles]]:
-    """What the canary adds to each release of each track, in units of the sensitivity."""
+    """Return the change of each release of each track by the canary, in units of the sensitivity.
+
+    Numbers that the release without the canary lacks are left out: they are published with the probability of the
+    threshold alone, so they are not part of a lower bound.
+    """
     return [
-        [np.ravel(b.exact - a.exact) / a.sensitivity for a, b in zip(one.releases, other.releases, strict=True)]
+        [
+            (b.of_names(a.names, b.exact) - np.ravel(a.exact)) / a.sensitivity
+            for a, b in zip(one.releases, other.releases, strict=True)
+        ]
         for one, other in zip(without.tracks, fitted.tracks, strict=True)
     ]
 
 
+def change(one: HeardRelease, other: HeardRelease) -> float:
+    """Return the norm of the difference of two releases, in units of the sensitivity; names that one lacks have 0."""
+    names = None if one.names is None or other.names is None else (*dict.fromkeys([*one.names, *other.names]),)
+    moved = one.of_names(names, one.exact) - other.of_names(names, other.exact)
+    return float(np.linalg.norm(moved, one.norm_order)) / one.sensitivity
+
+
 def _counts_too_far(without: AuditedFit, fitted: AuditedFit, most: float) -> Iterator[AuditFinding]:
     """What moved by more than `most` of a sensitivity that is a sum of sizes, or a count that moved by more than 1."""
-    for track, shifts in zip(without.tracks, shifts_of(without, fitted), strict=True):
-        for release, shift in zip(track.releases, shifts, strict=True):
+    for one, other, shifts in zip(without.tracks, fitted.tracks, shifts_of(without, fitted), strict=True):
+        for release, near, shift in zip(one.releases, other.releases, shifts, strict=True):
+            if release.names is not None and (far := change(release, near)) > most * (1.0 + _ROUNDING):
+                yield AuditFinding("shift", f"the record moves a release by {far:.4g} of its sensitivity.")
             by = np.abs(shift).max(initial=0.0) * release.sensitivity
             if release.norm_order == 2 and release.is_whole and by > 1.0 + _ROUNDING:
                 yield AuditFinding("shift", f"the record moves a count by {by:.4g}.")

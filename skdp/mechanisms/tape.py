@@ -33,7 +33,8 @@ class HeardLot(NamedTuple):
 class HeardRelease(NamedTuple):
     """One release, what its mechanism declares, and the lot that it is of; None if it is of all rows.
 
-    `is_whole` says that whole numbers were added; `place` has the numbers of seed, track and release.
+    `is_whole` says that whole numbers were added; `place` has the numbers of seed, track and release. `names` identify
+    the numbers of a release whose length is private, such as one for each distinct string. None if it is public.
     """
 
     exact: Numbers
@@ -44,6 +45,15 @@ class HeardRelease(NamedTuple):
     norm_order: int = 2
     is_whole: bool = False
     place: tuple[int, ...] = ()
+    names: tuple[Any, ...] | None = None
+
+    def of_names(self, names: tuple[Any, ...] | None, values: Numbers, missing: Numbers | None = None) -> Numbers:
+        """Return some values of this release in the order of names, `missing` or 0 for names that it lacks."""
+        if names is None or self.names is None:
+            return np.ravel(values)
+        known = dict(zip(self.names, values, strict=True))
+        others = np.zeros(len(names)) if missing is None else missing
+        return np.array([known.get(name, other) for name, other in zip(names, others, strict=True)])
 
     @property
     def noise(self) -> NDArray[np.float64]:
@@ -108,18 +118,24 @@ class Track:
         self.releases: list[HeardRelease] = []
         self.lots: list[HeardLot] = []
         self.place: tuple[int, ...] = ()
+        self.names: tuple[Any, ...] | None = None  # of the numbers of the next release, see `HeardRelease`
         self.words = DrawnWords()  # of all tracks of a tape
         self._forced = forced
         self._waiting: deque[HeardLot] = deque()  # lots of which nothing is released yet: some are drawn ahead
 
     def release(self, mechanism: Any, exact: Numbers, noisy: Numbers) -> Numbers:
         """Hear a release, and return the noisy value of it."""
+        names, self.names = self.names, None
         if self._forced is not None and len(self.releases) < len(self._forced.releases):
-            earlier = self._forced.releases[len(self.releases)].noisy
-            noisy = earlier.copy() if earlier.shape == noisy.shape else noisy
+            earlier = self._forced.releases[len(self.releases)]
+            if names is not None:
+                noisy = earlier.of_names(names, earlier.noisy, noisy)
+            elif earlier.noisy.shape == noisy.shape:
+                noisy = earlier.noisy.copy()
         declared = mechanism.noise_multiplier, mechanism.sensitivity
         law, place = (mechanism.norm_order, mechanism.is_whole), (*self.place, len(self.releases))
-        self.releases.append(HeardRelease(exact.copy(), noisy.copy(), *declared, self._lot_of_release(), *law, place))
+        heard = HeardRelease(exact.copy(), noisy.copy(), *declared, self._lot_of_release(), *law, place, names)
+        self.releases.append(heard)
         return noisy
 
     def rows(self, rate: float, n_rows: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -291,10 +291,13 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         grid = [each.parameters for each in plan.tried]
         self._fitted_n_public, self._fitted_tuning = n, plan.tuning
         alone = len(grid) == 1
+        self.score_noise_ = math.inf
+        if not alone:
+            mechanism = GaussianMechanism(plan.score_noise, self.scorer_.sensitivity)
+            self.score_noise_ = mechanism.standard_deviation / self._n_scored(n)
         self.best_index_ = 0 if alone else -1 if best is None else best.number
         self.best_params_ = grid[self.best_index_] if self.best_index_ >= 0 else {}
         self.best_score_ = math.nan if best is None else best.score
-        self.score_noise_ = plan.score_noise * self.scorer_.sensitivity / self._n_scored(n)
         scores = np.full(len(grid), math.nan)
         for each in tried if plan.tries is None else filter(None, [best]):
             scores[each.number] = each.score

@@ -21,7 +21,7 @@ from skdp.testing.subjects import (
     moves,
     refusal,
 )
-from skdp.testing.tables import MAY_BE_REFUSED, ROW, far_rows, with_row, with_units
+from skdp.testing.tables import MAY_BE_REFUSED, ROW, far_rows, with_row, with_strings, with_units
 
 _MANY, _ENOUGH = 2_000, 200  # normals, for the law of noise; half of its scale is heard of 100
 _FITS, _FEW_FITS = 100, 8
@@ -80,6 +80,24 @@ def check_neighbours_move_releases_by_the_sensitivity(subject: CheckedEstimator)
         mend = "Clip what a row adds to the sensitivity that is priced, in double precision"
         _moved_by_two_at_most(one, other, f"a row of {what}", mend)
     demand(seen > 0, "no other row was taken", "Give X and y that the estimator takes")
+
+
+def check_the_number_of_strings_is_private(subject: CheckedEstimator) -> None:
+    """A string that one record alone has changes a release by its sensitivity, and neither its noise nor the output."""
+    near = with_strings(subject.table, [ROW])
+    many = with_strings(subject.table, range(subject.table.X.shape[0]))
+    if near is None or many is None:
+        raise Inapplicable("its rows have no column of strings")
+    one, other = subject.fit(subject.table), subject.fit(many)
+    same = subject.fit(near, one)
+    _same_releases(subject, one, same, "a string of one record")
+    fix = "Bound the number of counts that a record changes, in double precision"
+    _moved_by_two_at_most(one, same, "a string of one record", fix)
+    for a, b in zip(one.tape.tracks[0].releases, other.tape.tracks[0].releases, strict=False):
+        if a.exact.size != b.exact.size and not a.is_whole:
+            noise = [np.ravel(each.noisy - each.exact)[: min(a.exact.size, b.exact.size)] for each in (a, b)]
+            equal = np.array_equal(*noise)
+            demand(equal, "the noise of counts depends on their number", "Release counts by GaussianMechanism")
 
 
 def check_weights_move_releases_by_the_sensitivity(subject: CheckedEstimator) -> None:
@@ -195,6 +213,7 @@ __all__ = [
     "check_noise_has_its_law",
     "check_settings_of_arithmetic_reveal_no_row",
     "check_the_number_of_rows_is_private_under_add_remove",
+    "check_the_number_of_strings_is_private",
     "check_units_are_bounded_together",
     "check_weights_move_releases_by_the_sensitivity",
     "check_what_is_fitted_follows_from_the_releases",

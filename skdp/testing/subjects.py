@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 
 from skdp.accounting import PrivacyAccountant
 from skdp.audit.published import leaves
+from skdp.audit.replay import change
 from skdp.audit.subjects import AuditedFit, prepared, states_its_price
 from skdp.audit.worst_case import take
 from skdp.exceptions import PrivacyLeakWarning
@@ -129,7 +129,7 @@ def moves(one: AuditedFit, other: AuditedFit) -> list[float]:
         (each for track in other.tape.tracks for each in track.releases),
         strict=True,
     )
-    return [float(np.linalg.norm(np.ravel(a.exact - b.exact), a.norm_order)) / a.sensitivity for a, b in pairs]
+    return [change(*pair) for pair in pairs]
 
 
 __all__ = [

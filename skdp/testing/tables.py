@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,6 +94,18 @@ def with_row(table: GivenRows, row: Any) -> GivenRows:
         others = y[y != y[ROW]]
         y[ROW] = others[np.argmax(np.abs(others - y[ROW]))] if others.dtype.kind == "f" else others[0]
     return table._replace(X=X, y=y)
+
+
+def with_strings(table: GivenRows, rows: Sequence[int]) -> GivenRows | None:
+    """Return the table with a string of its own in some rows, the last in order, of the last column of strings."""
+    columns = {name: table.X[name].astype(object) for name in getattr(table.X, "columns", ())}
+    names = [name for name, column in columns.items() if all(isinstance(each, str) for each in column)]
+    if not names:
+        return None
+    X, column = table.X.copy(), columns[names[-1]]
+    column.iloc[rows] = [f"{max(column)}~{i}" for i in rows]
+    X[names[-1]] = column
+    return table._replace(X=X)
 
 
 def with_units(table: GivenRows, size: int, row: int) -> GivenRows:
@@ -191,5 +203,6 @@ __all__ = [
     "made_up",
     "other_than",
     "with_row",
+    "with_strings",
     "with_units",
 ]

@@ -530,7 +530,8 @@ def test_the_score_has_the_noise_of_its_price(scoring, monkeypatch):
         found = search(model(max_iter=1), scoring=exact, refit=False).fit(X, Y)
         values.append((found.best_score_ - 0.6 * exact.bound) / found.score_noise_)
     sigma = found.privacy_event_.event.noise_multiplier  # one step costs what a score costs
-    assert found.score_noise_ == pytest.approx(sigma * exact.bound / 2 / (0.2 * N))
+    deviation = GaussianMechanism(sigma, exact.bound / 2).standard_deviation
+    assert found.score_noise_ == pytest.approx(deviation / (0.2 * N))
     assert stats.kstest(values, "norm").pvalue > FALSE_ALARM
     low, high = stats.chi2.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], len(values))
     assert low < np.sum(np.square(values)) < high

@@ -64,6 +64,21 @@ MUTANTS = [
         select="together or rarely",
     ),
     mutant(
+        "a threshold from a smaller standard deviation than is drawn",
+        (
+            PURCHASE,
+            "stability_threshold(deviation, self.threshold_delta",
+            "stability_threshold(mechanism.noise_multiplier * mechanism.sensitivity, self.threshold_delta",
+        ),
+        (
+            PURCHASE,
+            "stability_threshold(locate.standard_deviation, self",
+            "stability_threshold(locate.noise_multiplier * locate.sensitivity, self",
+        ),
+        tests="purchase",
+        select="drawn_noise",
+    ),
+    mutant(
         "a threshold that costs nothing",
         (
             PURCHASE,

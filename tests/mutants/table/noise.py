@@ -423,8 +423,8 @@ MUTANTS = [
             "grid_and_scale(self.standard_deviation)",
             "grid_and_scale(self.standard_deviation * (1.0 + value.size**0.5 * 2.0**-26))",
         ),
-        tests="gaussian_mechanism",
-        select="number_of_values",
+        tests="gaussian_mechanism replay private_checks",
+        select="number_of_values or string_of_one or number_of_strings",
     ),
     mutant(
         "noise without room for rounded sums",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -165,6 +166,22 @@ def test_a_row_with_a_word_of_its_own_in_each_column_is_seen_as_rarely_as_delta_
     words = [(np.array([0]), ["rare"])] * 3
     seen = sum(any(bought.release([], words, 1.0, 1, stream(seed)).categories) for seed in range(runs))
     assert binom.ppf(FALSE_ALARM, runs, delta) <= seen <= binom.ppf(1 - FALSE_ALARM, runs, delta)
+
+
+@pytest.mark.parametrize("noise", [0.5, 40.0, 1e5])
+def test_threshold_uses_standard_deviation_of_drawn_noise(monkeypatch, noise):
+    """A smaller one lets a category of one row pass with more than the part of delta that is charged for it."""
+    drawn, used, noisy = [], [], SecretStream.noisy
+    monkeypatch.setattr(
+        SecretStream, "noisy", lambda *given: drawn.append(Fraction(given[2]) * Fraction(given[3])) or noisy(*given)
+    )
+    monkeypatch.setattr(
+        "skdp.preprocessing.histograms.purchase.named_categories", lambda *given: used.append(given[2]) or []
+    )
+    planned = purchase(0, 1, threshold_delta=1e-6)
+    planned.release([], [(np.arange(100), [f"{i:02}" for i in range(100)])], noise, 100, stream())
+    expected = stability_threshold(float(drawn[0]), 1e-6, 1)
+    assert used == [planned.threshold_at(noise)] == [expected]
 
 
 def test_words_are_named_sorted_whatever_their_order():
