@@ -205,7 +205,7 @@ FLOORS = {
         ("least_squares",),
     ),
     "mechanisms": (
-        ("exact_gaps", "rounded_normals", "second_moments", "spectrum", "tape", "unit_shares"),
+        ("exact_gaps", "rounded_normals", "row_products", "second_moments", "spectrum", "tape", "unit_shares"),
         ("streams",),
         ("additive", "sampling"),
         ("discrete_laplace", "gaussian"),

@@ -98,10 +98,11 @@ def audit_estimator(
     >>> audit.findings
     ()
     """
-    start = time.monotonic()
     check_choice("method", method, ATTACKS)
     check_real("confidence", confidence, above=0, below=1, remedy="choose a probability such as 0.95")
-    until = start + check_real("max_seconds", max_seconds, above=0, remedy="give the seconds after which no fit begins")
+    until = time.monotonic() + check_real(
+        "max_seconds", max_seconds, above=0, remedy="give the seconds after which no fit begins"
+    )
     seed = check_count("random_state", random_state, at_least=0, remedy="give a whole number, the seed of the audit")
     if method == "one_run":
         if not isinstance(check_canary(canary), str):
@@ -123,7 +124,6 @@ def audit_estimator(
         findings=(*found.findings, *beyond(found.sure_epsilon, model.epsilon_)),
         steps=found.steps,
         n_fits=found.n_fits,
-        seconds=time.monotonic() - start,
         claimed_event=model.privacy_event_,
         event=found.event,
         points=found.points,

@@ -106,7 +106,6 @@ def audit_functions(
     >>> print(*audit.findings)  # doctest: +ELLIPSIS
     bound: epsilon is at least 1..., and 1 is claimed.
     """
-    start = time.monotonic()
     for name, function in (("fit", fit), ("publish", publish)):
         if not callable(function):
             raise TypeError(f"{name} is of type {type(function).__name__}: give a function.")
@@ -118,7 +117,9 @@ def audit_functions(
     check_choice("adjacency", adjacency, ADJACENCIES)
     check_real("confidence", confidence, above=0, below=1, remedy="choose a probability such as 0.95")
     check_count("max_runs", max_runs, at_least=_LEAST_PAIRS, remedy="give more fits")
-    until = start + check_real("max_seconds", max_seconds, above=0, remedy="give the seconds after which no fit begins")
+    until = time.monotonic() + check_real(
+        "max_seconds", max_seconds, above=0, remedy="give the seconds after which no fit begins"
+    )
     seed = check_count("random_state", random_state, at_least=0, remedy="give a whole number, the seed of the audit")
     report_leak(
         "without and with_canary are read many times without a charge: they must be public or made up, and what is "
@@ -142,7 +143,6 @@ def audit_functions(
         bounds={_ASSUMED: found["bounds"][_ASSUMED]},  # nobody knows whether the noise is Gaussian
         findings=tuple(beyond(found["sure_epsilon"], epsilon)),
         n_fits=2 * len(published[1]),
-        seconds=time.monotonic() - start,
         claimed_event=EpsilonDeltaDpEvent(epsilon, delta),
         points=found["points"],
     )

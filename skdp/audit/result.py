@@ -43,8 +43,6 @@ class AuditResult:
         Bound and claim of each private step of a pipeline.
     n_fits : int
         Fits that the audit made.
-    seconds : float
-        How long it took.
     claimed_event, event : DpEvent
         What was charged, and what the canary saw of it; `skdp.plotting.AuditDisplay` draws both.
     points : tuple of (float, float, float, float)
@@ -62,7 +60,6 @@ class AuditResult:
     findings: tuple[AuditFinding, ...]
     steps: dict[str, tuple[float, float]] = field(default_factory=dict)
     n_fits: int = 0
-    seconds: float = 0.0
     claimed_event: DpEvent = field(default_factory=NoOpDpEvent, repr=False)
     event: DpEvent = field(default_factory=NoOpDpEvent, repr=False)
     points: tuple[tuple[float, float, float, float], ...] = ()
@@ -113,7 +110,7 @@ class AuditResult:
         lines = [f"FOUND {finding}" for finding in self.findings] or ["nothing was found that is not as claimed"]
         lines += [f"step {name}: {bound:.3g} of {claimed:.3g}" for name, (bound, claimed) in self.steps.items()]
         lines += [f"epsilon >= {bound:.3g}, where {text}" for text, bound in self.bounds.items()]
-        return [*lines, f"{self.n_fits} fits, {self.seconds:.1f} s, confidence {self.confidence:.6g}"]
+        return [*lines, f"{self.n_fits} fits, confidence {self.confidence:.6g}"]
 
 
 __all__ = ["AuditError", "AuditResult"]

@@ -82,8 +82,11 @@ class TableClassifier(JointPrice, ClassifierMixin, MetaEstimatorMixin, BaseEstim
     Proof of the price. Given the split, a record is in one part. In the part that is fitted to it enters through the
     fit alone, as the table is computed from what the fit released and from other rows; in the other part, through the
     table alone. So both together cost no more than the larger of the two for each split (`WorstOfDpEvent`), and a
-    mixture over splits no more (joint convexity). The split is drawn by number, and a record that becomes null or
-    another one keeps its number; under ``add_remove`` each unit has a coin of its own, and one that leaves moves none.
+    mixture over splits no more (joint convexity). The split is drawn by number, and a record that becomes null keeps
+    its number. A unit that replaces another one need not: it can have another label, and more or fewer rows. But all
+    splits are equally likely, so those of both tables can be matched: it takes the part of the unit that it replaces,
+    and all others keep theirs (`skdp.model_selection.parts.draw_folds`). Under ``add_remove`` each unit has a coin of
+    its own, and one that leaves moves none.
     """
 
     epsilon: float | None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from skdp._typing import Doubles
 from skdp.cluster.noisy_moments import RowMoments
 from skdp.cluster.rows import CubeRows, NoisyVector, SharedNoise, WeightedRows, counts_by_group, sums_by_group, within
+from skdp.mechanisms.row_products import row_products
 
 COUNTS = 0.35
 """Share of the tree's mu**2 that the counts of all levels get; the sums of the leaves get the rest."""
@@ -120,7 +121,7 @@ class NodeShapes(NamedTuple):
         heights = np.empty(len(chosen))
         for start in range(0, len(chosen), _ROWS):
             part = slice(start, start + _ROWS)
-            heights[part] = np.einsum("ij,ij->i", values[chosen[part]], planes.normals[node[part]])
+            heights[part] = row_products(values[chosen[part]], planes.normals[node[part]])
         return (heights > thresholds[node]).astype(np.int64)
 
     def cut(self, planes: Planes, children: NDArray[np.int64]) -> NodeShapes:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from skdp._typing import Doubles
 from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.row_products import row_products
 from skdp.mechanisms.streams import SecretStream
 
 _ROWS = 2048
@@ -121,7 +122,7 @@ def within(offsets: Doubles, radius: float) -> tuple[Doubles, Doubles]:
     quotient one of u, which the radius makes up for.
     """
     radius *= 1.0 + (offsets.shape[1] + 16) * 2.0**-52
-    squares = np.einsum("ij,ij->i", offsets, offsets)
+    squares = row_products(offsets, offsets)
     lengths = np.sqrt(squares) * (1.0 + (offsets.shape[1] + 16) * 2.0**-52)
     longest = np.maximum(lengths, radius)
     return offsets / longest[:, None], np.minimum(squares / longest**2, 1.0)
@@ -150,7 +151,7 @@ def squared_distances(values: CubeRows, centers: Doubles) -> Doubles:
         some = values[part]
         for j, center in enumerate(centers):
             offsets = some - center
-            found[part, j] = np.einsum("ij,ij->i", offsets, offsets)
+            found[part, j] = row_products(offsets, offsets)
     return found
 
 

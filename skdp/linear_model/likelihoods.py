@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from skdp._typing import Doubles
+from skdp.mechanisms.row_products import row_products
 
 _NODES, _MASSES = np.polynomial.hermite_e.hermegauss(40)
 _MASSES = _MASSES / _MASSES.sum()
@@ -91,7 +92,7 @@ class Likelihood:
 
     def lines(self, z: Doubles, theta: Doubles) -> Doubles:
         """The linear predictors of rows z, of shape (m, n_lines), each of its own row alone, to the last bit."""
-        return np.stack([np.einsum("ij,j->i", z, each) for each in theta.reshape(-1, z.shape[1])], axis=1)
+        return np.stack([row_products(z, each) for each in theta.reshape(-1, z.shape[1])], axis=1)
 
     def scores(self, z: Doubles, residuals: Doubles) -> Doubles:
         """The scores of rows, of shape (m, n_coefs), each of its own row alone."""
@@ -333,7 +334,7 @@ class Ordinal(Likelihood):
     def lines(self, z: Doubles, theta: Doubles) -> Doubles:
         """See `Likelihood`."""
         d = z.shape[1] - 1
-        return z[:, d:] * theta[d:] - np.einsum("ij,j->i", z[:, :d], theta[:d])[:, None]
+        return z[:, d:] * theta[d:] - row_products(z[:, :d], theta[:d])[:, None]
 
     def residuals(self, targets: Doubles, eta: Doubles) -> tuple[Doubles, Doubles]:
         """See `Likelihood`; both of shape (m, n_lines), as curvatures of two lines do not touch but by counts."""

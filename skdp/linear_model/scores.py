@@ -13,6 +13,7 @@ from skdp._checks.units import Units
 from skdp._typing import Doubles
 from skdp.linear_model.equations import Equations, symmetric
 from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.row_products import row_products
 from skdp.mechanisms.second_moments import MomentSum, UnitBall
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import SideRelease
@@ -76,7 +77,7 @@ class Scoring(NamedTuple):
         A matrix product rounds by the place of a row among others.
         """
         z = rows.astype(np.float64) * math.sqrt(self.size)
-        residuals = z[:, -1] / self.target - np.einsum("ij,j->i", z[:, :-1], self.theta)
+        residuals = z[:, -1] / self.target - row_products(z[:, :-1], self.theta)
         return z[:, :-1] * residuals[:, None]
 
 

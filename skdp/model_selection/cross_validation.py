@@ -142,7 +142,9 @@ def cross_validate(
     never in parallel, and the scores of all folds at the price of one.
 
     Proof. The fold of a row is a function of its number and of a key, or a coin of its own, and that of a unit has all
-    of its rows, so no record and no label has a say in it. For given folds, take a row of fold j. The fit that leaves
+    of its rows, so no record has a say in it. A unit that replaces another one can have another number, but folds of
+    both tables can be matched so that it takes the fold of that unit (`skdp.model_selection.parts.draw_folds`). For
+    given folds, take a row of fold j. The fit that leaves
     fold j out does not read it. The other `cv` - 1 fits read it, and each may depend on the ones before it (adaptive
     composition). Given all fitted models, the scores are one table with a part for each fold; the row is counted in the
     part of fold j alone, there as one evaluation counts it, so that the table moves by what that does

@@ -190,6 +190,12 @@ def draw_folds(stream: SecretStream, n: int, n_folds: int, adjacency: str) -> ND
 
     By number, fold j has ``size_of_fold(n, n_folds, j)`` of them, whatever they say. By coins, one that is not there
     moves no other.
+
+    Units are numbered in the order of their labels. A unit that replaces another one under a label of its own can thus
+    have another number, and so can the units between both. Let p map the numbers of one table to those of the other.
+    All orders of n numbers are equally likely, so folds f and f after p have the same distribution. For matched draws
+    the new unit has the fold of the unit that it replaces, and all others keep theirs. What holds for each pair of
+    matched draws holds for the mixture over them (joint convexity).
     """
     words = stream.words(n)
     if adjacency == "add_remove":

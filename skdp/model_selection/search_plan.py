@@ -69,7 +69,9 @@ class SearchPlan(NamedTuple):
     theorem 10).
 
     A record is a unit where rows have labels: all of its rows are in one part, each fit is private for units, and a
-    score moves by no more for a unit than for a row.
+    score moves by no more for a unit than for a row. A unit that replaces another one can have another number, and more
+    or fewer rows. Splits of both tables can be matched so that it takes the part of that unit
+    (`skdp.model_selection.parts.draw_folds`).
     """
 
     tried: list[FitPlan]

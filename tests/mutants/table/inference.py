@@ -81,7 +81,7 @@ def sum_scores(""",
     ),
     mutant(
         "inference: scores by a product of matrices",
-        (SCORES_FILE, 'np.einsum("ij,j->i", z[:, :-1], self.theta)', "z[:, :-1] @ self.theta"),
+        (SCORES_FILE, "row_products(z[:, :-1], self.theta)", "z[:, :-1] @ self.theta"),
         tests="inference",
         select="last_bit",
     ),
