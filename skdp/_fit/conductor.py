@@ -98,7 +98,7 @@ def conduct(fit: Fit) -> None:
         publish(fit.target, fit.work, **fit.parameters())
     if interrupted:
         warn(
-            f"fit was interrupted {interrupted}: the model of those steps is kept, and so is the full charge.",
+            f"fit was interrupted {interrupted}: the model up to there is kept, and so is the full charge.",
             FitInterruptedWarning,
         )
     else:

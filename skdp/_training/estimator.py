@@ -26,6 +26,7 @@ from skdp._training.progress import StepProgress
 from skdp._training.recipe import Recipe
 from skdp._training.run import Plan, Run, Targets
 from skdp._training.task import Task
+from skdp._typing import Vector
 from skdp.accounting import compose
 from skdp.base import (
     FitTerms,
@@ -185,26 +186,35 @@ class GradientEstimator(PrivateEstimator):
     def _learn(self, plan: Plan, rows: Any, targets: Targets) -> str:
         """See `PrivateEstimator`."""
         self.weight_bound_ = self._weight_reader().bound
-        run, recipe, (steps, epochs) = plan.run, plan.run.recipe, plan.before
+        run, recipe = plan.run, plan.run.recipe
         rows, targets = recipe.buy(plan, rows, targets)
+        if not plan.warm:  # a width that was bought was not known before
+            note_notice(self, self._weak_signal(run, plan.n_public, rows.shape[1]))
         theta, n_done = recipe.train(plan, rows, targets)
-        recipe.publish(theta, plan, n_done)
-        self._task().publish(targets.outputs)
+        try:
+            self._publish_run(plan, targets.outputs, theta, n_done)
+            if n_done == run.plan.n_steps:
+                recipe.correct(plan, rows, targets)
+        except KeyboardInterrupt:  # what is left is post-processing of steps that were charged
+            self._publish_run(plan, targets.outputs, theta, n_done)
+            return f"after {n_done} of {run.plan.n_steps} steps, before {recipe.last_release}"
+        return f"after {n_done} of {run.plan.n_steps} steps" if n_done < run.plan.n_steps else ""
+
+    def _publish_run(self, plan: Plan, outputs: Any, theta: Vector, n_done: int) -> None:
+        """Set all that a run learned in its first `n_done` steps; a second call sets the same again."""
+        run, (steps, epochs) = plan.run, plan.before
+        run.recipe.publish(theta, plan, n_done)
+        self._task().publish(outputs)
         self.noise_multiplier_ = run.plan.noise_multiplier
         self.sampling_rate_ = run.plan.sampling.rate
         self.max_grad_norm_ = run.plan.max_grad_norm
         self.data_norm_ = run.radius
-        if n_done == run.plan.n_steps:
-            recipe.correct(plan, rows, targets)
-        if not plan.warm:  # a width that was bought was not known before
-            note_notice(self, self._weak_signal(run, plan.n_public, rows.shape[1]))
         self._fitted_before, self._fitted_n_public = plan.before, plan.n_public
         self._fitted_noise_falls = bool(run.plan.stages)
         self.n_steps_ = n_done + steps
         # The small number undoes rounding: 20 steps at rate 0.05 are one epoch.
         self.n_iter_ = math.ceil(n_done * run.plan.sampling.rate - 1e-9) + epochs
         self._set_price(plan.price, (*plan.earlier, plan.release(self.adjacency, self._unit())))
-        return f"after {n_done} of {run.plan.n_steps} steps" if n_done < run.plan.n_steps else ""
 
     # --- checks of parameters ---
 

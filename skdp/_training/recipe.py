@@ -50,6 +50,8 @@ class Recipe:
         What the outputs of the model mean.
     """
 
+    last_release = "the correction of the mean"  # `correct` makes it, after the last step
+
     def __init__(self, model: Any, *, anew: bool = True) -> None:
         self.model, self.anew = model, anew
 

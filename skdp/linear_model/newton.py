@@ -193,6 +193,7 @@ class NewtonRecipe(Recipe):
     The model has the parameters ``inference, fit_intercept``, and is told by ``_publish_line(coef, intercept, noise)``.
     """
 
+    last_release = "that of the standard errors"
     _steps: list[Step]
     _theta: Doubles
 

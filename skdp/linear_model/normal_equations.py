@@ -222,17 +222,20 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         equations = Equations.of(moments, size, TARGET, noise, n)
         least = FLOOR * equations.edge
         self._set_coefficients(solve(equations, least, self._ridge(least, radius), bool(intercept)), scale, radius)
-        self._fitted_inference = None
-        if self.inference:
-            theta = solve_without_bias(equations)
-            how = Scoring.at(theta, equations, size, TARGET)
-            scores = sum_scores(*one.to_score(rows, targets.scaled, targets.beyond, weights, units), how)
-            self._infer(equations, how, self._release_scores(plan, scores, how), scale, radius)
+        self._fitted_inference, interrupted = None, ""
+        try:
+            if self.inference:
+                theta = solve_without_bias(equations)
+                how = Scoring.at(theta, equations, size, TARGET)
+                scores = sum_scores(*one.to_score(rows, targets.scaled, targets.beyond, weights, units), how)
+                self._infer(equations, how, self._release_scores(plan, scores, how), scale, radius)
+        except KeyboardInterrupt:
+            interrupted = "after the release of the coefficients, before that of their standard errors"
         self.y_bounds_, self.data_norm_ = targets.bounds, radius
         self.noise_multiplier_ = plan.mechanism.noise_multiplier
         self._set_alpha(least, radius)
         self._set_price(plan.price)
-        return ""
+        return interrupted
 
     def _release_scores(self, plan: ReleasePlan, scores: MomentSum, how: Scoring) -> ScoreMoments:
         mechanism = SCORE_RELEASE.mechanism(sensitivity(0.0, self.adjacency), plan.mechanism.noise_multiplier)

@@ -169,7 +169,7 @@ def test_above_the_ceiling_no_row_is_read(target):
 
 def test_an_interrupted_fit_is_published_and_says_so(target):
     fit = Recorded(target, interrupted="after 3 of 5 steps")
-    with pytest.warns(FitInterruptedWarning, match="after 3 of 5 steps: the model of those steps is kept"):
+    with pytest.warns(FitInterruptedWarning, match="after 3 of 5 steps: the model up to there is kept"):
         conduct(fit)
     assert target.coef_ == 1.0
     assert "finish" not in fit.seen

@@ -16,7 +16,8 @@ from skdp._checks.sources import TableRows
 from skdp._training.offset import ENOUGH, ClassMeans, CountMean, SumOfTerms, TargetMean, shrunk
 from skdp._training.recipe import Recipe
 from skdp.accounting import flatten, get_epsilon
-from skdp.ensemble import DPRandomTreesClassifier
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
+from skdp.exceptions import FitInterruptedWarning
 from skdp.mechanisms.sampling import sampling_at
 from skdp.preprocessing import DPStandardScaler
 
@@ -328,6 +329,89 @@ def test_an_interrupted_run_has_no_correction(make):
         model.fit(X, y)
     assert model.n_steps_ == 4
     assert not any(each.sensitivity == ClassMeans(3).sensitivity for each in seen)
+
+
+INTERRUPTED = {
+    "rows": ({}, lambda X, y: {}),
+    "groups": ({}, lambda X, y: {"groups": np.arange(len(y)) // 2}),
+    "weights": ({"weight_bound": 2.0}, lambda X, y: {"sample_weight": np.linspace(0, 2, len(y))}),
+}
+
+
+def interrupt_once(patch, owner, name):
+    """Let Ctrl-C come at the first call of a function, which does its work afterwards."""
+    whole, calls = getattr(owner, name), []
+
+    def interrupted(*given, **named):
+        calls.append(given)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return whole(*given, **named)
+
+    patch.setattr(owner, name, interrupted)
+
+
+@pytest.mark.parametrize("rows", INTERRUPTED)
+@pytest.mark.parametrize("make", KINDS)
+def test_interrupt_in_correction_keeps_uncorrected_model(make, rows, monkeypatch):
+    X, y = classes_of(900)
+    own, given = INTERRUPTED[rows]
+    accountant = PrivacyAccountant(unit="person" if rows == "groups" else "row")
+    model, plain = make(random_state=0, accountant=accountant, **own), make(random_state=0, **own)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Recipe, "correct", lambda *given: None)
+        plain.fit(X, y, **given(X, y))
+    interrupt_once(monkeypatch, SumOfTerms, "add")
+    with pytest.warns(FitInterruptedWarning, match="before the correction of the mean: the model up to there is kept"):
+        model.fit(X, y, **given(X, y))
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    assert (model.n_steps_, model.epsilon_) == (plain.n_steps_, plain.epsilon_)
+    assert accountant.get_epsilon(1e-5) == pytest.approx(model.epsilon_)
+
+
+@pytest.mark.parametrize("name", ["move", "publish"])
+@pytest.mark.parametrize("make", KINDS)
+def test_interrupt_after_last_step_keeps_model(make, name, monkeypatch):
+    X, y = classes_of(900)
+    model = make(random_state=0)
+    interrupt_once(monkeypatch, type(model._recipe(3)), name)
+    with pytest.warns(FitInterruptedWarning, match="after .* steps, before the correction of the mean"):
+        model.fit(X, y)
+    assert model.predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize(
+    "make", [lambda **own: DPMLPRegressor((4,), max_iter=2, **own), lambda **own: DPRandomTreesRegressor(
+        5, bounds=(-1, 1), max_iter=2, **own)]
+)  # fmt: skip
+def test_interrupt_in_regressor_correction_keeps_model(make, monkeypatch):
+    X, y = classes_of(900)
+    interrupt_once(monkeypatch, SumOfTerms, "add")
+    with pytest.warns(FitInterruptedWarning, match="before the correction of the mean"):
+        model = make(y_bounds=(0, 2)).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_interrupt_in_streamed_correction_keeps_model(tmp_path, monkeypatch):
+    X, y = classes_of(900)
+    np.save(tmp_path / "x.npy", X)
+    interrupt_once(monkeypatch, SumOfTerms, "add")
+    with pytest.warns(FitInterruptedWarning, match="before the correction of the mean"):
+        model = linear().fit(np.load(tmp_path / "x.npy", mmap_mode="r"), y)
+    assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("make", [linear, network])
+def test_interrupted_correction_resumes_from_checkpoint(make, tmp_path, monkeypatch):
+    X, y = classes_of(900)
+    accountant, whole = PrivacyAccountant(), make(random_state=0).fit(X, y)
+    model = make(random_state=0, checkpoint=tmp_path / "run", accountant=accountant)
+    interrupt_once(monkeypatch, SumOfTerms, "add")
+    with pytest.warns(FitInterruptedWarning, match="before the correction of the mean"):
+        model.fit(X, y)
+    model.fit(X, y)
+    assert len(accountant.history) == 1
+    np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")

@@ -16,6 +16,8 @@ from sklearn.pipeline import make_pipeline
 
 from skdp import DPLinearRegression, DPRidge, PrivacyAccountant, allocate_budget
 from skdp.accounting import GaussianDpEvent, get_epsilon
+from skdp.exceptions import FitInterruptedWarning
+from skdp.linear_model import normal_equations
 from skdp.linear_model.equations import Equations, Noise
 from skdp.linear_model.inference import solve_without_bias
 from skdp.linear_model.scores import Scoring
@@ -203,9 +205,23 @@ def test_a_line_without_an_interval_says_why(kind):
 
 
 def test_a_well_scaled_table_has_all_intervals():
-    frame = fitted(draw(5_000)).summary().to_frame()
+    frame = fitted(draw(5_000)).summary(level=1 - 2e-7).to_frame()  # five intervals: 1e-6 false alarms
     assert (frame["doubt"] == "").all()
     assert ((frame["low"] < TRUTH) & (frame["high"] > TRUTH)).all()
+
+
+def test_interrupt_in_standard_errors_keeps_coefficients(monkeypatch):
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(normal_equations, "sum_scores", interrupted)
+    accountant = PrivacyAccountant()
+    with pytest.warns(FitInterruptedWarning, match="before that of their standard errors: the model up to there"):
+        model = fitted(draw(5_000), accountant=accountant)
+    assert np.isfinite(model.coef_).all()
+    assert accountant.get_epsilon(model.delta_) == pytest.approx(model.epsilon_)
+    with pytest.raises(ValueError, match="there is no table"):
+        model.summary()
 
 
 # --- how it is shown ---

@@ -26,6 +26,12 @@ from paths import (
 )
 
 MUTANTS = [
+    mutant(
+        "model discarded by an interrupt in the correction",
+        (GRADIENT, "except KeyboardInterrupt:  # what is left", "except SystemExit:  # what is left"),
+        tests="offset",
+        select="interrupt_in_correction",
+    ),
     # --- private input ---
     mutant(
         "rows checked unless scikit-learn is told to assume that they are finite",
