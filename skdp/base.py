@@ -116,8 +116,9 @@ def root_stream(estimator: Any, drawn: str = "the noise", *, remedy: str = "rand
     stream = SecretStream.from_random_state(estimator.random_state, name)
     if estimator.random_state is not None:
         report_leak(
-            f"random_state={estimator.random_state!r} makes {drawn} reproducible, so the guarantee does not hold "
-            f"against those who know the seed: use {remedy}."
+            f"random_state={estimator.random_state!r} makes {drawn} reproducible. The guarantee does not hold against "
+            "those who know the seed. If it is used for two fits, anyone can subtract their noise, as the difference "
+            f"of the outputs is exact: use {remedy}."
         )
         note_leaks(estimator, SEEDED)
     return stream
@@ -343,7 +344,8 @@ class PrivateEstimator(Reported, Exported, BaseEstimator):
     def _payment(self) -> Payment:
         """Where a fit of this estimator is charged."""
         accountant = resolve_accountant(self.accountant)
-        parameters = {} if accountant is None else self._public_parameters()
+        seeded = {"seeded": self.random_state is not None}
+        parameters = {} if accountant is None else {**self._public_parameters(), **seeded}
         unit, name = self._unit(), self.__dict__.get("_fitted_group_name")
         if name:
             parameters["groups"] = name

@@ -512,6 +512,7 @@ class PrivatePipeline(JointPrice, _FittedSteps):
         if self.risk is not None:
             kept["risk"] = dict(self.risk)
         kept["steps"] = {name: type(step).__name__ for name, step in self.steps}
+        kept["seeded"] = any(getattr(step.estimator, "random_state", None) is not None for _, step in steps)
         if name := self.__dict__.get("_fitted_group_name"):
             kept["groups"] = name
         unit = self.__dict__.get("privacy_unit_", ROW)

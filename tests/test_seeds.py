@@ -121,3 +121,37 @@ def test_root_key_ignores_the_module():
 def test_root_stream_requires_a_name():
     with pytest.raises(TypeError, match="name"):
         SecretStream.from_random_state(SEED)
+
+
+# --- the record of a seed ---
+
+
+@pytest.mark.parametrize("seed", [SEED, None])
+def test_charge_records_whether_seed_was_set(seed, tmp_path):
+    skdp.PrivacyAccountant(path=tmp_path / "b.budget")
+    accountant = skdp.PrivacyAccountant.open(tmp_path / "b.budget")
+    own = {"epsilon": 1.0, "accountant": accountant, "random_state": seed}
+    model = skdp.DPLogisticRegression(classes=[0, 1], max_iter=2, random_state=seed, accountant=accountant)
+    model.fit(X, Y)
+    skdp.allocate_budget(Pipeline([("model", model)]), epsilon=1.0).fit(X, Y)
+    statistics.private_count(Y == 1, **own)
+    GaussianMechanism(1.0, 1.0).release(Y, seed, accountant=accountant)
+    skdp.model_selection.cross_validate(model.set_params(random_state=None), X, Y, cv=3, epsilon=1.0, random_state=seed)
+    skdp.DPGridSearchCV(model, {"max_iter": [2, 3]}, random_state=seed).fit(X, Y)
+    skdp.DPCalibratedClassifier(skdp.DPLogisticRegression(classes=[0, 1]), **own).fit(X, Y)
+    copies = skdp.PrivacyAccountant.from_json(accountant.to_json()), skdp.PrivacyAccountant.open(tmp_path / "b.budget")
+    for each in (accountant, *copies):
+        assert [charge.seeded for charge in each.history] == [seed is not None] * 7
+    assert ("seeded" if seed is not None else "secret") in str(accountant)
+
+
+def test_charge_without_record_has_unknown_seed():
+    accountant = skdp.PrivacyAccountant()
+    accountant.spend(GaussianMechanism(1.0, 1.0).event)
+    again = skdp.PrivacyAccountant.from_json(accountant.to_json())
+    assert [charge.seeded for charge in again.history] == [None]
+
+
+def test_seed_warning_names_reuse():
+    with pytest.warns(skdp.PrivacyLeakWarning, match="two fits, anyone can subtract their noise"):
+        skdp.DPPCA(2, **GIVEN).fit(X)

@@ -397,6 +397,7 @@ class TableFit(Fit):
         names = ("epsilon" if work.risk is None else "risk", "delta", "test_size", "weight_bound")
         inner = _inner_of(work.estimator)
         kept = {name: getattr(work, name) for name in names} | {"estimator": type(inner).__name__}
+        kept["seeded"] = work.random_state is not None
         if name := work.__dict__.get("_fitted_group_name"):
             kept["groups"] = name
         unit = work.__dict__.get("privacy_unit_", ROW)

@@ -74,11 +74,15 @@ class AdditiveMechanism:
         if not isinstance(stream, SecretStream):
             stream = SecretStream.from_random_state(random_state, type(self).__name__)
         if random_state is not None and stream is not random_state:
-            report_leak(f"random_state={random_state!r} makes the noise reproducible: use random_state=None.")
+            report_leak(
+                f"random_state={random_state!r} makes the noise reproducible. If it is used for two releases, anyone "
+                "can subtract their noise: use random_state=None."
+            )
         ledger = resolve_accountant(accountant)
         exact = self._checked(value)
         if ledger is not None:
-            ledger.spend(self.event, label or type(self).__name__, adjacency=adjacency)
+            known = None if stream is random_state else {"seeded": random_state is not None}
+            ledger.spend(self.event, label or type(self).__name__, adjacency=adjacency, parameters=known)
         noisy = self._heard(exact, stream)
         return noisy.item() if exact.ndim == 0 else noisy
 

@@ -340,6 +340,7 @@ class FoldsFit(Fit):
             "delta": getattr(self, "delta", self._delta),
             "cv": self._cv,
             "score_share": self._share,
+            "seeded": self._random_state is not None,
         }
         if name := self._template.__dict__.get("_fitted_group_name"):
             kept["groups"] = name

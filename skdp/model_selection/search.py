@@ -208,6 +208,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         if self.risk is not None:
             kept["risk"] = dict(self.risk)
         score = self.scorer_.name
+        kept["seeded"] = self.random_state is not None
         return kept | {"estimator": type(self.estimator).__name__, "scoring": score, "n_candidates": len(plan.tried)}
 
     # --- the search ---

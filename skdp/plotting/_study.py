@@ -129,6 +129,7 @@ class Study(Fit):
             "epsilons": self._epsilons,
             "n_repeats": self.n_repeats,
             "delta": self.delta,
+            "seeded": self._is_seeded,
         }
         if name := self.work.__dict__.get("_fitted_group_name"):
             kept["groups"] = name
@@ -219,8 +220,9 @@ def root_stream(random_state: Any) -> SecretStream:
     stream = SecretStream.from_random_state(random_state, "PrivacyUtilityDisplay")
     if random_state is not None:
         report_leak(
-            f"random_state={random_state!r} makes the noise of all fits reproducible, so the guarantee does not hold "
-            "against those who know the seed: use random_state=None for a picture that you publish."
+            f"random_state={random_state!r} makes the noise of all fits reproducible. The guarantee does not hold "
+            "against those who know the seed. If it is used twice, anyone can subtract the noise: use "
+            "random_state=None for a plot that you publish."
         )
     return stream
 

@@ -155,7 +155,8 @@ def noise(facts: Facts) -> str:
     """Whether the noise is secret."""
     return {
         "secret": "Secret: drawn with a key from the operating system, which was not kept.",
-        "seeded": "Seeded: drawn from a given random_state. Whoever knows it can subtract the noise.",
+        "seeded": "Seeded: drawn from a given random_state. Those who know it can subtract the noise. If it was used "
+        "for two fits of one class, the difference of their outputs is exact, and anyone can subtract the noise.",
         "not recorded": "Not recorded by the class that fitted this model.",
     }[facts["noise"]["source"]]
 
@@ -266,7 +267,10 @@ def exceptions(facts: Facts) -> list[str]:
     if facts["guarantee"]["epsilon"] == "infinity":
         found.append("Epsilon is infinite: there is no guarantee.")
     if facts["noise"]["source"] == "seeded":
-        found.append("The noise is seeded: the guarantee does not hold against those who know the seed.")
+        found.append(
+            "The noise is seeded: the guarantee does not hold against those who know the seed, nor against anyone if "
+            "the seed was used for two fits."
+        )
     if not facts["unpaid"]["recorded"]:
         found.append("What was read without payment was not, or not always, recorded.")
     found += [each["text"] for each in facts["unpaid"]["reads"]]

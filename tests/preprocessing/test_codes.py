@@ -20,6 +20,7 @@ from skdp import (
     tabular_pipeline,
 )
 from skdp._checks.row_traits import row_norm_of, row_schema_of
+from skdp._fit.private_step import PrivateStep
 from skdp.accounting import compose
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.preprocessing import DPStandardScaler, DPTableVectorizer, TableSchema
@@ -187,8 +188,11 @@ def test_a_model_of_codes_is_the_model_of_the_table():
     np.testing.assert_array_equal(other.feature_importances_, one.feature_importances_[kept])
 
 
-def test_a_pipeline_that_buys_hands_codes_on_as_they_are():
-    """Gaps are NaN in codes, and no row is set to zero for them."""
+def test_a_pipeline_that_buys_hands_codes_on_as_they_are(monkeypatch):
+    """Gaps are NaN in codes, and no row is set to zero for them. The model has the noise of a fit outside a pipeline."""
+    monkeypatch.setattr(
+        PrivateStep, "begin", lambda step, number: vars(step).update(_terms=step.estimator._check_terms())
+    )
     table, y = customers(N), labels(customers(N))
     steps = [("vectorizer", coder(BOUGHT, random_state=1)), ("model", trees(random_state=2, average=False))]
     pipe = quiet(lambda: allocate_budget(Pipeline(steps), 5.0, 1e-5).fit(table, y))

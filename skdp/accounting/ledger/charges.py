@@ -76,6 +76,12 @@ class Charge:
     partition_rule: str | None = field(default=None, compare=False, repr=False)
 
     @property
+    def seeded(self) -> bool | None:
+        """Whether `random_state` was set; None if that was not recorded. A seed repeats the noise of a class."""
+        found = self.parameters.get("seeded")
+        return found if isinstance(found, bool) else None
+
+    @property
     def sampling(self) -> str:
         """How rows were sampled."""
         return sampling_of(self.event)

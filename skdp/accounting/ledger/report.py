@@ -24,8 +24,11 @@ ReportRows = Sequence[Sequence[str]]
 
 _LONGEST = 72
 _MOST_NUMBERS = 4
-_COLUMNS = ("entry", "time", "label", "event", "asked for", "sampling", "adjacency", "unit", "partition", "note")
+_COLUMNS = (
+    "entry", "time", "label", "event", "asked for", "sampling", "adjacency", "unit", "partition", "noise", "note",
+)  # fmt: skip
 _KINDS = {"refusal": "refused, not priced", "raise": "ceiling raised", "split": "split in two, not priced"}
+_NOISE = {True: "seeded", False: "secret"}
 _UNSHOWN = ("key",)  # of a split: it is in the file and in JSON, and no guarantee rests upon it
 
 
@@ -114,7 +117,11 @@ def entry_rows(entries: Sequence[Any]) -> list[list[str]]:
         event = _KINDS.get(entry.kind) or _short(describe(entry.event))
         sampling = _short(sampling_of(entry.event)) if entry.kind == "charge" else ""
         what = [_short(entry.label), event, _asked(entry), sampling, entry.adjacency, entry.unit]
-        what += [_short(entry.partition or ""), _short(entry.note)]
+        what += [
+            _short(entry.partition or ""),
+            "" if entry.seeded is None else _NOISE[entry.seeded],
+            _short(entry.note),
+        ]
         rows.append([which, _time(entry.time), *what])
     return rows
 
