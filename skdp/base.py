@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from skdp._checks.default_delta import check_delta, delta_for
-from skdp._checks.leak_setting import receive, report_leak
+from skdp._checks.leak_setting import report_leak
 from skdp._checks.leaks import SEEDED, begin_record, note_leaks
 from skdp._checks.notices import begin_notices, note_notice, raw_columns_notice
 from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, refuse_fit_params
@@ -23,7 +23,7 @@ from skdp._fit.payment import Payment
 from skdp._fit.private_step import FitTerms, PrivateStep, StepPlan
 from skdp._fit.releases import PUBLICATION, Release, depend_on, new_release, releases_of
 from skdp._fit.step_traits import StepTraits, traits_of
-from skdp._guard.foreign_fits import settings_to_send
+from skdp._guard.foreign_fits import Watched
 from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_init
 from skdp.accounting import (
     ADJACENCIES,
@@ -124,7 +124,7 @@ def root_stream(estimator: Any, drawn: str = "the noise", *, remedy: str = "rand
     return stream
 
 
-class PrivateEstimator(Reported, Exported, BaseEstimator):
+class PrivateEstimator(Watched, Reported, Exported, BaseEstimator):
     """Base class of private estimators.
 
     Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, risk, adjacency, accounting,
@@ -226,22 +226,6 @@ class PrivateEstimator(Reported, Exported, BaseEstimator):
         terms = self._settle_delta(terms, shape[0])
         self._check_parameters(terms, *shape)
         return self._plan_fit(terms, *shape, None)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state that is pickled, with what a worker has to know of the fit that sends it.
-
-        A state hook is the one place that every way to a worker passes: joblib's multiprocessing backend pickles by a
-        table of its own, so that no reducer that is registered elsewhere would be called.
-        """
-        state: dict[str, Any] = super().__getstate__()
-        sent = settings_to_send(self)
-        return state if sent is None else {**state, "_sent": sent}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        sent = state.pop("_sent", None)
-        super().__setstate__(state)
-        if sent is not None:
-            receive(self, sent)
 
     def set_params(self, **params: Any) -> Self:
         """Set the parameters of this estimator.
@@ -407,7 +391,7 @@ def _lists_columns(value: Any) -> bool:
     return isinstance(value, list | tuple | np.ndarray) and not isinstance(next(iter(value), ""), str | Real)
 
 
-class JointPrice(Reported, Exported):
+class JointPrice(Watched, Reported, Exported):
     """The price of what consists of private parts, read from their present state."""
 
     delta_: float

@@ -20,7 +20,6 @@ from skdp._checks.parameters import absolute_path, show
 from skdp._checks.rows import check_classes, check_labels, check_table, classes_of, encode_labels
 from skdp._checks.units import Units
 from skdp._checks.weights import WeightReader, weight_of_each
-from skdp._guard.inspections import report_inspection
 from skdp._typing import Doubles
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan
 from skdp.mechanisms.unit_norms import average_units
@@ -347,7 +346,6 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     def _joint_log_likelihood(self, X: Any) -> Doubles:
         """Logarithm of the probability of each class and of the row, but for a term that no class changes."""
         check_is_fitted(self)
-        report_inspection(self)
         X = check_table(self, X, reset=False)
         half = 0.5 * self.bounds_[:, 1] - 0.5 * self.bounds_[:, 0]
         means, inverses = (self.theta_ - self.bounds_[:, 0]) / half - 1.0, half**2 / self.var_

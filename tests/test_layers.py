@@ -41,9 +41,7 @@ FLOORS = {
         ("public_steps",),
         ("meta_estimators",),
         ("findings",),
-        ("stack",),
         ("foreign_fits",),
-        ("inspections",),
     ),
     "_kernels": (
         ("caching",),

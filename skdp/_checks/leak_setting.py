@@ -72,25 +72,26 @@ class Sent(NamedTuple):
         Process that sent it.
     on_leak : {"warn", "raise"}
         The setting there.
-    verdict : str or None
-        The leak of the composition that sent it, to be raised by its fits; "" if it was reported, or if there is none;
-        None if no composition was seen.
+    told : tuple of str
+        Compositions that were reported there.
     """
 
     sender: int
     on_leak: str
-    verdict: str | None
+    told: tuple[str, ...]
 
 
 _received: list[tuple[weakref.ref[Any], Sent]] = []
 """Estimators that were sent to this process. A task holds them, so settings end with their task."""
 
 
-def receive(estimator: Any, sent: Sent) -> None:
+def receive(estimator: Any, sent: Sent) -> bool:
     """Obey the settings that an estimator brought along, as long as it lives, if this is a worker of the sender."""
     parent = multiprocessing.parent_process()
-    if parent is not None and parent.pid == sent.sender:
-        _received.append((weakref.ref(estimator), sent))
+    if parent is None or parent.pid != sent.sender:
+        return False
+    _received.append((weakref.ref(estimator), sent))
+    return True
 
 
 def received() -> Sent | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -25,7 +25,6 @@ from skdp._guard.meta_estimators import (
 )
 from skdp._guard.public_rules import RULES
 from skdp._guard.public_steps import (
-    Fault,
     find_faults,
     find_own_faults,
     is_ours,
@@ -39,6 +38,7 @@ from skdp._guard.totals import FitPrice, Total, add_fits, asks_for_groups
 _BUDGET = "skdp.allocate_budget(pipeline, ...), which pays for all of them"
 _CLASSES = "classes=[...], a public list"
 _Y_BOUNDS = "y_bounds=(low, high), public numbers"
+FIT_TELLS = {_CLASSES, _Y_BOUNDS}
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,6 @@ class Finding:
         where = f"step {self.step!r} ({self.kind})" if self.step else self.kind
         total = str(Total(self.n_fits, self.epsilon, self.delta))
         return f"{where}: {self.reads}{total and f'; {total}'}; use {self.counterpart}."
-
-
-class Steps(NamedTuple):
-    """Parts of a pipeline, union or column transformer: those with private fits, by path, and faults of the others."""
-
-    private: list[tuple[str, Any]]
-    faults: list[Fault]
 
 
 # --- any composition ---
@@ -178,7 +171,7 @@ def _of_steps(node: Any, path: str, outermost: Any) -> Iterator[Finding]:
     """Find what a pipeline, a union or a column transformer reads; several budgets are reported for the outermost."""
     if isinstance(node, Pipeline):
         check_structure(node)
-    names = [name for name, _ in sort_parts(node).private]
+    names = _private_parts(node)
     if node is outermost and len(names) > 1:
         reads = f"the private steps {names} spend a budget each, and the last one's epsilon_ leaves out the others'"
         yield Finding(path, type(node).__name__, reads, _BUDGET, *total_of(node))
@@ -277,23 +270,17 @@ def _mixes_rows(node: Any) -> bool:
     return mixes_rows(node) or any(_mixes_rows(child) for _, child, _ in children_of(node) if holds_private(child))
 
 
-def sort_parts(owner: Any) -> Steps:
-    """Return the parts of a pipeline or union that fit a private estimator, and the faults of the others."""
-    private, faults = [], []
+def _private_parts(owner: Any) -> list[str]:
+    """Return the paths of the parts of a pipeline or union that fit a private estimator."""
     listed = list(walk(owner, ""))
     if len(listed) == 1:  # a subclass of a composition, which is not listed itself: list its parts
         listed = [each for name, part in parts_of(owner) for each in walk(part, name)]
-    for path, part, alone in listed:
-        if pays(part) or (not parts_of(part) and holds_private(part)):
-            private.append((path, part))
-        else:
-            faults += [Fault(path, type(part).__name__, *fault) for fault in alone]
-    return Steps(private, faults)
+    return [path for path, part, _ in listed if pays(part) or (not parts_of(part) and holds_private(part))]
 
 
 __all__ = [
+    "FIT_TELLS",
     "Finding",
-    "Steps",
     "check_structure",
     "fault_of_split",
     "find",
@@ -301,7 +288,6 @@ __all__ = [
     "join",
     "pays",
     "private_fits",
-    "sort_parts",
     "splitters_of",
     "total_of",
 ]

@@ -1,7 +1,9 @@
-"""Warnings about fits inside other meta-estimators, which read rows without paying for them.
+"""Warnings about compositions of other packages that use private estimators and read rows without accounting for it.
 
-In a worker process no frame of the composition is on the stack, and warnings are lost. An estimator that is sent to
-one is therefore reported in the process that sends it, and takes the setting of leaks along.
+One function finds the outermost of them on the stack of the current thread. It is called wherever a private estimator
+is fitted, cloned or asked for its tags, which ``check_is_fitted`` does in each prediction. Compositions clone their
+parts, or read their tags, before they start workers, so stacks of other threads are not needed. An estimator that is
+sent to a worker process carries the titles of the compositions that were reported.
 """
 
 from __future__ import annotations
@@ -9,276 +11,372 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import threading
-import warnings
 import weakref
-from collections.abc import Iterator
+from multiprocessing import parent_process
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple, Self
 
-import joblib
+from sklearn.frozen import FrozenEstimator
 
-from skdp._checks.leak_setting import Sent, leaks_are_errors, received, report_leak
+from skdp._checks.leak_setting import Sent, leaks_are_errors, receive, report_leak
 from skdp._checks.leaks import CALLER, Leak
-from skdp._guard.findings import fault_of_split, holds_private, pays, sort_parts, splitters_of, total_of
-from skdp._guard.meta_estimators import SCORED, children_of, known_name
-from skdp._guard.public_steps import parts_of
-from skdp._guard.stack import (
-    SEARCHES,
-    Layer,
-    add_object,
-    find_layers,
-    is_inspection,
-    iterate_frames,
-    origin_of,
-    owner_of,
+from skdp._checks.units import GROUP
+from skdp._guard.findings import FIT_TELLS, Finding, fault_of_split, find, private_fits, splitters_of, total_of
+from skdp._guard.meta_estimators import (
+    EACH_CLASS,
+    FUNCTIONS,
+    KNOWN,
+    STEPS,
+    Known,
+    count_folds,
+    describe_unknown,
+    is_of_sklearn,
+    is_silent,
+    known_name,
 )
+from skdp._guard.public_steps import is_ours
 from skdp._guard.totals import FitPrice
-from skdp.exceptions import PrivacyLeakWarning
+
+_BETWEEN = {"joblib", "threading", "multiprocessing", "concurrent", "contextlib", "functools", "queue", "warnings"}
+_FITS = ("fit", "_fit", "partial_fit", "_partial_fit")
+_OF_UNIONS = ("_fit_one", "_fit_transform_one")  # a worker cannot see the other parts
+
+_PREDICTED = "it computes from predictions and labels of private rows, which is not covered by the privacy guarantee"
+_TOOLS = {"partial_dependence", "permutation_importance", "_calculate_permutation_scores", "from_estimator"}
+_INSPECTED = Known(
+    "averages over rows or shows their range, and what it tells of private rows is not paid for", "give public rows"
+)
+_AUTOLOG = "mlflow.sklearn.autolog"
+_LOGGED = Known(
+    "logs exact metrics of the training rows, and these are not covered by the privacy guarantee",
+    f"use {_AUTOLOG}(disable=True)",
+)
 
 
-def report_foreign_fit(estimator: Any, price: FitPrice | None = None) -> tuple[Leak, ...]:
-    """Warn, once per composition, that a private estimator is fitted inside code that reads rows without paying.
+class Composition(NamedTuple):
+    """A composition on the stack.
 
-    Called inside ``fit``, before the charge. It searches the stack for methods of estimators, and for functions of
-    scikit-learn, that are not private. A private pipeline or search pays for what it calls.
+    Attributes
+    ----------
+    title : str
+        Its name.
+    owner : object
+        The estimator that it is, or that a function was given.
+    known : Known
+        What it reads, and the remedy.
+    inside : list of Finding, default=[]
+        Findings about its steps.
+    entry : str, default=""
+        Name of the function that it is; "" for an estimator.
+    cv : object, default=None
+        How a function splits rows.
+    gives_groups : bool, default=False
+        Whether a function passes group identifiers to the fits.
+    is_part : bool, default=False
+        Whether it is a task of a composition that runs in another thread or process.
+    estimator : object, default=None
+        The private estimator, pipeline or search that it uses.
+    """
+
+    title: str
+    owner: Any
+    known: Known
+    inside: list[Finding] = []  # noqa: RUF012
+    entry: str = ""
+    cv: Any = None
+    gives_groups: bool = False
+    is_part: bool = False
+    estimator: Any = None
+
+
+class _Entries(dict[str, bool]):
+    """Whether the name of a function may be that of a composition, for all names that occurred."""
+
+    def __missing__(self, name: str) -> bool:
+        return self.setdefault(name, name.startswith(_FITS) or name in FUNCTIONS or name in _TOOLS)
+
+
+_is_entry = _Entries()
+_kinds: dict[Any, str] = {}
+
+
+def _may_find(frame: FrameType | None) -> bool:
+    """Whether a function on the stack has the name of a composition; most predictions need no further search."""
+    while frame is not None:
+        code = frame.f_code
+        if _is_entry[code.co_name]:
+            return True
+        if code is _READS_TAGS:  # a pipeline, which has searched the stack, reads the tags of its steps
+            return False
+        frame = frame.f_back
+    return False
+
+
+def find_outermost(estimator: Any, frame: FrameType | None) -> Composition | None:
+    """Find the outermost composition on the stack of this thread that reads rows without accounting for it.
+
+    Private estimators account for whatever they call.
 
     Parameters
     ----------
     estimator : object
-        Estimator that is being fitted.
+        Private estimator that is fitted, cloned or asked for its tags.
+    frame : frame
+        The innermost one to consider.
+
+    Returns
+    -------
+    Composition or None
+    """
+    stack = []
+    while frame is not None:
+        stack.append(frame)
+        frame = frame.f_back
+    found, unsure, owner, is_part, by_user = None, None, None, False, False
+    while stack and found is None:
+        frame = stack.pop()
+        kind, name = _kind_of(frame), frame.f_code.co_name
+        around, is_fit, by_user = owner, name.startswith(_FITS), by_user or kind == "other"
+        owner = _owner_of(frame) if kind == "sklearn" or (kind == "other" and is_fit) else None
+        if kind == "ours" or (kind == "sklearn" and is_ours(owner)):
+            break
+        if owner is None and kind in ("sklearn", "tool"):
+            is_part = is_part or (around is unsure is None and name.startswith("_"))
+            if name in FUNCTIONS:
+                found = _describe_function(frame, *FUNCTIONS[name])
+            elif kind == "tool":
+                unsure = unsure or _describe_tool(frame)
+            elif is_fit and around is None and not name.startswith(_OF_UNIONS):
+                unsure = unsure or _describe_function(frame, f"{name} of scikit-learn", describe_unknown(name))
+        elif is_fit and owner is not None and owner is not around:
+            found = _describe_estimator(owner)
+        owner = around if owner is None else owner
+    if (found := found or unsure) is None:
+        return None
+    if found.entry and (not by_user or parent_process() is not None):  # a task may be a public function too
+        is_part = True
+    whole = next((inner for inner in map(_owner_of, reversed(stack)) if is_ours(inner)), estimator)
+    return found._replace(is_part=is_part, estimator=whole, owner=whole if found.owner is None else found.owner)
+
+
+def _kind_of(frame: FrameType) -> str:
+    """Return whose code a frame runs: "ours", "sklearn", "tool" (only predicts), "between" (wrappers) or "other"."""
+    module = frame.f_globals.get("__name__")
+    if not isinstance(module, str):
+        return "other"
+    if module not in _kinds:
+        top, part, *_ = f"{module}..".split(".")
+        kind = {"skdp": "ours", "sklearn": "sklearn"}.get(top, "between" if top in _BETWEEN else "other")
+        if top == "sklearn" and part in ("utils", "base", "callback"):
+            kind = "between"
+        _kinds[module] = "tool" if (top, part) in (("sklearn", "inspection"), ("mlflow", "sklearn")) else kind
+    return _kinds[module]
+
+
+def _owner_of(frame: FrameType) -> Any:
+    """Return the estimator whose method a frame runs, or None."""
+    try:
+        code, values = frame.f_code, frame.f_locals
+        scope = code.co_qualname.split(".")
+        is_method = len(scope) > 1 and scope[-2] != "<locals>" and code.co_argcount > 0
+        # Wrapped methods may name their first argument otherwise; nested functions are not methods.
+        owner = values.get("self", values.get(code.co_varnames[0]) if is_method else None)
+        return owner if hasattr(type(owner), "fit") and hasattr(type(owner), "get_params") else None
+    except Exception:  # attribute access may run code of other classes, and must not end the fit
+        return None
+
+
+# --- what they read ---
+
+
+def _describe_estimator(owner: Any) -> Composition | None:
+    """Describe what an estimator reads while it fits or reads private ones; None if all of it is accounted for."""
+    if is_ours(owner) or isinstance(owner, FrozenEstimator):
+        return None
+    title, name, inside = type(owner).__name__, str(known_name(owner)), []
+    try:
+        inside = [each for each in find(owner) if each.counterpart not in FIT_TELLS]
+        if is_silent(owner) or (name in STEPS and is_of_sklearn(owner)):
+            if not inside:
+                return None
+            known, inside = Known(_line(inside[0]), inside[0].counterpart), inside[1:]
+        elif name not in KNOWN or any(times != 0 for _, times in private_fits(owner)):
+            known, inside = KNOWN.get(name) or describe_unknown(title), [each for each in inside if each.step]
+        elif KNOWN[name].prefit:
+            known = Known(_PREDICTED, KNOWN[name].prefit)
+        else:
+            return None
+    except Exception:  # attribute access may run code of other classes, and must not end the fit
+        known = describe_unknown(title)
+    return Composition(title, owner, known, inside)
+
+
+def _describe_function(frame: FrameType, title: str, known: Known) -> Composition:
+    """Describe a function of scikit-learn that fits."""
+    values, inside = frame.f_locals, []
+    with contextlib.suppress(Exception):
+        inside = [each for each in find(values["estimator"]) if each.counterpart not in FIT_TELLS]
+    gives_groups = "groups" in (values.get("params") or ())
+    return Composition(
+        title, values.get("estimator"), known, inside, frame.f_code.co_name, values.get("cv"), gives_groups
+    )
+
+
+def _describe_tool(frame: FrameType) -> Composition | None:
+    """Describe a function that only predicts: of ``sklearn.inspection``, or the one that MLflow puts around ``fit``."""
+    name, module, values = frame.f_code.co_name, frame.f_globals["__name__"], frame.f_locals
+    if module.startswith("mlflow"):  # it serves models too
+        return Composition(_AUTOLOG, values.get("self"), _LOGGED, entry="tool") if name.startswith("fit_") else None
+    title, cls = name, values.get("cls")
+    if isinstance(cls, type):
+        title = f"{cls.__name__}.{name}"
+    elif name.startswith("_"):
+        title = module.rpartition(".")[2].lstrip("_")
+    return Composition(f"sklearn.inspection.{title}", values.get("estimator"), _INSPECTED, entry="tool")
+
+
+def _line(finding: Finding) -> str:
+    return f"its step {finding.step!r} ({finding.kind}) {finding.reads}" if finding.step else finding.reads
+
+
+# --- the warning ---
+
+
+def report_foreign_fit(estimator: Any, price: FitPrice | None = None) -> tuple[Leak, ...]:
+    """Warn, once for each composition, of the outermost one that uses a private estimator, and return it as a record.
+
+    Parameters
+    ----------
+    estimator : object
+        Private estimator that is fitted, cloned or asked for its tags.
     price : FitPrice or None, default=None
-        What this fit costs. The warning states the joint price of all fits of a composition where their number can be
-        known.
+        Privacy cost of this fit, if one is planned.
 
     Returns
     -------
     tuple of Leak
-        What the compositions read, for the record of the fit, whether or not it was warned of before.
 
     Warns
     -----
     PrivacyLeakWarning
-        A composition reads rows without paying. Under ``config_context(on_leak="raise")`` the warning is raised, each
-        time. So it is in a worker process where that is the setting of the process that sent the estimator.
+        Under ``config_context(on_leak="raise")`` it is raised, each time.
     """
-    sent = received()
-    if sent is not None and sent.verdict:
-        raise PrivacyLeakWarning(sent.verdict)
-    frames = list(iterate_frames(sys._getframe().f_back))
-    layers = find_layers(frames, estimator)
-    if not layers:
+    frame = sys._getframe(2)
+    found = find_outermost(estimator, frame) if _may_find(frame) else None
+    if found is None or not is_ours(found.estimator):  # some of ours read nothing
         return ()
-    if sent is None or sent.verdict is None:  # else the process that sent it has reported them
-        _report(estimator, layers, frames, price)
-    # A search warns at the fits that it scores. The last one, of its best estimator, depends on the scores as well.
-    facts = [(each.title, each.known or (SCORED if known_name(each.owner) in SEARCHES else None)) for each in layers]
-    return tuple(
-        Leak(CALLER, f"It was fitted inside {title}: {known.reads}: use {known.remedy}.")
-        for title, known in facts
-        if known is not None
-    )
+    if leaks_are_errors() or not _was_told(found):
+        report_leak(_message(found, price), stacklevel=4 + _levels_to_user(frame))
+    _mark_told(found)
+    return (Leak(CALLER, f"It was fitted inside {found.title}: {found.known.reads}: use {found.known.remedy}."),)
 
 
-def _report(estimator: Any, layers: list[Layer], frames: list[FrameType], price: FitPrice | None) -> None:
-    """Warn of layers at the line of the user, once each, or raise the first."""
-    level = next((i for i, frame in enumerate(frames) if origin_of(frame) == "other"), 0)
-    for number, layer in enumerate(layers):
-        if layer.known is None:
-            continue
-        token = _find_token(layer, layers)
-        with _lock:
-            if _was_reported(token, layer.title) and not leaks_are_errors():
-                continue
-            report_leak(_describe(estimator, number, layers, price), stacklevel=4 + level)
-            _mark_reported(token, layer.title)
-
-
-def _describe(estimator: Any, number: int, layers: list[Layer], price: FitPrice | None) -> str:
-    """Message about one of the layers, with the total of its fits where that can be known."""
-    layer = layers[number]
-    title, known, owner = layer.title, layer.known, layer.owner if layer.part is None else layer.part
-    if known is SCORED and number + 1 < len(layers) and layers[number + 1].known is None:
-        owner = layers[number + 1].owner  # the search that computes the scores
+def _message(found: Composition, price: FitPrice | None) -> str:
+    """Return the message, with the number of fits and their joint privacy cost if these are known."""
+    name, known, owner = type(found.estimator).__name__, found.known, found.owner
+    if found.entry == "tool":
+        return f"{name} predicts for {found.title}, which {known.reads}: {known.remedy}."
     try:
-        total = str(total_of(owner, price, layer.times))
-        unit = "" if price is None else price.unit
-        split = [fault_of_split(owner, cv, unit) for cv in layer.splitters or splitters_of(owner)]
+        times = (count_folds(found.cv) or 1) if found.entry.startswith("cross_val") else 1
+        unit = (GROUP if found.gives_groups else "") if price is None else price.unit
+        faults = [fault_of_split(owner, cv, unit) for cv in ([found.cv] if found.entry else splitters_of(owner))]
+        facts = [*faults, str(total_of(owner, price, times))]
     except Exception:  # attribute access may run code of other classes, and must not end the fit
-        total, split = "", []
-    reads = "; ".join(filter(None, [known and known.reads, *split, total]))
-    return f"{type(estimator).__name__} is fitted inside {title}: {reads}: use {known and known.remedy}."
+        facts = []
+    steps = [f"{_line(each)} (use {each.counterpart})" for each in found.inside]
+    verb = "predicts" if known.reads == _PREDICTED else "is fitted"
+    reads = "; ".join(filter(None, [known.reads, *facts, *steps]))
+    return f"{name} {verb} inside {found.title}: {reads}: use {known.remedy}."
 
 
-# --- estimators that are sent to worker processes ---
+def _levels_to_user(frame: FrameType | None) -> int:
+    """Count the frames up to the line of the user."""
+    level = 0
+    while frame is not None:
+        if _kind_of(frame) == "other":
+            return level
+        frame, level = frame.f_back, level + 1
+    return 0
 
 
-def settings_to_send(estimator: Any) -> Sent | None:
-    """Return the settings for an estimator that is pickled for another process, and report its composition here.
-
-    Processes are fed by a thread of their own, so the composition is looked for among the threads that wait for a run
-    of joblib.
-
-    Parameters
-    ----------
-    estimator : estimator
-
-    Returns
-    -------
-    Sent or None
-        None if it is pickled for another purpose, such as a file.
-    """
-    if not any(_sends(frame) for frame in iterate_frames(sys._getframe().f_back)):
-        return None
-    setting = "raise" if leaks_are_errors() else "warn"
-    try:
-        return Sent(os.getpid(), setting, _judge(estimator))
-    except Exception:  # code of other classes, looked at while it runs: the worker looks at its own stack
-        return Sent(os.getpid(), setting, None)
+_told: dict[int, tuple[Any, set[str]]] = {}
 
 
-def _sends(frame: FrameType) -> bool:
-    """Whether a frame pickles for another process: of multiprocessing, of concurrent.futures, or of joblib."""
-    module = str(frame.f_globals.get("__name__"))
-    return module in ("multiprocessing.reduction", "joblib.pool") or module.endswith("loky.backend.reduction")
+def _was_told(found: Composition) -> bool:
+    """Whether a composition was reported; for a task, whether one was that uses the same estimator."""
+    if found.is_part:
+        # One-vs-rest neither clones nor reads tags before it starts workers.
+        alone = found.entry == "_fit_binary"
+        titles = lineage_of(found.estimator)
+        return any(not alone or each == found.title or KNOWN.get(each) is EACH_CLASS for each in titles)
+    return found.title in _told.get(id(found.owner), (None, ()))[1]
 
 
-def _judge(estimator: Any) -> str | None:
-    """Report the composition that sends an estimator; what its fit has to raise, "" for nothing, None if there is none.
-
-    Compositions inside the one that sends are reported here too.
-    """
-    for frames, run in _iterate_runs():
-        if any(is_inspection(frame) for frame in frames):
-            continue  # it is sent for predictions
-        roots = _find_roots(frames)
-        layers = find_layers(frames, estimator, run) if any(holds_private(root) for root in roots) else []
-        if not layers:
-            continue
-        inside = [layer for root in roots[:1] for layer in _find_inside(root, layers)]
-        return _report_from_afar(estimator, [*inside, *layers], frames)
-    return None
+def _mark_told(found: Composition) -> None:
+    """Remember a composition as long as it lives; the end of its reference frees the id."""
+    lineage_of(found.estimator).add(found.title)
+    key = id(found.owner)
+    with contextlib.suppress(TypeError):  # without a weak reference it is reported each time
+        ref = weakref.ref(found.owner, lambda gone: _told.pop(key, None))
+        _told.setdefault(key, (ref, set()))[1].add(found.title)
 
 
-def _iterate_runs() -> Iterator[tuple[list[FrameType], joblib.Parallel]]:
-    """Iterate over other threads that wait for a run of joblib: the frames around the run, and the run."""
-    for thread, innermost in sys._current_frames().items():
-        if thread == threading.get_ident():
-            continue
-        frames = list(iterate_frames(innermost))
-        for number, frame in enumerate(frames):
-            run = frame.f_locals.get("self") if frame.f_code.co_name == "__call__" else None
-            if isinstance(run, joblib.Parallel):
-                yield frames[number:], run
-                break
+class Lineage(set[str]):
+    """Titles of the compositions that were reported for an estimator or its clones, which share this set."""
+
+    def __reduce__(self) -> Any:
+        return Lineage, ()
 
 
-def _find_roots(frames: list[FrameType]) -> list[Any]:
-    """Return the estimators whose methods frames run, or that they were given, from the inside out."""
-    found = []
-    for frame in frames:
-        if origin_of(frame) in ("sklearn", "other"):
-            owner = owner_of(frame)
-            found.append(frame.f_locals.get("estimator") if owner is None else owner)
-    return [each for each in found if each is not None]
+def lineage_of(estimator: Any) -> Lineage:
+    """Return the set that an estimator and its clones share."""
+    found: Lineage = vars(estimator).setdefault("_lineage", Lineage())
+    return found
 
 
-def _find_inside(root: Any, layers: list[Layer]) -> Iterator[Layer]:
-    """Find the compositions inside one, which its workers will run; those on the stack are in `layers`."""
-    if pays(root) or not holds_private(root):
-        return
-    below = sort_parts(root).private if parts_of(root) else [(name, child) for name, child, _ in children_of(root)]
-    for _, child in below:
-        yield from _find_inside(child, layers)
-    if not any(layer.owner is root for layer in layers):
-        yield from add_object([], None, root)
+class Watched:
+    """Base class of all that look for compositions when they are cloned or asked for their tags."""
+
+    def __sklearn_clone__(self) -> Self:
+        report_foreign_fit(self)
+        made: Self = super().__sklearn_clone__()  # type: ignore[misc]
+        made._lineage = lineage_of(self)  # type: ignore[attr-defined]
+        return made
+
+    def __sklearn_tags__(self) -> Any:
+        report_foreign_fit(self)
+        return super().__sklearn_tags__()  # type: ignore[misc]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state that is pickled, with the setting of leaks if it is pickled for another process.
+
+        A state hook is the one place that every way to a worker passes: joblib's multiprocessing backend pickles by a
+        table of its own, so that a reducer that is registered elsewhere would not be called.
+        """
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[misc]
+        if not _is_sent(sys._getframe()):
+            return state
+        setting = "raise" if leaks_are_errors() else "warn"
+        return {**state, "_sent": Sent(os.getpid(), setting, tuple(state.get("_lineage", ())))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        sent = state.pop("_sent", None)
+        super().__setstate__(state)  # type: ignore[misc]
+        if sent is not None and receive(self, sent):
+            lineage_of(self).update(sent.told)
 
 
-def _report_from_afar(estimator: Any, layers: list[Layer], frames: list[FrameType]) -> str:
-    """Warn of layers at the line of another thread, once each; the first message if it is an error there."""
-    line = next((frame for frame in frames if origin_of(frame) == "other"), frames[-1])
-    for number, layer in enumerate(layers):
-        if layer.known is None:
-            continue
-        message, token = _describe(estimator, number, layers, None), _find_token(layer, layers)
-        if leaks_are_errors():
-            return message
-        with _lock:
-            if _was_reported(token, layer.title):
-                continue
-            try:
-                _warn_at(line, message)
-            except PrivacyLeakWarning:  # a filter makes it an error, which has no place in this thread
-                return message
-            _mark_reported(token, layer.title)
-    return ""
+_READS_TAGS = Watched.__sklearn_tags__.__code__
 
 
-def _warn_at(frame: FrameType, message: str) -> None:
-    """Warn at the line that a frame of another thread runs."""
-    module, registry = frame.f_globals.get("__name__"), frame.f_globals.setdefault("__warningregistry__", {})
-    place = frame.f_code.co_filename, frame.f_lineno
-    warnings.warn_explicit(message, PrivacyLeakWarning, *place, module=module, registry=registry)
+def _is_sent(frame: FrameType | None) -> bool:
+    """Whether an object is pickled for another process: by multiprocessing, concurrent.futures, or joblib."""
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__"))
+        if module in ("multiprocessing.reduction", "joblib.pool") or module.endswith("loky.backend.reduction"):
+            return True
+        frame = frame.f_back
+    return False
 
 
-# --- compositions that were reported ---
-
-_reported: dict[int, tuple[weakref.ref[Any], set[str]]] = {}
-_lock = threading.RLock()
-
-
-def _renew_lock() -> None:
-    global _lock
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)  # a thread that held it does not live on in a child
-
-
-def _find_token(layer: Layer, layers: list[Layer]) -> Any:
-    """Return the object that identifies a composition: the outermost one, as inner ones are often cloned for each fit.
-
-    A search that is fitted again is reported again: it is identified by its run of joblib.
-    """
-    warned = [each for each in layers if each.known is not None]
-    first = [layer] if layer is warned[-1] and layer.known is SCORED else []
-    for each in [*first, *reversed(layers)]:
-        with contextlib.suppress(TypeError):
-            weakref.ref(each.owner)
-            return each.owner
-    return None
-
-
-def report_once(token: Any, title: str, message: str, stacklevel: int) -> None:
-    """Report a leak of an object under a title, once, or raise it each time; `stacklevel` is that of the caller."""
-    with _lock:
-        if not _was_reported(token, title) or leaks_are_errors():
-            report_leak(message, stacklevel=stacklevel + 1)
-            _mark_reported(token, title)
-
-
-def _was_reported(token: Any, title: str) -> bool:
-    """Whether a composition was reported. The weak reference detects an id that is used again."""
-    entry = _reported.get(id(token))
-    return entry is not None and entry[0]() is token is not None and title in entry[1]
-
-
-def _mark_reported(token: Any, title: str) -> None:
-    if token is None:
-        return
-    key = id(token)
-    entry = _reported.get(key)
-    if entry is None or entry[0]() is not token:
-        with contextlib.suppress(TypeError):  # without a weak reference it is reported each time
-            _reported[key] = weakref.ref(token, lambda gone: _forget(key, gone)), {title}
-    else:
-        entry[1].add(title)
-
-
-def _forget(key: int, gone: weakref.ref[Any]) -> None:
-    if key in _reported and _reported[key][0] is gone:
-        del _reported[key]
-
-
-__all__ = ["report_foreign_fit", "report_once", "settings_to_send"]
+__all__ = ["Watched", "find_outermost", "report_foreign_fit"]

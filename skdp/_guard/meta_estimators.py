@@ -11,24 +11,11 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skdp._guard.public_steps import find_faults, parts_of
 
-Count = Callable[[Any, str], int | None]
-"""Fits of one part (by the name of its parameter) in one fit of a composition; None where it depends on the data."""
+Count = Callable[[Any, str], int | None] | int | str | None
+"""Fits of one part (by the name of its parameter) in one fit of a composition: a function, a number, or a parameter.
 
-
-def _unknown(owner: Any, name: str) -> int | None:
-    return None
-
-
-def _never(owner: Any) -> bool:
-    return False
-
-
-def _always(owner: Any) -> bool:
-    return True
-
-
-def _in_bootstraps(owner: Any) -> bool:
-    return bool(owner.bootstrap)
+None where it depends on the data.
+"""
 
 
 class Known(NamedTuple):
@@ -41,25 +28,21 @@ class Known(NamedTuple):
         Follows the word "use".
     fits : Count
         How often a part is fitted, at most.
-    mixes : callable
-        Whether a row may influence a fit through copies of it or through other rows, so that fits have no joint price.
+    mixes : bool or str
+        Whether a row may influence a fit through copies of it or through other rows, so that fits have no joint privacy
+        cost; or the name of the parameter that decides it.
+    prefit : str
+        Remedy where the parts are fitted already; "" if the composition then reads no rows.
     """
 
     reads: str
     remedy: str
-    fits: Count = _unknown
-    mixes: Callable[[Any], bool] = _never
+    fits: Count = None
+    mixes: bool | str = False
+    prefit: str = "public rows"
 
 
 # --- how often a part is fitted, at most ---
-
-
-def _once(owner: Any, name: str) -> int | None:
-    return 1
-
-
-def _n_estimators(owner: Any, name: str) -> int | None:
-    return int(owner.n_estimators)
 
 
 def count_folds(cv: Any) -> int | None:
@@ -81,15 +64,12 @@ def _sum(first: int | None, second: int) -> int | None:
 
 
 def _calibrated(owner: Any, name: str) -> int | None:
-    if owner.cv == "prefit":
-        return 0
-    return _sum(count_folds(owner.cv), 1 if owner.ensemble is False else 0)
+    return 0 if owner.cv == "prefit" else _sum(count_folds(owner.cv), owner.ensemble is False)
 
 
 def _tuned(owner: Any, name: str) -> int | None:
-    if owner.cv == "prefit":
-        return 0
-    return _sum(1 if isinstance(owner.cv, float) else count_folds(owner.cv), 1 if owner.refit else 0)
+    folds = 1 if isinstance(owner.cv, float) else count_folds(owner.cv)
+    return 0 if owner.cv == "prefit" else _sum(folds, bool(owner.refit))
 
 
 def _stacked(owner: Any, name: str) -> int | None:
@@ -127,7 +107,7 @@ SCORED = Known(
     "skdp.DPGridSearchCV or skdp.model_selection.cross_validate, or score on public rows and ignore this warning",
     _searched,
 )
-_EACH_CLASS = Known(
+EACH_CLASS = Known(
     "one fit for each class or pair of classes, each of which spends the budget again, and classes are read from y",
     "the private classifier alone with classes=[...], which learns several classes for one budget",
 )
@@ -139,21 +119,21 @@ _VOTING = Known(
     "each of its estimators that is private spends a budget of its own, which no epsilon_ adds up, and what the others "
     "read, the classes of y included, is not paid for",
     "one private estimator",
-    _once,
+    1,
 )
 _STACKING = Known(
     "the final estimator is fitted to predictions of private rows, which is not paid for, and each of the cv + 1 fits "
     "of an estimator spends the budget again",
     "one private estimator",
     _stacked,
-    _always,
+    True,
 )
 _BAGGING = Known(
     "each of the n_estimators fits spends the budget again, and bootstrap=True draws a row several times, which "
     "multiplies its influence beyond the price",
     "one private estimator, whose averaging does the same",
-    _n_estimators,
-    _in_bootstraps,
+    "n_estimators",
+    "bootstrap",
 )
 _BY_PUBLIC_KNOWLEDGE = "columns chosen by public knowledge, or skdp.DPPCA"
 _RFECV = Known(
@@ -165,20 +145,19 @@ _CALIBRATED = Known(
     "it is calibrated by private rows, which is not paid for, and each fold is a fit that spends the budget again",
     "skdp.DPCalibratedClassifier, or CalibratedClassifierCV(FrozenEstimator(fitted)) on public rows",
     _calibrated,
+    prefit="skdp.DPCalibratedClassifier, or public rows",
 )
 _TUNED = Known(
     "the threshold is chosen by scores of private rows, which is not paid for, and each fold is a fit that spends the "
     "budget again",
     "skdp.DPThresholdClassifier, or FixedThresholdClassifier with a threshold found on public rows",
     _tuned,
+    prefit="skdp.DPThresholdClassifier, or public rows",
 )
 _PREDICTIONS = Known(
     "each fold is a fit that spends the budget again, and the predictions are of private rows: what is computed from "
     "them is not paid for",
     "one fit, and predict public rows",
-)
-_PARTS = Known(
-    "other parts of a FeatureUnion or ColumnTransformer may read rows without paying", "skdp.allocate_budget", _once
 )
 KNOWN = {
     "BaseSearchCV": SCORED,
@@ -200,14 +179,15 @@ KNOWN = {
         "reads the rows",
         _BY_PUBLIC_KNOWLEDGE,
         _selected,
+        prefit="",
     ),
     "VotingClassifier": _VOTING,
     "VotingRegressor": _VOTING,
     "StackingClassifier": _STACKING,
     "StackingRegressor": _STACKING,
-    "OneVsRestClassifier": _EACH_CLASS,
-    "OneVsOneClassifier": _EACH_CLASS,
-    "OutputCodeClassifier": _EACH_CLASS,
+    "OneVsRestClassifier": EACH_CLASS,
+    "OneVsOneClassifier": EACH_CLASS,
+    "OutputCodeClassifier": EACH_CLASS,
     "MultiOutputClassifier": _EACH_OUTPUT,
     "MultiOutputRegressor": _EACH_OUTPUT,
     "ClassifierChain": _EACH_OUTPUT,
@@ -218,34 +198,32 @@ KNOWN = {
         "rows are weighted by their errors, which is not paid for, and each of the n_estimators fits spends the budget "
         "again",
         "one private estimator",
-        _n_estimators,
-        _always,
+        "n_estimators",
+        True,
     ),
     "SelfTrainingClassifier": Known(
         "labels are made by predictions of private rows, so one row changes those of others beyond the price, and each "
         "round is a fit that spends the budget again",
         "one private estimator",
         _self_trained,
-        _always,
+        True,
     ),
     "TransformedTargetRegressor": Known(
         "the target is transformed by what is read from y, which is not paid for",
         "a public func and inverse_func with check_inverse=False, such as np.log1p and np.expm1",
-        _once,
+        1,
     ),
 }
 """Compositions by the name of their class in scikit-learn."""
 
-SILENT = {"FixedThresholdClassifier": _once}
-"""Compositions that read nothing themselves and fit their part once."""
+SILENT = "FixedThresholdClassifier"
+"""A composition that reads nothing itself and fits its part once."""
 
 
 def is_silent(owner: Any) -> bool:
     """Whether a composition of scikit-learn itself reads nothing, and fits its part once."""
-    name = known_name(owner)
-    if not is_of_sklearn(owner):
-        return False
-    return name in SILENT or (name == "TransformedTargetRegressor" and _transforms_publicly(owner))
+    name = known_name(owner) if is_of_sklearn(owner) else None
+    return name == SILENT or (name == "TransformedTargetRegressor" and _transforms_publicly(owner))
 
 
 def _transforms_publicly(owner: Any) -> bool:
@@ -255,29 +233,14 @@ def _transforms_publicly(owner: Any) -> bool:
 
 
 STEPS = {"Pipeline", "FeatureUnion", "ColumnTransformer"}
-SEARCH, _LEARNING = "a search or cross-validation", "learning_curve"
 FUNCTIONS = {
-    "_fit_and_score": (SEARCH, SCORED),
-    "cross_validate": (SEARCH, SCORED),
-    "validation_curve": (SEARCH, SCORED),
-    "permutation_test_score": ("permutation_test_score", SCORED),
-    "_permutation_test_score": ("permutation_test_score", SCORED),
-    "learning_curve": (_LEARNING, SCORED),
-    "_incremental_fit_estimator": (_LEARNING, SCORED),
-    "cross_val_predict": ("cross_val_predict", _PREDICTIONS),
-    "_fit_and_predict": ("cross_val_predict", _PREDICTIONS),
-    "_rfe_single_fit": ("RFECV", _RFECV),
-    "_fit_and_score_over_thresholds": ("TunedThresholdClassifierCV", _TUNED),
+    **dict.fromkeys(("cross_validate", "cross_val_score", "_fit_and_score"), ("a search or cross-validation", SCORED)),
+    **{name: (name, SCORED) for name in ("validation_curve", "learning_curve", "permutation_test_score")},
+    **dict.fromkeys(("cross_val_predict", "_fit_and_predict"), ("cross_val_predict", _PREDICTIONS)),
     "_fit_classifier_calibrator_pair": ("CalibratedClassifierCV", _CALIBRATED),
-    "_fit_single_estimator": ("an ensemble", _VOTING),
-    "_fit_binary": ("a classifier of classes one by one", _EACH_CLASS),
-    "_partial_fit_binary": ("a classifier of classes one by one", _EACH_CLASS),
-    "_fit_estimator": ("an estimator of outputs one by one", _EACH_OUTPUT),
-    "_partial_fit_estimator": ("an estimator of outputs one by one", _EACH_OUTPUT),
-    "_parallel_build_estimators": ("a bagging ensemble", _BAGGING),
-    "_fit_transform_one": ("FeatureUnion or ColumnTransformer", _PARTS),
+    "_fit_binary": ("a classifier of classes one by one", EACH_CLASS),
 }
-"""Title and entry of functions of scikit-learn that fit, by name: a worker has no other frame of the composition."""
+"""Title and entry of functions of scikit-learn that fit, by name."""
 
 
 UNLISTED = Known("", "")
@@ -288,7 +251,6 @@ def describe_unknown(name: str) -> Known:
     return Known(
         f"skdp does not know what {name} reads of the rows; it is not paid for, and each fit spends the budget again",
         "the private estimator alone, or skdp.allocate_budget",
-        _unknown,
     )
 
 
@@ -296,7 +258,7 @@ def known_name(owner: Any) -> str | None:
     """Return the name of the listed class of scikit-learn of which an estimator is an instance, or None."""
     for cls in type(owner).__mro__:
         name = cls.__name__
-        if str(cls.__module__).startswith("sklearn.") and (name in KNOWN or name in SILENT or name in STEPS):
+        if str(cls.__module__).startswith("sklearn.") and (name in KNOWN or name == SILENT or name in STEPS):
             return name
     return None
 
@@ -308,7 +270,8 @@ def is_of_sklearn(owner: Any) -> bool:
 
 def mixes_rows(owner: Any) -> bool:
     """Whether a row may influence the fits of a composition beyond their price."""
-    return KNOWN.get(str(known_name(owner)), UNLISTED).mixes(owner)
+    mixes = KNOWN.get(str(known_name(owner)), UNLISTED).mixes
+    return bool(getattr(owner, mixes)) if isinstance(mixes, str) else mixes
 
 
 def is_estimator(value: Any) -> bool:
@@ -325,20 +288,21 @@ def children_of(owner: Any) -> Iterator[tuple[str, Any, int | None]]:
         yield from ((str(name), part, 1) for name, part in parts_of(owner) if is_estimator(part))
         return
     name = known_name(owner)
-    count = SILENT.get(str(name)) or KNOWN.get(str(name), UNLISTED).fits
+    count = 1 if name == SILENT else KNOWN.get(str(name), UNLISTED).fits
+    if isinstance(count, str):
+        count = int(getattr(owner, count))
     for parameter, value in owner.get_params(deep=False).items() if hasattr(owner, "get_params") else ():
         named = value if isinstance(value, list | tuple) else [(parameter, value)]
         for each in named:
             if isinstance(each, tuple) and len(each) == 2 and is_estimator(each[1]):
-                yield str(each[0]), each[1], count(owner, parameter)
+                yield str(each[0]), each[1], count(owner, parameter) if callable(count) else count
 
 
 __all__ = [
+    "EACH_CLASS",
     "FUNCTIONS",
     "KNOWN",
     "SCORED",
-    "SEARCH",
-    "SILENT",
     "STEPS",
     "Known",
     "children_of",

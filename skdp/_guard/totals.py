@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from typing import Any, NamedTuple
 
 from sklearn import get_config
-from sklearn.base import clone
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from skdp._checks.default_delta import check_delta, delta_for
@@ -90,7 +90,7 @@ def plan_without_data(estimator: Any) -> FitPrice | None:
         unit = GROUP if asks_for_groups(estimator) else ROW
         public = estimator.n_samples_public if unit == ROW else estimator.n_groups_public
         ledger, n = resolve_accountant(estimator.accountant), public or 1
-        copied = clone(estimator).set_params(accountant=None)
+        copied = copy(estimator).set_params(accountant=None)
         copied.set_params(delta=delta_for(check_delta(copied.delta), ledger, n))
         first, *others = (copied._plan_step(*shape).event_at for shape in _SHAPES)
         if any(event_at(1.0) != first(1.0) for event_at in others):

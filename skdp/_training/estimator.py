@@ -19,7 +19,6 @@ from skdp._checks.sources import (
 )
 from skdp._checks.weights import WeightReader, refuse_bought_bound, warn_of_no_bound
 from skdp._fit.releases import Release, releases_of
-from skdp._guard.inspections import report_inspection
 from skdp._training.checkpoint import Checkpoint
 from skdp._training.loop import start_of_run
 from skdp._training.progress import StepProgress
@@ -260,7 +259,6 @@ class GradientEstimator(PrivateEstimator):
     @silent_arithmetic
     def _score_rows(self, X: Any) -> NDArray[np.floating]:
         check_is_fitted(self)
-        report_inspection(self)
         source = source_to_predict(X, getattr(self, "feature_names_in_", None)) if self._streams else None
         if source is None:
             return self._scores(self._check_rows(X, reset=False))

@@ -29,7 +29,6 @@ from skdp._checks.targets import (
 from skdp._checks.units import Units
 from skdp._checks.weights import WeightReader, is_bought, warn_of_no_bound, weight_of_each
 from skdp._fit.conductor import UnreadFit, conduct
-from skdp._guard.inspections import report_inspection
 from skdp._threads import WorkerPool
 from skdp._training.models.linear import clipped_scores
 from skdp._typing import Doubles
@@ -303,7 +302,6 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
             Predicted targets, moved into `y_bounds_`.
         """
         check_is_fitted(self)
-        report_inspection(self)
         source = source_to_predict(X, getattr(self, "feature_names_in_", None))
         if source is None:
             return self._predict(check_table(self, X, reset=False, sparse=True))

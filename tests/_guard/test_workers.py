@@ -97,29 +97,30 @@ RUNS = {
         lambda m: BaggingClassifier(m, n_estimators=4, bootstrap=False).fit(X, Y),
         ["BaggingClassifier"],
     ),
-    "one versus rest": (lambda m: OneVsRestClassifier(m).fit(X, Y3), ["OneVsRestClassifier"]),
+    # It neither clones nor reads tags before it starts workers, which warn on their standard error only.
+    "one versus rest": (lambda m: OneVsRestClassifier(m).fit(X, Y3), []),
     "grid": (
         lambda m: GridSearchCV(m, {"alpha": [0.0, 0.1]}, cv=2, error_score="raise").fit(X, Y),
-        ["a search or cross-validation"],
+        ["GridSearchCV"],
     ),
     "voting": (lambda m: VotingClassifier([("a", m), ("b", m)]).fit(X, Y), ["VotingClassifier"]),
     "stacking": (lambda m: StackingClassifier([("a", m), ("b", m)], cv=2).fit(X, Y), ["StackingClassifier"]),
     "own": (lambda m: Nested(m).fit(X, Y), ["Nested"]),
-    "union": (
-        lambda m: FeatureUnion([("a", DPPCA(2, accountant=m.accountant)), ("b", StandardScaler())]).fit(X),
-        ["FeatureUnion"],
+    "union in a pipeline": (
+        lambda m: make_pipeline(FeatureUnion([("a", Normalizer()), ("b", StandardScaler())]), m).fit(X, Y),
+        ["Pipeline"],
     ),
     "a scaler in it": (
         lambda m: cross_val_score(scaled(m), X, Y, cv=2, error_score="raise"),
-        ["Pipeline", "a search or cross-validation"],
+        ["a search or cross-validation"],
     ),
     "a scaler in a grid": (
         lambda m: GridSearchCV(scaled(m), {}, cv=2, error_score="raise").fit(X, Y),
-        ["Pipeline", "a search or cross-validation"],
+        ["GridSearchCV"],
     ),
     "classes in folds": (
         lambda m: CalibratedClassifierCV(scaled(OneVsRestClassifier(m)), cv=2).fit(X, Y),
-        ["OneVsRestClassifier", "Pipeline", "CalibratedClassifierCV"],
+        ["CalibratedClassifierCV"],
     ),
 }
 
@@ -253,12 +254,12 @@ def test_nothing_goes_along_into_a_file_or_a_copy():
 
 def test_only_a_worker_of_the_sender_obeys(monkeypatch):
     private = model()
-    receive(private, Sent(os.getpid(), "raise", None))  # comes back from a worker, or from a stranger
+    receive(private, Sent(os.getpid(), "raise", ()))  # comes back from a worker, or from a stranger
     assert received() is None
     monkeypatch.setattr(skdp._checks.leak_setting.multiprocessing, "parent_process", lambda: type("", (), {"pid": 7}))
-    receive(private, Sent(8, "raise", None))
+    receive(private, Sent(8, "raise", ()))
     assert received() is None
-    receive(private, Sent(7, "raise", None))
+    receive(private, Sent(7, "raise", ()))
     assert leaks_are_errors()
     with config_context(on_leak="warn"):  # a block of the worker's own is the innermost
         assert not leaks_are_errors()

@@ -2,7 +2,6 @@
 
 from mutant import mutant
 from paths import (
-    BASE,
     CALLERS,
     COMPOSITIONS,
     CONFIG,
@@ -12,7 +11,6 @@ from paths import (
     PUBLIC,
     ROW_WISE,
     RULES,
-    STACK,
     TOTALS,
 )
 
@@ -277,74 +275,86 @@ MUTANTS = [
         select="real_rows",
     ),
     mutant(
-        "a private search inside a calibration, in silence",
-        (
-            STACK,
-            '        if origin == "ours":\n            function = None\n            continue\n',
-            '        if origin == "ours":\n            return found\n',
-        ),
-        tests="foreign_fits",
-        select="told_once and (search or budgeted)",
-    ),
-    mutant(
-        "a user's estimator that fits ours, in silence",
-        (
-            STACK,
-            'if origin == "sklearn" or frame.f_code.co_name.startswith(_FITS) else None',
-            'if origin == "sklearn" else None',
-        ),
+        "a user's estimator around a private one is not reported",
+        (CALLERS, '(kind == "other" and is_fit)', "False"),
         tests="foreign_fits",
         select="strange",
     ),
     mutant(
-        "a reading step of a plain pipeline, in silence",
-        (STACK, "in faults:\n        what = ", "in ():\n        what = "),
+        "a learning step of a plain pipeline is not reported",
+        (CALLERS, "            if not inside:\n", "            if True:\n"),
         tests="foreign_fits",
         select="told_once and (pipeline or nested or union)",
     ),
     mutant(
-        "several budgets of a plain pipeline, in silence",
-        (STACK, "    if len(private) > 1:\n", "    if False:\n"),
+        "several budgets of a plain pipeline are not reported",
+        (FINDINGS, "if node is outermost and len(names) > 1:", "if False:"),
         tests="foreign_fits",
         select="told_once and (steps or selected)",
     ),
     mutant(
-        "a subclass of a pipeline taken for it",
-        (STACK, "(None if is_of_sklearn(owner) else describe_unknown(kind))", "None"),
+        "a subclass of a pipeline is taken for a pipeline",
+        (CALLERS, "(name in STEPS and is_of_sklearn(owner))", "name in STEPS"),
         tests="foreign_fits",
         select="told_once and own",
     ),
     mutant(
-        "a leak told of before it is raised",
+        "tags are read without a search for compositions",
         (
             CALLERS,
-            "            report_leak(_describe",
-            "            _mark_reported(token, layer.title)\n            report_leak(_describe",
+            "        report_foreign_fit(self)\n        return super().__sklearn_tags__()",
+            "        return super().__sklearn_tags__()",
         ),
+        tests="foreign_fits",
+        select="prefit_wrapper and sequential",
+    ),
+    mutant(
+        "a wrapper of a fitted model is not reported",
+        (CALLERS, "        elif KNOWN[name].prefit:\n", "        elif False:\n"),
+        tests="foreign_fits",
+        select="prefit_wrapper and sequential",
+    ),
+    mutant(
+        "a clone is made without a search for compositions",
+        (
+            CALLERS,
+            "        report_foreign_fit(self)\n        made: Self",
+            "        made: Self",
+        ),
+        tests="workers",
+        select="told_once and (scores or threshold or stacking)",
+    ),
+    mutant(
+        "a composition counts as reported before it is raised",
+        (CALLERS, "    if leaks_are_errors() or not _was_told(found):", "    if not _was_told(found):"),
         tests="foreign_fits",
         select="raised_for_each",
     ),
     mutant(
-        "one composition told of for all",
+        "a safe pipeline counts as reported",
         (
             CALLERS,
-            "    return entry is not None and entry[0]() is token is not None and title in entry[1]",
-            "    return any(title in titles for _, titles in _reported.values())",
+            "            if not inside:\n",
+            "            _told[id(owner)] = owner, {title}\n            if not inside:\n",
+        ),
+        tests="foreign_fits",
+        select="safe_fit",
+    ),
+    mutant(
+        "one reported composition counts for all",
+        (
+            CALLERS,
+            "    return found.title in _told.get(id(found.owner), (None, ()))[1]",
+            "    return any(found.title in titles for _, titles in _told.values())",
         ),
         tests="foreign_fits",
         select="another_object_again",
     ),
     mutant(
-        "a long-lived scorer that silences later searches",
-        (STACK, "return function if run is None else function._replace(owner=run)", "return function"),
-        tests="foreign_fits",
-        select="lives_long",
-    ),
-    mutant(
-        "the stack of a fit kept alive",
-        (CALLERS, "list(iterate_frames(sys._getframe().f_back))", "list(iterate_frames(sys._getframe()))"),
-        tests="foreign_fits",
-        select="kept_alive",
+        "every task in a worker is reported",
+        (CALLERS, "    if found.is_part:\n", "    if False:\n"),
+        tests="inspections",
+        select="threads",
     ),
     mutant(
         "a finding that is not told of",
@@ -388,7 +398,7 @@ MUTANTS = [
     ),
     mutant(
         "a setting that stays here when its estimator is sent",
-        (BASE, 'return state if sent is None else {**state, "_sent": sent}', "return state"),
+        (CALLERS, "        if not _is_sent(sys._getframe()):\n", "        if True:\n"),
         tests="workers",
         select="other_leaks",
     ),
@@ -400,20 +410,8 @@ MUTANTS = [
     ),
     mutant(
         "a setting taken from a stranger",
-        (CONFIG, "if parent is not None and parent.pid == sent.sender:", "if True:"),
+        (CONFIG, "if parent is None or parent.pid != sent.sender:", "if False:"),
         tests="workers",
         select="only_a_worker",
-    ),
-    mutant(
-        "a composition in worker processes, in silence",
-        (CALLERS, "                _warn_at(line, message)", "                pass"),
-        tests="workers",
-        select="told_once and calibrated",
-    ),
-    mutant(
-        "a leak of the sender that is not raised in the worker",
-        (CALLERS, "    if sent is not None and sent.verdict:\n        raise", "    if False:\n        raise"),
-        tests="workers",
-        select="nothing_is_charged and calibrated",
     ),
 ]

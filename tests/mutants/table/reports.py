@@ -101,18 +101,12 @@ MUTANTS = [
         select="fitted_alone_later or classes_that_were_read",
     ),
     mutant(
-        "a composition recorded at its first fit alone",
+        "a composition is recorded at its first fit only",
         (
             CALLERS,
-            "            if _was_reported(token, layer.title) and not leaks_are_errors():\n                continue\n",
-            "            if _was_reported(token, layer.title) and not leaks_are_errors():\n                return ()\n",
+            "    _mark_told(found)\n    return",
+            "    elif True:\n        return ()\n    _mark_told(found)\n    return",
         ),
-        tests="document",
-        select="compositions_around",
-    ),
-    mutant(
-        "the choice of a plain search not recorded at its last fit",
-        (CALLERS, "each.known or (SCORED if known_name(each.owner) in SEARCHES else None)", "each.known"),
         tests="document",
         select="compositions_around",
     ),
