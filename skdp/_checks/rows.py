@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.validation import _check_feature_names, _check_n_features
+from sklearn.utils import validation
 
 from skdp._checks.cells import (
     COMPLEX,
@@ -279,9 +279,9 @@ def check_schema(estimator: Any, X: Any, *, reset: bool) -> None:
     """Set or check names and number of columns by scikit-learn, with messages in one line."""
     fault = None
     try:
-        # Not validate_data, which reads the tags again: `check_is_fitted` has, and each reading searches the stack.
-        _check_feature_names(estimator, X, reset=reset)
-        _check_n_features(estimator, X, reset=reset)
+        # What validate_data does to X here. It would also read the tags, which `check_is_fitted` has done.
+        validation._check_feature_names(estimator, X, reset=reset)
+        validation._check_n_features(estimator, X, reset=reset)
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         fault = kind(" ".join(str(error).split()))

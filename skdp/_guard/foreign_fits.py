@@ -53,8 +53,8 @@ _LOGGED = Known(
 )
 
 
-class Composition(NamedTuple):
-    """A composition on the stack.
+class Outermost(NamedTuple):
+    """The outermost composition on a stack.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ def _may_find(frame: FrameType | None) -> bool:
     return False
 
 
-def find_outermost(estimator: Any, frame: FrameType | None) -> Composition | None:
+def find_outermost(estimator: Any, frame: FrameType | None) -> Outermost | None:
     """Find the outermost composition on the stack of this thread that reads rows without accounting for it.
 
     Private estimators account for whatever they call.
@@ -126,7 +126,7 @@ def find_outermost(estimator: Any, frame: FrameType | None) -> Composition | Non
 
     Returns
     -------
-    Composition or None
+    Outermost or None
     """
     stack = []
     while frame is not None:
@@ -189,7 +189,7 @@ def _owner_of(frame: FrameType) -> Any:
 # --- what they read ---
 
 
-def _describe_estimator(owner: Any) -> Composition | None:
+def _describe_estimator(owner: Any) -> Outermost | None:
     """Describe what an estimator reads while it fits or reads private ones; None if all of it is accounted for."""
     if is_ours(owner) or isinstance(owner, FrozenEstimator):
         return None
@@ -199,40 +199,41 @@ def _describe_estimator(owner: Any) -> Composition | None:
         if is_silent(owner) or (name in STEPS and is_of_sklearn(owner)):
             if not inside:
                 return None
-            known, inside = Known(_line(inside[0]), inside[0].counterpart), inside[1:]
-        elif name not in KNOWN or any(times != 0 for _, times in private_fits(owner)):
-            known, inside = KNOWN.get(name) or describe_unknown(title), [each for each in inside if each.step]
+            return Outermost(title, owner, Known(_line(inside[0]), inside[0].counterpart), inside[1:])
+        inside = [each for each in inside if each.step]
+        if name not in KNOWN or any(times != 0 for _, times in private_fits(owner)):
+            known = KNOWN.get(name) or describe_unknown(title)
         elif KNOWN[name].prefit:
             known = Known(_PREDICTED, KNOWN[name].prefit)
         else:
             return None
     except Exception:  # attribute access may run code of other classes, and must not end the fit
         known = describe_unknown(title)
-    return Composition(title, owner, known, inside)
+    return Outermost(title, owner, known, inside)
 
 
-def _describe_function(frame: FrameType, title: str, known: Known) -> Composition:
+def _describe_function(frame: FrameType, title: str, known: Known) -> Outermost:
     """Describe a function of scikit-learn that fits."""
     values, inside = frame.f_locals, []
     with contextlib.suppress(Exception):
         inside = [each for each in find(values["estimator"]) if each.counterpart not in FIT_TELLS]
     gives_groups = "groups" in (values.get("params") or ())
-    return Composition(
+    return Outermost(
         title, values.get("estimator"), known, inside, frame.f_code.co_name, values.get("cv"), gives_groups
     )
 
 
-def _describe_tool(frame: FrameType) -> Composition | None:
+def _describe_tool(frame: FrameType) -> Outermost | None:
     """Describe a function that only predicts: of ``sklearn.inspection``, or the one that MLflow puts around ``fit``."""
     name, module, values = frame.f_code.co_name, frame.f_globals["__name__"], frame.f_locals
     if module.startswith("mlflow"):  # it serves models too
-        return Composition(_AUTOLOG, values.get("self"), _LOGGED, entry="tool") if name.startswith("fit_") else None
+        return Outermost(_AUTOLOG, values.get("self"), _LOGGED, entry="tool") if name.startswith("fit_") else None
     title, cls = name, values.get("cls")
     if isinstance(cls, type):
         title = f"{cls.__name__}.{name}"
     elif name.startswith("_"):
         title = module.rpartition(".")[2].lstrip("_")
-    return Composition(f"sklearn.inspection.{title}", values.get("estimator"), _INSPECTED, entry="tool")
+    return Outermost(f"sklearn.inspection.{title}", values.get("estimator"), _INSPECTED, entry="tool")
 
 
 def _line(finding: Finding) -> str:
@@ -271,7 +272,7 @@ def report_foreign_fit(estimator: Any, price: FitPrice | None = None) -> tuple[L
     return (Leak(CALLER, f"It was fitted inside {found.title}: {found.known.reads}: use {found.known.remedy}."),)
 
 
-def _message(found: Composition, price: FitPrice | None) -> str:
+def _message(found: Outermost, price: FitPrice | None) -> str:
     """Return the message, with the number of fits and their joint privacy cost if these are known."""
     name, known, owner = type(found.estimator).__name__, found.known, found.owner
     if found.entry == "tool":
@@ -302,7 +303,7 @@ def _levels_to_user(frame: FrameType | None) -> int:
 _told: dict[int, tuple[Any, set[str]]] = {}
 
 
-def _was_told(found: Composition) -> bool:
+def _was_told(found: Outermost) -> bool:
     """Whether a composition was reported; for a task, whether one was that uses the same estimator."""
     if found.is_part:
         # One-vs-rest neither clones nor reads tags before it starts workers.
@@ -312,7 +313,7 @@ def _was_told(found: Composition) -> bool:
     return found.title in _told.get(id(found.owner), (None, ()))[1]
 
 
-def _mark_told(found: Composition) -> None:
+def _mark_told(found: Outermost) -> None:
     """Remember a composition as long as it lives; the end of its reference frees the id."""
     lineage_of(found.estimator).add(found.title)
     key = id(found.owner)

@@ -503,6 +503,8 @@ class Reading(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize("name", PREFIT)
 def test_prefit_wrapper_warns_or_raises(name, backend):
     run, expected = PREFIT[name]
+    if backend == "threading" and name == "calibrated pipeline":
+        pytest.skip("scikit-learn 1.9 writes on the frozen step, which its threads share")
     fitted = model().fit(X, Y)
     with parallel_config(backend, n_jobs=2):
         messages = told(lambda: run(fitted))
