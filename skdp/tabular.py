@@ -15,6 +15,7 @@ from skdp._fit.step_traits import traits_of
 from skdp._guard.public_steps import takes_sparse
 from skdp.accounting.targets import Risk
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
+from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.least_squares import DPLinearRegression, DPRidge
 from skdp.neural_network import DPMLPRegressor
 from skdp.pipeline import PrivatePipeline, allocate_budget, public_rows_of
@@ -70,7 +71,8 @@ def tabular_pipeline(
         random trees get codes (``numbers="codes"``) and their schema. One with ``inference=True`` gets the rows of the
         formula ``"."`` (`skdp.preprocessing.formula_rows`), without the first level of each category, so that its
         ``summary`` has intervals: names of its lines tell the level that others are compared with, and coefficients of
-        numbers are of half the width of their bounds. `schema` then names bounds or categories of all columns.
+        numbers are of half the width of their bounds. `schema` then names bounds or categories of all columns. So do
+        `DPPoissonRegressor` and `DPOrdinalLogisticRegression` if `schema` declares all of these.
     schema : TableSchema, dict or None, default=None
         Public description of the columns. If None, names and kinds of the columns are all that is taken as public, and
         15 % of the budget buys bounds, bins and categories.
@@ -150,7 +152,8 @@ def tabular_pipeline(
     }  # fmt: skip
     model = _make_model(estimator, schema, own)
     given = model.get_params(deep=False)
-    if given.get("inference") is True:
+    has_table = isinstance(model, HasCoefficientTable) and "inference" not in given
+    if given.get("inference") is True or (has_table and _makes_a_formula(schema)):
         rows = _rows_of_regression(model, schema)
     else:
         shared = {name: value for name, value in given.items() if name in _OF_THE_MODEL}
@@ -158,6 +161,15 @@ def tabular_pipeline(
     budgeted = allocate_budget(PrivatePipeline([("vectorizer", rows), ("model", model)]), epsilon, delta, risk=risk)
     chooses = isinstance(estimator, str) and estimator == "regressor"
     return TabularPipeline(budgeted.steps, epsilon=epsilon, delta=delta, risk=risk) if chooses else budgeted
+
+
+def _makes_a_formula(schema: Any) -> bool:
+    """Whether the schema declares all that the formula of all columns needs, so that nothing has to be estimated."""
+    try:
+        formula_rows(".", schema)
+    except (TypeError, ValueError):
+        return False
+    return read_schema(schema, "or None").is_complete
 
 
 def _rows_of_regression(model: Any, schema: Any) -> Any:

@@ -118,7 +118,7 @@ class CoefficientTable:
 
         found = self._inference
         holds = np.array([not each for each in found.doubts])
-        error = np.hypot(found.sampling, found.noise)
+        error = found.error
         tails = (1.0 - self.level) / (len(holds) if self.simultaneous else 1)
         reach = stats.norm.isf(tails / 2.0) * error
         z = found.estimate / error

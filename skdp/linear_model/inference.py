@@ -11,8 +11,31 @@ from skdp._typing import Doubles
 from skdp.linear_model.equations import Equations
 from skdp.linear_model.scores import ScoreMoments
 
-SEPARATION = 1.5
-"""Least eigenvalue of the noisy equations at which intervals hold, divided by the edge of the noise."""
+SEPARATION = 0.75
+"""Least eigenvalue of the noisy equations of a direction that is not hidden, divided by the edge of the noise."""
+
+DEVIATIONS = 3.0
+"""The same, divided by the standard deviation of the noise along one direction: a safeguard for few columns."""
+
+MOST_HIDDEN = 1.5
+"""Largest possible contribution of hidden directions to a coefficient that has an interval, in standard errors."""
+
+RARE, COMMON = 0.2, 0.6
+"""Information of a coefficient per row, relative to the whole table, at which the correction for rare events is applied
+in full and not at all."""
+
+SEPARATED = 100.0
+"""Mean squared linear predictor along hidden directions, in units of the mean squared row, from which no coefficient
+has an interval: it is 40 where a third of the rows have log-odds of -8, and over 250 where a column separates classes.
+"""
+
+NOT_SETTLED = "the steps did not settle: columns nearly separate the rows, or noise is too much"
+
+UNCERTAIN, MOST_UNCERTAIN = 0.18, 0.3
+"""Standard error of a coefficient of rare events from which its interval is widened, and beyond which it has none.
+
+With few events, intervals are printed where the noise adds events. At 5 standard deviations of the noise (0.2) it does
+so too rarely to matter; at 3.3 (0.3) an interval of four times the length covers every smaller number of events."""
 
 FEWEST_ROWS = 30
 """Rows for each coefficient, below which intervals of the normal distribution are too short without any noise."""
@@ -24,6 +47,47 @@ UNSURE = 0.05
 """Share of rows that may be cut where nobody said that none is."""
 
 
+class Steps(NamedTuple):
+    """What is known of a likelihood and of the Newton steps that led to its coefficients.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (d,)
+        The coefficients after the last step.
+    slopes : ndarray of shape (d,)
+        The same, with zeros for intercepts and thresholds.
+    first : Equations
+        Those of the first step, where all rows have the same mean.
+    unit : float
+        The variance of a score is its curvature, divided by this.
+    """
+
+    theta: Doubles
+    slopes: Doubles
+    first: Equations
+    unit: float
+
+    def inflated(self, move: Doubles, noise: float, values: Doubles, vectors: Doubles) -> Doubles:
+        """Return an upper estimate of the last move, by direction: where noise rules, steps stay behind the slopes."""
+        along, slopes = vectors.T @ move, np.abs(vectors.T @ self.slopes)
+        return np.copysign(np.abs(along) + 2.0 * noise / np.maximum(values, noise) * slopes, along)
+
+    def separate(self, hidden: Doubles) -> bool:
+        """Whether linear predictors are so large along the hidden directions that these nearly separate the rows."""
+        along = hidden @ (hidden.T @ self.theta)
+        return float(along @ self.first.gram @ along) > SEPARATED * max(float(np.trace(self.first.gram)), 0.0)
+
+    def rarity(self, equations: Equations, form: Doubles, move: Doubles) -> Doubles:
+        """Return by how much the information of each coefficient may fall on a move of 1: 0 unless events are rare.
+
+        The information per row is compared with that of the whole table. It is taken at the end of the move.
+        """
+        now, before = own_information(equations, form), own_information(self.first, form)
+        of_all = [max(float(np.trace(each.gram)), each.edge) for each in (equations, self.first)]
+        share = now / before * of_all[1] / of_all[0] * np.exp(-move / 2.0)
+        return np.clip((COMMON - share) / (COMMON - RARE), 0.0, 1.0)
+
+
 class Grounds(NamedTuple):
     """What is known of a fit that its intervals rest on; all of it is public or released.
 
@@ -31,18 +95,18 @@ class Grounds(NamedTuple):
     ----------
     bounds_are_given : bool
         Whether someone vouches for it, in public, that no row is longer than its bound.
-    separation : float
-        Least eigenvalue at which intervals hold, divided by the edge of the noise.
     bounds : str
         Parameters at which rows are cut.
     doubt : str
         A doubt in all coefficients that was found before, or "".
+    steps : Steps or None
+        Those of a likelihood.
     """
 
     bounds_are_given: bool
-    separation: float = SEPARATION
     bounds: str = "data_norm or y_bounds"
     doubt: str = ""
+    steps: Steps | None = None
 
 
 class Inference(NamedTuple):
@@ -54,6 +118,8 @@ class Inference(NamedTuple):
         Of least squares without a ridge, less its bias from the noise; in the units of y and X, the intercept last.
     sampling, noise : ndarray of shape (d,)
         Standard errors, of the drawing of rows and of the noise.
+    bias : ndarray of shape (d,)
+        Worst case of what hidden directions and rare events add, to be combined with the two as a standard error.
     doubts : list of str
         Why there is no interval; one for each coefficient, "" where there is one.
     cut : (float, float)
@@ -67,17 +133,24 @@ class Inference(NamedTuple):
     estimate: Doubles
     sampling: Doubles
     noise: Doubles
+    bias: Doubles
     doubts: list[str]
     cut: tuple[float, float]
     n: int
     n_lines: int = 1
+
+    @property
+    def error(self) -> Doubles:
+        """Standard errors, with the worst case."""
+        return np.sqrt(self.sampling**2 + self.noise**2 + self.bias**2)
 
     def per_unit(self, units: Doubles) -> Inference:
         """Return the same of columns before they were divided by `units`, the intercept as it is."""
         of_line = np.ones(len(self.estimate) // self.n_lines)
         of_line[: len(units)] = 1.0 / units
         by = np.tile(of_line, self.n_lines)
-        return self._replace(estimate=self.estimate * by, sampling=self.sampling * by, noise=self.noise * by)
+        scaled = {name: getattr(self, name) * by for name in ("estimate", "sampling", "noise", "bias")}
+        return self._replace(**scaled)
 
 
 def unbiased(equations: Equations) -> tuple[Doubles, Doubles]:
@@ -104,6 +177,12 @@ def solve_without_bias(equations: Equations) -> Doubles:
     return correction @ inverse @ equations.product
 
 
+def own_information(equations: Equations, form: Doubles) -> Doubles:
+    """Return the information of each coefficient when all others are estimated too."""
+    values, vectors = eigh(equations.gram)
+    return 1.0 / np.sum((form @ vectors) ** 2 / np.maximum(values, equations.noise.gram), axis=1)
+
+
 def infer(
     equations: Equations,
     theta: Doubles,
@@ -118,12 +197,13 @@ def infer(
     ----------
     equations : Equations
     theta : ndarray of shape (d,)
+        Of a likelihood, the last move.
     scores : ScoreMoments
     form : ndarray of shape (n_coefs, d)
         What coefficients of y and X are of `theta`.
     grounds : Grounds
     spread : ndarray of shape (d, k) or None, default=None
-        What else the product has of noise of its own standard deviation.
+        Additional noise of the product, in units of its standard deviation.
 
     Notes
     -----
@@ -131,49 +211,86 @@ def infer(
     J times that. The covariance of the noise is (r**2 + s**2 ``||theta||**2`` / 2) I + s**2 theta theta' / 2, as in
     `DPLinearRegression`; that of the scores is their released sum of squares, times n / (n - d), whose negative
     eigenvalues are set to 0. Both lie between J K and its transpose: a sandwich. Nothing is assumed of the residuals.
+    Where events are rare, the sampling error of a likelihood is at least that of its curvature.
+
+    Directions whose eigenvalues do not exceed the noise are hidden. A coefficient f theta may be wrong by ``|f v|``
+    times the unknown length along each hidden direction v, for which the length of all others, or 1, is taken. With a
+    bias of at most b, an interval of 1.96 sqrt(s**2 + b**2) covers in at least 95 % of fits, so that b is combined with
+    the errors as one of them.
+
+    Where events are rare, the information changes by a factor of e on a move of 1. So a last move m is wrong by at
+    most -log(1 - m) - m, and the information at its end is lower by the factor 1 - m.
     """
     inverse, correction = unbiased(equations)
     bread, d, n = form @ correction @ inverse, len(theta), equations.n
     values, vectors = eigh(scores.meat)
     root = bread @ vectors * np.sqrt(np.maximum(values, 0.0) * n / max(n - d, 1))
+    sampling = np.linalg.norm(root, axis=1)
     noise = equations.noise
     half = noise.gram**2 / 2.0
-    of_noise = (noise.product**2 + half * float(theta @ theta)) * np.sum(bread**2, axis=1) + half * (bread @ theta) ** 2
+    values, vectors = eigh(equations.gram)
+    hidden = values < max(SEPARATION * equations.edge, DEVIATIONS * noise.gram)
+    moved, whole, steps = theta, theta, grounds.steps
+    if steps is not None:
+        along = steps.inflated(theta, noise.gram, values, vectors)
+        moved, whole = vectors @ np.where(hidden, 0.0, along), steps.theta
+    of_noise = (noise.product**2 + half * float(moved @ moved)) * np.sum(bread**2, axis=1) + half * (bread @ moved) ** 2
     if spread is not None:
         of_noise += noise.product**2 * np.sum((bread @ spread) ** 2, axis=1)
+    if steps is not None:
+        rarity = steps.rarity(equations, form, np.abs(form @ theta))
+        of_curvature = np.einsum("ij,jk,ik->i", form, inverse, form, optimize=True) / steps.unit
+        sampling = np.sqrt(np.maximum(sampling**2, rarity * of_curvature))
+    length = max(float(np.linalg.norm((vectors.T @ whole)[~hidden])), 1.0)
+    overlap = np.abs(form @ vectors[:, hidden])
+    bias, error = length * overlap.sum(axis=1), np.hypot(sampling, np.sqrt(of_noise))
+    held = np.sum(overlap**2, axis=1) / np.sum(form**2, axis=1)
+    doubts = np.where(bias > MOST_HIDDEN * error, "noise hides columns beside it", "")
+    doubts = np.where(held > 0.5, "noise hides this column, or others add up to it", doubts)
+    if steps is not None:
+        bias, uncertain = _of_rare_events(rarity, form @ theta, error, bias)
+        doubts = np.where((doubts == "") & (uncertain > MOST_UNCERTAIN), "too few events for this noise", doubts)
     cut = scores.cut / n, scores.cut_deviation / n
-    return Inference(
-        form @ theta,
-        np.linalg.norm(root, axis=1),
-        np.sqrt(of_noise),
-        _doubts(equations, cut, form, grounds),
-        cut,
-        n,
-    )
+    everywhere = _doubt_in_all(equations, cut, len(form), grounds)
+    if not everywhere and steps is not None and steps.separate(vectors[:, hidden]):
+        everywhere = NOT_SETTLED
+    said = [everywhere or str(each) for each in doubts]
+    return Inference(form @ theta, sampling, np.sqrt(of_noise), bias, said, cut, n)
 
 
-def _doubts(equations: Equations, cut: tuple[float, float], form: Doubles, grounds: Grounds) -> list[str]:
-    """Return why each coefficient has no interval, by public and released numbers alone."""
-    d = len(form)
+def _of_rare_events(rarity: Doubles, move: Doubles, error: Doubles, bias: Doubles) -> tuple[Doubles, Doubles]:
+    """Return the bias with that of rare events, and the standard errors at the information of the end of the move."""
+    fall = np.minimum(rarity * np.abs(move), 0.999)
+    of_move = np.divide(-np.log1p(-fall) - fall, rarity, out=np.zeros_like(fall), where=rarity > 0.0)
+    bias = np.hypot(bias, of_move)
+    whole = np.hypot(error, bias)
+    uncertain = rarity * whole / (1.0 - fall)
+    factor = 1.0 + 3.0 * np.clip((uncertain - UNCERTAIN) / 0.07, 0.0, 1.0) ** 2
+    return np.sqrt((factor * whole) ** 2 - error**2), uncertain
+
+
+def _doubt_in_all(equations: Equations, cut: tuple[float, float], n_coefs: int, grounds: Grounds) -> str:
+    """Return why no coefficient has an interval, by public and released numbers alone, or ""."""
     share, deviation = cut
-    if equations.n < FEWEST_ROWS * d:
-        return [f"fewer than {FEWEST_ROWS} rows or groups a coefficient"] * d
+    if equations.n < FEWEST_ROWS * n_coefs:
+        return f"fewer than {FEWEST_ROWS} rows or groups a coefficient"
     if share - 3.0 * deviation > CUT_ROWS:
-        return [f"about {100 * share:.0f} % of rows are cut at {grounds.bounds}"] * d
+        return f"about {100 * share:.0f} % of rows are cut at {grounds.bounds}"
     if not grounds.bounds_are_given and share + 2.0 * deviation > UNSURE:
-        return ["unknown how many rows are cut: give data_norm"] * d
-    if grounds.doubt:
-        return [grounds.doubt] * d
-    values, vectors = eigh(equations.gram)
-    weak = values < grounds.separation * equations.edge
-    if not weak.any():
-        return [""] * d
-    # A coefficient that no weak direction holds is not valid either: it is what it is given the others.
-    held = np.sum((form @ vectors[:, weak]) ** 2, axis=1) / np.sum(form**2, axis=1)
-    return [
-        "noise hides this column, or others add up to it" if h > 0.5 / d else "noise hides columns beside it"
-        for h in held
-    ]
+        return "unknown how many rows are cut: give data_norm"
+    return grounds.doubt
 
 
-__all__ = ["CUT_ROWS", "FEWEST_ROWS", "SEPARATION", "UNSURE", "Grounds", "Inference", "infer", "solve_without_bias"]
+__all__ = [
+    "CUT_ROWS",
+    "FEWEST_ROWS",
+    "NOT_SETTLED",
+    "SEPARATION",
+    "UNSURE",
+    "Grounds",
+    "Inference",
+    "Steps",
+    "infer",
+    "own_information",
+    "solve_without_bias",
+]

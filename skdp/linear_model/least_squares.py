@@ -151,9 +151,11 @@ class DPLinearRegression(MomentsRegressor):
     and the proof of the sensitivity is the one above. `summary` makes a sandwich of both releases
     (`skdp.linear_model.inference.infer`); it assumes neither equal variances nor, with `groups`, independent rows of
     one unit. Its coefficients are those of least squares over rows and targets as they are after the cut, without the
-    least eigenvalue, a ridge, or the bias from the noise. An interval is not printed where the noise hides a direction
-    of the columns (a least eigenvalue below 1.5 times the edge above), with fewer than 30 rows a coefficient, or where
-    rows are cut: of released and public numbers alone.
+    least eigenvalue, a ridge, or the bias from the noise. A coefficient has no interval if the noise hides its
+    direction. Directions are hidden if their eigenvalue is below 0.75 times the edge above, or below three standard
+    deviations of the noise along one direction. What they may contribute to the other coefficients widens the
+    intervals of these. No coefficient has an interval with fewer than 30 rows per coefficient, or if rows are
+    clipped. Only released and public numbers decide.
 
     References
     ----------

@@ -90,6 +90,12 @@ class Likelihood:
         """What coefficients of x are of those of z, of which each is multiplied by its unit."""
         return np.asarray(np.kron(self.against, np.diag(units)), np.float64)
 
+    def slopes(self, theta: Doubles, has_intercept: bool) -> Doubles:
+        """Return the coefficients, with zeros for intercepts and thresholds."""
+        lines = theta.reshape(self.n_lines, -1).copy()
+        lines[:, -1] *= not has_intercept
+        return lines.ravel()
+
     def lines(self, z: Doubles, theta: Doubles) -> Doubles:
         """The linear predictors of rows z, of shape (m, n_lines), each of its own row alone, to the last bit."""
         return np.stack([row_products(z, each) for each in theta.reshape(-1, z.shape[1])], axis=1)
@@ -330,6 +336,10 @@ class Ordinal(Likelihood):
     def form(self, units: Doubles) -> Doubles:
         """See `Likelihood`."""
         return np.diag(np.r_[units[:-1], np.repeat(units[-1], self.n_lines)])
+
+    def slopes(self, theta: Doubles, has_intercept: bool) -> Doubles:
+        """See `Likelihood`."""
+        return np.where(np.arange(len(theta)) < len(theta) - self.n_lines, theta, 0.0)
 
     def lines(self, z: Doubles, theta: Doubles) -> Doubles:
         """See `Likelihood`."""

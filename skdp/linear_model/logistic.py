@@ -215,8 +215,8 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or after it
       in the block that holds it if the rows are not in memory. Such a refusal depends on the data and is not covered.
 
-    **Inference.** With ``inference=True`` the fit consists of five Newton steps on all rows, which have .04, .06, .1,
-    .3 and .5 of their mu**2, and of one more release, of the moments of scores. A step releases the sum of the scores
+    **Inference.** With ``inference=True`` the fit consists of eight Newton steps on all rows (five with 0.03 of
+    their mu**2, then 0.05, 0.3 and 0.5) and of one more release, of the moments of scores. A step releases the sum of the scores
     (t - p) z and that of the curvatures p (1 - p) z z', z being the scaled row with its intercept, t the class and p
     its probability. With the curvature multiplied by sqrt(11), both together are a vector of norm 1 at most, so that
     the curvature costs nothing (`skdp.linear_model.likelihoods.Logistic` has the proof), and no clip bends the
@@ -227,9 +227,10 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     same norm with a factor of 2 (`skdp.linear_model.likelihoods.Multinomial`), begin with a step from equal
     probabilities, go further where the curvature fell on the way, and have a block of the table each, against the first
     class. Rows of one label are weighted by 1 over
-    the sum of their lengths, where that exceeds 1: the weights do not depend on classes. An interval is not printed
-    where the noise hides a direction of the columns, where the last two steps lead to different places, with fewer than
-    40 rows a coefficient that are not nearly certain, or where rows are cut: of released and public numbers alone. The
+    the sum of their lengths, where that exceeds 1: the weights do not depend on classes. A
+    coefficient has no interval if the noise hides its direction, or if events are so rare along it that noise may
+    have added them. No coefficient has one if the last two steps lead to different places, with fewer than 40 rows
+    per coefficient that are not nearly certain, or if rows are clipped. Only released and public numbers decide. The
     two noises of a noisy step, of scores and of curvatures, are those of Ganesh et al. (2023).
 
     The guarantee covers the *values* released. It does not cover the time that a fit takes, nor the rounding of sums of

@@ -21,9 +21,9 @@ from skdp._training.recipe import Recipe
 from skdp._training.run import OFFSET, Plan, Run, Targets
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget
-from skdp.linear_model.inference import Grounds, infer
+from skdp.linear_model.inference import NOT_SETTLED, Grounds, Steps, infer
 from skdp.linear_model.likelihoods import LIKELIHOODS, Likelihood, LikelihoodScores, Multinomial, Ordinal
-from skdp.linear_model.newton_steps import STEP_SHARES, Step, next_theta, packed, settled_pool
+from skdp.linear_model.newton_steps import STEP_SHARES, Pool, Step, next_theta, packed, settled_pool
 from skdp.linear_model.scores import is_longer, release_scores, sum_scores
 from skdp.mechanisms.sampling import FullBatch, Sampling
 from skdp.mechanisms.second_moments import UnitBall, sensitivity
@@ -39,11 +39,6 @@ INTERCEPT_ENTRY = 0.5
 Of .2 to 1.5, .5 hid the fewest columns of Fulton and Adult, most of whose flags are far from 0 in the mean."""
 
 MOST_COLUMNS = 200
-
-LEAST_CURVATURE = 0.75
-"""Least eigenvalue of the noisy curvature at which intervals hold, over the edge of its noise.
-
-It may be less than for least squares, as the noise of the curvature multiplies a last move only, which is small."""
 
 FEWEST_UNSURE_ROWS = 40
 """Rows for each coefficient whose class is not nearly certain, by the released curvature, below which none is printed.
@@ -316,7 +311,7 @@ class NewtonRecipe(Recipe):
         if rows_left < FEWEST_UNSURE_ROWS * len(theta):
             doubt = f"fewer than {FEWEST_UNSURE_ROWS} rows a coefficient that are not nearly certain"
         elif not settled:
-            doubt = "the steps did not settle: columns nearly separate the rows, or noise is too much"
+            doubt = NOT_SETTLED
         else:
             doubt = ""
         clip = bound.likelihood.clip(root, math.exp(-self._outcome(plan).shift))
@@ -325,11 +320,13 @@ class NewtonRecipe(Recipe):
         price = plan.purchases[_SCORES]
         mechanism = price.mechanism(sensitivity(0.0, model.adjacency), plan.run.plan.noise_multiplier)
         found = release_scores(sums, mechanism, plan.stream.spawn(_SCORES), how.clip)
+        first = Pool.of(self._steps[:1], plan.n_public, bound.likelihood, 0.0).equations
+        slopes = bound.likelihood.slopes(theta, bool(plan.run.shape.intercept))
         grounds = Grounds(
             model.data_norm is not None or model._fitted_row_norm is not None,
-            LEAST_CURVATURE,
             self._outcome(plan).bounds,
             doubt,
+            Steps(theta, slopes, first, math.exp(self._outcome(plan).shift)),
         )
         found = found._replace(meat=how.whole(found.meat))
         form = bound.likelihood.form(plan.run.shape.units(model.n_features_in_))

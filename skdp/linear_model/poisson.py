@@ -36,7 +36,7 @@ class BoundedRates(BoundedRegression):
 class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator):
     """Poisson regression with differential privacy for each row.
 
-    The logarithm of the mean of a count is linear in the columns. A fit makes five Newton steps on noisy scores and
+    The logarithm of the mean of a count is linear in the columns. A fit makes eight Newton steps on noisy scores and
     curvatures, and buys what `summary` tells of its coefficients. Nothing has to be tuned.
 
     Parameters

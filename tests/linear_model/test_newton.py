@@ -348,7 +348,7 @@ def test_an_interrupt_leaves_the_steps_that_are_done_and_the_whole_charge(monkey
 
     monkeypatch.setattr(newton, "next_theta", interrupted)
     accountant = PrivacyAccountant()
-    with pytest.warns(UserWarning, match="after 1 of 5 steps"):
+    with pytest.warns(UserWarning, match="after 1 of 8 steps"):
         model = fitted("classes", draw("classes", 2_000), accountant=accountant)
     assert model.n_steps_ == 1
     assert np.isfinite(model.coef_).all()
