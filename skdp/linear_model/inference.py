@@ -80,11 +80,13 @@ class Steps(NamedTuple):
     def rarity(self, equations: Equations, form: Doubles, move: Doubles) -> Doubles:
         """Return by how much the information of each coefficient may fall on a move of 1: 0 unless events are rare.
 
-        The information per row is compared with that of the whole table. It is taken at the end of the move.
+        The information per row, at the end of the move, is compared with that of the whole table, or with that of
+        another coefficient if it is larger for certain.
         """
-        now, before = own_information(equations, form), own_information(self.first, form)
+        (now, noise), (before, noise_before) = own_information(equations, form), own_information(self.first, form)
         of_all = [max(float(np.trace(each.gram)), each.edge) for each in (equations, self.first)]
-        share = now / before * of_all[1] / of_all[0] * np.exp(-move / 2.0)
+        largest = float(np.max((now - 2.0 * noise) / (before + 2.0 * noise_before)))
+        share = now / before / max(of_all[0] / of_all[1], largest) * np.exp(-move / 2.0)
         return np.clip((COMMON - share) / (COMMON - RARE), 0.0, 1.0)
 
 
@@ -177,10 +179,13 @@ def solve_without_bias(equations: Equations) -> Doubles:
     return correction @ inverse @ equations.product
 
 
-def own_information(equations: Equations, form: Doubles) -> Doubles:
-    """Return the information of each coefficient when all others are estimated too."""
+def own_information(equations: Equations, form: Doubles) -> tuple[Doubles, Doubles]:
+    """Return the information of each coefficient when all others are estimated too, and the noise on it."""
     values, vectors = eigh(equations.gram)
-    return 1.0 / np.sum((form @ vectors) ** 2 / np.maximum(values, equations.noise.gram), axis=1)
+    along = form @ vectors / np.sqrt(np.maximum(values, equations.noise.gram))
+    found = 1.0 / np.sum(along**2, axis=1)
+    on_moves = np.sum(along**2 / np.maximum(values, equations.noise.gram), axis=1)
+    return found, equations.noise.gram * found**2 * on_moves
 
 
 def infer(
@@ -291,6 +296,5 @@ __all__ = [
     "Inference",
     "Steps",
     "infer",
-    "own_information",
     "solve_without_bias",
 ]

@@ -61,17 +61,22 @@ def sum_scores(""",
     ),
     mutant(
         "inference: intervals whatever the noise hides",
-        (INFERENCE, "weak = values < grounds.separation * equations.edge", "weak = values < -1e99"),
+        (INFERENCE, "hidden = values < max(SEPARATION * equations.edge,", "hidden = values < min(-1e99 + 0.0,"),
         tests="inference",
     ),
     mutant(
+        "inference: intervals where noise may have added all events",
+        (INFERENCE, "uncertain > MOST_UNCERTAIN", "uncertain > np.inf"),
+        tests="rare_events",
+    ),
+    mutant(
         "inference: errors of sampling alone",
-        (INFERENCE, "        np.sqrt(of_noise),", "        0.0 * np.sqrt(of_noise),"),
+        (INFERENCE, "form @ theta, sampling, np.sqrt(of_noise), bias", "form @ theta, sampling, 0.0 * of_noise, bias"),
         tests="inference",
     ),
     mutant(
         "inference: errors of the noise alone",
-        (INFERENCE, "        np.linalg.norm(root, axis=1),", "        0.0 * np.linalg.norm(root, axis=1),"),
+        (INFERENCE, "sampling = np.linalg.norm(root, axis=1)", "sampling = 0.0 * np.linalg.norm(root, axis=1)"),
         tests="inference",
     ),
     mutant(
@@ -182,7 +187,7 @@ def sum_scores(""",
     ),
     mutant(
         "inference: errors that are not scaled back with coefficients",
-        (INFERENCE, "sampling=self.sampling * by, noise=self.noise * by", "sampling=self.sampling, noise=self.noise"),
+        (INFERENCE, 'for name in ("estimate", "sampling", "noise", "bias")', 'for name in ("estimate", "bias")'),
         tests="inference",
     ),
     mutant(
