@@ -173,7 +173,7 @@ def report(lines):
             held, count = sum(each[4] for each in found), sum(each[5] for each in found)
             below = [each[3] for each in found if each[5] and binom.cdf(each[4], each[5], LEAST) < SIGNIFICANCE]
             widths = [each[2] for each in found if each[2] is not None]
-            mark = f" **below 0.94: {', '.join(below)}**" if below and group == "others" or len(below) > 0 else ""
+            mark = f" **below 0.94: {', '.join(below)}**" if below else ""
             print(
                 f"| {line['cell']} | {line['epsilon']:g} | {group} | {printed:.3f} | "
                 f"{f'{held / count:.3f}' if count else ''}{mark} | {f'{np.mean(widths):.2f}' if widths else ''} |"

@@ -47,7 +47,7 @@ UNSURE = 0.05
 """Share of rows that may be cut where nobody said that none is."""
 
 
-class Steps(NamedTuple):
+class NewtonPath(NamedTuple):
     """What is known of a likelihood and of the Newton steps that led to its coefficients.
 
     Attributes
@@ -83,7 +83,7 @@ class Steps(NamedTuple):
         The information per row, at the end of the move, is compared with that of the whole table, or with that of
         another coefficient if it is larger for certain.
         """
-        (now, noise), (before, noise_before) = own_information(equations, form), own_information(self.first, form)
+        (now, noise), (before, noise_before) = _own_information(equations, form), _own_information(self.first, form)
         of_all = [max(float(np.trace(each.gram)), each.edge) for each in (equations, self.first)]
         largest = float(np.max((now - 2.0 * noise) / (before + 2.0 * noise_before)))
         share = now / before / max(of_all[0] / of_all[1], largest) * np.exp(-move / 2.0)
@@ -101,14 +101,14 @@ class Grounds(NamedTuple):
         Parameters at which rows are cut.
     doubt : str
         A doubt in all coefficients that was found before, or "".
-    steps : Steps or None
+    steps : NewtonPath or None
         Those of a likelihood.
     """
 
     bounds_are_given: bool
     bounds: str = "data_norm or y_bounds"
     doubt: str = ""
-    steps: Steps | None = None
+    steps: NewtonPath | None = None
 
 
 class Inference(NamedTuple):
@@ -179,7 +179,7 @@ def solve_without_bias(equations: Equations) -> Doubles:
     return correction @ inverse @ equations.product
 
 
-def own_information(equations: Equations, form: Doubles) -> tuple[Doubles, Doubles]:
+def _own_information(equations: Equations, form: Doubles) -> tuple[Doubles, Doubles]:
     """Return the information of each coefficient when all others are estimated too, and the noise on it."""
     values, vectors = eigh(equations.gram)
     along = form @ vectors / np.sqrt(np.maximum(values, equations.noise.gram))
@@ -286,15 +286,4 @@ def _doubt_in_all(equations: Equations, cut: tuple[float, float], n_coefs: int, 
     return grounds.doubt
 
 
-__all__ = [
-    "CUT_ROWS",
-    "FEWEST_ROWS",
-    "NOT_SETTLED",
-    "SEPARATION",
-    "UNSURE",
-    "Grounds",
-    "Inference",
-    "Steps",
-    "infer",
-    "solve_without_bias",
-]
+__all__ = ["NOT_SETTLED", "Grounds", "Inference", "NewtonPath", "infer", "solve_without_bias"]

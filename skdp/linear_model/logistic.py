@@ -216,9 +216,9 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
       in the block that holds it if the rows are not in memory. Such a refusal depends on the data and is not covered.
 
     **Inference.** With ``inference=True`` the fit consists of eight Newton steps on all rows (five with 0.03 of
-    their mu**2, then 0.05, 0.3 and 0.5) and of one more release, of the moments of scores. A step releases the sum of the scores
-    (t - p) z and that of the curvatures p (1 - p) z z', z being the scaled row with its intercept, t the class and p
-    its probability. With the curvature multiplied by sqrt(11), both together are a vector of norm 1 at most, so that
+    their mu**2, then 0.05, 0.3 and 0.5) and of one more release, of the moments of scores. A step releases the sum of
+    the scores (t - p) z and that of the curvatures p (1 - p) z z', z being the scaled row with its intercept, t the class
+    and p its probability. With the curvature multiplied by sqrt(11), both together are a vector of norm 1 at most, so that
     the curvature costs nothing (`skdp.linear_model.likelihoods.Logistic` has the proof), and no clip bends the
     probabilities. The first step gives four times the coefficients of least squares, as from log-odds of 0; a step that
     went too far is taken back; the last two are pooled, each by its precision. Their noise is exactly known, and enters

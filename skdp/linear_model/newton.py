@@ -21,7 +21,7 @@ from skdp._training.recipe import Recipe
 from skdp._training.run import OFFSET, Plan, Run, Targets
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget
-from skdp.linear_model.inference import NOT_SETTLED, Grounds, Steps, infer
+from skdp.linear_model.inference import NOT_SETTLED, Grounds, NewtonPath, infer
 from skdp.linear_model.likelihoods import LIKELIHOODS, Likelihood, LikelihoodScores, Multinomial, Ordinal
 from skdp.linear_model.newton_steps import STEP_SHARES, Pool, Step, next_theta, packed, settled_pool
 from skdp.linear_model.scores import is_longer, release_scores, sum_scores
@@ -326,7 +326,7 @@ class NewtonRecipe(Recipe):
             model.data_norm is not None or model._fitted_row_norm is not None,
             self._outcome(plan).bounds,
             doubt,
-            Steps(theta, slopes, first, math.exp(self._outcome(plan).shift)),
+            NewtonPath(theta, slopes, first, math.exp(self._outcome(plan).shift)),
         )
         found = found._replace(meat=how.whole(found.meat))
         form = bound.likelihood.form(plan.run.shape.units(model.n_features_in_))

@@ -64,8 +64,9 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
 
     Classes are in an order, such as grades or answers from "never" to "always". The log-odds of a class above each of
     the thresholds between them are linear in the columns, with the same coefficients for all thresholds (proportional
-    odds, McCullagh 1980): P(y <= class k) = sigma(threshold k - x coef). A fit makes eight Newton steps on noisy scores,
-    curvatures and counts of the classes, and buys what `summary` tells of its coefficients. Nothing has to be tuned.
+    odds, McCullagh 1980): P(y <= class k) = sigma(threshold k - x coef). A fit makes eight Newton steps on noisy
+    scores, curvatures and counts of the classes, and buys what `summary` tells of its coefficients.
+    Nothing has to be tuned.
 
     Parameters
     ----------
