@@ -3,8 +3,8 @@
     python benchmarks/bench_rare_events.py [--repetitions 1000] [--cells logistic,poisson,...] [--out FILE]
 
 Each cell simulates tables with noise of their own. "level e" has a category of a quarter of the rows with e expected
-events, "prevalence p" has events in a proportion p of all rows, "skewed" has a lognormal column, "empty" a category that
-never occurs, and "constant" a constant column. "poisson ... exposure" has rates with exposures as weights. The median
+events, "prevalence p" has events in a proportion p of all rows, "skewed" has a lognormal column, "empty" a category
+that never occurs, and "constant" a constant column. "poisson ... exposure" has rates with exposures as weights. The median
 width is divided by that without privacy, from the Fisher information at the true coefficients. One line of JSON for
 each cell and epsilon is appended to FILE; existing ones are kept. No design was used to choose the rules.
 """
@@ -87,7 +87,7 @@ def linear_predictor(X, coefs):
 
 
 def draw(name, seed):
-    """Rows, norm, targets, weights, true coefficients as `summary` has them, and the standard errors without privacy."""
+    """Rows, norm, targets, weights, and the true coefficients and their standard errors without privacy."""
     rng = np.random.default_rng([seed, *name.encode()])
     X, norm, coefs, weights = design(name, rng)
     kind, eta, n = name.split()[0], linear_predictor(X, coefs), len(X)

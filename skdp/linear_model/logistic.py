@@ -215,23 +215,22 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or after it
       in the block that holds it if the rows are not in memory. Such a refusal depends on the data and is not covered.
 
-    **Inference.** With ``inference=True`` the fit consists of eight Newton steps on all rows (five with 0.03 of
-    their mu**2, then 0.05, 0.3 and 0.5) and of one more release, of the moments of scores. A step releases the sum of
-    the scores (t - p) z and that of the curvatures p (1 - p) z z', z being the scaled row with its intercept, t the class
-    and p its probability. With the curvature multiplied by sqrt(11), both together are a vector of norm 1 at most, so that
-    the curvature costs nothing (`skdp.linear_model.likelihoods.Logistic` has the proof), and no clip bends the
+    **Inference.** With ``inference=True`` the fit consists of eight Newton steps on all rows (five with 0.03 of their
+    mu**2, then 0.05, 0.3 and 0.5) and of one more release, of the moments of scores. A step releases the sum of the
+    scores (t - p) z and that of the curvatures p (1 - p) z z', z being the scaled row with its intercept, t the class
+    and p its probability. With the curvature multiplied by sqrt(11), both together are a vector of norm 1 at most, so
+    that the curvature costs nothing (`skdp.linear_model.likelihoods.Logistic` has the proof), and no clip bends the
     probabilities. The first step gives four times the coefficients of least squares, as from log-odds of 0; a step that
     went too far is taken back; the last two are pooled, each by its precision. Their noise is exactly known, and enters
     a sandwich with the moments of the scores, which assumes nothing of the probabilities and, with `groups`, does not
     take rows of one label to be independent. More than two classes have scores and curvatures of all classes, of the
     same norm with a factor of 2 (`skdp.linear_model.likelihoods.Multinomial`), begin with a step from equal
     probabilities, go further where the curvature fell on the way, and have a block of the table each, against the first
-    class. Rows of one label are weighted by 1 over
-    the sum of their lengths, where that exceeds 1: the weights do not depend on classes. A
-    coefficient has no interval if the noise hides its direction, or if events are so rare along it that noise may
-    have added them. No coefficient has one if the last two steps lead to different places, with fewer than 40 rows
-    per coefficient that are not nearly certain, or if rows are clipped. Only released and public numbers decide. The
-    two noises of a noisy step, of scores and of curvatures, are those of Ganesh et al. (2023).
+    class. Rows of one label are weighted by 1 over the sum of their lengths, where that exceeds 1: the weights do not
+    depend on classes. A coefficient has no interval if the noise hides its direction, or if events are so rare along it
+    that noise may have added them. No coefficient has one if the last two steps lead to different places, with fewer
+    than 40 rows per coefficient that are not nearly certain, or if rows are clipped. Only released and public numbers
+    decide. The two noises of a noisy step, of scores and of curvatures, are those of Ganesh et al. (2023).
 
     The guarantee covers the *values* released. It does not cover the time that a fit takes, nor the rounding of sums of
     more than 2^20 rows (see ``docs/pitfalls.md``).
