@@ -1,0 +1,77 @@
+"""Words that the style guide rejects, in README, docs, public docstrings and messages.
+
+``tests/style_debt.txt`` lists files that still have such words. It may only shrink.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DEBT = (ROOT / "tests" / "style_debt.txt").read_text(encoding="utf-8").split()
+COMPARATIVES = "longer|more|less|fewer|better|worse|larger|smaller|greater|higher|lower|wider|narrower|closer"
+REJECTED = re.compile(
+    r"\b(?:made-up|bought|mended|heard|dearer|unpaid|whoever|what goes with what"
+    rf"|(?<!there )(?:is|are) no (?!(?:{COMPARATIVES})\b)[^\W\d_]+)\b",
+    re.IGNORECASE,
+)
+SCOPES = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _is_private(name):
+    return name.startswith("_") and not name.endswith("__")
+
+
+def _private_docstrings(node, private):
+    """Docstrings of private names and of everything defined inside them."""
+    if isinstance(node, SCOPES):
+        private = private or _is_private(node.name)
+    if private and isinstance(node, (ast.Module, *SCOPES)) and ast.get_docstring(node) is not None:
+        yield node.body[0].value
+    for child in ast.iter_child_nodes(node):
+        yield from _private_docstrings(child, private)
+
+
+def _strings(source, private):
+    """Strings of a module that users can read: public docstrings, messages and other literals."""
+    tree = ast.parse(source)
+    skipped = set(_private_docstrings(tree, private))
+    for node in ast.walk(tree):  # breadth first, hence an f-string comes before its parts
+        if isinstance(node, ast.JoinedStr):
+            skipped.update(node.values)
+            yield "".join(part.value if isinstance(part, ast.Constant) else "0" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in skipped:
+            yield node.value
+
+
+def rejected_words(source, *, python=False, private=False):
+    """Rejected words of a page, or of the public strings of a Python module."""
+    texts = _strings(source, private) if python else [source]
+    return [word for text in texts for word in REJECTED.findall(" ".join(text.split()))]
+
+
+def _checked_files():
+    files = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("skdp/**/*.py")]
+    return sorted(path.relative_to(ROOT).as_posix() for path in files)
+
+
+@pytest.mark.parametrize("name", sorted({*_checked_files(), *DEBT}))
+def test_file_has_no_rejected_words(name):
+    path = ROOT / name
+    private = any(_is_private(part) for part in Path(name).with_suffix("").parts)
+    source = path.read_text(encoding="utf-8") if path.exists() else ""
+    words = rejected_words(source, python=path.suffix == ".py", private=private)
+    if name in DEBT:
+        assert words, f"{name} has no rejected words: remove it from the list tests/style_debt.txt"
+    else:
+        assert not words, f"{name}: replace {words} by the terms of the style guide"
+
+
+def test_rejected_words_only_in_user_facing_text():
+    page = "There is no fee, it is no longer slow and is no larger. `bought_bounds` is\nno table; Whoever pays"
+    assert rejected_words(page) == ["is no table", "Whoever"]
+    module = 'def f():\n  "Bought."\n  # heard\ndef _g(x):\n  "Mended."\n  raise E(f"{x} is no {x}, " "are no rows")'
+    assert rejected_words(module, python=True) == ["Bought", "are no rows"]
+    assert rejected_words(module, python=True, private=True) == ["are no rows"]
