@@ -20,6 +20,19 @@ UNIT_FACTS = ("privacy_unit_", "_fitted_group_name")
 """Attributes by which what is fitted knows what it is private for."""
 
 
+def estimand_of(unit: str, row: str = "one row") -> str:
+    """State in one line what an estimate weights, "" where the privacy unit is a row.
+
+    Parameters
+    ----------
+    unit : {"row", "group"}
+        Of the guarantee.
+    row : str
+        The row whose weight a group has: the largest one where groups are clipped by a norm.
+    """
+    return "" if unit == ROW else f"Estimand: each group has the weight of {row} at most, and its rows share it."
+
+
 class CountedUnits(NamedTuple):
     """What is public of the units of rows that are not in memory: how many there are, and the name of the labels."""
 
@@ -222,6 +235,7 @@ __all__ = [
     "CountedUnits",
     "Units",
     "comparable",
+    "estimand_of",
     "keys_of_units",
     "name_of",
     "numbers_of",

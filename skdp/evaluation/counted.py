@@ -18,7 +18,7 @@ from skdp._checks.readings import key_of
 from skdp._checks.rows import check_classes, check_labels, check_shape, encode_labels, split_column
 from skdp._checks.sources import source_to_predict
 from skdp._checks.table import Table, as_keys
-from skdp._checks.units import GROUP, ROW, Units, read_units
+from skdp._checks.units import GROUP, ROW, Units, estimand_of, read_units
 from skdp._checks.weights import WeightReader, refuse_bought_bound, warn_of_no_bound
 from skdp._fit.conductor import EstimatorFit, conduct
 from skdp._fit.payment import Payment
@@ -397,7 +397,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         self.noisy_counts_ = noisy / plan.unit
         self.noise_deviation_ = plan.mechanism.standard_deviation / plan.unit
         self.n_bins_ = plan.n_bins
-        self._fitted_replicates = tables = self._replicates_of(noisy, plan)
+        self._fitted_replicates = tables = self._replicates_of(noisy, plan)._replace(estimand=estimand_of(self._unit()))
         self._fitted_tables = tables.map(lambda each: each.sum(axis=1))
         self._set_price(plan.price)
         return ""

@@ -10,7 +10,16 @@ import numpy as np
 from skdp._typing import Doubles
 
 
-class Estimate(NamedTuple):
+class _Numbers(NamedTuple):
+    value: float
+    low: float
+    high: float
+    standard_error: float
+    noise_error: float = math.nan
+    sampling_error: float = math.nan
+
+
+class Estimate(_Numbers):
     """A figure from noisy sums, with an interval.
 
     Of an evaluation, the interval is for the figure of the population that the rows are drawn from: it covers noise and
@@ -28,14 +37,27 @@ class Estimate(NamedTuple):
         Standard error by the noise alone: how far the figure is from the exact one of these rows. NaN of a description.
     sampling_error : float
         Standard error by the draw of the rows alone, which an exact figure would have too. NaN of a description.
+    estimand : str
+        With `groups`: one line on the weight of a group. Otherwise empty. It is not an entry of the tuple.
     """
 
-    value: float
-    low: float
-    high: float
-    standard_error: float
-    noise_error: float = math.nan
-    sampling_error: float = math.nan
+    estimand: str = ""
+
+    def with_estimand(self, estimand: str) -> Estimate:
+        """Return the same numbers with another estimand.
+
+        Parameters
+        ----------
+        estimand : str
+            One line, or "".
+
+        Returns
+        -------
+        figure : Estimate
+        """
+        found = type(self)(*self)
+        found.estimand = estimand
+        return found
 
     def at(self, value: float) -> Estimate:
         """Return the interval with another estimate of the same figure, which it is made to hold.
@@ -58,7 +80,13 @@ class Estimate(NamedTuple):
     def __str__(self) -> str:
         if np.ndim(self.value):
             return repr(self)
-        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+        return self._stated(f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]")
+
+    def __repr__(self) -> str:
+        return self._stated(super().__repr__())
+
+    def _stated(self, text: str) -> str:
+        return f"{text}\n{self.estimand}" if self.estimand else text
 
 
 class EstimatedCurve(NamedTuple):

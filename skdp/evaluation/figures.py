@@ -53,7 +53,8 @@ class TableFigures:
         return {name: each() if callable(each) else each for name, each in found.items()}
 
     def __str__(self) -> str:
-        return "\n".join(f"{name.replace('_', ' '):18} {each}" for name, each in self.summary().items())
+        lines = [f"{name.replace('_', ' '):18} {each.with_estimand('')}" for name, each in self.summary().items()]
+        return "\n".join([*lines, *filter(None, [self._fitted_tables.estimand])])
 
     def _figures_as_html(self) -> str:
         cells = (
@@ -61,7 +62,9 @@ class TableFigures:
             f"<td>{each.low:.4g} to {each.high:.4g}</td></tr>"
             for name, each in self.summary().items()
         )
-        return f"<table><tr><th></th><th>value</th><th>{self.level:.0%} interval</th></tr>{''.join(cells)}</table>"
+        head = f"<tr><th></th><th>value</th><th>{self.level:.0%} interval</th></tr>"
+        estimand = self._fitted_tables.estimand
+        return f"<table>{head}{''.join(cells)}</table>" + (estimand and f"<p>{estimand}</p>")
 
 
 class PartOfRows(TableFigures):

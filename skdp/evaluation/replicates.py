@@ -32,6 +32,8 @@ class Replicates(NamedTuple):
         What draws are made from: the same, less what noise in empty cells adds to a class.
     both, noise, sampling : ndarray of shape (n_draws, n_subgroups, n_classes, n_bins)
         Tables drawn from it: rows and noise, noise alone, rows alone.
+    estimand : str
+        Of all estimates, see `skdp._checks.units.estimand_of`.
 
     Notes
     -----
@@ -46,6 +48,7 @@ class Replicates(NamedTuple):
     both: Doubles
     noise: Doubles
     sampling: Doubles
+    estimand: str = ""
 
     @classmethod
     def of(cls, noisy: Any, mechanism: Mechanism, unit: int, total: float | None, seed: int = 0) -> Self:
@@ -106,7 +109,8 @@ class Replicates(NamedTuple):
 
     def map(self, function: Callable[[Doubles], Doubles]) -> Self:
         """Return the same with a function of all tables, such as a choice of subgroups."""
-        return type(self)(*(function(each) for each in self))
+        *tables, estimand = self
+        return type(self)(*map(function, tables), estimand)
 
     def estimate(
         self, metric: Metric, level: float, low: float = 0.0, high: float = 1.0, sampling: float | None = None
@@ -132,7 +136,8 @@ class Replicates(NamedTuple):
         by_rows = np.sqrt(np.mean((metric(self.sampling) - middle) ** 2, axis=0)) if sampling is None else sampling
         errors = np.sqrt(np.mean((noisy - middle) ** 2, axis=0)), by_rows
         figures = (np.clip(each, low, high) for each in (value, low_end, high_end))
-        return Estimate(*(_plain(each) for each in (*figures, spread, *errors)))
+        found = Estimate(*(_plain(each) for each in (*figures, spread, *errors)))
+        return found.with_estimand(self.estimand)
 
 
 def _plain(value: Any) -> Any:

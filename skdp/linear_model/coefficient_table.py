@@ -11,6 +11,7 @@ from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.parameters import check_real, show
+from skdp._checks.units import estimand_of
 from skdp._typing import Doubles
 from skdp.linear_model.inference import Inference
 from skdp.report.as_html import escaped
@@ -88,6 +89,7 @@ class CoefficientTable:
         self.simultaneous = bool(simultaneous)
         self._names, self._inference = [one_line(each) for each in names], inference
         unit = "row" if fitted.privacy_unit_ == "row" else "group"
+        self._estimand = estimand_of(fitted.privacy_unit_, "one row of the largest norm")
         cut, noise = inference.cut
         cuts = f"rows cut at norm {fitted.data_norm_:.6g}"
         if hasattr(fitted, "y_bounds_"):
@@ -100,6 +102,7 @@ class CoefficientTable:
             f"{unit}s of which something is cut: {100 * max(cut, 0.0):.2g} % (noise {100 * noise:.2g} %)",
             f"intervals of {100 * self.level:.6g} %{', all at once' if self.simultaneous else ' each'}; share: of the "
             "noise in the variance",
+            *([self._estimand] if self._estimand else []),
             *([f"coefficients are of {one_line(meaning)}"] if meaning else []),
             *([_OF_A_VECTORIZER] if all(inference.doubts) and fitted._fitted_row_norm is not None else []),
         ]
@@ -112,7 +115,8 @@ class CoefficientTable:
         frame : pandas.DataFrame
             One row for each coefficient: ``coef``, ``std_err``, of it ``sampling`` and ``noise``, the ``noise_share``
             of its variance, ``z``, ``p``, ``low``, ``high``, and ``doubt``, which says why there is no interval. All
-            numbers of such a row but ``coef`` are NaN.
+            numbers of such a row but ``coef`` are NaN. With `groups`, ``frame.attrs["estimand"]`` states the weight of
+            a group.
         """
         import pandas as pd
 
@@ -133,7 +137,9 @@ class CoefficientTable:
             "high": found.estimate + reach,
         }
         shown = {name: np.where(holds, values, np.nan) for name, values in figures.items()}
-        return pd.DataFrame({"coef": found.estimate, **shown, "doubt": found.doubts}, index=self._names)
+        frame = pd.DataFrame({"coef": found.estimate, **shown, "doubt": found.doubts}, index=self._names)
+        frame.attrs |= {"estimand": self._estimand} if self._estimand else {}
+        return frame
 
     def _lines(self) -> list[tuple[str, list[str], str]]:
         """Name, cells and doubt of each line; a line has cells or a doubt, but for its coefficient."""

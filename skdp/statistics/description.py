@@ -9,6 +9,7 @@ import numpy as np
 
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import check_count, check_real
+from skdp._checks.units import estimand_of
 from skdp.accounting import DpEvent
 from skdp.evaluation.estimates import Estimate
 from skdp.preprocessing.schema.table_schema import TableSchema
@@ -172,7 +173,21 @@ class PrivateDescription:
             "mean": each.mean_of_cells(intervals),
             "std": each.deviation(intervals),
         }
-        return found | {f"{100 * q:g}%": each.quantile(q, intervals) for q in self._quantiles}
+        found |= {f"{100 * q:g}%": each.quantile(q, intervals) for q in self._quantiles}
+        return {name: self._stated(figure) for name, figure in found.items()}
+
+    @property
+    def _estimand(self) -> str:
+        return estimand_of(self.privacy_unit_)
+
+    def _stated(self, figure: Estimate) -> Estimate:
+        """Return a figure that states its estimand."""
+        return figure.with_estimand(self._estimand)
+
+    def _with_estimand(self, frame: Any) -> Any:
+        """Return a frame whose ``attrs`` state the estimand, where groups were given."""
+        frame.attrs |= {"estimand": self._estimand} if self._estimand else {}
+        return frame
 
     def to_frame(self, *, level: float = 0.95, sampling: bool = False, simultaneous: bool = False) -> Any:
         """Return a frame with one row for each column of the table, and for each subgroup.
@@ -190,7 +205,8 @@ class PrivateDescription:
         -------
         frame : pandas.DataFrame
             Columns are the figures; ``mean`` is followed by ``mean_low`` and ``mean_high``, and so on. With `by` the
-            index has the subgroups first.
+            index has the subgroups first. With `groups`, ``frame.attrs["estimand"]`` states the weight of a group, as
+            in all frames of a description.
         """
         import pandas as pd
 
@@ -206,7 +222,7 @@ class PrivateDescription:
         }
         frame = pd.DataFrame.from_dict(rows, orient="index")
         frame.index = pd.MultiIndex.from_tuples(list(rows), names=["subgroup", "column"])
-        return frame if self.subgroups else frame.droplevel(0)
+        return self._with_estimand(frame if self.subgroups else frame.droplevel(0))
 
     def histogram(self, column: str, *, level: float = 0.95, sampling: bool = False, simultaneous: bool = False) -> Any:
         """Return the counts of the cells of a column, which add up to the number of rows.
@@ -239,7 +255,7 @@ class PrivateDescription:
         if each.cells.is_line:
             frame.insert(0, "left", np.append(each.cells.left, np.nan))
             frame.insert(1, "right", np.append(each.cells.right, np.nan))
-        return frame
+        return self._with_estimand(frame)
 
     def top(self, column: str, k: int = 5, *, level: float = 0.95, sampling: bool = False) -> Any:
         """Return the k most frequent categories of a column, or bins of a number, by the noisy counts.
@@ -281,7 +297,7 @@ class PrivateDescription:
         names = [cells.name for cells in self._asked.numbers]
         values = np.empty((0, 0)) if self._matrix is None else self._matrix.values
         names = names if self._matrix is not None else []
-        return pd.DataFrame(values, index=names, columns=names)
+        return self._with_estimand(pd.DataFrame(values, index=names, columns=names))
 
     def association(self) -> Any:
         """Return how much any two columns have to do with each other.
@@ -299,7 +315,7 @@ class PrivateDescription:
         frame = pd.DataFrame(np.eye(len(self.columns)), index=self.columns, columns=self.columns)
         for (first, second), each in self._pairs(_intervals(0.95, False)).items():
             frame.loc[first, second] = frame.loc[second, first] = each.value
-        return frame
+        return self._with_estimand(frame)
 
     def pairs(self, *, level: float = 0.95, sampling: bool = False, simultaneous: bool = False) -> Any:
         """Return what ``association`` has, one pair a row, with intervals.
@@ -324,7 +340,7 @@ class PrivateDescription:
         found = self._pairs(_intervals(level, sampling, max(1, d * (d - 1) // 2) if simultaneous else 1))
         index = pd.MultiIndex.from_tuples(list(found), names=["first", "second"]) if found else None
         rows = [{"value": each.value, "low": each.low, "high": each.high} for each in found.values()]
-        return pd.DataFrame(rows, index=index, columns=["value", "low", "high"])
+        return self._with_estimand(pd.DataFrame(rows, index=index, columns=["value", "low", "high"]))
 
     def _pairs(self, intervals: Intervals) -> dict[tuple[str, str], Estimate]:
         if not self._asked.correlation:
@@ -376,7 +392,7 @@ class PrivateDescription:
         frame = pd.DataFrame(positive_counts(table, self._tally.n), index=index, columns=columns)
         frame.index.name, frame.columns.name = first, second
         frame.attrs["noise"] = table.deviation
-        return frame
+        return self._with_estimand(frame)
 
     # --- how it is shown ---
 
@@ -384,7 +400,7 @@ class PrivateDescription:
         unit = "row" if self.privacy_unit_ == "row" else "group"
         return (
             f"<PrivateDescription of {len(self.columns)} columns: epsilon={self.epsilon_:.4g} at delta={self.delta_:g} "
-            f"for one {unit} ({self.adjacency_})>"
+            f"for one {unit} ({self.adjacency_})>" + (self._estimand and f"\n{self._estimand}")
         )
 
     def _repr_html_(self) -> str:

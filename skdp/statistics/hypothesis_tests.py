@@ -29,12 +29,15 @@ class PrivateTest(NamedTuple):
     p_value : float
         Probability of one as large, where the null hypothesis holds.
     difference : Estimate or None
-        What was compared, with its 95 % interval for the population; None where it is no single number.
+        What was compared, with its 95 % interval for the population; None if it is not a single number.
+    estimand : str
+        With `groups`: one line on the weight of a group. Otherwise empty.
     """
 
     statistic: float
     p_value: float
     difference: Estimate | None = None
+    estimand: str = ""
 
 
 def private_mean_difference(
@@ -88,7 +91,7 @@ def private_mean_difference(
     given = [_as_numbers(x), by], kinds, settings
     found = described("private_mean_difference", *given, shares=OF_MOMENTS, n_bins=_BINS, by="y")
     first, second = (_mean_of(found.subgroups[str(each)]) for each in categories)
-    return _compare(first, second, found._cells("x").scale[1])
+    return _compare(first, second, found._cells("x").scale[1])._replace(estimand=found._estimand)
 
 
 def private_chi2_test(x: Any, y: Any, *, categories: Any = None, **settings: Any) -> PrivateTest:
@@ -237,7 +240,7 @@ def _refuse_all_but_two(categories: Any) -> None:
 
 def _of_independence(function: str, columns: list[Any], kinds: list[Any], settings: dict[str, Any]) -> PrivateTest:
     found = described(function, columns, kinds, settings, shares=OF_TABLE, crosstabs=[("x", "y")])
-    return independence_test(found._table("x", "y"))
+    return independence_test(found._table("x", "y"))._replace(estimand=found._estimand)
 
 
 def independence_test(table: NoisyTable, n_draws: int = _DRAWS) -> PrivateTest:

@@ -29,7 +29,8 @@ def page_of(description: Any) -> str:
     unit = escaped(description.privacy_unit_)
     price = (
         f"ε = {figure(description.epsilon_)} at δ = {description.delta_:g} for one {unit} "
-        f"({escaped(description.adjacency_)}). Small print: intervals of 95 % for the noise."
+        f"({escaped(description.adjacency_)}). Small print: intervals of 95% for the noise."
+        + f" {escaped(description._estimand)}".rstrip()
     )
     return f'<div class="skdp-description"><style>{_STYLE}</style><p>{price}</p>{"".join(parts)}</div>'
 

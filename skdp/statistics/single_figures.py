@@ -49,7 +49,7 @@ def private_count(x: Any, **settings: Any) -> Estimate:
         The ceiling of the accountant does not admit the release. Nothing was charged.
     """
     found = described("private_count", [x], ["flag"], settings, shares=_OF_CELLS)
-    return found._of(_X).counts_of_cells(_INTERVALS)[1]
+    return found._stated(found._of(_X).counts_of_cells(_INTERVALS)[1])
 
 
 def private_mean(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
@@ -117,7 +117,7 @@ def private_sum(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
     found = _of_moments("private_sum", [x], [bounds], settings).figures(_X)
     mean, count = found["mean"], found["count"]
     error = math.hypot(count.value * mean.standard_error, mean.value * count.standard_error)
-    return _INTERVALS.around(count.value * mean.value, error)
+    return _INTERVALS.around(count.value * mean.value, error).with_estimand(mean.estimand)
 
 
 def private_quantile(x: Any, q: Any = 0.5, *, bounds: Any = None, **settings: Any) -> Any:
@@ -150,8 +150,8 @@ def private_quantile(x: Any, q: Any = 0.5, *, bounds: Any = None, **settings: An
     several = isinstance(q, list | tuple | np.ndarray)
     asked = list(q) if several else [q]
     kinds = [kind_of_number(bounds)]
-    found = described("private_quantile", [x], kinds, settings, shares=_OF_CELLS, quantiles=asked)._of(_X)
-    figures = [found.quantile(float(each), _INTERVALS) for each in asked]
+    found = described("private_quantile", [x], kinds, settings, shares=_OF_CELLS, quantiles=asked)
+    figures = [found._stated(found._of(_X).quantile(float(each), _INTERVALS)) for each in asked]
     return figures if several else figures[0]
 
 
@@ -253,7 +253,7 @@ def private_correlation(x: Any, y: Any, *, bounds: Any = None, **settings: Any) 
     if not isinstance(pairs, list | tuple) or len(pairs) != 2 or any(read_real(each) is not None for each in pairs):
         raise ValueError(f"bounds={show(bounds)}: give two pairs of numbers, those of x and those of y, or None.")
     found = _of_moments("private_correlation", [x, y], list(pairs), settings, correlation=True)
-    return found._pair(_X, _Y, _INTERVALS)
+    return found._stated(found._pair(_X, _Y, _INTERVALS))
 
 
 def private_crosstab(x: Any, y: Any, *, categories: Any = None, **settings: Any) -> Any:

@@ -447,3 +447,18 @@ def test_it_is_shown_pickled_and_reported(people):
     assert "with these exceptions" not in report
     assert "PrivateEvaluation" in repr(PrivateEvaluation(None, epsilon=1.0))
     assert "PrivateEvaluation" in PrivateEvaluation(None, epsilon=1.0)._repr_html_()
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(2000) // 2])
+def test_evaluation_with_groups_states_estimand(groups):
+    rng = np.random.default_rng(0)
+    scores, subgroups = rng.uniform(size=2000), rng.choice(["a", "b"], 2000)
+    labels = rng.uniform(size=2000) < scores
+    found = evaluate(None, scores, labels, by=subgroups, categories=["a"], groups=groups, epsilon=1.0)
+    compared = skdp.evaluation.compare(
+        None, None, np.column_stack([scores, scores]), labels, groups=groups, epsilon=1.0
+    )
+    figures = found.roc_auc, found.subgroups["a"].roc_auc, compared.roc_auc
+    shown = [*map(str, figures), repr(found), found._repr_html_(), str(found.subgroups["a"]), repr(compared)]
+    assert [each.count("each group has the weight of one row") for each in shown] == [int(groups is not None)] * 7
+    assert pickle.loads(pickle.dumps(found.roc_auc)).estimand == found.roc_auc.estimand

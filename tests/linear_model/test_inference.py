@@ -330,3 +330,12 @@ def test_rows_that_are_read_once_are_refused_before_any_charge(tmp_path):
     with pytest.raises(ValueError, match="inference=True with rows that are not in memory"):
         fitted((np.load(tmp_path / "x.npy", mmap_mode="r"), y), accountant=accountant)
     assert accountant.history == ()
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(1000) // 2])
+def test_coefficient_table_with_groups_states_estimand(groups):
+    X, y = draw(1000)
+    table = DPLinearRegression((-1, 1), inference=True).fit(X, y, groups=groups).summary()
+    shown = str(table), table.to_html(), table.to_latex(), str(table.to_frame().attrs)
+    stated = "each group has the weight of one row of the largest norm"
+    assert [stated in each for each in shown] == [groups is not None] * 4
