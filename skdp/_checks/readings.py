@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from skdp._checks.cells import GAP, NUMBER, TIME, float_of, kind_of_cell
 
 MICROSECONDS = 86_400_000_000.0  # of a day
+_LARGEST_EXACT = 2**128
 _FAR, _FARTHEST = 1e8, 1e15  # days that fit into microseconds, and into days
 _TRUE, _FALSE = {"1", "true", "yes", "y", "t", "on"}, {"0", "false", "no", "n", "f", "off"}
 
@@ -25,8 +26,8 @@ def truth_of(key: str) -> int:
 def key_of(cell: Any) -> str | None:
     """Return the text by which a cell is compared with others, None for a gap.
 
-    Numbers of one value have one key, whatever their type, as their text has: 1, 1.0 and "1" are "1". Whole numbers
-    beyond 2**53 are those that float64 holds. Time spans are numbers of days. True is "True". Bytes are decoded. None,
+    Numbers of one value have one key, whatever their type, as their text has: 1, 1.0 and "1" are "1". Integers up to
+    2**128 are exact. Time spans are numbers of days. True is "True". Bytes are decoded. None,
     NaN, NA, NaT and "" are gaps.
     """
     if isinstance(cell, str):
@@ -43,7 +44,9 @@ def key_of(cell: Any) -> str | None:
     if kind == TIME and not math.isnan(day := days_of(cell)):
         return day_text(day)
     if kind == NUMBER:
-        return _number_key(float_of(cell))
+        is_integer = type(cell) is int or isinstance(cell, np.integer)
+        is_exact = is_integer and abs(int(cell)) <= _LARGEST_EXACT
+        return str(int(cell)) if is_exact else _number_key(float_of(cell))
     try:
         text = str(cell)
     except Exception:  # somebody's own time zone or class, whose message may quote the cell
@@ -54,7 +57,7 @@ def key_of(cell: Any) -> str | None:
 def _number_key(value: float) -> str | None:
     if math.isnan(value):
         return None
-    return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)
+    return str(int(value)) if value.is_integer() and abs(value) <= _LARGEST_EXACT else repr(value)
 
 
 _CURRENCY = "$\xa2-\xa5\u058f\u060b\u0e3f\u20a0-\u20cf\ufdfc"

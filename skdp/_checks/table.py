@@ -57,11 +57,14 @@ class CellValues(NamedTuple):
         `distinct`, -1 for gaps.
     distinct : list
         Distinct cells of a mixed column, in no order that means anything. Some may be gaps.
+    exact : ndarray of shape (n,) or None
+        Integers of a type of integers, of which float64 does not hold all; arbitrary for gaps.
     """
 
     kind: str
     values: NDArray[Any]
     distinct: list[Any] = []  # noqa: RUF012  (never changed)
+    exact: NDArray[Any] | None = None
 
 
 class Table:
@@ -105,6 +108,11 @@ class Table:
         named = names is not None and all(isinstance(name, str) for name in names)
         self.names = [str(name) for name in names or ()] if named else [f"x{j}" for j in range(self.shape[1])]
 
+    def label(self, j: int) -> Any:
+        """Return the name of column j as its frame has it, which may be a number; a tuple is replaced."""
+        names = column_names(self.source)
+        return self.names[j] if names is None or isinstance(names[j], tuple) else names[j]
+
     def kind(self, j: int) -> str:
         """Return "number", "date" or "category", by the type of column j alone.
 
@@ -128,6 +136,12 @@ class Table:
     def is_whole(self, j: int) -> bool:
         """Return whether column j is of a type of whole numbers, which may be amounts or codes."""
         return self.is_typed and _letter(self._raw(j)) in "iu"
+
+    def is_text(self, j: int) -> bool:
+        """Return whether column j is of a type of text."""
+        raw = self._raw(j)
+        kind = str(getattr(raw, "dtype", getattr(raw, "type", ""))).lower().lstrip("<>|=")
+        return self.is_typed and _letter(raw) in "OUST" and kind.startswith(("str", "large_str", "u", "s"))
 
     def is_boolean(self, j: int) -> bool:
         """Return whether column j is of a type of truth values."""
@@ -198,6 +212,8 @@ def _read(raw: Any) -> tuple[CellValues | None, int]:
     letter = _letter(raw)
     if hasattr(raw, "iloc"):
         return _read_pandas(raw, letter)
+    if letter in "iu" and "128" not in str(getattr(raw, "dtype", "")):  # of Arrow or polars
+        return _integers(raw.fill_null(0).to_numpy(), np.asarray(raw.is_null().to_numpy())), NUMBER
     if not hasattr(raw, "to_physical"):  # of Arrow
         return _read_array(np.asarray(decoded(raw).to_numpy()))
     if letter in "biuf":
@@ -227,7 +243,10 @@ def _polars() -> Any:
 def _read_pandas(raw: Any, letter: str) -> tuple[CellValues | None, int]:
     if isinstance(raw.dtype, np.dtype):
         return _read_array(raw.to_numpy())
-    if letter in "biuf":
+    if letter in "iu":
+        whole = raw.to_numpy(dtype=np.int64 if letter == "i" else np.uint64, na_value=0)
+        return _integers(whole, raw.isna().to_numpy()), NUMBER
+    if letter in "bf":
         values = _doubles(raw.to_numpy(dtype=np.float64, na_value=np.nan))
         return CellValues("boolean" if letter == "b" else "number", values), NUMBER
     if letter == "M" and type(raw.dtype).__name__ != "ArrowDtype":
@@ -242,7 +261,9 @@ def _read_pandas(raw: Any, letter: str) -> tuple[CellValues | None, int]:
 
 def _read_array(values: NDArray[Any]) -> tuple[CellValues | None, int]:
     letter = values.dtype.kind
-    if letter in "biuf":
+    if letter in "iu":
+        return _integers(values), NUMBER
+    if letter in "bf":
         return CellValues("boolean" if letter == "b" else "number", _doubles(values)), NUMBER
     if letter == "M":
         return CellValues("date", days_of_array(values)), TIME
@@ -253,6 +274,12 @@ def _read_array(values: NDArray[Any]) -> tuple[CellValues | None, int]:
     cells = values.tolist()
     numbers_alone = typed_cells(cells, set(map(type, cells)))
     return _read_objects(cells) if numbers_alone is None else _read_array(numbers_alone)
+
+
+def _integers(values: NDArray[Any], gaps: Any = slice(0)) -> CellValues:
+    doubles = values.astype(np.float64)
+    doubles[gaps] = np.nan
+    return CellValues("number", doubles, exact=values)
 
 
 def _doubles(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -342,10 +369,10 @@ def as_keys(cells: CellValues, gaps: Sequence[str] = ()) -> tuple[NDArray[np.int
     codes, distinct = cells.values, cells.distinct
     if cells.kind != "mixed":
         held = ~np.isnan(cells.values)
-        found, places = _distinct(cells.values[held])
+        found, places = _distinct((cells.values if cells.exact is None else cells.exact)[held])
         codes = np.full(len(cells.values), -1, np.int64)
         codes[held] = places
-        show: Any = {"boolean": bool, "date": day_text}.get(cells.kind, float)
+        show: Any = {"boolean": bool, "date": day_text}.get(cells.kind, found.dtype.type)
         distinct = [show(value) for value in found.tolist()]
     index: dict[str, int] = {}
     dropped = set(gaps)

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from skdp import DPLogisticRegression, PrivacyAccountant, tabular_pipeline
@@ -114,3 +115,25 @@ def test_no_cell_is_read_as_an_equal_one():
     hour = datetime.datetime(2020, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))  # there twice, and equal
     days = DPTableVectorizer({"x0": ("2020-10-25T00:00", "2020-10-25T02:00")}, n_bins=2, sparse_output=False)
     assert days.fit_transform(column(hour, hour.replace(fold=1))).argmax(axis=1).tolist() == [0, 1]
+
+
+LARGE = [2**53, 2**53 + 1, 10**17, 10**17 + 2]
+AS_INTEGERS = {
+    "array": lambda cells: np.array(cells)[:, None],
+    "list of rows": lambda cells: [[cell] for cell in cells],
+    "objects": lambda cells: np.array([*cells, None], object)[:, None],
+    "pandas": lambda cells: pd.DataFrame({"x0": cells}),
+    "pandas with a gap": lambda cells: pd.DataFrame({"x0": pd.array([*cells, None], "Int64")}),
+    "unsigned with a gap": lambda cells: pd.DataFrame({"x0": pd.array([*cells, None], "UInt64")}),
+    "polars with a gap": lambda cells: pl.DataFrame({"x0": [*cells, None]}),
+    "Arrow with a gap": lambda cells: pl.DataFrame({"x0": [*cells, None]}).to_arrow(),
+    "text": lambda cells: pd.DataFrame({"x0": list(map(str, cells))}),
+}
+
+
+@pytest.mark.parametrize("form", AS_INTEGERS.values(), ids=AS_INTEGERS)
+@pytest.mark.parametrize("kind", [int, str])
+def test_categories_of_large_integers_stay_apart(form, kind):
+    schema = {"x0": {"kind": "category", "categories": list(map(kind, LARGE))}}
+    codes = DPTableVectorizer(schema, numbers="codes").fit(form(LARGE)).transform(form(LARGE))
+    assert np.asarray(codes)[:4, 0].tolist() == [0, 1, 2, 3]

@@ -37,7 +37,7 @@ MUTANTS = [
         "whole numbers keyed by the type that a gap gives them",
         (
             READINGS,
-            "return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)",
+            "return str(int(value)) if value.is_integer() and abs(value) <= _LARGEST_EXACT else repr(value)",
             "return repr(value)",
         ),
         tests="vectorizer_input",
