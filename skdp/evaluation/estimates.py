@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +24,8 @@ class Estimate(_Numbers):
     """A figure from noisy sums, with an interval.
 
     Of an evaluation, the interval is for the figure of the population that the rows are drawn from: it covers noise and
-    sampling together. Of a description, it is for the figure of the table, unless sampling is asked for.
+    sampling together. Of a description, it is for the figure of the table, unless sampling is asked for. If the figure
+    is a date, value, low and high are dates.
 
     Attributes
     ----------
@@ -80,13 +82,18 @@ class Estimate(_Numbers):
     def __str__(self) -> str:
         if np.ndim(self.value):
             return repr(self)
-        return self._stated(f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]")
+        return self._stated(f"{shown(self.value)} [{shown(self.low)}, {shown(self.high)}]")
 
     def __repr__(self) -> str:
         return self._stated(super().__repr__())
 
     def _stated(self, text: str) -> str:
         return f"{text}\n{self.estimand}" if self.estimand else text
+
+
+def shown(value: Any) -> str:
+    """Return the short text of a number or of a date."""
+    return value.isoformat(" ", "minutes") if isinstance(value, datetime.datetime) else f"{value:.4g}"
 
 
 class EstimatedCurve(NamedTuple):
@@ -109,4 +116,4 @@ class EstimatedCurve(NamedTuple):
     thresholds: Doubles
 
 
-__all__ = ["Estimate", "EstimatedCurve"]
+__all__ = ["Estimate", "EstimatedCurve", "shown"]

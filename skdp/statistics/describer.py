@@ -227,6 +227,7 @@ class TableDescriber(SchemaBuyer):
             bool(self.correlation),
             [tuple(pair) for pair in self.crosstabs],
             self._public_total(plan) if rows.weights is None else None,
+            [rows.table.label(each.block.position) for each in described],
         )
         given = DescribedRows([each.read(rows.table) for each in described], of_rows, weights)
         stream = plan.stream.spawn("description", self.noise)

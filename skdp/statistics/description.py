@@ -9,6 +9,7 @@ import numpy as np
 
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import check_count, check_real
+from skdp._checks.readings import day_text, moment_of_text
 from skdp._checks.units import estimand_of
 from skdp.accounting import DpEvent
 from skdp.evaluation.estimates import Estimate
@@ -73,8 +74,8 @@ class PrivateDescription:
         self._tally, self._quantiles, self._asked = tally, tuple(quantiles), asked
         numbers = [cells.name for cells in asked.numbers]
         self._columns = {
-            cells.name: ColumnFigures(cells, tally, j, numbers.index(cells.name) if cells.is_line else None)
-            for j, cells in enumerate(asked.cells)
+            label: ColumnFigures(cells, tally, j, numbers.index(cells.name) if cells.is_line else None)
+            for j, (label, cells) in enumerate(zip(asked.labels, asked.cells, strict=True))
         }
         lines = [each for each in self._columns.values() if each.cells.is_line]
         wanted = asked.correlation and tally.moments is not None
@@ -103,25 +104,17 @@ class PrivateDescription:
         return found
 
     def _take_facts(self, fitted: TableDescriber) -> None:
-        for name in (
-            "schema_",
-            "epsilon_",
-            "delta_",
-            "privacy_event_",
-            "adjacency_",
-            "privacy_unit_",
-            "noise_multiplier_",
-        ):
+        for name in PrivateDescription.__annotations__:
             setattr(self, name, getattr(fitted, name))
 
     @property
-    def columns(self) -> list[str]:
+    def columns(self) -> list[Any]:
         """Names of the columns that are described.
 
         Returns
         -------
-        columns : list of str
-            In the order of the table.
+        columns : list
+            In the order of the table, as the frame has them.
         """
         return list(self._columns)
 
@@ -161,7 +154,8 @@ class PrivateDescription:
         Returns
         -------
         figures : dict of str to Estimate
-            With value, low, high and standard error each; NaN for what words do not have.
+            With value, low, high and standard error each; NaN for what words do not have. Mean and quantiles of dates
+            are dates (`datetime.datetime`, in UTC); their standard deviation and standard errors are in days.
         """
         return self._figures(column, _intervals(level, sampling))
 
@@ -173,8 +167,11 @@ class PrivateDescription:
             "mean": each.mean_of_cells(intervals),
             "std": each.deviation(intervals),
         }
-        found |= {f"{100 * q:g}%": each.quantile(q, intervals) for q in self._quantiles}
-        return {name: self._stated(figure) for name, figure in found.items()}
+        quantiles = {f"{100 * q:g}%": each.quantile(q, intervals) for q in self._quantiles}
+        if each.cells.is_line and each.cells.block.column.kind == "date":
+            found["mean"] = _as_dates(found["mean"])
+            quantiles = {name: _as_dates(figure) for name, figure in quantiles.items()}
+        return {name: self._stated(figure) for name, figure in (found | quantiles).items()}
 
     @property
     def _estimand(self) -> str:
@@ -253,8 +250,9 @@ class PrivateDescription:
             index=[*each.cells.labels, GAP],
         )
         if each.cells.is_line:
-            frame.insert(0, "left", np.append(each.cells.left, np.nan))
-            frame.insert(1, "right", np.append(each.cells.right, np.nan))
+            show: Any = _date_of if each.cells.block.column.kind == "date" else float
+            frame.insert(0, "left", [*map(show, each.cells.left), None])
+            frame.insert(1, "right", [*map(show, each.cells.right), None])
         return self._with_estimand(frame)
 
     def top(self, column: str, k: int = 5, *, level: float = 0.95, sampling: bool = False) -> Any:
@@ -294,7 +292,7 @@ class PrivateDescription:
         """
         import pandas as pd
 
-        names = [cells.name for cells in self._asked.numbers]
+        names = [label for label, each in self._columns.items() if each.cells.is_line]
         values = np.empty((0, 0)) if self._matrix is None else self._matrix.values
         names = names if self._matrix is not None else []
         return self._with_estimand(pd.DataFrame(values, index=names, columns=names))
@@ -356,17 +354,18 @@ class PrivateDescription:
         if one.k is not None and other.k is not None and self._matrix is not None:
             return self._matrix.figure(one.k, other.k, intervals)
         if one.cells.is_line:
-            return correlation_ratio(self._tally.sums[first, second], one, other, intervals)
+            return correlation_ratio(self._tally.sums[one.cells.name, other.cells.name], one, other, intervals)
         if other.cells.is_line:
             return self._pair(second, first, intervals)
         return cramers_v(self._table(first, second), one, other, intervals)
 
-    def _table(self, first: str, second: str) -> NoisyTable:
-        if (first, second) in self._tally.tables:
-            return self._tally.tables[first, second]
-        if (second, first) not in self._tally.tables:
+    def _table(self, first: Any, second: Any) -> NoisyTable:
+        pair = self._cells(first).name, self._cells(second).name
+        if pair in self._tally.tables:
+            return self._tally.tables[pair]
+        if pair[::-1] not in self._tally.tables:
             raise KeyError(f"the table of {first!r} and {second!r} was not measured: ask for it by crosstabs.")
-        turned = self._tally.tables[second, first]
+        turned = self._tally.tables[pair[::-1]]
         return turned._replace(first=turned.second, second=turned.first, counts=turned.counts.T)
 
     def crosstab(self, first: str, second: str) -> Any:
@@ -386,7 +385,6 @@ class PrivateDescription:
         """
         import pandas as pd
 
-        self._of(first), self._of(second)
         table = self._table(first, second)
         index, columns = ([*each.labels, GAP] for each in (table.first, table.second))
         frame = pd.DataFrame(positive_counts(table, self._tally.n), index=index, columns=columns)
@@ -429,6 +427,18 @@ class PrivateDescription:
 def _intervals(level: float, sampling: bool, n_figures: int = 1) -> Intervals:
     level = check_real("level", level, above=0, below=1, remedy="choose a probability, such as 0.95")
     return Intervals.of(level, bool(sampling), n_figures)
+
+
+def _as_dates(figure: Estimate) -> Estimate:
+    """Return a figure in days as dates."""
+    value, low, high = map(_date_of, figure[:3])
+    return figure._replace(value=value, low=low, high=high)
+
+
+def _date_of(day: float) -> Any:
+    """Return days since 1970 as a moment without fractions of a second; days that are not in years 1 to 9999 remain."""
+    moment = moment_of_text(day_text(day))
+    return day if moment is None else moment.replace(microsecond=0)
 
 
 def _spread(figures: Mapping[str, Estimate]) -> dict[str, float]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from skdp.evaluation.estimates import shown
 from skdp.report.as_html import escaped
 from skdp.report.sentences import figure
 
@@ -49,9 +49,9 @@ def _section(description: Any, name: str) -> str:
 
 
 def _cell(each: Any) -> str:
-    if math.isnan(each.value):
+    if each.value != each.value:  # NaN
         return "<td></td>"
-    return f"<td>{each.value:.4g}<small>{each.low:.4g} to {each.high:.4g}</small></td>"
+    return f"<td>{shown(each.value)}<small>{shown(each.low)} to {shown(each.high)}</small></td>"
 
 
 def _bars(description: Any, column: str) -> str:

@@ -75,6 +75,8 @@ class Questions(NamedTuple):
         Pairs whose table is wanted with all levels.
     n : float or None
         Number of rows or units, None where it is private.
+    labels : list
+        Names of the columns as the frame has them, which may be numbers.
     """
 
     cells: list[ColumnCells]
@@ -82,6 +84,7 @@ class Questions(NamedTuple):
     correlation: bool
     crosstabs: list[ColumnPair]
     n: float | None
+    labels: list[Any]
 
     @property
     def numbers(self) -> list[ColumnCells]:
