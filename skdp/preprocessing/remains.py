@@ -55,21 +55,21 @@ def notices_of_remains(remains: Mapping[str, Remains]) -> Iterator[str]:
     mostly = [name for name, each in remains.items() if each.is_mostly_other]
     if words:
         yield (
-            f"nothing is left of {_listed(words)}: no category stands out of the noise, and all cells are 'other'. "
-            f"Numbers or dates that are text or objects need their kind, as in {_schema(words[0], 'number')}; a name "
-            "or number of each row needs 'drop'; of other categories list the ones that count."
+            f"No information in {_listed(words)}: every category is too rare to be released privately. Declare types "
+            "or categories in `schema` ('number' or 'date' for numbers or dates that are text), or drop identifiers, "
+            f"for example {_dropped(words[0])}."
         )
     if lines:
         yield (
-            f"nothing is left of {_listed(lines)}: no number or date stands out of the noise, and what cannot be read "
-            f"is a gap. Words need their kind, as in {_schema(lines[0], 'category')}; dates that are not ISO text need "
-            "their format; else give bounds, or more rows."
+            f"No information in {_listed(lines)}: no number or date could be estimated privately, and unreadable cells "
+            "are missing. Declare bounds, types or date formats in `schema` ('category' for strings), or drop "
+            f"identifiers, for example {_dropped(lines[0])}. More rows or a larger epsilon can help as well."
         )
     if mostly:
         yield (
-            f"more than half of {_listed(mostly)} is 'other' or gaps: of the categories only those are kept that stand "
-            f"out of the noise. Numbers or dates that are text or objects need their kind, as in "
-            f"{_schema(mostly[0], 'number')}; codes may be made coarser, such as the first digits of a postcode."
+            f"More than half of {_listed(mostly)} is 'other' or missing: the other categories are too rare to be "
+            "released privately. Declare types or categories in `schema` ('number' or 'date' for numbers or dates that "
+            "are text), or merge rare categories, for example postcodes by their first digits."
         )
 
 
@@ -79,8 +79,8 @@ def _listed(names: list[str]) -> str:
     return f"column {shown}" if len(names) == 1 else f"columns {shown}"
 
 
-def _schema(name: str, kind: str) -> str:
-    return f"TableSchema({{{' '.join(repr(name).split())}: {kind!r}}}, others='buy')"
+def _dropped(name: str) -> str:
+    return f"TableSchema({{{' '.join(repr(name).split())}: 'drop'}}, others='buy')"
 
 
 __all__ = ["Remains", "notices_of_remains", "remains_of"]

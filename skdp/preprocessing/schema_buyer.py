@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.cells import format_names
 from skdp._checks.notices import note_notice, tell_now
 from skdp._checks.parameters import check_count, check_real
 from skdp._checks.readings import day_text, days_of
@@ -99,9 +100,21 @@ def planned_purchase(
 
 
 def warn_of_objects(estimator: Any, schema: TableSchema, table: Table) -> None:
-    """Tell of an array of objects, before the charge, where the schema leaves the kinds of columns to their types."""
+    """Tell before the charge, by public types alone, of columns whose cells may be missing once they are read.
+
+    That is so for an array of objects if the schema leaves column types to it, and for text with bounds of numbers.
+    """
     if schema.others == "buy" and table.holds_objects:
         tell_now(estimator, _OF_OBJECTS)
+    known = dict(schema.items())
+    bounded = [(j, name) for j, name in enumerate(table.names) if name in known and known[name].bounds]
+    if names := [name for j, name in bounded if known[name].kind == "number" and table.is_text(j)]:
+        tell_now(
+            estimator,
+            f"Column {format_names(names)} is text with bounds of numbers in `schema`: text that is not a number, such "
+            "as '12,5' with a decimal comma, counts as missing. Convert it before the fit, for example "
+            f"X[{names[0]!r}].str.replace(',', '.').astype(float).",
+        )
 
 
 def rows_to_buy(table: Table, columns: list[tuple[str, int, Column]]) -> SchemaRows:

@@ -36,7 +36,7 @@ from skdp.preprocessing.schema.matching import (
     sparse_rows,
 )
 from skdp.preprocessing.schema.table_schema import TableSchema
-from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns, note_remains
+from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns, note_remains, warn_of_objects
 
 _SPARSE_BELOW = 0.5
 """With "auto", rows are sparse where a smaller share of their entries is not zero."""
@@ -265,6 +265,7 @@ class DPTableVectorizer(SchemaBuyer):
         self._check_own_parameters()
         table = Table(X, self)
         columns = match_columns(self._given_schema(), table)
+        warn_of_objects(self, self._given_schema(), table)
         check_schema(self, table.source, reset=True)
         self._take(table, columns, {}, 0.0)
         self.privacy_event_, self.epsilon_, self.delta_ = NoOpDpEvent(), 0.0, 0.0

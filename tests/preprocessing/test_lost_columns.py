@@ -67,8 +67,8 @@ def said_nothing():
 
 def test_every_lost_column_is_named_with_a_remedy(said_nothing):
     _, (message,) = said_nothing
-    assert message.startswith("nothing is left of columns " + ", ".join(map(repr, LOST)) + ": ")
-    assert "TableSchema({'written': 'number'}, others='buy')" in message
+    assert message.startswith("No information in columns " + ", ".join(map(repr, LOST)) + ": ")
+    assert "TableSchema({'written': 'drop'}, others='buy')" in message
     assert "\n" not in message
 
 
@@ -100,7 +100,7 @@ def test_the_share_of_rare_categories_and_of_gaps_is_told_to_the_noise():
     rare = np.where(np.arange(n) % 10 < 7, np.arange(n).astype(str), "many")
     table = pd.DataFrame({"code": rare, "pay": np.where(np.arange(n) % 4, np.arange(n) * 1.0, np.nan)})
     made, (message,) = fitted(table, epsilon=3.0)
-    assert message.startswith("more than half of column 'code' is 'other' or gaps")
+    assert message.startswith("More than half of column 'code' is 'other' or missing")
     for name, share in (("code", 0.3), ("pay", 0.75)):
         found = made._fitted_remains[name]
         assert 0.0 < found.deviation < 0.05
@@ -130,7 +130,7 @@ def test_the_private_number_of_rows_is_not_told():
 
 
 def test_a_description_tells_too():
-    with pytest.warns(QualityWarning, match="nothing is left of columns 'iso', 'id'"):
+    with pytest.warns(QualityWarning, match="No information in columns 'iso', 'id'"):
         skdp.describe(RAW[["age", "iso", "id"]], correlation=False)
 
 
@@ -240,3 +240,24 @@ def test_a_schema_in_another_unit_shows_in_what_trees_buy(bounds, told):
     found = [str(each.message) for each in caught if "one of the bounds" in str(each.message)]
     assert [text.split(" lie within")[0] for text in found] == ([f"nearly all of {told}"] if told else [])
     assert ("another unit" in " ".join(str(model.privacy_report()).split())) == bool(told)
+
+
+COMMAS = pd.DataFrame({"price": ["12,5", "7,25"] * 200, "job": ["cook", "nurse"] * 200})
+PRICES = {"price": (0, 100), "job": ["cook", "nurse"]}
+
+
+@pytest.mark.parametrize("form", [lambda frame: frame, pl.from_pandas, lambda frame: pl.from_pandas(frame).to_arrow()])
+@pytest.mark.parametrize("fit", [fitted, lambda table, schema: (skdp.describe(table, schema=schema), [])])
+def test_text_with_numeric_bounds_warns_of_decimal_commas(form, fit):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        told = fit(form(COMMAS), PRICES)[1] + [str(each.message) for each in caught]
+    (message,) = (each for each in told if "decimal comma" in each)
+    assert message.startswith("Column 'price' ")
+    assert "7,25" not in message
+
+
+def test_decimal_comma_warning_depends_on_types_alone():
+    for table in (COMMAS.assign(price=["12.5"] * 400), COMMAS):
+        assert any("decimal comma" in each for each in fitted(table, PRICES)[1])
+    assert fitted(COMMAS.assign(price=[12.5] * 400), PRICES)[1] == []

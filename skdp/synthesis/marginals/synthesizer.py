@@ -395,8 +395,7 @@ class DPMarginalSynthesizer(SampledTables):
         """See `PrivateEstimator`: all cells are read, since a refusal after the charge would be paid for."""
         table = Table(X, self)
         schema = self._stated_table().read(table.names)
-        if not schema.is_complete:
-            warn_of_objects(self, schema, table)
+        warn_of_objects(self, schema, table)
         rows = read_rows(table, schema, int(self.n_bins), self.other or {}, self.within_bins == "auto")
         check_schema(self, table.source, reset=True)
         self._fitted_n_columns = rows.n_columns
@@ -407,7 +406,10 @@ class DPMarginalSynthesizer(SampledTables):
         found = super()._check_labels(y, n_samples)
         n_columns = self.__dict__.get("_fitted_n_columns")  # not known yet behind a private step
         if found is None and n_columns is not None and n_columns < 2:
-            raise ValueError("X has 1 feature(s), and one column has no pairs to synthesize: give 2 at least, or y.")
+            raise ValueError(
+                "X has 1 feature(s), but pairs of columns are synthesized. Pass at least 2 columns, where labels count "
+                "as one, or use skdp.describe for a single column."
+            )
         if found is None and self.triples is True:
             raise ValueError("triples=True without labels: pass y, or triples=False.")
         return found
