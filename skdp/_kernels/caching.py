@@ -36,8 +36,8 @@ _KEPT = "SKDP_COMPILES"
 _ANEW = "SKDP_COMPILES_ANEW"
 _LINES = {
     _KEPT: (
-        "skdp: compiling for this processor, for some seconds at the first use and then never again; "
-        "`python -m skdp.warm_up` does so beforehand."
+        "skdp: compiling for this processor, which takes some seconds at the first use of each kernel; the result is "
+        "kept on disk. `python -m skdp.warm_up` compiles all kernels beforehand."
     ),
     _ANEW: (
         "skdp: each process compiles anew, for up to half a minute, since there is no folder for compiled code that "
@@ -124,10 +124,13 @@ def _enable(kernel: Any, folder: str = "") -> bool:
     numba.config.CACHE_DIR = folder or before
     try:
         kernel.enable_caching()
-    except RuntimeError:  # "no locator available": it can write nowhere
+        os.makedirs(str(kernel.stats.cache_path), exist_ok=True)  # which Numba omits for code in a zip file
+    except (RuntimeError, OSError):  # "no locator available": it can write nowhere
         return False
     finally:
         numba.config.CACHE_DIR = before
+    # a folder that cannot be written to at the first call must not end a fit that was charged
+    kernel._cache._guard_against_spurious_io_errors = functools.partial(contextlib.suppress, OSError)
     return True
 
 

@@ -201,8 +201,8 @@ def test_what_is_compiled_for_good_is_told_at_the_first_kernel_of_the_first_proc
     first, line, last = said(nowhere, TWO_KERNELS, "-W", "error", NUMBA_CACHE_DIR=str(nowhere / "chosen"))
     assert (first, last) == ("imported", "done")
     assert line == (
-        "skdp: compiling for this processor, for some seconds at the first use and then never again; "
-        "`python -m skdp.warm_up` does so beforehand."
+        "skdp: compiling for this processor, which takes some seconds at the first use of each kernel; the result is "
+        "kept on disk. `python -m skdp.warm_up` compiles all kernels beforehand."
     )
     assert said(nowhere, TWO_KERNELS, NUMBA_CACHE_DIR=str(nowhere / "chosen")) == ["imported", "done"]
 
@@ -410,3 +410,16 @@ def test_kernels_call_no_other_file_but_by_its_text():
         assert imported == set(*(each.split(", ") for each in held)) or path.name == "caching.py", path.name
         callers |= {path.stem} if imported else set()
     assert callers == {"spans", "gram"}
+
+
+def test_kernel_in_zip_without_home_runs_uncached(place):
+    archive = shutil.make_archive(str(place / "package"), "zip", place, "skdp")
+    assert run(place, KERNEL, PYTHONPATH=archive) == ["0 1 None"]
+
+
+def test_kernel_runs_if_cache_folder_disappears(place):
+    folder = place / "cache"
+    folder.mkdir(mode=0o700)
+    replaced = "import shutil\nshutil.rmtree('cache')\nopen('cache', 'w').close()\nkernel("
+    hits, misses, _ = run(place, KERNEL.replace("kernel(", replaced, 1), NUMBA_CACHE_DIR=str(folder))[0].split(" ")
+    assert (hits, misses) == ("0", "1")
