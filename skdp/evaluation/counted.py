@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import values_of
 from skdp._checks.leak_setting import warn
+from skdp._checks.notices import tell_now
 from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, show
+from skdp._checks.protocols import last_step
 from skdp._checks.readings import key_of
 from skdp._checks.rows import check_classes, check_labels, check_shape, encode_labels, split_column
 from skdp._checks.sources import source_to_predict
@@ -23,7 +25,7 @@ from skdp._checks.weights import WeightReader, refuse_bought_bound, warn_of_no_b
 from skdp._fit.conductor import EstimatorFit, conduct
 from skdp._fit.payment import Payment
 from skdp._typing import Doubles
-from skdp.accounting import ADJACENCIES, DpEvent, GaussianDpEvent, resolve_accountant
+from skdp.accounting import ADJACENCIES, DpEvent, GaussianDpEvent, PrivacyAccountant, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.targets import Risk
 from skdp.base import Budget, FitTerms, Price, PrivateEstimator, check_whole_budget, refuse_fit_params
@@ -44,6 +46,10 @@ from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.report.reported import price_caption
 
+_OF_TRAINING_ROWS = (
+    "The fit of the model was charged for these rows too: if they are its training rows, the scores are optimistic. "
+    "Evaluate the model on other rows, such as the test part of skdp.private_train_test_split."
+)
 NOISES = "laplace", "gaussian"
 OTHER = "other"
 """The subgroup of rows whose category is not listed."""
@@ -237,12 +243,24 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
                 "groups=None with a model that is private for groups of rows: give the label of each row's unit, for "
                 "scores that are so too, or numbers from 0 where each row is a unit of its own."
             )
+        if self._are_training_rows():
+            tell_now(self, _OF_TRAINING_ROWS)
         given = [] if self.categories is None else list(self.categories)
         self.categories_ = list(dict.fromkeys(key for key in map(key_of, given) if key is not None))
         if len(self.categories_) < len(given):
             raise ValueError("categories repeat one, or have a gap: name each category once.")
         if OTHER in self.categories_:
             raise ValueError(f"categories have {OTHER!r}, the name of all rows that are not listed: leave it out.")
+
+    def _are_training_rows(self) -> bool:
+        """Whether the accountant of the model is that of the rows, or of all rows of which they are a part."""
+        accountant = resolve_accountant(self.accountant)
+        if accountant is None or not accountant.history:
+            return False
+        ledger, part = accountant.identity
+        given = [getattr(each, "accountant", None) for model in self._models() for each in (model, last_step(model))]
+        fits = [each.identity if isinstance(each, PrivacyAccountant) else (each, None) for each in given]
+        return (ledger, part) in fits or (ledger, None) in fits
 
     def _note_targets(self, y: Any) -> None:
         """Note what is public of the labels: nothing but their number."""

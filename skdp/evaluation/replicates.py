@@ -109,8 +109,7 @@ class Replicates(NamedTuple):
 
     def map(self, function: Callable[[Doubles], Doubles]) -> Self:
         """Return the same with a function of all tables, such as a choice of subgroups."""
-        *tables, estimand = self
-        return type(self)(*map(function, tables), estimand)
+        return self._replace(**{name: function(getattr(self, name)) for name in self._fields[:-1]})
 
     def estimate(
         self, metric: Metric, level: float, low: float = 0.0, high: float = 1.0, sampling: float | None = None

@@ -12,6 +12,7 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 import skdp
@@ -462,3 +463,23 @@ def test_evaluation_with_groups_states_estimand(groups):
     shown = [*map(str, figures), repr(found), found._repr_html_(), str(found.subgroups["a"]), repr(compared)]
     assert [each.count("each group has the weight of one row") for each in shown] == [int(groups is not None)] * 7
     assert pickle.loads(pickle.dumps(found.roc_auc)).estimand == found.roc_auc.estimand
+
+
+def optimism_warnings(model, rows, accountant):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        evaluate(model, *rows, epsilon=0.1, accountant=accountant)
+    return [str(each.message) for each in caught if "optimistic" in str(each.message)]
+
+
+def test_evaluation_on_training_part_warns_of_optimism(people):
+    ledger = PrivacyAccountant(5.0, 1e-6)
+    scores, y = people
+    train, test = skdp.private_train_test_split(scores[:, None], y, ledger=ledger)
+    model = DPGaussianNB(bounds=(0, 1), classes=[0, 1], epsilon=1.0, accountant=train.ledger).fit(train.X, train.y)
+    assert len(optimism_warnings(model, (train.X, train.y), train.ledger)) == 1
+    assert len(optimism_warnings(make_pipeline(model), (train.X, train.y), train.ledger)) == 1
+    assert optimism_warnings(model, (test.X, test.y), test.ledger) == []
+    assert optimism_warnings(model, (test.X, test.y), PrivacyAccountant(5.0, 1e-6)) == []
+    model = DPGaussianNB(bounds=(0, 1), classes=[0, 1], epsilon=1.0, accountant=ledger).fit(scores[:, None], y)
+    assert len(optimism_warnings(model, (test.X, test.y), test.ledger)) == 1
