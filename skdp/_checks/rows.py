@@ -325,7 +325,7 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
     numbers = _floats_among(labels)
     if not all_finite(numbers):
         refuse_not_finite("y", nan=bool(np.isnan(numbers).any()))
-    if classes is None and labels.ndim == 1 and _is_continuous(labels):
+    if classes is None and labels.ndim == 1 and is_continuous(labels):
         raise ValueError(
             "Unknown label type: y is continuous (numbers with a fractional part), where a classifier needs "
             "classes: cut y into public classes, or use a regressor."
@@ -394,7 +394,8 @@ def _floats_among(labels: NDArray[Any]) -> NDArray[np.floating]:
     return labels if labels.dtype.kind == "f" else np.empty(0)
 
 
-def _is_continuous(labels: NDArray[Any]) -> bool:
+def is_continuous(labels: NDArray[Any]) -> bool:
+    """Whether some labels are numbers with a fractional part."""
     numbers = _floats_among(labels)
     return bool((numbers != np.floor(numbers)).any())
 
@@ -412,17 +413,17 @@ def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+def encode_labels(y: NDArray[Any], classes: NDArray[Any], name: str = "y") -> NDArray[np.int64]:
     """Return the positions of the labels `y` in the sorted `classes`. Other labels are refused.
 
     A label is compared by its value: whole numbers beyond 2**53 are not rounded to floats.
     """
     codes = _searched(y, classes) if _are_compared_exactly(y, classes) else _looked_up(y, classes)
     if (codes < 0).any():
-        remedy = "list every class that can occur, in the type that y has"
-        if _is_continuous(y):
-            remedy = "y is continuous (numbers with a fractional part): cut it into these classes, or use a regressor"
-        raise ValueError(f"y contains labels that are not in classes={classes.tolist()!r}: {remedy}.")
+        remedy = f"list every class that can occur, in the type that {name} has"
+        if is_continuous(y):
+            remedy = f"{name} is continuous (numbers with a fractional part): cut it into classes, or use a regressor"
+        raise ValueError(f"{name} contains labels that are not in classes={classes.tolist()!r}: {remedy}.")
     return codes
 
 
@@ -509,6 +510,7 @@ __all__ = [
     "classes_of",
     "column_names",
     "encode_labels",
+    "is_continuous",
     "number_of_columns",
     "sparse_table",
     "split_column",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.cells import values_of
-from skdp._checks.rows import check_labels, encode_labels
+from skdp._checks.rows import check_labels, encode_labels, is_continuous
 from skdp._typing import Doubles
 from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.estimates import Estimate
@@ -108,7 +108,13 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
 
     def _given(self, X: Any) -> Doubles:
         """See `CountedEvaluation`: predicted classes."""
-        return self._numbers(values_of("X", X).reshape(-1))[:, None]
+        labels = values_of("X", X)
+        if labels.size != len(labels) or is_continuous(labels):
+            raise ValueError(
+                f"X must hold one predicted class per row with model=None and {len(self.classes_)} classes, got scores "
+                f"of shape {labels.shape}. Pass predicted classes, or one_vs_rest=True with one score for each class."
+            )
+        return self._numbers(labels.reshape(-1))[:, None]
 
     def _score(self, model: Any, rows: Any) -> Doubles:
         """See `CountedEvaluation`: the number of the class that is predicted."""
@@ -116,7 +122,7 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
 
     def _numbers(self, labels: Any) -> Doubles:
         found = check_labels(labels, len(labels), classes=self.classes_)
-        return encode_labels(found, self.classes_).astype(np.float64)
+        return encode_labels(found, self.classes_, "X").astype(np.float64)
 
     def _bins_of(self, scores: Doubles, n_bins: int) -> NDArray[np.int64]:
         """See `CountedEvaluation`: a row that the model refuses counts as predicted to be of the first class."""

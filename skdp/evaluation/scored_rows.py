@@ -161,7 +161,8 @@ def scores_given(y_score: Any, width: int = 1) -> Doubles:
     if scores.ndim == 1:
         scores = scores[:, None]
     if scores.ndim != 2 or scores.shape[1] != width:
-        wanted = f"{width} scores a row" if width > 1 else "one score a row, that of the second class"
+        one = "one score a row, that of the second class, or one_vs_rest=True and `classes` for scores of more classes"
+        wanted = f"{width} scores a row" if width > 1 else one
         raise ValueError(f"X has shape {scores.shape} with model=None: give {wanted}.")
     fault, numbers = numbers_of(scores)
     if fault != NUMBER:

@@ -503,7 +503,7 @@ def test_continuous_labels_are_pointed_to_a_regressor():
     error, said = raised(lambda: encode_labels(np.array([NUMBER, 1.0]), np.array([0, 1])))
     assert_public(error, said)
     assert said[0].endswith(
-        "y is continuous (numbers with a fractional part): cut it into these classes, or use a regressor."
+        "y is continuous (numbers with a fractional part): cut it into classes, or use a regressor."
     )
 
 

@@ -85,6 +85,12 @@ class TableForm(NamedTuple):
         """Whether numbers of a column come back whole: by its type, and days of dates do."""
         return letter_of(self.dtypes[j]) in "iub" or self.columns[j].block.column.kind == "date"
 
+    def only(self, j: int) -> TableForm:
+        """Return the form of a table of one of these columns."""
+        columns, dtypes, labels = (each[j : j + 1] for each in (self.columns, self.dtypes, self.labels))
+        arrow = None if self.arrow is None else self.arrow.empty_table().select([j]).schema
+        return TableForm(columns, self.library, dtypes, labels, arrow)
+
     def write(
         self, levels: NDArray[Any], within: str, rng: np.random.Generator, ends: Mapping[int, Ends] | None = None
     ) -> Any:
@@ -166,16 +172,19 @@ def form_of(table: Table, columns: list[tuple[str, int, Column]], n_bins: int, o
 
 def _rehearse(form: TableForm) -> None:
     """Write every level once, so that what a type does not hold is refused before anything is charged."""
-    most = max(column.n_levels for column in form.columns)
-    levels = np.column_stack([np.arange(most) % column.n_levels for column in form.columns]).astype(np.int32)
-    try:
-        form.write(levels, "middle", np.random.default_rng(0))
-        return
-    except MemoryError:
-        raise
-    except Exception:
-        pass
-    raise ValueError("the schema has cells that the types of the columns do not hold: convert these columns to text.")
+    failing = []
+    for j, (column, dtype) in enumerate(zip(form.columns, form.dtypes, strict=True)):
+        try:
+            form.only(j).write(np.arange(column.n_levels, dtype=np.int32)[:, None], "middle", np.random.default_rng(0))
+        except MemoryError:
+            raise
+        except Exception:  # its message may quote cells
+            failing.append(f"{format_names([column.block.name])} ({dtype})")
+    if failing:
+        raise ValueError(
+            f"Synthetic cells cannot be written in the type of column {', '.join(failing)}. Convert it to text, "
+            "numbers or dates, or set its kind to 'drop' in `schema`."
+        )
 
 
 def _gap_of(column: Column, dtype: Any) -> float | None:

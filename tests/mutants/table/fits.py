@@ -94,7 +94,7 @@ MUTANTS = [
     ),
     mutant(
         "a label that is no class quoted",
-        (INPUT, "y contains labels that are not in classes", "y contains {y[:1].tolist()}, not in classes"),
+        (INPUT, "{name} contains labels that are not in classes", "{name} contains {y[:1].tolist()}, not in classes"),
         tests="rows",
     ),
     # --- publication, refusals, checkpoints ---

@@ -22,7 +22,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from skdp import DPPCA, PrivacyAccountant, allocate_budget
+from skdp import DPPCA, PrivacyAccountant, allocate_budget, synthesize
 from skdp._checks.units import read_units
 from skdp._checks.weights import exactly_summable
 from skdp.accounting import GaussianDpEvent
@@ -620,7 +620,9 @@ def test_what_a_type_does_not_hold_is_refused_before_the_charge():
     frame = pd.DataFrame({"x": [1, 2] * 20, "z": [0.0, 1.0] * 20}).astype({"x": "float16"})
     frame["x"] = pd.Series([pd.Period("2001-01", "M"), pd.Period("2001-02", "M")] * 20, dtype="period[M]")
     model = DPMarginalSynthesizer({"x": ["2001-01", "soon"], "z": (0, 1)}, accountant=accountant, **FAST)
-    with pytest.raises(ValueError, match=r"^the schema has cells that the types of the columns do not hold: "):
+    with pytest.raises(
+        ValueError, match=r"^Synthetic cells cannot be written in the type of column 'x' \(period\[M\]\)"
+    ):
         model.fit(frame)
     assert [entry for entry in accountant.history if entry.kind == "charge"] == []
 
@@ -831,7 +833,7 @@ BAD_INPUT = [
     ({}, {"X": changed(pay=math.inf)}, ["X contains infinity", "column 'pay'"]),
     ({}, {"X": changed(age=[1])}, ["column 'age'"]),
     ({}, {"X": GOOD[:1]}, ["1 sample", "2 rows"]),
-    ({"schema": {"age": (0, 100)}}, {"X": GOOD[["age"]]}, ["1 feature(s)", "2 at least"]),
+    ({"schema": {"age": (0, 100)}}, {"X": GOOD[["age"]]}, ["1 feature(s)", "at least 2"]),
     ({}, {"X": sp.csr_matrix(np.eye(4))}, ["sparse"]),
     (
         {"schema": {"x": ["a", "b"], "z": (0, 1)}},
@@ -1065,3 +1067,19 @@ def test_a_table_of_one_group_is_refused_before_the_charge():
     with pytest.raises(ValueError, match="groups has 1 group"):
         model.fit(np.zeros((3, 2)), groups=["a", "a", "a"])
     assert not ledger.history
+
+
+TIMES = pl.DataFrame({"group": ["a", "b"] * 100, "seen": [datetime.time(k % 24) for k in range(200)]})
+DAYS = pd.DataFrame({"group": ["a", "b"] * 100, "seen": pd.period_range("2019-01", periods=200, freq="D")})
+
+
+@pytest.mark.parametrize("table", [DAYS, TIMES, TIMES.to_arrow()])
+def test_synthesize_unsupported_type_names_its_column(table):
+    with pytest.raises(ValueError, match=r"type of column 'seen' \((period\[D\]|Time)\)\. Convert it"):
+        synthesize(table, epsilon=1.0)
+
+
+def test_synthesize_single_column_does_not_ask_for_y():
+    with pytest.raises(ValueError, match=r"^X has 1 feature\(s\)") as raised:
+        synthesize(DAYS[["group"]], epsilon=1.0)
+    assert "y" not in str(raised.value).replace(".", "").split()
