@@ -16,7 +16,7 @@ from skdp._typing import Doubles
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.kinds import Column
 
-OTHER, GAP, REST = "(other)", "(gap)", "(rest)"
+OTHER, GAP, REST, LOST = "(other)", "(gap)", "(rest)", "(not estimated)"
 
 _LARGEST_WHOLE = 2.0**53
 
@@ -32,8 +32,8 @@ class ColumnCells:
     breaks : ndarray of shape (n_cells - 1,)
         Of a number or a date: each is the least value of the cell above it. Empty for levels.
     left, right : ndarray of shape (n_cells,)
-        Least and largest value of each cell. Values at the bounds, to which those beyond are moved, have cells of their
-        own: that of a top code may hold many.
+        Least and largest value of each cell. Values at the bounds, to which those beyond are moved, and 0 between them
+        have cells of their own, because many rows may have the same value there.
     middles : ndarray of shape (n_cells,)
     labels : list of str
         Of all cells but that of the gaps, which comes last.
@@ -52,19 +52,26 @@ class ColumnCells:
         """Cells of a complete column; of whole numbers, if the type of the column says so."""
         block = Block(name, position, column, "bins", n_bins)
         if not block.is_line:
-            labels = _labels_of_levels(block)
-            empty = np.empty(0)
-            return cls(name, block, empty, empty, empty, empty, labels)
+            return cls._of_levels(name, block, _labels_of_levels(block))
         breaks, left, right = (
             _whole_cells(block, n_bins) if _fits_whole(block, is_whole) else _line_cells(block, n_bins)
         )
         middles = (left + right) / 2.0
         return cls(name, block, breaks, left, right, middles, _labels_of_line(block, left, right))
 
+    @classmethod
+    def _of_levels(cls, name: str, block: Block, labels: list[str]) -> ColumnCells:
+        empty = np.empty(0)
+        return cls(name, block, empty, empty, empty, empty, labels)
+
+    def as_lost(self) -> ColumnCells:
+        """Return a single cell for all numbers or dates, because it is not known where they lie."""
+        return self._of_levels(self.name, self.block, [LOST])
+
     @property
     def is_line(self) -> bool:
-        """Whether the cells are those of numbers or dates."""
-        return self.block.is_line
+        """Whether the cells are those of numbers or dates whose bounds are known."""
+        return len(self.left) > 0
 
     @property
     def size(self) -> int:
@@ -85,7 +92,9 @@ class ColumnCells:
     def read(self, table: Table) -> NDArray[Any]:
         """Return numbers between the bounds with NaN for gaps, or the levels."""
         codes = self.block.codes(table.cells(self.block.position))
-        return np.clip(codes, self.left[0], self.right[-1]) if self.is_line else codes
+        if self.is_line:
+            return np.clip(codes, self.left[0], self.right[-1])
+        return np.isnan(codes).astype(np.int32) if self.block.is_line else codes
 
     def codes(self, values: NDArray[Any]) -> NDArray[np.int32]:
         """Return the cell of each row, of what `read` returned."""
@@ -122,16 +131,18 @@ def _whole_cells(block: Block, n_bins: int) -> tuple[Doubles, Doubles, Doubles]:
 
 
 def _line_cells(block: Block, n_bins: int) -> tuple[Doubles, Doubles, Doubles]:
-    """Cells between the edges of bins, and one for each bound."""
+    """Cells between the edges of bins, one for each bound, and one for 0 between the bounds of a number."""
     few = block if block.column.edges is not None else Block(block.name, 0, block.column, "bins", max(1, n_bins - 2))
     edges = few.edges()
     low, high = edges[0], edges[-1]
-    inner = edges[1:-1]
-    above = np.nextafter(low, np.inf)
-    breaks = np.unique([above, *inner[(inner > above) & (inner < high)], high])
+    points = [low, 0.0] if block.column.kind == "number" and low < 0.0 < high and n_bins > 2 else [low]
+    above = np.nextafter(points, np.inf)
+    inner = np.concatenate([edges[1:-1], points[1:], above[1:]])
+    breaks = np.unique([above[0], *inner[(inner > above[0]) & (inner < high)], high])
     left = np.concatenate([[low], breaks])
     right = np.concatenate([[low], breaks[1:], [high]])
-    left[1] = low if above < high else high
+    after = np.flatnonzero(np.isin(left, above) & (left < high))  # cells that begin above a single number
+    left[after] = right[after - 1] = left[after - 1]
     return breaks, left, right
 
 

@@ -15,8 +15,11 @@ from skdp.evaluation.estimates import Estimate
 from skdp.statistics.cells import ColumnCells
 from skdp.statistics.table_release import Tally
 
-_BIAS = 0.25
-"""Of its width, by how much the mean of the numbers in a cell is off its middle: what is reckoned with."""
+_UNRESOLVED = 0.5
+"""Of its width, by how much the mean of the numbers in a cell can be off its middle."""
+
+_Z, _ROUNDS = 1.96, 30
+"""Standard errors of a 95% interval, and the most iterations in which an interval of a ratio is found."""
 
 
 NOTHING = Estimate(math.nan, math.nan, math.nan, math.nan)
@@ -46,31 +49,54 @@ class Intervals(NamedTuple):
         """Return the standard error, where a row has this variance."""
         return math.hypot(noise, math.sqrt(max(variance, 0.0) / max(n, 1.0)) if self.sampling else 0.0)
 
-    def around(self, value: float, error: float, low: float = -math.inf, high: float = math.inf) -> Estimate:
-        """Return the figure, which lies between `low` and `high`."""
-        least, value, most = (
-            min(max(each, low), high) for each in (value - self.z * error, value, value + self.z * error)
-        )
-        return Estimate(value, least, most, error)
+    def around(
+        self, value: float, error: float, low: float = -math.inf, high: float = math.inf, bias: float = 0.0
+    ) -> Estimate:
+        """Return the figure, which lies between `low` and `high` and may be off by `bias` without any noise."""
+        half = self.z * error + bias
+        least, value, most = (min(max(each, low), high) for each in (value - half, value, value + half))
+        return Estimate(value, least, most, half / self.z)
 
 
 class _Part(NamedTuple):
-    """An estimate, and the standard deviation of its error."""
+    """An estimate, and what its error consists of.
+
+    Attributes
+    ----------
+    value : float
+    noise : float
+        Standard deviation of its own noise.
+    of_total : float
+        Standard deviation of the error that follows from that of the number of rows, with its sign.
+    bias : float
+        By how much bins may have moved it, at worst.
+    """
 
     value: float
-    error: float
+    noise: float
+    of_total: float = 0.0
+    bias: float = 0.0
 
-    def with_other(self, other: _Part) -> _Part:
-        """Return the mean of two, each weighted by its precision."""
-        if not math.isfinite(other.error):
-            return self
-        if not math.isfinite(self.error):
-            return other
-        total = self.error**2 + other.error**2
-        share = other.error**2 / total if total else 0.5
-        return _Part(
-            share * self.value + (1.0 - share) * other.value, self.error * other.error / math.sqrt(total or 1.0)
-        )
+    @property
+    def error(self) -> float:
+        """Standard deviation of the error, but for the bias."""
+        return math.hypot(self.noise, self.of_total)
+
+    def fraction(self, counts: _Part) -> float:
+        """Return the weight of the counts beside these moments that leaves the narrowest 95% interval."""
+        if not math.isfinite(self.noise):
+            return 1.0
+        weights = np.linspace(0.0, 1.0, 101)
+        errors = np.hypot((1.0 - weights) * self.error, weights * counts.error)
+        return float(weights[np.argmin(_Z * errors + weights * counts.bias)])
+
+    def with_counts(self, counts: _Part, weight: float) -> _Part:
+        """Return the weighted mean of both, whose errors of the number of rows are the same."""
+        if weight == 1.0:
+            return counts
+        value, of_total = ((1.0 - weight) * self[k] + weight * counts[k] for k in (0, 2))
+        noise = math.hypot((1.0 - weight) * self.noise, weight * counts.noise)
+        return _Part(value, noise, of_total, weight * counts.bias)
 
 
 _UNKNOWN = _Part(0.0, math.inf)
@@ -110,17 +136,19 @@ class ColumnFigures:
         """Rows without a gap, 1 or more."""
         return max(self.tally.n * (1.0 - float(self.shares[-1])), 1.0)
 
-    def _error_of(self, factors: Doubles) -> float:
-        """Standard deviation of the noise of a sum of counts times factors, one for each cell and for the gaps."""
-        size = len(factors)
-        spread = float((factors**2).sum() - factors.sum() ** 2 / size)
-        of_total = self.tally.n_deviation * float(factors.sum()) / size
-        return math.hypot(self.tally.deviation * math.sqrt(max(spread, 0.0)), of_total)
+    def _errors_of(self, factors: Doubles) -> tuple[float, float]:
+        """Standard deviations of the errors of a sum of counts times factors, one for each cell and for the gaps.
+
+        The first is that of the noise of the counts, the second, with its sign, that of the number of rows.
+        """
+        total = float(factors.sum()) / len(factors)
+        spread = float((factors**2).sum()) - len(factors) * total**2
+        return self.tally.deviation * math.sqrt(max(spread, 0.0)), self.tally.n_deviation * total
 
     def _error_of_cells(self, cells: slice | int) -> float:
         factors = np.zeros(self.cells.size)
         factors[cells] = 1.0
-        return self._error_of(factors)
+        return math.hypot(*self._errors_of(factors))
 
     # --- counts ---
 
@@ -171,30 +199,54 @@ class ColumnFigures:
 
     @cached_property
     def _mean(self) -> _Part:
-        return self._mean_of_moments.with_other(self._mean_of_counts)
+        return self._mean_of_moments.with_counts(self._mean_of_counts, self._fraction)
+
+    @cached_property
+    def _fraction(self) -> float:
+        """The weight of the counts in the mean."""
+        return self._mean_of_moments.fraction(self._mean_of_counts)
+
+    def _error_of_mean(self, mean: float) -> float:
+        """Standard deviation of the error of the mean if the exact one is `mean`."""
+        moments = _UNKNOWN if self._fraction == 1.0 else self._errors_of_moments(mean, 0.0)
+        return moments.with_counts(self._errors_of_counts(mean, 0.0), self._fraction).error
+
+    @cached_property
+    def _present(self) -> Doubles:
+        """Probabilities of the cells among the rows without a gap."""
+        return self.shares[:-1] / max(float(self.shares[:-1].sum()), 1e-300)
 
     @cached_property
     def _mean_of_counts(self) -> _Part:
-        from_start = self._middles - self._start
-        noise = self._error_of(np.append(from_start, 0.0)) / self.n_present
-        bias = _BIAS * float(self.shares[:-1] @ self._widths)
-        return _Part(self._start + float(from_start @ self._counts) / self.n_present, math.hypot(noise, bias))
+        value = self._start + float((self._middles - self._start) @ self._counts) / self.n_present
+        bias = _UNRESOLVED * float(self._present @ self._widths)
+        return self._errors_of_counts(self._start, value)._replace(bias=bias)
+
+    def _errors_of_counts(self, mean: float, value: float) -> _Part:
+        errors = self._errors_of(np.append(self._middles - mean, 0.0))
+        return _Part(value, *(each / self.n_present for each in errors))
 
     @cached_property
     def _mean_of_moments(self) -> _Part:
         if self.tally.moments is None or self.k is None:
             return _UNKNOWN
-        moments, row = self.tally.moments, self.k + 1
-        gaps, of_gap = self.tally.n - self.n_present, float(moments.of_gaps[self.k])
-        value = (float(moments.sums[0, row]) - gaps * of_gap) / self.n_present
-        noise = moments.scale / (math.sqrt(2.0) * moments.weight)
-        of_count = abs(value - of_gap) * self._error_of_cells(-1) + abs(value) * self.tally.n_deviation
-        return _Part(value, math.hypot(noise, of_count) / self.n_present)
+        gaps, of_gap = self.tally.n - self.n_present, float(self.tally.moments.of_gaps[self.k])
+        value = (float(self.tally.moments.sums[0, self.k + 1]) - gaps * of_gap) / self.n_present
+        return self._errors_of_moments(value, value)
+
+    def _errors_of_moments(self, mean: float, value: float) -> _Part:
+        moments, k = self.tally.moments, self.k
+        assert moments is not None  # they were measured
+        assert k is not None
+        of_gaps = abs(mean - float(moments.of_gaps[k])) * self._error_of_cells(-1)
+        noise = math.hypot(moments.scale / (math.sqrt(2.0) * moments.weight), of_gaps)
+        return _Part(value, noise / self.n_present, -mean * self.tally.n_deviation / self.n_present)
 
     @cached_property
     def variance(self) -> _Part:
         """Variance of the scaled numbers."""
-        return self._variance_of_moments.with_other(self._variance_of_counts)
+        moments, counts = self._variance_of_moments, self._variance_of_counts
+        return moments.with_counts(counts, moments.fraction(counts))
 
     @cached_property
     def mean(self) -> float:
@@ -204,9 +256,11 @@ class ColumnFigures:
     @cached_property
     def _variance_of_counts(self) -> _Part:
         squares = (self._middles - self.mean) ** 2 + self._widths**2 / 12.0
-        noise = self._error_of(np.append(squares, 0.0)) / self.n_present
-        off = 2.0 * np.abs(self._middles - self.mean) * self._widths * _BIAS + self._widths**2 / 12.0
-        return _Part(float(squares @ self._counts) / self.n_present, math.hypot(noise, float(self.shares[:-1] @ off)))
+        value = float(squares @ self._counts) / self.n_present
+        errors = self._errors_of(np.append(squares - min(max(value, 0.0), 1.0), 0.0))
+        # Numbers off their middles to the same side cancel: half of what those to opposite sides would add.
+        off = np.abs(self._middles - self.mean) * self._widths * _UNRESOLVED + self._widths**2 / 6.0
+        return _Part(value, *(each / self.n_present for each in errors), float(self._present @ off))
 
     @cached_property
     def _variance_of_moments(self) -> _Part:
@@ -217,7 +271,8 @@ class ColumnFigures:
         about = float(moments.sums[row, row] - 2.0 * mean * moments.sums[0, row]) + n * mean**2
         value = (about - gaps * (float(moments.of_gaps[self.k]) - mean) ** 2) / self.n_present
         noise = moments.scale * math.sqrt(1.0 + 2.0 * (mean / moments.weight) ** 2)
-        return _Part(value, math.hypot(noise, mean**2 * self.tally.n_deviation) / self.n_present)
+        far = max(map(abs, self._ends_of_mean(Intervals(_Z, False))))  # the exact mean may be as large
+        return _Part(value, noise / self.n_present, far**2 * self.tally.n_deviation / self.n_present)
 
     def fourth_moment(self) -> float:
         """Fourth moment of the scaled numbers about their mean, from the cells."""
@@ -229,19 +284,35 @@ class ColumnFigures:
         if not self.cells.is_line:
             return NOTHING
         middle, half = self.cells.scale
-        error = intervals.error(self._mean.error, self.variance.value, self.n_present)
-        found = intervals.around(self._mean.value, error, -1.0, 1.0)
-        value, low, high = (middle + half * each for each in found[:3])
+        low, high = self._ends_of_mean(intervals, self.variance.value)
+        value, low, high = (middle + half * each for each in (min(max(self.mean, low), high), low, high))
+        error = intervals.error(self._mean.error, self.variance.value, self.n_present) + self._mean.bias / intervals.z
         return Estimate(value, low, high, half * error)
+
+    def _ends_of_mean(self, intervals: Intervals, variance: float = 0.0) -> list[float]:
+        """Return the ends of the interval of the scaled mean: the means that are compatible with what was released.
+
+        A mean is a ratio, and its noise depends on the exact mean where the number of rows has noise too.
+        """
+        mean, ends = self._mean, []
+        for side in (-1.0, 1.0):
+            end, last = mean.value, math.inf
+            for _ in range(_ROUNDS):
+                if abs(end - last) <= 1e-12:
+                    break
+                error = intervals.error(self._error_of_mean(end), variance, self.n_present)
+                last, end = end, min(max(mean.value + side * (intervals.z * error + mean.bias), -1.0), 1.0)
+            ends.append(end)
+        return ends
 
     def deviation(self, intervals: Intervals) -> Estimate:
         """Standard deviation, of numbers and dates."""
         if not self.cells.is_line:
             return NOTHING
-        half, (value, noise) = self.cells.scale[1], self.variance
-        error = intervals.error(noise, self.fourth_moment() - max(value, 0.0) ** 2, self.n_present)
-        found = intervals.around(value, error, 0.0, 1.0)
-        root, low, high = (math.sqrt(each) for each in found[:3])
+        half, (value, *_, bias) = self.cells.scale[1], self.variance
+        error = intervals.error(self.variance.error, self.fourth_moment() - max(value, 0.0) ** 2, self.n_present)
+        found = intervals.around(value, error, 0.0, 1.0, bias)
+        root, low, high, error = (*(math.sqrt(each) for each in found[:3]), found.standard_error)
         return Estimate(
             half * root, half * low, half * high, half * error / (2.0 * max(root, math.sqrt(error / 2.0), 1e-300))
         )
