@@ -18,6 +18,8 @@ class _Numbers(NamedTuple):
     standard_error: float
     noise_error: float = math.nan
     sampling_error: float = math.nan
+    clipped_low: float = math.nan
+    clipped_high: float = math.nan
 
 
 class Estimate(_Numbers):
@@ -39,6 +41,8 @@ class Estimate(_Numbers):
         Standard error by the noise alone: how far the figure is from the exact one of these rows. NaN of a description.
     sampling_error : float
         Standard error by the draw of the rows alone, which an exact figure would have too. NaN of a description.
+    clipped_low, clipped_high : float
+        Privately estimated bounds: the estimate and its interval are of values clipped to them. NaN without any.
     estimand : str
         With `groups`: one line on the weight of a group. Otherwise empty. It is not an entry of the tuple.
     """
@@ -50,7 +54,9 @@ class Estimate(_Numbers):
 
         Parameters
         ----------
-        estimand : str
+        clipped_low, clipped_high : float
+        Privately estimated bounds: the estimate and its interval are of values clipped to them. NaN without any.
+    estimand : str
             One line, or "".
 
         Returns
@@ -82,7 +88,10 @@ class Estimate(_Numbers):
     def __str__(self) -> str:
         if np.ndim(self.value):
             return repr(self)
-        return self._stated(f"{shown(self.value)} [{shown(self.low)}, {shown(self.high)}]")
+        text = f"{shown(self.value)} [{shown(self.low)}, {shown(self.high)}]"
+        is_clipped = self.clipped_low == self.clipped_low  # not NaN; bounds of dates are dates
+        ends = f" of values clipped to [{shown(self.clipped_low, 6)}, {shown(self.clipped_high, 6)}]"
+        return self._stated(text + ends * is_clipped)
 
     def __repr__(self) -> str:
         return self._stated(super().__repr__())
@@ -91,9 +100,9 @@ class Estimate(_Numbers):
         return f"{text}\n{self.estimand}" if self.estimand else text
 
 
-def shown(value: Any) -> str:
+def shown(value: Any, digits: int = 4) -> str:
     """Return the short text of a number or of a date."""
-    return value.isoformat(" ", "minutes") if isinstance(value, datetime.datetime) else f"{value:.4g}"
+    return value.isoformat(" ", "minutes") if isinstance(value, datetime.datetime) else f"{value:.{digits}g}"
 
 
 class EstimatedCurve(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -152,12 +153,14 @@ def note_remains(estimator: Any, bought: BoughtColumns, n_public: int) -> None:
 class BoughtColumns(NamedTuple):
     """What was bought of a table, by name of the column: it is complete, and what is left of its cells.
 
-    With fewer rows than `least_rows`, a public number, that is not much.
+    With fewer rows than `least_rows`, a public number, that is not much. `beyond` are upper limits of the rows beyond
+    the bounds of numbers and dates.
     """
 
     columns: dict[str, Column]
     remains: dict[str, Remains]
     least_rows: float = 0.0
+    beyond: Mapping[str, float] = {}
 
 
 def bought_columns(
@@ -189,7 +192,8 @@ def bought_columns(
     numbers, words = iter(bought.held[:n_numbers]), iter(bought.held[n_numbers:])
     held = {name: next(words if column.kind == "category" else numbers) for name, column in kinds}
     remains = {name: remains_of(column.kind, held[name], n_public) for name, column in kinds}
-    return BoughtColumns(made, remains, purchase.least_rows_at(noise_multiplier))
+    beyond = {name: held[name].beyond for name, column in kinds if column.kind != "category"}
+    return BoughtColumns(made, remains, purchase.least_rows_at(noise_multiplier), beyond)
 
 
 OTHER_CELL = "other"

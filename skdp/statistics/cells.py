@@ -37,6 +37,8 @@ class ColumnCells:
     middles : ndarray of shape (n_cells,)
     labels : list of str
         Of all cells but that of the gaps, which comes last.
+    is_clipped : bool
+        Whether the bounds are privately estimated, so that rows of any size may lie beyond them.
     """
 
     name: str
@@ -46,6 +48,7 @@ class ColumnCells:
     right: Doubles
     middles: Doubles
     labels: list[str]
+    is_clipped: bool = False
 
     @classmethod
     def of(cls, name: str, position: int, column: Column, n_bins: int, is_whole: bool) -> ColumnCells:
@@ -72,6 +75,11 @@ class ColumnCells:
     def is_line(self) -> bool:
         """Whether the cells are those of numbers or dates whose bounds are known."""
         return len(self.left) > 0
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Both bounds as text."""
+        return self.labels[0], self.labels[-1]
 
     @property
     def size(self) -> int:

@@ -180,6 +180,11 @@ class ColumnFigures:
             made.append(intervals.around(noisy, error, 0.0).at(n * share))
         return made
 
+    def _clipped(self, value: float, low: float, high: float, error: float) -> Estimate:
+        """Return an estimate with the privately estimated bounds of the values, if they are such."""
+        ends = (float(self.cells.left[0]), float(self.cells.right[-1])) if self.cells.is_clipped else (math.nan,) * 2
+        return Estimate(value, low, high, error, clipped_low=ends[0], clipped_high=ends[1])
+
     # --- moments of numbers, scaled to [-1, 1] between the bounds ---
 
     @cached_property
@@ -287,7 +292,7 @@ class ColumnFigures:
         low, high = self._ends_of_mean(intervals, self.variance.value)
         value, low, high = (middle + half * each for each in (min(max(self.mean, low), high), low, high))
         error = intervals.error(self._mean.error, self.variance.value, self.n_present) + self._mean.bias / intervals.z
-        return Estimate(value, low, high, half * error)
+        return self._clipped(value, low, high, half * error)
 
     def _ends_of_mean(self, intervals: Intervals, variance: float = 0.0) -> list[float]:
         """Return the ends of the interval of the scaled mean: the means that are compatible with what was released.
@@ -313,7 +318,7 @@ class ColumnFigures:
         error = intervals.error(self.variance.error, self.fourth_moment() - max(value, 0.0) ** 2, self.n_present)
         found = intervals.around(value, error, 0.0, 1.0, bias)
         root, low, high, error = (*(math.sqrt(each) for each in found[:3]), found.standard_error)
-        return Estimate(
+        return self._clipped(
             half * root, half * low, half * high, half * error / (2.0 * max(root, math.sqrt(error / 2.0), 1e-300))
         )
 
@@ -334,7 +339,7 @@ class ColumnFigures:
         value = float(left[k] + min(max(part, 0.0), 1.0) * (right[k] - left[k]))
         held = np.flatnonzero(self._may_hold(q, intervals))
         first, last = (held[0], held[-1]) if len(held) else (k, k)
-        return Estimate(value, min(float(left[first]), value), max(float(right[last]), value), math.nan)
+        return self._clipped(value, min(float(left[first]), value), max(float(right[last]), value), math.nan)
 
     def _may_hold(self, q: float, intervals: Intervals) -> Doubles:
         """Whether the quantile may lie in each cell: the share before it may be below q, with it above.

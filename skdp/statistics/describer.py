@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names
+from skdp._checks.notices import note_notice
 from skdp._checks.parameters import absolute_path, check_choice, read_real, show
 from skdp._checks.rows import split_column
 from skdp._checks.table import Table
@@ -211,13 +214,21 @@ class TableDescriber(SchemaBuyer):
             noise = _PURCHASE_RATIO * plan.noise_multiplier
             bought = bought_columns(self._purchase(), rows, noise, plan.n_public, plan.stream.spawn("purchase"))
             note_remains(self, bought, plan.n_public)
-            found = bought.columns
+            found = {
+                name: _on_whole(bought.columns[name]) if rows.table.is_whole(j) else bought.columns[name]
+                for name, j, _ in rows.columns
+                if name in bought.columns
+            }
         columns = {name: found.get(name, column) for name, _, column in rows.columns}
         cells = [
             ColumnCells.of(name, j, columns[name], int(self.n_bins), rows.table.is_whole(j))
             for name, j, _ in rows.columns
             if columns[name].kind != "drop"
         ]
+        if found:
+            lost = {name for name, each in bought.remains.items() if each.is_lost}
+            cells = [_estimated(each, each.name in lost) if each.name in bought.beyond else each for each in cells]
+            note_notice(self, _clipping_notice([each for each in cells if each.is_clipped], bought.beyond))
         described = [each for each in cells if each.name != self.by]
         groups, of_rows = self._subgroups(next((each for each in cells if each.name == self.by), None), rows.table)
         weights = None if rows.units is None and rows.weights is None else self._weights_of(rows)
@@ -251,6 +262,36 @@ class TableDescriber(SchemaBuyer):
         names = [*(each for each in by.labels if each != OTHER), OTHER]
         places = [*map(names.index, by.labels), len(names) - 1]  # a listed category may be called "(other)" too
         return names, np.array(places, np.int32)[by.codes(by.read(table))]
+
+
+def _estimated(cells: ColumnCells, is_lost: bool) -> ColumnCells:
+    """Return the cells of a column whose bounds are privately estimated."""
+    return cells.as_lost() if is_lost else replace(cells, is_clipped=True)
+
+
+def _on_whole(column: Column) -> Column:
+    """Return a column of whole numbers with whole edges, so that its bounds are those to which values are clipped."""
+    if column.kind != "number" or column.edges is None:
+        return column
+    edges = tuple(np.unique([*np.ceil(column.edges[:-1]), math.floor(column.edges[-1])]).tolist())
+    return replace(column, bounds=(edges[0], edges[-1]), edges=edges) if len(edges) > 1 else column
+
+
+def _clipping_notice(cells: list[ColumnCells], beyond: Mapping[str, float]) -> str:
+    """Return what the estimates of columns with privately estimated bounds leave out, by released counts; "" if none.
+
+    The limit holds for the rows, and for each column alone.
+    """
+    if not cells:
+        return ""
+    each = [
+        f"{format_names([one.name])} to [{', '.join(one.ends)}] (at most {beyond[one.name]:.0f} rows beyond)"
+        for one in cells
+    ]
+    return (
+        "Means, sums, standard deviations and quantiles are of values clipped to privately estimated bounds: "
+        f"{', '.join(each)}. Values beyond may have any size. Set public bounds to include them."
+    )
 
 
 def _listed(name: str, given: Any) -> Sequence[Any]:

@@ -14,7 +14,7 @@ from skdp._checks.units import estimand_of
 from skdp.accounting import DpEvent
 from skdp.evaluation.estimates import Estimate
 from skdp.preprocessing.schema.table_schema import TableSchema
-from skdp.statistics.cells import GAP, ColumnCells
+from skdp.statistics.cells import GAP, LOST, ColumnCells
 from skdp.statistics.column_figures import ColumnFigures, Intervals
 from skdp.statistics.describer import TableDescriber
 from skdp.statistics.pair_figures import CorrelationMatrix, correlation_ratio, cramers_v, positive_counts
@@ -202,8 +202,9 @@ class PrivateDescription:
         -------
         frame : pandas.DataFrame
             Columns are the figures; ``mean`` is followed by ``mean_low`` and ``mean_high``, and so on. With `by` the
-            index has the subgroups first. With `groups`, ``frame.attrs["estimand"]`` states the weight of a group, as
-            in all frames of a description.
+            index has the subgroups first. Where bounds are privately estimated, ``clipped_low`` and ``clipped_high``
+            are the bounds to which values are clipped, and ``note`` says so, or that a column is not estimated. With
+            `groups`, ``frame.attrs["estimand"]`` states the weight of a group, as in all frames of a description.
         """
         import pandas as pd
 
@@ -212,14 +213,26 @@ class PrivateDescription:
             4 + len(self._quantiles) if self._cells(each).is_line else 2 for each in self.columns
         )
         intervals = _intervals(level, sampling, n_figures if simultaneous else 1)
+        marks = {column: self._mark(column) for column in self.columns if self._note(column)}
         rows = {
-            (name, column): _spread(part._figures(column, intervals))
+            (name, column): _spread(part._figures(column, intervals)) | marks.get(column, {})
             for name, part in parts.items()
             for column in self.columns
         }
         frame = pd.DataFrame.from_dict(rows, orient="index")
         frame.index = pd.MultiIndex.from_tuples(list(rows), names=["subgroup", "column"])
         return self._with_estimand(frame if self.subgroups else frame.droplevel(0))
+
+    def _mark(self, column: str) -> dict[str, Any]:
+        mean = self.figures(column)["mean"]
+        return {"clipped_low": mean.clipped_low, "clipped_high": mean.clipped_high, "note": self._note(column)}
+
+    def _note(self, column: str) -> str:
+        """Return what must be known of the estimates of a column, "" where there is nothing."""
+        cells = self._cells(column)
+        if cells.labels == [LOST] and cells.block.is_line:
+            return "not estimated: no values stand out of the noise"
+        return f"of values clipped to [{', '.join(cells.ends)}]" if cells.is_clipped else ""
 
     def histogram(self, column: str, *, level: float = 0.95, sampling: bool = False, simultaneous: bool = False) -> Any:
         """Return the counts of the cells of a column, which add up to the number of rows.
@@ -396,9 +409,10 @@ class PrivateDescription:
 
     def __repr__(self) -> str:
         unit = "row" if self.privacy_unit_ == "row" else "group"
+        notes = [f"; {format_names([column])} {self._note(column)}" for column in self.columns if self._note(column)]
         return (
             f"<PrivateDescription of {len(self.columns)} columns: epsilon={self.epsilon_:.4g} at delta={self.delta_:g} "
-            f"for one {unit} ({self.adjacency_})>" + (self._estimand and f"\n{self._estimand}")
+            f"for one {unit} ({self.adjacency_}){''.join(notes)}>" + (self._estimand and f"\n{self._estimand}")
         )
 
     def _repr_html_(self) -> str:
@@ -431,13 +445,13 @@ def _intervals(level: float, sampling: bool, n_figures: int = 1) -> Intervals:
 
 def _as_dates(figure: Estimate) -> Estimate:
     """Return a figure in days as dates."""
-    value, low, high = map(_date_of, figure[:3])
-    return figure._replace(value=value, low=low, high=high)
+    days = ("value", "low", "high", "clipped_low", "clipped_high")
+    return figure._replace(**{name: _date_of(getattr(figure, name)) for name in days})
 
 
 def _date_of(day: float) -> Any:
-    """Return days since 1970 as a moment without fractions of a second; days that are not in years 1 to 9999 remain."""
-    moment = moment_of_text(day_text(day))
+    """Return days since 1970 as a moment without fractions of a second; NaN and days before or after 1 to 9999 remain."""
+    moment = None if math.isnan(day) else moment_of_text(day_text(day))
     return day if moment is None else moment.replace(microsecond=0)
 
 

@@ -61,10 +61,13 @@ class Held(NamedTuple):
         Noisy: a sum of released counts. 0.0 where nothing stands out of the noise.
     deviation : float
         Standard deviation of its noise.
+    beyond : float
+        Upper limit of the rows beyond the bounds of a column of numbers: their noisy count and two standard deviations.
     """
 
     cells: float
     deviation: float
+    beyond: float = 0.0
 
 
 class Bought(NamedTuple):
@@ -296,7 +299,10 @@ class Purchase:
             min(max(0.0 if each is None else median_cell(each), low), high)
             for each, (low, high) in zip(cells, bounds, strict=True)
         ]
-        held = [Held(0.0, 0.0) if each is None else _held_numbers(each) for each in cells]
+        held = [
+            Held(0.0, 0.0) if each is None else _held_numbers(each, *pair)
+            for each, pair in zip(cells, bounds, strict=True)
+        ]
         return Bought(edges, bounds, categories, medians, [*held, *held_words])
 
     @property
@@ -346,9 +352,13 @@ def _refine(
     ]
 
 
-def _held_numbers(cells: Cells) -> Held:
+def _held_numbers(cells: Cells, low: float, high: float) -> Held:
     """What all cells hold together; the last round alone has a sum that is as noisy as this, or noisier."""
-    return Held(float(cells.estimate().sum()), math.sqrt(float(cells.variances.sum())))
+    mass = cells.estimate()
+    out = np.append(cells.breaks, np.inf) <= low
+    out |= np.append(-np.inf, cells.breaks) >= high
+    beyond = max(float(mass[out].sum()), 0.0) + 2.0 * math.sqrt(float(cells.variances[out].sum()))
+    return Held(float(mass.sum()), math.sqrt(float(cells.variances.sum())), beyond)
 
 
 def _held_words(keys: Sequence[str], noisy: Doubles, named: Sequence[str]) -> tuple[float, int]:
