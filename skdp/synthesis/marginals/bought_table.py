@@ -147,7 +147,8 @@ class TablePurchase(NamedTuple):
 class LevelTable(NamedTuple):
     """A table that was read as levels; or whose columns are read, and what its schema leaves out is to be bought.
 
-    `cells` are those of numbers within bins, by the position of their column.
+    `cells` are those of numbers within bins, by the position of their column; `fractions` say whether numbers are
+    whole (`TableForm.read_fractions`).
     """
 
     shape: tuple[int, int]
@@ -156,6 +157,7 @@ class LevelTable(NamedTuple):
     codes: list[Levels]
     cells: Mapping[int, Levels] = {}
     to_buy: SchemaRows | None = None
+    fractions: Mapping[int, Levels] = {}
 
     @property
     def n_columns(self) -> int:
@@ -171,6 +173,11 @@ class LevelTable(NamedTuple):
         cells = weighted._replace(codes=list(self.cells.values()))
         return self.form.shaped(dict(zip(self.cells, measurement.shapes(cells, n_cells, stream), strict=True)))
 
+    def wholes(self, measurement: Measurement, weighted: LevelRows, stream: SecretStream) -> frozenset[int]:
+        """Release which columns of another type than whole numbers have whole numbers, of the same rows."""
+        found = measurement.wholes(weighted._replace(codes=list(self.fractions.values())), stream)
+        return frozenset(j for j, is_whole in zip(self.fractions, found, strict=True) if is_whole)
+
 
 def read_rows(table: Table, schema: TableSchema, n_bins: int, other: Any, has_cells: bool) -> LevelTable:
     """Read all cells, and refuse before the charge what could not be synthesized after it."""
@@ -179,7 +186,8 @@ def read_rows(table: Table, schema: TableSchema, n_bins: int, other: Any, has_ce
     form = form_of(table, match_columns(schema, table), n_bins, other)
     exclusions_of(form.columns, schema.impossible)
     form = form.cut() if has_cells else form
-    return LevelTable(table.shape, schema, form, form.read(table), form.read_cells(table))
+    cells, fractions = form.read_cells(table), form.read_fractions(table)
+    return LevelTable(table.shape, schema, form, form.read(table), cells, fractions=fractions)
 
 
 def _read_to_buy(table: Table, schema: TableSchema, n_bins: int, other: Any) -> SchemaRows:
@@ -214,7 +222,10 @@ def complete_rows(rows: LevelTable, bought: BoughtColumns, n_bins: int, other: A
     left = tuple(each for each in left if is_possible_to_exclude(form.columns, each))
     schema = TableSchema({name: column for name, _, column in columns}, impossible=left)
     form = form.cut() if has_cells else form
-    return LevelTable(rows.shape, schema, form, form.read(to_buy.table), form.read_cells(to_buy.table))
+    levels, cells = form.read(to_buy.table), form.read_cells(to_buy.table)
+    lost = {name for name, each in bought.remains.items() if each.is_lost and each.kind != "category"}
+    fractions = form.read_fractions(to_buy.table)
+    return LevelTable(rows.shape, schema, form.without(lost), levels, cells, fractions=fractions)
 
 
 def _by_type(schema: TableSchema, name: str, column: Column, table: Table, j: int) -> Column:

@@ -54,6 +54,10 @@ SHAPE_SHARE = 0.02
 UNITS_PER_NOISE, LARGEST_REACH = 500.0, 3.0
 """Units to one standard deviation of noise from which a unit may add more than a row, and the most that it may add."""
 
+WHOLE_SHARE, LARGEST_FRACTION = 0.01, 0.05
+"""Share of mu**2 of the counts of whole numbers in columns of other types, and the largest fraction of other numbers,
+and of noise, in a column of whole ones."""
+
 ROUND_SHARES = (0.2, 0.05)
 """Shares of mu**2 of columns, and of the scores of all rounds; the rest goes to the selected pairs."""
 
@@ -95,6 +99,8 @@ class ModelTerms(NamedTuple):
         Sets of columns whose parities are measured.
     with_shapes : bool
         Whether cells of numbers within bins are measured beside the tables.
+    with_wholes : bool
+        Whether whole numbers in columns of other types are counted beside the tables.
     rounds : int
         Rounds in which tables of higher orders are measured, 0 where none is worth its noise.
     searched : tuple of tuple of int
@@ -111,6 +117,7 @@ class ModelTerms(NamedTuple):
     with_shapes: bool = False
     rounds: int = 0
     searched: tuple[ColumnSet, ...] = ()
+    with_wholes: bool = False
 
     @property
     def n_classes(self) -> int:
@@ -140,7 +147,8 @@ class Measurement(NamedTuple):
     each of them by at most `reach` times what one row may, and the noise is `reach` times as large.
 
     Proof. Without rounds it is one Gaussian release of `TableSums.vector`; or that, one of `ParitySums.vector`, and one
-    of the cells of `shapes`, which is a `TableSums.vector` too, of one table for each column: of shares that sum to
+    each of the cells of `shapes` and of `wholes`, which are `TableSums.vector` too, of one table for each column, in
+    one cell of which a row is: of shares that sum to
     one, so that they are priced as the one of the whole multiplier; and so are, where tables of higher orders are
     searched for, the scores of each round and the interactions of what is chosen by them, or the first tables again.
     With rounds of pairs there is one of the columns first, from
@@ -176,10 +184,12 @@ class Measurement(NamedTuple):
         max_iter: Any,
         bins_of_lines: Sequence[int],
         rounds: int = 0,
+        n_fractions: int = 0,
     ) -> ModelTerms:
         """Return what is measured and fitted; "auto" is by public numbers. Of selected pairs there is no more.
 
-        `bins_of_lines` are the numbers of bins of columns of numbers that have cells.
+        `bins_of_lines` are the numbers of bins of columns of numbers that have cells, and `n_fractions` is the number
+        of columns of numbers of another type than whole numbers.
         """
         finer = not self.n_rounds
         if not isinstance(triples, bool):
@@ -194,7 +204,12 @@ class Measurement(NamedTuple):
         shaped = shapes_are_worth_it(bins_of_lines, self.n, self.noise_of_rows)
         searched = searching.tables_worth_it(levels, has_label, self.n, self.noise_of_rows, int(rounds) if finer else 0)
         rounds = int(rounds) if searched else 0
-        return ModelTerms(levels, has_label, triples, exclusions, n_components, n_iter, sets, shaped, rounds, searched)
+        wholes = (
+            n_fractions > 0 and self.noise_of_rows * math.sqrt(n_fractions / WHOLE_SHARE) <= LARGEST_FRACTION * self.n
+        )
+        return ModelTerms(
+            levels, has_label, triples, exclusions, n_components, n_iter, sets, shaped, rounds, searched, wholes
+        )
 
     def _release(
         self, share: float, vector: Doubles, sensitivity: float, stream: SecretStream
@@ -254,6 +269,7 @@ class Measurement(NamedTuple):
         """
         levels, d = terms.levels, len(terms.levels)
         of_shapes = SHAPE_SHARE if terms.with_shapes else 0.0
+        of_shapes += WHOLE_SHARE if terms.with_wholes else 0.0
         if self.n_rounds:
             first, share, name = (
                 weighted(levels, [([(j,) for j in range(d)], 1.0)], rows.has_weights),
@@ -309,9 +325,32 @@ class Measurement(NamedTuple):
         noisy : list of Interaction
             Counts relative to the number of rows, centred.
         """
+        return self._columns(SHAPE_SHARE, cells, n_cells, stream.spawn("shapes"))
+
+    def wholes(self, fractions: LevelRows, stream: SecretStream) -> list[bool]:
+        """Release whether the numbers of some columns are whole, beside a measurement that has a share for it.
+
+        A column is whole if its noisy count of other numbers, and the noise, are small beside that of all its numbers.
+
+        Parameters
+        ----------
+        fractions : LevelRows
+            0 for a whole number, 1 for another one, 2 for a gap. Private.
+        stream : SecretStream
+        """
+        found = []
+        for each in self._columns(WHOLE_SHARE, fractions, [3] * len(fractions.codes), stream.spawn("wholes")):
+            whole, other, _ = each.values + 1.0 / 3.0
+            found.append(bool(max(other, each.deviation) <= LARGEST_FRACTION * (whole + other)))
+        return found
+
+    def _columns(
+        self, share: float, cells: LevelRows, n_cells: Sequence[int], stream: SecretStream
+    ) -> list[Interaction]:
+        """Release how many rows are in each cell of some columns, with this share of mu**2."""
         columns: list[ColumnSet] = [(j,) for j in range(len(n_cells))]
         sums = weighted(n_cells, [(columns, 1.0)], cells.has_weights)
-        noisy = self._interactions(SHAPE_SHARE, sums, cells, stream.spawn("shapes"))[0]
+        noisy = self._interactions(share, sums, cells, stream)[0]
         return [noisy[each] for each in columns]
 
     def _parities(

@@ -10,7 +10,6 @@ import numpy as np
 
 from skdp._checks.parameters import absolute_path, check_choice, check_count, show
 from skdp._checks.rows import check_schema
-from skdp._checks.table import Table
 from skdp._checks.units import GROUP
 from skdp._checks.weights import WeightReader, exactly_summable, weight_of_each
 from skdp.accounting import DpEvent
@@ -33,6 +32,7 @@ from skdp.synthesis.marginals.column_levels import WITHIN_BINS, exclusions_of
 from skdp.synthesis.marginals.noisy_tables import LARGEST_REACH, LevelRows, Measurement, event_of, unit_reach
 from skdp.synthesis.marginals.redrawn_tables import Redrawing
 from skdp.synthesis.marginals.sampled_tables import SampledTables
+from skdp.synthesis.marginals.table_form import LocalTable
 
 
 class _Plan(NamedTuple):
@@ -393,7 +393,7 @@ class DPMarginalSynthesizer(SampledTables):
 
     def _check_rows(self, X: Any) -> LevelTable:
         """See `PrivateEstimator`: all cells are read, since a refusal after the charge would be paid for."""
-        table = Table(X, self)
+        table = LocalTable(X, self)
         schema = self._stated_table().read(table.names)
         warn_of_objects(self, schema, table)
         rows = read_rows(table, schema, int(self.n_bins), self.other or {}, self.within_bins == "auto")
@@ -425,7 +425,15 @@ class DPMarginalSynthesizer(SampledTables):
             levels.append(len(self.classes_))
         measurement = plan.measurement
         bins_of_lines = [rows.form.columns[j].n_listed for j in rows.cells]
-        rules = self.triples, self.parities, self.n_components, self.max_iter, bins_of_lines, self.rounds
+        rules = (
+            self.triples,
+            self.parities,
+            self.n_components,
+            self.max_iter,
+            bins_of_lines,
+            self.rounds,
+            len(rows.fractions),
+        )
         exclusions = exclusions_of(rows.form.columns, rows.schema.impossible)
         terms = measurement.terms_of(levels, targets.labels is not None, exclusions, *rules)
         given = targets.weights, measurement.noise_multiplier, int(measurement.n), plan.stream.spawn("weight bound")
@@ -436,6 +444,7 @@ class DPMarginalSynthesizer(SampledTables):
         given_rows = LevelRows(codes, exact, units)
         found, mixture = measurement.measure(given_rows, terms, plan.stream)
         form = rows.shaped_form(measurement, given_rows, plan.stream) if terms.with_shapes else rows.form.shaped({})
+        form = form._replace(wholes=rows.wholes(measurement, given_rows, plan.stream)) if terms.with_wholes else form
         buys_shares = isinstance(self.label_shares, str) and self.label_shares == "bought"
         self._fitted_redrawing = None if has_weights else Redrawing(measurement, terms, found.noisy, buys_shares)
         self._publish(form, rows.schema.impossible, terms, found, mixture)

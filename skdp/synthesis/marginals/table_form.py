@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names
 from skdp._checks.readings import day_text, days_of, key_of, number_of, truth_of
-from skdp._checks.table import Table, is_decimal
+from skdp._checks.table import CellValues, Table, is_decimal
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.kinds import Column
 from skdp.synthesis.marginals.bin_shapes import EVERYWHERE, Ends
@@ -38,6 +39,10 @@ class TableForm(NamedTuple):
         Names of these columns in a frame of pandas, which need not be text.
     arrow : pyarrow.Schema or None
         Names and types of these columns in a table of Arrow, of which polars does not have all.
+    wholes : frozenset of int
+        Columns of another type than whole numbers whose numbers are whole, by a release.
+    lost : frozenset of int
+        Columns of which nothing stood out of the noise: all of their cells are gaps.
     """
 
     columns: tuple[LevelColumn, ...]
@@ -45,6 +50,8 @@ class TableForm(NamedTuple):
     dtypes: tuple[Any, ...]
     labels: tuple[Any, ...] = ()
     arrow: Any = None
+    wholes: frozenset[int] = frozenset()
+    lost: frozenset[int] = frozenset()
 
     @property
     def names(self) -> list[str]:
@@ -82,8 +89,26 @@ class TableForm(NamedTuple):
         return self._replace(columns=tuple(columns))
 
     def is_whole(self, j: int) -> bool:
-        """Whether numbers of a column come back whole: by its type, and days of dates do."""
-        return letter_of(self.dtypes[j]) in "iub" or self.columns[j].block.column.kind == "date"
+        """Whether numbers of a column come back whole: by its type or by a release, and days of dates do."""
+        is_date = self.columns[j].block.column.kind == "date"
+        return letter_of(self.dtypes[j]) in "iub" or is_date or j in self.wholes
+
+    def read_fractions(self, table: Table) -> dict[int, Levels]:
+        """Return whether each number is whole, 0, or not, 1, or a gap, 2, of columns of another type than whole."""
+        found = {}
+        for j, (column, dtype) in enumerate(zip(self.columns, self.dtypes, strict=True)):
+            if column.block.column.kind == "number" and letter_of(dtype) in "fO":
+                values = column.block.codes(table.cells(column.block.position))
+                found[j] = np.where(np.isnan(values), 2, values != np.rint(values)).astype(np.int32)
+        return found
+
+    def without(self, names: Collection[str]) -> TableForm:
+        """Return a form that writes gaps only in these columns, in types that have gaps."""
+        lost = frozenset(j for j, name in enumerate(self.names) if name in names)
+        dtypes = tuple(_with_gaps(dtype, self.library) if j in lost else dtype for j, dtype in enumerate(self.dtypes))
+        if self.library == "numpy" and dtypes != self.dtypes:  # an array has one type
+            dtypes = (np.dtype(np.float64),) * len(dtypes)
+        return self._replace(lost=lost, dtypes=dtypes)
 
     def only(self, j: int) -> TableForm:
         """Return the form of a table of one of these columns."""
@@ -99,10 +124,10 @@ class TableForm(NamedTuple):
         Numbers of the columns that `ends` names lie within these.
         """
         ends = ends or {}
-        made = [
-            _cells(column, dtype, column.write(levels[:, j], within, self.is_whole(j), rng, ends.get(j, EVERYWHERE)))
-            for j, (column, dtype) in enumerate(zip(self.columns, self.dtypes, strict=True))
-        ]
+        made = []
+        for j, (column, dtype) in enumerate(zip(self.columns, self.dtypes, strict=True)):
+            values, gaps = column.write(levels[:, j], within, self.is_whole(j), rng, ends.get(j, EVERYWHERE))
+            made.append(_cells(column, dtype, (values, np.full(len(gaps), True) if j in self.lost else gaps)))
         if self.library == "pandas":
             import pandas as pd
 
@@ -204,6 +229,50 @@ def _limits(dtype: Any) -> tuple[float, float]:
         return -most, most
     found = np.iinfo(str(dtype).lower().partition("[")[0])
     return max(float(found.min), -(2.0**53)), min(float(found.max), 2.0**53)
+
+
+class LocalTable(Table):
+    """A table whose dates in a time zone are read by the clock of that zone, as they are written."""
+
+    def cells(self, j: int) -> CellValues:
+        """Return the cells of column j."""
+        found = super().cells(j)
+        if found.kind != "date" or isinstance(self.source, np.ndarray):
+            return found
+        zone = _zone_of(_dtype_of(self.source, _library_of(self.source), j))
+        return found if zone is None else found._replace(values=_local_days(found.values, zone))
+
+
+def _local_days(days: NDArray[np.float64], zone: Any) -> NDArray[np.float64]:
+    """Return days since 1970 in UTC as days by the clock of a zone."""
+    gaps = np.isnan(days)
+    moments = np.rint(np.where(gaps, 0.0, days) * _MICROSECONDS).astype(np.int64).astype("datetime64[us]")
+    if isinstance(zone, str):
+        import polars as pl
+
+        local = pl.Series(moments).dt.replace_time_zone("UTC").dt.convert_time_zone(zone).dt.replace_time_zone(None)
+    else:
+        import pandas as pd
+
+        local = pd.Series(moments).dt.tz_localize("UTC").dt.tz_convert(zone).dt.tz_localize(None)
+    found = local.to_numpy().astype("datetime64[us]").astype(np.int64) / _MICROSECONDS
+    return np.where(gaps, np.nan, found)
+
+
+def _zone_of(dtype: Any) -> Any:
+    """Return the time zone of a type of pandas or, as text, of polars."""
+    return getattr(dtype, "tz", None) or getattr(dtype, "time_zone", None)
+
+
+def _with_gaps(dtype: Any, library: str) -> Any:
+    """Return a type with gaps for whole numbers of NumPy, and of sparse columns."""
+    if letter_of(dtype) not in "iu" or not (isinstance(dtype, np.dtype) or hasattr(dtype, "subtype")):
+        return dtype
+    if library != "pandas":
+        return np.dtype(np.float64)
+    import pandas as pd
+
+    return pd.Int64Dtype()
 
 
 def _library_of(source: Any) -> str:
@@ -332,8 +401,10 @@ def _of_pandas(values: NDArray[Any], gaps: NDArray[np.bool_], dtype: Any, gap: A
         return pd.Series(np.where(gaps, np.nan, values)).astype(dtype).array
     if letter in "Mm":
         found = pd.Series(np.where(gaps, gap, values))
-        zone = getattr(dtype, "tz", None)
-        return (found.dt.tz_localize("UTC").dt.tz_convert(zone) if zone is not None else found).astype(dtype).array
+        zone = _zone_of(dtype)
+        if zone is not None:
+            found = found.dt.tz_localize(zone, ambiguous=np.ones(len(found), bool), nonexistent="shift_forward")
+        return found.astype(dtype).array
     return pd.Series(_objects(_Cells(values, gaps, dtype, gap, keys)), dtype=object).astype(dtype)
 
 
@@ -346,11 +417,17 @@ def _of_polars(name: str, values: NDArray[Any], gaps: NDArray[np.bool_], dtype: 
         made = pl.Series(name, whole)
     elif letter in "Mm":
         made = pl.Series(name, values)
-        zone = getattr(dtype, "time_zone", None)
-        made = made.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone is not None else made
+        zone = _zone_of(dtype)
+        if zone is not None:
+            hour = datetime.timedelta(hours=1)  # later, where the clock was moved forward
+            first, later = (
+                each.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
+                for each in (made, made + hour)
+            )
+            made = first.fill_null(later) if first.null_count() else first
     else:
         made = pl.Series(name, values.tolist(), dtype=pl.String if keys else None)
     return made.set(pl.Series(gaps), None).cast(dtype)
 
 
-__all__ = ["TableForm", "form_of", "letter_of"]
+__all__ = ["LocalTable", "TableForm", "form_of", "letter_of"]
