@@ -14,7 +14,7 @@ Errors are means over columns, or over pairs, and over repeats: of means in stan
 standard deviations relative, of quantiles in ranks, of categories and bins the total variation. Coverage is that of
 95 % intervals for the table itself. The schema is public: bounds and categories as the documentation of Adult has them.
 
-With ``--coverage``, six skewed and regular distributions are simulated, with tight, wide and privately estimated bounds,
+With ``--coverage``, six distributions are simulated, most of them skewed, with tight, wide and estimated bounds,
 alone, with weights, and in groups. Coverage of 95 % intervals is that of the exact estimates of the values clipped to
 the bounds. A cell fails if a one-sided binomial test at 1e-3 says that it covers in less than 94 %. Widths are medians,
 divided by the width of the ordinary 95 % interval of the same estimate, which has sampling error alone.
@@ -272,7 +272,6 @@ DESIGNS = {  # how values are drawn, tight bounds, wide bounds
 }
 BOUNDS = ("tight", "wide", "estimated")
 WAYS = ("rows", "weights", "groups")
-ESTIMATES = ("mean", "sum", "std", "25%", "50%", "75%")
 
 
 def weighted_estimates(values, weights, clipped):
@@ -322,15 +321,13 @@ def coverage(n, epsilon, bounds, way, repetitions, sums=True):
                 one = None if schema is None else schema[name]
                 figures["sum"] = private_sum(frame[name], bounds=one, epsilon=epsilon, delta=DELTA, **given)
             exact = weighted_estimates(frame[name].to_numpy(), weights, clipped)
-            for estimate in ESTIMATES:
-                if estimate not in figures:
+            for estimate, each in figures.items():
+                if estimate not in exact:
                     continue
-                each, (value, width) = figures[estimate], exact[estimate]
-                if estimate == "sum" and schema is None:
-                    value = getattr(each, "clipped", None)
-                    if value is None:
-                        continue
-                    value = weighted_estimates(frame[name].to_numpy(), weights, value)["sum"][0]
+                value, width = exact[estimate]
+                if estimate == "sum" and schema is None:  # its own call has estimated other bounds
+                    pair = each.clipped_low, each.clipped_high
+                    value = weighted_estimates(frame[name].to_numpy(), weights, pair)["sum"][0]
                 held, wide, ordinary, lost = made.setdefault((name, estimate), ([], [], [], []))
                 lost.append(math.isnan(each.value))
                 if not lost[-1]:

@@ -18,8 +18,8 @@ from skdp.statistics.table_release import Tally
 _UNRESOLVED = 0.5
 """Of its width, by how much the mean of the numbers in a cell can be off its middle."""
 
-_Z, _ROUNDS = 1.96, 30
-"""Standard errors of a 95% interval, and the most iterations in which an interval of a ratio is found."""
+_Z, _ROUNDS = 1.96, 20
+"""Standard errors of a 95% interval, and iterations in which an interval of a ratio is found."""
 
 
 NOTHING = Estimate(math.nan, math.nan, math.nan, math.nan)
@@ -299,15 +299,11 @@ class ColumnFigures:
 
         A mean is a ratio, and its noise depends on the exact mean where the number of rows has noise too.
         """
-        mean, ends = self._mean, []
-        for side in (-1.0, 1.0):
-            end, last = mean.value, math.inf
-            for _ in range(_ROUNDS):
-                if abs(end - last) <= 1e-12:
-                    break
-                error = intervals.error(self._error_of_mean(end), variance, self.n_present)
-                last, end = end, min(max(mean.value + side * (intervals.z * error + mean.bias), -1.0), 1.0)
-            ends.append(end)
+        mean, ends = self._mean, [self._mean.value] * 2
+        for _ in range(_ROUNDS if self.tally.n_deviation else 2):
+            errors = [intervals.error(self._error_of_mean(end), variance, self.n_present) for end in ends]
+            half = [intervals.z * error + mean.bias for error in errors]
+            ends = [min(max(each, -1.0), 1.0) for each in (mean.value - half[0], mean.value + half[1])]
         return ends
 
     def deviation(self, intervals: Intervals) -> Estimate:

@@ -47,6 +47,7 @@ def describe(
         What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. Numbers beyond their
         bounds are moved to them, and categories that are not listed are "(other)". Bounds and categories that are left
         out are bought, for a tenth of the budget's mu^2. If None, only names and types of the columns are public.
+        Estimates are then of values clipped to privately estimated bounds, and are marked as such.
     epsilon : float or None, default=1.0
         Privacy budget of the description. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -121,6 +122,11 @@ def describe(
     BudgetExceededError
         The ceiling of the accountant does not admit the description. Nothing was charged.
 
+    Warns
+    -----
+    QualityWarning
+        Columns have privately estimated bounds, with an upper limit of the rows beyond, or are not estimated.
+
     See Also
     --------
     skdp.preprocessing.TableSchema : What is public of the columns of a table.
@@ -139,13 +145,15 @@ def describe(
 
     **Figures.** Counts of a column are projected to be nonnegative and to add up to the number of rows. Quantiles are
     read from them. Means and standard deviations are the better of what counts and moments say, each weighted by the
-    precision that the noise leaves it; what a bin does not tell of the numbers in it counts as error. Correlations
+    precision that the noise leaves it; the largest bias that bins may cause is added to their intervals. Correlations
     come from the moments, and the matrix is made positive semidefinite. The noise of squares is subtracted from
     Cramér's V and from the correlation ratio.
 
     **Intervals** follow from the public size of the noise, and hold before figures are projected. Those of quantiles,
     and of counts near zero, hold more often than they say. Of associations they are for the levels as they were
-    merged.
+    merged. Where bounds are privately estimated, means, standard deviations and quantiles, with their intervals, are
+    of the values clipped to them (``clipped_low`` and ``clipped_high`` of an `Estimate`), since values beyond may have
+    any size. A column in which no values are distinguishable from the noise has NaN.
 
     References
     ----------

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import math
+
 import numpy as np
 
 from skdp._checks.cells import format_names

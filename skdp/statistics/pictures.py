@@ -40,17 +40,13 @@ def _section(description: Any, name: str) -> str:
     heads = list(next(iter(rows.values()))) if rows else []
     head = "".join(f"<th>{escaped(each)}</th>" for each in ["column", *heads, "distribution"])
     body = "".join(
-        f"<tr><th>{escaped(column)}{_small(description._note(column))}</th>"
+        f"<tr><th>{escaped(column)}<small>{escaped(description._note(column))}</small></th>"
         f"{''.join(_cell(each) for each in figures.values())}"
         f"<td>{_bars(description, column)}</td></tr>"
         for column, figures in rows.items()
     )
     title = f"<h4>{escaped(name)}</h4>" if name else ""
     return f"{title}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _small(text: str) -> str:
-    return f"<small>{escaped(text)}</small>" if text else ""
 
 
 def _cell(each: Any) -> str:

@@ -60,7 +60,8 @@ def private_mean(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
     x : array-like of shape (n_samples,)
         Private numbers. NaN and other gaps are left out.
     bounds : (float, float) or None, default=None
-        Public bounds, to which numbers beyond are moved. If None, they are bought.
+        Public bounds, to which numbers beyond are moved. If None, they are bought, and the
+        estimate is of values clipped to them.
     **settings : dict of str to object
         `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
         the weight of one row.
@@ -97,7 +98,8 @@ def private_sum(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
     x : array-like of shape (n_samples,)
         Private numbers. NaN and other gaps are left out.
     bounds : (float, float) or None, default=None
-        Public bounds, to which numbers beyond are moved. If None, they are bought.
+        Public bounds, to which numbers beyond are moved. If None, they are bought, and the
+        estimate is of values clipped to them.
     **settings : dict of str to object
         `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group
         adds the mean of its rows.
@@ -132,7 +134,8 @@ def private_quantile(x: Any, q: Any = 0.5, *, bounds: Any = None, **settings: An
     q : float or list of float, default=0.5
         Shares of the numbers that lie below, between 0 and 1. Several cost no more than one.
     bounds : (float, float) or None, default=None
-        Public bounds, to which numbers beyond are moved. If None, they are bought.
+        Public bounds, to which numbers beyond are moved. If None, they are bought, and the
+        estimate is of values clipped to them.
     **settings : dict of str to object
         `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
         the weight of one row.

@@ -299,10 +299,7 @@ class Purchase:
             min(max(0.0 if each is None else median_cell(each), low), high)
             for each, (low, high) in zip(cells, bounds, strict=True)
         ]
-        held = [
-            Held(0.0, 0.0) if each is None else _held_numbers(each, *pair)
-            for each, pair in zip(cells, bounds, strict=True)
-        ]
+        held = [_held_numbers(*each) for each in zip(cells, bounds, strict=True)]
         return Bought(edges, bounds, categories, medians, [*held, *held_words])
 
     @property
@@ -352,9 +349,11 @@ def _refine(
     ]
 
 
-def _held_numbers(cells: Cells, low: float, high: float) -> Held:
+def _held_numbers(cells: Cells | None, bounds: tuple[float, float]) -> Held:
     """What all cells hold together; the last round alone has a sum that is as noisy as this, or noisier."""
-    mass = cells.estimate()
+    if cells is None:
+        return Held(0.0, 0.0)
+    (low, high), mass = bounds, cells.estimate()
     out = np.append(cells.breaks, np.inf) <= low
     out |= np.append(-np.inf, cells.breaks) >= high
     beyond = max(float(mass[out].sum()), 0.0) + 2.0 * math.sqrt(float(cells.variances[out].sum()))

@@ -204,12 +204,9 @@ class Measurement(NamedTuple):
         shaped = shapes_are_worth_it(bins_of_lines, self.n, self.noise_of_rows)
         searched = searching.tables_worth_it(levels, has_label, self.n, self.noise_of_rows, int(rounds) if finer else 0)
         rounds = int(rounds) if searched else 0
-        wholes = (
-            n_fractions > 0 and self.noise_of_rows * math.sqrt(n_fractions / WHOLE_SHARE) <= LARGEST_FRACTION * self.n
-        )
-        return ModelTerms(
-            levels, has_label, triples, exclusions, n_components, n_iter, sets, shaped, rounds, searched, wholes
-        )
+        terms = ModelTerms(levels, has_label, triples, exclusions, n_components, n_iter, sets, shaped, rounds, searched)
+        noise = self.noise_of_rows * math.sqrt(n_fractions / WHOLE_SHARE)
+        return terms._replace(with_wholes=0.0 < noise <= LARGEST_FRACTION * self.n)
 
     def _release(
         self, share: float, vector: Doubles, sensitivity: float, stream: SecretStream
@@ -268,8 +265,7 @@ class Measurement(NamedTuple):
         mixture : Mixture
         """
         levels, d = terms.levels, len(terms.levels)
-        of_shapes = SHAPE_SHARE if terms.with_shapes else 0.0
-        of_shapes += WHOLE_SHARE if terms.with_wholes else 0.0
+        of_shapes = SHAPE_SHARE * terms.with_shapes + WHOLE_SHARE * terms.with_wholes
         if self.n_rounds:
             first, share, name = (
                 weighted(levels, [([(j,) for j in range(d)], 1.0)], rows.has_weights),

@@ -198,7 +198,8 @@ class DPMarginalSynthesizer(SampledTables):
     - `accountant` is charged before the rows are counted, and what is refused is refused before any charge.
     - ``sample`` and ``sample_sets`` cost nothing, and a saved generator holds no row and no exact count.
     - Labels of samples are drawn by noisy or by public shares.
-    - Numbers lie within bins evenly, or by noisy counts of cells of the bins, which are released with the tables.
+    - Numbers lie within bins evenly, or by noisy counts of cells of the bins, which are released with the tables. In
+      columns of another type than whole numbers they come back whole if noisy counts of the other numbers are small.
     - Whether pairs are selected, how many rounds and which share of the budget they take, whether triples, parities and
       cells are measured, and the iterations of the fit are decided by public numbers. The number of pairs that are
       selected, and which, is decided by noisy scores, and which parities a model is fitted to by the noisy parities.
@@ -425,17 +426,9 @@ class DPMarginalSynthesizer(SampledTables):
             levels.append(len(self.classes_))
         measurement = plan.measurement
         bins_of_lines = [rows.form.columns[j].n_listed for j in rows.cells]
-        rules = (
-            self.triples,
-            self.parities,
-            self.n_components,
-            self.max_iter,
-            bins_of_lines,
-            self.rounds,
-            len(rows.fractions),
-        )
+        rules = self.triples, self.parities, self.n_components, self.max_iter, bins_of_lines, self.rounds
         exclusions = exclusions_of(rows.form.columns, rows.schema.impossible)
-        terms = measurement.terms_of(levels, targets.labels is not None, exclusions, *rules)
+        terms = measurement.terms_of(levels, targets.labels is not None, exclusions, *rules, len(rows.fractions))
         given = targets.weights, measurement.noise_multiplier, int(measurement.n), plan.stream.spawn("weight bound")
         self.weight_bound_, shares = self._weights().shares(*given)
         units = targets.weights.units

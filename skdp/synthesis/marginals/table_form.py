@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names
 from skdp._checks.readings import day_text, days_of, key_of, number_of, truth_of
-from skdp._checks.table import CellValues, Table, is_decimal
+from skdp._checks.table import Table, is_decimal
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.kinds import Column
 from skdp.synthesis.marginals.bin_shapes import EVERYWHERE, Ends
@@ -105,10 +105,10 @@ class TableForm(NamedTuple):
     def without(self, names: Collection[str]) -> TableForm:
         """Return a form that writes gaps only in these columns, in types that have gaps."""
         lost = frozenset(j for j, name in enumerate(self.names) if name in names)
-        dtypes = tuple(_with_gaps(dtype, self.library) if j in lost else dtype for j, dtype in enumerate(self.dtypes))
-        if self.library == "numpy" and dtypes != self.dtypes:  # an array has one type
-            dtypes = (np.dtype(np.float64),) * len(dtypes)
-        return self._replace(lost=lost, dtypes=dtypes)
+        changed = range(len(self.names)) if lost and self.library == "numpy" else lost  # an array has one type
+        return self._replace(
+            lost=lost, dtypes=tuple(_with_gaps(dtype) if j in changed else dtype for j, dtype in enumerate(self.dtypes))
+        )
 
     def only(self, j: int) -> TableForm:
         """Return the form of a table of one of these columns."""
@@ -231,48 +231,23 @@ def _limits(dtype: Any) -> tuple[float, float]:
     return max(float(found.min), -(2.0**53)), min(float(found.max), 2.0**53)
 
 
+def _with_gaps(dtype: Any) -> Any:
+    """Return a type with gaps: floats for whole numbers of NumPy, as pandas does."""
+    return np.dtype(np.float64) if isinstance(dtype, np.dtype) and dtype.kind in "iu" else dtype
+
+
 class LocalTable(Table):
     """A table whose dates in a time zone are read by the clock of that zone, as they are written."""
 
-    def cells(self, j: int) -> CellValues:
-        """Return the cells of column j."""
-        found = super().cells(j)
-        if found.kind != "date" or isinstance(self.source, np.ndarray):
-            return found
-        zone = _zone_of(_dtype_of(self.source, _library_of(self.source), j))
-        return found if zone is None else found._replace(values=_local_days(found.values, zone))
+    def _raw(self, j: int) -> Any:
+        raw = super()._raw(j)
+        if getattr(getattr(raw, "dtype", None), "tz", None) is not None:
+            return raw.dt.tz_localize(None)
+        if getattr(getattr(raw, "type", None), "tz", None) is not None:
+            import polars as pl
 
-
-def _local_days(days: NDArray[np.float64], zone: Any) -> NDArray[np.float64]:
-    """Return days since 1970 in UTC as days by the clock of a zone."""
-    gaps = np.isnan(days)
-    moments = np.rint(np.where(gaps, 0.0, days) * _MICROSECONDS).astype(np.int64).astype("datetime64[us]")
-    if isinstance(zone, str):
-        import polars as pl
-
-        local = pl.Series(moments).dt.replace_time_zone("UTC").dt.convert_time_zone(zone).dt.replace_time_zone(None)
-    else:
-        import pandas as pd
-
-        local = pd.Series(moments).dt.tz_localize("UTC").dt.tz_convert(zone).dt.tz_localize(None)
-    found = local.to_numpy().astype("datetime64[us]").astype(np.int64) / _MICROSECONDS
-    return np.where(gaps, np.nan, found)
-
-
-def _zone_of(dtype: Any) -> Any:
-    """Return the time zone of a type of pandas or, as text, of polars."""
-    return getattr(dtype, "tz", None) or getattr(dtype, "time_zone", None)
-
-
-def _with_gaps(dtype: Any, library: str) -> Any:
-    """Return a type with gaps for whole numbers of NumPy, and of sparse columns."""
-    if letter_of(dtype) not in "iu" or not (isinstance(dtype, np.dtype) or hasattr(dtype, "subtype")):
-        return dtype
-    if library != "pandas":
-        return np.dtype(np.float64)
-    import pandas as pd
-
-    return pd.Int64Dtype()
+            raw = pl.from_arrow(raw)
+        return raw.dt.replace_time_zone(None) if getattr(getattr(raw, "dtype", None), "time_zone", None) else raw
 
 
 def _library_of(source: Any) -> str:
@@ -401,7 +376,7 @@ def _of_pandas(values: NDArray[Any], gaps: NDArray[np.bool_], dtype: Any, gap: A
         return pd.Series(np.where(gaps, np.nan, values)).astype(dtype).array
     if letter in "Mm":
         found = pd.Series(np.where(gaps, gap, values))
-        zone = _zone_of(dtype)
+        zone = getattr(dtype, "tz", None)
         if zone is not None:
             found = found.dt.tz_localize(zone, ambiguous=np.ones(len(found), bool), nonexistent="shift_forward")
         return found.astype(dtype).array
@@ -417,14 +392,15 @@ def _of_polars(name: str, values: NDArray[Any], gaps: NDArray[np.bool_], dtype: 
         made = pl.Series(name, whole)
     elif letter in "Mm":
         made = pl.Series(name, values)
-        zone = _zone_of(dtype)
-        if zone is not None:
-            hour = datetime.timedelta(hours=1)  # later, where the clock was moved forward
-            first, later = (
-                each.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
-                for each in (made, made + hour)
+        zone = getattr(dtype, "time_zone", None)
+        if zone is not None:  # an hour later, where the clock was moved forward
+            local, later = (
+                (made + datetime.timedelta(hours=hour)).dt.replace_time_zone(
+                    zone, ambiguous="earliest", non_existent="null"
+                )
+                for hour in (0, 1)
             )
-            made = first.fill_null(later) if first.null_count() else first
+            made = local.fill_null(later)
     else:
         made = pl.Series(name, values.tolist(), dtype=pl.String if keys else None)
     return made.set(pl.Series(gaps), None).cast(dtype)

@@ -366,13 +366,35 @@ MUTANTS = [
     ),
     mutant(
         "synthesis: cells of numbers for nothing",
-        (MEASUREMENT, "of_shapes = SHAPE_SHARE if terms.with_shapes else 0.0", "of_shapes = 0.0"),
+        (MEASUREMENT, "of_shapes = SHAPE_SHARE * terms.with_shapes + ", "of_shapes = "),
         tests="synthesizer",
         select="noise_is_as_priced",
     ),
     mutant(
+        "synthesis: counts of whole numbers that are unaccounted",
+        (MEASUREMENT, " + WHOLE_SHARE * terms.with_wholes", ""),
+        tests="synthesizer",
+        select="noise_is_as_priced",
+    ),
+    mutant(
+        "synthesis: counts of whole numbers with the noise of the whole budget",
+        (MEASUREMENT, "self._columns(WHOLE_SHARE, fractions", "self._columns(1.0, fractions"),
+        tests="synthesizer",
+        select="noise_is_as_priced",
+    ),
+    mutant(
+        "synthesis: whole numbers by exact cells",
+        (
+            "skdp/synthesis/marginals/bought_table.py",
+            "zip(self.fractions, found, strict=True) if is_whole",
+            "zip(self.fractions, [(each == 1).sum() % 2 == 0 for each in self.fractions.values()]) if is_whole",
+        ),
+        tests="synthesizer",
+        select="one_row_moves",
+    ),
+    mutant(
         "synthesis: cells of numbers with the noise of all tables",
-        (MEASUREMENT, "self._interactions(SHAPE_SHARE, sums, cells", "self._interactions(1.0, sums, cells"),
+        (MEASUREMENT, "self._columns(SHAPE_SHARE, cells", "self._columns(1.0, cells"),
         tests="synthesizer",
         select="noise_is_as_priced",
     ),

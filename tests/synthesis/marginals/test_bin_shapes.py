@@ -117,7 +117,7 @@ def exact():
 def test_the_release_is_that_of_the_plain_reading(exact):
     """Row by row: a count of each cell, and of gaps, centred, with which a row adds a vector of length 1."""
     model, frame, released = exact
-    vector, found = released[-1].exact, []
+    vector, found = released[-2].exact, []  # before the counts of whole numbers
     for name, column in zip(("pay", "age"), model._fitted_form.columns, strict=False):
         ends, counts = column.shapes.edges, np.zeros(column.n_cells)
         for number in frame[name].tolist():
@@ -126,6 +126,15 @@ def test_the_release_is_that_of_the_plain_reading(exact):
         found.append(counts - counts.mean())
     norm = math.sqrt(sum(1.0 - 1.0 / len(each) for each in found))
     np.testing.assert_allclose(vector, np.concatenate(found) / norm)
+    assert released[-2].sensitivity == pytest.approx(1.0)
+
+
+def test_whole_release_is_plain_count(exact):
+    """Whole numbers, other numbers and gaps of the column of floats, centered and of length 1 per row."""
+    _, frame, released = exact
+    pay = frame["pay"]
+    counts = np.array([(pay % 1 == 0).sum(), (pay % 1 > 0).sum(), pay.isna().sum()], float)
+    np.testing.assert_allclose(released[-1].exact, (counts - counts.mean()) / math.sqrt(2.0 / 3.0))
     assert released[-1].sensitivity == pytest.approx(1.0)
 
 

@@ -88,6 +88,7 @@ ROWS = {
     "gap": {"age": 99, "job": "none", "pay": np.nan, "member": False},
     "beyond": {"age": -500, "job": "clerk", "pay": 1e30, "member": True},
     "edge": {"age": 40, "job": "clerk", "pay": 1000.0, "member": False},
+    "fraction": {"age": 40, "job": "clerk", "pay": 400.5, "member": False},
 }
 MODES = {
     "columns": ({"parities": False}, False),
@@ -249,16 +250,17 @@ def test_the_noise_is_as_priced(released, monkeypatch, mode):
     frame = people(400)
     model = synthesizer(n_bins=30, epsilon=500.0, **parameters).fit(frame, labels(frame) if with_labels else None)
     whole, event = model.noise_multiplier_, model.privacy_event_
-    if mode == "selected":  # the first one is priced as one release: columns, and cells of numbers at last
+    if mode == "selected":  # the first one is priced as one release: columns, cells of numbers, whole numbers
         first, *others = event.events
         assert first == GaussianDpEvent(whole / math.sqrt(0.2))
         assert len(others) == 4
-        events = [GaussianDpEvent(whole / math.sqrt(0.18)), *others, GaussianDpEvent(whole / math.sqrt(0.02))]
-    else:  # shares that sum to one are priced as one release: tables, parities, cells of numbers
+        beside = [GaussianDpEvent(whole / math.sqrt(share)) for share in (0.02, 0.01)]
+        events = [GaussianDpEvent(whole / math.sqrt(0.17)), *others, *beside]
+    else:  # shares that sum to one are priced as one release: tables, parities, cells of numbers, whole numbers
         assert event == GaussianDpEvent(whole)
         # in a round there are scores of tables and tables
-        shares = [0.96, 0.02, 0.02] if "parities" in mode else [0.98, 0.02]
-        shares = [0.88, 0.02, 0.08, 0.02] if mode == "rounds" else shares
+        shares = [0.95, 0.02, 0.02, 0.01] if "parities" in mode else [0.97, 0.02, 0.01]
+        shares = [0.87, 0.02, 0.08, 0.02, 0.01] if mode == "rounds" else shares
         events = [GaussianDpEvent(whole / math.sqrt(share)) for share in shares]
     assert multipliers == pytest.approx([each.noise_multiplier for each in events], rel=1e-12)
     assert sum(1 / each.noise_multiplier**2 for each in events) == pytest.approx(1 / model.noise_multiplier_**2)
