@@ -189,7 +189,7 @@ def test_a_model_of_codes_is_the_model_of_the_table():
 
 
 def test_a_pipeline_that_buys_hands_codes_on_as_they_are(monkeypatch):
-    """Gaps are NaN in codes, and no row is set to zero for them. The model has the noise of a fit outside a pipeline."""
+    """Gaps are NaN in codes, and no row is set to zero for them. The noise is that of a fit outside a pipeline."""
     monkeypatch.setattr(
         PrivateStep, "begin", lambda step, number: vars(step).update(_terms=step.estimator._check_terms())
     )
