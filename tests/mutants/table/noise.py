@@ -215,12 +215,14 @@ MUTANTS = [
             ADDITIVE,
             "        if ledger is not None:\n"
             '            known = None if stream is random_state else {"seeded": random_state is not None}\n'
-            "            ledger.spend(self.event, label or type(self).__name__, adjacency=adjacency, parameters=known)\n"
+            "            ledger.spend(self.event, label or type(self).__name__, "
+            "adjacency=adjacency, parameters=known)\n"
             "        noisy = self._heard(exact, stream)\n",
             "        noisy = self._heard(exact, stream)\n"
             "        if ledger is not None:\n"
             '            known = None if stream is random_state else {"seeded": random_state is not None}\n'
-            "            ledger.spend(self.event, label or type(self).__name__, adjacency=adjacency, parameters=known)\n",
+            "            ledger.spend(self.event, label or type(self).__name__, "
+            "adjacency=adjacency, parameters=known)\n",
         ),
         tests="gaussian_mechanism",
         select="stands_when or refuses_draws",
