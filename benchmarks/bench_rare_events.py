@@ -4,9 +4,9 @@
 
 Each cell simulates tables with noise of their own. "level e" has a category of a quarter of the rows with e expected
 events, "prevalence p" has events in a proportion p of all rows, "skewed" has a lognormal column, "empty" a category
-that never occurs, and "constant" a constant column. "poisson ... exposure" has rates with exposures as weights. The median
-width is divided by that without privacy, from the Fisher information at the true coefficients. One line of JSON for
-each cell and epsilon is appended to FILE; existing ones are kept. No design was used to choose the rules.
+that never occurs, and "constant" a constant column. "poisson ... exposure" has rates with exposures as weights. The
+median width is divided by that without privacy, from the Fisher information at the true coefficients. One line of JSON
+for each cell and epsilon is appended to FILE; existing ones are kept. No design was used to choose the rules.
 """
 
 from __future__ import annotations

@@ -52,16 +52,16 @@ class Estimate(_Numbers):
     def with_estimand(self, estimand: str) -> Estimate:
         """Return the same numbers with another estimand.
 
-        Parameters
-        ----------
-        clipped_low, clipped_high : float
-        Privately estimated bounds: the estimate and its interval are of values clipped to them. NaN without any.
-    estimand : str
-            One line, or "".
+            Parameters
+            ----------
+            clipped_low, clipped_high : float
+            Privately estimated bounds: the estimate and its interval are of values clipped to them. NaN without any.
+        estimand : str
+                One line, or "".
 
-        Returns
-        -------
-        figure : Estimate
+            Returns
+            -------
+            figure : Estimate
         """
         found = type(self)(*self)
         found.estimand = estimand

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import math
 
 import numpy as np
 
@@ -452,7 +451,7 @@ def _as_dates(figure: Estimate) -> Estimate:
 
 
 def _date_of(day: float) -> Any:
-    """Return days since 1970 as a moment without fractions of a second; NaN and days before or after 1 to 9999 remain."""
+    """Return days since 1970 as a datetime in whole seconds; NaN, and days outside of years 1 to 9999, remain."""
     moment = None if math.isnan(day) else moment_of_text(day_text(day))
     return day if moment is None else moment.replace(microsecond=0)
 
