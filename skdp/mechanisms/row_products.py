@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from skdp._typing import Doubles
 
 _COLUMNS = 8192
 
 
-def row_products(rows: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+def row_products(rows: Doubles, others: Doubles) -> Doubles:
     """Inner products of each row with a row of `others`, or with `others` itself if it is a vector.
 
     Each result is that of the row alone, to the last bit. NumPy adds up to 8,192 products of a row at once, and splits

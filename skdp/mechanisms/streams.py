@@ -27,6 +27,7 @@ from skdp._kernels.bits import (
     parts_of_sums,
     rows_from_gaps,
 )
+from skdp._typing import Doubles
 from skdp.mechanisms.exact_gaps import certainty, exact_gap
 from skdp.mechanisms.rounded_normals import error_bound, rounded_pair
 from skdp.mechanisms.tape import Track, running_tape
@@ -36,7 +37,7 @@ _NORMALS_AHEAD = 16 * BLOCK  # made at once: few calls to OpenSSL for a small mo
 
 _PROCESS = [object()]  # another object in a forked child
 
-_Words, _Doubles = NDArray[np.uint64], NDArray[np.float64]
+_Words = NDArray[np.uint64]
 
 
 class _Draws:
@@ -97,7 +98,7 @@ class _Draws:
         self._bound = error_bound(*map(int, extreme_radii(self._batch[1])))
         self.normals = normals
 
-    def fill_noisy(self, out: _Doubles, value: _Doubles, scale: float, grid: float) -> None:
+    def fill_noisy(self, out: Doubles, value: Doubles, scale: float, grid: float) -> None:
         """Fill `out` with `value` plus `scale` times `grid` times the next normals, rounded as the ideal sums are."""
         filled = 0
         while filled < len(out):
@@ -111,7 +112,7 @@ class _Draws:
             self.normals = self.normals[len(part) :]
             filled += len(part)
 
-    def _decide(self, part: _Doubles, value: _Doubles, scale: float, grid: float, limit: float) -> None:
+    def _decide(self, part: Doubles, value: Doubles, scale: float, grid: float, limit: float) -> None:
         """Correct the uncertain sums in `part`, which are those of the first of the remaining normals."""
         first = _NORMALS_AHEAD - len(self.normals)
         nearest, rest, distance = np.empty((3, len(part)))
@@ -264,7 +265,7 @@ class SecretStream:
         self._at_rest.append(draws)
         return out
 
-    def noisy(self, value: _Doubles, scale: float, grid: float) -> _Doubles:
+    def noisy(self, value: Doubles, scale: float, grid: float) -> Doubles:
         """Each value plus `scale` times `grid` times the next normal, rounded to the nearest multiple of `grid`.
 
         Sums are rounded as if normals had all their infinitely many bits (`skdp.mechanisms.rounded_normals`). The
