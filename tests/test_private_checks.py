@@ -456,7 +456,22 @@ def test_each_fault_is_caught_by_the_check_of_its_name(faulty, name):
 
 
 def test_every_check_catches_a_fault():
-    assert {name for _, name in FAULTS} == {each.__name__ for each in private_checks()}
+    of_strings = {"check_the_number_of_strings_is_private"}  # has a test of its own
+    assert {name for _, name in FAULTS} | of_strings == {each.__name__ for each in private_checks()}
+
+
+def test_string_check_detects_noise_that_depends_on_length(monkeypatch):
+    encoder, noisy = DPOneHotEncoder(), SecretStream.noisy
+    checks = {each.__name__: each for each in private_checks(*words(encoder))}
+    check = checks["check_the_number_of_strings_is_private"]
+    check(encoder)
+    monkeypatch.setattr(
+        SecretStream,
+        "noisy",
+        lambda self, value, scale, grid: noisy(self, value, scale * (1.0 + len(value) * 2.0**-20), grid),
+    )
+    with pytest.raises(AssertionError, match="the noise of counts depends on their number"):
+        check(encoder)
 
 
 # --- the suite itself -------------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def check_the_number_of_strings_is_private(subject: CheckedEstimator) -> None:
     near = with_strings(subject.table, [ROW])
     many = with_strings(subject.table, range(subject.table.X.shape[0]))
     if near is None or many is None:
-        raise Inapplicable("its rows have no column of strings")
+        return  # no column of strings
     one, other = subject.fit(subject.table), subject.fit(many)
     same = subject.fit(near, one)
     _same_releases(subject, one, same, "a string of one record")

@@ -320,8 +320,8 @@ class Purchase:
             keys.append(found)
             counts.append(exact)
         if stream.track is not None:  # of an audit; the number of strings is private
-            cells = np.concatenate([np.empty(0), *octaves])
-            stream.track.names = (*range(len(cells)), *((i, key) for i, found in enumerate(keys) for key in found))
+            n_cells = sum(map(len, octaves))
+            stream.track.names = (*range(n_cells), *((i, key) for i, found in enumerate(keys) for key in found))
         noisy = released(mechanism, [*octaves, *counts], stream)
         deviation = mechanism.standard_deviation
         cells = [occupied_octaves(each, deviation) for each in noisy[: len(octaves)]]
