@@ -64,8 +64,6 @@ class Outermost(NamedTuple):
         The estimator that it is, or that a function was given.
     known : Known
         What it reads, and the remedy.
-    inside : list of Finding, default=[]
-        Findings about its steps.
     entry : str, default=""
         Name of the function that it is; "" for an estimator.
     cv : object, default=None
@@ -81,7 +79,6 @@ class Outermost(NamedTuple):
     title: str
     owner: Any
     known: Known
-    inside: list[Finding] = []  # noqa: RUF012
     entry: str = ""
     cv: Any = None
     gives_groups: bool = False
@@ -150,7 +147,7 @@ def find_outermost(estimator: Any, frame: FrameType | None) -> Outermost | None:
                 unsure = unsure or _describe_function(frame, f"{name} of scikit-learn", describe_unknown(name))
         elif is_fit and owner is not None and owner is not around:
             found = _describe_estimator(owner)
-        owner = around if owner is None else owner
+        owner = owner if is_fit and owner is not None else around
     if (found := found or unsure) is None:
         return None
     if found.entry and (not by_user or parent_process() is not None):  # a task may be a public function too
@@ -193,15 +190,14 @@ def _describe_estimator(owner: Any) -> Outermost | None:
     """Describe what an estimator reads while it fits or reads private ones; None if all of it is accounted for."""
     if is_ours(owner) or isinstance(owner, FrozenEstimator):
         return None
-    title, name, inside = type(owner).__name__, str(known_name(owner)), []
+    title, name = type(owner).__name__, str(known_name(owner))
     try:
-        inside = [each for each in find(owner) if each.counterpart not in FIT_TELLS]
         if is_silent(owner) or (name in STEPS and is_of_sklearn(owner)):
+            inside = _findings(owner)
             if not inside:
                 return None
-            return Outermost(title, owner, Known(_line(inside[0]), inside[0].counterpart), inside[1:])
-        inside = [each for each in inside if each.step]
-        if name not in KNOWN or any(times != 0 for _, times in private_fits(owner)):
+            known = Known(_line(inside[0]), inside[0].counterpart)
+        elif name not in KNOWN or any(times != 0 for _, times in private_fits(owner)):
             known = KNOWN.get(name) or describe_unknown(title)
         elif KNOWN[name].prefit:
             known = Known(_PREDICTED, KNOWN[name].prefit)
@@ -209,18 +205,14 @@ def _describe_estimator(owner: Any) -> Outermost | None:
             return None
     except Exception:  # attribute access may run code of other classes, and must not end the fit
         known = describe_unknown(title)
-    return Outermost(title, owner, known, inside)
+    return Outermost(title, owner, known)
 
 
 def _describe_function(frame: FrameType, title: str, known: Known) -> Outermost:
     """Describe a function of scikit-learn that fits."""
-    values, inside = frame.f_locals, []
-    with contextlib.suppress(Exception):
-        inside = [each for each in find(values["estimator"]) if each.counterpart not in FIT_TELLS]
+    values = frame.f_locals
     gives_groups = "groups" in (values.get("params") or ())
-    return Outermost(
-        title, values.get("estimator"), known, inside, frame.f_code.co_name, values.get("cv"), gives_groups
-    )
+    return Outermost(title, values.get("estimator"), known, frame.f_code.co_name, values.get("cv"), gives_groups)
 
 
 def _describe_tool(frame: FrameType) -> Outermost | None:
@@ -234,6 +226,11 @@ def _describe_tool(frame: FrameType) -> Outermost | None:
     elif name.startswith("_"):
         title = module.rpartition(".")[2].lstrip("_")
     return Outermost(f"sklearn.inspection.{title}", values.get("estimator"), _INSPECTED, entry="tool")
+
+
+def _findings(owner: Any) -> list[Finding]:
+    """Find what a composition reads, but for what each fit reports itself."""
+    return [each for each in find(owner) if each.counterpart not in FIT_TELLS]
 
 
 def _line(finding: Finding) -> str:
@@ -282,11 +279,13 @@ def _message(found: Outermost, price: FitPrice | None) -> str:
         unit = (GROUP if found.gives_groups else "") if price is None else price.unit
         faults = [fault_of_split(owner, cv, unit) for cv in ([found.cv] if found.entry else splitters_of(owner))]
         facts = [*faults, str(total_of(owner, price, times))]
+        by_step = not found.entry and str(known_name(owner)) not in STEPS
+        inside = [each for each in _findings(owner) if (each.step or not by_step) and _line(each) != known.reads]
+        facts += [f"{_line(each)} (use {each.counterpart})" for each in inside]
     except Exception:  # attribute access may run code of other classes, and must not end the fit
         facts = []
-    steps = [f"{_line(each)} (use {each.counterpart})" for each in found.inside]
     verb = "predicts" if known.reads == _PREDICTED else "is fitted"
-    reads = "; ".join(filter(None, [known.reads, *facts, *steps]))
+    reads = "; ".join(filter(None, [known.reads, *facts]))
     return f"{name} {verb} inside {found.title}: {reads}: use {known.remedy}."
 
 
