@@ -20,6 +20,9 @@ DEVIATIONS = 3.0
 MOST_HIDDEN = 1.5
 """Largest possible contribution of hidden directions to a coefficient that has an interval, in standard errors."""
 
+LEAST_SAMPLING = 0.95
+"""Least sampling error of a likelihood, relative to that of its curvature and mean dispersion."""
+
 RARE, COMMON = 0.2, 0.6
 """Information of a coefficient per row, relative to the whole table, at which the correction for rare events is applied
 in full and not at all."""
@@ -31,10 +34,10 @@ has an interval: it is 40 where a third of the rows have log-odds of -8, and ove
 
 NOT_SETTLED = "the steps did not settle: columns nearly separate the rows, or noise is too much"
 
-UNCERTAIN, MOST_UNCERTAIN = 0.18, 0.3
+UNCERTAIN, MOST_UNCERTAIN = 0.16, 0.3
 """Standard error of a coefficient of rare events from which its interval is widened, and beyond which it has none.
 
-With few events, intervals are printed where the noise adds events. At 5 standard deviations of the noise (0.2) it does
+With few events, intervals are printed where the noise adds events. At 6 standard deviations of the noise (0.16) it does
 so too rarely to matter; at 3.3 (0.3) an interval of four times the length covers every smaller number of events."""
 
 FEWEST_ROWS = 30
@@ -53,19 +56,16 @@ class NewtonPath(NamedTuple):
     Attributes
     ----------
     theta : ndarray of shape (d,)
-        The coefficients after the last step.
+        The coefficients after the last step, for targets in their own unit.
     slopes : ndarray of shape (d,)
         The same, with zeros for intercepts and thresholds.
     first : Equations
         Those of the first step, where all rows have the same mean.
-    unit : float
-        The variance of a score is its curvature, divided by this.
     """
 
     theta: Doubles
     slopes: Doubles
     first: Equations
-    unit: float
 
     def inflated(self, move: Doubles, noise: float, values: Doubles, vectors: Doubles) -> Doubles:
         """Return an upper estimate of the last move, by direction: where noise rules, steps stay behind the slopes."""
@@ -216,7 +216,8 @@ def infer(
     J times that. The covariance of the noise is (r**2 + s**2 ``||theta||**2`` / 2) I + s**2 theta theta' / 2, as in
     `DPLinearRegression`; that of the scores is their released sum of squares, times n / (n - d), whose negative
     eigenvalues are set to 0. Both lie between J K and its transpose: a sandwich. Nothing is assumed of the residuals.
-    Where events are rare, the sampling error of a likelihood is at least that of its curvature.
+    The sampling error of a likelihood is at least 0.95 times that of its curvature, multiplied by the mean dispersion:
+    the noise on the scores hides few rows first.
 
     Directions whose eigenvalues do not exceed the noise are hidden. A coefficient f theta may be wrong by ``|f v|``
     times the unknown length along each hidden direction v, for which the length of all others, or 1, is taken. With a
@@ -244,8 +245,9 @@ def infer(
         of_noise += noise.product**2 * np.sum((bread @ spread) ** 2, axis=1)
     if steps is not None:
         rarity = steps.rarity(equations, form, np.abs(form @ theta))
-        of_curvature = np.einsum("ij,jk,ik->i", form, inverse, form, optimize=True) / steps.unit
-        sampling = np.sqrt(np.maximum(sampling**2, rarity * of_curvature))
+        dispersion = max(float(np.trace(scores.meat)), 0.0) / max(float(np.trace(equations.gram)), equations.edge)
+        of_curvature = dispersion * np.einsum("ij,jk,ik->i", form, inverse, form, optimize=True)
+        sampling = np.maximum(sampling, LEAST_SAMPLING * np.sqrt(np.maximum(of_curvature, 0.0)))
     length = max(float(np.linalg.norm((vectors.T @ whole)[~hidden])), 1.0)
     overlap = np.abs(form @ vectors[:, hidden])
     bias, error = length * overlap.sum(axis=1), np.hypot(sampling, np.sqrt(of_noise))

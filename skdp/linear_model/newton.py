@@ -322,11 +322,14 @@ class NewtonRecipe(Recipe):
         found = release_scores(sums, mechanism, plan.stream.spawn(_SCORES), how.clip)
         first = Pool.of(self._steps[:1], plan.n_public, bound.likelihood, 0.0).equations
         slopes = bound.likelihood.slopes(theta, bool(plan.run.shape.intercept))
+        offset, entry = np.zeros(len(theta)), entry_of(plan.run.shape)
+        if entry:
+            offset[-1] = self._outcome(plan).shift / entry  # as if targets were not divided by their unit
         grounds = Grounds(
             model.data_norm is not None or model._fitted_row_norm is not None,
             self._outcome(plan).bounds,
             doubt,
-            NewtonPath(theta, slopes, first, math.exp(self._outcome(plan).shift)),
+            NewtonPath(theta + offset, slopes, first),
         )
         found = found._replace(meat=how.whole(found.meat))
         form = bound.likelihood.form(plan.run.shape.units(model.n_features_in_))
