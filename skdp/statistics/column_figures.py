@@ -69,7 +69,7 @@ class _Part(NamedTuple):
     of_total : float
         Standard deviation of the error that follows from that of the number of rows, with its sign.
     bias : float
-        By how much bins may have moved it, at worst.
+        By how much bins may have moved it, at worst, or squares of noise.
     """
 
     value: float
@@ -88,15 +88,14 @@ class _Part(NamedTuple):
             return 1.0
         weights = np.linspace(0.0, 1.0, 101)
         errors = np.hypot((1.0 - weights) * self.error, weights * counts.error)
-        return float(weights[np.argmin(_Z * errors + weights * counts.bias)])
+        return float(weights[np.argmin(_Z * errors + weights * counts.bias + (1.0 - weights) * self.bias)])
 
     def with_counts(self, counts: _Part, weight: float) -> _Part:
         """Return the weighted mean of both, whose errors of the number of rows are the same."""
         if weight == 1.0:
             return counts
-        value, of_total = ((1.0 - weight) * self[k] + weight * counts[k] for k in (0, 2))
-        noise = math.hypot((1.0 - weight) * self.noise, weight * counts.noise)
-        return _Part(value, noise, of_total, weight * counts.bias)
+        value, of_total, bias = ((1.0 - weight) * self[k] + weight * counts[k] for k in (0, 2, 3))
+        return _Part(value, math.hypot((1.0 - weight) * self.noise, weight * counts.noise), of_total, bias)
 
 
 _UNKNOWN = _Part(0.0, math.inf)
@@ -262,10 +261,10 @@ class ColumnFigures:
     def _variance_of_counts(self) -> _Part:
         squares = (self._middles - self.mean) ** 2 + self._widths**2 / 12.0
         value = float(squares @ self._counts) / self.n_present
-        errors = self._errors_of(np.append(squares - min(max(value, 0.0), 1.0), 0.0))
+        noise, of_total = self._errors_of(np.append(squares - min(max(value, 0.0), 1.0), 0.0))
         # Numbers off their middles to the same side cancel: half of what those to opposite sides would add.
         off = np.abs(self._middles - self.mean) * self._widths * _UNRESOLVED + self._widths**2 / 6.0
-        return _Part(value, *(each / self.n_present for each in errors), float(self._present @ off))
+        return _Part(value, noise / self.n_present, of_total / self.n_present, float(self._present @ off))
 
     @cached_property
     def _variance_of_moments(self) -> _Part:
@@ -275,9 +274,10 @@ class ColumnFigures:
         gaps, n = self.tally.n - self.n_present, self.tally.n
         about = float(moments.sums[row, row] - 2.0 * mean * moments.sums[0, row]) + n * mean**2
         value = (about - gaps * (float(moments.of_gaps[self.k]) - mean) ** 2) / self.n_present
-        noise = moments.scale * math.sqrt(1.0 + 2.0 * (mean / moments.weight) ** 2)
         far = max(map(abs, self._ends_of_mean(Intervals(_Z, False))))  # the exact mean may be as large
-        return _Part(value, noise / self.n_present, far**2 * self.tally.n_deviation / self.n_present)
+        noise = moments.scale * math.sqrt(1.0 + 2.0 * (far / moments.weight) ** 2) / self.n_present
+        of_total = far**2 * self.tally.n_deviation / self.n_present
+        return _Part(value, noise, of_total, self._mean.error**2)  # the squares are about a noisy mean
 
     def fourth_moment(self) -> float:
         """Fourth moment of the scaled numbers about their mean, from the cells."""
