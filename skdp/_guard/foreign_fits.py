@@ -125,11 +125,14 @@ def find_outermost(estimator: Any, frame: FrameType | None) -> Outermost | None:
     -------
     Outermost or None
     """
-    stack = []
+    stack, owner = [], None
+    found: Outermost | None = None
+    unsure: Outermost | None = None
     while frame is not None:
         stack.append(frame)
         frame = frame.f_back
-    found, unsure, owner, is_part, by_user = None, None, None, False, False
+    around: Any
+    is_part = by_user = False
     while stack and found is None:
         frame = stack.pop()
         kind, name = _kind_of(frame), frame.f_code.co_name
@@ -353,7 +356,7 @@ class Watched:
         A state hook is the one place that every way to a worker passes: joblib's multiprocessing backend pickles by a
         table of its own, so that a reducer that is registered elsewhere would not be called.
         """
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[misc]
+        state: Any = super().__getstate__()
         if not _is_sent(sys._getframe()):
             return state
         setting = "raise" if leaks_are_errors() else "warn"
