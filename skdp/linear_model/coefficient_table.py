@@ -113,10 +113,10 @@ class CoefficientTable:
         Returns
         -------
         frame : pandas.DataFrame
-            One row for each coefficient: ``coef``, ``std_err``, of it ``sampling`` and ``noise``, the ``noise_share``
-            of its variance, ``z``, ``p``, ``low``, ``high``, and ``doubt``, which says why there is no interval. All
-            numbers of such a row but ``coef`` are NaN. With `groups`, ``frame.attrs["estimand"]`` states the weight of
-            a group.
+            One row for each coefficient: ``coef``, ``std_err``, of it ``sampling`` and ``noise`` (the rest is a worst
+            case, see ``docs/coefficients.md``), the ``noise_share`` of its variance, ``z``, ``p``, ``low``, ``high``,
+            and ``doubt``, the reason if there is no interval. All numbers of such a row but ``coef`` are NaN. With
+            `groups`, ``frame.attrs["estimand"]`` states the weight of a group.
         """
         import pandas as pd
 
