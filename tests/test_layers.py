@@ -169,8 +169,8 @@ FLOORS = {
         ("calibrated_classifier", "threshold_classifier"),
     ),
     "evaluation": (
-        ("amounts", "binary_metrics", "error_metrics", "estimates", "scored_rows"),
-        ("replicates",),
+        ("amounts", "error_metrics", "estimates", "scale"),
+        ("binary_metrics", "replicates", "scored_rows"),
         ("figures",),
         ("binary_figures", "counted"),
         ("comparison", "multiclass", "regression"),

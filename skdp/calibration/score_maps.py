@@ -87,6 +87,7 @@ def _isotonic(table: Doubles, noise: float) -> StepMap:
     negatives, positives = table
     total = float(table.sum())
     share = float(positives.sum()) / total if total > 0 else 0.5
+    noise = max(noise, 1e-9)  # a bin may be empty
     weights = negatives + positives + noise
     shares = (positives + noise * share) / weights
     return StepMap(centres(table.shape[1]), isotonic_regression(shares, sample_weight=weights, y_min=0.0, y_max=1.0))

@@ -8,6 +8,7 @@ import numpy as np
 
 from skdp._typing import Doubles
 from skdp.evaluation.binary_metrics import above
+from skdp.evaluation.scale import scores_at
 
 RATES = "selection_rate", "true_positive_rate", "false_positive_rate"
 _N_RATES = 201
@@ -59,11 +60,11 @@ def choose_thresholds(tables: Doubles, purpose: Purpose) -> Doubles:
         _short_of(purpose.min_precision, true, true + false), _short_of(purpose.min_recall, true, positives)
     )
     kept = missing <= max(float(missing.min()), 1e-12)
-    return candidates[:, np.argmin(np.where(kept, costs, np.inf))]
+    return scores_at(candidates[:, np.argmin(np.where(kept, costs, np.inf))])
 
 
 def _candidates(tables: Doubles, rate: str | None) -> Doubles:
-    """Thresholds to choose from, of shape (n_subgroups, n_candidates), from high to low ones."""
+    """Places of thresholds to choose from, of shape (n_subgroups, n_candidates), from high to low ones."""
     n_bins = tables.shape[-1]
     edges = np.arange(n_bins, -1, -1) / n_bins
     if rate is None:
@@ -73,7 +74,7 @@ def _candidates(tables: Doubles, rate: str | None) -> Doubles:
 
 
 def _thresholds_at(table: Doubles, rate: str, edges: Doubles, wanted: Doubles) -> Doubles:
-    """Thresholds at which a subgroup has the wanted rates; where nobody is, those of a uniform score."""
+    """Places of thresholds at which a subgroup has the wanted rates; evenly spread ones where it has no rows."""
     negatives, positives = above(table[None], edges)[0]
     counts = {"selection_rate": negatives + positives, "true_positive_rate": positives}.get(rate, negatives)
     if counts[-1] <= 0:

@@ -7,6 +7,7 @@
 - `comparison`: how two models differ on the same rows
 - `one_vs_rest`: of each of several classes or labels, by their scores
 - `multiclass`: from a confusion matrix; `regression`, `error_metrics`: from counts of errors
+- `scale`: the scale of score bins
 - `replicates`: projection of noisy tables, and the bootstrap; `estimates`: figures with intervals
 """
 

@@ -11,37 +11,44 @@ from skdp._checks.parameters import check_count, check_real
 from skdp._typing import Doubles
 from skdp.evaluation import binary_metrics
 from skdp.evaluation.estimates import Estimate, EstimatedCurve
-from skdp.evaluation.figures import PartOfRows, TableFigures
+from skdp.evaluation.figures import PartOfRows, TableFigures, sides
 from skdp.evaluation.replicates import Metric
+from skdp.evaluation.scale import FARTHEST, places_of, scores_at
 
 
 class BinaryFigures(TableFigures):
     """Figures of two classes, all from one noisy table: none costs anything, however many are asked for."""
 
     _summary = "roc_auc", "average_precision", "accuracy", "brier_score", "log_loss", "positive_rate"
-    _scale = binary_metrics.PLAIN  # of the bins
 
     # --- of all thresholds together ---
 
     @property
     def roc_auc(self) -> Estimate:
         """Area under the ROC curve, with linear densities of scores within bins."""
-        return self._share(binary_metrics.roc_auc)
+        metric, ends = binary_metrics.roc_auc, sides(binary_metrics.auc_within_bins, side=(-1, 1))
+        return self._hidden_if_few(self._spanning(self._share(metric), metric, ends))
 
     @property
     def average_precision(self) -> Estimate:
-        """Mean precision over the recall."""
-        return self._share(binary_metrics.average_precision)
+        """Mean precision over the recall, where tied scores are one step of the recall, as in scikit-learn."""
+        metric = binary_metrics.average_precision
+        found, whole = self._without_tails(metric, 1.0), self._share(metric).value
+        ends = [*sides(metric, side=(-1, 1)), lambda tables: metric(tables) + whole - found.value]  # with all bins
+        return self._hidden_if_few(self._spanning(found, metric, ends))
 
     @property
     def brier_score(self) -> Estimate:
         """Mean squared distance between score and class."""
-        return self._share(partial(binary_metrics.brier_score, scale=self._scale))
+        metric = binary_metrics.brier_score
+        return self._spanning(self._share(metric), metric, sides(metric, tied_at=(0.0, 1.0)))
 
     @property
     def log_loss(self) -> Estimate:
         """Mean negative logarithm, in nats, of the probability of what is true; scores of a bin are spread over it."""
-        return self.estimate(partial(binary_metrics.log_loss, scale=self._scale), 0.0)
+        metric = binary_metrics.log_loss
+        found, ends = self._without_tails(metric, FARTHEST), sides(metric, tied_at=(0.0, 1.0))
+        return self._hidden_if_few(self._spanning(found, metric, ends, most=FARTHEST), most=FARTHEST)
 
     @property
     def positive_rate(self) -> Estimate:
@@ -75,7 +82,7 @@ class BinaryFigures(TableFigures):
         -------
         Estimate
         """
-        return self._at(binary_metrics.precision, threshold)
+        return self._hidden_if_few(self._at(binary_metrics.precision, threshold))
 
     def recall(self, threshold: float = 0.5) -> Estimate:
         """Share of the second class that is predicted to be of it. See `accuracy`.
@@ -88,7 +95,7 @@ class BinaryFigures(TableFigures):
         -------
         Estimate
         """
-        return self._at(binary_metrics.recall, threshold)
+        return self._hidden_if_few(self._at(binary_metrics.recall, threshold))
 
     def f1(self, threshold: float = 0.5) -> Estimate:
         """Harmonic mean of precision and recall. See `accuracy`.
@@ -101,7 +108,7 @@ class BinaryFigures(TableFigures):
         -------
         Estimate
         """
-        return self._at(binary_metrics.f1, threshold)
+        return self._hidden_if_few(self._at(binary_metrics.f1, threshold))
 
     def confusion_matrix(self, threshold: float = 0.5) -> Estimate:
         """Counts by class and prediction. See `accuracy`.
@@ -117,7 +124,7 @@ class BinaryFigures(TableFigures):
             them.
         """
 
-        at = self._scale.places(checked_threshold(threshold))
+        at = places_of(checked_threshold(threshold))
 
         def counts(tables: Doubles) -> Doubles:
             return binary_metrics.confusion(tables, at).reshape(-1, 2, 2)
@@ -150,7 +157,7 @@ class BinaryFigures(TableFigures):
         return self._band(x, at, partial(binary_metrics.precision, thresholds=at), 1.0)
 
     def calibration_curve(self, n_bins: int = 8) -> EstimatedCurve:
-        """Share of the second class against the mean score, in bins of equal width.
+        """Share of the second class against the mean score, in groups of neighboring bins.
 
         Parameters
         ----------
@@ -163,7 +170,7 @@ class BinaryFigures(TableFigures):
             With the lower edges of the bins as thresholds.
         """
         n = check_count("n_bins", n_bins, remedy="choose a whole number above 0, such as 8")
-        metric = partial(binary_metrics.calibration, n_groups=n, scale=self._scale)
+        metric = partial(binary_metrics.calibration, n_groups=n)
         x = metric(self._fitted_tables.released)[0, 1]
         return self._band(x, np.arange(n) / n, lambda tables: metric(tables)[:, 0], 1.0)
 
@@ -197,7 +204,7 @@ class BinaryFigures(TableFigures):
         remedy = "give a cost of 0 or above"
         costs = [check_real("cost", each, at_least=0, remedy=remedy) for each in (false_positive, false_negative)]
         at = self._edges()[::-1]
-        scores = self._scale.scores(at)
+        scores = scores_at(at)
         return self._share(lambda tables: scores[np.argmin(binary_metrics.cost(tables, at, *costs), axis=-1)])
 
     def conformal_quantile(self, alpha: float = 0.1) -> Estimate:
@@ -215,7 +222,7 @@ class BinaryFigures(TableFigures):
         Estimate
         """
         share = check_real("alpha", alpha, above=0, below=1, remedy="choose a share, such as 0.1")
-        return self._share(partial(binary_metrics.conformal_quantile, alpha=share, scale=self._scale))
+        return self._share(partial(binary_metrics.conformal_quantile, alpha=share))
 
     # --- small parts ---
 
@@ -225,12 +232,22 @@ class BinaryFigures(TableFigures):
         return np.arange(n_bins, -1, -1) / n_bins
 
     def _at(self, metric: Any, threshold: float) -> Estimate:
-        at = self._scale.places(checked_threshold(threshold))
-        return self._share(lambda tables: metric(tables, at)[..., 0])
+        at = places_of(checked_threshold(threshold))
+
+        def at_threshold(tables: Doubles, loose_at: float | None = None) -> Doubles:
+            return np.asarray(metric(tables, at, loose_at)[..., 0])
+
+        return self._spanning(self._share(at_threshold), at_threshold, sides(at_threshold, loose_at=(0.0, 1.0)))
+
+    def _without_tails(self, metric: Metric, most: float) -> Estimate:
+        """Estimate a figure in which far bins weigh much, without those that hold noise alone."""
+        tables = self._fitted_tables.gathered or self._fitted_tables
+        found: Estimate = tables.estimate(metric, float(self.level), 0.0, most)
+        return found
 
     def _band(self, x: Doubles, thresholds: Doubles, metric: Metric, high: float) -> EstimatedCurve:
         found = self.estimate(metric, 0.0, high)
-        return EstimatedCurve(x, found.value, found.low, found.high, self._scale.scores(thresholds))
+        return EstimatedCurve(x, found.value, found.low, found.high, scores_at(thresholds))
 
     def _against(self, pair: Any) -> EstimatedCurve:
         """A curve of the second of two numbers against the first, with bands at fixed first numbers."""

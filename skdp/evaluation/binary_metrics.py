@@ -1,62 +1,36 @@
 """Metrics of two classes, from counts of scores in bins.
 
-A table has the shape (n_tables, 2, n_bins): negatives, then positives, in bins of equal width between 0 and 1. Metrics
-are plain sums over finer bins, into which `refined` spreads the counts.
+A table has the shape (n_tables, 2, n_bins): negatives, then positives, in bins of equal width on the scale of
+`skdp.evaluation.scale`. Metrics are sums over finer bins, into which `refined` spreads the counts.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from skdp._typing import Doubles
+from skdp.evaluation.scale import logits_at, scores_at
 
 _FINE = 512
 _POINTS = 16  # of a finer bin, for the mean of a logarithm
+_FEW = 3.0  # rows, which hide how the log-odds of bins differ
 
 
-class Scale(NamedTuple):
-    """Where scores lie between 0 and 1, so that bins of equal width are fine where scores crowd.
+def refined(tables: Doubles, tied_at: float = 0.5, share: Doubles | None = None) -> Doubles:
+    """Spread counts over finer bins by a linear density within each bin, with the slope of the neighboring counts.
 
-    Attributes
-    ----------
-    odds : float
-        A score with odds of 1 to `odds` lies in the middle.
-    power : float
-        Of the odds. Both are 1 where a score lies at its own place; below 1, the ends are stretched.
-    """
-
-    odds: float = 1.0
-    power: float = 1.0
-
-    def places(self, scores: Any) -> Doubles:
-        """Places of scores, which are cut to [0, 1]; NaN is at 0."""
-        p = np.clip(np.nan_to_num(np.asarray(scores, np.float64)), 0.0, 1.0)
-        return _share_of(self.odds**self.power * p**self.power, (1.0 - p) ** self.power)
-
-    def scores(self, places: Any) -> Doubles:
-        """Scores at places."""
-        t = np.asarray(places, np.float64)
-        return _share_of(t ** (1.0 / self.power) / self.odds, (1.0 - t) ** (1.0 / self.power))
-
-
-def _share_of(first: Doubles, second: Doubles) -> Doubles:
-    found: Doubles = first / (first + second)
-    return found
-
-
-PLAIN = Scale()
-
-
-def refined(tables: Doubles) -> Doubles:
-    """Spread counts over finer bins by a linear density within each bin, with the slope of its neighbours' counts.
-
-    Without slopes the AUROC is too low by about the square of the width of a bin, whatever n is.
+    Without slopes the AUROC is too low by about the square of the width of a bin, whatever n is. Tied scores, as of a
+    tree, are in one finer bin.
 
     Parameters
     ----------
     tables : ndarray of shape (n_tables, 2, n_bins)
+    tied_at : float
+        Place of tied scores within their bin, from 0 to 1.
+    share : ndarray of shape (n_tables, 1, n_bins) or None
+        Share of each bin that is tied. None is `tied_share`.
 
     Returns
     -------
@@ -64,16 +38,36 @@ def refined(tables: Doubles) -> Doubles:
     """
     n_bins = tables.shape[-1]
     parts = max(2, _FINE // n_bins)
-    rise = np.gradient(tables, axis=-1) if n_bins > 1 else np.zeros_like(tables)
-    rise = np.clip(rise, -2.0 * tables, 2.0 * tables)  # densities are not negative
+    tied = tables * (tied_share(tables) if share is None else share)
+    rest = tables - tied
+    rise = np.gradient(rest, axis=-1) if n_bins > 1 else np.zeros_like(rest)
+    rise = np.clip(rise, -2.0 * rest, 2.0 * rest)  # densities are not negative
     places = (np.arange(parts) + 0.5) / parts - 0.5
-    fine = (tables[..., None] + rise[..., None] * places) / parts
-    return np.maximum(fine, 0.0).reshape(*tables.shape[:-1], n_bins * parts)  # rounding
+    fine = np.maximum((rest[..., None] + rise[..., None] * places) / parts, 0.0)  # rounding
+    fine[..., min(int(tied_at * parts), parts - 1)] += tied
+    return fine.reshape(*tables.shape[:-1], n_bins * parts)
 
 
-def centres(n_bins: int, scale: Scale = PLAIN) -> Doubles:
+def tied_share(tables: Doubles) -> Doubles:
+    """Share of tied scores in each bin, of shape (n_tables, 1, n_bins).
+
+    Scores of a continuous distribution are rarely twice as many in a bin as in either neighbor: the rows beyond twice
+    as many as in the emptier one count as tied.
+    """
+    both = tables.sum(axis=-2, keepdims=True)
+    padded = np.concatenate([both[..., 1:2], both, both[..., -2:-1]], axis=-1)
+    least = np.minimum(padded[..., :-2], padded[..., 2:])
+    return np.maximum(1.0 - 2.0 * least / np.maximum(both, 1e-9), 0.0)
+
+
+def ranges(n_bins: int) -> Doubles:
+    """Ranges of the log-odds of the scores of bins."""
+    return np.diff(logits_at(np.arange(n_bins + 1) / n_bins))
+
+
+def centres(n_bins: int) -> Doubles:
     """Scores in the middles of bins."""
-    return scale.scores((np.arange(n_bins) + 0.5) / n_bins)
+    return scores_at((np.arange(n_bins) + 0.5) / n_bins)
 
 
 def roc_auc(tables: Doubles) -> Doubles:
@@ -84,64 +78,99 @@ def roc_auc(tables: Doubles) -> Doubles:
     return _ratio((positives * below).sum(-1), positives.sum(-1) * negatives.sum(-1), 0.5)
 
 
-def brier_score(tables: Doubles, scale: Scale = PLAIN) -> Doubles:
+def auc_within_bins(tables: Doubles, side: int) -> Doubles:
+    """The least AUROC (side -1), or the largest (1), by the order of rows within bins.
+
+    Scores that count as tied may be spread over their bin, over whose log-odds the AUROC rises by a twelfth of their
+    range; the narrower the bin, the less likely. Where log-odds of the classes change by w from bin to bin, a linear
+    density errs by about w^2 / 48.
+    """
+    negatives, positives = tables[:, 0], tables[:, 1]
+    pairs = negatives.sum(-1) * positives.sum(-1)
+    wide = ranges(tables.shape[-1])
+    rise = np.minimum(wide, 4.0) * np.minimum(wide, 1.0) / 12.0 * tied_share(tables)[:, 0] if side > 0 else 0.0
+    room = negatives * positives * (rise + _change_of_odds(tables) ** 2 / 48.0)
+    return roc_auc(tables) + side * _ratio(room.sum(-1), pairs, 0.0)
+
+
+def _change_of_odds(tables: Doubles) -> Doubles:
+    """Change of the log-odds of the classes from bin to bin, of shape (n_tables, n_bins), at most 4."""
+    totals = np.maximum(tables.sum(-1, keepdims=True), 1e-9)
+    few = _FEW * totals / np.minimum(totals[:, :1], totals[:, 1:])
+    odds = np.diff(np.log(tables + few), axis=1)[:, 0]
+    return np.clip(np.gradient(odds, axis=-1), -4.0, 4.0)
+
+
+def brier_score(tables: Doubles, tied_at: float = 0.5) -> Doubles:
     """Mean squared distance between score and class."""
-    fine = refined(tables)
-    at = centres(fine.shape[-1], scale)
+    fine = refined(tables, tied_at)
+    at = centres(fine.shape[-1])
     return _ratio(fine[:, 0] @ at**2 + fine[:, 1] @ (1.0 - at) ** 2, fine.sum((-2, -1)), 0.25)
 
 
-def log_loss(tables: Doubles, scale: Scale = PLAIN) -> Doubles:
+def log_loss(tables: Doubles, tied_at: float = 0.5) -> Doubles:
     """Mean negative logarithm of the probability of what is true."""
-    fine = refined(tables)
-    negative, positive = losses(fine.shape[-1], scale)
+    fine = refined(tables, tied_at)
+    negative, positive = losses(fine.shape[-1])
     return _ratio(fine[:, 1] @ positive + fine[:, 0] @ negative, fine.sum((-2, -1)), np.log(2.0))
 
 
-def losses(n_bins: int, scale: Scale = PLAIN) -> Doubles:
+def losses(n_bins: int) -> Doubles:
     """Mean negative logarithm, over each bin, of the probability of the first class and of the second."""
-    at = centres(n_bins * _POINTS, scale)
-    return -np.log(np.stack([1.0 - at, at])).reshape(2, n_bins, _POINTS).mean(-1)
+    z = logits_at((np.arange(n_bins * _POINTS) + 0.5) / (n_bins * _POINTS))
+    return np.logaddexp(0.0, np.stack([z, -z])).reshape(2, n_bins, _POINTS).mean(-1)
 
 
-def above(tables: Doubles, thresholds: Doubles) -> Doubles:
-    """Counts of each class with scores at or above thresholds, of shape (n_tables, 2, n_thresholds)."""
-    fine = refined(tables)
-    upward = np.concatenate([np.zeros((*fine.shape[:-1], 1)), np.cumsum(fine, axis=-1)], axis=-1)
-    place = np.clip(np.asarray(thresholds, np.float64), 0.0, 1.0) * fine.shape[-1]
-    left = np.minimum(place.astype(np.int64), fine.shape[-1] - 1)
-    below = upward[..., left] + (place - left) * fine[..., left]
-    return upward[..., -1:] - below
+def above(tables: Doubles, thresholds: Doubles, loose_at: float | None = None) -> Doubles:
+    """Counts of each class at or above the places of thresholds, of shape (n_tables, 2, n_thresholds).
+
+    With `loose_at` 0 or 1 they are extremes of what bins do not resolve: there, at an end of the bin, are tied scores
+    or, if more, half of the rows for each unit of log-odds that the bin ranges over.
+    """
+    if loose_at is None:
+        return _above(refined(tables), thresholds)
+    loose = np.minimum(ranges(tables.shape[-1]), 1.0) / 2.0
+    tied = tables * np.maximum(tied_share(tables), loose)
+    spread = refined(tables - tied, share=np.zeros(1))
+    return _above(spread, thresholds) + _above(tied, thresholds, np.floor if loose_at else np.ceil)
 
 
-def confusion(tables: Doubles, thresholds: Doubles) -> Doubles:
+def _above(counts: Doubles, thresholds: Doubles, part_of: Any = np.positive) -> Doubles:
+    """Counts at or above the places of thresholds: in the bin of each, all but a part."""
+    upward = np.concatenate([np.zeros((*counts.shape[:-1], 1)), np.cumsum(counts, axis=-1)], axis=-1)
+    place = np.clip(np.asarray(thresholds, np.float64), 0.0, 1.0) * counts.shape[-1]
+    left = np.minimum(place.astype(np.int64), counts.shape[-1] - 1)
+    return np.asarray(upward[..., -1:] - (upward[..., left] + part_of(place - left) * counts[..., left]))
+
+
+def confusion(tables: Doubles, thresholds: Doubles, loose_at: float | None = None) -> Doubles:
     """Counts of shape (n_tables, 4, n_thresholds): true negatives, false positives, false negatives, true positives."""
-    predicted, totals = above(tables, thresholds), tables.sum(-1)[..., None]
+    predicted, totals = above(tables, thresholds, loose_at), tables.sum(-1)[..., None]
     return np.stack(
         [totals[:, 0] - predicted[:, 0], predicted[:, 0], totals[:, 1] - predicted[:, 1], predicted[:, 1]], axis=1
     )
 
 
-def accuracy(tables: Doubles, thresholds: Doubles) -> Doubles:
+def accuracy(tables: Doubles, thresholds: Doubles, loose_at: float | None = None) -> Doubles:
     """Share of right predictions."""
-    tn, fp, fn, tp = np.moveaxis(confusion(tables, thresholds), 1, 0)
+    tn, fp, fn, tp = np.moveaxis(confusion(tables, thresholds, loose_at), 1, 0)
     return _ratio(tn + tp, tn + fp + fn + tp, 0.5)
 
 
-def precision(tables: Doubles, thresholds: Doubles) -> Doubles:
+def precision(tables: Doubles, thresholds: Doubles, loose_at: float | None = None) -> Doubles:
     """Share of positives among what is predicted to be one; the share among all where nothing is."""
-    predicted, share = above(tables, thresholds), positive_rate(tables)
+    predicted, share = above(tables, thresholds, loose_at), positive_rate(tables)
     return _ratio(predicted[:, 1], predicted.sum(1), share[:, None])
 
 
-def recall(tables: Doubles, thresholds: Doubles) -> Doubles:
+def recall(tables: Doubles, thresholds: Doubles, loose_at: float | None = None) -> Doubles:
     """Share of positives that are predicted to be one."""
-    return rates(tables, thresholds)[:, 1]
+    return rates(tables, thresholds, loose_at)[:, 1]
 
 
-def f1(tables: Doubles, thresholds: Doubles) -> Doubles:
+def f1(tables: Doubles, thresholds: Doubles, loose_at: float | None = None) -> Doubles:
     """Harmonic mean of precision and recall."""
-    _, fp, fn, tp = np.moveaxis(confusion(tables, thresholds), 1, 0)
+    _, fp, fn, tp = np.moveaxis(confusion(tables, thresholds, loose_at), 1, 0)
     return _ratio(2.0 * tp, 2.0 * tp + fp + fn, 0.0)
 
 
@@ -151,32 +180,46 @@ def positive_rate(tables: Doubles) -> Doubles:
     return _ratio(totals[:, 1], totals.sum(-1), 0.5)
 
 
-def rates(tables: Doubles, thresholds: Doubles) -> Doubles:
+def rates(tables: Doubles, thresholds: Doubles, loose_at: float | None = None) -> Doubles:
     """Shares of negatives and of positives at or above thresholds, of shape (n_tables, 2, n_thresholds)."""
     thresholds = np.asarray(thresholds, np.float64)
-    return _ratio(above(tables, thresholds), tables.sum(-1)[..., None], 1.0 - np.clip(thresholds, 0.0, 1.0))
+    found = _ratio(above(tables, thresholds, loose_at), tables.sum(-1)[..., None], 1.0 - np.clip(thresholds, 0.0, 1.0))
+    return np.minimum(found, 1.0)  # rounding
 
 
-def average_precision(tables: Doubles) -> Doubles:
-    """Mean of the precision over the recall, from the highest score down."""
+def average_precision(tables: Doubles, side: int = 0) -> Doubles:
+    """Mean of the precision over the recall, from the highest score down.
+
+    Tied scores are one step of it, as in scikit-learn. With a side of -1 or 1 it is the least, or the largest, by the
+    order of rows within bins, on which it depends most in the first bins: see `auc_within_bins`.
+    """
     fine = refined(tables)[..., ::-1]
-    negatives, positives = fine[:, 0], fine[:, 1]
+    held = np.cumsum(fine, axis=-1)
     # halves: half of the positives of a cell come before the others
-    true, false = np.cumsum(positives, -1) - 0.5 * positives, np.cumsum(negatives, -1) - 0.5 * negatives
-    at = _ratio(true, true + false, 0.0)
-    return _ratio((at * positives).sum(-1), positives.sum(-1), 0.0)
+    halves = held - 0.5 * fine
+    at = _ratio(halves[:, 1], halves.sum(1), 0.0)
+    n_bins = tables.shape[-1]
+    cells = slice((fine.shape[-1] // n_bins - 1) // 2, None, fine.shape[-1] // n_bins)  # of tied scores
+    at_ends, at_middles = _ratio(held[:, 1, cells], held[..., cells].sum(1), 0.0), at[:, cells]
+    steps = tied_share(tables)[:, 0, ::-1] * (at_ends - at_middles)
+    if side > 0:
+        steps = steps * (1.0 - np.minimum(ranges(n_bins), 1.0)[::-1])
+    if side:
+        both, change = tables.sum(1)[:, ::-1], np.abs(_change_of_odds(tables)[:, ::-1])
+        part = _ratio(both, np.cumsum(both, axis=-1), 0.0)  # of all rows down to a bin
+        steps = steps + side * at_middles * (1.0 - at_middles) * change * (part / 2.0 + change / 16.0)
+    return _ratio((at * fine[:, 1]).sum(-1) + (steps * tables[:, 1, ::-1]).sum(-1), fine[:, 1].sum(-1), 0.0)
 
 
-def calibration(tables: Doubles, n_groups: int, scale: Scale = PLAIN) -> Doubles:
-    """Share of positives, and mean score, in groups of neighbouring bins: of shape (n_tables, 2, n_groups)."""
+def calibration(tables: Doubles, n_groups: int) -> Doubles:
+    """Share of positives, and mean score, in groups of neighboring bins: of shape (n_tables, 2, n_groups)."""
     fine = refined(tables)
     n_cells = fine.shape[-1]
-    group = np.minimum((centres(n_cells) * n_groups).astype(np.int64), n_groups - 1)
-    member = (group[:, None] == np.arange(n_groups)).astype(np.float64)
+    member = np.arange(n_cells)[:, None] * n_groups // n_cells == np.arange(n_groups)
     both = fine.sum(1)
-    held, middle = both @ member, centres(n_groups, scale)
+    held, middle = both @ member, centres(n_groups)
     share = _ratio(fine[:, 1] @ member, held, positive_rate(tables)[:, None])
-    return np.stack([share, _ratio(both @ (member * centres(n_cells, scale)[:, None]), held, middle)], axis=1)
+    return np.stack([share, _ratio(both @ (member * centres(n_cells)[:, None]), held, middle)], axis=1)
 
 
 def lift(tables: Doubles, thresholds: Doubles) -> Doubles:
@@ -190,10 +233,10 @@ def cost(tables: Doubles, thresholds: Doubles, false_positive: float, false_nega
     return _ratio(false_positive * fp + false_negative * fn, tables.sum((-2, -1))[:, None], 0.0)
 
 
-def conformal_quantile(tables: Doubles, alpha: float, scale: Scale = PLAIN) -> Doubles:
+def conformal_quantile(tables: Doubles, alpha: float) -> Doubles:
     """Quantile of order ceil((n + 1) (1 - alpha)) / n of 1 - p, p being the probability of what is true, 1 beyond."""
     fine = refined(tables)
-    edges = scale.scores(np.arange(fine.shape[-1] + 1) / fine.shape[-1])
+    edges = scores_at(np.arange(fine.shape[-1] + 1) / fine.shape[-1])
     farthest = np.concatenate([edges[1:], 1.0 - edges[:-1]])  # of a cell of negatives, or of positives
     nearest_first = np.argsort(farthest, kind="stable")
     distances = np.cumsum(fine.reshape(len(fine), -1)[:, nearest_first], axis=-1)

@@ -17,8 +17,9 @@ from skdp.evaluation import binary_metrics
 from skdp.evaluation.binary_figures import SubgroupFigures, checked_threshold
 from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.estimates import Estimate
-from skdp.evaluation.figures import PartOfRows, TableFigures
+from skdp.evaluation.figures import PartOfRows, TableFigures, sides
 from skdp.evaluation.replicates import Metric
+from skdp.evaluation.scale import FARTHEST
 from skdp.evaluation.scored_rows import ScoredRows, bins_of, scores_given
 
 _MOST_BINS = 32
@@ -32,12 +33,13 @@ class ComparisonFigures(TableFigures):
     @property
     def roc_auc(self) -> Estimate:
         """Difference of the areas under the ROC curves."""
-        return self.difference(binary_metrics.roc_auc)
+        return self._resolved(binary_metrics.roc_auc, sides(binary_metrics.auc_within_bins, side=(-1, 1)))
 
     @property
     def average_precision(self) -> Estimate:
         """Difference of the mean precisions over the recall."""
-        return self.difference(binary_metrics.average_precision)
+        metric = binary_metrics.average_precision
+        return self._resolved(metric, sides(metric, side=(-1, 1)))
 
     @property
     def brier_score(self) -> Estimate:
@@ -47,7 +49,21 @@ class ComparisonFigures(TableFigures):
     @property
     def log_loss(self) -> Estimate:
         """Difference of the log losses, in nats."""
-        return self.difference(binary_metrics.log_loss, np.inf)
+        metric = binary_metrics.log_loss
+        return self._resolved(metric, sides(metric, tied_at=(0.0, 1.0)), FARTHEST)
+
+    def _resolved(self, metric: Metric, ends: list[Metric], most: float = 1.0) -> Estimate:
+        """A difference with an interval for what bins do not resolve.
+
+        Errors of bins have mostly the same sign for both models, so one is at its extreme where the other is not.
+        """
+
+        def between(first: Metric, second: Metric) -> Metric:
+            return lambda tables: first(_of_model(tables, 0)) - second(_of_model(tables, 1))
+
+        apart = [between(*pair) for end in ends for pair in ((end, metric), (metric, end))]
+        found = self._spanning(self.difference(metric, most), between(metric, metric), apart, -most, most)
+        return self._hidden_if_few(found, -most, most)
 
     def accuracy(self, threshold: float = 0.5) -> Estimate:
         """Difference of the shares of right predictions, the second class being predicted from `threshold` on.

@@ -415,7 +415,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         self.noisy_counts_ = noisy / plan.unit
         self.noise_deviation_ = plan.mechanism.standard_deviation / plan.unit
         self.n_bins_ = plan.n_bins
-        self._fitted_replicates = tables = self._replicates_of(noisy, plan)._replace(estimand=estimand_of(self._unit()))
+        self._fitted_replicates = tables = self._replicates_of(noisy, plan).stated(estimand_of(self._unit()))
         self._fitted_tables = tables.map(lambda each: each.sum(axis=1))
         self._set_price(plan.price)
         return ""

@@ -1,9 +1,9 @@
 """Metrics of regressors, from counts of the sizes of errors in bins, and from two sums of the targets.
 
-Sizes are in bins whose edges grow by a constant factor: what noise in a count adds to a squared error falls with the
-square of the size, so that fine bins of small errors add next to none. A table has the shape (n_tables, n_bins + 3):
-counts of errors from small to large, then of targets at the lower bound, in the middle, and at the upper one, which
-have the mean and the variance of the targets.
+Sizes are in bins of about the same number of octaves: what noise in a count adds to a squared error falls with the
+square of the size, so that fine bins of small errors add next to none. A table has the shape (n_tables, n_bins + 2):
+counts of errors from small to large, then the sum of the targets, from -1 to 1 between their bounds, and that of their
+squares.
 """
 
 from __future__ import annotations
@@ -12,14 +12,18 @@ import numpy as np
 
 from skdp._typing import Doubles
 
-OCTAVES = 7
-NODES = 3
+OCTAVES = 14
+SUMS = 2
 _PARTS = 16
 
 
 def edges(n_bins: int) -> Doubles:
-    """Edges of the bins: 0, then 2^-7 to 1 times the range of the targets."""
-    return np.concatenate([[0.0], 2.0 ** (-OCTAVES * np.arange(n_bins - 1, -1, -1) / max(n_bins - 1, 1))])
+    """Edges of the bins: 0, then 2^-14 to 1 times the range of the targets, by steps that are finer for large sizes.
+
+    The bins of the smallest sizes span three times as many octaves as those of the largest.
+    """
+    inward = np.linspace(1.0, 0.0, n_bins)
+    return np.concatenate([[0.0], 2.0 ** (-OCTAVES * (3.0 * inward + 2.0 * inward**3) / 5.0)])
 
 
 def clipped(tables: Doubles, deviation: float) -> Doubles:
@@ -30,7 +34,7 @@ def clipped(tables: Doubles, deviation: float) -> Doubles:
 
     Parameters
     ----------
-    tables : ndarray of shape (n_tables, n_bins + 3)
+    tables : ndarray of shape (n_tables, n_bins + 2)
     deviation : float
         Of the noise of a count.
 
@@ -38,7 +42,7 @@ def clipped(tables: Doubles, deviation: float) -> Doubles:
     -------
     ndarray of shape (n_tables, n_bins)
     """
-    counts = tables[:, :-NODES][:, ::-1]
+    counts = tables[:, :-SUMS][:, ::-1]
     tails = np.cumsum(counts, axis=1)
     reached = tails > deviation * np.sqrt(np.arange(1, counts.shape[1] + 1))
     reached[:, -1] = True
@@ -48,12 +52,15 @@ def clipped(tables: Doubles, deviation: float) -> Doubles:
     return kept[:, ::-1]
 
 
-def refined(counts: Doubles) -> tuple[Doubles, Doubles]:
+def refined(counts: Doubles, tied_at: int | None = None) -> tuple[Doubles, Doubles]:
     """Spread counts over finer cells by a linear density within each bin.
 
     Parameters
     ----------
     counts : ndarray of shape (n_tables, n_bins)
+    tied_at : {0, 1} or None
+        End of its bin at which errors lie that may be tied: all beyond twice as many as in the fuller neighbor. None
+        spreads them too.
 
     Returns
     -------
@@ -61,42 +68,39 @@ def refined(counts: Doubles) -> tuple[Doubles, Doubles]:
     edges : ndarray of shape (n_bins * 16 + 1,)
     """
     at = edges(counts.shape[1])
-    width, density = np.diff(at), counts / np.diff(at)
-    rise = np.gradient(density, (at[:-1] + at[1:]) / 2, axis=1) * width**2
-    rise = np.clip(rise, -2.0 * np.abs(counts), 2.0 * np.abs(counts))  # densities do not change their sign
+    tied = np.zeros_like(counts) if tied_at is None else _tied(counts)
+    rest, width = counts - tied, np.diff(at)
+    rise = np.gradient(rest / width, (at[:-1] + at[1:]) / 2, axis=1) * width**2
+    rise = np.clip(rise, -2.0 * np.abs(rest), 2.0 * np.abs(rest))  # densities do not change their sign
     places = (np.arange(_PARTS) + 0.5) / _PARTS
-    fine = (counts[..., None] + rise[..., None] * (places - 0.5)) / _PARTS
+    fine = (rest[..., None] + rise[..., None] * (places - 0.5)) / _PARTS
+    fine[..., -(tied_at or 0)] += tied
     inner = at[:-1, None] + width[:, None] * np.arange(_PARTS) / _PARTS
     return fine.reshape(len(counts), -1), np.append(inner.ravel(), at[-1])
 
 
-def mean_power(counts: Doubles, power: int) -> Doubles:
+def _tied(counts: Doubles) -> Doubles:
+    """Counts beyond twice as many as in the fuller of the neighboring bins."""
+    padded = np.pad(counts, [(0, 0), (1, 1)], mode="reflect")
+    most = 2.0 * np.maximum(np.maximum(padded[:, :-2], padded[:, 2:]), 0.0)
+    return np.maximum(counts - most, 0.0)
+
+
+def mean_power(counts: Doubles, power: int, tied_at: int | None = None) -> Doubles:
     """Mean of a power of the sizes of errors."""
-    fine, at = refined(counts)
+    fine, at = refined(counts, tied_at)
     return np.maximum(fine @ ((at[:-1] + at[1:]) / 2) ** power / np.maximum(counts.sum(1), 1e-9), 0.0)
 
 
-def variance(tables: Doubles) -> Doubles:
-    """Variance of the targets, in the square of half their range."""
-    lower, _, upper = np.moveaxis(tables[:, -NODES:], 1, 0)
-    n = np.maximum(tables[:, -NODES:].sum(1), 1e-9)
-    return np.clip((lower + upper) / n - ((upper - lower) / n) ** 2, 1e-4, 1.0)
+def moments(tables: Doubles) -> tuple[Doubles, Doubles]:
+    """Mean and variance of the targets, from -1 to 1 between their bounds. With noise the variance may be negative."""
+    mean, square = tables[:, -SUMS:].T / np.maximum(tables[:, :-SUMS].sum(1), 1.0)
+    return np.clip(mean, -1.0, 1.0), square - mean**2
 
 
-def mean_target(tables: Doubles) -> Doubles:
-    """Mean of the targets, from -1 to 1 between their bounds."""
-    nodes = tables[:, -NODES:]
-    return np.clip((nodes[:, 2] - nodes[:, 0]) / np.maximum(nodes.sum(1), 1e-9), -1.0, 1.0)
-
-
-def r2(tables: Doubles, deviation: float) -> Doubles:
-    """1 - mean squared error / variance; a quarter turns the square of the range into that of half of it."""
-    return 1.0 - 4.0 * mean_power(clipped(tables, deviation), 2) / variance(tables)
-
-
-def quantile(tables: Doubles, deviation: float, order: float) -> Doubles:
+def quantile(tables: Doubles, deviation: float, order: float, tied_at: int | None = None) -> Doubles:
     """Quantile of the sizes of errors."""
-    fine, at = refined(np.maximum(clipped(tables, deviation), 0.0))
+    fine, at = refined(np.maximum(clipped(tables, deviation), 0.0), tied_at)
     below = np.concatenate([np.zeros((len(fine), 1)), np.cumsum(fine, axis=1)], axis=1)
     below /= np.maximum(below[:, -1:], 1e-9)
     return np.array([np.interp(order, each, at) for each in below])

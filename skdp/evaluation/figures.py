@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import html
+import math
+from functools import partial
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from skdp.evaluation.estimates import Estimate
 from skdp.evaluation.replicates import Metric, Replicates
+
+ENOUGH_CASES = 4.0
+"""Standard deviations of the noise of a class's number of rows, below which intervals are the whole range."""
 
 
 class TableFigures:
@@ -39,6 +45,30 @@ class TableFigures:
     def _share(self, metric: Metric) -> Estimate:
         found: Estimate = self.estimate(metric, 0.0, 1.0)
         return found
+
+    def _spanning(
+        self, found: Estimate, metric: Metric, ends: list[Metric], least: float = 0.0, most: float = 1.0
+    ) -> Estimate:
+        """Widen an interval by what the places of rows within bins may change, which the table does not tell.
+
+        With d the difference that `ends` make, an end is z sqrt(s^2 + d^2) away where it was z s, or z s + d where that
+        is less: an error of at most d, beside a normal one, is covered as often as stated.
+        """
+        z, released = NormalDist().inv_cdf(0.5 + float(self.level) / 2), self._fitted_tables.released
+        moved = [float(each(released)[0] - metric(released)[0]) for each in ends]
+
+        def away(distance: float, d: float) -> float:
+            return min(math.hypot(distance, z * d), distance + d)
+
+        low = found.value - away(found.value - found.low, -min(0.0, *moved))
+        high = found.value + away(found.high - found.value, max(0.0, *moved))
+        return found._replace(low=max(low, least), high=min(high, most))
+
+    def _hidden_if_few(self, found: Estimate, least: float = 0.0, most: float = 1.0) -> Estimate:
+        """Replace the interval by the whole range where the rarer class is hardly more than the noise."""
+        tables = self._fitted_tables
+        few = tables.released.sum(-1) < ENOUGH_CASES * np.sqrt(tables.variance.sum(-1))
+        return found._replace(low=least, high=most) if few.any() else found
 
     # --- forms ---
 
@@ -82,4 +112,9 @@ class PartOfRows(TableFigures):
         self._fitted_tables, self.level = tables, level
 
 
-__all__ = ["PartOfRows", "TableFigures"]
+def sides(metric: Any, **sides: tuple[Any, Any]) -> list[Metric]:
+    """The metric at either of two values of a parameter, extremes of what bins do not resolve."""
+    return [partial(metric, **{name: side}) for name, pair in sides.items() for side in pair]
+
+
+__all__ = ["PartOfRows", "TableFigures", "sides"]

@@ -13,49 +13,30 @@ from skdp._checks.rows import check_labels, column_names, encode_labels, number_
 from skdp._typing import Doubles
 from skdp.evaluation import binary_metrics
 from skdp.evaluation.binary_figures import SubgroupFigures, checked_threshold
-from skdp.evaluation.binary_metrics import Scale
 from skdp.evaluation.counted import CountedEvaluation, CountingPlan, RowsOfCounts
 from skdp.evaluation.estimates import Estimate
 from skdp.evaluation.figures import PartOfRows, TableFigures
 from skdp.evaluation.multiclass import ConfusionFigures, MulticlassEvaluation
 from skdp.evaluation.replicates import N_DRAWS, Metric, Replicates, project, rows_like
+from skdp.evaluation.scale import places_of
 from skdp.evaluation.scored_rows import ScoredRows, bins_of, score_of_each, scores_given
 
 _MOST_BINS = 64
 
 
-class FiguresOfOne(SubgroupFigures):
-    """Figures of one class against all others, or of one label.
-
-    Parameters
-    ----------
-    tables : Replicates
-        Counts of scores of the others, and of the class.
-    level : float
-        Of the intervals.
-    scale : Scale
-        Of the bins.
-    """
-
-    def __init__(self, tables: Replicates, level: float, scale: Scale) -> None:
-        super().__init__(tables, level)
-        self._scale = scale
-
-
 class FiguresOfEach(TableFigures):
     """Figures of each class or label, and their means, all from one release: none costs anything."""
 
-    _fitted_each: tuple[list[Any], Scale]  # public names, and the scale of all bins
+    _fitted_names: list[Any]  # public names of the classes or labels
 
     @property
-    def each(self) -> dict[Any, FiguresOfOne]:
+    def each(self) -> dict[Any, SubgroupFigures]:
         """Figures of each class against all others, or of each label, by name: all those of two classes."""
-        names, scale = self._fitted_each
 
-        def of_one(number: int) -> FiguresOfOne:
-            return FiguresOfOne(self._fitted_tables.map(lambda each: self._counts(each)[:, number]), self.level, scale)
+        def of_one(number: int) -> SubgroupFigures:
+            return SubgroupFigures(self._fitted_tables.map(lambda each: self._counts(each)[:, number]), self.level)
 
-        return {name: of_one(number) for number, name in enumerate(names)}
+        return {name: of_one(number) for number, name in enumerate(self._fitted_names)}
 
     @property
     def roc_auc(self) -> Estimate:
@@ -105,8 +86,7 @@ class ClassFigures(FiguresOfEach, ConfusionFigures):
     @property
     def brier_score(self) -> Estimate:
         """Squared distances between scores and class, summed over the classes: a mean over rows, from 0 to 2."""
-        n_classes, scale = len(self._fitted_each[0]), self._fitted_each[1]
-        return self._mean(lambda tables: n_classes * binary_metrics.brier_score(tables, scale), 2.0)
+        return self._mean(lambda tables: len(self._fitted_names) * binary_metrics.brier_score(tables), 2.0)
 
     @property
     def log_loss(self) -> Estimate:
@@ -114,7 +94,7 @@ class ClassFigures(FiguresOfEach, ConfusionFigures):
 
         def metric(tables: Doubles) -> Doubles:
             fine = binary_metrics.refined(self._counts(tables))[:, :, 1].sum(1)
-            loss = fine @ binary_metrics.losses(fine.shape[-1], self._fitted_each[1])[1]
+            loss = fine @ binary_metrics.losses(fine.shape[-1])[1]
             return np.asarray(loss / np.maximum(fine.sum(-1), 1e-9))
 
         found: Estimate = self.estimate(metric, 0.0)
@@ -149,12 +129,12 @@ class LabelFigures(FiguresOfEach):
     @property
     def brier_score(self) -> Estimate:
         """Mean over labels of the mean squared distance between score and label."""
-        return self._mean(partial(binary_metrics.brier_score, scale=self._fitted_each[1]))
+        return self._mean(binary_metrics.brier_score)
 
     @property
     def log_loss(self) -> Estimate:
         """Mean over labels of the mean negative logarithm, in nats, of the probability of what is true."""
-        return self._mean(partial(binary_metrics.log_loss, scale=self._fitted_each[1]), np.inf)
+        return self._mean(binary_metrics.log_loss, np.inf)
 
     def accuracy(self, threshold: float = 0.5) -> Estimate:
         """Share of right labels, 1 less the Hamming loss, each being predicted from `threshold` on.
@@ -168,7 +148,7 @@ class LabelFigures(FiguresOfEach):
         -------
         Estimate
         """
-        at = self._fitted_each[1].places(checked_threshold(threshold))
+        at = places_of(checked_threshold(threshold))
         return self._mean(lambda tables: binary_metrics.accuracy(tables, at)[:, 0])
 
     def _counts(self, tables: Doubles) -> Doubles:
@@ -181,11 +161,11 @@ class LabelFigures(FiguresOfEach):
 
 
 class EachOfPart(PartOfRows):
-    """What parts of all rows need beside their counts: names, and the scale of the bins."""
+    """What parts of all rows need beside their counts: names."""
 
-    def __init__(self, tables: Replicates, level: float, names: list[Any], scale: Scale) -> None:
+    def __init__(self, tables: Replicates, level: float, names: list[Any]) -> None:
         super().__init__(tables, level)
-        self._fitted_each = names, scale
+        self._fitted_names = names
 
 
 class ClassesOfPart(EachOfPart, ClassFigures):
@@ -197,17 +177,14 @@ class LabelsOfPart(EachOfPart, LabelFigures):
 
 
 class OfEach(CountedEvaluation):
-    """What evaluations by many tables share: several scores a row, and bins by the scale of odds.
-
-    Scores of one of many classes crowd near 0, where bins of equal width in the root of their odds are fine.
-    """
+    """What evaluations by many tables share: several scores a row, and fewer bins than a table of two classes."""
 
     _methods: tuple[str, ...] = ("predict_proba", "decision_function")
-    _fitted_each: tuple[list[Any], Scale]
+    _fitted_names: list[Any]
 
     def _width(self) -> tuple[int, ...]:
         """See `CountedEvaluation`."""
-        return (len(self._fitted_each[0]),)
+        return (len(self._fitted_names),)
 
     def _given(self, X: Any) -> Doubles:
         """See `CountedEvaluation`."""
@@ -229,7 +206,7 @@ class OfEach(CountedEvaluation):
 
     def _terms_of_parts(self) -> tuple[Any, ...]:
         """See `CountedEvaluation`."""
-        return self._fitted_each
+        return (self._fitted_names,)
 
     def _whole(self, plan: CountingPlan) -> int:
         """What a row of weight 1 adds to a cell of a single count."""
@@ -289,7 +266,7 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
             raise ValueError("one_vs_rest=True with two classes, whose table has all figures: leave it out.")
         if self.classes is not None and list(self.classes) != self.classes_.tolist():
             raise ValueError("classes are not in ascending order, which is that of the columns of scores: sort both.")
-        self._fitted_each = self.classes_.tolist(), Scale(len(self.classes_) - 1.0, 0.5)
+        self._fitted_names = self.classes_.tolist()
 
     def _number_of_bins(self, strength: float) -> int:
         """See `CountedEvaluation`."""
@@ -309,13 +286,13 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
 
     def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
         """See `CountedEvaluation`: of shape (n_subgroups, n_classes, n_classes + 2 * n_bins)."""
-        n, scale = len(self.classes_), self._fitted_each[1]
+        n = len(self.classes_)
         table = np.zeros((self._n_parts(), n, n + 2 * n_bins), np.int64)
         for block, scores in rows.blocks():
             y, amounts, group = targets.of_block(block)
             predicted = np.argmax(np.nan_to_num(scores, nan=-np.inf), axis=1)
             np.add.at(table, (group, y, predicted), (n - 1) * amounts)
-            bins = bins_of(scale.places(scores), n_bins)
+            bins = bins_of(scores, n_bins)
             for k in range(n):
                 own = y == k
                 np.add.at(table[:, k], (group, n + n_bins * own + bins[:, k]), np.where(own, n - 1, 1) * amounts)
@@ -387,7 +364,7 @@ class MultilabelEvaluation(OfEach, LabelFigures):
         self.labels_ = list(names)
         if len(self.labels_) != self._n_labels:
             raise ValueError(f"classes name {len(self.labels_)} labels where y has {self._n_labels} columns.")
-        self._fitted_each = self.labels_, Scale(power=0.5)
+        self._fitted_names = self.labels_
 
     def _read_targets(self, y: Any, n_samples: int) -> NDArray[Any]:
         """See `CountedEvaluation`: 0 or 1, of shape (n_rows, n_labels)."""
@@ -408,10 +385,10 @@ class MultilabelEvaluation(OfEach, LabelFigures):
 
     def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
         """See `CountedEvaluation`: of shape (n_subgroups, n_labels, 2 * n_bins)."""
-        scale, table = self._fitted_each[1], np.zeros((self._n_parts(), len(self.labels_), 2 * n_bins), np.int64)
+        table = np.zeros((self._n_parts(), len(self.labels_), 2 * n_bins), np.int64)
         for block, scores in rows.blocks():
             y, amounts, group = targets.of_block(block)
-            columns = n_bins * y + bins_of(scale.places(scores), n_bins)
+            columns = n_bins * y + bins_of(scores, n_bins)
             for label in range(len(self.labels_)):
                 np.add.at(table[:, label], (group, columns[:, label]), amounts)
         return table
@@ -472,8 +449,8 @@ def _classes_like(released: Doubles, rng: np.random.Generator, n_bins: int) -> D
 __all__ = [
     "ClassFigures",
     "FiguresOfEach",
-    "FiguresOfOne",
     "LabelFigures",
     "MultilabelEvaluation",
     "OneVsRestEvaluation",
+    "SubgroupFigures",
 ]

@@ -82,8 +82,8 @@ def evaluate(
 
     **Several labels a row.** The tables of two classes of each label share one release.
 
-    **Regressors.** Released are counts of the sizes of errors in bins that grow by a constant factor, and two sums of
-    the targets: R^2, root mean squared and mean absolute error, quantiles of the error and prediction intervals follow.
+    **Regressors.** Released are counts of the sizes of errors in bins that grow with the size, and two sums of the
+    targets: R^2, root mean squared and mean absolute error, quantiles of the error and prediction intervals follow.
 
     Parameters
     ----------
@@ -138,7 +138,8 @@ def evaluate(
         of labels, Laplace noise with the number: it is the smaller one from some 20 labels on.
     n_bins : int or "auto", default="auto"
         Number of bins of the score. "auto" takes a power of two near 2.4 times the cube root of n epsilon, from 8 to
-        256. Of the size of an error, which spans seven octaves: "auto" takes three bins for each, or six.
+        256. Three in five have equal width in the score, the others are finer near 0 and 1
+        (`skdp.evaluation.scale.scores_at`). For the size of an error, "auto" takes 26 bins, or 51.
     level : float, default=0.95
         Probability with which an interval covers the figure of the population.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
@@ -168,8 +169,10 @@ def evaluate(
     Notes
     -----
     Intervals come from a parametric bootstrap: tables are drawn from the noisy one, noise and all. They are for the
-    population that the rows are an independent sample of. A rare class of which the noise leaves nothing has an
-    interval that is wide.
+    population that the rows are an independent sample of. They are wider where bins do not resolve what a metric
+    depends on, such as the order of scores within a bin, or tied scores at a threshold. Where the rarer class has fewer
+    rows than four standard deviations of its noise, ranking metrics, precision, recall and log loss have the whole
+    range of the metric as their interval.
 
     Examples
     --------

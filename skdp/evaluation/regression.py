@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+import math
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from skdp.evaluation import error_metrics
 from skdp.evaluation.amounts import GRID
 from skdp.evaluation.counted import CountedEvaluation, CountingPlan, RowsOfCounts
 from skdp.evaluation.estimates import Estimate
-from skdp.evaluation.figures import PartOfRows, TableFigures
-from skdp.evaluation.replicates import N_DRAWS, Metric, Replicates, project, rows_like, simulated_noise
+from skdp.evaluation.figures import PartOfRows, TableFigures, sides
+from skdp.evaluation.replicates import N_DRAWS, Replicates, project, rows_like, simulated_noise
 from skdp.evaluation.scored_rows import ScoredRows, scores_given
 
 ERROR_PARTS = 4
@@ -35,8 +36,15 @@ class ErrorFigures(TableFigures):
 
     @property
     def r2(self) -> Estimate:
-        """1 - mean squared error / variance of the targets."""
-        return self._figure(partial(error_metrics.r2, deviation=self._fitted_terms[2]), -np.inf, 1.0)
+        """1 - mean squared error / variance of the targets.
+
+        The interval is that of Fieller (1954) for a ratio; it has no lower end where noise hides the variance.
+        """
+        above = self._of_power(2, lambda mean: 4.0 * mean, 4.0)
+        below: Estimate = self.estimate(lambda tables: error_metrics.moments(tables)[1], high=1.0)
+        ratio, low, high = _ratio(above, below, float(self.level))
+        errors = (math.hypot(a, ratio * b) / max(below.value, 1e-9) for a, b in zip(above[3:], below[3:], strict=True))
+        return Estimate(1.0 - ratio, 1.0 - high, 1.0 - low, *errors)
 
     @property
     def mean_squared_error(self) -> Estimate:
@@ -62,7 +70,10 @@ class ErrorFigures(TableFigures):
     def mean_target(self) -> Estimate:
         """Mean of the targets."""
         low, high, _ = self._fitted_terms
-        return self._figure(lambda tables: low + (1.0 + error_metrics.mean_target(tables)) * self._range / 2, low, high)
+        found: Estimate = self.estimate(
+            lambda tables: low + (1.0 + error_metrics.moments(tables)[0]) * self._range / 2, low, high
+        )
+        return found
 
     def error_quantile(self, order: float) -> Estimate:
         """Quantile of the sizes of the errors.
@@ -77,8 +88,11 @@ class ErrorFigures(TableFigures):
         Estimate
         """
         at = check_real("order", order, at_least=0, at_most=1, remedy="choose a share of the rows, such as 0.9")
-        found = partial(error_metrics.quantile, deviation=self._fitted_terms[2], order=at)
-        return self._figure(lambda tables: self._range * found(tables), 0.0, self._range)
+
+        def metric(tables: Doubles, tied_at: int | None = None) -> Doubles:
+            return self._range * error_metrics.quantile(tables, self._fitted_terms[2], at, tied_at)
+
+        return self._of_errors(metric, self._range)
 
     def prediction_interval(self, alpha: float = 0.1) -> Estimate:
         """Half the width of intervals around predictions that hold the target of 1 - alpha of all rows.
@@ -95,7 +109,7 @@ class ErrorFigures(TableFigures):
         Estimate
         """
         share = check_real("alpha", alpha, above=0, below=1, remedy="choose a share, such as 0.1")
-        n = float(self._fitted_tables.released[:, : -error_metrics.NODES].sum())
+        n = float(self._fitted_tables.released[:, : -error_metrics.SUMS].sum())
         return self.error_quantile(error_metrics.conformal_order(n, share))
 
     @property
@@ -103,16 +117,14 @@ class ErrorFigures(TableFigures):
         return self._fitted_terms[1] - self._fitted_terms[0]
 
     def _of_power(self, power: int, form: Any, high: float) -> Estimate:
-        def metric(tables: Doubles) -> Doubles:
-            return np.asarray(
-                form(error_metrics.mean_power(error_metrics.clipped(tables, self._fitted_terms[2]), power))
-            )
+        def metric(tables: Doubles, tied_at: int | None = None) -> Doubles:
+            counts = error_metrics.clipped(tables, self._fitted_terms[2])
+            return np.asarray(form(error_metrics.mean_power(counts, power, tied_at)))
 
-        return self._figure(metric, 0.0, high)
+        return self._of_errors(metric, high)
 
-    def _figure(self, metric: Metric, low: float, high: float) -> Estimate:
-        found: Estimate = self.estimate(metric, low, high)
-        return found
+    def _of_errors(self, metric: Any, high: float) -> Estimate:
+        return self._spanning(self.estimate(metric, 0.0, high), metric, sides(metric, tied_at=(0, 1)), most=high)
 
 
 class ErrorsOfPart(PartOfRows, ErrorFigures):
@@ -169,8 +181,8 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
     is priced by the Euclidean norm, which is no larger; what another unit adds in its place is at most 6 parts away,
     the root of 4^2 + 4^2 for the counts and 2^2 for the sums, which is below 5 sqrt(2).
 
-    The variance of t^2 in another draw of the rows is taken to be as large as it can be, given the mean and variance of
-    the targets, and errors and targets to vary apart. So the interval of R^2 is rather too wide than too narrow.
+    The variance of the targets is taken to vary from draw to draw as much as it can, given their mean and variance, and
+    errors and targets to vary independently. So the interval of R^2 is rather too wide than too narrow.
     """
 
     _methods = ("predict",)
@@ -199,10 +211,10 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         return ERROR_PARTS + 1
 
     def _number_of_bins(self, strength: float) -> int:
-        """Number of bins: three or six for each octave of the size of an error, by default, and the innermost one."""
+        """Number of bins: by default 26, or 51, which span a third or a sixth of an octave of the largest errors."""
         if self.n_bins != "auto":
             return check_count("n_bins", self.n_bins, at_least=2, remedy="choose a whole number above 1, or 'auto'")
-        return 1 + error_metrics.OCTAVES * (3 if strength < _FINE else 6)
+        return 26 if strength < _FINE else 51
 
     def _score(self, model: Any, rows: Any) -> Doubles:
         """See `CountedEvaluation`."""
@@ -231,16 +243,13 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         self.noisy_counts_ = np.concatenate([noisy[:, :-2] / ERROR_PARTS, noisy[:, -2:]], axis=1) / GRID
         rng = np.random.default_rng(0)  # public: it reads nothing but what was released
         released = _tables(self.noisy_counts_[None], plan.total)
-        rows = np.concatenate(
-            [rows_like(part, rng) for part in np.split(project(released, None), [-error_metrics.NODES], axis=-1)],
-            axis=-1,
-        )
+        rows = _rows_like(released, rng)
         noise = []
         for _ in range(2):
             drawn = simulated_noise(plan.mechanism, rng, (N_DRAWS, *noisy.shape)) / GRID
             drawn[..., :-2] /= ERROR_PARTS
             noise.append(_tables(drawn, None if plan.total is None else 0.0))
-        return Replicates(released, released, rows + noise[0], released + noise[1], rows)
+        return Replicates(released, released, rows + noise[0], released + noise[1], rows, np.zeros(released.shape))
 
     def _terms_of_parts(self) -> tuple[float, float, float]:
         """See `CountedEvaluation`."""
@@ -252,7 +261,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
 
 
 def _tables(released: Doubles, total: float | None) -> Doubles:
-    """Counts of errors and of targets at three places, as `error_metrics` takes them: linear in what was released.
+    """Counts of errors and both sums of targets, as `error_metrics` takes them: linear in what was released.
 
     Counts of errors have the public total, where there is one.
     """
@@ -260,10 +269,38 @@ def _tables(released: Doubles, total: float | None) -> Doubles:
     if total is not None:
         missing = total - errors.sum((-2, -1), keepdims=True)
         errors = errors + missing / (errors.shape[-2] * errors.shape[-1])
-    n = errors.sum(-1)
-    first, second = 2.0 * released[..., -2], released[..., -1] + n / 2.0
-    nodes = np.stack([(second - first) / 2.0, n - second, (second + first) / 2.0], axis=-1)
-    return np.concatenate([errors, nodes], axis=-1)
+    first, second = 2.0 * released[..., -2:-1], released[..., -1:] + errors.sum(-1, keepdims=True) / 2.0
+    return np.concatenate([errors, first, second], axis=-1)
+
+
+def _rows_like(released: Doubles, rng: np.random.Generator) -> Doubles:
+    """Draw tables of as many rows: errors by their counts, and normal sums of the targets.
+
+    With m and v the mean and variance of t, (t - m)^2 is at most (1 + |m|)^2, so its variance is at most v times that.
+    """
+    counts = rows_like(project(released[..., :-2], None), rng)
+    n = np.maximum(released[..., :-2].sum(-1), 1.0)
+    first, second = np.moveaxis(released[..., -2:], -1, 0)
+    mean = np.clip(first / n, -1.0, 1.0)
+    variance = np.clip(second / n - mean**2, 0.0, 1.0 - mean**2)
+    normal = rng.standard_normal((2, N_DRAWS, *n.shape[1:]))
+    moved = np.sqrt(n * variance) * normal[0]
+    squares = 2.0 * mean * moved + np.sqrt(n * variance * ((1.0 + np.abs(mean)) ** 2 - variance)) * normal[1]
+    return np.concatenate([counts, (first + moved)[..., None], (second + squares)[..., None]], axis=-1)
+
+
+def _ratio(above: Estimate, below: Estimate, level: float) -> tuple[float, float, float]:
+    """A ratio of two independent estimates, and the ends of its interval by Fieller (1954), 0 or above.
+
+    Those ratios r are in the interval for which ``above - r * below`` does not differ from 0 significantly.
+    """
+    z, a, b = NormalDist().inv_cdf(0.5 + level / 2), above.value, below.value
+    first, last = a**2 - (z * above.standard_error) ** 2, b**2 - (z * below.standard_error) ** 2
+    root = a * b + math.sqrt(max((a * b) ** 2 - first * last, 0.0))
+    low = max(first, 0.0) / root if root > 0 else 0.0
+    high = root / last if b > 0 and last > 0 else math.inf
+    ratio = a / max(b, 1e-4)
+    return ratio, min(low, ratio), max(high, ratio)
 
 
 __all__ = ["ERROR_PARTS", "ErrorFigures", "RegressionEvaluation"]

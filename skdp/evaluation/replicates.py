@@ -48,6 +48,8 @@ class Replicates(NamedTuple):
     both: Doubles
     noise: Doubles
     sampling: Doubles
+    variance: Doubles
+    gathered: Any = None
     estimand: str = ""
 
     @classmethod
@@ -68,7 +70,14 @@ class Replicates(NamedTuple):
             Of a generator, which is public: it reads nothing but the noisy table.
         """
         scaled = np.asarray(noisy, np.float64) / unit
-        return cls.made(scaled, mechanism, unit, lambda tables: project(tables, total), rows_like, seed=seed)
+        least = LEAST_TAIL * mechanism.standard_deviation / unit
+
+        def projected(tables: Doubles) -> Doubles:
+            return project(tails_gathered(tables, least), total)
+
+        gathered = cls.made(scaled, mechanism, unit, projected, rows_like, seed=seed)
+        plain = cls.made(scaled, mechanism, unit, lambda tables: project(tables, total), rows_like, seed=seed)
+        return plain._replace(gathered=gathered)
 
     @classmethod
     def made(
@@ -105,11 +114,17 @@ class Replicates(NamedTuple):
         noise = [simulated_noise(mechanism, rng, (N_DRAWS, *noisy.shape)) / unit for _ in range(2)]
         centre = centred(released, lambda table: projected(table + noise[1]), starts)
         rows = drawn(centre, rng)
-        return cls(released, centre, projected(rows + noise[0]), projected(centre + noise[1]), rows)
+        variance = np.broadcast_to((mechanism.standard_deviation / np.asarray(unit)) ** 2, released.shape)
+        return cls(released, centre, projected(rows + noise[0]), projected(centre + noise[1]), rows, variance)
 
     def map(self, function: Callable[[Doubles], Doubles]) -> Self:
         """Return the same with a function of all tables, such as a choice of subgroups."""
-        return self._replace(**{name: function(getattr(self, name)) for name in self._fields[:-1]})
+        arrays = (function(each) for each in self[:-2])
+        return type(self)(*arrays, self.gathered and self.gathered.map(function), self.estimand)
+
+    def stated(self, estimand: str) -> Self:
+        """Return the same with the estimand of its estimates."""
+        return self._replace(gathered=self.gathered and self.gathered.stated(estimand), estimand=estimand)
 
     def estimate(
         self, metric: Metric, level: float, low: float = 0.0, high: float = 1.0, sampling: float | None = None
@@ -200,6 +215,30 @@ def project(tables: Doubles, total: float | Doubles | None) -> Doubles:
     shift = (np.cumsum(falling, axis=1) - total) / np.arange(1, flat.shape[1] + 1)
     n_above = (falling > shift).sum(axis=1)
     return np.maximum(flat - shift[np.arange(len(flat)), n_above - 1][:, None], 0.0).reshape(tables.shape)
+
+
+LEAST_TAIL = 4.0
+"""Standard deviations of the noise of a run of end bins that its sum exceeds, if the run is not noise alone."""
+
+
+def tails_gathered(tables: Doubles, least: float) -> Doubles:
+    """Gather end bins that hold noise alone, of all classes, in the first bin up to which they hold more.
+
+    Where there is no such bin, all stay as they are.
+
+    Parameters
+    ----------
+    tables : ndarray of shape (..., n_classes, n_bins)
+    least : float
+        `LEAST_TAIL` standard deviations of the noise of one cell.
+    """
+    at = np.arange(tables.shape[-1])
+    for _ in range(2):
+        sums = np.cumsum(tables, axis=-1)
+        stands = sums.sum(axis=-2) > least * np.sqrt(tables.shape[-2] * (at + 1.0))
+        first = np.argmax(stands, axis=-1)[..., None, None]  # 0 where there is none
+        tables = np.where(at < first, 0.0, np.where(at == first, sums, tables))[..., ::-1]
+    return tables
 
 
 def simulated_noise(mechanism: Mechanism, rng: np.random.Generator, shape: tuple[int, ...]) -> Doubles:

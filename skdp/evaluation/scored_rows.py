@@ -15,6 +15,7 @@ from skdp._checks.parameters import WrongTypeError
 from skdp._checks.rows import column_names
 from skdp._checks.sources import RowSource
 from skdp._typing import Doubles
+from skdp.evaluation.scale import places_of
 
 _ROWS = 1 << 16
 """Rows that are scored at once."""
@@ -172,8 +173,8 @@ def scores_given(y_score: Any, width: int = 1) -> Doubles:
 
 
 def bins_of(scores: Doubles, n_bins: int) -> NDArray[np.int64]:
-    """Return the bin of each score, of equal width between 0 and 1; what lies beyond is cut, NaN is in the first."""
-    return np.minimum((np.clip(np.nan_to_num(scores), 0.0, 1.0) * n_bins).astype(np.int64), n_bins - 1)
+    """Return the bin of each score, of equal width on the scale of places; scores are clipped, NaN is in the first."""
+    return np.minimum((places_of(scores) * n_bins).astype(np.int64), n_bins - 1)
 
 
 __all__ = [

@@ -141,7 +141,7 @@ def make_private_scorer(metric: str | Metric, *, n_bins: int = 16, name: str | N
         What follows from the table: by name, or a function of tables of shape (n_tables, 2, n_bins), negatives and then
         positives in bins of the score, to one number a table, larger for a better model.
     n_bins : int, default=16
-        Number of bins of the score, of equal width between 0 and 1.
+        Number of bins of the score, which are finer near 0 and 1 (`skdp.evaluation.scale.scores_at`).
     name : str or None, default=None
         Name of the score in messages and in the ledger. None takes that of `metric`.
 

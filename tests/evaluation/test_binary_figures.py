@@ -8,7 +8,8 @@ from scipy.stats import binom
 from sklearn import metrics
 
 from skdp.evaluation import binary_metrics, evaluate
-from skdp.evaluation.replicates import project
+from skdp.evaluation.replicates import project, tails_gathered
+from skdp.evaluation.scale import FARTHEST, places_of, scores_at
 
 N = 20_000
 FALSE_ALARM = 1e-6
@@ -57,9 +58,10 @@ def test_curves_are_those_of_scikit_learn(people, found):
     assert np.all(curve.low <= curve.y)
     assert np.all(curve.y <= curve.high)
     calibration = found.calibration_curve(n_bins=8)
-    group = np.minimum((scores * 8).astype(int), 7)
-    np.testing.assert_allclose(calibration.y, [y[group == k].mean() for k in range(8)])
-    np.testing.assert_allclose(calibration.x, [scores[group == k].mean() for k in range(8)], atol=1e-3)
+    group = np.minimum((places_of(scores) * 8).astype(int), 7)
+    held = np.unique(group)
+    np.testing.assert_allclose(calibration.y[held], [y[group == k].mean() for k in held])
+    np.testing.assert_allclose(calibration.x[held], [scores[group == k].mean() for k in held], atol=1e-3)
     pr = found.precision_recall_curve()
     k = int(np.flatnonzero(pr.thresholds == 0.5)[0])
     assert pr.x[k] == pytest.approx(metrics.recall_score(y, scores >= 0.5))
@@ -71,7 +73,7 @@ def test_curves_are_those_of_scikit_learn(people, found):
 
 def test_decisions_follow_from_the_table(people, found):
     scores, y = people
-    edges = np.arange(65) / 64
+    edges = scores_at(np.arange(65) / 64)
     costs = [(5.0 * ((scores < t) & (y == 1)) + ((scores >= t) & (y == 0))).mean() for t in edges]
     assert found.best_threshold(1.0, 5.0).value == edges[np.argmin(costs)]
     chances = np.where(y == 1, scores, 1.0 - scores)
@@ -140,3 +142,76 @@ def test_intervals_cover_the_figures_of_the_population(n, epsilon, rate):
         estimates = found.roc_auc, found.brier_score, found.accuracy()
         n_covered += [each.low <= value <= each.high for each, value in zip(estimates, truth, strict=True)]
     assert n_covered.min() >= binom.ppf(FALSE_ALARM, repeats, 0.9)
+
+
+# --- rare classes, extreme and tied scores ---
+
+
+def drawn(rate, steep=1.0, n=20_000, seed=0):
+    """Scores and classes: log-odds are normal, and those of the scores `steep` times as large."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(np.log(rate) - 1.0, 1.5, n)
+    return 1 / (1 + np.exp(-steep * logits)), (rng.uniform(size=n) < 1 / (1 + np.exp(-logits))).astype(int)
+
+
+@pytest.mark.parametrize(("rate", "steep"), [(0.01, 1.0), (0.3, 6.0)])
+def test_intervals_of_extreme_scores_cover_exact_metrics(rate, steep):
+    """Nominally 95% and more, as the rows are fixed: few enough misses for 90% at a false-alarm rate of 1e-6."""
+    repeats, covered = 30, np.zeros(3)
+    for seed in range(repeats):
+        scores, y = drawn(rate, steep, seed=seed)
+        found = evaluate(None, scores, y, epsilon=1.0, random_state=seed)
+        exact = [each(y, scores) for each in (metrics.roc_auc_score, metrics.average_precision_score, metrics.log_loss)]
+        shown = found.roc_auc, found.average_precision, found.log_loss
+        covered += [each.low <= value <= each.high for each, value in zip(shown, exact, strict=True)]
+        assert found.roc_auc.high - found.roc_auc.low < 0.15
+    assert covered.min() >= binom.ppf(FALSE_ALARM, repeats, 0.9)
+
+
+@pytest.mark.parametrize("n_levels", [2, 4, 9])
+def test_average_precision_of_tied_scores_is_exact(n_levels):
+    rng = np.random.default_rng(0)
+    scores = rng.choice(np.linspace(0.1, 0.9, n_levels), 5_000)
+    y = (rng.uniform(size=5_000) < scores).astype(int)
+    found = evaluate(None, scores, y, epsilon=1e3)
+    assert found.average_precision.value == pytest.approx(metrics.average_precision_score(y, scores), abs=1e-3)
+    assert found.roc_auc.value == pytest.approx(metrics.roc_auc_score(y, scores), abs=1e-3)
+
+
+def test_tied_scores_at_threshold_widen_recall():
+    """The table does not resolve whether scores in the bin of the threshold are above it."""
+    scores, y = np.repeat([0.2, 0.31], 5_000), np.tile([0, 1], 5_000)
+    for threshold, exact in ((0.31, 0.5), (0.3101, 0.0)):
+        found = evaluate(None, scores, y, epsilon=1e3).recall(threshold)
+        assert found.low <= exact <= found.high
+
+
+def test_few_cases_leave_no_interval():
+    scores, y = drawn(0.3)
+    cases = np.flatnonzero(y)
+    y[cases[20:]] = 0
+    found = evaluate(None, scores, y, epsilon=1.0)
+    for each in (found.roc_auc, found.average_precision, found.recall(0.2), found.precision(0.2), found.f1(0.2)):
+        assert (each.low, each.high) == (0.0, 1.0)
+    assert found.log_loss.high == FARTHEST
+    assert found.brier_score.high < 0.5  # cases matter little
+    assert found.accuracy().low > 0.5
+
+
+def test_end_bins_of_noise_are_gathered():
+    tables = np.zeros((1, 1, 2, 8))
+    tables[0, 0, :, 3:5] = 100.0
+    tables[0, 0, 0, :3] = [2.0, -3.0, 2.0]
+    found = tails_gathered(tables, 4.0)
+    np.testing.assert_array_equal(found[0, 0, 0], [0, 0, 0, 101, 100, 0, 0, 0])
+    np.testing.assert_array_equal(found.sum(-1), tables.sum(-1))
+    np.testing.assert_array_equal(tails_gathered(tables, 1e3), tables)  # nothing stands out
+
+
+def test_places_ascend_and_resolve_both_ends():
+    scores = np.concatenate([[0.0], np.logspace(-15, -1, 200), np.linspace(0.11, 0.89, 100), [1 - 1e-9, 1.0]])
+    places = places_of(scores)
+    assert (np.diff(places) > 0).all()
+    np.testing.assert_allclose(scores_at(places), scores, rtol=1e-3)
+    np.testing.assert_array_equal(places_of([np.nan, -1.0, 0.5, 2.0, np.inf]), [0.0, 0.0, 0.5, 1.0, 1.0])
+    assert np.diff(places_of([1e-4, 1e-3, 1e-2])).min() > 1 / 64

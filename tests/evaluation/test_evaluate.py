@@ -22,6 +22,7 @@ from skdp.accounting import DiscreteLaplaceDpEvent, GaussianDpEvent
 from skdp.evaluation import Estimate, PrivateEvaluation, evaluate
 from skdp.evaluation.amounts import GRID, amounts_of
 from skdp.evaluation.replicates import project
+from skdp.evaluation.scale import places_of
 from skdp.evaluation.scored_rows import ScoredRows, bins_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
@@ -145,7 +146,7 @@ def test_units_are_charged_as_units(people):
 def test_each_row_is_counted_once_in_the_bin_of_its_score(people, exact):
     scores, y = people
     found = evaluate(None, scores, y, epsilon=1.0, n_bins=8)
-    expected = [np.histogram(scores[y == k], bins=8, range=(0, 1))[0] for k in (0, 1)]
+    expected = [np.histogram(places_of(scores[y == k]), bins=8, range=(0, 1))[0] for k in (0, 1)]
     np.testing.assert_array_equal(exact[0], [expected])
     np.testing.assert_array_equal(found.noisy_counts_, exact[0])
 
@@ -201,7 +202,7 @@ def test_rows_of_any_kind_are_scored_in_blocks(people, exact, monkeypatch, table
     monkeypatch.setattr("skdp.evaluation.scored_rows._ROWS", 64)
     evaluate(model, table(X), y, epsilon=1.0, n_bins=16)
     np.testing.assert_array_equal(exact[1].sum(-1), exact[0].sum(-1))
-    np.testing.assert_array_equal(exact[1][0].sum(0), np.histogram(1 / (1 + np.exp(-scores)), 16, (0, 1))[0])
+    np.testing.assert_array_equal(exact[1][0].sum(0), np.histogram(places_of(1 / (1 + np.exp(-scores))), 16, (0, 1))[0])
 
 
 def test_subgroups_are_in_the_one_table(people, exact):
@@ -298,7 +299,7 @@ def test_what_a_model_says_of_a_row_stays_inside(people, exact):
     refused = scores > 0.9
     assert refused.any()
     expected = np.where(refused, 0.0, scores)
-    np.testing.assert_array_equal(exact[0][0].sum(0), np.histogram(expected, 10, (0, 1))[0])
+    np.testing.assert_array_equal(exact[0][0].sum(0), np.histogram(places_of(expected), 10, (0, 1))[0])
 
 
 def test_a_row_of_another_number_of_scores_is_one_that_is_refused(people, exact):
@@ -310,7 +311,7 @@ def test_a_row_of_another_number_of_scores_is_one_that_is_refused(people, exact)
     scores, y = people
     evaluate(Sized(), scores[:, None], y, epsilon=1.0, n_bins=10)
     expected = np.where(scores > 0.9, 0.0, scores)
-    np.testing.assert_array_equal(exact[0][0].sum(0), np.histogram(expected, 10, (0, 1))[0])
+    np.testing.assert_array_equal(exact[0][0].sum(0), np.histogram(places_of(expected), 10, (0, 1))[0])
 
 
 def test_a_row_that_is_refused_is_so_whatever_is_beside_it(people):

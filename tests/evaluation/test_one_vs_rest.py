@@ -12,7 +12,7 @@ from sklearn.multioutput import MultiOutputClassifier
 
 from skdp.evaluation import MultilabelEvaluation, OneVsRestEvaluation, evaluate
 from skdp.evaluation.amounts import GRID
-from skdp.evaluation.binary_metrics import PLAIN, Scale
+from skdp.evaluation.scale import places_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
 
@@ -46,10 +46,10 @@ def test_a_row_is_counted_once_by_prediction_once_for_its_class_and_once_for_eac
     found = evaluate(None, scores, y, n_bins=8, **OF_CLASSES)
     assert isinstance(found, OneVsRestEvaluation)
     (table,) = exact
-    codes, scale = np.searchsorted(CLASSES, y), Scale(3.0, 0.5)
+    codes = np.searchsorted(CLASSES, y)
     np.testing.assert_array_equal(table[0, :, :4], 3 * confusion_matrix(codes, scores.argmax(1)))
     for k in range(4):
-        places = scale.places(scores[:, k])
+        places = places_of(scores[:, k])
         for own, start in ((False, 4), (True, 12)):
             counts = np.histogram(places[(codes == k) == own], 8, (0, 1))[0]
             np.testing.assert_array_equal(table[0, k, start : start + 8], counts * (3 if own else 1))
@@ -61,7 +61,7 @@ def test_a_label_is_counted_once(labelled, exact):
     scores, y = labelled
     found = evaluate(None, scores, y, epsilon=1.0, n_bins=8)
     assert isinstance(found, MultilabelEvaluation)
-    places = Scale(power=0.5).places(scores)
+    places = places_of(scores)
     for k in range(3):
         counts = [np.histogram(places[y[:, k] == each, k], 8, (0, 1))[0] for each in (0, 1)]
         np.testing.assert_array_equal(exact[0][0, k], np.concatenate(counts))
@@ -232,17 +232,3 @@ def test_a_model_of_one_label_alone_is_refused(labelled):
     alone = MultiOutputClassifier(DummyClassifier()).fit(X, np.where([True, False, False], 1, y))
     with pytest.raises(ValueError, match="one of them alone"):
         evaluate(alone, X, y, epsilon=1.0)
-
-
-# --- the scale of scores ---
-
-
-def test_places_and_scores_are_inverse_and_plain_ones_equal():
-    scores = np.linspace(0, 1, 1001)
-    np.testing.assert_array_equal(PLAIN.places(scores), scores)
-    for scale in (Scale(9.0, 0.5), Scale(power=0.5), Scale(99.0, 0.25)):
-        places = scale.places(scores)
-        assert (np.diff(places) > 0).all()
-        np.testing.assert_allclose(scale.scores(places), scores, rtol=1e-9, atol=1e-12)
-    assert Scale(9.0, 0.5).places(0.1) == pytest.approx(0.5)
-    np.testing.assert_array_equal(Scale(9.0, 0.5).places([np.nan, -1.0, 2.0, np.inf]), [0.0, 0.0, 1.0, 1.0])
