@@ -9,6 +9,11 @@ of the ten digits those of a softmax regression that was fitted to 1,500 rows; t
 which tables are drawn with replacement, as it is and with the second class at 50 and at 5 %. Errors are root mean
 squares against the exact figures of the same rows; coverage is that of the population's figures.
 
+    python benchmarks/bench_evaluate.py --simulated --json simulated.json [--repetitions 1000] [--cells logistic bayes]
+
+measures coverage and median widths on simulated scores of rare to balanced classes, and on skewed targets, beside the
+width that the draw of the rows alone has: 3.92 standard deviations of the exact metric. Means over repetitions.
+
 The file keeps what was measured, a hundred repetitions of a cell at a time, and a run continues from it: all cells have
 about as many at any time. ``--repeats 0`` prints what it holds.
 """
@@ -26,9 +31,17 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import brier_score_loss, log_loss, r2_score, roc_auc_score, root_mean_squared_error
+from sklearn.metrics import (
+    average_precision_score,
+    brier_score_loss,
+    log_loss,
+    r2_score,
+    roc_auc_score,
+    root_mean_squared_error,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -184,6 +197,130 @@ def measure(cell: str, chunk: int) -> dict[str, object]:
     }  # fmt: skip
 
 
+SIMULATED = "logistic", "bayes", "trees", "ties", "constant"
+PREVALENCES = 0.001, 0.002, 0.01, 0.05, 0.2, 0.5
+TARGETS = {"lognormal": (0.0, 1000.0), "gamma": (0.0, 60.0), "counts": (0.0, 100.0)}
+METRICS = "AUROC", "average precision", "recall", "log loss", "Brier score"
+ERRORS = "R2", "RMSE", "MAE", "median error", "mean target"
+
+
+def simulated_scores(kind: str, prevalence: float, n: int = 500_000) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and classes of a population with skewed log-odds."""
+    rng = np.random.default_rng(42)
+    z = 0.9 * rng.gamma(2.0, 1.0, n) + 0.6 * rng.standard_normal(n)
+    low, high = -30.0, 10.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if expit(z + middle).mean() > prevalence else (middle, high)
+    logits = z + low
+    y = (rng.random(n) < expit(logits)).astype(int)
+    if kind == "bayes":  # eight copies of a feature, counted as if independent
+        return expit(8.0 * (z - z.mean() + 0.4 * rng.standard_normal(n)) + np.log(prevalence / (1 - prevalence))), y
+    if kind in ("trees", "ties"):
+        cuts = np.quantile(z, np.sort(rng.random(24)) if kind == "trees" else [0.5, 0.8, 0.95])
+        leaf = np.searchsorted(cuts, z)
+        means = np.array([logits[leaf == k].mean() for k in range(len(cuts) + 1)])
+        steep = 1.5 * (means - means.mean()) + means.mean() + 0.4 * rng.standard_normal(len(means))
+        return expit(steep if kind == "trees" else means)[leaf], y
+    return (np.full(n, prevalence) if kind == "constant" else expit(logits)), y
+
+
+def simulated_targets(kind: str, n: int = 500_000) -> tuple[np.ndarray, np.ndarray]:
+    """Predictions and skewed targets of a population, within their bounds."""
+    rng = np.random.default_rng(42)
+    x = rng.standard_normal(n)
+    means = {"lognormal": np.exp(2.5 + 0.5 * x), "gamma": np.exp(1.0 + 0.4 * x), "counts": np.exp(1.0 + 0.6 * x)}[kind]
+    y = {
+        "lognormal": means * np.exp(0.6 * rng.standard_normal(n) - 0.18),
+        "gamma": rng.gamma(1.5, means / 1.5),
+        "counts": rng.poisson(means * rng.gamma(2.0, 0.5, n)),
+    }[kind]
+    return np.clip(means * 1.1, *TARGETS[kind]), np.clip(y, *TARGETS[kind])
+
+
+def exact_figures(scores: np.ndarray, y: np.ndarray, at: float | None) -> np.ndarray:
+    """Exact metrics of scores with a threshold, or of predictions without one."""
+    if at is None:
+        error = np.abs(scores - y)
+        spread = 1 - np.mean(error**2) / y.var()
+        return np.array([spread, np.sqrt(np.mean(error**2)), error.mean(), np.median(error), y.mean()])
+    cut = np.clip(scores, 2.0**-53, 1 - 2.0**-53)
+    loss = -np.mean(np.where(y == 1, np.log(cut), np.log1p(-cut)))
+    auc, precision = roc_auc_score(y, scores), average_precision_score(y, scores)
+    return np.array([auc, precision, np.mean(scores[y == 1] >= at), loss, np.mean((scores - y) ** 2)])
+
+
+def measure_simulated(cell: str, repetitions: int) -> dict[str, list[float]]:
+    """Coverage, shares with an interval, median widths, and widths by the draw of the rows, of one cell."""
+    kind, prevalence, n, epsilon = cell.split("|")
+    at = None if kind in TARGETS else 0.5 if float(prevalence) == 0.5 else 2.0 * float(prevalence)
+    scores, y = simulated_targets(kind) if at is None else simulated_scores(kind, float(prevalence))
+    truth, rng = exact_figures(scores, y, at), np.random.default_rng(list(cell.encode()))
+    given = {"classes": [0, 1]} if at is not None else {"y_bounds": TARGETS[kind]}
+    ends, exact = [], []
+    for repetition in range(repetitions):
+        rows = rng.integers(0, len(y), int(n))
+        found = skdp.evaluate(None, scores[rows], y[rows], epsilon=float(epsilon), **given)
+        tables = found._fitted_tables._replace(noise=found._fitted_tables.noise[:1])
+        found._fitted_tables = tables._replace(sampling=tables.sampling[:1])  # intervals need the others alone
+        if at is None:
+            shown = [found.r2, *(getattr(found, f"{name}_error") for name in ("root_mean_squared", "mean_absolute"))]
+            shown += [found.median_absolute_error, found.mean_target]
+        else:
+            shown = [found.roc_auc, found.average_precision, found.recall(at), found.log_loss, found.brier_score]
+        ends.append([each[1:3] for each in shown])
+        if repetition < 100 and y[rows].sum() > 0:
+            exact.append(exact_figures(scores[rows], y[rows], at))
+    low, high = np.moveaxis(np.array(ends), -1, 0)
+    hidden = (high - low >= 1.0) & (at is not None)
+    widths = np.median(high - low, axis=0)
+    return {
+        "covered": np.mean((low <= truth) & (truth <= high), axis=0).tolist(), "hidden": hidden.mean(0).tolist(),
+        "width": widths.tolist(), "plain": (3.92 * np.std(exact, axis=0)).tolist(), "repetitions": [repetitions],
+    }  # fmt: skip
+
+
+def shown_simulated(held: dict[str, dict[str, list[float]]]) -> str:
+    """Coverage, and median width / width without noise, of each cell; "-" where most fits print no interval."""
+    lines = []
+    for cell, found in held.items():
+        kind, prevalence, n, epsilon = cell.split("|")
+        if not lines or (kind in TARGETS and lines[-1].startswith("| constant")):
+            names = ERRORS if kind in TARGETS else METRICS
+            lines += ["", "| scores | prevalence | n | epsilon | " + " | ".join(names) + " |", "|---" * 9 + "|"]
+        told = (
+            f"{covered:.3f} -" if hidden > 0.5 else f"{covered:.3f} {width:.2g} / {plain:.2g}"
+            for covered, hidden, width, plain in np.transpose(
+                [found[k] for k in ("covered", "hidden", "width", "plain")]
+            )
+        )
+        lines.append(f"| {kind} | {prevalence} | {n} | {epsilon} | " + " | ".join(told) + " |")
+    return "\n".join(lines)
+
+
+def run_simulated(given: argparse.Namespace) -> None:
+    """Measure the simulated cells that the file does not hold, and print all."""
+    warnings.filterwarnings("ignore", message=".*the noise hides")
+    held = json.loads(given.json.read_text()) if given.json.exists() else {}
+    sizes = [(n, epsilon) for epsilon in (1.0, 0.3) for n in (20_000, 5_000)]
+    cells = [
+        f"{kind}|{rate}|{n}|{epsilon}"
+        for n, epsilon in sizes
+        for kind in (*SIMULATED, *TARGETS)
+        for rate in (PREVALENCES if kind in SIMULATED else ("",))
+        if not given.cells or kind in given.cells
+    ]
+    for cell in cells:
+        if cell not in held and given.repetitions:
+            held[cell] = measure_simulated(cell, given.repetitions)
+            given.json.write_text(json.dumps(held, indent=1) + "\n")
+    print(
+        shown_simulated(
+            dict(sorted(held.items(), key=lambda each: [*SIMULATED, *TARGETS].index(each[0].split("|")[0])))
+        )
+    )
+
+
 def added(held: dict, found: dict) -> dict:
     """What a cell holds with one more chunk."""
     sums = {name: held.get(name, 0) + found[name] for name in ("repeats", "exact")}
@@ -234,7 +371,13 @@ def main() -> None:
     parser.add_argument("--exact", type=int, default=400, help="of cells with classes as they are, for errors")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", type=Path, required=True, help="file of what was measured, and is continued")
+    parser.add_argument("--simulated", action="store_true", help="measure coverage on simulated scores and targets")
+    parser.add_argument("--repetitions", type=int, default=1000, help="of each simulated cell")
+    parser.add_argument("--cells", nargs="*", choices=[*SIMULATED, *TARGETS], help="kinds of simulated scores")
     given = parser.parse_args()
+    if given.simulated:
+        run_simulated(given)
+        return
     held = json.loads(given.json.read_text()) if given.json.exists() else {}
     cells = {}
     for name in given.tables:
