@@ -87,8 +87,9 @@ def auc_within_bins(tables: Doubles, side: int) -> Doubles:
     """
     negatives, positives = tables[:, 0], tables[:, 1]
     pairs = negatives.sum(-1) * positives.sum(-1)
-    wide = ranges(tables.shape[-1])
-    rise = np.minimum(wide, 4.0) * np.minimum(wide, 1.0) / 12.0 * tied_share(tables)[:, 0] if side > 0 else 0.0
+    wide, tied = ranges(tables.shape[-1]), tied_share(tables)[:, 0]
+    wide[0], tied[:, 0] = 4.0, 1.0  # scores below 2^-53 are in the first bin, whatever they are
+    rise = np.minimum(wide, 4.0) * np.minimum(wide, 1.0) / 12.0 * tied if side > 0 else 0.0
     room = negatives * positives * (rise + _change_of_odds(tables) ** 2 / 48.0)
     return roc_auc(tables) + side * _ratio(room.sum(-1), pairs, 0.0)
 
