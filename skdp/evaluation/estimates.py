@@ -18,8 +18,6 @@ class _Numbers(NamedTuple):
     standard_error: float
     noise_error: float = math.nan
     sampling_error: float = math.nan
-    clipped_low: float = math.nan
-    clipped_high: float = math.nan
 
 
 class Estimate(_Numbers):
@@ -41,31 +39,35 @@ class Estimate(_Numbers):
         Standard error by the noise alone: how far the figure is from the exact one of these rows. NaN of a description.
     sampling_error : float
         Standard error by the draw of the rows alone, which an exact figure would have too. NaN of a description.
-    clipped_low, clipped_high : float
-        Privately estimated bounds: the estimate and its interval are of values clipped to them. NaN without any.
+    clipped_low, clipped_high : float or datetime
+        Privately estimated bounds: the estimate and its interval are of values clipped to them. NaN without any. Not
+        entries of the tuple, as is `estimand`.
     estimand : str
-        With `groups`: one line on the weight of a group. Otherwise empty. It is not an entry of the tuple.
+        With `groups`: one line on the weight of a group. Otherwise empty.
     """
 
+    clipped_low: Any = math.nan
+    clipped_high: Any = math.nan
     estimand: str = ""
 
-    def with_estimand(self, estimand: str) -> Estimate:
-        """Return the same numbers with another estimand.
+    def with_notes(self, **notes: Any) -> Estimate:
+        """Return the same numbers with other attributes that are not entries of the tuple.
 
-            Parameters
-            ----------
-            clipped_low, clipped_high : float
-            Privately estimated bounds: the estimate and its interval are of values clipped to them. NaN without any.
-        estimand : str
-                One line, or "".
+        Parameters
+        ----------
+        **notes : object
+            Any of `clipped_low`, `clipped_high` and `estimand`.
 
-            Returns
-            -------
-            figure : Estimate
+        Returns
+        -------
+        figure : Estimate
         """
         found = type(self)(*self)
-        found.estimand = estimand
+        vars(found).update(vars(self) | notes)
         return found
+
+    def _replace(self, **changes: Any) -> Estimate:
+        return super()._replace(**changes).with_notes(**vars(self))
 
     def at(self, value: float) -> Estimate:
         """Return the interval with another estimate of the same figure, which it is made to hold.

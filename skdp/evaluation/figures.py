@@ -83,7 +83,7 @@ class TableFigures:
         return {name: each() if callable(each) else each for name, each in found.items()}
 
     def __str__(self) -> str:
-        lines = [f"{name.replace('_', ' '):18} {each.with_estimand('')}" for name, each in self.summary().items()]
+        lines = [f"{name.replace('_', ' '):18} {each.with_notes(estimand='')}" for name, each in self.summary().items()]
         return "\n".join([*lines, *filter(None, [self._fitted_tables.estimand])])
 
     def _figures_as_html(self) -> str:

@@ -151,7 +151,7 @@ class Replicates(NamedTuple):
         errors = np.sqrt(np.mean((noisy - middle) ** 2, axis=0)), by_rows
         figures = (np.clip(each, low, high) for each in (value, low_end, high_end))
         found = Estimate(*(_plain(each) for each in (*figures, spread, *errors)))
-        return found.with_estimand(self.estimand)
+        return found.with_notes(estimand=self.estimand)
 
 
 def _plain(value: Any) -> Any:

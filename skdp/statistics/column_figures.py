@@ -181,8 +181,10 @@ class ColumnFigures:
 
     def _clipped(self, value: float, low: float, high: float, error: float) -> Estimate:
         """Return an estimate with the privately estimated bounds of the values, if they are such."""
-        ends = (float(self.cells.left[0]), float(self.cells.right[-1])) if self.cells.is_clipped else (math.nan,) * 2
-        return Estimate(value, low, high, error, clipped_low=ends[0], clipped_high=ends[1])
+        found, cells = Estimate(value, low, high, error), self.cells
+        if not cells.is_clipped:
+            return found
+        return found.with_notes(clipped_low=float(cells.left[0]), clipped_high=float(cells.right[-1]))
 
     # --- moments of numbers, scaled to [-1, 1] between the bounds ---
 

@@ -180,7 +180,7 @@ class PrivateDescription:
 
     def _stated(self, figure: Estimate) -> Estimate:
         """Return a figure that states its estimand."""
-        return figure.with_estimand(self._estimand)
+        return figure.with_notes(estimand=self._estimand)
 
     def _with_estimand(self, frame: Any) -> Any:
         """Return a frame whose ``attrs`` state the estimand, where groups were given."""
@@ -446,8 +446,9 @@ def _intervals(level: float, sampling: bool, n_figures: int = 1) -> Intervals:
 
 def _as_dates(figure: Estimate) -> Estimate:
     """Return a figure in days as dates."""
-    days = ("value", "low", "high", "clipped_low", "clipped_high")
-    return figure._replace(**{name: _date_of(getattr(figure, name)) for name in days})
+    value, low, high = map(_date_of, figure[:3])
+    clipped = {name: _date_of(getattr(figure, name)) for name in ("clipped_low", "clipped_high")}
+    return figure._replace(value=value, low=low, high=high).with_notes(**clipped)
 
 
 def _date_of(day: float) -> Any:

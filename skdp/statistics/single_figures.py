@@ -119,9 +119,7 @@ def private_sum(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
     found = _of_moments("private_sum", [x], [bounds], settings).figures(_X)
     mean, count = found["mean"], found["count"]
     error = math.hypot(count.value * mean.standard_error, mean.value * count.standard_error)
-    found_sum = _INTERVALS.around(count.value * mean.value, error)
-    found_sum = found_sum._replace(clipped_low=mean.clipped_low, clipped_high=mean.clipped_high)
-    return found_sum.with_estimand(mean.estimand)
+    return _INTERVALS.around(count.value * mean.value, error).with_notes(**vars(mean))
 
 
 def private_quantile(x: Any, q: Any = 0.5, *, bounds: Any = None, **settings: Any) -> Any:
