@@ -119,8 +119,8 @@ class Replicates(NamedTuple):
 
     def map(self, function: Callable[[Doubles], Doubles]) -> Self:
         """Return the same with a function of all tables, such as a choice of subgroups."""
-        arrays = (function(each) for each in self[:-2])
-        return type(self)(*arrays, self.gathered and self.gathered.map(function), self.estimand)
+        tables: dict[str, Any] = {name: function(getattr(self, name)) for name in self._fields[:-2]}
+        return self._replace(**tables, gathered=self.gathered and self.gathered.map(function))
 
     def stated(self, estimand: str) -> Self:
         """Return the same with the estimand of its estimates."""

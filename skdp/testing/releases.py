@@ -95,8 +95,9 @@ def check_the_number_of_strings_is_private(subject: CheckedEstimator) -> None:
     _moved_by_two_at_most(one, same, "a string of one record", fix)
     for a, b in zip(one.tape.tracks[0].releases, other.tape.tracks[0].releases, strict=False):
         if a.exact.size != b.exact.size and not a.is_whole:
-            noise = [np.ravel(each.noisy - each.exact)[: min(a.exact.size, b.exact.size)] for each in (a, b)]
-            equal = np.array_equal(*noise)
+            one_noise, other_noise = (np.ravel(each.noisy - each.exact) for each in (a, b))
+            size = min(one_noise.size, other_noise.size)
+            equal = np.array_equal(one_noise[:size], other_noise[:size])
             demand(equal, "the noise of counts depends on their number", "Release counts by GaussianMechanism")
 
 
