@@ -30,6 +30,12 @@ def tell_now(fitted: Any, text: str) -> None:
         warn(text, QualityWarning)
 
 
+def repeat_notices(step: Any) -> None:
+    """Warn of what a step of a pipeline noted while its warnings were suppressed."""
+    for text in getattr(step, "__dict__", {}).get("_fitted_notices", {}):
+        warn(text, QualityWarning)
+
+
 def notices_of(fitted: Any) -> dict[str, bool]:
     """Return the notices of an estimator, a pipeline or a search, and of its private parts, and if they were told."""
     found: dict[str, bool] = {}
@@ -91,6 +97,7 @@ __all__ = [
     "note_notice",
     "notices_of",
     "raw_columns_notice",
+    "repeat_notices",
     "tell_now",
     "tell_rest",
 ]

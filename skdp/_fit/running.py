@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import config_context
 
+from skdp._checks.notices import repeat_notices
 from skdp._checks.row_traits import row_norm_of, take_rows, with_row_norm
 from skdp._checks.rows import column_names, table_shape
 from skdp._guard.public_rules import takes_any_types
@@ -35,6 +36,7 @@ def run_publicly(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -
             refused = str(error)
     if refused:
         raise ValueError(f"step {name!r}: {refused}")
+    repeat_notices(step)
     if table_shape(made)[0] != table_shape(X)[0]:
         raise ValueError(f"step {name!r}: {type(step).__name__} changes the number of rows: keep them one for one.")
     return made

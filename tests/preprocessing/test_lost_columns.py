@@ -246,8 +246,16 @@ COMMAS = pd.DataFrame({"price": ["12,5", "7,25"] * 200, "job": ["cook", "nurse"]
 PRICES = {"price": (0, 100), "job": ["cook", "nurse"]}
 
 
+def described(table, schema):
+    return skdp.describe(table, schema=schema), []
+
+
+def fitted_in_a_pipeline(table, schema):
+    return skdp.tabular_pipeline(schema=schema).fit(table, [0, 1] * 200), []
+
+
 @pytest.mark.parametrize("form", [lambda frame: frame, pl.from_pandas, lambda frame: pl.from_pandas(frame).to_arrow()])
-@pytest.mark.parametrize("fit", [fitted, lambda table, schema: (skdp.describe(table, schema=schema), [])])
+@pytest.mark.parametrize("fit", [fitted, described, fitted_in_a_pipeline])
 def test_text_with_numeric_bounds_warns_of_decimal_commas(form, fit):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
