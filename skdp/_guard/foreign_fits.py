@@ -302,7 +302,7 @@ def _levels_to_user(frame: FrameType | None) -> int:
     return 0
 
 
-_told: dict[int, tuple[Any, set[str]]] = {}
+_told: dict[int, tuple[Any, set[tuple[str, str]]]] = {}
 
 
 def _was_told(found: Outermost) -> bool:
@@ -312,7 +312,7 @@ def _was_told(found: Outermost) -> bool:
         alone = found.entry == "_fit_binary"
         titles = lineage_of(found.estimator)
         return any(not alone or each == found.title or KNOWN.get(each) is EACH_CLASS for each in titles)
-    return found.title in _told.get(id(found.owner), (None, ()))[1]
+    return (found.title, found.known.reads) in _told.get(id(found.owner), (None, ()))[1]
 
 
 def _mark_told(found: Outermost) -> None:
@@ -321,7 +321,7 @@ def _mark_told(found: Outermost) -> None:
     key = id(found.owner)
     with contextlib.suppress(TypeError):  # without a weak reference it is reported each time
         ref = weakref.ref(found.owner, lambda gone: _told.pop(key, None))
-        _told.setdefault(key, (ref, set()))[1].add(found.title)
+        _told.setdefault(key, (ref, set()))[1].add((found.title, found.known.reads))
 
 
 class Lineage(set[str]):

@@ -154,7 +154,8 @@ class LinearRecipe(LinearSteps):
             vars(self.model).pop(name, None)
         run, n_outputs, d = plan.run, plan.outputs.n_outputs, self.model.n_features_in_
         self.model.learning_rate_ = run.learning_rate
-        start = self._noise_before_the_run(resumed=self._resumes(plan)) if plan.warm else 0.0
+        before = self._noise_before_the_run(resumed=self._resumes(plan)) if plan.warm else 0.0
+        start = vars(self).setdefault("_noise_of_start", before)  # a second call finds the noise replaced
         table = theta.reshape(n_outputs, -1) * run.shape.unit
         self.model.coef_ = table[:, :d].copy()
         self.model.intercept_ = table[:, d].copy() if run.shape.fit_intercept else np.zeros(n_outputs)

@@ -93,6 +93,7 @@ class LookupRecipe(LinearSteps):
         start = np.zeros((1, geometry.blocks.n_columns))
         if plan.warm:
             start = self.model._fitted_start_noise if self._resumes(plan) else self.model.coef_noise_
+        start = vars(self).setdefault("_noise_of_start", start)  # a second call finds the noise replaced
         table = theta.reshape(plan.outputs.n_outputs, -1)
         self.model.coef_ = geometry.projected(table[:, : geometry.blocks.n_columns]) * self._scale(geometry)
         self.model.intercept_ = table[:, -1] * geometry.icpt if geometry.fit_intercept else np.zeros(len(table))

@@ -20,7 +20,8 @@ def stability_threshold(deviation: float, delta: float, n_columns: int) -> float
     A row may be the only one with its category in every column. Each of those counts is 1, and its noisy value exceeds
     T with probability p = P(1 + N(0, deviation^2) > T). The noise is independent, so that none does has probability
     (1 - p)^n_columns, which is 1 - delta for the p chosen here: the row's categories stay hidden but with probability
-    `delta` in all columns together.
+    `delta` in all columns together. T is larger by half a step of the grid to which noisy counts are rounded, at most
+    2**-27 standard deviations.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def stability_threshold(deviation: float, delta: float, n_columns: int) -> float
     float
     """
     each = -math.expm1(math.log1p(-delta) / n_columns)
-    return (1.0 + deviation * float(norm.isf(each))) * (1.0 + 1e-12)  # the quantile is rounded
+    return (1.0 + deviation * (float(norm.isf(each)) + 2.0**-27)) * (1.0 + 1e-12)  # the quantile is rounded
 
 
 def keep_one_row(codes: NDArray[np.int64], units: Units | None, stream: SecretStream) -> NDArray[np.int64]:

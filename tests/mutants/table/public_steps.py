@@ -344,8 +344,8 @@ MUTANTS = [
         "one reported composition counts for all",
         (
             CALLERS,
-            "    return found.title in _told.get(id(found.owner), (None, ()))[1]",
-            "    return any(found.title in titles for _, titles in _told.values())",
+            "    return (found.title, found.known.reads) in _told.get(id(found.owner), (None, ()))[1]",
+            "    return any((found.title, found.known.reads) in told for _, told in _told.values())",
         ),
         tests="foreign_fits",
         select="another_object_again",
