@@ -44,7 +44,7 @@ class ErrorFigures(TableFigures):
         below: Estimate = self.estimate(lambda tables: error_metrics.moments(tables)[1], high=1.0)
         ratio, low, high = _ratio(above, below, float(self.level))
         errors = (math.hypot(a, ratio * b) / max(below.value, 1e-9) for a, b in zip(above[3:], below[3:], strict=True))
-        return Estimate(1.0 - ratio, 1.0 - high, 1.0 - low, *errors)
+        return Estimate(1.0 - ratio, 1.0 - high, 1.0 - low, *errors).with_notes(**vars(above))
 
     @property
     def mean_squared_error(self) -> Estimate:
