@@ -115,6 +115,7 @@ EACH_KEEPS = {
     "_fitted_releases": "the plans, each with a random name",
     "_fitted_group_name": "the name of the labels of units, which names a column",
     "_fitted_notices": "notices of quality: public numbers, releases and names of columns, and whether they were told",
+    "_lineage": "titles of the compositions that were reported for the estimator and its clones: class names",
 }
 ALL_PUBLISH = {
     **EACH_PUBLISHES,
