@@ -30,6 +30,7 @@ from skdp import _threads as threads
 from skdp._threads import WorkerPool
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.decomposition import MEAN_SHARE, WEIGHED_ENTRY
+from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms import spectrum as _spectrum
 from skdp.mechanisms.second_moments import BLOCK_ROWS, MomentSum, UnitBall, mean_weight, sensitivity
 from skdp.mechanisms.spectrum import about_mean
@@ -273,7 +274,7 @@ def test_noise_of_the_moments_is_symmetric_and_as_priced(monkeypatch, adjacency,
     weight = mean_weight(MEAN_SHARE) if center else 0.0
     single = dtype is np.float32 and adjacency != "add_remove"
     enlarged = 1.0 + 128 * 131 * 2.0**-24 if single else 1.0
-    sigma = model.noise_multiplier_ * sensitivity(weight, adjacency) * enlarged
+    sigma = GaussianMechanism(model.noise_multiplier_, sensitivity(weight, adjacency)).standard_deviation * enlarged
     off = gram[np.tril_indices(d, -1)] / (sigma / math.sqrt(2.0))
     parts = [np.diag(gram) / sigma, off[::2], off[1::2]]
     parts += [total * weight / sigma] if center else []
@@ -305,7 +306,8 @@ def test_noise_of_weighted_moments_is_symmetric_and_as_priced(monkeypatch, adjac
     assert model.privacy_event_ == GaussianDpEvent(model.noise_multiplier_)
     single = dtype is np.float32 and adjacency != "add_remove"
     enlarged = 1.0 + 128 * 131 * 2.0**-24 if single else 1.0
-    sigma = model.noise_multiplier_ * sensitivity(0.0, adjacency) * enlarged * (1.0 + k**2)
+    mechanism = GaussianMechanism(model.noise_multiplier_, sensitivity(0.0, adjacency))
+    sigma = mechanism.standard_deviation * enlarged * (1.0 + k**2)
     off = gram[np.tril_indices(d, -1)] / (sigma / math.sqrt(2.0))
     for part in (np.diag(gram) / sigma, off[::2], off[1::2], total * k * math.sqrt(2.0) / sigma):
         square, spread = part @ part / 1.0001, stats.chi2(part.size)

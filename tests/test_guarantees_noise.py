@@ -74,21 +74,22 @@ def test_spread_of_the_release_on_null_records_is_that_of_the_price(draw, run, n
 
 @pytest.mark.usefixtures("steps_alone")
 def test_every_step_adds_noise_of_its_own(draw, monkeypatch):
-    """One noise T times would spread by T, not by sqrt(T)."""
+    """Products of independent noises, divided by the norm of the earlier ones, are normal; false alarms at 1e-6."""
     noises = []
     release = GaussianMechanism.release
 
     def recorded(mechanism, value, stream):
-        noises.append(release(mechanism, value, stream) - value)
-        return noises[-1] + value
+        noisy = release(mechanism, value, stream)
+        noises.append((noisy - value) / mechanism.standard_deviation)  # which grows over the steps
+        return noisy
 
     monkeypatch.setattr(GaussianMechanism, "release", recorded)
     X, y = draw(60, d=30)
-    model = seeded(max_iter=300).fit(X, y)
-    table = np.array(noises) / (model.noise_multiplier_ * model.max_grad_norm_)
+    seeded(max_iter=300).fit(X, y)
+    table = np.array(noises)
     assert table.shape == (300, 31)
     bound = stats.norm.isf(FALSE_ALARM / (2 * 299 * 2))
-    lagged = [abs(np.sum(table[k:] * table[:-k])) / math.sqrt(table[k:].size) for k in range(1, 300)]
+    lagged = [abs(np.sum(table[k:] * table[:-k])) / np.linalg.norm(table[:-k]) for k in range(1, 300)]
     assert max(lagged) < bound
     assert stats.kstest(table.ravel(), "norm").pvalue > FALSE_ALARM
 

@@ -117,11 +117,11 @@ def models():
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """Standard deviations of all noise, and the sensitivity that it is for, in order."""
+    """Mechanisms of all noise, in the order of the draws."""
     found, add = [], GaussianMechanism._add_noise
 
     def watched(self, value, stream):
-        found.append((self.standard_deviation, self.sensitivity))
+        found.append(self)
         return add(self, value, stream)
 
     monkeypatch.setattr(GaussianMechanism, "_add_noise", watched)
@@ -133,8 +133,8 @@ def drawn(monkeypatch):
 def test_fits_draw_the_noise_that_their_event_lists(name, drawn):
     model = models()[name].fit(X, y)
     listed = [(each.event.noise_multiplier, each.count) for each in parts(model.privacy_event_)]
-    expected = [noise for noise, count in listed for _ in range(count)]
-    *found, offset = (deviation / sensitivity for deviation, sensitivity in drawn)  # listed first, and drawn last
+    expected = [GaussianMechanism(noise, 1.0).standard_deviation for noise, count in listed for _ in range(count)]
+    *found, offset = (each.standard_deviation / each.sensitivity for each in drawn)  # listed first, and drawn last
     expected.remove(min(expected, key=lambda noise: abs(noise - offset)))
     assert found == pytest.approx(expected, rel=1e-14)
     assert len(set(expected)) > 4

@@ -15,6 +15,7 @@ from skdp.accounting import (
     calibrate_noise_multiplier,
     get_epsilon,
 )
+from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 
 PLAN = DPSGDPlan(PoissonSampling(0.02), max_grad_norm=0.25, noise_multiplier=1.5, n_steps=30, expected_lot_size=20.0)
@@ -31,9 +32,9 @@ def test_full_batch_event_is_a_plain_gaussian():
 
 
 def test_mechanism_is_that_of_the_event():
-    """Principle 2: one object makes the noise, sigma C, and its price, sigma."""
+    """Principle 2: one object makes the noise, sigma C and room for rounding, and its price, sigma."""
     assert PLAN.mechanism.sensitivity == PLAN.max_grad_norm
-    assert PLAN.mechanism.standard_deviation == 1.5 * 0.25
+    assert PLAN.mechanism == GaussianMechanism(1.5, 0.25)
     assert PLAN.mechanism.event == PLAN.event.event.event
 
 

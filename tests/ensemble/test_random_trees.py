@@ -34,6 +34,7 @@ from skdp.accounting import flatten
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.ensemble.people import count_people
 from skdp.ensemble.target_units import SUMS_SENSITIVITY, UNIT_SPREAD, sum_targets, units_of_targets
+from skdp.exceptions import FitInterruptedWarning
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.sampling import sampling_at
 from skdp.mechanisms.streams import SecretStream
@@ -179,7 +180,8 @@ def test_the_stated_spread_is_that_of_sigma_and_clip(steps):
     own = {"average": False, "momentum": 0.0, "learning_rate": 1.0, **steps}
     model, X, y, nothing = null_fit(model_of(60, **own))
     model.fit(X, y, nothing)
-    each = model.noise_multiplier_ * model.max_grad_norm_ / 60 * math.sqrt(model.n_steps_)
+    mechanism = GaussianMechanism(model.noise_multiplier_, model.max_grad_norm_)
+    each = mechanism.standard_deviation / 60 * math.sqrt(model.n_steps_)
     entries, widths = entries_of(model)
     np.testing.assert_allclose(model.coef_noise_[0], each * entries * np.sqrt(1 - 1 / widths), rtol=1e-12)
 
@@ -936,7 +938,6 @@ def test_without_an_intercept_no_offset_is_bought():
     np.testing.assert_array_equal(model.intercept_, [0.0])
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 @pytest.mark.parametrize("after", [False, True], ids=["before the offset", "after it"])
 def test_a_run_that_ends_beside_its_offset_buys_it_once(after, tmp_path, monkeypatch):
     X, y = numbers(20_000)
@@ -952,9 +953,10 @@ def test_a_run_that_ends_beside_its_offset_buys_it_once(after, tmp_path, monkeyp
 
     with monkeypatch.context() as patch:
         patch.setattr(*((TargetMean, "offset", stopped) if after else (SumOfTerms, "add", never)))
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.warns(FitInterruptedWarning, match="after 20 of 20 steps"):
             model.fit(X, y)
-    assert not hasattr(model, "coef_")
+    coef, intercept = model.coef_.copy(), model.intercept_.copy()
+    assert len(found) == after
 
     offset = TargetMean.offset
 
@@ -967,6 +969,8 @@ def test_a_run_that_ends_beside_its_offset_buys_it_once(after, tmp_path, monkeyp
     assert len(own["accountant"].history) == 1
     assert len(found) == 1 + after
     assert found[0] == found[-1]
+    np.testing.assert_array_equal(model.coef_, coef)
+    assert model.intercept_ != intercept
 
 
 @pytest.mark.parametrize("make", [model_of, regressor_of])

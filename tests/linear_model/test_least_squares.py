@@ -192,7 +192,8 @@ def test_the_solution_is_that_of_the_plain_reading(monkeypatch, alpha, fit_inter
     matrix[np.tri(d + 1, dtype=bool)] = size * noisy[0] / math.sqrt(2)
     matrix[np.diag_indices(d + 1)] *= math.sqrt(2)
     matrix = np.tril(matrix) + np.tril(matrix, -1).T
-    least = moments.FLOOR * model.noise_multiplier_ * size * math.sqrt(2 * d)
+    deviation = GaussianMechanism(model.noise_multiplier_, 1.0).standard_deviation
+    least = moments.FLOOR * deviation * size * math.sqrt(2 * d)
     assert np.linalg.eigvalsh(matrix[:d, :d]).min() < least < np.linalg.eigvalsh(matrix[:d, :d]).max()
     ridge = moments.AUTO_ALPHA * least if alpha == "auto" else alpha / 4.0
     theta = reference.least_squares_solution(matrix[:d, :d], matrix[d, :d] / b, least, ridge, fit_intercept)
