@@ -91,13 +91,13 @@ def test_threads_that_a_block_starts_are_inside_it():
 
 @pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
 def test_fits_in_a_search_are_inside_the_block(backend):
+    """The clone of a search raises before a worker starts, so fits of workers are started without one too."""
     X, y = np.linspace(-1, 1, 80).reshape(40, 2), np.arange(40) % 2
-    with (
-        config_context(on_leak="raise"),
-        joblib.parallel_config(backend, n_jobs=2),
-        pytest.raises(PrivacyLeakWarning, match="classes=None"),
-    ):
-        cross_val_score(DPLogisticRegression(), X, y, cv=KFold(2), error_score="raise")
+    with config_context(on_leak="raise"), joblib.parallel_config(backend, n_jobs=2):
+        with pytest.raises(PrivacyLeakWarning, match="inside a search or cross-validation"):
+            cross_val_score(DPLogisticRegression(), X, y, cv=KFold(2), error_score="raise")
+        with pytest.raises(PrivacyLeakWarning, match="classes=None"):
+            joblib.Parallel()(joblib.delayed(DPLogisticRegression().fit)(X, y) for _ in range(2))
 
 
 def test_a_block_is_not_left_by_another_thread():

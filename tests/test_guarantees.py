@@ -804,6 +804,11 @@ SENTENCES = {
             "tests/synthesis/marginals/test_synthesizer.py::test_the_noise_is_as_priced",
             "tests/synthesis/marginals/test_synthesizer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
+        "In columns of another type than whole numbers they come back whole if noisy counts of the other numbers are "
+        "small.": [
+            "tests/synthesis/marginals/test_bin_shapes.py::test_whole_release_is_plain_count",
+            "tests/synthesis/marginals/test_bought_table.py::test_synthesize_float_column_of_whole_numbers_stays_whole",
+        ],
         "Whether pairs are selected, how many rounds and which share of the budget they take, whether triples, "
         "parities and cells are measured, and the iterations of the fit are decided by public numbers.": [
             "tests/synthesis/marginals/test_bin_shapes.py::test_whether_cells_are_measured_is_decided_by_public_numbers",

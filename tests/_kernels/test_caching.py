@@ -298,6 +298,7 @@ class Kernel:
 
     def __init__(self, open_folder, meanwhile):
         self._open, self._meanwhile, self.place = open_folder, meanwhile, None
+        self._cache = SimpleNamespace()
 
     def enable_caching(self):
         chosen = caching.numba.config.CACHE_DIR
@@ -318,9 +319,11 @@ def test_a_folder_is_not_trusted_as_another_thread_changes_the_setting(tmp_path,
     opened.chmod(0o777)
     closed.mkdir(mode=0o700)
     changed, judged = threading.Event(), threading.Event()
+    looks = []
 
     def of_first(what):
-        if what == "looked at":
+        looks.append(what)
+        if looks == ["looked at"] * 2:  # the folder was made, and is judged
             other.start()
             changed.wait(2)  # if the other comes that far
 

@@ -22,9 +22,9 @@ from skdp import (
     allocate_budget,
     tabular_pipeline,
 )
+from skdp.base import root_stream
 from skdp.ensemble import DPRandomTreesRegressor
 from skdp.mechanisms import GaussianMechanism
-from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection import PrivateScore
 from skdp.model_selection.scores import ERRORS, score_of
 
@@ -99,7 +99,7 @@ def test_an_exchanged_row_moves_its_own_releases_alone(scoring, adjacency, monke
 
     monkeypatch.setattr(GaussianMechanism, "release", recorded)
     made = search(ridge(adjacency=adjacency), scoring=scoring, random_state=5, strategy="compose")
-    scores = made._split(N, SecretStream.from_random_state(5, "test").spawn("split"), adjacency)
+    scores = made._split(N, root_stream(made).spawn("split"), adjacency)
     for row in (*np.flatnonzero(scores)[:8], *np.flatnonzero(~scores)[:2]):
         runs = []
         for target in (-1e9, 1e9):

@@ -66,7 +66,8 @@ def test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters(n
 
 @by_name
 def test_samples_of_none_of_many_and_of_a_seed(name):
-    model = fitted(name)
+    """Samples of two seeds differ unless one class alone is left: 15 rows are six standard deviations (1e-9)."""
+    model = fitted(name, epsilon=20.0)
     X, y = model.sample(0)
     assert (X.shape, y.shape) == ((0, 4), (0,))
     one, other = (model.sample(2_000, random_state=5) for _ in range(2))

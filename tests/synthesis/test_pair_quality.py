@@ -14,6 +14,7 @@ from scipy import stats
 
 from skdp import PrivacyAccountant
 from skdp.accounting import GaussianDpEvent
+from skdp.mechanisms import GaussianMechanism
 from skdp.synthesis import SynthesisEvaluation, evaluate_synthesis
 from skdp.synthesis.metrics import marginal_error
 
@@ -80,7 +81,8 @@ def test_the_noise_is_as_priced():
     low, high = stats.chi2.interval(1 - FALSE_ALARM, noise.size)
     assert low < np.sum(noise**2) < high
     (error,) = {each.standard_error for each in found.pairs_.values()}
-    assert error == pytest.approx(release.sensitivity * found.privacy_event_.noise_multiplier / 160)
+    mechanism = GaussianMechanism(found.privacy_event_.noise_multiplier, release.sensitivity)
+    assert error == pytest.approx(mechanism.standard_deviation / 160)
 
 
 def test_figures_are_those_of_the_owner_up_to_noise():
