@@ -66,9 +66,10 @@ def without_the_unit(X, y, weights, labels):
 @pytest.mark.parametrize("size", [1, 2, 10, 1000])
 @pytest.mark.parametrize("opposite", [False, True])
 def test_a_unit_trains_or_scores_and_moves_releases_by_their_sensitivity(size, opposite):
-    given, parts = table(size, opposite=opposite), set()
-    for seed in range(6):
-        made = search(random_state=seed)
+    # A fifth of the units score: in one of 8 cases 75 splits all miss that with a probability of 8 * 0.8**75 < 1e-6.
+    given, parts, seed = table(size, opposite=opposite), set(), 0
+    while seed < 6 or (len(parts) < 2 and seed < 75):
+        made, seed = search(random_state=seed), seed + 1
         one, other = replay(
             lambda rows, made=made: made.fit(*rows[:2], sample_weight=rows[2], groups=rows[3]),
             given,
