@@ -97,7 +97,7 @@ class TableForm(NamedTuple):
         """Return whether each number is whole, 0, or not, 1, or a gap, 2, of columns of another type than whole."""
         found = {}
         for j, (column, dtype) in enumerate(zip(self.columns, self.dtypes, strict=True)):
-            if column.block.column.kind == "number" and letter_of(dtype) in "fO":
+            if column.block.column.kind == "number" and letter_of(dtype) in ("f", "O"):
                 values = column.block.codes(table.cells(column.block.position))
                 found[j] = np.where(np.isnan(values), 2, values != np.rint(values)).astype(np.int32)
         return found
