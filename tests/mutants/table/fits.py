@@ -28,7 +28,11 @@ from paths import (
 MUTANTS = [
     mutant(
         "model discarded by an interrupt in the correction",
-        (GRADIENT, "except KeyboardInterrupt:  # what is left", "except SystemExit:  # what is left"),
+        (
+            GRADIENT,
+            "            self._publish_run(plan, targets.outputs, theta, n_done)\n            return",
+            "            raise RuntimeError\n            return",
+        ),
         tests="offset",
         select="interrupt_in_correction",
     ),
