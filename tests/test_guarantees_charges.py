@@ -166,8 +166,9 @@ def test_fit_publishes_what_is_on_the_list(draw, life, kind, capsys):
         "_fitted_row_form",
         "_fitted_form_of_coef",
         "_fitted_inference",
+        "_lineage",
         *PROPERTIES,
-    }  # of other tables
+    }  # of other tables, or of a model in a composition
 
 
 @pytest.mark.parametrize("estimator", PUBLISHED, ids=lambda estimator: estimator.__name__)
