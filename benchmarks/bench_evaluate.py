@@ -46,6 +46,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skdp
+from skdp.evaluation.replicates import Replicates
 
 TABLES = {
     "adult": (("adult_train", "adult_test"), "income"),
@@ -101,9 +102,8 @@ def population(folder: Path, name: str, rate: float | None) -> Population:
 
 def estimates_of(found: skdp.evaluation.PrivateEvaluation) -> list[skdp.evaluation.Estimate]:
     """The figures of a private evaluation, in the order of the exact ones."""
-    tables = found._fitted_tables  # intervals need the draws of rows and noise together, and no others
-    if not isinstance(found, skdp.evaluation.OneVsRestEvaluation):  # whose means need them too
-        found._fitted_tables = tables._replace(noise=tables.noise[:1], sampling=tables.sampling[:1])
+    if not isinstance(found, skdp.evaluation.OneVsRestEvaluation):  # whose means need all draws
+        found._fitted_tables = for_intervals(found._fitted_tables)
     if isinstance(found, skdp.evaluation.RegressionEvaluation):
         return [getattr(found, name) for name in HOUSING]
     accuracy = found.accuracy if isinstance(found, skdp.evaluation.OneVsRestEvaluation) else found.accuracy()
@@ -250,6 +250,12 @@ def exact_figures(scores: np.ndarray, y: np.ndarray, at: float | None) -> np.nda
     return np.array([auc, precision, np.mean(scores[y == 1] >= at), loss, np.mean((scores - y) ** 2)])
 
 
+def for_intervals(tables: Replicates) -> Replicates:
+    """What intervals need of the tables: those of rows and noise together, and no others."""
+    gathered = tables.gathered and for_intervals(tables.gathered)
+    return tables._replace(noise=tables.noise[:1], sampling=tables.sampling[:1], gathered=gathered)
+
+
 def measure_simulated(cell: str, repetitions: int) -> dict[str, list[float]]:
     """Coverage, shares with an interval, median widths, and widths by the draw of the rows, of one cell."""
     kind, prevalence, n, epsilon = cell.split("|")
@@ -261,8 +267,7 @@ def measure_simulated(cell: str, repetitions: int) -> dict[str, list[float]]:
     for repetition in range(repetitions):
         rows = rng.integers(0, len(y), int(n))
         found = skdp.evaluate(None, scores[rows], y[rows], epsilon=float(epsilon), **given)
-        tables = found._fitted_tables._replace(noise=found._fitted_tables.noise[:1])
-        found._fitted_tables = tables._replace(sampling=tables.sampling[:1])  # intervals need the others alone
+        found._fitted_tables = for_intervals(found._fitted_tables)
         if at is None:
             shown = [found.r2, *(getattr(found, f"{name}_error") for name in ("root_mean_squared", "mean_absolute"))]
             shown += [found.median_absolute_error, found.mean_target]
@@ -302,10 +307,9 @@ def run_simulated(given: argparse.Namespace) -> None:
     """Measure the simulated cells that the file does not hold, and print all."""
     warnings.filterwarnings("ignore", message=".*the noise hides")
     held = json.loads(given.json.read_text()) if given.json.exists() else {}
-    sizes = [(n, epsilon) for epsilon in (1.0, 0.3) for n in (20_000, 5_000)]
     cells = [
-        f"{kind}|{rate}|{n}|{epsilon}"
-        for n, epsilon in sizes
+        f"{kind}|{rate}|{size.replace(':', '|')}"
+        for size in given.sizes
         for kind in (*SIMULATED, *TARGETS)
         for rate in (PREVALENCES if kind in SIMULATED else ("",))
         if not given.cells or kind in given.cells
@@ -373,6 +377,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, required=True, help="file of what was measured, and is continued")
     parser.add_argument("--simulated", action="store_true", help="measure coverage on simulated scores and targets")
     parser.add_argument("--repetitions", type=int, default=1000, help="of each simulated cell")
+    parser.add_argument("--sizes", nargs="+", default=["20000:1.0", "5000:1.0"], help="rows:epsilon of these cells")
     parser.add_argument("--cells", nargs="*", choices=[*SIMULATED, *TARGETS], help="kinds of simulated scores")
     given = parser.parse_args()
     if given.simulated:

@@ -207,6 +207,7 @@ def average_precision(tables: Doubles, side: int = 0) -> Doubles:
         steps = steps * (1.0 - np.minimum(ranges(n_bins), 1.0)[::-1])
     if side:
         both, change = tables.sum(1)[:, ::-1], np.abs(_change_of_odds(tables)[:, ::-1])
+        change[:, 0] *= 2.0  # the first bin holds all scores beyond, and has a neighbor on one side only
         part = _ratio(both, np.cumsum(both, axis=-1), 0.0)  # of all rows down to a bin
         steps = steps + side * at_middles * (1.0 - at_middles) * change * (part / 2.0 + change / 16.0)
     return _ratio((at * fine[:, 1]).sum(-1) + (steps * tables[:, 1, ::-1]).sum(-1), fine[:, 1].sum(-1), 0.0)

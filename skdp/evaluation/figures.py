@@ -13,7 +13,7 @@ import numpy as np
 from skdp.evaluation.estimates import Estimate
 from skdp.evaluation.replicates import Metric, Replicates
 
-ENOUGH_CASES = 5.0
+ENOUGH_CASES = 7.0
 """Standard deviations of the noise of a class's number of rows, below which intervals are the whole range."""
 
 

@@ -171,7 +171,7 @@ def evaluate(
     Intervals come from a parametric bootstrap: tables are drawn from the noisy one, noise and all. They are for the
     population that the rows are an independent sample of. They are wider where bins do not resolve what a metric
     depends on, such as the order of scores within a bin, or tied scores at a threshold. Where the rarer class has fewer
-    rows than five standard deviations of its noise, ranking metrics, precision, recall and log loss have the whole
+    rows than seven standard deviations of its noise, ranking metrics, precision, recall and log loss have the whole
     range of the metric as their interval.
 
     Examples
