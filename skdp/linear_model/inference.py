@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,15 @@ has an interval: it is 40 where a third of the rows have log-odds of -8, and ove
 """
 
 NOT_SETTLED = "the steps did not settle: columns nearly separate the rows, or noise is too much"
+TOO_FEW_EVENTS = "too few events for this noise"
+
+MOST_NOISE_OF_COUNTS = 0.22
+"""Noise on a sum of counts, in the largest standard deviations that it may have without noise, from which a direction
+that is hidden, or nearly so, costs all intervals. The information of counts grows with their rate: intervals would be
+printed where noise makes rates too high, and held in 40 to 85 % of fits at 0.24 to 0.7, in 95 % and more at 0.07 to
+0.18 (`benchmarks/bench_rare_events.py`).
+
+With the mean m, counts within [0, u] have a variance of at most m (u - m) (Bhatia and Davis, 2000)."""
 
 UNCERTAIN, MOST_UNCERTAIN = 0.16, 0.3
 """Standard error of a coefficient of rare events from which its interval is widened, and beyond which it has none.
@@ -61,11 +71,14 @@ class NewtonPath(NamedTuple):
         The same, with zeros for intercepts and thresholds.
     first : Equations
         Those of the first step, where all rows have the same mean.
+    most_noise : float
+        `MOST_NOISE_OF_COUNTS`, or infinite.
     """
 
     theta: Doubles
     slopes: Doubles
     first: Equations
+    most_noise: float = math.inf
 
     def inflated(self, move: Doubles, noise: float, values: Doubles, vectors: Doubles) -> Doubles:
         """Return an upper estimate of the last move, by direction: where noise rules, steps stay behind the slopes."""
@@ -235,8 +248,10 @@ def infer(
     noise = equations.noise
     half = noise.gram**2 / 2.0
     values, vectors = eigh(equations.gram)
-    hidden = values < max(SEPARATION * equations.edge, DEVIATIONS * noise.gram)
     moved, whole, steps = theta, theta, grounds.steps
+    root = math.sqrt(max(float(np.trace(equations.gram)), equations.edge))
+    unsure = steps is not None and noise.product > steps.most_noise * root
+    hidden = values < max((2.0 if unsure else 1.0) * SEPARATION * equations.edge, DEVIATIONS * noise.gram)
     if steps is not None:
         along = steps.inflated(theta, noise.gram, values, vectors)
         moved, whole = vectors @ np.where(hidden, 0.0, along), steps.theta
@@ -245,7 +260,7 @@ def infer(
         of_noise += noise.product**2 * np.sum((bread @ spread) ** 2, axis=1)
     if steps is not None:
         rarity = steps.rarity(equations, form, np.abs(form @ theta))
-        dispersion = max(float(np.trace(scores.meat)), 0.0) / max(float(np.trace(equations.gram)), equations.edge)
+        dispersion = max(float(np.trace(scores.meat)), 0.0) / root**2
         of_curvature = dispersion * np.einsum("ij,jk,ik->i", form, inverse, form, optimize=True)
         sampling = np.maximum(sampling, LEAST_SAMPLING * np.sqrt(np.maximum(of_curvature, 0.0)))
     length = max(float(np.linalg.norm((vectors.T @ whole)[~hidden])), 1.0)
@@ -256,11 +271,13 @@ def infer(
     doubts = np.where(held > 0.5, "noise hides this column, or others add up to it", doubts)
     if steps is not None:
         bias, uncertain = _of_rare_events(rarity, form @ theta, error, bias)
-        doubts = np.where((doubts == "") & (uncertain > MOST_UNCERTAIN), "too few events for this noise", doubts)
+        doubts = np.where((doubts == "") & (uncertain > MOST_UNCERTAIN), TOO_FEW_EVENTS, doubts)
     cut = scores.cut / n, scores.cut_deviation / n
     everywhere = _doubt_in_all(equations, cut, len(form), grounds)
     if not everywhere and steps is not None and steps.separate(vectors[:, hidden]):
         everywhere = NOT_SETTLED
+    elif not everywhere and unsure and hidden.any():
+        everywhere = TOO_FEW_EVENTS
     said = [everywhere or str(each) for each in doubts]
     return Inference(form @ theta, sampling, np.sqrt(of_noise), bias, said, cut, n)
 
@@ -288,4 +305,4 @@ def _doubt_in_all(equations: Equations, cut: tuple[float, float], n_coefs: int, 
     return grounds.doubt
 
 
-__all__ = ["NOT_SETTLED", "Grounds", "Inference", "NewtonPath", "infer", "solve_without_bias"]
+__all__ = ["MOST_NOISE_OF_COUNTS", "NOT_SETTLED", "Grounds", "Inference", "NewtonPath", "infer", "solve_without_bias"]

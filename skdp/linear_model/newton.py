@@ -21,8 +21,8 @@ from skdp._training.recipe import Recipe
 from skdp._training.run import OFFSET, Plan, Run, Targets
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget
-from skdp.linear_model.inference import NOT_SETTLED, Grounds, NewtonPath, infer
-from skdp.linear_model.likelihoods import LIKELIHOODS, Likelihood, LikelihoodScores, Multinomial, Ordinal
+from skdp.linear_model.inference import MOST_NOISE_OF_COUNTS, NOT_SETTLED, Grounds, NewtonPath, infer
+from skdp.linear_model.likelihoods import LIKELIHOODS, BoundedCounts, Likelihood, LikelihoodScores, Multinomial, Ordinal
 from skdp.linear_model.newton_steps import STEP_SHARES, Pool, Step, next_theta, packed, settled_pool
 from skdp.linear_model.scores import is_longer, release_scores, sum_scores
 from skdp.mechanisms.sampling import FullBatch, Sampling
@@ -325,11 +325,12 @@ class NewtonRecipe(Recipe):
         offset, entry = np.zeros(len(theta)), entry_of(plan.run.shape)
         if entry:
             offset[-1] = self._outcome(plan).shift / entry  # as if targets were not divided by their unit
+        most_noise = MOST_NOISE_OF_COUNTS if isinstance(bound.likelihood, BoundedCounts) else math.inf
         grounds = Grounds(
             model.data_norm is not None or model._fitted_row_norm is not None,
             self._outcome(plan).bounds,
             doubt,
-            NewtonPath(theta + offset, slopes, first),
+            NewtonPath(theta + offset, slopes, first, most_noise),
         )
         found = found._replace(meat=how.whole(found.meat))
         form = bound.likelihood.form(plan.run.shape.units(model.n_features_in_))

@@ -233,7 +233,7 @@ DOUBTS = {
     "few rows": (100, {}, {}, "fewer than 30 rows"),
     "cut rows": (2_000, {"data_norm": 0.8}, {}, "rows are cut at data_norm"),
     "nobody knows": (2_000, {"data_norm": None, "epsilon": 0.4}, {}, "give data_norm"),
-    "noise": (2_000, {"epsilon": 0.05}, {}, "noise hides|fewer than 40 rows"),  # the noise decides which
+    "noise": (2_000, {"epsilon": 0.05}, {}, "noise hides|fewer than 40 rows|too few events"),  # the noise decides which
     "constant column": (20_000, {}, {1: 0.0}, "noise hides this column"),
 }
 

@@ -54,6 +54,18 @@ def test_level_without_events_has_no_interval(kind, epsilon):
         assert all((frame["doubt"].iloc[[0, 2]] == "").all() for frame in frames)
 
 
+def test_rates_with_much_noise_have_no_interval():
+    """A level is hidden or nearly so; by its own row alone, half of the intervals of all rows missed."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        level, exposure = rng.random(5_000) < 0.25, rng.uniform(0.2, 1.0, 5_000)
+        y = rng.poisson(exposure * np.where(level, 0.4, 1.0)) / exposure
+        model = DPPoissonRegressor((0, 20), data_norm=2.0, delta=1e-5, weight_bound=1.0, random_state=seed)
+        X = np.c_[rng.uniform(-1.0, 1.0, 5_000), level]
+        frame = model.fit(X, y, sample_weight=exposure).summary().to_frame()
+        assert (frame["doubt"] != "").all()
+
+
 def test_logistic_rare_level_intervals_cover():
     """Of 13 expected events, at little noise; with five steps one interval in ten covered."""
     truth, shown, missed = math.log(13 / (20_000 / 3 - 13)), 0, 0
