@@ -95,19 +95,16 @@ class ComparisonFigures(TableFigures):
         -------
         Estimate
         """
-        found: Estimate = self.estimate(
-            lambda each: metric(_of_model(each, 0)) - metric(_of_model(each, 1)), -most, most
-        )
-        return found
+        return self.estimate(lambda each: metric(_of_model(each, 0)) - metric(_of_model(each, 1)), -most, most)
 
     @property
     def models(self) -> tuple[SubgroupFigures, SubgroupFigures]:
         """Figures of either model, from bins that are wider than those of `evaluate`."""
-        first, second = (
-            SubgroupFigures(self._fitted_tables.map(partial(_of_model, number=number)), self.level)
-            for number in range(2)
-        )
-        return first, second
+
+        def of_one(number: int) -> SubgroupFigures:
+            return SubgroupFigures(self._fitted_tables.map(partial(_of_model, number=number)), self.level)
+
+        return of_one(0), of_one(1)
 
 
 class ComparisonOfPart(PartOfRows, ComparisonFigures):

@@ -55,8 +55,7 @@ class FiguresOfEach(TableFigures):
             return np.mean(self._of_each(metric, tables), axis=0)
 
         sampling = self._deviation_of_mean(metric)
-        found: Estimate = self._fitted_tables.estimate(mean, float(self.level), 0.0, high, sampling)
-        return found
+        return self._fitted_tables.estimate(mean, float(self.level), 0.0, high, sampling)
 
     def _of_each(self, metric: Metric, tables: Doubles) -> list[Doubles]:
         counts = self._counts(tables)
@@ -97,8 +96,7 @@ class ClassFigures(FiguresOfEach, ConfusionFigures):
             loss = fine @ binary_metrics.losses(fine.shape[-1])[1]
             return np.asarray(loss / np.maximum(fine.sum(-1), 1e-9))
 
-        found: Estimate = self.estimate(metric, 0.0)
-        return found
+        return self.estimate(metric, 0.0)
 
     def _counts(self, tables: Doubles) -> Doubles:
         """See `FiguresOfEach`: columns after those of the confusion matrix."""
@@ -300,16 +298,14 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
 
     def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
         """See `CountedEvaluation`."""
-        n, total = len(self.classes_), plan.total
-        added = np.full(noisy.shape[-1], n - 1.0)
-        added[n : -plan.n_bins] = 1.0
-        self.noisy_counts_ = noisy / (added * self._whole(plan))
-        self.noise_deviation_ = plan.mechanism.standard_deviation / ((n - 1) * self._whole(plan))
-        projected = partial(_projected_classes, n_bins=plan.n_bins, total=total)
-        drawn = partial(_classes_like, n_bins=plan.n_bins)
-        return Replicates.made(
-            self.noisy_counts_, plan.mechanism, added * self._whole(plan), projected, drawn, (0, n, n + plan.n_bins)
-        )
+        n, n_bins, whole = len(self.classes_), plan.n_bins, self._whole(plan)
+        unit = np.full(noisy.shape[-1], (n - 1.0) * whole)
+        unit[n:-n_bins] = whole  # of rows of other classes
+        self.noisy_counts_ = noisy / unit
+        self.noise_deviation_ = plan.mechanism.standard_deviation / ((n - 1) * whole)
+        projected = partial(_projected_classes, n_bins=n_bins, total=plan.total)
+        drawn = partial(_classes_like, n_bins=n_bins)
+        return Replicates.made(self.noisy_counts_, plan.mechanism, unit, projected, drawn, (0, n, n + n_bins))
 
 
 class MultilabelEvaluation(OfEach, LabelFigures):

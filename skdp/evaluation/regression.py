@@ -19,7 +19,7 @@ from skdp.evaluation.counted import CountedEvaluation, CountingPlan, RowsOfCount
 from skdp.evaluation.estimates import Estimate
 from skdp.evaluation.figures import PartOfRows, TableFigures, sides
 from skdp.evaluation.replicates import N_DRAWS, Replicates, project, rows_like, simulated_noise
-from skdp.evaluation.scored_rows import ScoredRows, scores_given
+from skdp.evaluation.scored_rows import ScoredRows
 
 ERROR_PARTS = 4
 """What a row adds to the count of its error, where it adds one to both sums of targets together."""
@@ -41,7 +41,7 @@ class ErrorFigures(TableFigures):
         The interval is that of Fieller (1954) for a ratio; it has no lower end where noise hides the variance.
         """
         above = self._of_power(2, lambda mean: 4.0 * mean, 4.0)
-        below: Estimate = self.estimate(lambda tables: error_metrics.moments(tables)[1], high=1.0)
+        below = self.estimate(lambda tables: error_metrics.moments(tables)[1], high=1.0)
         ratio, low, high = _ratio(above, below, float(self.level))
         errors = (math.hypot(a, ratio * b) / max(below.value, 1e-9) for a, b in zip(above[3:], below[3:], strict=True))
         return Estimate(1.0 - ratio, 1.0 - high, 1.0 - low, *errors).with_notes(**vars(above))
@@ -70,10 +70,11 @@ class ErrorFigures(TableFigures):
     def mean_target(self) -> Estimate:
         """Mean of the targets."""
         low, high, _ = self._fitted_terms
-        found: Estimate = self.estimate(
-            lambda tables: low + (1.0 + error_metrics.moments(tables)[0]) * self._range / 2, low, high
-        )
-        return found
+
+        def mean(tables: Doubles) -> Doubles:
+            return low + (1.0 + error_metrics.moments(tables)[0]) * self._range / 2
+
+        return self.estimate(mean, low, high)
 
     def error_quantile(self, order: float) -> Estimate:
         """Quantile of the sizes of the errors.
@@ -226,8 +227,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         inner, half = error_metrics.edges(n_bins)[1:-1], (high - low) / 2
         table = np.zeros((self._n_parts(), n_bins + 2), np.int64)
         for block, predicted in rows.blocks():
-            y, amounts = targets.labels[block], np.asarray(targets.amounts)[block]
-            group = np.zeros(len(y), np.int64) if targets.subgroups is None else targets.subgroups[block]
+            y, amounts, group = targets.of_block(block)
             error = np.abs(np.clip(predicted, low, high) - y) / (high - low)
             places = np.where(np.isnan(error), n_bins - 1, np.searchsorted(inner, error, side="right"))
             t = np.clip((y - low) / half - 1.0, -1.0, 1.0)
@@ -254,10 +254,6 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
     def _terms_of_parts(self) -> tuple[float, float, float]:
         """See `CountedEvaluation`."""
         return (*self.y_bounds_, float(self.noise_deviation_))
-
-    def _given(self, X: Any) -> Doubles:
-        """See `CountedEvaluation`: predictions."""
-        return scores_given(X)
 
 
 def _tables(released: Doubles, total: float | None) -> Doubles:
