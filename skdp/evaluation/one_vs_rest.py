@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.parameters import check_count
 from skdp._checks.rows import check_labels, column_names, encode_labels, number_of_columns
 from skdp._typing import Doubles
 from skdp.evaluation import binary_metrics
@@ -192,23 +191,17 @@ class OfEach(CountedEvaluation):
         """See `CountedEvaluation`."""
         return score_of_each(model, rows)
 
-    def _number_of_bins(self, strength: float) -> int:
-        """Number of bins: by default a power of two near .8 times the cube root of n epsilon of a table, from 8 to 64.
+    def _default_bins(self, strength: float) -> int:
+        """A power of two near 0.8 times the cube root of n epsilon of a table, from 8 to 64.
 
         Bins of the root of the odds need to be a third as many as those of the score (`benchmarks/bench_evaluate.py`).
         """
-        if self.n_bins != "auto":
-            return check_count("n_bins", self.n_bins, at_least=2, remedy="choose a whole number above 1, or 'auto'")
         wanted = np.log2(max(0.8 * (strength / self._n_parts()) ** (1 / 3), 1.0))
         return int(np.clip(2 ** np.rint(wanted), 8, _MOST_BINS))
 
     def _terms_of_parts(self) -> tuple[Any, ...]:
         """See `CountedEvaluation`."""
         return (self._fitted_names,)
-
-    def _whole(self, plan: CountingPlan) -> int:
-        """What a row of weight 1 adds to a cell of a single count."""
-        return plan.unit // self._cells_of_row()
 
 
 class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
@@ -268,7 +261,7 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
 
     def _number_of_bins(self, strength: float) -> int:
         """See `CountedEvaluation`."""
-        return OfEach._number_of_bins(self, strength)
+        return CountedEvaluation._number_of_bins(self, strength)
 
     def _cells_of_row(self) -> int:
         """See `CountedEvaluation`."""
@@ -392,8 +385,6 @@ class MultilabelEvaluation(OfEach, LabelFigures):
     def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
         """See `CountedEvaluation`."""
         unit, starts = self._whole(plan), (0, plan.n_bins)
-        self.noisy_counts_ = noisy / unit
-        self.noise_deviation_ = plan.mechanism.standard_deviation / unit
         projected = partial(_each_projected, total=plan.total)
         return Replicates.made(self.noisy_counts_, plan.mechanism, unit, projected, _each_like, starts)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.parameters import check_count, check_real
+from skdp._checks.parameters import check_real
 from skdp._checks.rows import check_targets
 from skdp._checks.targets import check_y_bounds
 from skdp._typing import Doubles
@@ -211,10 +211,8 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         """See `CountedEvaluation`."""
         return ERROR_PARTS + 1
 
-    def _number_of_bins(self, strength: float) -> int:
-        """Number of bins: by default 26, or 51, which span a third or a sixth of an octave of the largest errors."""
-        if self.n_bins != "auto":
-            return check_count("n_bins", self.n_bins, at_least=2, remedy="choose a whole number above 1, or 'auto'")
+    def _default_bins(self, strength: float) -> int:
+        """26 or 51 bins, which span a third or a sixth of an octave of the largest errors."""
         return 26 if strength < _FINE else 51
 
     def _score(self, model: Any, rows: Any) -> Doubles:

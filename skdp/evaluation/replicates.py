@@ -53,13 +53,13 @@ class Replicates(NamedTuple):
     estimand: str = ""
 
     @classmethod
-    def of(cls, noisy: Any, mechanism: Mechanism, unit: int, total: float | None) -> Self:
+    def of(cls, noisy: Doubles, mechanism: Mechanism, unit: int, total: float | None) -> Self:
         """Project a noisy table, and draw others.
 
         Parameters
         ----------
         noisy : ndarray of shape (n_subgroups, n_classes, n_bins)
-            Released counts.
+            Released counts, in rows.
         mechanism : DiscreteLaplaceMechanism or GaussianMechanism
             That made the noise.
         unit : int
@@ -67,14 +67,13 @@ class Replicates(NamedTuple):
         total : float or None
             Public total of the table in rows, None where there is none.
         """
-        scaled = np.asarray(noisy, np.float64) / unit
         least = LEAST_TAIL * mechanism.standard_deviation / unit
 
         def projected(tables: Doubles) -> Doubles:
             return project(tails_gathered(tables, least), total)
 
-        gathered = cls.made(scaled, mechanism, unit, projected, rows_like)
-        plain = cls.made(scaled, mechanism, unit, lambda tables: project(tables, total), rows_like)
+        gathered = cls.made(noisy, mechanism, unit, projected, rows_like)
+        plain = cls.made(noisy, mechanism, unit, lambda tables: project(tables, total), rows_like)
         return plain._replace(gathered=gathered)
 
     @classmethod
