@@ -125,10 +125,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     _part: Callable[..., Any]  # figures of a part of all rows
     _has_weights = False
     _n_folds = 0  # of a cross-validation, which counts the rows of each fold in a part of the table of its own
-    _methods: tuple[str, ...] = (
-        "predict_proba",
-        "decision_function",
-    )  # of a model, to score rows with: the first that it has
+    # Methods of a model, to score rows with: the first that it has.
+    _methods: tuple[str, ...] = ("predict_proba", "decision_function")
 
     def __init__(
         self,
@@ -431,11 +429,11 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """Figures of each subgroup, in order."""
         tables = self._fitted_replicates
         parts = (tables.map(partial(np.take, indices=k, axis=1)) for k in range(tables.released.shape[1]))
-        return [self._part(each, self.level, *self._terms_of_parts()) for each in parts]
+        return [self._part(each, self.level, **self._facts_of_parts()) for each in parts]
 
-    def _terms_of_parts(self) -> tuple[Any, ...]:
-        """What figures of a subgroup need beside its tables."""
-        return ()
+    def _facts_of_parts(self) -> dict[str, Any]:
+        """What figures of a subgroup need beside its tables, by the name of the attribute."""
+        return {}
 
     def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
         """The exact table, of shape (n_subgroups, n_classes, n_bins)."""

@@ -105,10 +105,13 @@ class PartOfRows(TableFigures):
         Of the part.
     level : float
         Of the intervals.
+    **facts : dict of str to object
+        What the figures need beside the tables, by the name of the attribute.
     """
 
-    def __init__(self, tables: Replicates, level: float) -> None:
+    def __init__(self, tables: Replicates, level: float, **facts: Any) -> None:
         self._fitted_tables, self.level = tables, level
+        vars(self).update(facts)
 
 
 def sides(metric: Any, **sides: tuple[Any, Any]) -> list[Metric]:

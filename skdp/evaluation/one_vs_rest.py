@@ -157,19 +157,11 @@ class LabelFigures(FiguresOfEach):
         return float(np.mean([found.std() for found in self._of_each(metric, self._fitted_tables.sampling)]))
 
 
-class EachOfPart(PartOfRows):
-    """What parts of all rows need beside their counts: names."""
-
-    def __init__(self, tables: Replicates, level: float, names: list[Any]) -> None:
-        super().__init__(tables, level)
-        self._fitted_names = names
-
-
-class ClassesOfPart(EachOfPart, ClassFigures):
+class ClassesOfPart(PartOfRows, ClassFigures):
     """Figures of several classes on a part of all rows."""
 
 
-class LabelsOfPart(EachOfPart, LabelFigures):
+class LabelsOfPart(PartOfRows, LabelFigures):
     """Figures of several labels on a part of all rows."""
 
 
@@ -199,9 +191,9 @@ class OfEach(CountedEvaluation):
         wanted = np.log2(max(0.8 * (strength / self._n_parts()) ** (1 / 3), 1.0))
         return int(np.clip(2 ** np.rint(wanted), 8, _MOST_BINS))
 
-    def _terms_of_parts(self) -> tuple[Any, ...]:
+    def _facts_of_parts(self) -> dict[str, Any]:
         """See `CountedEvaluation`."""
-        return (self._fitted_names,)
+        return {"_fitted_names": self._fitted_names}
 
 
 class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):

@@ -129,19 +129,7 @@ class ErrorFigures(TableFigures):
 
 
 class ErrorsOfPart(PartOfRows, ErrorFigures):
-    """Figures of a regressor on a part of all rows.
-
-    Parameters
-    ----------
-    tables : Replicates
-    level : float
-    *terms : float
-        Bounds of the targets, and the standard deviation of the noise in a count.
-    """
-
-    def __init__(self, tables: Replicates, level: float, *terms: float) -> None:
-        super().__init__(tables, level)
-        self._fitted_terms = terms[0], terms[1], terms[2]
+    """Figures of a regressor on a part of all rows."""
 
 
 class RegressionEvaluation(CountedEvaluation, ErrorFigures):
@@ -249,9 +237,9 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
             noise.append(_tables(drawn, None if plan.total is None else 0.0))
         return Replicates(released, released, rows + noise[0], released + noise[1], rows, np.zeros(released.shape))
 
-    def _terms_of_parts(self) -> tuple[float, float, float]:
+    def _facts_of_parts(self) -> dict[str, Any]:
         """See `CountedEvaluation`."""
-        return (*self.y_bounds_, float(self.noise_deviation_))
+        return {"_fitted_terms": (*self.y_bounds_, float(self.noise_deviation_))}
 
 
 def _tables(released: Doubles, total: float | None) -> Doubles:
