@@ -265,10 +265,8 @@ def _read_array(values: NDArray[Any]) -> tuple[CellValues | None, int]:
         return _integers(values), NUMBER
     if letter in "bf":
         return CellValues("boolean" if letter == "b" else "number", _doubles(values)), NUMBER
-    if letter == "M":
-        return CellValues("date", days_of_array(values)), TIME
-    if letter == "m":
-        return CellValues("number", days_of_array(values)), TIME
+    if letter in "Mm":
+        return CellValues("date" if letter == "M" else "number", days_of_array(values)), TIME
     if letter not in "OUST":
         return None, OTHER
     cells = values.tolist()

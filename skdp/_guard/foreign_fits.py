@@ -9,9 +9,11 @@ sent to a worker process carries the titles of the compositions that were report
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import weakref
+from collections.abc import Iterator
 from multiprocessing import parent_process
 from types import FrameType
 from typing import Any, NamedTuple, Self
@@ -86,30 +88,30 @@ class Outermost(NamedTuple):
     estimator: Any = None
 
 
-class _Entries(dict[str, bool]):
-    """Whether the name of a function may be that of a composition, for all names that occurred."""
-
-    def __missing__(self, name: str) -> bool:
-        return self.setdefault(name, name.startswith(_FITS) or name in FUNCTIONS or name in _TOOLS)
-
-
-_is_entry = _Entries()
-_kinds: dict[Any, str] = {}
-
-
-def _may_find(frame: FrameType | None) -> bool:
-    """Whether a function on the stack has the name of a composition; most predictions need no further search."""
+def _outward(frame: FrameType | None) -> Iterator[FrameType]:
+    """Iterate over a frame and its callers, the innermost first."""
     while frame is not None:
-        code = frame.f_code
-        if _is_entry[code.co_name]:
-            return True
-        if code is _READS_TAGS:  # a pipeline, which has searched the stack, reads the tags of its steps
-            return False
+        yield frame
         frame = frame.f_back
+
+
+@functools.cache
+def _is_entry(name: str) -> bool:
+    """Whether the name of a function may be that of a composition."""
+    return name.startswith(_FITS) or name in FUNCTIONS or name in _TOOLS
+
+
+def _may_find(frame: FrameType) -> bool:
+    """Whether a function on the stack has the name of a composition; most predictions need no further search."""
+    for each in _outward(frame):
+        if _is_entry(each.f_code.co_name):
+            return True
+        if each.f_code is _READS_TAGS:  # a pipeline, which has searched the stack, reads the tags of its steps
+            return False
     return False
 
 
-def find_outermost(estimator: Any, frame: FrameType | None) -> Outermost | None:
+def find_outermost(estimator: Any, frame: FrameType) -> Outermost | None:
     """Find the outermost composition on the stack of this thread that reads rows without accounting for it.
 
     Private estimators account for whatever they call.
@@ -125,12 +127,9 @@ def find_outermost(estimator: Any, frame: FrameType | None) -> Outermost | None:
     -------
     Outermost or None
     """
-    stack, owner = [], None
+    stack, owner = list(_outward(frame)), None
     found: Outermost | None = None
     unsure: Outermost | None = None
-    while frame is not None:
-        stack.append(frame)
-        frame = frame.f_back
     around: Any
     is_part = by_user = False
     while stack and found is None:
@@ -162,15 +161,17 @@ def find_outermost(estimator: Any, frame: FrameType | None) -> Outermost | None:
 def _kind_of(frame: FrameType) -> str:
     """Return whose code a frame runs: "ours", "sklearn", "tool" (only predicts), "between" (wrappers) or "other"."""
     module = frame.f_globals.get("__name__")
-    if not isinstance(module, str):
-        return "other"
-    if module not in _kinds:
-        top, part, *_ = f"{module}..".split(".")
-        kind = {"skdp": "ours", "sklearn": "sklearn"}.get(top, "between" if top in _BETWEEN else "other")
-        if top == "sklearn" and part in ("utils", "base", "callback"):
-            kind = "between"
-        _kinds[module] = "tool" if (top, part) in (("sklearn", "inspection"), ("mlflow", "sklearn")) else kind
-    return _kinds[module]
+    return _kind_of_module(module) if isinstance(module, str) else "other"
+
+
+@functools.cache
+def _kind_of_module(module: str) -> str:
+    top, part, *_ = f"{module}..".split(".")
+    if (top, part) in (("sklearn", "inspection"), ("mlflow", "sklearn")):
+        return "tool"
+    if top in _BETWEEN or (top == "sklearn" and part in ("utils", "base", "callback")):
+        return "between"
+    return {"skdp": "ours", "sklearn": "sklearn"}.get(top, "other")
 
 
 def _owner_of(frame: FrameType) -> Any:
@@ -292,14 +293,9 @@ def _message(found: Outermost, price: FitPrice | None) -> str:
     return f"{name} {verb} inside {found.title}: {reads}: use {known.remedy}."
 
 
-def _levels_to_user(frame: FrameType | None) -> int:
+def _levels_to_user(frame: FrameType) -> int:
     """Count the frames up to the line of the user."""
-    level = 0
-    while frame is not None:
-        if _kind_of(frame) == "other":
-            return level
-        frame, level = frame.f_back, level + 1
-    return 0
+    return next((level for level, each in enumerate(_outward(frame)) if _kind_of(each) == "other"), 0)
 
 
 _told: dict[int, tuple[Any, set[tuple[str, str]]]] = {}
@@ -372,14 +368,11 @@ class Watched:
 _READS_TAGS = Watched.__sklearn_tags__.__code__
 
 
-def _is_sent(frame: FrameType | None) -> bool:
+def _is_sent(frame: FrameType) -> bool:
     """Whether an object is pickled for another process: by multiprocessing, concurrent.futures, or joblib."""
-    while frame is not None:
-        module = str(frame.f_globals.get("__name__"))
-        if module in ("multiprocessing.reduction", "joblib.pool") or module.endswith("loky.backend.reduction"):
-            return True
-        frame = frame.f_back
-    return False
+    modules = (str(each.f_globals.get("__name__")) for each in _outward(frame))
+    pools = "multiprocessing.reduction", "joblib.pool"
+    return any(each in pools or each.endswith("loky.backend.reduction") for each in modules)
 
 
 __all__ = ["Watched", "find_outermost", "report_foreign_fit"]

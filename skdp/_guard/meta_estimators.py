@@ -136,23 +136,11 @@ _BAGGING = Known(
     "bootstrap",
 )
 _BY_PUBLIC_KNOWLEDGE = "columns chosen by public knowledge, or skdp.DPPCA"
-_RFECV = Known(
-    "columns are chosen by scores of private rows, which is not paid for, and each round of each fold is a fit that "
-    "spends the budget again",
-    _BY_PUBLIC_KNOWLEDGE,
-)
 _CALIBRATED = Known(
     "it is calibrated by private rows, which is not paid for, and each fold is a fit that spends the budget again",
     "skdp.DPCalibratedClassifier, or CalibratedClassifierCV(FrozenEstimator(fitted)) on public rows",
     _calibrated,
     prefit="skdp.DPCalibratedClassifier, or public rows",
-)
-_TUNED = Known(
-    "the threshold is chosen by scores of private rows, which is not paid for, and each fold is a fit that spends the "
-    "budget again",
-    "skdp.DPThresholdClassifier, or FixedThresholdClassifier with a threshold found on public rows",
-    _tuned,
-    prefit="skdp.DPThresholdClassifier, or public rows",
 )
 _PREDICTIONS = Known(
     "each fold is a fit that spends the budget again, and the predictions are of private rows: what is computed from "
@@ -162,13 +150,23 @@ _PREDICTIONS = Known(
 KNOWN = {
     "BaseSearchCV": SCORED,
     "CalibratedClassifierCV": _CALIBRATED,
-    "TunedThresholdClassifierCV": _TUNED,
+    "TunedThresholdClassifierCV": Known(
+        "the threshold is chosen by scores of private rows, which is not paid for, and each fold is a fit that spends "
+        "the budget again",
+        "skdp.DPThresholdClassifier, or FixedThresholdClassifier with a threshold found on public rows",
+        _tuned,
+        prefit="skdp.DPThresholdClassifier, or public rows",
+    ),
     "RFE": Known(
         "each round of the elimination is a fit that spends the budget again, and epsilon_ is that of the last one "
         "alone",
         _BY_PUBLIC_KNOWLEDGE,
     ),
-    "RFECV": _RFECV,
+    "RFECV": Known(
+        "columns are chosen by scores of private rows, which is not paid for, and each round of each fold is a fit "
+        "that spends the budget again",
+        _BY_PUBLIC_KNOWLEDGE,
+    ),
     "SequentialFeatureSelector": Known(
         "columns are chosen by scores of private rows, which is not paid for, and each column tried is cv fits that "
         "spend the budget again",

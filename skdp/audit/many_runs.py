@@ -69,7 +69,6 @@ def threshold_epsilon(
     level = (1.0 - confidence) / 2.0  # one for each of the two rates
     (tried_without, judged_without), (tried_with, judged_with) = halves
     places = np.unique(np.quantile(np.concatenate([tried_without, tried_with]), np.linspace(0.01, 0.99, 199)))
-    any_law, gaussian = 0.0, 0.0
     at = max(places, key=lambda place: _any_law(*_rates(tried_without, tried_with, place, level)[2:], delta))
     any_law = _any_law(*_rates(judged_without, judged_with, at, level)[2:], delta)
     at = max(places, key=lambda place: _shift(*_rates(tried_without, tried_with, place, level)[2:]))

@@ -129,8 +129,7 @@ class BinaryFigures(TableFigures):
         def counts(tables: Doubles) -> Doubles:
             return binary_metrics.confusion(tables, at).reshape(-1, 2, 2)
 
-        found: Estimate = self.estimate(counts, 0.0)
-        return found
+        return self.estimate(counts, 0.0)
 
     # --- curves ---
 
@@ -142,7 +141,14 @@ class BinaryFigures(TableFigures):
         EstimatedCurve
             From (0, 0) to (1, 1), with a band for the share of true positives where that of false ones is `x`.
         """
-        return self._against(lambda tables, at: binary_metrics.rates(tables, at))
+        at = self._edges()
+        x = binary_metrics.rates(self._fitted_tables.released, at)[0, 0]
+        upward = 1e-12 * np.arange(len(at))  # where many points lie above each other, each keeps its own place
+
+        def at_x(tables: Doubles) -> Doubles:
+            return np.array([np.interp(x + upward, a + upward, b) for a, b in binary_metrics.rates(tables, at)])
+
+        return self._band(x, at, at_x, 1.0)
 
     def precision_recall_curve(self) -> EstimatedCurve:
         """Precision against recall.
@@ -242,23 +248,11 @@ class BinaryFigures(TableFigures):
     def _without_tails(self, metric: Metric, most: float) -> Estimate:
         """Estimate a figure in which far bins weigh much, without those that hold noise alone."""
         tables = self._fitted_tables.gathered or self._fitted_tables
-        found: Estimate = tables.estimate(metric, float(self.level), 0.0, most)
-        return found
+        return tables.estimate(metric, float(self.level), 0.0, most)
 
     def _band(self, x: Doubles, thresholds: Doubles, metric: Metric, high: float) -> EstimatedCurve:
-        found = self.estimate(metric, 0.0, high)
+        found: Any = self.estimate(metric, 0.0, high)  # of arrays
         return EstimatedCurve(x, found.value, found.low, found.high, scores_at(thresholds))
-
-    def _against(self, pair: Any) -> EstimatedCurve:
-        """A curve of the second of two numbers against the first, with bands at fixed first numbers."""
-        at = self._edges()
-        x = pair(self._fitted_tables.released, at)[0, 0]
-        upward = 1e-12 * np.arange(len(at))  # where many points lie above each other, each keeps its own place
-
-        def at_x(tables: Doubles) -> Doubles:
-            return np.array([np.interp(x + upward, a + upward, b) for a, b in pair(tables, at)])
-
-        return self._band(x, at, at_x, 1.0)
 
 
 class SubgroupFigures(BinaryFigures, PartOfRows):

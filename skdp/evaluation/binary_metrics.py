@@ -250,7 +250,5 @@ def conformal_quantile(tables: Doubles, alpha: float) -> Doubles:
 
 
 def _ratio(above: Doubles, below: Doubles, otherwise: Any) -> Doubles:
-    out = np.broadcast_to(np.asarray(otherwise, np.float64), np.shape(above)).copy()
-    return np.divide(
-        above, np.broadcast_to(below, np.shape(above)), out=out, where=np.broadcast_to(below, np.shape(above)) > 0
-    )
+    below = np.broadcast_to(below, np.shape(above))
+    return np.divide(above, below, out=np.full(below.shape, otherwise, np.float64), where=below > 0)

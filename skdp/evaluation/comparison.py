@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.cells import values_of
-from skdp._checks.parameters import check_count
 from skdp._typing import Doubles
 from skdp.evaluation import binary_metrics
 from skdp.evaluation.binary_figures import SubgroupFigures, checked_threshold
@@ -95,19 +94,16 @@ class ComparisonFigures(TableFigures):
         -------
         Estimate
         """
-        found: Estimate = self.estimate(
-            lambda each: metric(_of_model(each, 0)) - metric(_of_model(each, 1)), -most, most
-        )
-        return found
+        return self.estimate(lambda each: metric(_of_model(each, 0)) - metric(_of_model(each, 1)), -most, most)
 
     @property
     def models(self) -> tuple[SubgroupFigures, SubgroupFigures]:
         """Figures of either model, from bins that are wider than those of `evaluate`."""
-        first, second = (
-            SubgroupFigures(self._fitted_tables.map(partial(_of_model, number=number)), self.level)
-            for number in range(2)
-        )
-        return first, second
+
+        def of_one(number: int) -> SubgroupFigures:
+            return SubgroupFigures(self._fitted_tables.map(partial(_of_model, number=number)), self.level)
+
+        return of_one(0), of_one(1)
 
 
 class ComparisonOfPart(PartOfRows, ComparisonFigures):
@@ -152,16 +148,16 @@ class PrivateComparison(CountedEvaluation, ComparisonFigures):
             raise ValueError(f"classes={self.classes_.tolist()!r} are not two, which compare is for: use evaluate.")
 
     def _number_of_bins(self, strength: float) -> int:
-        """Number of pairs of bins, by default of so many bins that noise and bins add alike.
+        """See `CountedEvaluation`: of pairs of bins."""
+        return super()._number_of_bins(strength) ** 2
+
+    def _default_bins(self, strength: float) -> int:
+        """So many bins that noise and bins add alike.
 
         A power of two near 0.4 times the cube root of n epsilon of a subgroup, from 4 to 32.
         """
-        if self.n_bins != "auto":
-            return (
-                check_count("n_bins", self.n_bins, at_least=2, remedy="choose a whole number above 1, or 'auto'") ** 2
-            )
         wanted = np.log2(0.4 * (strength / self._n_parts()) ** (1 / 3))
-        return int(2 ** np.clip(np.rint(wanted), 2, math.log2(_MOST_BINS))) ** 2
+        return int(2 ** np.clip(np.rint(wanted), 2, math.log2(_MOST_BINS)))
 
     def _given(self, X: Any) -> Doubles:
         """See `CountedEvaluation`: scores of both models."""

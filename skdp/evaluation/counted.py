@@ -125,10 +125,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     _part: Callable[..., Any]  # figures of a part of all rows
     _has_weights = False
     _n_folds = 0  # of a cross-validation, which counts the rows of each fold in a part of the table of its own
-    _methods: tuple[str, ...] = (
-        "predict_proba",
-        "decision_function",
-    )  # of a model, to score rows with: the first that it has
+    # Methods of a model, to score rows with: the first that it has.
+    _methods: tuple[str, ...] = ("predict_proba", "decision_function")
 
     def __init__(
         self,
@@ -316,6 +314,10 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """The same of a row that adds 1 to a cell: 1 where it is in one cell."""
         return 1
 
+    def _whole(self, plan: CountingPlan) -> int:
+        """What a row of weight 1 adds to a cell of a single count."""
+        return plan.unit // self._cells_of_row()
+
     def _norm_of_row(self) -> float:
         """Euclidean norm of what a row adds, at most, where the sum is 1."""
         return 1.0
@@ -348,13 +350,16 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         return mechanism_at(noise)
 
     def _number_of_bins(self, strength: float) -> int:
-        """Number of bins.
-
-        By default the power of two nearest to 2.4 times the cube root of n epsilon of a subgroup, from 8 to 256: more
-        bins add noise to all sums, fewer hide how scores lie within them (`benchmarks/bench_evaluate.py`).
-        """
+        """Number of bins: that which was set, or one that follows from n epsilon."""
         if self.n_bins != "auto":
             return check_count("n_bins", self.n_bins, at_least=2, remedy="choose a whole number above 1, or 'auto'")
+        return self._default_bins(strength)
+
+    def _default_bins(self, strength: float) -> int:
+        """The power of two nearest to 2.4 times the cube root of n epsilon of a subgroup, from 8 to 256.
+
+        More bins add noise to all sums, fewer hide how scores lie within them (`benchmarks/bench_evaluate.py`).
+        """
         return int(2 ** np.clip(np.rint(np.log2(2.4 * (strength / self._n_parts()) ** (1 / 3))), 3, 8))
 
     def _check_rows(self, X: Any) -> ScoredRows:
@@ -412,8 +417,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         if (targets.amounts is None) != (plan.unit == self._cells_of_row()):
             raise RuntimeError("what a row adds is not what was planned: fit a new object.")
         noisy = plan.mechanism.release(self._count(rows, targets, plan.n_bins), plan.stream)
-        self.noisy_counts_ = noisy / plan.unit
-        self.noise_deviation_ = plan.mechanism.standard_deviation / plan.unit
+        self.noisy_counts_ = noisy / self._whole(plan)
+        self.noise_deviation_ = plan.mechanism.standard_deviation / self._whole(plan)
         self.n_bins_ = plan.n_bins
         self._fitted_replicates = tables = self._replicates_of(noisy, plan).stated(estimand_of(self._unit()))
         self._fitted_tables = tables.map(lambda each: each.sum(axis=1))
@@ -424,11 +429,11 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """Figures of each subgroup, in order."""
         tables = self._fitted_replicates
         parts = (tables.map(partial(np.take, indices=k, axis=1)) for k in range(tables.released.shape[1]))
-        return [self._part(each, self.level, *self._terms_of_parts()) for each in parts]
+        return [self._part(each, self.level, **self._facts_of_parts()) for each in parts]
 
-    def _terms_of_parts(self) -> tuple[Any, ...]:
-        """What figures of a subgroup need beside its tables."""
-        return ()
+    def _facts_of_parts(self) -> dict[str, Any]:
+        """What figures of a subgroup need beside its tables, by the name of the attribute."""
+        return {}
 
     def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
         """The exact table, of shape (n_subgroups, n_classes, n_bins)."""
@@ -438,7 +443,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         return bins_of(scores, n_bins)
 
     def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
-        return Replicates.of(noisy, plan.mechanism, plan.unit, plan.total)
+        return Replicates.of(self.noisy_counts_, plan.mechanism, plan.unit, plan.total)
 
     def _payment(self) -> Payment:
         """See `PrivateEstimator`."""

@@ -24,7 +24,7 @@ class TableFigures:
     level: float  # of the intervals
     _fitted_tables: Replicates
 
-    def estimate(self, metric: Metric, low: float = -np.inf, high: float = np.inf) -> Any:
+    def estimate(self, metric: Metric, low: float = -np.inf, high: float = np.inf) -> Estimate:
         """Estimate any figure of a table.
 
         Parameters
@@ -43,8 +43,7 @@ class TableFigures:
         return self._fitted_tables.estimate(metric, float(self.level), low, high)
 
     def _share(self, metric: Metric) -> Estimate:
-        found: Estimate = self.estimate(metric, 0.0, 1.0)
-        return found
+        return self.estimate(metric, 0.0, 1.0)
 
     def _spanning(
         self, found: Estimate, metric: Metric, ends: list[Metric], least: float = 0.0, most: float = 1.0
@@ -106,10 +105,13 @@ class PartOfRows(TableFigures):
         Of the part.
     level : float
         Of the intervals.
+    **facts : dict of str to object
+        What the figures need beside the tables, by the name of the attribute.
     """
 
-    def __init__(self, tables: Replicates, level: float) -> None:
+    def __init__(self, tables: Replicates, level: float, **facts: Any) -> None:
         self._fitted_tables, self.level = tables, level
+        vars(self).update(facts)
 
 
 def sides(metric: Any, **sides: tuple[Any, Any]) -> list[Metric]:

@@ -59,8 +59,7 @@ class ConfusionFigures(TableFigures):
 
     def _of_confusion(self, metric: Metric, high: float = 1.0) -> Estimate:
         """A figure of the first columns of the table, one for each class that may be predicted."""
-        found: Estimate = self.estimate(lambda tables: metric(tables[..., : tables.shape[-2]]), 0.0, high)
-        return found
+        return self.estimate(lambda tables: metric(tables[..., : tables.shape[-2]]), 0.0, high)
 
 
 class ConfusionOfPart(PartOfRows, ConfusionFigures):

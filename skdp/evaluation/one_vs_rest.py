@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.parameters import check_count
 from skdp._checks.rows import check_labels, column_names, encode_labels, number_of_columns
 from skdp._typing import Doubles
 from skdp.evaluation import binary_metrics
@@ -55,8 +54,7 @@ class FiguresOfEach(TableFigures):
             return np.mean(self._of_each(metric, tables), axis=0)
 
         sampling = self._deviation_of_mean(metric)
-        found: Estimate = self._fitted_tables.estimate(mean, float(self.level), 0.0, high, sampling)
-        return found
+        return self._fitted_tables.estimate(mean, float(self.level), 0.0, high, sampling)
 
     def _of_each(self, metric: Metric, tables: Doubles) -> list[Doubles]:
         counts = self._counts(tables)
@@ -97,8 +95,7 @@ class ClassFigures(FiguresOfEach, ConfusionFigures):
             loss = fine @ binary_metrics.losses(fine.shape[-1])[1]
             return np.asarray(loss / np.maximum(fine.sum(-1), 1e-9))
 
-        found: Estimate = self.estimate(metric, 0.0)
-        return found
+        return self.estimate(metric, 0.0)
 
     def _counts(self, tables: Doubles) -> Doubles:
         """See `FiguresOfEach`: columns after those of the confusion matrix."""
@@ -160,19 +157,11 @@ class LabelFigures(FiguresOfEach):
         return float(np.mean([found.std() for found in self._of_each(metric, self._fitted_tables.sampling)]))
 
 
-class EachOfPart(PartOfRows):
-    """What parts of all rows need beside their counts: names."""
-
-    def __init__(self, tables: Replicates, level: float, names: list[Any]) -> None:
-        super().__init__(tables, level)
-        self._fitted_names = names
-
-
-class ClassesOfPart(EachOfPart, ClassFigures):
+class ClassesOfPart(PartOfRows, ClassFigures):
     """Figures of several classes on a part of all rows."""
 
 
-class LabelsOfPart(EachOfPart, LabelFigures):
+class LabelsOfPart(PartOfRows, LabelFigures):
     """Figures of several labels on a part of all rows."""
 
 
@@ -194,23 +183,17 @@ class OfEach(CountedEvaluation):
         """See `CountedEvaluation`."""
         return score_of_each(model, rows)
 
-    def _number_of_bins(self, strength: float) -> int:
-        """Number of bins: by default a power of two near .8 times the cube root of n epsilon of a table, from 8 to 64.
+    def _default_bins(self, strength: float) -> int:
+        """A power of two near 0.8 times the cube root of n epsilon of a table, from 8 to 64.
 
         Bins of the root of the odds need to be a third as many as those of the score (`benchmarks/bench_evaluate.py`).
         """
-        if self.n_bins != "auto":
-            return check_count("n_bins", self.n_bins, at_least=2, remedy="choose a whole number above 1, or 'auto'")
         wanted = np.log2(max(0.8 * (strength / self._n_parts()) ** (1 / 3), 1.0))
         return int(np.clip(2 ** np.rint(wanted), 8, _MOST_BINS))
 
-    def _terms_of_parts(self) -> tuple[Any, ...]:
+    def _facts_of_parts(self) -> dict[str, Any]:
         """See `CountedEvaluation`."""
-        return (self._fitted_names,)
-
-    def _whole(self, plan: CountingPlan) -> int:
-        """What a row of weight 1 adds to a cell of a single count."""
-        return plan.unit // self._cells_of_row()
+        return {"_fitted_names": self._fitted_names}
 
 
 class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
@@ -270,7 +253,7 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
 
     def _number_of_bins(self, strength: float) -> int:
         """See `CountedEvaluation`."""
-        return OfEach._number_of_bins(self, strength)
+        return CountedEvaluation._number_of_bins(self, strength)
 
     def _cells_of_row(self) -> int:
         """See `CountedEvaluation`."""
@@ -300,16 +283,14 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
 
     def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
         """See `CountedEvaluation`."""
-        n, total = len(self.classes_), plan.total
-        added = np.full(noisy.shape[-1], n - 1.0)
-        added[n : -plan.n_bins] = 1.0
-        self.noisy_counts_ = noisy / (added * self._whole(plan))
-        self.noise_deviation_ = plan.mechanism.standard_deviation / ((n - 1) * self._whole(plan))
-        projected = partial(_projected_classes, n_bins=plan.n_bins, total=total)
-        drawn = partial(_classes_like, n_bins=plan.n_bins)
-        return Replicates.made(
-            self.noisy_counts_, plan.mechanism, added * self._whole(plan), projected, drawn, (0, n, n + plan.n_bins)
-        )
+        n, n_bins, whole = len(self.classes_), plan.n_bins, self._whole(plan)
+        unit = np.full(noisy.shape[-1], (n - 1.0) * whole)
+        unit[n:-n_bins] = whole  # of rows of other classes
+        self.noisy_counts_ = noisy / unit
+        self.noise_deviation_ = plan.mechanism.standard_deviation / ((n - 1) * whole)
+        projected = partial(_projected_classes, n_bins=n_bins, total=plan.total)
+        drawn = partial(_classes_like, n_bins=n_bins)
+        return Replicates.made(self.noisy_counts_, plan.mechanism, unit, projected, drawn, (0, n, n + n_bins))
 
 
 class MultilabelEvaluation(OfEach, LabelFigures):
@@ -396,8 +377,6 @@ class MultilabelEvaluation(OfEach, LabelFigures):
     def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
         """See `CountedEvaluation`."""
         unit, starts = self._whole(plan), (0, plan.n_bins)
-        self.noisy_counts_ = noisy / unit
-        self.noise_deviation_ = plan.mechanism.standard_deviation / unit
         projected = partial(_each_projected, total=plan.total)
         return Replicates.made(self.noisy_counts_, plan.mechanism, unit, projected, _each_like, starts)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.parameters import check_count, check_real
+from skdp._checks.parameters import check_real
 from skdp._checks.rows import check_targets
 from skdp._checks.targets import check_y_bounds
 from skdp._typing import Doubles
@@ -19,7 +19,7 @@ from skdp.evaluation.counted import CountedEvaluation, CountingPlan, RowsOfCount
 from skdp.evaluation.estimates import Estimate
 from skdp.evaluation.figures import PartOfRows, TableFigures, sides
 from skdp.evaluation.replicates import N_DRAWS, Replicates, project, rows_like, simulated_noise
-from skdp.evaluation.scored_rows import ScoredRows, scores_given
+from skdp.evaluation.scored_rows import ScoredRows
 
 ERROR_PARTS = 4
 """What a row adds to the count of its error, where it adds one to both sums of targets together."""
@@ -41,7 +41,7 @@ class ErrorFigures(TableFigures):
         The interval is that of Fieller (1954) for a ratio; it has no lower end where noise hides the variance.
         """
         above = self._of_power(2, lambda mean: 4.0 * mean, 4.0)
-        below: Estimate = self.estimate(lambda tables: error_metrics.moments(tables)[1], high=1.0)
+        below = self.estimate(lambda tables: error_metrics.moments(tables)[1], high=1.0)
         ratio, low, high = _ratio(above, below, float(self.level))
         errors = (math.hypot(a, ratio * b) / max(below.value, 1e-9) for a, b in zip(above[3:], below[3:], strict=True))
         return Estimate(1.0 - ratio, 1.0 - high, 1.0 - low, *errors).with_notes(**vars(above))
@@ -70,10 +70,11 @@ class ErrorFigures(TableFigures):
     def mean_target(self) -> Estimate:
         """Mean of the targets."""
         low, high, _ = self._fitted_terms
-        found: Estimate = self.estimate(
-            lambda tables: low + (1.0 + error_metrics.moments(tables)[0]) * self._range / 2, low, high
-        )
-        return found
+
+        def mean(tables: Doubles) -> Doubles:
+            return low + (1.0 + error_metrics.moments(tables)[0]) * self._range / 2
+
+        return self.estimate(mean, low, high)
 
     def error_quantile(self, order: float) -> Estimate:
         """Quantile of the sizes of the errors.
@@ -128,19 +129,7 @@ class ErrorFigures(TableFigures):
 
 
 class ErrorsOfPart(PartOfRows, ErrorFigures):
-    """Figures of a regressor on a part of all rows.
-
-    Parameters
-    ----------
-    tables : Replicates
-    level : float
-    *terms : float
-        Bounds of the targets, and the standard deviation of the noise in a count.
-    """
-
-    def __init__(self, tables: Replicates, level: float, *terms: float) -> None:
-        super().__init__(tables, level)
-        self._fitted_terms = terms[0], terms[1], terms[2]
+    """Figures of a regressor on a part of all rows."""
 
 
 class RegressionEvaluation(CountedEvaluation, ErrorFigures):
@@ -210,10 +199,8 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         """See `CountedEvaluation`."""
         return ERROR_PARTS + 1
 
-    def _number_of_bins(self, strength: float) -> int:
-        """Number of bins: by default 26, or 51, which span a third or a sixth of an octave of the largest errors."""
-        if self.n_bins != "auto":
-            return check_count("n_bins", self.n_bins, at_least=2, remedy="choose a whole number above 1, or 'auto'")
+    def _default_bins(self, strength: float) -> int:
+        """26 or 51 bins, which span a third or a sixth of an octave of the largest errors."""
         return 26 if strength < _FINE else 51
 
     def _score(self, model: Any, rows: Any) -> Doubles:
@@ -226,8 +213,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         inner, half = error_metrics.edges(n_bins)[1:-1], (high - low) / 2
         table = np.zeros((self._n_parts(), n_bins + 2), np.int64)
         for block, predicted in rows.blocks():
-            y, amounts = targets.labels[block], np.asarray(targets.amounts)[block]
-            group = np.zeros(len(y), np.int64) if targets.subgroups is None else targets.subgroups[block]
+            y, amounts, group = targets.of_block(block)
             error = np.abs(np.clip(predicted, low, high) - y) / (high - low)
             places = np.where(np.isnan(error), n_bins - 1, np.searchsorted(inner, error, side="right"))
             t = np.clip((y - low) / half - 1.0, -1.0, 1.0)
@@ -251,13 +237,9 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
             noise.append(_tables(drawn, None if plan.total is None else 0.0))
         return Replicates(released, released, rows + noise[0], released + noise[1], rows, np.zeros(released.shape))
 
-    def _terms_of_parts(self) -> tuple[float, float, float]:
+    def _facts_of_parts(self) -> dict[str, Any]:
         """See `CountedEvaluation`."""
-        return (*self.y_bounds_, float(self.noise_deviation_))
-
-    def _given(self, X: Any) -> Doubles:
-        """See `CountedEvaluation`: predictions."""
-        return scores_given(X)
+        return {"_fitted_terms": (*self.y_bounds_, float(self.noise_deviation_))}
 
 
 def _tables(released: Doubles, total: float | None) -> Doubles:

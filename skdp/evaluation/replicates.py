@@ -53,30 +53,27 @@ class Replicates(NamedTuple):
     estimand: str = ""
 
     @classmethod
-    def of(cls, noisy: Any, mechanism: Mechanism, unit: int, total: float | None, seed: int = 0) -> Self:
+    def of(cls, noisy: Doubles, mechanism: Mechanism, unit: int, total: float | None) -> Self:
         """Project a noisy table, and draw others.
 
         Parameters
         ----------
         noisy : ndarray of shape (n_subgroups, n_classes, n_bins)
-            Released counts.
+            Released counts, in rows.
         mechanism : DiscreteLaplaceMechanism or GaussianMechanism
             That made the noise.
         unit : int
             What a row of weight 1 adds.
         total : float or None
             Public total of the table in rows, None where there is none.
-        seed : int
-            Of a generator, which is public: it reads nothing but the noisy table.
         """
-        scaled = np.asarray(noisy, np.float64) / unit
         least = LEAST_TAIL * mechanism.standard_deviation / unit
 
         def projected(tables: Doubles) -> Doubles:
             return project(tails_gathered(tables, least), total)
 
-        gathered = cls.made(scaled, mechanism, unit, projected, rows_like, seed=seed)
-        plain = cls.made(scaled, mechanism, unit, lambda tables: project(tables, total), rows_like, seed=seed)
+        gathered = cls.made(noisy, mechanism, unit, projected, rows_like)
+        plain = cls.made(noisy, mechanism, unit, lambda tables: project(tables, total), rows_like)
         return plain._replace(gathered=gathered)
 
     @classmethod
@@ -88,7 +85,6 @@ class Replicates(NamedTuple):
         projected: Callable[[Doubles], Doubles],
         drawn: Callable[[Doubles, np.random.Generator], Doubles],
         starts: Sequence[int] = (0,),
-        seed: int = 0,
     ) -> Self:
         """Do the same for any number of tables.
 
@@ -106,10 +102,8 @@ class Replicates(NamedTuple):
             Maps one of them, (1, n_subgroups, ...), and a generator to `N_DRAWS` tables of as many rows.
         starts : sequence of int
             Where, among the last cells, the counts of a class begin: of one only, by default.
-        seed : int
-            Of the generator, which is public.
         """
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(0)  # public: it reads nothing but the noisy table
         released = projected(noisy[None])
         noise = [simulated_noise(mechanism, rng, (N_DRAWS, *noisy.shape)) / unit for _ in range(2)]
         centre = centred(released, lambda table: projected(table + noise[1]), starts)
@@ -128,7 +122,7 @@ class Replicates(NamedTuple):
 
     def estimate(
         self, metric: Metric, level: float, low: float = 0.0, high: float = 1.0, sampling: float | None = None
-    ) -> Any:
+    ) -> Estimate:
         """Return the `Estimate` of a figure between `low` and `high`, of arrays for a figure of several points.
 
         `sampling` is the standard deviation by the draw of the rows, or a bound on it, where draws of `both` do not
@@ -150,12 +144,8 @@ class Replicates(NamedTuple):
         by_rows = np.sqrt(np.mean((metric(self.sampling) - middle) ** 2, axis=0)) if sampling is None else sampling
         errors = np.sqrt(np.mean((noisy - middle) ** 2, axis=0)), by_rows
         figures = (np.clip(each, low, high) for each in (value, low_end, high_end))
-        found = Estimate(*(_plain(each) for each in (*figures, spread, *errors)))
-        return found.with_notes(estimand=self.estimand)
-
-
-def _plain(value: Any) -> Any:
-    return float(value) if np.ndim(value) == 0 else value
+        numbers = (float(each) if np.ndim(each) == 0 else each for each in (*figures, spread, *errors))
+        return Estimate(*numbers).with_notes(estimand=self.estimand)
 
 
 def centred(released: Doubles, with_noise: Callable[[Doubles], Doubles], starts: Sequence[int]) -> Doubles:

@@ -245,8 +245,7 @@ def infer(
     values, vectors = eigh(scores.meat)
     root = bread @ vectors * np.sqrt(np.maximum(values, 0.0) * n / max(n - d, 1))
     sampling = np.linalg.norm(root, axis=1)
-    noise = equations.noise
-    half = noise.gram**2 / 2.0
+    noise, half = equations.noise, equations.noise.gram**2 / 2.0
     values, vectors = eigh(equations.gram)
     moved, whole, steps = theta, theta, grounds.steps
     root = math.sqrt(max(float(np.trace(equations.gram)), equations.edge))
@@ -255,17 +254,17 @@ def infer(
     if steps is not None:
         along = steps.inflated(theta, noise.gram, values, vectors)
         moved, whole = vectors @ np.where(hidden, 0.0, along), steps.theta
-    of_noise = (noise.product**2 + half * float(moved @ moved)) * np.sum(bread**2, axis=1) + half * (bread @ moved) ** 2
-    if spread is not None:
-        of_noise += noise.product**2 * np.sum((bread @ spread) ** 2, axis=1)
-    if steps is not None:
         rarity = steps.rarity(equations, form, np.abs(form @ theta))
         dispersion = max(float(np.trace(scores.meat)), 0.0) / root**2
         of_curvature = dispersion * np.einsum("ij,jk,ik->i", form, inverse, form, optimize=True)
         sampling = np.maximum(sampling, LEAST_SAMPLING * np.sqrt(np.maximum(of_curvature, 0.0)))
+    of_noise = (noise.product**2 + half * float(moved @ moved)) * np.sum(bread**2, axis=1) + half * (bread @ moved) ** 2
+    if spread is not None:
+        of_noise += noise.product**2 * np.sum((bread @ spread) ** 2, axis=1)
+    by_noise = np.sqrt(of_noise)
     length = max(float(np.linalg.norm((vectors.T @ whole)[~hidden])), 1.0)
     overlap = np.abs(form @ vectors[:, hidden])
-    bias, error = length * overlap.sum(axis=1), np.hypot(sampling, np.sqrt(of_noise))
+    bias, error = length * overlap.sum(axis=1), np.hypot(sampling, by_noise)
     held = np.sum(overlap**2, axis=1) / np.sum(form**2, axis=1)
     doubts = np.where(bias > MOST_HIDDEN * error, "noise hides columns beside it", "")
     doubts = np.where(held > 0.5, "noise hides this column, or others add up to it", doubts)
@@ -279,7 +278,7 @@ def infer(
     elif not everywhere and unsure and hidden.any():
         everywhere = TOO_FEW_EVENTS
     said = [everywhere or str(each) for each in doubts]
-    return Inference(form @ theta, sampling, np.sqrt(of_noise), bias, said, cut, n)
+    return Inference(form @ theta, sampling, by_noise, bias, said, cut, n)
 
 
 def _of_rare_events(rarity: Doubles, move: Doubles, error: Doubles, bias: Doubles) -> tuple[Doubles, Doubles]:

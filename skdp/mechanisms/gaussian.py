@@ -103,8 +103,7 @@ class GaussianMechanism(AdditiveMechanism):
     def _add_noise(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
         """The only line of the library that adds normal noise is here."""
         grid, scale = grid_and_scale(self.standard_deviation)
-        noisy = stream.noisy(value.ravel(), scale, grid)
-        return noisy if value.ndim == 1 else noisy.reshape(value.shape)
+        return stream.noisy(value.ravel(), scale, grid).reshape(value.shape)
 
 
 _RANGE = 2.0**-960, 2.0**990  # of the standard deviation: all numbers derived from it are normal doubles

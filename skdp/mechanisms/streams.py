@@ -214,9 +214,8 @@ class SecretStream:
         """
         tape = running_tape()
         if random_state is None:
-            key = (
-                None if tape is None else tape.root_key()
-            )  # a key that is not secret exists on the tape of an audit alone
+            # A key that is not secret exists on the tape of an audit alone.
+            key = None if tape is None else tape.root_key()
             secret = os.urandom(32) if key is None else key  # the operating system's generator, seeded with entropy
             return cls(secret, None if tape is None else tape.new_track())
         if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):

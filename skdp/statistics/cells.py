@@ -56,9 +56,8 @@ class ColumnCells:
         block = Block(name, position, column, "bins", n_bins)
         if not block.is_line:
             return cls._of_levels(name, block, _labels_of_levels(block))
-        breaks, left, right = (
-            _whole_cells(block, n_bins) if _fits_whole(block, is_whole) else _line_cells(block, n_bins)
-        )
+        cells_of = _whole_cells if _fits_whole(block, is_whole) else _line_cells
+        breaks, left, right = cells_of(block, n_bins)
         middles = (left + right) / 2.0
         return cls(name, block, breaks, left, right, middles, _labels_of_line(block, left, right))
 
@@ -119,9 +118,8 @@ class ColumnCells:
 
 def _fits_whole(block: Block, is_whole: bool) -> bool:
     low, high = block.edges()[[0, -1]]
-    return (
-        is_whole and block.column.kind == "number" and max(abs(low), abs(high)) < _LARGEST_WHOLE and high - low >= 1.0
-    )
+    fits = max(abs(low), abs(high)) < _LARGEST_WHOLE and high - low >= 1.0
+    return bool(is_whole and block.column.kind == "number" and fits)
 
 
 def _whole_cells(block: Block, n_bins: int) -> tuple[Doubles, Doubles, Doubles]:

@@ -153,13 +153,10 @@ class ColumnFigures:
 
     def count(self, intervals: Intervals) -> Estimate:
         """Rows without a gap."""
-        share = float(self.shares[-1])
-        error = intervals.error(
-            self._error_of_cells(slice(0, -1)), share * (1.0 - share) * self.tally.n**2, self.tally.n
-        )
-        most = self.tally.n if self.tally.n_deviation == 0.0 else math.inf
-        found = intervals.around(float(self._counts.sum()), error, 0.0, most)
-        return found.at(self.tally.n * (1.0 - share))
+        n, share = self.tally.n, float(self.shares[-1])
+        error = intervals.error(self._error_of_cells(slice(0, -1)), share * (1.0 - share) * n**2, n)
+        most = n if self.tally.n_deviation == 0.0 else math.inf
+        return intervals.around(float(self._counts.sum()), error, 0.0, most).at(n * (1.0 - share))
 
     def share_of_gaps(self, intervals: Intervals) -> Estimate:
         """Gaps, relative to all rows."""
@@ -171,10 +168,9 @@ class ColumnFigures:
 
     def counts_of_cells(self, intervals: Intervals) -> list[Estimate]:
         """Rows in each cell, with that of the gaps last; they add up to the number of rows."""
-        n, made = self.tally.n, []
-        for cell, (noisy, share) in enumerate(
-            zip(self.tally.counts[self.j].tolist(), self.shares.tolist(), strict=True)
-        ):
+        n, counts, shares = self.tally.n, self.tally.counts[self.j].tolist(), self.shares.tolist()
+        made = []
+        for cell, (noisy, share) in enumerate(zip(counts, shares, strict=True)):
             error = intervals.error(self._error_of_cells(cell), share * (1.0 - share) * n**2, n)
             made.append(intervals.around(noisy, error, 0.0).at(n * share))
         return made
@@ -315,10 +311,9 @@ class ColumnFigures:
         half, (value, *_, bias) = self.cells.scale[1], self.variance
         error = intervals.error(self.variance.error, self.fourth_moment() - max(value, 0.0) ** 2, self.n_present)
         found = intervals.around(value, error, 0.0, 1.0, bias)
-        root, low, high, error = (*(math.sqrt(each) for each in found[:3]), found.standard_error)
-        return self._clipped(
-            half * root, half * low, half * high, half * error / (2.0 * max(root, math.sqrt(error / 2.0), 1e-300))
-        )
+        root, low, high = (math.sqrt(each) for each in found[:3])
+        error = half * found.standard_error / (2.0 * max(root, math.sqrt(found.standard_error / 2.0), 1e-300))
+        return self._clipped(half * root, half * low, half * high, error)
 
     # --- quantiles ---
 
@@ -329,7 +324,7 @@ class ColumnFigures:
         """
         if not self.cells.is_line:
             return NOTHING
-        present = self.shares[:-1] / max(float(self.shares[:-1].sum()), 1e-300)
+        present = self._present
         below = np.cumsum(present)
         k = min(int(np.searchsorted(below, q - 1e-12)), len(below) - 1)
         part = (q - (below[k] - present[k])) / present[k] if present[k] > 0 else 0.5

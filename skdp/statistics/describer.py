@@ -137,12 +137,8 @@ class TableDescriber(SchemaBuyer):
         if self.by is not None and not isinstance(self.by, str):
             raise ValueError(f"by={show(self.by)} is no name of a column: name one with listed categories, or None.")
         for pair in _listed("crosstabs", self.crosstabs):
-            if (
-                not isinstance(pair, tuple | list)
-                or len(pair) != 2
-                or not all(isinstance(each, str) for each in pair)
-                or pair[0] == pair[1]
-            ):
+            is_pair = isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(each, str) for each in pair)
+            if not is_pair or pair[0] == pair[1]:
                 raise ValueError(
                     f"crosstabs has {show(pair)}: give pairs of names of two columns, such as ('sex', 'job')."
                 )
@@ -226,8 +222,9 @@ class TableDescriber(SchemaBuyer):
             if columns[name].kind != "drop"
         ]
         if found:
-            lost = {name for name, each in bought.remains.items() if each.is_lost}
-            cells = [_estimated(each, each.name in lost) if each.name in bought.beyond else each for each in cells]
+            cells = [replace(each, is_clipped=True) if each.name in bought.beyond else each for each in cells]
+            lost = {name for name in bought.beyond if bought.remains[name].is_lost}
+            cells = [each.as_lost() if each.name in lost else each for each in cells]
             note_notice(self, _clipping_notice([each for each in cells if each.is_clipped], bought.beyond))
         described = [each for each in cells if each.name != self.by]
         groups, of_rows = self._subgroups(next((each for each in cells if each.name == self.by), None), rows.table)
@@ -262,11 +259,6 @@ class TableDescriber(SchemaBuyer):
         names = [*(each for each in by.labels if each != OTHER), OTHER]
         places = [*map(names.index, by.labels), len(names) - 1]  # a listed category may be called "(other)" too
         return names, np.array(places, np.int32)[by.codes(by.read(table))]
-
-
-def _estimated(cells: ColumnCells, is_lost: bool) -> ColumnCells:
-    """Return the cells of a column whose bounds are privately estimated."""
-    return cells.as_lost() if is_lost else replace(cells, is_clipped=True)
 
 
 def _on_whole(column: Column) -> Column:

@@ -79,8 +79,8 @@ class PrivateDescription:
             for j, (label, cells) in enumerate(zip(asked.labels, asked.cells, strict=True))
         }
         lines = [each for each in self._columns.values() if each.cells.is_line]
-        wanted = asked.correlation and tally.moments is not None
-        self._matrix = CorrelationMatrix(tally.moments, lines) if wanted and tally.moments is not None else None
+        moments = tally.moments if asked.correlation else None
+        self._matrix = None if moments is None else CorrelationMatrix(moments, lines)
 
     @classmethod
     def of(cls, fitted: TableDescriber) -> PrivateDescription:
@@ -101,12 +101,8 @@ class PrivateDescription:
         parts = {name: cls(asked, each, quantiles, {}) for name, each in zip(asked.groups, tallies, strict=True)}
         found = cls(asked, add_up(tallies, asked.n), quantiles, parts if fitted.by is not None else {})
         for each in [found, *parts.values()]:
-            each._take_facts(fitted)
+            vars(each).update({name: getattr(fitted, name) for name in PrivateDescription.__annotations__})
         return found
-
-    def _take_facts(self, fitted: TableDescriber) -> None:
-        for name in PrivateDescription.__annotations__:
-            setattr(self, name, getattr(fitted, name))
 
     @property
     def columns(self) -> list[Any]:
@@ -210,9 +206,8 @@ class PrivateDescription:
         import pandas as pd
 
         parts: Mapping[str, PrivateDescription] = self.subgroups or {"": self}
-        n_figures = len(parts) * sum(
-            4 + len(self._quantiles) if self._cells(each).is_line else 2 for each in self.columns
-        )
+        of_columns = [4 + len(self._quantiles) if each.cells.is_line else 2 for each in self._columns.values()]
+        n_figures = len(parts) * sum(of_columns)
         intervals = _intervals(level, sampling, n_figures if simultaneous else 1)
         marks = {column: self._mark(column) for column in self.columns if self._note(column)}
         rows = {
@@ -357,11 +352,8 @@ class PrivateDescription:
     def _pairs(self, intervals: Intervals) -> dict[tuple[str, str], Estimate]:
         if not self._asked.correlation:
             return {}
-        found = {}
-        for j, second in enumerate(self.columns):
-            for first in self.columns[:j]:
-                found[first, second] = self._pair(first, second, intervals)
-        return found
+        pairs = [(first, second) for j, second in enumerate(self.columns) for first in self.columns[:j]]
+        return {pair: self._pair(*pair, intervals) for pair in pairs}
 
     def _pair(self, first: str, second: str, intervals: Intervals) -> Estimate:
         one, other = self._of(first), self._of(second)
@@ -409,11 +401,11 @@ class PrivateDescription:
     # --- how it is shown ---
 
     def __repr__(self) -> str:
-        unit = "row" if self.privacy_unit_ == "row" else "group"
         notes = [f"; {format_names([column])} {self._note(column)}" for column in self.columns if self._note(column)]
         return (
             f"<PrivateDescription of {len(self.columns)} columns: epsilon={self.epsilon_:.4g} at delta={self.delta_:g} "
-            f"for one {unit} ({self.adjacency_}){''.join(notes)}>" + (self._estimand and f"\n{self._estimand}")
+            f"for one {self.privacy_unit_} ({self.adjacency_}){''.join(notes)}>"
+            + (self._estimand and f"\n{self._estimand}")
         )
 
     def _repr_html_(self) -> str:

@@ -88,8 +88,8 @@ def private_mean_difference(
         raise ValueError("bounds=None: give public bounds of the numbers, as subgroups have none that are bought.")
     _refuse_all_but_two(categories)
     kinds = [kind_of_number(bounds), kind_of_words(list(categories))]
-    given = [_as_numbers(x), by], kinds, settings
-    found = described("private_mean_difference", *given, shares=OF_MOMENTS, n_bins=_BINS, by="y")
+    asked = {"shares": OF_MOMENTS, "n_bins": _BINS, "by": "y"}
+    found = described("private_mean_difference", [_as_numbers(x), by], kinds, settings, **asked)
     first, second = (_mean_of(found.subgroups[str(each)]) for each in categories)
     return _compare(first, second, found._cells("x").scale[1])._replace(estimand=found._estimand)
 
@@ -102,7 +102,7 @@ def private_chi2_test(x: Any, y: Any, *, categories: Any = None, **settings: Any
     x, y : array-like of shape (n_samples,)
         Private categories. Rows with a gap in either are left out.
     categories : list of two lists or None, default=None
-        Public categories of `x` and of `y`; all others are "(other)". If None, they are bought.
+        Public categories of `x` and of `y`; all others are "(other)". If None, they are privately estimated.
     **settings : dict of str to object
         `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
         the weight of one row.
@@ -149,9 +149,9 @@ def private_two_sample_test(
     by : array-like of shape (n_samples,)
         Private subgroup of each row.
     categories : list or None, default=None
-        Public names of the subgroups; all others are "(other)". If None, they are bought.
+        Public names of the subgroups; all others are "(other)". If None, they are privately estimated.
     bounds : (float, float) or None, default=None
-        Public bounds, to which numbers beyond are moved. If None, they are bought.
+        Public bounds, to which numbers beyond are moved. If None, they are privately estimated.
     **settings : dict of str to object
         `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
         the weight of one row.

@@ -60,8 +60,8 @@ def private_mean(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
     x : array-like of shape (n_samples,)
         Private numbers. NaN and other gaps are left out.
     bounds : (float, float) or None, default=None
-        Public bounds, to which numbers beyond are moved. If None, they are bought, and the
-        estimate is of values clipped to them.
+        Public bounds, to which numbers beyond are moved. If None, they are privately
+        estimated, and the estimate is of values clipped to them.
     **settings : dict of str to object
         `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
         the weight of one row.
@@ -98,8 +98,8 @@ def private_sum(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
     x : array-like of shape (n_samples,)
         Private numbers. NaN and other gaps are left out.
     bounds : (float, float) or None, default=None
-        Public bounds, to which numbers beyond are moved. If None, they are bought, and the
-        estimate is of values clipped to them.
+        Public bounds, to which numbers beyond are moved. If None, they are privately
+        estimated, and the estimate is of values clipped to them.
     **settings : dict of str to object
         `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group
         adds the mean of its rows.
@@ -132,8 +132,8 @@ def private_quantile(x: Any, q: Any = 0.5, *, bounds: Any = None, **settings: An
     q : float or list of float, default=0.5
         Shares of the numbers that lie below, between 0 and 1. Several cost no more than one.
     bounds : (float, float) or None, default=None
-        Public bounds, to which numbers beyond are moved. If None, they are bought, and the
-        estimate is of values clipped to them.
+        Public bounds, to which numbers beyond are moved. If None, they are privately
+        estimated, and the estimate is of values clipped to them.
     **settings : dict of str to object
         `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
         the weight of one row.
@@ -168,10 +168,10 @@ def private_histogram(
     x : array-like of shape (n_samples,)
         Private numbers or categories.
     bounds : (float, float) or None, default=None
-        Public bounds, to which numbers beyond are moved. If None, they are bought.
+        Public bounds, to which numbers beyond are moved. If None, they are privately estimated.
     categories : list or None, default=None
         Public categories; all others are "(other)". Where neither these nor `bounds` are given, the type of `x` says
-        which of them is bought.
+        which of them is privately estimated.
     n_bins : int, default=64
         Bins of numbers, at most; whole numbers have one each if they are not twice as many.
     **settings : dict of str to object
@@ -207,7 +207,7 @@ def private_top_k(x: Any, k: int = 5, *, categories: Any = None, **settings: Any
     k : int, default=5
         Number of categories.
     categories : list or None, default=None
-        Public categories; all others are "(other)". If None, they are bought.
+        Public categories; all others are "(other)". If None, they are privately estimated.
     **settings : dict of str to object
         `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
         group has the weight of one row.
@@ -235,7 +235,7 @@ def private_correlation(x: Any, y: Any, *, bounds: Any = None, **settings: Any) 
     x, y : array-like of shape (n_samples,)
         Private numbers.
     bounds : list of two (float, float) or None, default=None
-        Public bounds of `x` and of `y`, to which numbers beyond are moved. If None, they are bought.
+        Public bounds of `x` and of `y`, to which numbers beyond are moved. If None, they are privately estimated.
     **settings : dict of str to object
         `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
         the weight of one row.
@@ -267,7 +267,7 @@ def private_crosstab(x: Any, y: Any, *, categories: Any = None, **settings: Any)
     x, y : array-like of shape (n_samples,)
         Private categories.
     categories : list of two lists or None, default=None
-        Public categories of `x` and of `y`; all others are "(other)". If None, they are bought.
+        Public categories of `x` and of `y`; all others are "(other)". If None, they are privately estimated.
     **settings : dict of str to object
         `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
         group has the weight of one row.

@@ -64,10 +64,8 @@ class TableForm(NamedTuple):
 
     def cut(self) -> TableForm:
         """Return a form whose columns of numbers have cells within their bins."""
-        columns = tuple(
-            column.cut(self.is_whole(j)) if column.block.is_line else column for j, column in enumerate(self.columns)
-        )
-        return self._replace(columns=columns)
+        cut = (each.cut(self.is_whole(j)) if each.block.is_line else each for j, each in enumerate(self.columns))
+        return self._replace(columns=tuple(cut))
 
     def read_cells(self, table: Table) -> dict[int, Levels]:
         """Return the cells of numbers, by position of their column among these, for columns that have such."""
@@ -106,9 +104,8 @@ class TableForm(NamedTuple):
         """Return a form that writes gaps only in these columns, in types that have gaps."""
         lost = frozenset(j for j, name in enumerate(self.names) if name in names)
         changed = range(len(self.names)) if lost and self.library == "numpy" else lost  # an array has one type
-        return self._replace(
-            lost=lost, dtypes=tuple(_with_gaps(dtype) if j in changed else dtype for j, dtype in enumerate(self.dtypes))
-        )
+        dtypes = (_with_gaps(dtype) if j in changed else dtype for j, dtype in enumerate(self.dtypes))
+        return self._replace(lost=lost, dtypes=tuple(dtypes))
 
     def only(self, j: int) -> TableForm:
         """Return the form of a table of one of these columns."""
@@ -127,7 +124,7 @@ class TableForm(NamedTuple):
         made = []
         for j, (column, dtype) in enumerate(zip(self.columns, self.dtypes, strict=True)):
             values, gaps = column.write(levels[:, j], within, self.is_whole(j), rng, ends.get(j, EVERYWHERE))
-            made.append(_cells(column, dtype, (values, np.full(len(gaps), True) if j in self.lost else gaps)))
+            made.append(_cells(column, dtype, values, np.full(len(gaps), True) if j in self.lost else gaps))
         if self.library == "pandas":
             import pandas as pd
 
@@ -295,9 +292,7 @@ def letter_of(dtype: Any) -> str:
 
 def _check_type(column: LevelColumn, dtype: Any) -> None:
     """Refuse categories of which a type of numbers holds some not, before anything is charged."""
-    if column.block.is_line or letter_of(dtype) not in "iuf":
-        return
-    if column.block.column.kind == "flag":
+    if column.block.is_line or column.block.column.kind == "flag" or letter_of(dtype) not in "iuf":
         return
     (low, high), whole = _limits(dtype), letter_of(dtype) != "f"
     numbers = [number_of(key) for key in column.keys]
@@ -318,9 +313,8 @@ class _Cells(NamedTuple):
     keys: list[str]
 
 
-def _cells(column: LevelColumn, dtype: Any, written: tuple[NDArray[Any], NDArray[np.bool_]]) -> _Cells:
+def _cells(column: LevelColumn, dtype: Any, values: NDArray[Any], gaps: NDArray[np.bool_]) -> _Cells:
     letter, kind = letter_of(dtype), column.block.column.kind
-    values, gaps = written
     gap: Any = _gap_of(column.block.column, dtype) if letter in "iu" else np.nan
     if kind == "date":
         days = np.where(gaps, 0.0, values)

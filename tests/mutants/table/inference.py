@@ -71,7 +71,7 @@ def sum_scores(""",
     ),
     mutant(
         "inference: errors of sampling alone",
-        (INFERENCE, "form @ theta, sampling, np.sqrt(of_noise), bias", "form @ theta, sampling, 0.0 * of_noise, bias"),
+        (INFERENCE, "form @ theta, sampling, by_noise, bias", "form @ theta, sampling, 0.0 * by_noise, bias"),
         tests="inference",
     ),
     mutant(

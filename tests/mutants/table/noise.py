@@ -412,10 +412,10 @@ MUTANTS = [
         "a grid that depends on the value",
         (
             MECHANISMS,
-            "        noisy = stream.noisy",
+            "        return stream.noisy",
             "        finer = 2.0 ** bool(value.size and abs(value.flat[0]) > 1e-9)\n"
             "        grid, scale = grid / finer, scale * finer\n"
-            "        noisy = stream.noisy",
+            "        return stream.noisy",
         ),
         tests="gaussian_mechanism",
         select="whatever_the_value",
