@@ -248,14 +248,14 @@ def infer(
     noise, half = equations.noise, equations.noise.gram**2 / 2.0
     values, vectors = eigh(equations.gram)
     moved, whole, steps = theta, theta, grounds.steps
-    root = math.sqrt(max(float(np.trace(equations.gram)), equations.edge))
-    unsure = steps is not None and noise.product > steps.most_noise * root
+    information = max(float(np.trace(equations.gram)), equations.edge)
+    unsure = steps is not None and noise.product > steps.most_noise * math.sqrt(information)
     hidden = values < max((2.0 if unsure else 1.0) * SEPARATION * equations.edge, DEVIATIONS * noise.gram)
     if steps is not None:
         along = steps.inflated(theta, noise.gram, values, vectors)
         moved, whole = vectors @ np.where(hidden, 0.0, along), steps.theta
         rarity = steps.rarity(equations, form, np.abs(form @ theta))
-        dispersion = max(float(np.trace(scores.meat)), 0.0) / root**2
+        dispersion = max(float(np.trace(scores.meat)), 0.0) / information
         of_curvature = dispersion * np.einsum("ij,jk,ik->i", form, inverse, form, optimize=True)
         sampling = np.maximum(sampling, LEAST_SAMPLING * np.sqrt(np.maximum(of_curvature, 0.0)))
     of_noise = (noise.product**2 + half * float(moved @ moved)) * np.sum(bread**2, axis=1) + half * (bread @ moved) ** 2

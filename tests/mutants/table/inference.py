@@ -61,7 +61,11 @@ def sum_scores(""",
     ),
     mutant(
         "inference: intervals whatever the noise hides",
-        (INFERENCE, "hidden = values < max(SEPARATION * equations.edge,", "hidden = values < min(-1e99 + 0.0,"),
+        (
+            INFERENCE,
+            "hidden = values < max((2.0 if unsure else 1.0)",
+            "hidden = values < -1e99 + 0.0 * max((2.0 if unsure else 1.0)",
+        ),
         tests="inference",
     ),
     mutant(
