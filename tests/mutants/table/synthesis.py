@@ -193,6 +193,12 @@ MUTANTS = [
         tests="parities",
     ),
     mutant(
+        "synthesis: parities of a column of many levels, which the model misses",
+        ("skdp/synthesis/marginals/noisy_tables.py", "max(levels) <= MOST_LEVELS_BOUGHT", "max(levels) <= MOST_LEVELS"),
+        tests="synthesizer",
+        select="pairs_auto",
+    ),
+    mutant(
         "synthesis: balanced rows in sets whose rule of combination needs independent ones",
         ("skdp/synthesis/marginals/sampled_tables.py", "other._drawn(n, rng, balanced=False)", "other._drawn(n, rng)"),
         tests="conditions",
