@@ -194,7 +194,7 @@ MUTANTS = [
     ),
     mutant(
         "synthesis: parities of a column of many levels, which the model misses",
-        ("skdp/synthesis/marginals/noisy_tables.py", "max(levels) <= MOST_LEVELS_BOUGHT", "max(levels) <= MOST_LEVELS"),
+        ("skdp/synthesis/marginals/noisy_tables.py", "max(levels) <= MOST_ESTIMATED", "max(levels) <= MOST_LEVELS"),
         tests="synthesizer",
         select="pairs_auto",
     ),
