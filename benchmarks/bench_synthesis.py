@@ -130,7 +130,7 @@ def row(name: str, runs: list[list[float]], remark: str = "") -> None:
     print(f"{name:<44} {cells} {seconds}   {remark}", flush=True)
 
 
-def ours(codes: Codes, epsilon: float, seed: int, balanced: bool = False, **parameters: object) -> list[float]:
+def ours(codes: Codes, epsilon: float, seed: int, **parameters: object) -> list[float]:
     """Fit and judge one generator."""
     names = [f"c{j}" for j in range(len(codes.levels) - 1)]
     schema = {name: list(range(size)) for name, size in zip(names, codes.levels, strict=False)}
@@ -140,7 +140,7 @@ def ours(codes: Codes, epsilon: float, seed: int, balanced: bool = False, **para
     start = time.perf_counter()
     model.fit(frame, y)
     seconds = time.perf_counter() - start
-    X, labels = model.sample(len(frame), random_state=seed, balanced=balanced)
+    X, labels = model.sample(len(frame), random_state=seed)
     made = np.column_stack([X.to_numpy(), labels])
     return [*errors(made, codes), *judged(made, codes), seconds]
 
@@ -197,7 +197,6 @@ def of_ours(codes: Codes, at: str, epsilon: float, bar: str, seeds: range) -> No
     """Print a row for each of our generators, and one of models that are trained directly."""
     row(f"{at}: pairs", [ours(codes, epsilon, seed, triples=False) for seed in seeds], bar)
     row(f"{at}: default", [ours(codes, epsilon, seed) for seed in seeds], bar)
-    row(f"{at}: default, balanced samples", [ours(codes, epsilon, seed, balanced=True) for seed in seeds])
     row(f"{at}: selected pairs", [ours(codes, epsilon, seed, pairs="select") for seed in seeds])
     row(f"{at}: private models, trained directly", [direct(codes, epsilon, seed) for seed in seeds])
 

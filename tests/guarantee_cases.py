@@ -287,6 +287,7 @@ PUBLISHED = {
         "class_prior_": "post-processing of the release",
         "theta_": "post-processing of the release",
         "var_": "post-processing of the release",
+        "indicator_weights_": "of rows from DPTableVectorizer: a function of its schema",
         "bounds_": "the parameter `bounds`",
         "weight_bound_": "the parameter `weight_bound`, or post-processing of a release",
     },

@@ -7,6 +7,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import reference
 import scipy.sparse as sp
@@ -14,6 +15,7 @@ from combinations import combined
 from refusals import assert_refused
 from scipy import stats
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
@@ -29,6 +31,8 @@ from skdp import (
     privacy_report,
     tabular_pipeline,
 )
+from skdp._checks.row_traits import row_indicators_of, take_rows
+from skdp._fit.running import zero_wild_rows
 from skdp.accounting import GaussianDpEvent
 from skdp.datasets import make_census
 from skdp.mechanisms import GaussianMechanism
@@ -176,6 +180,100 @@ def test_without_noise_it_is_the_one_of_scikit_learn():
     assert np.mean(ours.predict(X) == theirs.predict(X)) > 0.999
     single = precise().fit(X.astype(np.float32), y)
     np.testing.assert_allclose(single.theta_, ours.theta_, atol=1e-5)
+
+
+# --- indicator columns of a vectorizer --------------------------------------------------------------------------------
+
+SCHEMA = {"age": (0, 100), "job": ["clerk", "pilot", "other one"]}
+
+
+def table(n, prevalence=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < prevalence).astype(int)
+    age = np.clip(rng.normal(45 + 10 * y, 15), 0, 100)
+    twice = {f"again{k}": age for k in range(4)}  # columns that depend on each other
+    job = np.array(SCHEMA["job"])[np.minimum(rng.integers(0, 3, n) + y * rng.integers(0, 2, n), 2)]
+    return pd.DataFrame({"age": age, "job": job, **twice}), y
+
+
+def marked_rows(frame, **parameters):
+    schema = {name: SCHEMA["job"] if name == "job" else (0, 100) for name in frame}
+    return DPTableVectorizer(schema, sparse_output=False, dtype="float64", **parameters).fit_transform(frame)
+
+
+@pytest.mark.parametrize("bounds", [(-1, 1), (0, 1), (-2, 5)])
+def test_indicator_columns_have_tempered_categorical_likelihoods(bounds):
+    """Without noise: logarithms of the proportions of the levels of a row, divided by the root of two columns."""
+    frame, y = table(20_000)
+    rows = marked_rows(frame[["age", "job"]])
+    model = precise(classes=[0, 1], bounds=bounds).fit(rows, y)
+    plain = np.asarray(rows)
+    shares = np.stack([plain[y == c].mean(axis=0) for c in (0, 1)])
+    there = np.where(plain[:, None, :] > 0, np.log(np.maximum(shares, 1e-12)), 0.0).sum(axis=2) / math.sqrt(2)
+    joint = there + np.log([np.mean(y == c) for c in (0, 1)])
+    expected = np.exp(joint - np.logaddexp(*joint.T)[:, None])
+    seen = (shares > 1e-3).all(axis=0)
+    np.testing.assert_allclose(model.theta_[:, seen], shares[:, seen], atol=2e-3)
+    usual = (plain[:, ~seen] == 0).all(axis=1)
+    np.testing.assert_allclose(model.predict_proba(plain)[usual], expected[usual], atol=5e-3)
+
+
+def test_scaled_numbers_keep_gaussian_likelihoods_beside_indicators():
+    frame, y = table(5_000)
+    rows = marked_rows(frame[["age", "job"]], numbers="both")
+    model = precise(classes=[0, 1], bounds=(-1, 1)).fit(rows, y)
+    assert model.indicator_weights_.tolist() == [1 / math.sqrt(2)] * 17 + [0.0] + [1 / math.sqrt(2)] * 5
+    lone = precise(classes=[0, 1], bounds=(-1, 1)).fit(np.asarray(rows), y)
+    assert not lone.indicator_weights_.any()
+    np.testing.assert_array_equal(model.theta_[:, 17], lone.theta_[:, 17])
+    ones = np.zeros((2, 23))
+    ones[:, 17] = -0.9, 0.9
+    change = np.diff(model._joint_log_likelihood(ones), axis=0)
+    np.testing.assert_allclose(change, np.diff(lone._joint_log_likelihood(ones), axis=0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_indicator_marks_leave_release_and_noise_unchanged(released, adjacency):
+    """No new sensitivity: the marks have no part in what is released. They come from the schema, not from the rows."""
+    frame, y = table(500)
+    other = frame.assign(age=frame["age"].where(frame.index != 7, 99.0), job=frame["job"].where(frame.index != 7, "x"))
+    models = [
+        bayes(classes=[0, 1], bounds=(-1, 1), adjacency=adjacency).fit(rows, y)
+        for rows in (marked_rows(frame), np.asarray(marked_rows(frame)), marked_rows(other))
+    ]
+    (marked, mechanism), (plain, same), (changed, _) = released
+    np.testing.assert_array_equal(marked, plain)
+    assert mechanism == same
+    assert models[0].privacy_event_ == models[1].privacy_event_
+    factor = 2.0 if adjacency == "replace_one" else 1.0
+    assert 0 < np.linalg.norm(marked - changed) <= 2.0 * factor * mechanism.sensitivity * (1 + 1e-12)  # out and in
+    np.testing.assert_array_equal(models[0].indicator_weights_, models[2].indicator_weights_)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("prevalence", [0.03, 0.3])
+def test_indicator_columns_give_log_loss_near_or_below_constant(prevalence, epsilon):
+    """The seeds are fixed. Gaussian likelihoods have 7 to 18 times the loss of the constant here."""
+    frame, y = table(20_000, prevalence)
+    test, answers = table(20_000, prevalence, seed=1)
+    constant = log_loss(answers, np.full(len(answers), prevalence))
+    losses = []
+    for seed in range(3):
+        model = tabular_pipeline(DPGaussianNB(), schema={}, classes=[0, 1], epsilon=epsilon, random_state=seed)
+        model.set_params(vectorizer__schema={name: SCHEMA.get(name, (0, 100)) for name in frame})
+        losses.append(log_loss(answers, model.fit(frame, y).predict_proba(test)))
+    assert max(losses) < (1.02 if epsilon * prevalence < 0.01 else 1.0) * constant
+
+
+def test_marks_of_indicators_survive_copies_of_rows_alone():
+    rows = marked_rows(table(50)[0])
+    wanted = row_indicators_of(rows)
+    for kept in (pickle.loads(pickle.dumps(rows)), take_rows(rows, np.arange(7)), zero_wild_rows(rows)):
+        np.testing.assert_array_equal(row_indicators_of(kept), wanted)
+    for changed in (rows + 1, rows[:, :3], np.hstack([rows, rows])):
+        assert row_indicators_of(changed) is None
+    rows[0, 0] = 3.0
+    assert row_indicators_of(rows) is None
 
 
 # --- noise that is known ----------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""What is public of rows, handed on with them by the step that made them: a bound on their norm, their form, a schema.
+"""What is public of rows, handed on with them by the step that made them: a bound on their norm, their indicator
+columns, their form, a schema.
 Rows by number, of a table of any kind.
 
 An attribute carries it, which slices, copies and the results of arithmetic do not have. Norm and schema are defaults of
@@ -23,6 +24,7 @@ class NormedRows(np.ndarray):
     """View of rows of bounded norm, or of a public schema. Whatever is computed or cut from it is a plain array."""
 
     _row_norm: float | None = None
+    _row_indicators: Any = None
     _row_schema: Any = None
     _row_names: tuple[str, ...] = ()
 
@@ -46,10 +48,10 @@ class NormedRows(np.ndarray):
     def __reduce__(self) -> Any:
         if self._row_schema is not None:
             return with_row_schema, (np.array(self), self._row_schema, self._row_names)
-        return with_row_norm, (np.array(self), self._row_norm)
+        return with_row_norm, (np.array(self), self._row_norm, self._row_indicators)
 
 
-def with_row_norm(rows: Any, norm: float | None) -> Any:
+def with_row_norm(rows: Any, norm: float | None, indicators: Any = None) -> Any:
     """Return rows that carry a bound on their norm: a view of an array, the sparse matrix itself.
 
     Parameters
@@ -58,6 +60,8 @@ def with_row_norm(rows: Any, norm: float | None) -> Any:
         A frame carries nothing.
     norm : float or None
         No row is longer. None carries nothing.
+    indicators : ndarray of shape (n_features,) or None, default=None
+        What an array carries beside that: see `row_indicators_of`.
 
     Returns
     -------
@@ -69,7 +73,7 @@ def with_row_norm(rows: Any, norm: float | None) -> Any:
         setattr(rows, _ATTRIBUTE, float(norm))
     elif isinstance(rows, np.ndarray):
         rows = rows.view(NormedRows)
-        rows._row_norm = float(norm)
+        rows._row_norm, rows._row_indicators = float(norm), indicators
     return rows
 
 
@@ -79,6 +83,14 @@ def row_norm_of(rows: Any) -> float | None:
         return None
     norm = getattr(rows, _ATTRIBUTE, None)
     return norm if isinstance(norm, float) and 1e-30 <= norm <= 1e30 else None
+
+
+def row_indicators_of(rows: Any) -> Any:
+    """Return the public weights of the indicator columns of an array, 0 for other columns; None if it carries none.
+
+    A row has one 1 among the indicators of a column of the table. The weight is 1 / sqrt(k) for k columns of the table.
+    """
+    return rows._row_indicators if isinstance(rows, NormedRows) else None
 
 
 def with_row_form(rows: Any, form: Any) -> Any:
@@ -136,9 +148,9 @@ def row_names_of(rows: Any) -> tuple[str, ...]:
 
 
 def forget_row_norm(rows: Any) -> None:
-    """Take norm, schema and names away from rows that are written into."""
+    """Take norm, indicators, schema and names away from rows that are written into."""
     if isinstance(rows, NormedRows):
-        rows._row_norm, rows._row_schema, rows._row_names = None, None, ()
+        rows._row_norm, rows._row_indicators, rows._row_schema, rows._row_names = None, None, None, ()
 
 
 def _plain(value: Any) -> Any:
@@ -167,7 +179,7 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
         return X.iloc[rows]
     if type(X).__module__.startswith("pyarrow"):
         return X.take(rows)
-    taken = with_row_norm(X[rows], row_norm_of(X))
+    taken = with_row_norm(X[rows], row_norm_of(X), row_indicators_of(X))
     if row_form_of(X) is not None:
         taken = with_row_form(taken, row_form_of(X))
     return taken if row_schema_of(X) is None else with_row_schema(taken, row_schema_of(X), row_names_of(X))
@@ -184,6 +196,7 @@ __all__ = [
     "forget_row_norm",
     "indexable",
     "row_form_of",
+    "row_indicators_of",
     "row_names_of",
     "row_norm_of",
     "row_schema_of",

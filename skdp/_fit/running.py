@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 
 from skdp._checks.notices import repeat_notices
-from skdp._checks.row_traits import row_norm_of, take_rows, with_row_norm
+from skdp._checks.row_traits import row_indicators_of, row_norm_of, take_rows, with_row_norm
 from skdp._checks.rows import column_names, table_shape
 from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import passes_rows, quietly
@@ -90,8 +90,8 @@ def _refuse_objects(made: Any) -> None:
 
 def zero_wild_rows(made: Any) -> Any:
     """Replace rows that hold NaN, infinity or what is no number by rows of zeros."""
-    norm = row_norm_of(made)  # holds for what is zeroed too
-    return with_row_norm(_zero_wild(made), norm)
+    traits = row_norm_of(made), row_indicators_of(made)  # hold for what is zeroed too
+    return with_row_norm(_zero_wild(made), *traits)
 
 
 def _zero_wild(made: Any) -> Any:

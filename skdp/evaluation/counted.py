@@ -98,6 +98,11 @@ class RowsOfCounts(NamedTuple):
         return labels, amounts, groups
 
 
+_OF_FOLDS = (
+    "Scores of models that were fitted to part of the records with part of the budget. With a small budget they are "
+    "far below the score of a final model that is fitted to all records with the whole budget."
+)
+
 _LEAST_EPSILON = 1e-5
 """Of a table with Laplace noise: what its mechanism takes."""
 
@@ -420,7 +425,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         self.noisy_counts_ = noisy / self._whole(plan)
         self.noise_deviation_ = plan.mechanism.standard_deviation / self._whole(plan)
         self.n_bins_ = plan.n_bins
-        self._fitted_replicates = tables = self._replicates_of(noisy, plan).stated(estimand_of(self._unit()))
+        stated = "\n".join(filter(None, [estimand_of(self._unit()), _OF_FOLDS if self._n_folds else ""]))
+        self._fitted_replicates = tables = self._replicates_of(noisy, plan).stated(stated)
         self._fitted_tables = tables.map(lambda each: each.sum(axis=1))
         self._set_price(plan.price)
         return ""

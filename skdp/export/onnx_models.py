@@ -60,14 +60,17 @@ def bayes_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
     """Joint log-likelihood of a row and each class, but for a term that no class changes."""
     low, high = model.bounds_.T
     half = 0.5 * high - 0.5 * low
-    means, inverses = (model.theta_ - low) / half - 1.0, half**2 / model.var_
-    constants = np.log(model.class_prior_) + 0.5 * np.log(inverses).sum(axis=1)
-    inside = graph.between(rows.numbers(graph, model), low, high)
+    constants, means, inverses, slopes = model._likelihood_terms()
+    numbers = rows.numbers(graph, model)
+    inside = graph.between(numbers, low, high)
     shifted = graph.op("Sub", graph.op("Div", graph.op("Sub", inside, low), half), 1.0)
     scaled = graph.op("Unsqueeze", graph.between(shifted, -1.0, 1.0), np.array([1]))  # (N, 1, d)
     apart = graph.op("Sub", scaled, means)
     sums = graph.column_sum(graph.op("Mul", graph.op("Mul", apart, apart), inverses), axis=2)
-    return graph.op("Sub", constants, graph.op("Mul", sums, 0.5))
+    scores = graph.op("Sub", constants, graph.op("Mul", sums, 0.5))
+    if not slopes.any():
+        return scores
+    return graph.op("Add", scores, graph.op("MatMul", graph.between(numbers, 0.0, 1.0), slopes.T))
 
 
 # --- what becomes of scores ---

@@ -113,6 +113,11 @@ def _scaler(model: Any) -> Pipeline:
 
 def _bayes(model: Any) -> Pipeline:
     """Values are moved between their bounds and scaled to [-1, 1], where means and variances are taken."""
+    if model.indicator_weights_.any():
+        raise TypeError(
+            "DPGaussianNB has no counterpart in scikit-learn where it has indicator columns of a DPTableVectorizer: no "
+            "naive Bayes of scikit-learn has Gaussian and categorical columns; use to_onnx."
+        )
     low, high = model.bounds_.T
     half = 0.5 * high - 0.5 * low
     bayes = _fitted(

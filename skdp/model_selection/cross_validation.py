@@ -133,9 +133,10 @@ def cross_validate(
 
     Notes
     -----
-    The figures of `evaluation` are of models that are fitted to a part of the rows, with a part of the budget: they are
-    rather too low for the model of one fit to all rows. Intervals allow for noise and for the draw of the rows that are
-    scored, and take the models as they are.
+    The figures of `evaluation` are of models that are fitted to a part of the rows, with a part of the budget. With a
+    small budget they are far below the score of a final model, fitted to all rows with the whole budget: AUROC 0.59
+    instead of 0.77 for 2,000 simulated records at epsilon 0.3. Printed figures state this. Intervals allow for noise
+    and for the draw of the rows that are scored, and take the models as they are.
 
     **Guarantees.** All fits and all scores together are (`epsilon`, `delta`)-differentially private for one row, or for
     one unit, if the estimator names its classes and `random_state` is None. The fits are charged one after the other,

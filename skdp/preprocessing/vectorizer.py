@@ -366,7 +366,8 @@ class DPTableVectorizer(SchemaBuyer):
         Returns
         -------
         X_new : ndarray, csr_matrix or frame of shape (n_samples, n_features_out)
-            Numbers. An array and a matrix carry `row_norm_`, which private estimators use where ``data_norm=None``.
+            Numbers. An array and a matrix carry `row_norm_`, which private estimators use where ``data_norm=None``, and
+            an array also its indicator columns, to which `skdp.DPGaussianNB` fits proportions.
             Codes carry their public schema instead, which models of random trees use where they are given none.
 
         Raises
@@ -382,7 +383,8 @@ class DPTableVectorizer(SchemaBuyer):
             return with_row_schema(*_codes_of(table, self._fitted_blocks))
         columns, values = _entries_of(table, self._fitted_blocks, self.dtype)
         made = (sparse_rows if self._is_sparse() else _dense_rows)(columns, values, self._n_features_out)
-        return with_row_norm(made, self.row_norm_)
+        marks = [name != block.name for block in self._fitted_blocks for name in block.feature_names()]
+        return with_row_norm(made, self.row_norm_, np.array(marks) / np.sqrt(len(self._fitted_blocks)))
 
     def _is_sparse(self) -> bool:
         if not isinstance(self.sparse_output, str):

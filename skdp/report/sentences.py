@@ -317,6 +317,8 @@ def not_covered(facts: Facts) -> list[tuple[str, str]]:
         ("Names and types", "Names, number and types of columns are taken as public."),
         ("Predictions for private rows", "What the model gives for private rows depends on these rows, unpaid."),
         ("Parameters", "Constructor parameters are taken as public, however they were found."),
+        ("Small groups", "Noise lowers the recall of small groups first, and no post-processing corrects it: see "
+         "skdp.evaluate(..., by=...)."),
     ]  # fmt: skip
     if facts["guarantee"]["unit"] != "row":
         one = word(facts)

@@ -113,6 +113,15 @@ def test_it_is_told_as_text_a_table_and_a_frame(found):
     assert frame["loss"].tolist() == list(found.losses)
 
 
+def test_printed_rehearsal_states_for_which_tables_it_holds(found):
+    """Not of public records or regressors, of which nothing was compared."""
+    told = "within 0.02 on four census and credit tables"
+    for text in (str(found), found._repr_html_()):
+        assert told in text
+    for other in (replace(found, signal=None), replace(found, metric="R2")):
+        assert told not in str(other)
+
+
 def test_the_same_seed_gives_the_same_rehearsal(found):
     again = skdp.rehearse(model(random_state=5), 4, n=2000, epsilons=[0.03, 10.0])
     assert again.scores == pytest.approx(found.scores, abs=1e-6)

@@ -60,6 +60,7 @@ MODELS = {
     "network": (lambda: DPMLPClassifier((4, 3), classes=[0, 1], **FEW), X.astype(np.float32)),
     "counts": (lambda: DPMLPRegressor((4,), loss="poisson", y_bounds=(0, 9), **FEW), X),
     "bayes": (lambda: DPGaussianNB(classes=[0, 1], bounds=[(-1, 1)] * 3, random_state=0), X),
+    "bayes of a table": (lambda: tabular_pipeline(DPGaussianNB(), classes=[0, 1], random_state=0), FRAME),
     "clusters": (lambda: DPKMeans(3, bounds=(-2, 2), epsilon=9.0, random_state=0), X),
     "logarithms": (lambda: DPMLPRegressor((4,), y_bounds=(0.5, 2), y_transform="log", **FEW), X),
     "components": (lambda: DPPCA(2, center=[0.1, 0.0, 0.0], random_state=0), X),

@@ -129,6 +129,7 @@ OF_FRAMES = {
     "classes of text": lambda: vectorized(
         DPLogisticRegression(classes=[*"abc"], data_norm=1.5, **FEW), numbers="scale"
     ),
+    "bayes": lambda: vectorized(DPGaussianNB(classes=[*"abc"], random_state=0), numbers="both", sparse_output=False),
     "network": lambda: vectorized(DPMLPClassifier((9, 4), classes=[*"abc"], **FEW)),
     "tanh": lambda: vectorized(DPMLPRegressor((9,), activation="tanh", y_bounds=(0, 90), **FEW)),
     "counts": lambda: vectorized(DPMLPRegressor((9,), activation="logistic", loss="poisson", y_bounds=(0, 90), **FEW)),

@@ -127,6 +127,13 @@ def test_what_has_no_counterpart_is_refused_by_name(make, why):
         to_sklearn(make().fit(X, TWO), rows_are_short=True)
 
 
+def test_naive_bayes_with_indicator_columns_is_rejected():
+    rows = DPTableVectorizer({f"x{j}": (-1, 1) for j in range(3)}, sparse_output=False).fit_transform(X)
+    model = DPGaussianNB(classes=[0, 1], random_state=0).fit(rows, TWO)
+    with pytest.raises(TypeError, match=r"\ADPGaussianNB has no counterpart[^\n]*indicator[^\n]*to_onnx[^\n]*\Z"):
+        to_sklearn(model)
+
+
 def test_nothing_of_a_ledger_goes_along():
     ledger = PrivacyAccountant(epsilon=9.0, delta=1e-5)
     model = DPLogisticRegression(classes=[0, 1], accountant=ledger, **FEW).fit(X, TWO)

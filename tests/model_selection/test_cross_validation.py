@@ -18,6 +18,7 @@ from skdp import (
     DPRidge,
     PrivacyAccountant,
     PrivacyLeakWarning,
+    evaluate,
 )
 from skdp.accounting import DiscreteLaplaceDpEvent, compose, flatten, get_epsilon
 from skdp.evaluation import (
@@ -281,6 +282,19 @@ def test_scores_are_those_of_the_rows_without_noise(monkeypatch):
     scores = cross_validate(model(classes=["yes", "no"]), X, labels, **TERMS)
     assert scores["test_accuracy"].min() > 0.85
     assert scores["evaluation"].roc_auc.value > 0.95
+
+
+def test_printed_scores_state_that_they_are_of_fold_models(found):
+    note = "Scores of models that were fitted to part of the records with part of the budget."
+    evaluation = found.scores["evaluation"]
+    for text in (str(evaluation), repr(evaluation.roc_auc), evaluation._repr_html_()):
+        assert note in text
+    assert note not in str(evaluate(None, np.linspace(0, 1, 500), np.arange(500) % 2, epsilon=1.0, classes=[0, 1]))
+    by_unit = cross_validate(model(), X, Y, groups=np.arange(len(X)) // 2, **TERMS)["evaluation"]
+    assert len([line for line in str(by_unit).splitlines() if note in line or "group" in line]) == 2
+    several = cross_validate(model(classes=[0, 1, 2]), X, np.digitize(X[:, 0], [-0.3, 0.3]), **TERMS)["evaluation"]
+    numbers = cross_validate(DPRidge(y_bounds=(-1.0, 1.0)), X, X[:, 0], **TERMS)["evaluation"]
+    assert str(several).count(note) == str(numbers).count(note) == 1
 
 
 def test_more_classes_and_numbers():

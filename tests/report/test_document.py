@@ -652,7 +652,7 @@ def test_what_is_not_covered_is_on_the_page_of_pitfalls():
     ):  # fmt: skip
         assert words in page, words
     topics = [topic for topic, _ in wording.not_covered(facts_of(fitted("pipeline")))]
-    assert {"Time", "Floating point", "Refusals that depend on data", "Public steps"} <= set(topics)
+    assert {"Time", "Floating point", "Refusals that depend on data", "Public steps", "Small groups"} <= set(topics)
     assert "Public steps" not in [topic for topic, _ in wording.not_covered(facts_of(fitted("linear")))]
 
 

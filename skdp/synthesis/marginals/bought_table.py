@@ -28,7 +28,7 @@ from skdp.preprocessing.schema_buyer import (
     rows_to_buy,
 )
 from skdp.synthesis.marginals.column_levels import Levels, exclusions_of, is_possible_to_exclude
-from skdp.synthesis.marginals.noisy_tables import MOST_COLUMNS, MOST_LEVELS, LevelRows, Measurement
+from skdp.synthesis.marginals.noisy_tables import MOST_COLUMNS, MOST_ESTIMATED, MOST_LEVELS, LevelRows, Measurement
 from skdp.synthesis.marginals.table_form import TableForm, form_of, letter_of
 
 N_ROUNDS = 2
@@ -131,9 +131,9 @@ class TablePurchase(NamedTuple):
 
     @property
     def _purchase(self) -> Purchase:
-        # A level each is that of gaps and of other categories: with these a column has no more than MOST_LEVELS.
+        # A level each is that of gaps and of other categories: with these a column has no more than MOST_ESTIMATED.
         threshold = THRESHOLD_SHARE * self.delta
-        return planned_purchase(self.schema, self.n_bins, MOST_LEVELS - 2, self.adjacency, threshold)
+        return planned_purchase(self.schema, self.n_bins, MOST_ESTIMATED - 2, self.adjacency, threshold)
 
     def event_at(self, noise_multiplier: float) -> DpEvent:
         """What it costs where the tables of counts have this noise multiplier."""

@@ -34,8 +34,11 @@ from skdp.synthesis.marginals.parities import (
 )
 from skdp.synthesis.marginals.product_mixture import MOST_TOGETHER, Mixture, fit_mixture
 
-MOST_COLUMNS, MOST_LEVELS = 20, 50
+MOST_COLUMNS, MOST_LEVELS = 20, 128
 """A table with more columns, or more levels in one, has its pairs selected unless all are asked for."""
+MOST_ESTIMATED = 50
+"""Most levels of a column with privately estimated categories. Beyond these parities are left out: the model is
+not fitted to such tables closely enough, and what it misses looks like a parity."""
 
 SHARES = (0.2, 0.8)
 """Shares of mu**2 of columns and pairs."""
@@ -196,7 +199,7 @@ class Measurement(NamedTuple):
             triples = finer and triples_are_worth_it(levels, self.n, self.noise_of_rows)
         triples = has_label and triples
         sets: ParitySets = ()
-        if finer and parities is not False:
+        if finer and (parities is True or (parities and max(levels) <= MOST_ESTIMATED)):
             noise = 0.0 if parities is True else self.noise_of_rows
             sets = parities_worth_it(levels, has_label, triples, self.n, noise)
         n_iter = None if max_iter is None else int(max_iter)
@@ -529,6 +532,7 @@ def _expectation(n: float, targets: TargetTables, mixture: Mixture | None) -> se
 __all__ = [
     "LARGEST_REACH",
     "MOST_COLUMNS",
+    "MOST_ESTIMATED",
     "MOST_LEVELS",
     "LevelRows",
     "Measurement",

@@ -106,28 +106,21 @@ class SampledTables(PrivateGenerator):
     def _sets(self, how: Redrawing, n_sets: int, n: int, rng: np.random.Generator) -> Iterator[Any]:
         labels = self._bought_shares() if self._fitted_with_labels else None
         self.components_ = how.model_of(how.noisy, rng).probabilities
-        yield self.sample(n_sets * n, rng)
+        yield self._drawn(n_sets * n, rng, balanced=False)  # the rules of combination take rows to be independent
         for _ in range(n_sets):
             other, tables = copy(self), how.measure_again(self.components_, labels, rng)
             other.marginals_, other.components_ = tables.ones, how.model_of(tables.noisy, rng).probabilities
             if labels is not None and how.buys_label_shares:
                 other.label_shares_ = other._bought_shares()
-            yield other.sample(n, rng)
+            yield other._drawn(n, rng, balanced=False)
 
     def _bought_shares(self) -> Doubles:
         """See `PrivateGenerator`."""
         shares = self.marginals_[-1]
         return np.asarray(shares / shares.sum())
 
-    def sample(
-        self,
-        n_samples: int,
-        random_state: Any = None,
-        *,
-        conditions: Mapping[str, Any] | None = None,
-        balanced: bool = False,
-    ) -> Any:
-        """Draw synthetic rows. This costs nothing.
+    def sample(self, n_samples: int, random_state: Any = None, *, conditions: Mapping[str, Any] | None = None) -> Any:
+        """Draw synthetic rows at no additional privacy cost.
 
         Parameters
         ----------
@@ -139,10 +132,6 @@ class SampledTables(PrivateGenerator):
             What all rows are like: for names of columns, the cell, or a list of cells, of which one is theirs; of
             numbers and dates a number, or a pair (low, high) with both ends. None is a gap. ``"y"`` is the label, where
             no column has that name.
-        balanced : bool, default=False
-            Whether rows are drawn with as many of each component of the model, and of each level within it, as it says,
-            rounded at random. Tables of the sample are then closer to those of the model. Rows are not independent
-            then: leave it off where a formula takes them to be a random sample.
 
         Returns
         -------
@@ -161,6 +150,10 @@ class SampledTables(PrivateGenerator):
         Conditions are exact for the fitted model, without redrawing (`Mixture.given`), and so are shares of the labels:
         ``label_shares_``, by Bayes' rule.
 
+        Rows are drawn with as many of each component of the model, and of each level within it, as the model expects,
+        rounded at random. Tables of the sample are closer to those of the model than tables of independent rows. For
+        formulas that need independent rows use ``sample_sets``.
+
         Examples
         --------
         >>> import numpy as np
@@ -175,9 +168,13 @@ class SampledTables(PrivateGenerator):
         """
         check_is_fitted(self)
         n = check_count("n_samples", n_samples, at_least=0, remedy="choose a whole number of rows, 0 or more")
+        return self._drawn(n, generator_of(random_state), conditions)
+
+    def _drawn(self, n: int, rng: np.random.Generator, conditions: Any = None, balanced: bool = True) -> Any:
+        """Return n rows, and their labels if there are any; `balanced` as for `Mixture.draw`."""
         classes = self.classes_.tolist() if self._fitted_with_labels else None
         asked = read_conditions(conditions or {}, self._fitted_form, self.within_bins, classes)
-        rng, n_columns = generator_of(random_state), len(self._fitted_form.columns)
+        n_columns = len(self._fitted_form.columns)
         of_label = asked.weights.pop(n_columns, None)
         mixture, met = Mixture(self._fitted_levels, self.components_).given(asked.weights)
         labels = None

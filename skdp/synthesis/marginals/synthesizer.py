@@ -75,14 +75,14 @@ class DPMarginalSynthesizer(SampledTables):
         whose categories are bought is "other". Elsewhere such cells are refused.
     pairs : {"auto", "all", "select"}, default="auto"
         Whether all pairs of columns are measured, or those that are selected by noisy scores. "auto" selects for more
-        than 20 columns, or more than 50 levels in one.
+        than 20 columns, or more than 128 levels in one.
     triples : bool or "auto", default="auto"
         Whether pairs of columns are measured within each class as well, which takes labels and all pairs. "auto" does
         where the public size of their noise is small.
     parities : bool or "auto", default="auto"
         Whether parities of three to five columns are measured, by class if there are labels, for 2 % of mu^2, which
         takes all pairs: what many columns tell only together. "auto" does where the public size of their noise is
-        small.
+        small and no column has more than 50 levels.
     rounds : int, default=0
         Rounds in which tables of three columns, or of three and the label, are selected by noisy scores and measured,
         for 10 % of mu^2, where the public size of their noise is small. It takes all pairs. For tables of few levels in

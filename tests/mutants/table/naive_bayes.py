@@ -88,4 +88,10 @@ MUTANTS = [
         tests="naive_bayes private_checks",
         select=BY_PROPERTY,
     ),
+    mutant(
+        "naive Bayes: proportions of indicators that the noise decides",
+        (NAIVE_BAYES, "(found + noise) / (pooled + noise)", "np.maximum(found, 1e-9) / (pooled + noise)"),
+        tests="naive_bayes",
+        select="log_loss_near",
+    ),
 ]

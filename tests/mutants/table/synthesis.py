@@ -193,6 +193,18 @@ MUTANTS = [
         tests="parities",
     ),
     mutant(
+        "synthesis: parities of a column of many levels, which the model misses",
+        ("skdp/synthesis/marginals/noisy_tables.py", "max(levels) <= MOST_ESTIMATED", "max(levels) <= MOST_LEVELS"),
+        tests="synthesizer",
+        select="pairs_auto",
+    ),
+    mutant(
+        "synthesis: balanced rows in sets whose rule of combination needs independent ones",
+        ("skdp/synthesis/marginals/sampled_tables.py", "other._drawn(n, rng, balanced=False)", "other._drawn(n, rng)"),
+        tests="conditions",
+        select="sample_sets_are",
+    ),
+    mutant(
         "synthesis: labels of conditions by the shares of all rows",
         (
             "skdp/synthesis/marginals/sampled_tables.py",

@@ -101,7 +101,7 @@ MUTANTS = [
     ),
     mutant(
         "the norm of rows lost between private steps",
-        (RUNNING, "return with_row_norm(_zero_wild(made), norm)", "return _zero_wild(made)"),
+        (RUNNING, "return with_row_norm(_zero_wild(made), *traits)", "return _zero_wild(made)"),
         tests="vectorizer",
         select="keep_the_norm",
     ),
@@ -158,7 +158,7 @@ MUTANTS = [
         "a schema kept by rows that are written into",
         (
             NORMS,
-            "rows._row_norm, rows._row_schema, rows._row_names = None, None, ()",
+            "rows._row_norm, rows._row_indicators, rows._row_schema, rows._row_names = None, None, None, ()",
             "rows._row_norm, rows._row_names = None, ()",
         ),
         tests="codes",

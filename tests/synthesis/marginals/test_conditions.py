@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from skdp.synthesis import DPMarginalSynthesizer
+from skdp.synthesis.marginals.product_mixture import Mixture
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -65,11 +66,10 @@ CONDITIONS = [
 ]
 
 
-@pytest.mark.parametrize("balanced", [False, True])
 @pytest.mark.parametrize(("conditions", "met"), CONDITIONS, ids=[f"{i}" for i in range(len(CONDITIONS))])
-def test_rows_are_those_of_many_that_meet_the_conditions(model, freely, conditions, met, balanced):
+def test_rows_are_those_of_many_that_meet_the_conditions(model, freely, conditions, met):
     """All of them meet them, and means of all columns are those of rows that are drawn freely and then looked at."""
-    X, y = model.sample(4000, random_state=2, conditions=conditions, balanced=balanced)
+    X, y = model.sample(4000, random_state=2, conditions=conditions)
     assert met(X, y).all()
     kept = np.asarray(met(*freely))
     one, other = figures(X, y), figures(*freely)[kept]
@@ -90,16 +90,26 @@ def test_middles_of_bins_lie_within_the_range(model):
         made.sample(5, conditions={"age": (98, 99)})
 
 
-def test_balanced_samples_are_closer_to_the_model(model, freely):
+def test_sample_is_closer_to_model_than_independent_rows(model, freely):
     """Tables of pairs of bins, by their distance from those of many rows; and no row is left out."""
     shares = pd.crosstab(freely[0]["age"] // 10, freely[0]["job"], normalize=True)
     distance = {}
     for balanced in (False, True):
-        found = [model.sample(500, random_state=seed, balanced=balanced)[0] for seed in range(20)]
+        found = [model._drawn(500, np.random.default_rng(seed), balanced=balanced)[0] for seed in range(20)]
         tables = [pd.crosstab(X["age"] // 10, X["job"], normalize=True) for X in found]
         distance[balanced] = np.mean([(table - shares).fillna(shares).abs().to_numpy().sum() for table in tables])
     assert distance[True] < 0.9 * distance[False]
-    assert len(model.sample(0, conditions={"age": 33}, balanced=True)[0]) == 0
+    assert len(model.sample(0, conditions={"age": 33})[0]) == 0
+
+
+def test_sample_is_balanced_and_sample_sets_are_independent(model, monkeypatch):
+    """The rules that combine estimates take the rows of each set to be a random sample."""
+    seen, draw = [], Mixture.draw
+    monkeypatch.setattr(Mixture, "draw", lambda self, *args: seen.append(args[4:]) or draw(self, *args))
+    model.sample(10, random_state=0)
+    assert seen == [(True,)]
+    assert len(list(model.sample_sets(2, 10, random_state=0))) == 3
+    assert [each for each in seen if each] == [(True,), (False,), (False,), (False,)]
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from skdp.synthesis import DPMarginalSynthesizer
 from skdp.synthesis.marginals import exchanges
 from skdp.synthesis.marginals import noisy_tables as measurement
 from skdp.synthesis.marginals import pair_selection as selection
+from skdp.synthesis.marginals.bought_table import StatedTable
 from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import Interaction, TableSums, centred, count, weighted
 from skdp.synthesis.marginals.denoising import TargetTables, onto_simplex, shrunk, shrunk_matrix, targets_of
@@ -412,6 +413,46 @@ def test_selection_takes_the_pairs_that_depend_on_each_other():
     assert selection.best_pairs(found, pairs, levels, expected, 10.0) == [(0, 3), (1, 5)]
     assert selection.best_pairs(found, pairs, levels, expected, 1e9) == []
     assert len(selection.candidates((2, 1, 3, 10_000, 5_000), [(0, 2)])) == 4  # 10,000 by 5,000 cells are too many
+
+
+def ages(n=10_000):
+    rng = np.random.default_rng(0)
+    age = np.clip(rng.normal(45, 20, n), 0, 99).astype(int)
+    pay = np.clip((rng.normal(5, 2, n) - ((age - 45) / 20) ** 2).astype(int), 0, 9)
+    return pd.DataFrame({"age": age, "pay": pay, "sex": rng.integers(0, 2, n), "home": rng.integers(0, 4, n)})
+
+
+AGES = {
+    "age": {"kind": "ordinal", "categories": list(range(100))},
+    "pay": list(range(10)),
+    "sex": [0, 1],
+    "home": list(range(4)),
+}
+
+
+@pytest.mark.parametrize(("n_levels", "rounds"), [(50, 0), (51, 0), (128, 0), (129, 2)])
+def test_pairs_auto_measures_all_up_to_128_levels(n_levels, rounds):
+    """By the schema alone; parities are left out beyond 50 levels in one column, unless they are asked for."""
+    schema = {"age": {"kind": "ordinal", "categories": list(range(n_levels))}, "a": [0, 1]}
+    assert StatedTable(schema, None, 16, "auto").n_rounds(2) == rounds
+    for parities in ("auto", True):
+        all_pairs = measurement.Measurement(1.0, 0, "zero_out", 1e9)
+        terms = all_pairs.terms_of([n_levels, 2, 2, 2], False, (), False, parities, 1, 1, ())
+        assert bool(terms.parities) == (parities is True or n_levels <= 50)
+
+
+def test_pairs_of_age_in_years_are_closer_than_selected_ones():
+    """Simulated rows, fixed seeds: total variation of age in decades and pay is 0.085, of selected pairs 0.164."""
+    frame, errors = ages(), {}
+    decades = pd.crosstab(frame["age"] // 10, frame["pay"], normalize=True)
+    for pairs in ("auto", "select"):
+        found = []
+        for seed in range(3):
+            made = DPMarginalSynthesizer(AGES, pairs=pairs, epsilon=1.0, random_state=seed).fit(frame).sample(10_000, 0)
+            table = pd.crosstab(made["age"].astype(int) // 10, made["pay"], normalize=True)
+            found.append((table - decades).fillna(decades).abs().to_numpy().sum() / 2)
+        errors[pairs] = np.mean(found)
+    assert errors["auto"] < 0.9 * errors["select"]
 
 
 def test_pairs_are_selected_by_noisy_scores_alone(monkeypatch):
@@ -910,7 +951,7 @@ def test_rules_are_public():
     assert synthesizer(schema=schema, n_bins=3, pairs="all").fit(wide).privacy_event_ == GaussianDpEvent(
         synthesizer(schema=schema, n_bins=3, pairs="all").fit(wide).noise_multiplier_
     )
-    many = {**SCHEMA, "age": {"edges": list(range(60))}}
+    many = {**SCHEMA, "age": {"edges": list(range(140))}}
     assert synthesizer(schema=many).fit(frame).privacy_event_.events
     for n, has_triples in ((10**7, True), (10, False)):
         model = synthesizer(n_samples_public=n, n_components=None).fit(frame, labels(frame))
