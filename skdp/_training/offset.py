@@ -202,6 +202,11 @@ class OutcomeCounts(OfClasses):
         are_enough = counts.sum(axis=1, keepdims=True) > ENOUGH * deviation
         return self.scores_of(np.where(are_enough, np.log(smoothed), 0.0))
 
+    def rarest(self, sums: Doubles) -> Doubles:
+        """Return the noisy count of each class, or of the rarer value of each label."""
+        counts = sums.reshape(self.shape)
+        return counts.min(axis=1) if self.are_labels else counts[0]
+
 
 class ClassMeans(OfClasses):
     """Mean probabilities of classes, moved to the shares of the classes.

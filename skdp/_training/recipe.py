@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skdp._checks.notices import few_rows_notice
+from skdp._checks.notices import few_rows_notice, note_notice, rare_classes_notice
 from skdp._checks.parameters import check_count, check_real
 from skdp._checks.sources import BlockRecipe, RowSource, cast_weights
 from skdp._checks.weights import WeightReader, is_bought
@@ -188,6 +188,9 @@ class Recipe:
             return mechanism.release(self.sum_terms(counts, plan, rows, targets), stream).tolist()
 
         noisy = np.array(plan.bought(START, count))
+        note_notice(
+            self.model, rare_classes_notice(plan.outputs.classes.tolist(), counts.rarest(noisy), plan.price.epsilon)
+        )
         return counts.offset(noisy, mechanism.standard_deviation)
 
     def correct(self, plan: Plan, rows: Any, targets: Targets) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from skdp._training.offset import ENOUGH, ClassMeans, CountMean, OutcomeCounts, 
 from skdp._training.recipe import Recipe
 from skdp.accounting import flatten, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
-from skdp.exceptions import FitInterruptedWarning
+from skdp.exceptions import FitInterruptedWarning, QualityWarning
 from skdp.mechanisms.sampling import sampling_at
 from skdp.preprocessing import DPStandardScaler
 from skdp.preprocessing.histograms.purchase import column_sensitivity
@@ -352,6 +353,17 @@ def test_rows_of_another_form_are_not_counted():
     with recording([]) as seen:
         DPLogisticRegression(classes=[0, 1], delta=1e-5, max_iter=2, random_state=0).fit(rows, y)
     np.testing.assert_array_equal(seen[0].exact, np.bincount(np.delete(y, 7)))
+
+
+def test_rare_class_is_named_after_fit():
+    """The noise is 37 rows at epsilon 1. 120 rows of a class times epsilon .3 are too few, 12,000 are enough."""
+    X, y = classes_of(20_000, n_classes=2)
+    y = np.where(np.arange(20_000) < 120, y, 0)
+    with pytest.warns(QualityWarning, match=r"^classes: 'b' must have at least 167 rows at epsilon=0.3"):
+        linear(classes=["a", "b"], epsilon=0.3, random_state=0).fit(X, np.array(["a", "b"])[y])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", QualityWarning)
+        linear(classes=["a", "b"], epsilon=1.0).fit(X, np.where(X[:, 0] > 0, "a", "b"))
 
 
 @pytest.mark.parametrize("make", STARTS)
