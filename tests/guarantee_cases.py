@@ -82,7 +82,9 @@ def assert_only_releases_differ(one, other, bound):
     """Return by how much each step moved; what is bought beside the steps moves by its own sensitivity at most."""
     regressor, given = "target_scale_" in one.attributes, one.attributes
     last = bool(given.get("fit_intercept", True)) and given.get("loss") != "huber"
-    first, n_steps = regressor + ("embedding_" in one.attributes), one.attributes["n_steps_"]
+    of_several = "coefs_" in given and given.get("classes") is not None and len(given["classes"]) > 2
+    counts_classes = last and "classes_" in given and not of_several
+    first, n_steps = regressor + ("embedding_" in given) + counts_classes, given["n_steps_"]
     assert len(one.inputs) == len(other.inputs) == first + n_steps + last
     moves = [np.linalg.norm(a - b) for a, b in zip(one.inputs, other.inputs, strict=True)]
     clips, steps = bound / one.attributes["max_grad_norm_"], range(first, first + n_steps)

@@ -41,7 +41,7 @@ from skdp._training.models.network import Clip
 from skdp._training.models.one_hot import OneHotModel
 from skdp._training.models.unit_layout import add_clipped, unit_room
 from skdp._training.models.wide_linear import WideLinearModel
-from skdp._training.offset import ClassMeans, CountMean, SumOfTerms, TargetMean
+from skdp._training.offset import ClassMeans, CountMean, OutcomeCounts, SumOfTerms, TargetMean
 from skdp._training.plan import DPSGDPlan
 from skdp._training.streamed.memory_map import MappedModel
 from skdp._training.streamed.streamed_model import StreamedModel
@@ -201,7 +201,14 @@ SENTENCES = {
             "tests/_training/test_offset.py::test_sums_are_of_the_published_model_and_priced",
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
         ],
-        "They have 2 % of mu**2 of a fit to all rows, and are part of `privacy_event_`.": [
+        "A first run starts at scores that are a function of the counts of the classes, which are released once, with "
+        "noise, before the first step.": [
+            "tests/_training/test_offset.py::test_run_starts_at_released_class_counts",
+            "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+        ],
+        "Counts and sums have 1 % of mu**2 of a fit to all rows each, sums without counts 2 %, and are part of "
+        "`privacy_event_`.": [
             "tests/_training/test_offset.py::test_means_are_bought_where_an_intercept_and_the_loss_fit_them",
             "tests/_training/test_offset.py::test_sums_are_of_the_published_model_and_priced",
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
@@ -1291,7 +1298,14 @@ SENTENCES = {
             "tests/_training/test_offset.py::test_sums_are_of_the_published_model_and_priced",
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
         ],
-        "They have 2 % of mu**2 of a fit to all rows, and are part of `privacy_event_`.": [
+        "A first run starts at scores that are a function of the counts of the classes, which are released once, with "
+        "noise, before the first step.": [
+            "tests/_training/test_offset.py::test_run_starts_at_released_class_counts",
+            "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+        ],
+        "Counts and sums have 1 % of mu**2 of a fit to all rows each, sums without counts 2 %, and are part of "
+        "`privacy_event_`.": [
             "tests/_training/test_offset.py::test_means_are_bought_where_an_intercept_and_the_loss_fit_them",
             "tests/_training/test_offset.py::test_sums_are_of_the_published_model_and_priced",
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
@@ -1421,7 +1435,14 @@ SENTENCES = {
             "tests/_training/test_offset.py::test_sums_are_of_the_published_model_and_priced",
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
         ],
-        "They have 2 % of mu**2 of a fit to all rows, and are part of `privacy_event_`.": [
+        "A first run starts at scores that are a function of the counts of the classes, which are released once, with "
+        "noise, before the first step, unless the constructor names three classes or more, or several labels.": [
+            "tests/_training/test_offset.py::test_run_starts_at_released_class_counts",
+            "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+        ],
+        "Counts and sums have 1 % of mu**2 of a fit to all rows each, sums without counts 2 %, and are part of "
+        "`privacy_event_`.": [
             "tests/_training/test_offset.py::test_means_are_bought_where_an_intercept_and_the_loss_fit_them",
             "tests/_training/test_offset.py::test_sums_are_of_the_published_model_and_priced",
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
@@ -2250,6 +2271,18 @@ SENTENCES = {
         "depends on no other row; a row of weight 0, the null record, adds nothing.": [
             "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
             "tests/_training/test_offset.py::test_sums_are_of_weighted_rows_however_they_come_in_blocks",
+        ],
+    },
+    OutcomeCounts: {
+        "A row of class y and weight w in [0, 1] adds w to the count of y, and a row of weight 0, the null record, "
+        "adds nothing; with d labels, one such count each: a vector of norm sqrt(d) at most.": [
+            "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
+            "tests/_training/test_offset.py::test_run_starts_at_released_class_counts",
+        ],
+        "If a row is replaced, the counts move by sqrt(2 d) at most.": [
+            "tests/_training/test_offset.py::test_replaced_row_moves_counts_by_twice_declared_sensitivity",
+            "tests/_training/test_offset.py::test_counts_of_labels_have_sensitivity_of_adjacency",
+            "tests/test_guarantees_neighbours.py::test_exchanging_a_row_moves_releases_by_twice_the_clip",
         ],
     },
     ClassMeans: {

@@ -122,7 +122,7 @@ def test_no_sequence_of_fits_ends_above_the_ceiling(draw, seed, first_sampled):
     assert admitted >= 1
 
 
-BOUGHT = {"trees": 1, "trees regression": 2}  # before the first step of a first run
+BOUGHT = {"linear": 1, "network": 1, "trees": 2, "trees regression": 2}  # before the first step of a first run
 
 
 @pytest.mark.parametrize("accounting", ["pld", "rdp"])

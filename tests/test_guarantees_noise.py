@@ -33,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarn
 
 def priced_steps(event):
     """Noise multiplier, sampling rate and number of the steps that an event is made of."""
-    ((step, count),) = (each for each in flatten(event).items() if each[1] > 1)  # all but what is bought beside them
+    step, count = max(flatten(event).items(), key=lambda each: each[1])  # fewer are released beside them
     if isinstance(step, PoissonSampledDpEvent):
         return step.event.noise_multiplier, step.sampling_probability, count
     return step.noise_multiplier, 1.0, count

@@ -109,7 +109,10 @@ class Checkpoint:
             )
 
     def resume(self, start: TrainingState, streams: Streams) -> TrainingState:
-        """Return the state in the file and set the streams to its positions; without a file, return `start`."""
+        """Return the state in the file and set the streams to its positions; without steps in it, return `start`.
+
+        A file of no step was begun before the charge, and so before the releases on which a start depends.
+        """
         if not self.begun:
             return start._replace(positions=self.positions(streams))
         if self._seeded:
@@ -119,6 +122,8 @@ class Checkpoint:
         expected = [(np.shape(leaf), np.result_type(leaf)) for leaf in _flatten(like)]
         if expected != [(np.shape(leaf), np.result_type(leaf)) for leaf in self._leaves]:
             raise ValueError(f"checkpoint={str(self.path)!r} is damaged: remove the file, and fit anew.")
+        if not self._header["n_done"]:
+            return start._replace(positions=self._header["positions"])
         parts = _fill(like, iter(self._leaves))
         return TrainingState(self._header["n_done"], parts[0], parts[1], parts[2], self._header["positions"])
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skdp._checks.notices import few_rows_notice
+from skdp._checks.notices import few_rows_notice, note_notice, rare_classes_notice
 from skdp._checks.parameters import check_count, check_real
 from skdp._checks.sources import BlockRecipe, RowSource, cast_weights
 from skdp._checks.weights import WeightReader, is_bought
@@ -24,13 +24,13 @@ from skdp._training.models.unit_layout import UnitLayout
 from skdp._training.noise_stages import Stage, falling_noise
 from skdp._training.offset import OFFSET_SHARE, Means, SumOfTerms
 from skdp._training.plan import event_of_steps
-from skdp._training.run import OFFSET, Plan, Run, Targets
+from skdp._training.run import OFFSET, START, Plan, Run, Targets
 from skdp._typing import Doubles, Vector
 from skdp.accounting import DpEvent
 from skdp.base import Budget
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.purchase import SideRelease, event_with
+from skdp.preprocessing.histograms.purchase import SideRelease, column_sensitivity, event_with
 from skdp.preprocessing.histograms.weight_bound import WeightPurchase
 
 
@@ -51,6 +51,7 @@ class Recipe:
     """
 
     last_release = "the correction of the mean"  # `correct` makes it, after the last step
+    _origin: Doubles | None = None  # scores at which a first run starts, if they are not 0
 
     def __init__(self, model: Any, *, anew: bool = True) -> None:
         self.model, self.anew = model, anew
@@ -82,6 +83,10 @@ class Recipe:
 
     def start(self, run: Run, outputs: Any, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
         """Return the initial parameters: the current ones if `warm`."""
+        raise NotImplementedError
+
+    def shift(self, theta: Vector, run: Run, origin: Doubles) -> None:
+        """Add the scores at which a first run starts to the intercepts of its initial parameters."""
         raise NotImplementedError
 
     def factory(self, run: Run, outputs: Any, dtype: Any) -> Callable[..., Model]:
@@ -143,6 +148,8 @@ class Recipe:
         """Run the plan; return the parameters and the number of steps done, fewer if it was interrupted."""
         run = plan.run
         theta = self.start(run, plan.outputs, rows.dtype, plan.stream, warm=plan.warm)
+        if self._origin is not None:
+            self.shift(theta, run, self._origin)
         progress = self.model._make_progress(plan)
         result = theta, 0
         try:
@@ -162,12 +169,29 @@ class Recipe:
     def buy(self, plan: Plan, rows: Any, targets: Targets) -> tuple[Any, Targets]:
         """Buy what is bought before the first step, and return rows and targets as the steps read them."""
         purchase = plan.purchases.get(_WEIGHT_BOUND)
-        if purchase is None:
-            return rows, targets
-        given = targets.to_bound, plan.run.plan.noise_multiplier, plan.n_public
-        (self.model.weight_bound_,) = plan.bought(_WEIGHT_BOUND, lambda stream: [purchase.buy(*given, stream)])
-        shares = WeightReader(self.model.weight_bound_).shares(targets.to_bound)
-        return rows, targets._replace(weights=shares * targets.weights, to_bound=None)
+        if purchase is not None:
+            given = targets.to_bound, plan.run.plan.noise_multiplier, plan.n_public
+            (self.model.weight_bound_,) = plan.bought(_WEIGHT_BOUND, lambda stream: [purchase.buy(*given, stream)])
+            shares = WeightReader(self.model.weight_bound_).shares(targets.to_bound)
+            targets = targets._replace(weights=shares * targets.weights, to_bound=None)
+        if START in plan.purchases and not plan.warm:  # current parameters, of a run that resumes, started there
+            self._origin = self._count_classes(plan, rows, targets)
+        return rows, targets
+
+    def _count_classes(self, plan: Plan, rows: Any, targets: Targets) -> Doubles:
+        """Release the counts of the classes, and return the scores at which the run starts (`START`)."""
+        counts = self.task.counts(plan.outputs)
+        sensitivity = column_sensitivity(counts.shape[0], self.model.adjacency)
+        mechanism = plan.purchases[START].mechanism(sensitivity, plan.run.plan.noise_multiplier)
+
+        def count(stream: SecretStream) -> list[float]:
+            return mechanism.release(self.sum_terms(counts, plan, rows, targets), stream).tolist()
+
+        noisy = np.array(plan.bought(START, count))
+        note_notice(
+            self.model, rare_classes_notice(plan.outputs.classes.tolist(), counts.rarest(noisy), plan.price.epsilon)
+        )
+        return counts.offset(noisy, mechanism.standard_deviation)
 
     def correct(self, plan: Plan, rows: Any, targets: Targets) -> None:
         """Buy the mean of the predictions after the last step, and move it to that of the targets (`OFFSET`)."""
@@ -182,8 +206,8 @@ class Recipe:
         self.move(means.offset(np.array(plan.bought(OFFSET, buy)), mechanism.standard_deviation))
 
     def sum_terms(self, means: Means, plan: Plan, rows: Any, targets: Targets) -> Doubles:
-        """Return the sums over all rows that `correct` releases; rows that are not in memory are read once more."""
-        new_sum = partial(SumOfTerms, means, self.model._scorer())
+        """Return the sums over all rows that are released; rows that are not in memory are read once more."""
+        new_sum = partial(SumOfTerms, means, self.model._scorer() if means.of_scores else None)
         if isinstance(rows, RowSource):
             return rows.add_up(new_sum, self.task.reader(plan.outputs)).total
         (total := new_sum()).add(rows, targets.values, targets.weights, targets.units)
@@ -220,13 +244,17 @@ class Recipe:
         """Return the purchases beside the steps, by name (`Plan`); they follow from public quantities.
 
         Each has the method ``event_at(noise_multiplier)``. The first one is a bound on weights, if that is bought.
-        A model without an intercept has nothing to correct.
+        A model without an intercept has nothing to correct, and starts at scores of 0.
         """
         bought: dict[str, Any] = {}
         if is_bought(self.model.weight_bound):
             bought[_WEIGHT_BOUND] = WeightPurchase.beside_steps(self.model.adjacency, sampling.rate, n_steps)
         if getattr(self.model, "fit_intercept", True) and self.task.fits_means:
-            bought[OFFSET] = SideRelease.beside_steps(OFFSET_SHARE, sampling.rate, n_steps)
+            share = OFFSET_SHARE
+            if self.anew and self.task.starts_at_counts:
+                share /= 2.0
+                bought[START] = SideRelease.beside_steps(share, sampling.rate, n_steps)
+            bought[OFFSET] = SideRelease.beside_steps(share, sampling.rate, n_steps)
         return bought
 
     def _check_radius(self, n_features: int) -> float:

@@ -20,6 +20,9 @@ from skdp.preprocessing.histograms.purchase import event_with
 OFFSET = "offset"
 """Name of the purchase that corrects a model after its last step."""
 
+START = "class counts"
+"""Name of the purchase of the class counts from which a first run starts."""
+
 
 class Targets(NamedTuple):
     """Targets and weights of the rows, checked, as the loss reads them.
@@ -106,4 +109,4 @@ class Plan(NamedTuple):
         return Release(self.checkpoint.receipt, self.event, adjacency, unit)
 
 
-__all__ = ["OFFSET", "Plan", "Run", "Targets"]
+__all__ = ["OFFSET", "START", "Plan", "Run", "Targets"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from skdp._checks.notices import LEAST_SIGNAL
-from skdp._training.offset import Means
+from skdp._training.offset import Means, OutcomeCounts
 from skdp._training.run import Targets
 
 
@@ -24,6 +24,7 @@ class Task:
     parameter = ""  # of the model, that names the outputs
     least_signal = LEAST_SIGNAL  # below it rows are few
     fits_means = True  # whether the loss is least where the mean of the predictions is that of the targets
+    starts_at_counts = False  # whether a first run starts at the log-odds of classes, which it counts
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -56,6 +57,10 @@ class Task:
 
     def means(self, outputs: Any) -> Means:
         """Return what is bought of the means of targets and predictions, if `fits_means`."""
+        raise NotImplementedError
+
+    def counts(self, outputs: Any) -> OutcomeCounts:
+        """Return what is counted before the first step, if `starts_at_counts`."""
         raise NotImplementedError
 
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: Any) -> Targets:

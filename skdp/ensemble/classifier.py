@@ -215,8 +215,10 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
     - With `groups` all of this holds for all rows of one label together: their clipped gradients are added up, and the
       sum is clipped to `max_grad_norm_` again. So are other sums over rows, each to what one row may add.
     - `intercept_` is that of the last step, moved by a function of sums over the rows, of probabilities and of what
-      these lack, which are released once, with noise, after the last step. They have 2 % of mu**2 of a fit to all rows,
-      and are part of `privacy_event_`.
+      these lack, which are released once, with noise, after the last step.
+    - A first run starts at scores that are a function of the counts of the classes, which are released once, with
+      noise, before the first step. Counts and sums have 1 % of mu**2 of a fit to all rows each, sums without counts
+      2 %, and are part of `privacy_event_`.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
       done.
     - Input that is refused (cells that cannot be read, unknown labels, negative weights) is refused before any charge.

@@ -205,8 +205,10 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     - With `groups` all of this holds for all rows of one label together: their clipped gradients are added up, and the
       sum is clipped to `max_grad_norm_` again. So are other sums over rows, each to what one row may add.
     - `intercept_` is that of the last step, moved by a function of sums over the rows, of probabilities and of what
-      these lack, which are released once, with noise, after the last step. They have 2 % of mu**2 of a fit to all rows,
-      and are part of `privacy_event_`.
+      these lack, which are released once, with noise, after the last step.
+    - A first run starts at scores that are a function of the counts of the classes, which are released once, with
+      noise, before the first step. Counts and sums have 1 % of mu**2 of a fit to all rows each, sums without counts
+      2 %, and are part of `privacy_event_`.
     - With `inference` one row moves the score and the curvature that a step releases, taken together, by a norm of 1 at
       most, whatever it and its weight contain; with `groups` so do all rows of a label. Nothing is clipped, but longer
       rows are scaled down to `data_norm_`.

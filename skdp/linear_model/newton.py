@@ -18,7 +18,7 @@ from skdp._training.noise_stages import Stage
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp._training.recipe import Recipe
-from skdp._training.run import OFFSET, Plan, Run, Targets
+from skdp._training.run import OFFSET, START, Plan, Run, Targets
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget
 from skdp.linear_model.inference import MOST_NOISE_OF_COUNTS, NOT_SETTLED, Grounds, NewtonPath, infer
@@ -201,10 +201,10 @@ class NewtonRecipe(Recipe):
         return tuple(Stage(1, 1.0 / math.sqrt(share * n_steps)) for share in STEP_SHARES)
 
     def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
-        """See `Recipe`: there is no offset to correct, as nothing is clipped."""
+        """See `Recipe`: there is no offset to correct, as nothing is clipped, and the first step finds the start."""
         bought = super().purchases(sampling, n_steps)
         return {
-            **{name: each for name, each in bought.items() if name != OFFSET},
+            **{name: each for name, each in bought.items() if name not in (OFFSET, START)},
             _SCORES: SideRelease.beside_steps(SCORES_SHARE, sampling.rate, n_steps),
         }
 

@@ -215,8 +215,10 @@ class DPMLPClassifier(GradientClassifier):
     - With `groups` all of this holds for all rows of one label together: their clipped gradients are added up, and the
       sum is clipped to `max_grad_norm_` again. So are other sums over rows, each to what one row may add.
     - `intercepts_` are those of the last step, moved by a function of sums over the rows, of probabilities and of what
-      these lack, which are released once, with noise, after the last step. They have 2 % of mu**2 of a fit to all rows,
-      and are part of `privacy_event_`.
+      these lack, which are released once, with noise, after the last step.
+    - A first run starts at scores that are a function of the counts of the classes, which are released once, with
+      noise, before the first step, unless the constructor names three classes or more, or several labels. Counts and
+      sums have 1 % of mu**2 of a fit to all rows each, sums without counts 2 %, and are part of `privacy_event_`.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
       done.
     - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or after it
@@ -406,6 +408,12 @@ class ClassesOrLabels(Classification):
     """One class a row, or several labels a row, as columns of 0 and 1."""
 
     takes_labels = True
+
+    @property
+    def starts_at_counts(self) -> bool:  # type: ignore[override]
+        """See `Task`. Networks of several outputs gain nothing by it, where the constructor names these."""
+        named = self.named()
+        return named is None or named.n_outputs == 1
 
     def of_labels(self, n_columns: int, classes: Any, *, warm: bool) -> Outputs:
         """See `Classification`."""

@@ -112,9 +112,9 @@ def test_one_release_a_step(tmp_path, monkeypatch):
     )
     path = tmp_path / "run.npz"
     model = stopped(make("sampled", path, random_state=None), 17, KeyboardInterrupt(), monkeypatch)
-    assert (len(ran), model.n_steps_) == (17, 17)
+    assert (len(ran), model.n_steps_) == (1 + 17, 17)  # the first one is that of the class counts
     resumed = make("sampled", path, random_state=None).fit(X, Y)
-    assert (len(ran), resumed.n_steps_) == (40 + 1, 40)  # the last one is the offset
+    assert (len(ran), resumed.n_steps_) == (1 + 40 + 1, 40)  # the last one is the offset
 
 
 def test_without_a_seed_the_noise_is_fresh(tmp_path, monkeypatch):
@@ -407,7 +407,7 @@ def test_a_full_disk_within_a_run_leaves_the_charge_and_the_last_file(error, tmp
         if error is not None:
             patch = stack.enter_context(monkeypatch.context())
             patch.setattr(type(model), "_make_progress", lambda *arguments: StopAfter(15, error))
-        actions.append(lambda number: number == 15 and stack.enter_context(full_disk()))
+        actions.append(lambda number: number == 1 + 15 and stack.enter_context(full_disk()))
         with pytest.raises(OSError, match=r"could not be written .* after the fit was charged, which stands") as caught:
             model.fit(X, Y)
     assert "\n" not in str(caught.value)

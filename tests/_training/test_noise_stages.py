@@ -134,8 +134,9 @@ def test_fits_draw_the_noise_that_their_event_lists(name, drawn):
     model = models()[name].fit(X, y)
     listed = [(each.event.noise_multiplier, each.count) for each in parts(model.privacy_event_)]
     expected = [GaussianMechanism(noise, 1.0).standard_deviation for noise, count in listed for _ in range(count)]
-    *found, offset = (each.standard_deviation / each.sensitivity for each in drawn)  # listed first, and drawn last
-    expected.remove(min(expected, key=lambda noise: abs(noise - offset)))
+    counts, *found, offset = (each.standard_deviation / each.sensitivity for each in drawn)  # both are listed first
+    for beside in (counts, offset):
+        expected.remove(min(expected, key=lambda noise: abs(noise - beside)))
     assert found == pytest.approx(expected, rel=1e-14)
     assert len(set(expected)) > 4
     assert 0.999 < model.epsilon_ <= 1.0
@@ -145,7 +146,7 @@ def test_fits_draw_the_noise_that_their_event_lists(name, drawn):
 def test_noise_is_constant_where_it_is_given_or_rows_are_sampled_or_nothing_is_averaged():
     for parameters in ({"epsilon": None, "noise_multiplier": 50.0}, {"sampling_rate": 0.5}, {"average": False}):
         event = DPLogisticRegression(**NAMED, **parameters).fit(X, y).privacy_event_
-        assert len(set(flatten(event))) == 2  # of all steps, and of the offset
+        assert len(set(flatten(event))) == 2  # of all steps, and of class counts and offset
     event = DPMLPClassifier((3,), solver="adam", **NAMED).fit(X, y).privacy_event_  # which subtracts its variance
     assert len(set(flatten(event))) == 2
 
@@ -168,7 +169,7 @@ def test_an_interrupted_run_resumes_with_the_noise_of_its_steps(tmp_path, drawn,
     with monkeypatch.context() as patch:
         patch.setattr(GaussianMechanism, "_add_noise", stop)
         model.fit(X, y)
-    assert len(drawn) == model.n_steps_ == 130
+    assert len(drawn) == 1 + model.n_steps_ == 130  # class counts come first
     model.fit(X, y)
     assert drawn == once
     assert len(accountant.history) == 1

@@ -1,34 +1,42 @@
-"""Means of predictions that are bought after the last step: their sums, the step, and the fits that buy them."""
+"""Class counts before the first step and means after the last one: their sums, what follows, and the fits."""
 
 from __future__ import annotations
 
 import itertools
+import math
+import warnings
 
 import numpy as np
 import pytest
 from interrupts import interrupt_after
 from replay import recording
 from scipy.special import expit, softmax
+from sklearn.base import is_classifier
+from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 
+import skdp._training.checkpoint as checkpoint_module
+import skdp._training.recipe as recipe_module
 from skdp import DPLogisticRegression, DPMLPClassifier, DPMLPRegressor, PrivacyAccountant, allocate_budget
 from skdp._checks.sources import TableRows
-from skdp._training.offset import ENOUGH, ClassMeans, CountMean, SumOfTerms, TargetMean, shrunk
+from skdp._training.offset import ENOUGH, ClassMeans, CountMean, OutcomeCounts, SumOfTerms, TargetMean, shrunk
 from skdp._training.recipe import Recipe
 from skdp.accounting import flatten, get_epsilon
-from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
-from skdp.exceptions import FitInterruptedWarning
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
+from skdp.exceptions import FitInterruptedWarning, QualityWarning
 from skdp.mechanisms.sampling import sampling_at
 from skdp.preprocessing import DPStandardScaler
+from skdp.preprocessing.histograms.purchase import column_sensitivity
 
 OF_CLASSES = [ClassMeans(1), ClassMeans(3), ClassMeans(5), ClassMeans(3, are_labels=True)]
-ALL = [*OF_CLASSES, TargetMean(), TargetMean(-3.0, 2.0, 2.25), CountMean(4.0)]
+COUNTS = [OutcomeCounts(1), OutcomeCounts(3), OutcomeCounts(3, are_labels=True)]
+ALL = [*OF_CLASSES, *COUNTS, TargetMean(), TargetMean(-3.0, 2.0, 2.25), CountMean(4.0)]
 
 
 def scores_and_targets(means, n=40, seed=0, size=1.0):
     """Scores of rows, and targets that are drawn beside them."""
     rng = np.random.default_rng(seed)
-    if isinstance(means, ClassMeans):
+    if isinstance(means, ClassMeans | OutcomeCounts):
         scores = size * rng.normal(size=(n, means.n_outputs))
         if means.are_labels:
             return scores, rng.integers(0, 2, scores.shape).astype(np.float32)
@@ -104,6 +112,37 @@ def test_rows_of_a_model_that_diverged_add_numbers():
     assert np.isfinite(CountMean(2.0).terms(np.array([[np.inf], [1e6], [np.nan]]), np.zeros(3))).all()
 
 
+@pytest.mark.parametrize("counts", COUNTS, ids=str)
+def test_replaced_row_moves_counts_by_twice_declared_sensitivity(counts):
+    """Of each label: the row of the largest change reaches it."""
+    k, n_labels = counts.shape[1], counts.shape[0]
+    first, other = (np.full((1, n_labels), value) for value in (0, k - 1))
+    move = sums_of(counts, np.zeros((1, 1)), first) - sums_of(counts, np.zeros((1, 1)), other)
+    assert np.linalg.norm(move) == pytest.approx(2.0 * column_sensitivity(n_labels, "replace_one"))
+
+
+# --- the start --------------------------------------------------------------------------------------------------------
+
+
+def test_start_is_log_odds_of_smoothed_counts():
+    """Each class has eight standard deviations of the noise more, and one row at least."""
+    assert OutcomeCounts(1).offset(np.array([900.0, 100.0]), 10.0) == pytest.approx(np.log(180.0 / 980.0))
+    assert OutcomeCounts(1).offset(np.array([900.0, -25.0]), 10.0) == pytest.approx(np.log(90.0 / 980.0))
+    assert OutcomeCounts(1).offset(np.array([900.0, 0.0]), 1e-9) == pytest.approx(np.log(1.0 / 901.0))
+    several = OutcomeCounts(3).offset(np.array([500.0, 300.0, 100.0]), 10.0)
+    assert several.sum() == pytest.approx(0.0)
+    np.testing.assert_allclose(softmax(several), np.array([580.0, 380.0, 180.0]) / 1140.0)
+    labels = OutcomeCounts(2, are_labels=True).offset(np.array([900.0, 100.0, 200.0, 800.0]), 10.0)
+    np.testing.assert_allclose(labels, np.log([180.0 / 980.0, 880.0 / 280.0]))
+
+
+@pytest.mark.parametrize("counts", COUNTS, ids=str)
+def test_start_is_even_where_noise_hides_all_rows(counts):
+    sums = np.arange(counts.width) + 1.0
+    largest = sums.reshape(counts.shape).sum(axis=1).max()
+    np.testing.assert_array_equal(counts.offset(sums, 1.01 * largest / ENOUGH), 0.0)
+
+
 # --- the step ---------------------------------------------------------------------------------------------------------
 
 
@@ -120,7 +159,7 @@ def test_the_step_leaves_an_error_of_second_order(means, spread):
     values = values if means.are_labels else values.ravel()
 
     def missing(scores):
-        return np.abs(means.terms(scores, values).mean(axis=0).reshape(means._shape[0], -1)[:, : means._shape[1]]).max()
+        return np.abs(means.terms(scores, values).mean(axis=0).reshape(means.shape[0], -1)[:, : means.shape[1]]).max()
 
     for size, left in ((0.1, 0.01), (0.4, 0.04)):
         biased = scores + size * np.linspace(-1.0, 1.0, means.n_outputs)
@@ -218,7 +257,18 @@ def trees(**own):
     return DPRandomTreesClassifier(**{**shape, "classes": range(3), "delta": 1e-5, "max_iter": 20, **own})
 
 
+def network_of_two(**own):
+    return network(**{"classes": [0, 1], **own})
+
+
 KINDS = [linear, network, trees]
+STARTS = {linear: 3, network_of_two: 2, trees: 3}  # networks of several classes that are named start at equal scores
+
+INTERRUPTED = {
+    "rows": ({}, lambda X, y: {}),
+    "groups": ({}, lambda X, y: {"groups": np.arange(len(y)) // 2}),
+    "weights": ({"weight_bound": 2.0}, lambda X, y: {"sample_weight": np.linspace(0, 2, len(y))}),
+}
 
 
 @pytest.mark.parametrize("make", KINDS)
@@ -233,7 +283,7 @@ def test_sums_are_of_the_published_model_and_priced(make):
     sampling, means = sampling_at(model.sampling_rate_), ClassMeans(3)
     price = model._recipe(3).purchases(sampling, model.n_steps_)["offset"]
     mechanism = price.mechanism(means.sensitivity, model.noise_multiplier_)
-    assert flatten(model.privacy_event_)[mechanism.event] == 1
+    assert flatten(model.privacy_event_)[mechanism.event] == 1 + (make in STARTS)  # class counts have as much
     assert seen[-1].sensitivity == means.sensitivity
     expected = means.terms(np.log(model.predict_proba(X).astype(float)), y).sum(axis=0)
     np.testing.assert_allclose(seen[-1].exact, expected, rtol=1e-4, atol=1e-3)
@@ -246,6 +296,86 @@ def test_sums_are_of_the_published_model_and_priced(make):
         found - plain, means.offset(seen[-1].noisy, mechanism.standard_deviation), rtol=1e-4, atol=1e-6
     )
     assert corrected.epsilon_ == get_epsilon(corrected.privacy_event_, 1e-5) <= 8.0
+
+
+def start_of(model):
+    """The scores at which a run of no step starts."""
+    return model.intercepts_[-1] if hasattr(model, "intercepts_") else model.intercept_
+
+
+def without_steps(patch):
+    """Let runs make no step, and have no correction."""
+    patch.setattr(recipe_module, "run_dpsgd", lambda model, plan, optimizer, theta, *given, **named: (theta, 0))
+    patch.setattr(Recipe, "correct", lambda *given: None)
+
+
+@pytest.mark.parametrize("rows", ["rows", "groups", "weights"])
+@pytest.mark.parametrize("make", STARTS)
+def test_run_starts_at_released_class_counts(make, rows, monkeypatch):
+    """Counts of weighted rows, of which those of a group add 1 at most; the scores are those of the published model."""
+    X, y = classes_of(900, k := STARTS[make])
+    own, given = INTERRUPTED[rows]
+    without_steps(monkeypatch)
+    with recording([]) as seen:
+        model = make(random_state=0, epsilon=8.0, **own).fit(X, y, **given(X, y))
+    released = next(each for each in seen if len(each.exact) == k)
+    expected = np.bincount(y, given(X, y).get("sample_weight", np.full(900, 2.0)) / 2.0)
+    if rows == "groups":
+        sums = np.array([np.bincount(pair, minlength=k) for pair in y.reshape(-1, 2)])
+        expected = (sums / np.linalg.norm(sums, axis=1, keepdims=True)).sum(axis=0)
+    np.testing.assert_allclose(released.exact, expected, rtol=1e-6)
+    bought = model._recipe(3).purchases(sampling_at(model.sampling_rate_), 15 if make is network_of_two else 20)
+    mechanism = bought["class counts"].mechanism(1.0, model.noise_multiplier_)
+    assert released.sensitivity == mechanism.sensitivity
+    np.testing.assert_allclose(
+        start_of(model),
+        OutcomeCounts(1 if k == 2 else k).offset(released.noisy, mechanism.standard_deviation),
+        rtol=1e-5,
+        atol=1e-6,
+    )
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+def test_counts_of_labels_have_sensitivity_of_adjacency(adjacency):
+    rng = np.random.default_rng(0)
+    X, Y = rng.uniform(-1.0, 1.0, (500, 3)), rng.integers(0, 2, (500, 3))
+    model = DPMLPClassifier((5,), delta=1e-5, max_iter=1, random_state=0, adjacency=adjacency)
+    with recording([]) as seen:
+        model.fit(X, Y)
+    assert seen[0].sensitivity == pytest.approx(math.sqrt(3.0 / (2.0 if adjacency == "replace_one" else 1.0)))
+    np.testing.assert_array_equal(seen[0].exact, np.stack([500 - Y.sum(axis=0), Y.sum(axis=0)], axis=1).ravel())
+
+
+def test_rows_of_another_form_are_not_counted():
+    X, y = classes_of(400, n_classes=2)
+    rows = PublicTreesEmbedding(5, bounds=(-1, 1)).fit_transform(X)
+    rows[7] = 0.5 * rows[7]
+    with recording([]) as seen:
+        DPLogisticRegression(classes=[0, 1], delta=1e-5, max_iter=2, random_state=0).fit(rows, y)
+    np.testing.assert_array_equal(seen[0].exact, np.bincount(np.delete(y, 7)))
+
+
+def test_rare_class_is_named_after_fit():
+    """The noise is 37 rows at epsilon 1. 120 rows of a class times epsilon .3 are too few, 12,000 are enough."""
+    X, y = classes_of(20_000, n_classes=2)
+    y = np.where(np.arange(20_000) < 120, y, 0)
+    with pytest.warns(QualityWarning, match=r"^classes: 'b' must have at least 167 rows at epsilon=0.3"):
+        linear(classes=["a", "b"], epsilon=0.3, random_state=0).fit(X, np.array(["a", "b"])[y])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", QualityWarning)
+        linear(classes=["a", "b"], epsilon=1.0).fit(X, np.where(X[:, 0] > 0, "a", "b"))
+
+
+@pytest.mark.parametrize("make", STARTS)
+def test_rare_class_keeps_its_prevalence(make):
+    """Without the start a class of 1 % has a log loss above that of a constant, and a tenth of its prevalence."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (30_000, 3))
+    y = (rng.random(30_000) < expit(1.5 * X[:, 0] - 5.0)).astype(int)
+    found = make(classes=[0, 1], epsilon=4.0, random_state=0).fit(X, y).predict_proba(X)[:, 1]
+    constant = log_loss(y, np.full(30_000, y.mean()))
+    assert log_loss(y, found) < 0.99 * constant
+    assert 0.85 < found.mean() / y.mean() < 1.15
 
 
 @pytest.mark.parametrize("make", KINDS)
@@ -306,18 +436,36 @@ def test_the_mean_of_a_network_is_that_of_its_targets(loss):
         (linear(fit_intercept=False), False),
         (trees(fit_intercept=False), False),
         (network(), True),
+        (network_of_two(), True),
+        (network(classes=None), True),
         (DPMLPRegressor(loss="huber", y_bounds=(0, 1)), False),
         (DPMLPRegressor(loss="poisson", y_bounds=(0, 3)), True),
         (DPMLPRegressor(y_bounds=(0, 1)), True),
     ],
-    ids=["linear", "no intercept", "trees, no intercept", "network", "huber", "poisson", "squared error"],
+    ids=[
+        "linear",
+        "no intercept",
+        "trees, no intercept",
+        "network",
+        "two",
+        "unknown",
+        "huber",
+        "poisson",
+        "squared error",
+    ],
 )
 def test_means_are_bought_where_an_intercept_and_the_loss_fit_them(model, bought):
     found = model._recipe(3).purchases(sampling_at(0.5), 10)
-    assert ("offset" in found) == bought
+    starts = bought and is_classifier(model) and not (isinstance(model, DPMLPClassifier) and model.classes == range(3))
+    of_trees = ["people"] if isinstance(model, DPRandomTreesClassifier) else []
+    assert list(found) == ["class counts"] * starts + ["offset"] * bought + of_trees
+    for each in list(found.values())[: 2 * starts or bought]:
+        sigma = each.event_at(2.0).noise_multiplier
+        assert sigma**-2 / (sigma**-2 + 10 * (0.5 / 2.0) ** 2) == pytest.approx(0.01 if starts else 0.02)
+    later = model._recipe(3, anew=False).purchases(sampling_at(0.5), 10)
+    assert list(later) == ["offset"] * bought
     if bought:
-        sigma = found["offset"].event_at(2.0).noise_multiplier
-        assert sigma**-2 / (sigma**-2 + 10 * (0.5 / 2.0) ** 2) == pytest.approx(0.02)
+        assert later["offset"].ratio == pytest.approx(math.sqrt(0.98 / 0.02 / 10) / 0.5)
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
@@ -331,20 +479,13 @@ def test_an_interrupted_run_has_no_correction(make):
     assert not any(each.sensitivity == ClassMeans(3).sensitivity for each in seen)
 
 
-INTERRUPTED = {
-    "rows": ({}, lambda X, y: {}),
-    "groups": ({}, lambda X, y: {"groups": np.arange(len(y)) // 2}),
-    "weights": ({"weight_bound": 2.0}, lambda X, y: {"sample_weight": np.linspace(0, 2, len(y))}),
-}
-
-
-def interrupt_once(patch, owner, name):
-    """Let Ctrl-C come at the first call of a function, which does its work afterwards."""
+def interrupt_once(patch, owner, name, call=1):
+    """Let Ctrl-C come at one call of a function, which does its work in all others."""
     whole, calls = getattr(owner, name), []
 
     def interrupted(*given, **named):
         calls.append(given)
-        if len(calls) == 1:
+        if len(calls) == call:
             raise KeyboardInterrupt
         return whole(*given, **named)
 
@@ -361,7 +502,7 @@ def test_interrupt_in_correction_keeps_uncorrected_model(make, rows, monkeypatch
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Recipe, "correct", lambda *given: None)
         plain.fit(X, y, **given(X, y))
-    interrupt_once(monkeypatch, SumOfTerms, "add")
+    interrupt_once(monkeypatch, SumOfTerms, "add", call=1 + (make in STARTS))
     with pytest.warns(FitInterruptedWarning, match="before the correction of the mean: the model up to there is kept"):
         model.fit(X, y, **given(X, y))
     np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
@@ -395,7 +536,7 @@ def test_interrupt_in_regressor_correction_keeps_model(make, monkeypatch):
 def test_interrupt_in_streamed_correction_keeps_model(tmp_path, monkeypatch):
     X, y = classes_of(900)
     np.save(tmp_path / "x.npy", X)
-    interrupt_once(monkeypatch, SumOfTerms, "add")
+    interrupt_once(monkeypatch, SumOfTerms, "add", call=2)
     with pytest.warns(FitInterruptedWarning, match="before the correction of the mean"):
         model = linear().fit(np.load(tmp_path / "x.npy", mmap_mode="r"), y)
     assert np.isfinite(model.coef_).all()
@@ -406,12 +547,56 @@ def test_interrupted_correction_resumes_from_checkpoint(make, tmp_path, monkeypa
     X, y = classes_of(900)
     accountant, whole = PrivacyAccountant(), make(random_state=0).fit(X, y)
     model = make(random_state=0, checkpoint=tmp_path / "run", accountant=accountant)
-    interrupt_once(monkeypatch, SumOfTerms, "add")
+    interrupt_once(monkeypatch, SumOfTerms, "add", call=1 + (make in STARTS))
     with pytest.warns(FitInterruptedWarning, match="before the correction of the mean"):
         model.fit(X, y)
     model.fit(X, y)
     assert len(accountant.history) == 1
     np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("when", ["in counts", "after counts", "before steps"])
+@pytest.mark.parametrize("make", STARTS)
+def test_run_stopped_at_start_resumes_with_one_release_of_counts(make, when, tmp_path, monkeypatch):
+    """The file was begun before the charge, with the parameters of a start at equal scores."""
+    X, y = classes_of(900, k := STARTS[make])
+    accountant, whole = PrivacyAccountant(), make(random_state=0).fit(X, y)
+    model = make(random_state=0, checkpoint=tmp_path / "run", accountant=accountant, warm_start=True)
+    owner, name = {
+        "in counts": (SumOfTerms, "add"), "after counts": (OutcomeCounts, "offset"), "before steps": (Recipe, "bind")
+    }[when]  # fmt: skip
+    with recording([]) as seen:
+        with pytest.MonkeyPatch.context() as patch:
+            interrupt_once(patch, owner, name)
+            if when == "before steps":
+                with pytest.warns(FitInterruptedWarning, match="after 0 of"):
+                    model.fit(X, y)
+            else:
+                with pytest.raises(KeyboardInterrupt):
+                    model.fit(X, y)
+        model.fit(X, y)
+    assert len(accountant.history) == 1
+    assert sum(len(each.exact) == k for each in seen) == 1
+    assert sum(flatten(model.privacy_event_).values()) == len(seen)
+    np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=1e-6)
+
+
+def test_file_of_steps_without_counts_is_refused(tmp_path, monkeypatch):
+    """Steps depend on the counts, which a run that resumes must not release again."""
+    X, y = classes_of(900)
+    model = linear(random_state=0, checkpoint=tmp_path / "run")
+    interrupt_after(model, 4)
+    with pytest.warns(FitInterruptedWarning):
+        model.fit(X, y)
+    read = checkpoint_module._read
+    monkeypatch.setattr(checkpoint_module, "_read", lambda path: without_bought(read(path)))
+    with pytest.raises(ValueError, match="lacks what was bought before its steps"):
+        linear(random_state=0, checkpoint=tmp_path / "run").fit(X, y)
+
+
+def without_bought(found):
+    """The contents of a file of a run, without what was bought."""
+    return found[0] | {"bought": {}}, found[1]
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
@@ -430,12 +615,13 @@ def test_a_run_that_resumes_has_the_intercepts_of_one_that_did_not_stop(make, tm
             np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("make", [linear, network])
+@pytest.mark.parametrize("make", [linear, network, trees])
 def test_each_instalment_buys_its_own_means(make):
+    """The first one counts classes too, and where rows are along the columns of trees."""
     X, y = classes_of(900)
     model = make(random_state=0).partial_fit(X, y).partial_fit(X, y)
     n_steps = model.n_steps_
-    assert sum(flatten(model.privacy_event_).values()) == n_steps + 2
+    assert sum(flatten(model.privacy_event_).values()) == n_steps + 2 + {linear: 1, network: 0, trees: 2}[make]
 
 
 @pytest.mark.parametrize("make", [linear, network])
@@ -452,8 +638,11 @@ def test_rows_that_are_not_in_memory_buy_the_same_means(make, weighted, tmp_path
         make(**own).fit(rows, "y", sample_weight="w" if weighted else None)
     with recording([]) as held:
         make(**own).fit(X, y, sample_weight=weights if weighted else None)
-    assert streamed[-1].sensitivity == held[-1].sensitivity == ClassMeans(3).sensitivity
-    np.testing.assert_allclose(streamed[-1].exact, held[-1].exact, rtol=1e-6, atol=1e-5)
+    for place, means in ((0, OutcomeCounts(3)), (-1, ClassMeans(3)))[make is network :]:
+        assert streamed[place].sensitivity == held[place].sensitivity == means.sensitivity
+        np.testing.assert_allclose(streamed[place].exact, held[place].exact, rtol=1e-6, atol=1e-5)
+    if make is linear:
+        np.testing.assert_allclose(held[0].exact, np.bincount(y, weights if weighted else None), rtol=1e-9)
 
 
 def test_a_pipeline_pays_for_the_means_of_its_last_step():
@@ -465,4 +654,4 @@ def test_a_pipeline_pays_for_the_means_of_its_last_step():
     mechanism = (
         last._recipe(3).purchases(sampling_at(1.0), last.n_steps_)["offset"].mechanism(1.5, last.noise_multiplier_)
     )
-    assert flatten(last.privacy_event_)[mechanism.event] == 1
+    assert flatten(last.privacy_event_)[mechanism.event] == 2

@@ -93,7 +93,7 @@ def test_every_model_tells_of_few_rows(name):
         X, y = rows_of(n, 4)
         (message,) = told(model, X, X[:, 0] if is_regressor(model) else y)
         assert message.startswith(f"{n} rows are few for ")
-        assert notices_of(model) == {message: True}
+        assert notices_of(model)[message]  # classifiers name classes that noise hides, too
     assert told(model.set_params(epsilon=300.0), X, X[:, 0] if is_regressor(model) else y) == []
 
 

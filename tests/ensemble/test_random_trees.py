@@ -198,6 +198,7 @@ def test_instalments_have_noise_of_their_own():
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+@pytest.mark.usefixtures("steps_alone")
 @pytest.mark.parametrize("n_steps", [1, 20, 33])
 def test_an_interrupted_fit_keeps_its_charge_and_the_model_of_the_steps_done(n_steps):
     X, y = people()
@@ -266,8 +267,9 @@ def test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip(inputs, name, own
 
     one = inputs(make(), X, y, np.ones(len(X)))
     for second, factor in ((inputs(make(), X, y, without), 1.0), (inputs(make(), other, y, np.ones(len(X))), 2.0)):
-        assert len(one[0]) == len(second[0]) == one[2].n_steps_ + 2
-        bought, *moves, offset = [np.linalg.norm(a - b) for a, b in zip(one[0], second[0], strict=True)]
+        assert len(one[0]) == len(second[0]) == one[2].n_steps_ + 3
+        counts, bought, *moves, offset = [np.linalg.norm(a - b) for a, b in zip(one[0], second[0], strict=True)]
+        assert counts == (1.0 if factor == 1.0 else 0.0)  # the exchanged row has the same class
         assert 0.0 < bought <= math.sqrt(4 * factor) * (1 + 1e-9)  # a cell of each of four columns, or two of each
         assert 0.0 < max(moves) <= factor * one[2].max_grad_norm_ * (1 + 1e-9)
         assert 0.0 < offset <= factor * ClassMeans(len(one[2].coef_)).sensitivity
@@ -727,7 +729,10 @@ def regressor_of(**own):
 @pytest.mark.parametrize("rate", [1.0, 0.1])
 def test_purchases_beside_steps_have_their_share_of_the_budget(rate):
     own = {"bounds": (-1, 1), "schema": None, "sampling_rate": rate}
-    for model, shares in ((model_of(**own), [0.02, 0.03]), (regressor_of(sampling_rate=rate), [0.02, 0.03, 0.02])):
+    for model, shares in (
+        (model_of(**own), [0.01, 0.01, 0.03]),
+        (regressor_of(sampling_rate=rate), [0.02, 0.03, 0.02]),
+    ):
         for release, share in zip(model._recipe(1).purchases(sampling_at(rate), 50).values(), shares, strict=True):
             bought = release.event_at(3.0).noise_multiplier
             assert bought == release.mechanism(7.0, 3.0).event.noise_multiplier

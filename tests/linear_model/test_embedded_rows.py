@@ -383,7 +383,8 @@ def test_one_row_moves_releases_by_the_clip(inputs, change, own):
     one = inputs(model_of(**own), Z, y)
     other = inputs(model_of(**own), with_row(Z, 7, change), y)
     bound = 1.0 if change in BROKEN else 2.0
-    *moves, offset = (np.linalg.norm(a - b) for a, b in zip(one[0], other[0], strict=True))
+    counts, *moves, offset = (np.linalg.norm(a - b) for a, b in zip(one[0], other[0], strict=True))
+    assert counts == (1.0 if change in BROKEN else 0.0)  # the exchanged row has the same class
     assert 0.0 < max(moves) <= bound * one[2].max_grad_norm_ * (1 + 1e-9)
     assert 0.0 < offset <= bound * ClassMeans(len(one[2].coef_)).sensitivity
     assert one[1] == other[1]

@@ -253,8 +253,8 @@ def test_accounting_by_renyi(table):
 def test_noise_multiplier_in_place_of_epsilon(table):
     model = binary(epsilon=None, noise_multiplier=30.0, max_iter=50).fit(*table)
     assert model.noise_multiplier_ == 30.0
-    offset = GaussianDpEvent(30.0 * noise_ratio(OFFSET_SHARE, n_steps=50))
-    assert model.privacy_event_ == compose([offset, SelfComposedDpEvent(GaussianDpEvent(30.0), 50)])
+    beside = GaussianDpEvent(30.0 * noise_ratio(OFFSET_SHARE / 2.0, n_steps=50))  # class counts, and the offset
+    assert model.privacy_event_ == compose([beside, beside, SelfComposedDpEvent(GaussianDpEvent(30.0), 50)])
     assert model.epsilon_ == get_epsilon(model.privacy_event_, 1e-5)
 
 
@@ -341,13 +341,14 @@ def test_long_rows_are_learnt_from_as_rows_scaled_to_the_bound(table, to_X, dtyp
 
 
 def test_the_mechanism_of_the_plan_is_the_one_that_adds_noise(table, monkeypatch):
-    """Property 11: releases that ran are those of the event, and one more than `n_steps_`; empty lots count."""
+    """Property 11: releases that ran are those of the event, and two more than `n_steps_`; empty lots count."""
     releases = []
     original = GaussianMechanism.release
     monkeypatch.setattr(
         GaussianMechanism, "release", lambda self, value, stream: releases.append(self) or original(self, value, stream)
     )
     model = binary(sampling_rate=0.001, max_iter=1).fit(*table)  # 0.4 rows a step: most lots are empty
-    assert len(releases) == model.n_steps_ + 1 == sum(flatten(model.privacy_event_).values()) == 1001
-    assert set(releases[:-1]) == {GaussianMechanism(model.noise_multiplier_, model.max_grad_norm_)}
-    assert flatten(model.privacy_event_)[releases[-1].event] == 1
+    assert len(releases) == model.n_steps_ + 2 == sum(flatten(model.privacy_event_).values()) == 1002
+    assert set(releases[1:-1]) == {GaussianMechanism(model.noise_multiplier_, model.max_grad_norm_)}
+    assert releases[0].event == releases[-1].event
+    assert flatten(model.privacy_event_)[releases[-1].event] == 2

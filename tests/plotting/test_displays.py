@@ -340,15 +340,15 @@ def test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else(mo
     run(TRAIN)
     run(other)
     (one, shown, said), (two, shown_too, said_too) = runs
-    assert len(one) == len(two) == 11 * (1 + 4)  # ten steps and an offset, of a rehearsal and four fits
+    assert len(one) == len(two) == 12 * (1 + 4)  # class counts, ten steps and an offset, of a rehearsal and four fits
     moves = []
     for (charged, value, bound), (charged_too, value_too, bound_too) in zip(one, two, strict=True):
         assert (charged, bound) == (charged_too, bound_too)
         move = np.linalg.norm(value - value_too)
         assert move <= 2 * bound * (1 + 1e-6) if charged else move == 0.0
         moves.append(move if charged else 0.0)
-    assert [charged for charged, _, _ in one] == [0] * 11 + [1] * 44
-    assert min(moves[11:]) > 0 or "sample_weight" in given  # the row was there
+    assert [charged for charged, _, _ in one] == [0] * 12 + [1] * 48
+    assert min(moves[12:]) > 0 or "sample_weight" in given  # the row was there
     assert max(moves) == 0.0 or "sample_weight" not in given
     np.testing.assert_array_equal(shown.scores, shown_too.scores)
     assert (shown.epsilon_total_, shown.privacy_event_, shown.note) == (

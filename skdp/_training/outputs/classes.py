@@ -18,7 +18,7 @@ from skdp._checks.parameters import show
 from skdp._checks.rows import check_classes, check_labels, classes_of, encode_labels, number_of_columns
 from skdp._checks.weights import WeightReader, read_weights
 from skdp._training.estimator import GradientEstimator
-from skdp._training.offset import ClassMeans
+from skdp._training.offset import ClassMeans, OutcomeCounts
 from skdp._training.run import Targets
 from skdp._training.run_fit import fit_run
 from skdp._training.task import Task
@@ -72,6 +72,7 @@ class Classification(Task):
     """
 
     parameter = "classes"
+    starts_at_counts = True
     takes_labels = False  # several labels per row, as columns of y
 
     def named(self) -> Outputs | None:
@@ -93,6 +94,10 @@ class Classification(Task):
     def means(self, outputs: Outputs) -> ClassMeans:
         """See `Task`."""
         return ClassMeans(outputs.n_outputs, outputs.multilabel)
+
+    def counts(self, outputs: Outputs) -> OutcomeCounts:
+        """See `Task`."""
+        return OutcomeCounts(outputs.n_outputs, outputs.multilabel)
 
     def describe(self, outputs: Outputs) -> dict[str, str]:
         """See `Task`."""

@@ -124,6 +124,9 @@ class LinearRecipe(LinearSteps):
         columns = [self.model.coef_, self.model.intercept_[:, None]] if geometry.fit_intercept else [self.model.coef_]
         return np.hstack(columns).ravel() / geometry.unit
 
+    def shift(self, theta: Vector, run: Run, origin: Doubles) -> None:
+        theta.reshape(len(origin), -1)[:, -1] += origin / run.shape.unit
+
     def _rounds_by_place(self, dtype: Any, outputs: Any) -> bool:
         """See `Recipe`: products of wide models are BLAS's."""
         by_products = is_wide(self.model.n_features_in_, outputs.n_outputs)

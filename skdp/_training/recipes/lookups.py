@@ -78,6 +78,10 @@ class LookupRecipe(LinearSteps):
                 theta[:, -1] = self.model.intercept_ / geometry.icpt
         return theta.ravel()
 
+    def shift(self, theta: Vector, run: Run, origin: Doubles) -> None:
+        """See `Recipe`."""
+        theta.reshape(len(origin), -1)[:, -1] += origin / run.shape.icpt
+
     def factory(self, run: Run, outputs: Any, dtype: Any) -> Callable[[Any, Any, Any], Model]:
         """See `Recipe`. Rows are `OneHotRows`."""
         name, limit = self.task.loss_of(outputs)

@@ -192,6 +192,9 @@ class NetworkRecipe(Recipe):
             weights[:] = draws.normal(weights.size).reshape(weights.shape) * math.sqrt(gain / len(weights))
         return theta
 
+    def shift(self, theta: Vector, run: Run, origin: Doubles) -> None:
+        run.shape.architecture.tables(theta)[-1][-1] += origin.astype(theta.dtype)
+
     def check_present(self, run: Run, outputs: Any) -> None:
         architecture: Architecture = run.shape.architecture
         present = [coef.shape for coef in self.model.coefs_]

@@ -48,7 +48,7 @@ from skdp._training.dask.partitions import (
     sum_partition,
 )
 from skdp._training.models.linear import LinearGeometry, LinearModel
-from skdp._training.offset import ClassMeans
+from skdp._training.offset import ClassMeans, OutcomeCounts
 from skdp._training.outputs.classes import ClassReader
 from skdp.datasets import TableRows
 from skdp.ensemble import PublicTreesEmbedding
@@ -402,7 +402,7 @@ def test_one_release_a_step_and_one_charge_a_fit(noised):
     X, y = make_people()
     accountant = PrivacyAccountant()
     model = classifier(max_iter=5, accountant=accountant).fit(split(X), split(y))
-    assert (len(noised), model.n_steps_) == (5 + 1, 5)  # the last one is the offset
+    assert (len(noised), model.n_steps_) == (1 + 5 + 1, 5)  # class counts come first, and the offset last
     assert len(accountant.history) == 1
     assert accountant.history[0].event == model.privacy_event_
 
@@ -457,16 +457,18 @@ def test_a_run_resumes_on_the_same_lots(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.3])
-def test_one_row_moves_no_sum_by_more_than_the_clip(noised, rate):
+def test_one_row_moves_no_sum_by_more_than_the_clip(noised, rate, monkeypatch):
     X, y = make_people()
     weights = np.ones(N)
     # At the rate 0.3 there are 40 steps: the row is in no lot of them with a probability of 0.7**40 < 1e-6.
     settings = {"sampling_rate": rate, "max_iter": 2 if rate == 1.0 else 12, "max_grad_norm": 0.5}
+    monkeypatch.setattr(OutcomeCounts, "offset", lambda *given: np.zeros(1))  # the same start, as from equal releases
     for each in (0.0, 1e6):
         weights[310] = each  # of the third partition, as the second is empty
         classifier(**settings, learning_rate=1e-12).fit(split(X), split(y), split(weights))
     half = len(noised) // 2
-    *moved, offset = [np.linalg.norm(a - b) for a, b in zip(noised[:half], noised[half:], strict=True)]
+    counts, *moved, offset = [np.linalg.norm(a - b) for a, b in zip(noised[:half], noised[half:], strict=True)]
+    assert counts == 1.0
     assert 0.5 < offset <= ClassMeans(1).sensitivity
     assert max(moved) <= 0.5 * (1 + 1e-9)
     assert max(moved) > 0.2  # the whole gradient, which the clip does not shorten
@@ -476,8 +478,8 @@ def test_the_sum_is_that_of_all_partitions_and_no_noise_is_in_it(noised):
     X, y = make_people()
     classifier(max_iter=1).fit(split(X), split(y))
     classifier(max_iter=1).fit(X, y)
-    assert len(noised) == 2 * (1 + 1)
-    for there, here in zip(noised[:2], noised[2:], strict=True):  # of a step, and of the offset
+    assert len(noised) == 2 * (1 + 1 + 1)
+    for there, here in zip(noised[:3], noised[3:], strict=True):  # class counts, a step, and the offset
         np.testing.assert_allclose(there, here, rtol=1e-9)
 
 
@@ -526,7 +528,7 @@ def test_small_partitions_are_gathered_and_each_keeps_its_lot(monkeypatch, noise
     for one, other in zip(noised[:half], noised[half:], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(fits[0].coef_, fits[1].coef_, rtol=1e-10)
-    assert asked == [100] * (half - 1) + [1] * (half - 1)  # of steps; the last sum is the offset
+    assert asked == [100] * (half - 2) + [1] * (half - 2)  # of steps, between class counts and the offset
 
 
 def test_sums_meet_in_the_order_of_the_partitions():

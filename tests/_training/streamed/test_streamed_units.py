@@ -300,7 +300,7 @@ def test_one_pass_over_the_labels_precedes_the_charge(tmp_path, opened):
     ledger, seen = opened
     rows = TableRows(Table().write(tmp_path / "t"), NAMES)
     GRADIENT["linear"](accountant=ledger, delta=1e-6).fit(rows, "label", groups="home")
-    assert seen == [(0, ["home"]), *[(1, [*NAMES, "label"])] * 4]  # a pass a step, and one for the offset
+    assert seen == [(0, ["home"]), *[(1, [*NAMES, "label"])] * 5]  # for class counts, steps and the offset
     seen.clear()
     SUMS["ridge"](accountant=ledger, delta=1e-6, epsilon=0.1).fit(rows, "label", groups="home")
     assert seen == [(1, ["home"]), (2, [*NAMES, "label"])]

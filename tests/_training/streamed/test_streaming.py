@@ -418,11 +418,11 @@ def test_the_charge_precedes_the_first_block(tmp_path, opened):
     ledgers.append(ledger)
     rows = TableRows(write(tmp_path / "t.parquet", X, y))
     estimator.fit(rows, "label")
-    assert seen == [[1]] * 4  # a pass a step, and one for the offset
+    assert seen == [[1]] * 5  # one for class counts, a pass a step, and one for the offset
     DPPCA(2, accountant=ledger, delta=1e-6, epsilon=0.1).fit(rows, "label")
-    assert seen == [[1]] * 4 + [[2]]
+    assert seen == [[1]] * 5 + [[2]]
     least_squares(accountant=ledger, delta=1e-6, epsilon=0.1).fit(rows, "label")
-    assert seen == [[1]] * 4 + [[2]] + [[3]]
+    assert seen == [[1]] * 5 + [[2]] + [[3]]
 
 
 def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
