@@ -195,6 +195,7 @@ def _rows_for(model: Any, vectorizer: DPTableVectorizer) -> DPTableVectorizer:
     elif traits_of(model).takes_codes:
         vectorizer.set_params(numbers="codes")
         vectorizer.set_output(transform="default")  # no frame carries the schema, whatever sklearn.set_config says
+    vectorizer.set_params(fit_bins=vectorizer.numbers in ("bins", "codes"))
     return vectorizer
 
 

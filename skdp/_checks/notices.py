@@ -7,8 +7,10 @@ stays with what was learned, and the report has it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from skdp._checks.cells import format_names
 from skdp.exceptions import QualityWarning, warn
 
 
@@ -80,6 +82,16 @@ def few_rows_notice(
     )
 
 
+def narrow_bounds_notice(names: Sequence[str]) -> str:
+    """Return the notice of columns nearly all of which lie at one of their bounds, by released counts; "" for none."""
+    if not names:
+        return ""
+    return (
+        f"nearly all of {format_names(names)} lie within 1/32 of one of the bounds, or beyond it: if the schema is in "
+        "another unit than the cells, such as thousands, give bounds in theirs."
+    )
+
+
 def raw_columns_notice(assumed: str) -> str:
     """Return the notice of a frame that went to a model without a vectorizer; `assumed` is the parameter left out."""
     return (
@@ -94,6 +106,7 @@ __all__ = [
     "LEAST_SIGNAL_OF_NUMBERS",
     "begin_notices",
     "few_rows_notice",
+    "narrow_bounds_notice",
     "note_notice",
     "notices_of",
     "raw_columns_notice",

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names
-from skdp._checks.notices import note_notice, tell_now
+from skdp._checks.notices import narrow_bounds_notice, note_notice, tell_now
 from skdp._checks.parameters import check_count, check_real
 from skdp._checks.readings import day_text, days_of
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys
 from skdp._checks.units import ROW, Units
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.edges import all_edges
+from skdp.preprocessing.histograms.edges import all_edges, bins_are_crowded, lie_at_a_bound
 from skdp.preprocessing.histograms.purchase import Purchase
 from skdp.preprocessing.purchasing_transformer import ColumnBuyer
 from skdp.preprocessing.remains import Remains, notices_of_remains, remains_of
@@ -32,10 +32,15 @@ _OF_OBJECTS = (
 )
 
 
+BINS_SHARE = 0.05
+"""Part of mu^2 of a pipeline for bins within public bounds, where nothing else is bought of the table."""
+
+
 class SchemaRows(NamedTuple):
     """A table whose columns are known to be readable: those to be bought are kept.
 
-    Weights of rows are numbers in [0, 1], for a description, which alone takes some; None for none.
+    Weights of rows are numbers in [0, 1], for a description, which alone takes some; None for none. `fits_bins` says
+    whether numbers within public bounds are kept, too.
     """
 
     table: Table
@@ -44,6 +49,7 @@ class SchemaRows(NamedTuple):
     words: list[tuple[NDArray[np.int64], list[str]]]
     units: Units | None = None
     weights: NDArray[np.float64] | None = None
+    fits_bins: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -58,6 +64,7 @@ class SchemaBuyer(ColumnBuyer):
     n_bins: int
     max_categories: int
     threshold_share: float
+    fit_bins: bool = False
 
     def _given_schema(self) -> TableSchema:
         if self.schema is None:
@@ -78,22 +85,33 @@ class SchemaBuyer(ColumnBuyer):
     def _purchase(self) -> Purchase:
         """What the fit may buy, as far as that is known from parameters."""
         share = self._checked_threshold_share() * float(self.delta)
-        return planned_purchase(self._given_schema(), self.n_bins, self.max_categories, self.adjacency, share)
+        given = self.n_bins, self.max_categories, self.adjacency, share, bool(self.fit_bins)
+        return planned_purchase(self._given_schema(), *given)
 
     def _check_rows(self, X: Any) -> SchemaRows:
         """See `PrivateEstimator`: all cells are looked at, since a refusal after the charge would be dear."""
         table = Table(X, self)
         warn_of_objects(self, self._given_schema(), table)
-        rows = rows_to_buy(table, match_columns(self._given_schema(), table))
+        rows = rows_to_buy(table, match_columns(self._given_schema(), table), bool(self.fit_bins))
         check_schema(self, table.source, reset=True)
         return rows
 
 
+def may_be_skewed(column: Column) -> bool:
+    """Return whether only the bounds of a number are public, so that most of it may lie in a small part between."""
+    return column.kind == "number" and column.bounds is not None and column.edges is None and column.scale == "linear"
+
+
 def planned_purchase(
-    schema: TableSchema, n_bins: int, max_categories: int, adjacency: str, threshold_delta: float
+    schema: TableSchema,
+    n_bins: int,
+    max_categories: int,
+    adjacency: str,
+    threshold_delta: float,
+    fits_bins: bool = False,
 ) -> Purchase:
     """Return what a fit may buy, as far as that is known from parameters: a column of each kind represents all."""
-    bought = [column.kind for _, column in schema.items() if column.is_bought]
+    bought = [each.kind for _, each in schema.items() if each.is_bought or (fits_bins and may_be_skewed(each))]
     unknown = schema.others == "buy"  # kinds follow from types, which are known at the fit
     words = unknown or "category" in bought
     numbers = unknown or any(kind != "category" for kind in bought)
@@ -118,16 +136,16 @@ def warn_of_objects(estimator: Any, schema: TableSchema, table: Table) -> None:
         )
 
 
-def rows_to_buy(table: Table, columns: list[tuple[str, int, Column]]) -> SchemaRows:
+def rows_to_buy(table: Table, columns: list[tuple[str, int, Column]], fits_bins: bool = False) -> SchemaRows:
     """Read all columns but dropped ones, or refuse them, and keep those that are bought."""
-    rows = SchemaRows(table, columns, [], [])
+    rows = SchemaRows(table, columns, [], [], fits_bins=fits_bins)
     for _, j, column in columns:
         if column.kind == "drop":
             continue
         cells = table.cells(j)
         if column.is_bought and column.kind == "category":
             rows.words.append(as_keys(cells, column.gaps))
-        elif column.is_bought:
+        elif column.is_bought or (fits_bins and may_be_skewed(column)):
             rows.numbers.append(read_line(cells, column))
     return rows
 
@@ -146,7 +164,7 @@ def note_remains(estimator: Any, bought: BoughtColumns, n_public: int) -> None:
             f"{bought.least_rows:.0f} next to nothing stands out of the noise; give a schema, more {what} or a "
             "larger epsilon.",
         )
-    for text in notices_of_remains(bought.remains):
+    for text in (*notices_of_remains(bought.remains), bought.of_bounds):
         note_notice(estimator, text)
 
 
@@ -154,13 +172,14 @@ class BoughtColumns(NamedTuple):
     """What was bought of a table, by name of the column: it is complete, and what is left of its cells.
 
     With fewer rows than `least_rows`, a public number, that is not much. `beyond` are upper limits of the rows beyond
-    the bounds of numbers and dates.
+    the bounds of numbers and dates. `of_bounds` is the notice of public bounds that are far too wide.
     """
 
     columns: dict[str, Column]
     remains: dict[str, Remains]
     least_rows: float = 0.0
     beyond: Mapping[str, float] = {}
+    of_bounds: str = ""
 
 
 def bought_columns(
@@ -168,22 +187,31 @@ def bought_columns(
 ) -> BoughtColumns:
     """Buy what is missing of the columns, at the price of the planned purchase.
 
-    What is bought has a place for gaps and for other categories: nobody has said that there are none.
+    What is bought has a place for gaps and for other categories: nobody has said that there are none. Bins of a number
+    within public bounds are bought for `fits_bins`, and kept where equal widths would not tell its values apart.
     """
-    kinds = [(name, column) for name, _, column in rows.columns if column.is_bought]
+    kinds = [
+        (name, each) for name, _, each in rows.columns if each.is_bought or (rows.fits_bins and may_be_skewed(each))
+    ]
     if not kinds:
         return BoughtColumns({}, {})
     n_numbers, n_words = len(rows.numbers), len(rows.words)
     purchase = Purchase(
         n_numbers, n_words, planned.n_bins, planned.max_categories, planned.adjacency,
-        planned.threshold_delta if n_words else 0.0,
+        planned.threshold_delta if n_words else 0.0, tuple(each.bounds for _, each in kinds if each.kind != "category"),
     )  # fmt: skip
     bought = purchase.release(rows.numbers, rows.words, noise_multiplier, n_public, stream, units=rows.units)
     lines = list(zip(bought.edges, bought.bounds, strict=True))
     named = list(bought.categories)
-    made = {}
+    made, narrow = {}, []
     for name, column in kinds:
-        if column.kind == "category":
+        if not column.is_bought:
+            inner, bounds = lines.pop(0)
+            if bins_are_crowded(inner, bounds, planned.n_bins):
+                made[name] = replace(column, edges=all_edges(inner, bounds))
+            if lie_at_a_bound(inner, bounds):
+                narrow.append(name)
+        elif column.kind == "category":
             made[name] = replace(column, categories=tuple(named.pop(0)), other=OTHER_CELL, gaps=_with_gaps(column))
         else:
             edges = all_edges(*lines.pop(0))
@@ -191,9 +219,11 @@ def bought_columns(
             made[name] = replace(column, bounds=(edges[0], edges[-1]), edges=edges, gaps=_with_gaps(column))
     numbers, words = iter(bought.held[:n_numbers]), iter(bought.held[n_numbers:])
     held = {name: next(words if column.kind == "category" else numbers) for name, column in kinds}
-    remains = {name: remains_of(column.kind, held[name], n_public) for name, column in kinds}
-    beyond = {name: held[name].beyond for name, column in kinds if column.kind != "category"}
-    return BoughtColumns(made, remains, purchase.least_rows_at(noise_multiplier), beyond)
+    bought_ones = [(name, column) for name, column in kinds if column.is_bought]
+    remains = {name: remains_of(column.kind, held[name], n_public) for name, column in bought_ones}
+    beyond = {name: held[name].beyond for name, column in bought_ones if column.kind != "category"}
+    least_rows = purchase.least_rows_at(noise_multiplier) if bought_ones else 0.0
+    return BoughtColumns(made, remains, least_rows, beyond, narrow_bounds_notice(narrow))
 
 
 OTHER_CELL = "other"
@@ -214,10 +244,12 @@ def _on_calendar(edges: tuple[float, ...]) -> tuple[float, ...]:
 
 
 __all__ = [
+    "BINS_SHARE",
     "BoughtColumns",
     "SchemaBuyer",
     "SchemaRows",
     "bought_columns",
+    "may_be_skewed",
     "note_remains",
     "planned_purchase",
     "rows_to_buy",

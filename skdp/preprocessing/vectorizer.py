@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_choice, refuse_fit_params
+from skdp._checks.parameters import absolute_path, check_choice, refuse_fit_params, show
 from skdp._checks.row_traits import with_row_norm, with_row_schema
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, fitted_table
@@ -36,7 +36,15 @@ from skdp.preprocessing.schema.matching import (
     sparse_rows,
 )
 from skdp.preprocessing.schema.table_schema import TableSchema
-from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns, note_remains, warn_of_objects
+from skdp.preprocessing.schema_buyer import (
+    BINS_SHARE,
+    SchemaBuyer,
+    SchemaRows,
+    bought_columns,
+    may_be_skewed,
+    note_remains,
+    warn_of_objects,
+)
 
 _SPARSE_BELOW = 0.5
 """With "auto", rows are sparse where a smaller share of their entries is not zero."""
@@ -69,6 +77,10 @@ class DPTableVectorizer(SchemaBuyer):
         of these codes is handed on with them.
     n_bins : int, default=16
         Number of bins, of equal width between public bounds, and of roughly equal mass where they are bought.
+    fit_bins : bool, default=False
+        Whether bins of numbers within public bounds are estimated privately, as far as the bounds are much wider than
+        most of the values: for columns of the linear scale without edges of their own. They then have roughly equal
+        mass. Where the bounds fit, bins have equal width. True spends budget even if the schema is complete.
     sparse_output : bool or "auto", default="auto"
         Whether ``transform`` returns a CSR matrix. "auto" does where most entries are zero, unless `set_output` asks
         for frames. `DPPCA` takes dense rows: set False before it.
@@ -193,6 +205,7 @@ class DPTableVectorizer(SchemaBuyer):
         *,
         numbers: str = "bins",
         n_bins: int = 16,
+        fit_bins: bool = False,
         sparse_output: Any = "auto",
         dtype: str = "float32",
         epsilon: float | None = 1.0,
@@ -211,6 +224,7 @@ class DPTableVectorizer(SchemaBuyer):
         self.schema = schema
         self.numbers = numbers
         self.n_bins = n_bins
+        self.fit_bins = fit_bins
         self.sparse_output = sparse_output
         self.dtype = dtype
         self.epsilon = epsilon
@@ -275,11 +289,16 @@ class DPTableVectorizer(SchemaBuyer):
 
     def __private_step__(self) -> PrivateStep | None:
         """See `PrivateEstimator`: None with a complete schema."""
+        if not self._is_complete():
+            return PrivateStep(self)
+        has_bins = bool(self.fit_bins) and any(may_be_skewed(column) for _, column in self._given_schema().items())
+        return PrivateStep(self) if has_bins else None
+
+    def _is_complete(self) -> bool:
         try:
-            complete = self._given_schema().is_complete
+            return self._given_schema().is_complete
         except (TypeError, ValueError):  # refused by the fit
-            complete = False
-        return None if complete else PrivateStep(self)
+            return False
 
     def __step_traits__(self) -> StepTraits:
         """See `PrivateEstimator`: bought edges of equal mass may be fewer than asked for, too."""
@@ -287,6 +306,7 @@ class DPTableVectorizer(SchemaBuyer):
         return replace(
             super().__step_traits__(),
             width_is_public=self.__private_step__() is None,
+            share=BINS_SHARE if self._is_complete() else None,
             gives_sparse_rows=bool(self.sparse_output) and is_array and not codes,  # "auto" depends on what is bought
             gives_norms=not codes,
             gives_codes=codes and is_array,  # which carry their schema, as a frame does not
@@ -309,6 +329,8 @@ class DPTableVectorizer(SchemaBuyer):
         super()._check_own_parameters()
         check_choice("numbers", self.numbers, (*NUMBERS, "auto"))
         check_choice("dtype", self.dtype, ("float32", "float64"))
+        if not isinstance(self.fit_bins, bool | np.bool_):
+            raise ValueError(f"fit_bins={show(self.fit_bins)} is no truth value: use True or False.")
         if not isinstance(self.sparse_output, bool | np.bool_):
             check_choice("sparse_output", self.sparse_output, ("auto",))
         elif self.sparse_output and self.numbers == "codes":
