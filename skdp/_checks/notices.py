@@ -73,13 +73,27 @@ def few_rows_notice(
     """
     if signal >= least:
         return ""
-    what = model._units_in_words()
-    budget = f"epsilon={model.epsilon!r}" if model.epsilon is not None else f"noise={noise_multiplier:.4g}"
+    what, budget = model._units_in_words(), _budget_of(model, noise_multiplier)
     return (
         f"{n_public} {what} are few for {n_parameters} parameters at {budget}: noise decides much of the model, and "
         f"another fit to them may differ widely (signal {signal:.2g}, where {least:g} is "
         f"little); give more {what}, fewer columns or a larger epsilon, which skdp.rehearse finds without any data."
     )
+
+
+def few_a_column_notice(model: Any, noise_multiplier: float, n_public: int, kept: float) -> str:
+    """Return the notice of coefficients of which only a part is kept; all arguments are public."""
+    if kept == 1.0:
+        return ""
+    what, budget = model._units_in_words(), _budget_of(model, noise_multiplier)
+    return (
+        f"{n_public} {what} are few for so many columns at {budget}: coefficients are multiplied by {kept:.2g}, as they "
+        f"are mostly noise, and predictions are close to a constant. Use fewer columns, more {what} or a larger epsilon."
+    )
+
+
+def _budget_of(model: Any, noise_multiplier: float) -> str:
+    return f"epsilon={model.epsilon!r}" if model.epsilon is not None else f"noise={noise_multiplier:.4g}"
 
 
 def narrow_bounds_notice(names: Sequence[str]) -> str:
@@ -105,6 +119,7 @@ __all__ = [
     "LEAST_SIGNAL",
     "LEAST_SIGNAL_OF_NUMBERS",
     "begin_notices",
+    "few_a_column_notice",
     "few_rows_notice",
     "narrow_bounds_notice",
     "note_notice",
