@@ -75,20 +75,13 @@ class Recipe:
         """Return a notice where noise decides much of the model, from public numbers alone, else ""."""
         plan, n_parameters = run.plan, self._n_free(run, n_features, outputs)
         signal = defaults.signal_of(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_parameters)
-        kept = self._kept_of_coef(run)
-        told = few_rows_notice(self.model, plan.noise_multiplier, n, n_parameters, signal, self.task.least_signal)
-        return told or few_a_column_notice(self.model, plan.noise_multiplier, n, kept)
-
-    def _n_columns(self, run: Run) -> float:
-        """Return the columns of a table that rows of this run came from, each with one entry; 0 where none is known."""
-        return 0.0
+        few = few_rows_notice(self.model, plan.noise_multiplier, n, n_parameters, signal, self.task.least_signal)
+        shrunk = few_a_column_notice(self.model, plan.noise_multiplier, n, self._kept_of_coef(run))
+        return " ".join(filter(None, (few, shrunk)))
 
     def _kept_of_coef(self, run: Run) -> float:
-        """Return the part of the coefficients that a classifier keeps, from public numbers: the rest is noise."""
-        if self.task.parameter != "classes" or not (n_columns := self._n_columns(run)):
-            return 1.0
-        plan = run.plan
-        return defaults.kept_of_coef(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_columns)
+        """Return the factor of the coefficients of a first run, from public numbers: below 1 where noise rules."""
+        return 1.0
 
     def check_present(self, run: Run, outputs: Any) -> None:
         """Refuse a warm start if the current parameters do not fit the run."""

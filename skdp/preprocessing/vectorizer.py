@@ -319,7 +319,8 @@ class DPTableVectorizer(SchemaBuyer):
 
     def _buy(self, plan: BuyingPlan, rows: SchemaRows) -> None:
         """See `ColumnBuyer`."""
-        bought = bought_columns(self._purchase(), rows, plan.noise_multiplier, plan.n_public, plan.stream)
+        given = self._purchase(), rows, plan.noise_multiplier, plan.n_public, plan.stream
+        bought = bought_columns(*given, drops_words=True)
         self._take(rows.table, rows.columns, bought.columns, plan.noise_multiplier)
         note_remains(self, bought, plan.n_public)
 

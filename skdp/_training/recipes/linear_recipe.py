@@ -74,9 +74,20 @@ class LinearSteps(Recipe):
         """See `Recipe`."""
         self.model.intercept_ = self.model.intercept_ + offset
 
+    def _n_columns(self, run: Run) -> float:
+        """Return the columns of a table that rows of this run came from, each with one entry; 0 where none is known."""
+        return 0.0
+
+    def _kept_of_coef(self, run: Run) -> float:
+        """See `Recipe`: for classifiers whose steps follow the rule."""
+        n_columns, plan = self._n_columns(run), run.plan
+        if self.task.parameter != "classes" or self._check_learning_rate() or not n_columns:
+            return 1.0
+        return rule.kept_of_coef(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_columns)
+
     def _shrink(self, plan: Plan) -> None:
-        """Keep a part of the coefficients of a first run, by a public factor; `correct` moves the intercept after it."""
-        kept = 1.0 if plan.warm or self._check_learning_rate() else self._kept_of_coef(plan.run)
+        """Multiply the published coefficients by that factor; `correct` moves the intercept after it."""
+        kept = 1.0 if plan.warm else self._kept_of_coef(plan.run)
         self.model.coef_, self.model.coef_noise_ = kept * self.model.coef_, kept * self.model.coef_noise_
 
     def _carried(self, run: Run, n_done: int, curvature: float) -> Carried:
