@@ -87,8 +87,9 @@ def few_a_column_notice(model: Any, noise_multiplier: float, n_public: int, kept
         return ""
     what, budget = model._units_in_words(), _budget_of(model, noise_multiplier)
     return (
-        f"{n_public} {what} are few for so many columns at {budget}: coefficients are multiplied by {kept:.2g}, because "
-        f"they are mostly noise, and predictions are near a constant. Use fewer columns, more {what} or a larger epsilon."
+        f"{n_public} {what} are few for so many columns at {budget}: coefficients are multiplied by {kept:.2g}, "
+        "because they are mostly noise, and predictions are near a constant. Use fewer columns, more "
+        f"{what} or a larger epsilon."
     )
 
 

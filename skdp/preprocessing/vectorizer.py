@@ -59,7 +59,8 @@ class DPTableVectorizer(SchemaBuyer):
     own; whatever is not listed is "other". Each row then has the same number of ones, so the norm of rows is known
     exactly. It is handed on with them: a private estimator that comes next uses it where ``data_norm=None``.
 
-    With a complete schema nothing is learned from the rows, and nothing is paid: the vectorizer is a public step.
+    With a complete schema and ``fit_bins=False`` nothing is learned from the rows, and nothing is paid: the vectorizer
+    is a public step.
     Bounds and categories that the schema leaves out are bought from the budget by one joint release.
 
     Parameters
@@ -175,6 +176,9 @@ class DPTableVectorizer(SchemaBuyer):
       them.
     - A refusal is one line without a cell, and is not charged. Refused are tables without rows or columns, columns of
       one name, complex numbers, and nested cells.
+    - Which columns a release counts follows from the schema, public types and public numbers of rows and noise. Where
+      rows are few these are fewer columns, with less noise at the same price: no bins within public bounds, or no
+      categories beside numbers, whose columns `schema_` then drops.
     - Months and weekdays of a date are functions of its own cell and of the schema: they cost nothing.
     - Each row has one 1 in each block, parts of a date included (or one number in [-1, 1], or both for
       ``numbers="both"``): its norm is at most the root of the number of these entries, with equality for bins.
