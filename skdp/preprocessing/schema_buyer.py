@@ -32,10 +32,6 @@ _OF_OBJECTS = (
 )
 
 
-BINS_SHARE = 0.05
-"""Part of mu^2 of a pipeline for bins within public bounds, where nothing else is bought of the table."""
-
-
 class SchemaRows(NamedTuple):
     """A table whose columns are known to be readable: those to be bought are kept.
 
@@ -95,11 +91,6 @@ class SchemaBuyer(ColumnBuyer):
         rows = rows_to_buy(table, match_columns(self._given_schema(), table), bool(self.fit_bins))
         check_schema(self, table.source, reset=True)
         return rows
-
-
-def may_be_skewed(column: Column) -> bool:
-    """Return whether only the bounds of a number are public, so that most of it may lie in a small part between."""
-    return column.kind == "number" and column.bounds is not None and column.edges is None and column.scale == "linear"
 
 
 def planned_purchase(
@@ -240,7 +231,7 @@ _FEW_FOR_WORDS = 2.0
 
 def _is_wanted(column: Column, fits_bins: bool) -> bool:
     """Whether something of a column is bought, as far as public facts of that column say."""
-    return column.is_bought or (fits_bins and may_be_skewed(column))
+    return column.is_bought or (fits_bins and column.may_be_skewed)
 
 
 def _purchase_of(planned: Purchase, numbers: list[Column], n_words: int) -> Purchase:
@@ -269,12 +260,10 @@ def _on_calendar(edges: tuple[float, ...]) -> tuple[float, ...]:
 
 
 __all__ = [
-    "BINS_SHARE",
     "BoughtColumns",
     "SchemaBuyer",
     "SchemaRows",
     "bought_columns",
-    "may_be_skewed",
     "note_remains",
     "planned_purchase",
     "rows_to_buy",

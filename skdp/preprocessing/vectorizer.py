@@ -22,7 +22,7 @@ from skdp._fit.step_traits import StepTraits
 from skdp._guard.public_rules import register
 from skdp._guard.public_steps import output_of
 from skdp.accounting import DpEvent, NoOpDpEvent
-from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE
+from skdp.preprocessing.histograms.purchase import BINS_SHARE, THRESHOLD_SHARE
 from skdp.preprocessing.purchasing_transformer import BuyingPlan
 from skdp.preprocessing.schema.blocks import NUMBERS, Block, numbers_by_rule, row_norm, unique_names
 from skdp.preprocessing.schema.combinations import combinations_left
@@ -36,15 +36,7 @@ from skdp.preprocessing.schema.matching import (
     sparse_rows,
 )
 from skdp.preprocessing.schema.table_schema import TableSchema
-from skdp.preprocessing.schema_buyer import (
-    BINS_SHARE,
-    SchemaBuyer,
-    SchemaRows,
-    bought_columns,
-    may_be_skewed,
-    note_remains,
-    warn_of_objects,
-)
+from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns, note_remains, warn_of_objects
 
 _SPARSE_BELOW = 0.5
 """With "auto", rows are sparse where a smaller share of their entries is not zero."""
@@ -295,7 +287,7 @@ class DPTableVectorizer(SchemaBuyer):
         """See `PrivateEstimator`: None with a complete schema."""
         if not self._is_complete():
             return PrivateStep(self)
-        has_bins = bool(self.fit_bins) and any(may_be_skewed(column) for _, column in self._given_schema().items())
+        has_bins = bool(self.fit_bins) and any(column.may_be_skewed for _, column in self._given_schema().items())
         return PrivateStep(self) if has_bins else None
 
     def _is_complete(self) -> bool:
