@@ -150,7 +150,7 @@ def note_remains(estimator: Any, bought: BoughtColumns, n_public: int) -> None:
     if n_public < bought.least_rows:
         what = "rows" if estimator._unit() == ROW else "groups"
         lines = [name for name, each in bought.remains.items() if each.kind != "category"]
-        first = f"give bounds of {listed(lines)} in `schema`, which helps most: " if lines else ""
+        first = f"Set bounds of {listed(lines)} in `schema`, which helps most: " if lines else ""
         note_notice(
             estimator,
             f"{first}{n_public} {what} are few to buy bounds and categories of {len(bought.remains)} columns with: "

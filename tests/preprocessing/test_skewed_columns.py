@@ -127,7 +127,7 @@ def test_few_rows_drop_categories_beside_numbers():
         vectorizer.fit(X)
     texts = [str(each.message) for each in told]
     assert any(
-        text.startswith("give bounds of columns 'amount', 'income' in `schema`, which helps most:") for text in texts
+        text.startswith("Set bounds of columns 'amount', 'income' in `schema`, which helps most:") for text in texts
     )
     assert vectorizer.schema_["job"].kind == "drop"
     assert any("No information in" in text and "'job'" in text for text in texts)
