@@ -2,6 +2,7 @@
 """Raw columns: what is lost where nothing is said of them, whether it is told, and what the remedy gives back.
 
     python benchmarks/bench_raw_columns.py --data FOLDER [--splits 3] [--epsilon 1]
+    python benchmarks/bench_raw_columns.py --limits [--splits 3]    # wide bounds, few rows, many columns: simulated
 
 The amounts of credit default are written as text, as decimals and as objects, the birthdays that its ages stand for as
 text and as dates, codes as words, and an ID is added. Each frame is fitted by the one-liner, with nothing said and with
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import itertools
 import os
 import sys
 import warnings
@@ -23,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 LABEL = "default_payment_next_month"
@@ -103,12 +105,47 @@ def measure(X: Any, y: Any, schema: Any, splits: int, epsilon: float) -> tuple[l
     return found, lost, told
 
 
+def limits(splits: int) -> None:
+    """AUROC and log loss on simulated rows: wide bounds with and without bins that are estimated, few rows, columns."""
+    import skdp
+
+    def row(name: str, X: Any, y: Any, n: int, epsilon: float, model: Any, schema: Any, **given: Any) -> None:
+        found = []
+        for seed in range(splits):
+            train, test = train_test_split(np.arange(len(y)), train_size=n, random_state=seed)
+            fit = skdp.tabular_pipeline(model, schema=schema, epsilon=epsilon, classes=[0, 1]).set_params(**given)
+            p = fit.fit(X.iloc[train], y[train]).predict_proba(X.iloc[test])[:, 1]
+            found.append((roc_auc_score(y[test], p), log_loss(y[test], p)))
+        auroc, loss = np.mean(found, axis=0)
+        print(f"{name:60} AUROC {auroc:.3f} log loss {loss:.3f}", flush=True)
+
+    rng = np.random.default_rng(0)
+    amounts = pd.DataFrame(np.exp(rng.normal(8.0, 1.0, (30_000, 3))), columns=["a", "b", "c"])
+    y = (np.log(amounts).sum(axis=1) + rng.normal(0.0, 2.0, len(amounts)) > 24.0).astype(int).to_numpy()
+    for top, epsilon in itertools.product((1e5, 1e7), (0.3, 1.0, 4.0)):
+        for fits in (False, True):
+            name = f"log-normal, bounds (0, {top:g}), epsilon {epsilon:g}, fit_bins={fits}"
+            schema = dict.fromkeys(amounts, (0, top))
+            row(name, amounts, y, 22_500, epsilon, skdp.DPLogisticRegression(), schema, vectorizer__fit_bins=fits)
+    words = {f"w{j}": rng.choice(list("abcdefgh"), len(y)) for j in range(16)}
+    row("16 columns of words beside, no schema, 560 rows", amounts.assign(**words), y, 560, 1.0, "classifier", None)
+    many = pd.DataFrame(rng.uniform(-1.0, 1.0, (20_000, 600)), columns=[f"c{j}" for j in range(600)])
+    y = (many["c0"] + many["c1"] + rng.normal(0.0, 0.5, len(many)) > 0.0).astype(int).to_numpy()
+    for name in ("classifier", "logistic"):
+        model = name if name == "classifier" else skdp.DPLogisticRegression()
+        row(f"600 columns, 10,500 rows, {name}", many, y, 10_500, 1.0, model, dict.fromkeys(many, (-1, 1)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=os.environ.get("SKDP_DATA"), help="folder of the tables")
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--limits", action="store_true", help="simulated rows with wide bounds, few rows, many columns")
     arguments = parser.parse_args()
+    if arguments.limits:
+        warnings.simplefilter("ignore")
+        return limits(arguments.splits)
     if arguments.data is None:
         sys.exit("SKDP_DATA is not set: name the folder of the tables with --data or SKDP_DATA.")
     from skdp import TableSchema

@@ -455,8 +455,10 @@ class PrivatePipeline(JointPrice, _FittedSteps):
             for name, part in given.items()
         }
         if self.shares is None and len(names) > 1:
-            transformers = [name for name, step in self._private_steps() if hasattr(step.estimator, "transform")]
-            found = {name: min(TRANSFORMER_SHARE, 0.5 / len(names)) for name in transformers[: len(names) - 1]}
+            parts = [(name, step.estimator) for name, step in self._private_steps()]
+            transformers = [(name, traits_of(part).share) for name, part in parts if hasattr(part, "transform")]
+            most = 0.5 / len(names)
+            found = {name: min(share or TRANSFORMER_SHARE, most) for name, share in transformers[: len(names) - 1]}
         left = [name for name in names if name not in found]
         rest = 1.0 - sum(found.values())
         if left and rest <= 0:

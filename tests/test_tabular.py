@@ -64,14 +64,17 @@ def test_from_a_raw_frame_to_predictions(schema):
     assert model.adjacency_ == "zero_out"
 
 
-def test_a_full_schema_buys_nothing():
+def test_full_schema_spends_on_bins_alone():
     bought = tabular_pipeline(epsilon=1.0, classes=CLASSES).fit(FRAME, LABELS)
     given = tabular_pipeline(schema=SCHEMA, epsilon=1.0, classes=CLASSES).fit(FRAME, LABELS)
     events = [flatten(model.privacy_event_) for model in (bought, given)]
     failing = [[event.delta for event in each if isinstance(event, EpsilonDeltaDpEvent)] for each in events]
     assert failing == [[pytest.approx(1e-7)], []]  # a hundredth of delta, for the categories of `job`
     assert list(bought.step_epsilons_) == ["vectorizer", "model"]
-    assert list(given.step_epsilons_) == ["model"]
+    assert list(given.step_epsilons_) == ["vectorizer", "model"]  # 5 % of mu^2 for bins within bounds
+    assert given.step_epsilons_["vectorizer"] < 0.6 * bought.step_epsilons_["vectorizer"]
+    without = tabular_pipeline(schema=SCHEMA, epsilon=1.0, classes=CLASSES).set_params(vectorizer__fit_bins=False)
+    assert list(without.fit(FRAME, LABELS).step_epsilons_) == ["model"]
 
 
 def test_the_model_knows_the_norm_of_its_rows():

@@ -7,6 +7,7 @@ stays with what was learned, and the report has it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from skdp._checks.cells import format_names
@@ -72,8 +73,7 @@ def few_rows_notice(
     """
     if signal >= least:
         return ""
-    what = model._units_in_words()
-    budget = f"epsilon={model.epsilon!r}" if model.epsilon is not None else f"noise={noise_multiplier:.4g}"
+    what, budget = model._units_in_words(), _budget_of(model, noise_multiplier)
     return (
         f"{n_public} {what} are few for {n_parameters} parameters at {budget}: noise decides much of the model, and "
         f"another fit to them may differ widely (signal {signal:.2g}, where {least:g} is "
@@ -99,6 +99,32 @@ def rare_classes_notice(names: Any, counts: Any, epsilon: float) -> str:
     )
 
 
+def few_a_column_notice(model: Any, noise_multiplier: float, n_public: int, kept: float) -> str:
+    """Return the notice of coefficients of which only a part is kept; all arguments are public."""
+    if kept == 1.0:
+        return ""
+    what, budget = model._units_in_words(), _budget_of(model, noise_multiplier)
+    return (
+        f"{n_public} {what} are few for so many columns at {budget}: coefficients are multiplied by {kept:.2g}, "
+        "because they are mostly noise, and predictions are near a constant. Use fewer columns, more "
+        f"{what} or a larger epsilon."
+    )
+
+
+def _budget_of(model: Any, noise_multiplier: float) -> str:
+    return f"epsilon={model.epsilon!r}" if model.epsilon is not None else f"noise={noise_multiplier:.4g}"
+
+
+def narrow_bounds_notice(names: Sequence[str]) -> str:
+    """Return the notice of columns nearly all of which lie at one of their bounds, by released counts; "" for none."""
+    if not names:
+        return ""
+    return (
+        f"nearly all of {format_names(names)} lie within 1/32 of one of the bounds, or beyond it: if the schema is in "
+        "another unit than the cells, such as thousands, give bounds in theirs."
+    )
+
+
 def raw_columns_notice(assumed: str) -> str:
     """Return the notice of a frame that went to a model without a vectorizer; `assumed` is the parameter left out."""
     return (
@@ -113,7 +139,9 @@ __all__ = [
     "LEAST_SIGNAL",
     "LEAST_SIGNAL_OF_NUMBERS",
     "begin_notices",
+    "few_a_column_notice",
     "few_rows_notice",
+    "narrow_bounds_notice",
     "note_notice",
     "notices_of",
     "rare_classes_notice",

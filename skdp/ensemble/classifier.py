@@ -139,6 +139,7 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
         The trees, and the columns of `coef_`: ``embedding_.get_feature_names_out()`` names them.
     coef_ : ndarray of shape (1, n_columns) or (n_classes, n_columns)
         What each bin, level and leaf of a row adds to its score. They sum to zero over each plain column and each tree.
+        Where columns are too many, coefficients are shrunk (``docs/bins_and_norms.md``).
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts, zero if ``fit_intercept=False``.
     coef_noise_ : ndarray of the shape of `coef_`

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names
+from skdp._checks.notices import narrow_bounds_notice
 from skdp._checks.parameters import show
 from skdp._checks.units import Units
 from skdp._typing import Doubles
@@ -106,12 +107,7 @@ def notice_of_edges(
         for name, block, each in zip(names, blocks, _by_column(counts, blocks), strict=True)
         if block.is_line and max(each[0], each[N_CELLS - 1]) > least
     ]
-    if not found:
-        return ""
-    return (
-        f"nearly all of {format_names(found)} lie within 1/{N_CELLS} of one of the bounds, or beyond it: if the schema "
-        "is in another unit than the cells, such as thousands, give bounds in theirs."
-    )
+    return narrow_bounds_notice(found)
 
 
 def _by_column(counts: list[float], blocks: list[Block]) -> list[Doubles]:

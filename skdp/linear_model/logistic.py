@@ -141,7 +141,8 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Coefficients of the features, one row for two classes and one row per class for more. With `inference` and more
-        than two classes those of the first class are 0, and the others are compared with it; so are intercepts.
+        than two classes those of the first class are 0, and the others are compared with it; so are intercepts. Where
+        the columns of a table are too many, coefficients are shrunk (``docs/bins_and_norms.md``).
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts, zero if ``fit_intercept=False``.
     coef_noise_ : ndarray of the shape of `coef_`

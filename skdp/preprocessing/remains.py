@@ -55,25 +55,25 @@ def notices_of_remains(remains: Mapping[str, Remains]) -> Iterator[str]:
     mostly = [name for name, each in remains.items() if each.is_mostly_other]
     if words:
         yield (
-            f"No information in {_listed(words)}: every category is too rare to be released privately. Declare types "
+            f"No information in {listed(words)}: every category is too rare to be released privately. Declare types "
             "or categories in `schema` ('number' or 'date' for numbers or dates that are text), or drop identifiers, "
             f"for example {_dropped(words[0])}."
         )
     if lines:
         yield (
-            f"No information in {_listed(lines)}: no number or date could be estimated privately, and unreadable cells "
+            f"No information in {listed(lines)}: no number or date could be estimated privately, and unreadable cells "
             "are missing. Declare bounds, types or date formats in `schema` ('category' for strings), or drop "
             f"identifiers, for example {_dropped(lines[0])}. More rows or a larger epsilon can help as well."
         )
     if mostly:
         yield (
-            f"More than half of {_listed(mostly)} is 'other' or missing: the other categories are too rare to be "
+            f"More than half of {listed(mostly)} is 'other' or missing: the other categories are too rare to be "
             "released privately. Declare types or categories in `schema` ('number' or 'date' for numbers or dates that "
             "are text), or merge rare categories, for example postcodes by their first digits."
         )
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
     """Name all columns in one line."""
     shown = ", ".join(" ".join(repr(name).split()) for name in names)
     return f"column {shown}" if len(names) == 1 else f"columns {shown}"
@@ -83,4 +83,4 @@ def _dropped(name: str) -> str:
     return f"TableSchema({{{' '.join(repr(name).split())}: 'drop'}}, others='buy')"
 
 
-__all__ = ["Remains", "notices_of_remains", "remains_of"]
+__all__ = ["Remains", "listed", "notices_of_remains", "remains_of"]

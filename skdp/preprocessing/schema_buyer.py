@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names
-from skdp._checks.notices import note_notice, tell_now
+from skdp._checks.notices import narrow_bounds_notice, note_notice, tell_now
 from skdp._checks.parameters import check_count, check_real
 from skdp._checks.readings import day_text, days_of
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys
 from skdp._checks.units import ROW, Units
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.edges import all_edges
-from skdp.preprocessing.histograms.purchase import Purchase
+from skdp.preprocessing.histograms.edges import all_edges, bins_are_crowded, lie_at_a_bound
+from skdp.preprocessing.histograms.purchase import Held, Purchase
 from skdp.preprocessing.purchasing_transformer import ColumnBuyer
-from skdp.preprocessing.remains import Remains, notices_of_remains, remains_of
+from skdp.preprocessing.remains import Remains, listed, notices_of_remains, remains_of
 from skdp.preprocessing.schema.blocks import read_line
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.matching import match_columns, read_schema
@@ -35,7 +35,8 @@ _OF_OBJECTS = (
 class SchemaRows(NamedTuple):
     """A table whose columns are known to be readable: those to be bought are kept.
 
-    Weights of rows are numbers in [0, 1], for a description, which alone takes some; None for none.
+    Weights of rows are numbers in [0, 1], for a description, which alone takes some; None for none. `fits_bins` says
+    whether numbers within public bounds are kept, too.
     """
 
     table: Table
@@ -44,6 +45,7 @@ class SchemaRows(NamedTuple):
     words: list[tuple[NDArray[np.int64], list[str]]]
     units: Units | None = None
     weights: NDArray[np.float64] | None = None
+    fits_bins: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -58,6 +60,7 @@ class SchemaBuyer(ColumnBuyer):
     n_bins: int
     max_categories: int
     threshold_share: float
+    fit_bins: bool = False
 
     def _given_schema(self) -> TableSchema:
         if self.schema is None:
@@ -78,22 +81,28 @@ class SchemaBuyer(ColumnBuyer):
     def _purchase(self) -> Purchase:
         """What the fit may buy, as far as that is known from parameters."""
         share = self._checked_threshold_share() * float(self.delta)
-        return planned_purchase(self._given_schema(), self.n_bins, self.max_categories, self.adjacency, share)
+        given = self.n_bins, self.max_categories, self.adjacency, share, bool(self.fit_bins)
+        return planned_purchase(self._given_schema(), *given)
 
     def _check_rows(self, X: Any) -> SchemaRows:
         """See `PrivateEstimator`: all cells are looked at, since a refusal after the charge would be dear."""
         table = Table(X, self)
         warn_of_objects(self, self._given_schema(), table)
-        rows = rows_to_buy(table, match_columns(self._given_schema(), table))
+        rows = rows_to_buy(table, match_columns(self._given_schema(), table), bool(self.fit_bins))
         check_schema(self, table.source, reset=True)
         return rows
 
 
 def planned_purchase(
-    schema: TableSchema, n_bins: int, max_categories: int, adjacency: str, threshold_delta: float
+    schema: TableSchema,
+    n_bins: int,
+    max_categories: int,
+    adjacency: str,
+    threshold_delta: float,
+    fits_bins: bool = False,
 ) -> Purchase:
     """Return what a fit may buy, as far as that is known from parameters: a column of each kind represents all."""
-    bought = [column.kind for _, column in schema.items() if column.is_bought]
+    bought = [each.kind for _, each in schema.items() if _is_wanted(each, fits_bins)]
     unknown = schema.others == "buy"  # kinds follow from types, which are known at the fit
     words = unknown or "category" in bought
     numbers = unknown or any(kind != "category" for kind in bought)
@@ -118,16 +127,16 @@ def warn_of_objects(estimator: Any, schema: TableSchema, table: Table) -> None:
         )
 
 
-def rows_to_buy(table: Table, columns: list[tuple[str, int, Column]]) -> SchemaRows:
+def rows_to_buy(table: Table, columns: list[tuple[str, int, Column]], fits_bins: bool = False) -> SchemaRows:
     """Read all columns but dropped ones, or refuse them, and keep those that are bought."""
-    rows = SchemaRows(table, columns, [], [])
+    rows = SchemaRows(table, columns, [], [], fits_bins=fits_bins)
     for _, j, column in columns:
         if column.kind == "drop":
             continue
         cells = table.cells(j)
         if column.is_bought and column.kind == "category":
             rows.words.append(as_keys(cells, column.gaps))
-        elif column.is_bought:
+        elif _is_wanted(column, fits_bins):
             rows.numbers.append(read_line(cells, column))
     return rows
 
@@ -140,13 +149,15 @@ def note_remains(estimator: Any, bought: BoughtColumns, n_public: int) -> None:
     estimator._fitted_remains = bought.remains
     if n_public < bought.least_rows:
         what = "rows" if estimator._unit() == ROW else "groups"
+        lines = [name for name, each in bought.remains.items() if each.kind != "category"]
+        first = f"Set bounds of {listed(lines)} in `schema`, which helps most: " if lines else ""
         note_notice(
             estimator,
-            f"{n_public} {what} are few to buy bounds and categories of {len(bought.remains)} columns with: below "
-            f"{bought.least_rows:.0f} next to nothing stands out of the noise; give a schema, more {what} or a "
+            f"{first}{n_public} {what} are few to buy bounds and categories of {len(bought.remains)} columns with: "
+            f"below {bought.least_rows:.0f} next to nothing stands out of the noise; give a schema, more {what} or a "
             "larger epsilon.",
         )
-    for text in notices_of_remains(bought.remains):
+    for text in (*notices_of_remains(bought.remains), bought.of_bounds):
         note_notice(estimator, text)
 
 
@@ -154,46 +165,81 @@ class BoughtColumns(NamedTuple):
     """What was bought of a table, by name of the column: it is complete, and what is left of its cells.
 
     With fewer rows than `least_rows`, a public number, that is not much. `beyond` are upper limits of the rows beyond
-    the bounds of numbers and dates.
+    the bounds of numbers and dates. `of_bounds` is the notice of public bounds that are far too wide.
     """
 
     columns: dict[str, Column]
     remains: dict[str, Remains]
     least_rows: float = 0.0
     beyond: Mapping[str, float] = {}
+    of_bounds: str = ""
 
 
 def bought_columns(
-    planned: Purchase, rows: SchemaRows, noise_multiplier: float, n_public: int, stream: SecretStream
+    planned: Purchase,
+    rows: SchemaRows,
+    noise_multiplier: float,
+    n_public: int,
+    stream: SecretStream,
+    drops_words: bool = False,
 ) -> BoughtColumns:
     """Buy what is missing of the columns, at the price of the planned purchase.
 
-    What is bought has a place for gaps and for other categories: nobody has said that there are none.
+    What is bought has a place for gaps and for other categories: nobody has said that there are none. Bins of a number
+    within public bounds are bought for `fits_bins`, and kept where equal widths would not tell its values apart. What
+    is bought at all follows from public numbers, and is counted in fewer columns with less noise at the same price:
+    where rows are few, no bins within public bounds, and for `drops_words` no categories beside numbers if only one
+    that most of the rows have could be named. Such columns are dropped.
     """
-    kinds = [(name, column) for name, _, column in rows.columns if column.is_bought]
+    kinds = {name: each for name, _, each in rows.columns if _is_wanted(each, rows.fits_bins)}
+    numbers = dict(zip([name for name, each in kinds.items() if each.kind != "category"], rows.numbers, strict=True))
+    words = dict(zip([name for name, each in kinds.items() if each.kind == "category"], rows.words, strict=True))
+    opened = [name for name, each in kinds.items() if each.is_bought]
     if not kinds:
         return BoughtColumns({}, {})
-    n_numbers, n_words = len(rows.numbers), len(rows.words)
-    purchase = Purchase(
-        n_numbers, n_words, planned.n_bins, planned.max_categories, planned.adjacency,
-        planned.threshold_delta if n_words else 0.0,
-    )  # fmt: skip
-    bought = purchase.release(rows.numbers, rows.words, noise_multiplier, n_public, stream, units=rows.units)
-    lines = list(zip(bought.edges, bought.bounds, strict=True))
-    named = list(bought.categories)
-    made = {}
-    for name, column in kinds:
-        if column.kind == "category":
-            made[name] = replace(column, categories=tuple(named.pop(0)), other=OTHER_CELL, gaps=_with_gaps(column))
-        else:
-            edges = all_edges(*lines.pop(0))
+    purchase = _purchase_of(planned, [kinds[name] for name in numbers], len(words))
+    if opened and n_public < purchase.least_rows_at(noise_multiplier):
+        numbers = {name: values for name, values in numbers.items() if name in opened}
+        purchase = _purchase_of(planned, [kinds[name] for name in numbers], len(words))
+    least_rows, dropped = purchase.least_rows_at(noise_multiplier), []
+    if drops_words and numbers and words and n_public < _FEW_FOR_WORDS * purchase.threshold_at(noise_multiplier):
+        dropped, words = list(words), {}
+        purchase = _purchase_of(planned, [kinds[name] for name in numbers], 0)
+    given = list(numbers.values()), list(words.values()), noise_multiplier, n_public, stream
+    bought = purchase.release(*given, units=rows.units)
+    held = dict(zip([*numbers, *words], bought.held, strict=True)) | dict.fromkeys(dropped, Held(0.0, 0.0))
+    made, narrow = dict.fromkeys(dropped, Column("drop")), []
+    for name, categories in zip(words, bought.categories, strict=True):
+        made[name] = replace(kinds[name], categories=tuple(categories), other=OTHER_CELL, gaps=_with_gaps(kinds[name]))
+    for name, inner, bounds in zip(numbers, bought.edges, bought.bounds, strict=True):
+        column, edges = kinds[name], all_edges(inner, bounds)
+        if column.is_bought:
             edges = _on_calendar(edges) if column.kind == "date" else edges
             made[name] = replace(column, bounds=(edges[0], edges[-1]), edges=edges, gaps=_with_gaps(column))
-    numbers, words = iter(bought.held[:n_numbers]), iter(bought.held[n_numbers:])
-    held = {name: next(words if column.kind == "category" else numbers) for name, column in kinds}
-    remains = {name: remains_of(column.kind, held[name], n_public) for name, column in kinds}
-    beyond = {name: held[name].beyond for name, column in kinds if column.kind != "category"}
-    return BoughtColumns(made, remains, purchase.least_rows_at(noise_multiplier), beyond)
+        elif bins_are_crowded(inner, bounds, planned.n_bins):
+            made[name] = replace(column, bounds=(edges[0], edges[-1]), edges=edges)
+        if not column.is_bought and lie_at_a_bound(inner, bounds):
+            narrow.append(name)
+    remains = {name: remains_of(kinds[name].kind, held[name], n_public) for name in opened}
+    beyond = {name: held[name].beyond for name in numbers if name in opened}
+    return BoughtColumns(made, remains, least_rows if opened else 0.0, beyond, narrow_bounds_notice(narrow))
+
+
+_FEW_FOR_WORDS = 2.0
+"""Thresholds of a category that are more than all rows: then only one that most of the rows have could be named."""
+
+
+def _is_wanted(column: Column, fits_bins: bool) -> bool:
+    """Whether something of a column is bought, as far as public facts of that column say."""
+    return column.is_bought or (fits_bins and column.may_be_skewed)
+
+
+def _purchase_of(planned: Purchase, numbers: list[Column], n_words: int) -> Purchase:
+    """Return the purchase for these columns, at the price of the planned one or less."""
+    return Purchase(
+        len(numbers), n_words, planned.n_bins, planned.max_categories, planned.adjacency,
+        planned.threshold_delta if n_words else 0.0, tuple(each.bounds for each in numbers),
+    )  # fmt: skip
 
 
 OTHER_CELL = "other"

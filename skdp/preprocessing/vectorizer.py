@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_choice, refuse_fit_params
+from skdp._checks.parameters import absolute_path, check_choice, refuse_fit_params, show
 from skdp._checks.row_traits import with_row_norm, with_row_schema
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, fitted_table
@@ -22,7 +22,7 @@ from skdp._fit.step_traits import StepTraits
 from skdp._guard.public_rules import register
 from skdp._guard.public_steps import output_of
 from skdp.accounting import DpEvent, NoOpDpEvent
-from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE
+from skdp.preprocessing.histograms.purchase import BINS_SHARE, THRESHOLD_SHARE
 from skdp.preprocessing.purchasing_transformer import BuyingPlan
 from skdp.preprocessing.schema.blocks import NUMBERS, Block, numbers_by_rule, row_norm, unique_names
 from skdp.preprocessing.schema.combinations import combinations_left
@@ -51,7 +51,8 @@ class DPTableVectorizer(SchemaBuyer):
     own; whatever is not listed is "other". Each row then has the same number of ones, so the norm of rows is known
     exactly. It is handed on with them: a private estimator that comes next uses it where ``data_norm=None``.
 
-    With a complete schema nothing is learned from the rows, and nothing is paid: the vectorizer is a public step.
+    With a complete schema and ``fit_bins=False`` nothing is learned from the rows, and nothing is paid: the vectorizer
+    is a public step.
     Bounds and categories that the schema leaves out are bought from the budget by one joint release.
 
     Parameters
@@ -69,6 +70,10 @@ class DPTableVectorizer(SchemaBuyer):
         of these codes is handed on with them.
     n_bins : int, default=16
         Number of bins, of equal width between public bounds, and of roughly equal mass where they are bought.
+    fit_bins : bool, default=False
+        Whether bins of numbers within public bounds are estimated privately, as far as the bounds are much wider than
+        most of the values: for columns of the linear scale without edges of their own. They then have roughly equal
+        mass. Where the bounds fit, bins have equal width. True spends budget even if the schema is complete.
     sparse_output : bool or "auto", default="auto"
         Whether ``transform`` returns a CSR matrix. "auto" does where most entries are zero, unless `set_output` asks
         for frames. `DPPCA` takes dense rows: set False before it.
@@ -163,6 +168,9 @@ class DPTableVectorizer(SchemaBuyer):
       them.
     - A refusal is one line without a cell, and is not charged. Refused are tables without rows or columns, columns of
       one name, complex numbers, and nested cells.
+    - Which columns a release counts follows from the schema, public types and public numbers of rows and noise. Where
+      rows are few these are fewer columns, with less noise at the same price: no bins within public bounds, or no
+      categories beside numbers, whose columns `schema_` then drops.
     - Months and weekdays of a date are functions of its own cell and of the schema: they cost nothing.
     - Each row has one 1 in each block, parts of a date included (or one number in [-1, 1], or both for
       ``numbers="both"``): its norm is at most the root of the number of these entries, with equality for bins.
@@ -193,6 +201,7 @@ class DPTableVectorizer(SchemaBuyer):
         *,
         numbers: str = "bins",
         n_bins: int = 16,
+        fit_bins: bool = False,
         sparse_output: Any = "auto",
         dtype: str = "float32",
         epsilon: float | None = 1.0,
@@ -211,6 +220,7 @@ class DPTableVectorizer(SchemaBuyer):
         self.schema = schema
         self.numbers = numbers
         self.n_bins = n_bins
+        self.fit_bins = fit_bins
         self.sparse_output = sparse_output
         self.dtype = dtype
         self.epsilon = epsilon
@@ -275,11 +285,16 @@ class DPTableVectorizer(SchemaBuyer):
 
     def __private_step__(self) -> PrivateStep | None:
         """See `PrivateEstimator`: None with a complete schema."""
+        if not self._is_complete():
+            return PrivateStep(self)
+        has_bins = bool(self.fit_bins) and any(column.may_be_skewed for _, column in self._given_schema().items())
+        return PrivateStep(self) if has_bins else None
+
+    def _is_complete(self) -> bool:
         try:
-            complete = self._given_schema().is_complete
+            return self._given_schema().is_complete
         except (TypeError, ValueError):  # refused by the fit
-            complete = False
-        return None if complete else PrivateStep(self)
+            return False
 
     def __step_traits__(self) -> StepTraits:
         """See `PrivateEstimator`: bought edges of equal mass may be fewer than asked for, too."""
@@ -287,6 +302,7 @@ class DPTableVectorizer(SchemaBuyer):
         return replace(
             super().__step_traits__(),
             width_is_public=self.__private_step__() is None,
+            share=BINS_SHARE if self._is_complete() else None,
             gives_sparse_rows=bool(self.sparse_output) and is_array and not codes,  # "auto" depends on what is bought
             gives_norms=not codes,
             gives_codes=codes and is_array,  # which carry their schema, as a frame does not
@@ -299,7 +315,8 @@ class DPTableVectorizer(SchemaBuyer):
 
     def _buy(self, plan: BuyingPlan, rows: SchemaRows) -> None:
         """See `ColumnBuyer`."""
-        bought = bought_columns(self._purchase(), rows, plan.noise_multiplier, plan.n_public, plan.stream)
+        given = self._purchase(), rows, plan.noise_multiplier, plan.n_public, plan.stream
+        bought = bought_columns(*given, drops_words=True)
         self._take(rows.table, rows.columns, bought.columns, plan.noise_multiplier)
         note_remains(self, bought, plan.n_public)
 
@@ -309,6 +326,8 @@ class DPTableVectorizer(SchemaBuyer):
         super()._check_own_parameters()
         check_choice("numbers", self.numbers, (*NUMBERS, "auto"))
         check_choice("dtype", self.dtype, ("float32", "float64"))
+        if not isinstance(self.fit_bins, bool | np.bool_):
+            raise ValueError(f"fit_bins={show(self.fit_bins)} is no truth value: use True or False.")
         if not isinstance(self.sparse_output, bool | np.bool_):
             check_choice("sparse_output", self.sparse_output, ("auto",))
         elif self.sparse_output and self.numbers == "codes":

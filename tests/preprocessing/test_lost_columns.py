@@ -120,13 +120,15 @@ def test_an_array_of_objects_is_told_before_anything_is_charged():
 def test_few_rows_are_told_by_public_numbers():
     for n in (10, 50, 200):
         _, told = fitted(RAW[["age", "job"]][:n])
-        assert any(text.startswith(f"{n} rows are few to buy bounds and categories of 2 columns") for text in told)
+        first = "Set bounds of column 'age' in `schema`, which helps most: "
+        start = f"{first}{n} rows are few to buy bounds and categories of 2 columns"
+        assert any(text.startswith(start) for text in told)
 
 
 def test_the_private_number_of_rows_is_not_told():
     for n in (60, 70):
         _, told = fitted(RAW[["age"]][:n], adjacency="add_remove", n_samples_public=65)
-        assert any(text.startswith("65 rows are few to buy") for text in told)
+        assert any(": 65 rows are few to buy" in text for text in told)
 
 
 def test_a_description_tells_too():

@@ -74,6 +74,22 @@ class LinearSteps(Recipe):
         """See `Recipe`."""
         self.model.intercept_ = self.model.intercept_ + offset
 
+    def _n_columns(self, run: Run) -> float:
+        """Return the columns of a table that rows of this run came from, each with one entry; 0 where none is known."""
+        return 0.0
+
+    def _kept_of_coef(self, run: Run) -> float:
+        """See `Recipe`: for classifiers whose steps follow the rule."""
+        n_columns, plan = self._n_columns(run), run.plan
+        if self.task.parameter != "classes" or self._check_learning_rate() or not n_columns:
+            return 1.0
+        return rule.kept_of_coef(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_columns)
+
+    def _shrink(self, plan: Plan) -> None:
+        """Multiply the published coefficients by that factor; `correct` moves the intercept after it."""
+        kept = 1.0 if plan.warm else self._kept_of_coef(plan.run)
+        self.model.coef_, self.model.coef_noise_ = kept * self.model.coef_, kept * self.model.coef_noise_
+
     def _carried(self, run: Run, n_done: int, curvature: float) -> Carried:
         """What a parameter keeps of its start, and the standard deviation that noise alone gives it.
 
@@ -116,6 +132,10 @@ class LinearRecipe(LinearSteps):
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         """See `Recipe`."""
         return int(outputs.n_outputs * run.shape.width(n_features))
+
+    def _n_columns(self, run: Run) -> float:
+        """See `Recipe`: the squared norm of rows that a vectorizer made."""
+        return (self.model._fitted_row_norm or 0.0) ** 2
 
     def start(self, run: Run, outputs: Any, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
         geometry: LinearGeometry = run.shape
@@ -164,6 +184,7 @@ class LinearRecipe(LinearSteps):
         self.model.intercept_ = table[:, d].copy() if run.shape.fit_intercept else np.zeros(n_outputs)
         self.model.coef_noise_ = np.full(self.model.coef_.shape, self._noise_of_coef(run, start, n_done))
         self.model._fitted_start_noise = start
+        self._shrink(plan)
 
     def _noise_before_the_run(self, *, resumed: bool) -> float:
         """Standard deviation of a coefficient that the run starts from."""

@@ -103,6 +103,11 @@ class LookupRecipe(LinearSteps):
         self.model.intercept_ = table[:, -1] * geometry.icpt if geometry.fit_intercept else np.zeros(len(table))
         self.model.coef_noise_ = np.tile(self._noise_of_columns(run, start, n_done), (len(table), 1))
         self.model._fitted_start_noise = start
+        self._shrink(plan)
+
+    def _n_columns(self, run: Run) -> float:
+        """See `Recipe`."""
+        return float(run.shape.form.n_plain)
 
     def _noise_of_columns(self, run: Run, start: NDArray[np.float64], n_done: int) -> NDArray[np.float64]:
         """Standard deviations of coefficients by noise alone; `start` has those that the run starts from."""

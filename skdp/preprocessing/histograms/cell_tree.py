@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from skdp._typing import Doubles
 
 _START = 32
-"""Cells between public bounds to begin with, at most; at least half as many."""
+"""Cells of equal width between public bounds to begin with, at most; at least half as many."""
+
+_OCTAVES = 2.0 ** -np.arange(17.0)
+"""Powers of two below the largest one within the bounds at which cells begin, too: on both sides of zero."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +49,19 @@ class Cells:
 
     @classmethod
     def between(cls, low: float, high: float) -> Cells:
-        """Cells between public bounds, with multiples of a power of two as breaks; nothing is known of their mass."""
+        """Cells between public bounds, with multiples and powers of two as breaks; nothing is known of their mass.
+
+        Amounts may lie close to zero beside their bounds. So half of the mass is taken to be spread evenly, and half
+        to be the same in every octave.
+        """
         width = 2.0 ** math.ceil(math.log2((high - low) / _START))
         grid = width * np.arange(math.floor(low / width) + 1, math.ceil(high / width))
-        breaks = np.unique([low, *grid[(grid > low) & (grid < high)], high])
-        counts = np.concatenate([[0.0], np.diff(breaks) / (high - low), [0.0]])  # as if the mass were spread evenly
-        return cls.of(breaks, counts, np.full(len(counts), np.inf))
+        octaves = 2.0 ** math.floor(math.log2(max(-low, high))) * _OCTAVES
+        octaves = np.unique(np.clip([low, *-octaves, 0.0, *octaves, high], low, high))
+        breaks = np.unique(np.clip([*octaves, *grid], low, high))
+        places = np.interp(breaks, octaves, np.linspace(0.0, 1.0, len(octaves)))
+        mass = 0.5 * np.diff(breaks) / (high - low) + 0.5 * np.diff(places)
+        return cls.of(breaks, np.concatenate([[0.0], mass, [0.0]]), np.full(len(mass) + 2, np.inf))
 
     def keeping(self, left: float) -> Cells:
         """The same, where the cell that begins at `left` is never split."""

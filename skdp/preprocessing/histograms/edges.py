@@ -17,6 +17,12 @@ _ALIKE = 2.5
 _TAIL = 3.0
 """The cells beyond a bound hold at most `_TAIL` standard deviations of the noise of all their counts."""
 
+_FEW_EDGES, _CROWDED = 3, 0.5
+"""Edges of equal mass that one bin of equal width may have: the larger of this number and this part of all."""
+
+AT_A_BOUND = 1.0 / 32.0
+"""Part of the way between its bounds in which nearly all of a column lies, if they are told to be too wide."""
+
 
 def equal_mass_edges(cells: Cells, n_bins: int, deviation: float) -> Doubles:
     """Edges of at most `n_bins` bins of near-equal mass, ascending; no edge where the noise allows one bin only.
@@ -103,6 +109,23 @@ def all_edges(inner: Doubles, bounds: tuple[float, float]) -> tuple[float, ...]:
     return (float(low), *inner.tolist(), float(high))
 
 
+def bins_are_crowded(inner: Doubles, bounds: tuple[float, float], n_bins: int) -> bool:
+    """Whether one of `n_bins` bins of equal width between the bounds has much of the mass of several of equal mass.
+
+    Edges of equal mass are spread over the bins of equal width where the bounds fit.
+    """
+    low, high = bounds
+    places = np.clip((inner - low) / (high - low) * n_bins, 0, n_bins - 1).astype(np.int64)
+    return bool(np.bincount(places, minlength=1).max() > max(_FEW_EDGES, len(inner) * _CROWDED))
+
+
+def lie_at_a_bound(inner: Doubles, bounds: tuple[float, float]) -> bool:
+    """Whether nearly all of the mass lies within 1/32 of one of the bounds."""
+    low, high = bounds
+    near = (high - low) * AT_A_BOUND
+    return len(inner) > _FEW_EDGES and bool(inner[-1] <= low + near or inner[0] >= high - near)
+
+
 def median_cell(cells: Cells) -> float:
     """Lower end of the first cell up to which half of the mass lies; whole numbers are lower ends of small cells."""
     mass = np.cumsum(cells.estimate())
@@ -110,4 +133,12 @@ def median_cell(cells: Cells) -> float:
     return float(cells.breaks[min(max(below, 0), len(cells.breaks) - 1)])
 
 
-__all__ = ["LEAST_BIN", "all_edges", "bounds_of_mass", "equal_mass_edges", "median_cell"]
+__all__ = [
+    "LEAST_BIN",
+    "all_edges",
+    "bins_are_crowded",
+    "bounds_of_mass",
+    "equal_mass_edges",
+    "lie_at_a_bound",
+    "median_cell",
+]

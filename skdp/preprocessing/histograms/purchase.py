@@ -41,6 +41,9 @@ The threshold grows by a twelfth if the part falls from a tenth to a hundredth. 
 of its delta, or more, for events that can fail: enough for nine such fits at least.
 """
 
+BINS_SHARE = 0.05
+"""Part of mu^2 of a pipeline for bins within public bounds, where nothing else is bought of the table."""
+
 _PER_CELL = 4.0
 """Standard deviations of the last round's noise in the mean cell; more cells would hold noise."""
 
@@ -423,6 +426,7 @@ def released(
 
 
 __all__ = [
+    "BINS_SHARE",
     "NOWHERE",
     "THRESHOLD_SHARE",
     "Bought",

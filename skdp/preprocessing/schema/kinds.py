@@ -70,6 +70,11 @@ class Column:
             return self.bounds is None
         return self.kind in ("category", "ordinal") and self.categories is None
 
+    @property
+    def may_be_skewed(self) -> bool:
+        """Whether only the bounds of a number are public, so that most of it may lie in a small part between."""
+        return self.kind == "number" and self.bounds is not None and self.edges is None and self.scale == "linear"
+
     def describe(self) -> dict[str, Any]:
         """Return the entries that make this column, as JSON can hold them."""
         show: Any = day_text if self.kind == "date" else _plain_number

@@ -61,9 +61,21 @@ MUTANTS = [
     ),
     mutant(
         "a vectorizer that buys taken for a public step",
-        (VECTORIZER, "            complete = self._given_schema().is_complete\n", "            complete = True\n"),
+        (VECTORIZER, "            return self._given_schema().is_complete\n", "            return True\n"),
         tests="vectorizer",
         select="charged_once or pipeline_pays",
+    ),
+    mutant(
+        "bins within public bounds that nobody is charged for",
+        (VECTORIZER, "return PrivateStep(self) if has_bins else None", "return None"),
+        tests="skewed_columns",
+        select="estimated_bins or changes_bin_counts",
+    ),
+    mutant(
+        "bins of several columns with the noise of one",
+        (SCHEMA_BUYER, "        len(numbers), n_words, planned", "        1, n_words, planned"),
+        tests="skewed_columns",
+        select="changes_bin_counts",
     ),
     mutant(
         "a public step of this package passes whatever it buys",
@@ -80,8 +92,8 @@ MUTANTS = [
         "less noise than was priced",
         (
             SCHEMA_BUYER,
-            "rows.words, noise_multiplier, n_public",
-            "rows.words, noise_multiplier / 2, n_public",
+            "list(words.values()), noise_multiplier, n_public",
+            "list(words.values()), noise_multiplier / 2, n_public",
         ),
         tests="vectorizer",
         select="what_was_priced",
