@@ -250,7 +250,7 @@ def infer(
     moved, whole, steps = theta, theta, grounds.steps
     information = max(float(np.trace(equations.gram)), equations.edge)
     unsure = steps is not None and noise.product > steps.most_noise * math.sqrt(information)
-    hidden = values < max((2.0 if unsure else 1.0) * SEPARATION * equations.edge, DEVIATIONS * noise.gram)
+    hidden = values < max((3.5 if unsure else 1.0) * SEPARATION * equations.edge, DEVIATIONS * noise.gram)
     if steps is not None:
         along = steps.inflated(theta, noise.gram, values, vectors)
         moved, whole = vectors @ np.where(hidden, 0.0, along), steps.theta
