@@ -86,14 +86,18 @@ FEWEST_CASES = 50.0
 1 % of mu^2, and with 84 simulated rows of 28,000 at epsilon 0.3 a model is no better than a constant."""
 
 
-def rare_classes_notice(names: Any, counts: Any, epsilon: float) -> str:
-    """Return the notice of classes or labels that noise hides, by their noisy counts; "" where there are none."""
-    rare = {name: count for name, count in zip(names, counts, strict=True) if count * epsilon < FEWEST_CASES}
+def rare_classes_notice(names: Any, counts: Any, epsilon: float, deviation: float) -> str:
+    """Return the notice of classes or labels that noise hides, by their noisy counts; "" where there are none.
+
+    Counts beyond three standard deviations of their noise are not hidden, however small epsilon is at a large delta.
+    """
+    least = min(FEWEST_CASES / max(epsilon, 1e-300), 3.0 * deviation)
+    rare = {name: count for name, count in zip(names, counts, strict=True) if count < least}
     if not rare:
         return ""
     noisy = ", ".join(f"{max(count, 0.0):.0f}" for count in rare.values())
     return (
-        f"classes: {format_names(rare)} must have at least {FEWEST_CASES / epsilon:.3g} rows at epsilon={epsilon:.3g} "
+        f"classes: {format_names(rare)} must have at least {least:.3g} rows at epsilon={epsilon:.3g} "
         f"to be distinguishable from the noise, got noisy counts of {noisy} (weighted): expect probabilities no better "
         "than the prevalence; use more rows or a larger epsilon, or merge rare classes."
     )

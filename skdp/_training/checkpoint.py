@@ -20,7 +20,7 @@ import glob
 import json
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -148,8 +148,13 @@ class Checkpoint:
         with _told(self.path, "could not be written", _CHARGED):
             self._write(self._state)
 
-    def check_bought(self, names: Iterable[str]) -> None:
-        """Refuse a file of a run that made steps and lacks what they depend on."""
+    def check_bought(self, names: Iterable[str], planned: Collection[str]) -> None:
+        """Refuse a file of a run that released what is not planned, or made steps and lacks what they depend on."""
+        if self.begun and (others := sorted(set(self.bought) - set(planned))):
+            raise ValueError(
+                f"checkpoint={str(self.path)!r} is of a run that released {', '.join(others)}, which is not part of "
+                "this run: give the parameters of that run, such as classes, another path, or remove the file."
+            )
         if self.begun and self._header["n_done"] and any(name not in self.bought for name in names):
             raise ValueError(
                 f"checkpoint={str(self.path)!r} lacks what was bought before its steps: give another path, or remove "

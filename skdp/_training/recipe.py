@@ -193,11 +193,10 @@ class Recipe:
         def count(stream: SecretStream) -> list[float]:
             return mechanism.release(self.sum_terms(counts, plan, rows, targets), stream).tolist()
 
-        noisy = np.array(plan.bought(START, count))
-        note_notice(
-            self.model, rare_classes_notice(plan.outputs.classes.tolist(), counts.rarest(noisy), plan.price.epsilon)
-        )
-        return counts.offset(noisy, mechanism.standard_deviation)
+        noisy, deviation = np.array(plan.bought(START, count)), mechanism.standard_deviation
+        names, epsilon = plan.outputs.classes.tolist(), plan.price.epsilon
+        note_notice(self.model, rare_classes_notice(names, counts.rarest(noisy), epsilon, deviation))
+        return counts.offset(noisy, deviation)
 
     def correct(self, plan: Plan, rows: Any, targets: Targets) -> None:
         """Buy the mean of the predictions after the last step, and move it to that of the targets (`OFFSET`)."""

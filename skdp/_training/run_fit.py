@@ -137,7 +137,7 @@ class RunFit(Fit):
             tell_now(self.work, self.work._weak_signal(plan.run, plan.n_public, rows.shape[1]))
         if plan.checkpoint is not None:
             plan.checkpoint.check_run((plan.n_public, *rows.shape[1:], str(rows.dtype)))
-            plan.checkpoint.check_bought(plan.bought_first)
+            plan.checkpoint.check_bought(plan.bought_first, plan.purchases)
             self.work._begin_file(plan, rows.dtype)
 
     def is_paid(self) -> bool:

@@ -217,7 +217,7 @@ class DPMLPClassifier(GradientClassifier):
     - `intercepts_` are those of the last step, moved by a function of sums over the rows, of probabilities and of what
       these lack, which are released once, with noise, after the last step.
     - A first run starts at scores that are a function of the counts of the classes, which are released once, with
-      noise, before the first step, unless the constructor names three classes or more, or several labels. Counts and
+      noise, before the first step, unless the constructor names three classes or labels, or more. Counts and
       sums have 1 % of mu**2 of a fit to all rows each, sums without counts 2 %, and are part of `privacy_event_`.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
       done.

@@ -74,6 +74,20 @@ def stopped(model, n_steps, error, monkeypatch, **keywords):
     return model
 
 
+def test_a_run_that_released_more_than_is_planned_is_refused(tmp_path, monkeypatch):
+    """Of three classes that the constructor does not name, the counts are released, and priced."""
+    path, y = tmp_path / "run.npz", np.arange(len(X)) % 3
+    parameters = {"epsilon": None, "noise_multiplier": 3.0, "sampling_rate": 1.0}
+    with monkeypatch.context() as patch:
+        patch.setattr(DPMLPClassifier, "_make_progress", lambda *arguments: StopAfter(2, KeyboardInterrupt()))
+        with pytest.warns(UserWarning, match="interrupted"):
+            make("network", path, classes=None, **parameters).fit(X, y)
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match="of a run that released class counts, which is not part of this run"):
+        make("network", path, classes=[0, 1, 2], accountant=accountant, **parameters).fit(X, y)
+    assert len(accountant.history) == 0
+
+
 @combined(name=MODELS, error=[KeyboardInterrupt(), SystemError("killed")], n_steps=[1, 17])
 def test_a_seeded_run_ends_where_it_would_have(name, error, n_steps, tmp_path, monkeypatch):
     path, accountant = tmp_path / "run.npz", PrivacyAccountant()

@@ -87,7 +87,7 @@ class LinearSteps(Recipe):
 
     def _shrink(self, plan: Plan) -> None:
         """Multiply the published coefficients by that factor; `correct` moves the intercept after it."""
-        kept = 1.0 if plan.warm else self._kept_of_coef(plan.run)
+        kept = self._kept_of_coef(plan.run) if self.anew else 1.0  # a first run may resume from a file
         self.model.coef_, self.model.coef_noise_ = kept * self.model.coef_, kept * self.model.coef_noise_
 
     def _carried(self, run: Run, n_done: int, curvature: float) -> Carried:
