@@ -230,15 +230,17 @@ class DaskRows(RowSource):
         """See `RowSource`."""
         total = despite_restarts(partial(self._total, new_sum, read_targets))
         if isinstance(total, Refused):
-            refuse_partition(None, total)
+            refuse_partition(total.number, total)
         self._check_number(total.n_rows)
         return total
 
     def _total(self, new_sum: Callable[..., Any], read_targets: TargetReading | None) -> Any:
         """Return the sum over all rows, or why they are refused."""
         parts = [
-            task(add_up_partition, new_sum, read_targets, self._layout, *given)
-            for given in zip(self._blocks, self._labels, self._weights, self._beside, self._seen, strict=True)
+            task(add_up_partition, new_sum, read_targets, self._layout, number, *given)
+            for number, given in enumerate(
+                zip(self._blocks, self._labels, self._weights, self._beside, self._seen, strict=True)
+            )
         ]
         what = "reading the rows, after the fit was charged, which stands,"
         return merge_sums(new_sum, results(what, in_a_tree(partial(_merge, new_sum), parts)))
@@ -296,10 +298,9 @@ def partitions_of(collection: Any) -> list[Any]:
     return list(found.ravel()) if isinstance(found, np.ndarray) else list(found)
 
 
-def refuse_partition(number: int | None, refused: Refused) -> None:
+def refuse_partition(number: int, refused: Refused) -> None:
     """Raise the refusal of a partition."""
-    where = "a partition" if number is None else f"partition {number}"
-    raise ValueError(f"{where} of the collection, after the fit was charged, which stands: {refused.why}")
+    raise ValueError(f"partition {number} of the collection, after the fit was charged, which stands: {refused.why}")
 
 
 def _merge(new_sum: Callable[[], Any], parts: list[Any]) -> Any:

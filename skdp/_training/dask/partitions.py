@@ -24,9 +24,10 @@ _OTHER_LABELS = "its groups are not those that were looked at before: give a col
 
 
 class Refused(NamedTuple):
-    """Why a partition was refused."""
+    """Why a partition was refused, and its number."""
 
     why: str
+    number: int = 0
 
 
 class Layout(NamedTuple):
@@ -202,11 +203,12 @@ def add_sums(parts: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64]
 
 
 def add_up_partition(
-    new_sum: Callable[[], Any], read_targets: TargetReading | None, layout: Layout, *parts: Any
+    new_sum: Callable[[], Any], read_targets: TargetReading | None, layout: Layout, number: int, *parts: Any
 ) -> Any:
     """Return a new sum to which the rows of a partition are added, or say why they are refused."""
     *sides, seen = parts
-    return _or_refused(lambda: _add_up(new_sum, read_targets, layout, *layout.split(*sides), seen))
+    found = _or_refused(lambda: _add_up(new_sum, read_targets, layout, *layout.split(*sides), seen))
+    return found._replace(number=number) if isinstance(found, Refused) else found
 
 
 def _add_up(
