@@ -349,6 +349,13 @@ SENTENCES = {
             "tests/test_guarantees_units.py::test_a_unit_adds_one_to_one_word_of_each_column",
             "tests/test_guarantees_units.py::test_the_row_that_is_kept_is_drawn_evenly_and_has_no_gap",
         ],
+        "Which columns a release counts follows from the schema, public types and public numbers of rows and noise. "
+        "Where rows are few these are fewer columns, with less noise at the same price: no bins within public bounds, "
+        "or no categories beside numbers, whose columns `schema_` then drops.": [
+            "tests/preprocessing/test_skewed_columns.py::test_one_record_changes_bin_counts_by_the_sensitivity",
+            "tests/preprocessing/test_skewed_columns.py::test_few_rows_drop_categories_beside_numbers",
+            "tests/preprocessing/test_skewed_columns.py::test_few_rows_estimate_no_bins_within_bounds",
+        ],
         "``transform`` knows no units.": [
             "tests/test_guarantees_units.py::test_a_raw_table_is_fitted_for_households",
         ],
