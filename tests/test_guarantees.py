@@ -359,7 +359,8 @@ SENTENCES = {
         "``transform`` knows no units.": [
             "tests/test_guarantees_units.py::test_a_raw_table_is_fitted_for_households",
         ],
-        "With a complete schema, ``fit`` reads shape, names and types of the table and no cell.": [
+        "With a complete schema and ``fit_bins=False``, ``fit`` reads shape, names and types of the table and no "
+        "cell.": [
             "tests/preprocessing/test_vectorizer.py::test_a_complete_schema_reads_no_cell_and_pays_nothing",
         ],
         "``transform`` treats rows one by one: a row of the output is a function of that row, of the schema and of "
@@ -1443,7 +1444,7 @@ SENTENCES = {
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
         ],
         "A first run starts at scores that are a function of the counts of the classes, which are released once, with "
-        "noise, before the first step, unless the constructor names three classes or more, or several labels.": [
+        "noise, before the first step, unless the constructor names three classes or labels, or more.": [
             "tests/_training/test_offset.py::test_run_starts_at_released_class_counts",
             "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",

@@ -407,8 +407,8 @@ def test_rounding_in_a_network_does_not_add_up_to_more_than_the_clip(monkeypatch
     X, labels = np.zeros((len(weights), 2), np.float32), np.zeros((len(weights), 4), np.int8)
     for kept in (slice(None), slice(1, None)):
         DPMLPClassifier(
-            (), epsilon=None, noise_multiplier=1.0, delta=1e-9, adjacency="add_remove", n_samples_public=10**6,
-            sampling_rate=1.0, max_iter=1, max_grad_norm=1.01,
+            (), classes=range(4), epsilon=None, noise_multiplier=1.0, delta=1e-9, adjacency="add_remove",
+            n_samples_public=10**6, sampling_rate=1.0, max_iter=1, max_grad_norm=1.01,
         ).fit(X[kept], labels[kept], weights[kept])  # fmt: skip
     steps = [each for each in released if each.shape == (12,)]
     moved = np.linalg.norm(steps[0] - steps[1])
@@ -423,5 +423,5 @@ def test_one_more_class_among_the_labels_is_not_told(draw, kind):
     for labels in (y, np.concatenate([[20], y[1:]])):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            warnings.filterwarnings("ignore", message="40 rows are few")
+            warnings.filterwarnings("ignore", message="40 rows are few|classes: ")
             seeded(21, kind, random_state=None, delta=1e-3, max_iter=1).fit(X, labels)

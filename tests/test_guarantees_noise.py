@@ -162,9 +162,9 @@ def test_sums_are_divided_by_the_public_number_of_rows(draw):
     X, y = draw(40)
     model = seeded(
         epsilon=None, noise_multiplier=1e-3, adjacency="add_remove", n_samples_public=1000, max_iter=1, momentum=0.0,
-        learning_rate=1.0, max_grad_norm=10.0, average=False,
+        learning_rate=1.0, max_grad_norm=10.0, average=False, fit_intercept=False,
     ).fit(X, y)  # fmt: skip
-    unit = 1.0 / math.sqrt(5.0)
+    unit = 1.0 / math.sqrt(4.0)
     expected = -(unit**2) * ((0.5 - y) @ X) / 1000  # gradients in scaled rows, coefficients of the user's
     noise = unit * 1e-3 * 10.0 / 1000
     np.testing.assert_allclose(model.coef_[0], expected, atol=6 * noise, rtol=0)  # 4 normals beyond 6 sd: 8e-9

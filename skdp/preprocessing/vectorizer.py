@@ -151,9 +151,10 @@ class DPTableVectorizer(SchemaBuyer):
     -----
     **Guarantees.**
 
-    - With a complete schema, ``fit`` reads shape, names and types of the table and no cell. ``transform`` treats rows
-      one by one: a row of the output is a function of that row, of the schema and of public types. It does not depend
-      on whether a gap elsewhere made a library store integers as floats, or booleans as objects.
+    - With a complete schema and ``fit_bins=False``, ``fit`` reads shape, names and types of the table and no cell.
+      ``transform`` treats rows one by one: a row of the output is a function of that row, of the schema and of public
+      types. It does not depend on whether a gap elsewhere made a library store integers as floats, or booleans as
+      objects.
     - A fit that buys is (`epsilon_`, `delta_`)-differentially private for one row. Its release, sensitivity and proof
       are those of `skdp.preprocessing.histograms.purchase.Purchase`; everything else is post-processing. Kinds of
       columns come from the schema, else from their types: numeric columns, nullable or not, are numbers, dates are
