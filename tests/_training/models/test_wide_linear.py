@@ -442,7 +442,7 @@ def test_one_person_moves_a_release_by_the_clip(monkeypatch, adjacency, dtype):
     def first_input(X, y, weights):
         model = DPLogisticRegression(
             classes=range(8), noise_multiplier=1.0, epsilon=None, max_iter=1, sampling_rate=1.0, max_grad_norm=0.05,
-            adjacency=adjacency, n_samples_public=400, delta=1e-5, random_state=0,
+            adjacency=adjacency, n_samples_public=400, delta=1e-5, random_state=0, fit_intercept=False,
         )  # fmt: skip
         inputs.clear()
         with pytest.warns(UserWarning, match="noise decides"), pytest.warns(PrivacyLeakWarning, match="random_state"):
