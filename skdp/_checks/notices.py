@@ -95,7 +95,7 @@ def rare_classes_notice(names: Any, counts: Any, epsilon: float, deviation: floa
     rare = {name: count for name, count in zip(names, counts, strict=True) if count < least}
     if not rare:
         return ""
-    noisy = ", ".join(f"{max(count, 0.0):.0f}" for count in rare.values())
+    noisy = format_names(max(round(count), 0) for count in rare.values())
     return (
         f"classes: {format_names(rare)} must have at least {least:.3g} rows at epsilon={epsilon:.3g} "
         f"to be distinguishable from the noise, got noisy counts of {noisy} (weighted): expect probabilities no better "
