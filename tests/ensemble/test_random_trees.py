@@ -187,11 +187,11 @@ def test_the_stated_spread_is_that_of_sigma_and_clip(steps):
 
 
 def test_instalments_have_noise_of_their_own():
-    model, X, y, nothing = null_fit(model_of(60, max_iter=20))
+    model, X, y, nothing = null_fit(model_of(60, max_iter=20, epsilon=20.0))  # at 1 coefficients are shrunk
     first = model.fit(X, y, nothing).coef_noise_.copy()
     one = model.coef_.copy()
     model.partial_fit(X, y, sample_weight=nothing)  # of the same seed
-    np.testing.assert_allclose(model.coef_noise_, math.sqrt(2.0) * first, rtol=1e-12)
+    np.testing.assert_allclose(model.coef_noise_, math.sqrt(2.0) * first, rtol=0.01)  # without class counts now
     assert is_explained(model)
     correlation = np.corrcoef(one[0], (model.coef_ - one)[0])[0, 1]
     assert abs(correlation) < stats.norm.isf(FALSE_ALARM / 2) / math.sqrt(one.size - len(widths_of(model)))
@@ -989,7 +989,7 @@ def test_later_runs_keep_what_was_bought(make):
     model.partial_fit(X[:100], y[:100])
     model.set_params(warm_start=True).fit(X, y)
     assert pickle.dumps(model.embedding_) == first
-    bought, each_time = 2 if make is regressor_of else 1, 1
+    bought, each_time = 2, 1  # class counts, or means and squares of targets, beside the trees
     priced = [sum(flatten(charge.event).values()) for charge in accountant.history]
     assert priced == [5 + bought + each_time, 5 + each_time, 5 + each_time]
     fresh = model.set_params(warm_start=False, random_state=9).fit(X, y)

@@ -65,8 +65,9 @@ def notebook(request, tmp_path_factory):
 def test_it_runs_whole_and_shows_what_it_says(notebook):
     """No warning of a leak, of a weak delta, of an old parameter; small digits are few rows, as skdp says."""
     few = "plot_mnist_abadi.py"
-    assert all("rows are few for" in each for each in notebook.warnings), notebook.warnings
-    assert (notebook.warnings == []) == (notebook.name != few)
+    said = [each for each in notebook.warnings if not each.startswith("classes: ")]  # noise decides at epsilon 0.1
+    assert all("rows are few for" in each for each in said), said
+    assert (said == []) == (notebook.name != few)
     if notebook.name != "plot_table_to_report.py":
         assert notebook.pictures
         assert all(len(each) > 10_000 for each in notebook.pictures)
