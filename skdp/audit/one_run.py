@@ -192,7 +192,7 @@ class Likelihoods(Track):
         """See `Track`."""
         lot = self._lot_of_release()
         rate = 1.0 if lot is None else lot.rate
-        if np.ndim(self.total) == 0 or self.total.shape == noisy.shape:
+        if np.size(noisy) > _CANARIES:  # a step, and not counts of the classes
             moved = -(noisy / mechanism.sensitivity + 0.5) / mechanism.noise_multiplier**2
             self.total = self.total + np.log1p(rate * np.expm1(np.minimum(moved, _MOST_EXPONENT)))
             self.seen[rate, mechanism.noise_multiplier] += 1
