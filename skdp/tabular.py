@@ -56,7 +56,7 @@ def tabular_pipeline(
     """Make a pipeline that takes a raw table: a vectorizer and a private model under one budget.
 
     The pipeline takes frames with numbers, words, dates and gaps. What `schema` says about the columns is public and
-    costs nothing. What it leaves out (bounds, categories, bins within wide bounds) is bought from the budget.
+    costs nothing. What it leaves out (bounds, categories, bins within wide bounds) is estimated privately.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def tabular_pipeline(
         `DPPoissonRegressor` and `DPOrdinalLogisticRegression` if `schema` declares all of these.
     schema : TableSchema, dict or None, default=None
         Public description of the columns. If None, names and kinds of the columns are all that is taken as public, and
-        15 % of the budget buys bounds, bins and categories. Of a complete schema, 5 % of it buy bins of numbers that
+        15 % of the budget is for bounds, bins and categories. With a complete schema, 5 % is for bins of numbers that
         have bounds, no ``"edges"`` and the linear scale, where the bounds are much wider than most of the values
         (``vectorizer__fit_bins=False`` switches it off). Models of scaled numbers have no bins.
     epsilon : float or None, default=1.0

@@ -185,10 +185,10 @@ def bought_columns(
 ) -> BoughtColumns:
     """Buy what is missing of the columns, at the price of the planned purchase.
 
-    What is bought has a place for gaps and for other categories: nobody has said that there are none. Bins of a number
-    within public bounds are bought for `fits_bins`, and kept where equal widths would not tell its values apart. What
-    is bought at all follows from public numbers, and is counted in fewer columns with less noise at the same price:
-    where rows are few, no bins within public bounds, and for `drops_words` no categories beside numbers if only one
+    What is estimated has a place for missing values and for other categories: nobody has said that there are none. Bins
+    of a number within public bounds are estimated for `fits_bins`, and kept where equal widths would not tell its
+    values apart. What is estimated follows from public numbers; fewer columns have less noise at the same cost. Where
+    rows are few, there are no bins within public bounds, and for `drops_words` no categories beside numbers if only one
     that most of the rows have could be named. Such columns are dropped.
     """
     kinds = {name: each for name, _, each in rows.columns if _is_wanted(each, rows.fits_bins)}

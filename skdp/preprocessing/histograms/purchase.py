@@ -42,7 +42,7 @@ of its delta, or more, for events that can fail: enough for nine such fits at le
 """
 
 BINS_SHARE = 0.05
-"""Part of mu^2 of a pipeline for bins within public bounds, where nothing else is bought of the table."""
+"""Part of mu^2 of a pipeline for bins within public bounds, where nothing else of the table is estimated privately."""
 
 _PER_CELL = 4.0
 """Standard deviations of the last round's noise in the mean cell; more cells would hold noise."""
