@@ -204,6 +204,7 @@ class Recipe:
             return
         means = self.task.means(plan.outputs)
         mechanism = plan.purchases[OFFSET].mechanism(means.sensitivity, plan.run.plan.noise_multiplier)
+        means = means.at_noise(mechanism.standard_deviation / plan.n_public)
 
         def buy(stream: SecretStream) -> list[float]:
             return mechanism.release(self.sum_terms(means, plan, rows, targets), stream).tolist()

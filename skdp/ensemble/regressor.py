@@ -413,7 +413,7 @@ class TargetsInUnits(BoundedRegression):
     def means(self, outputs: Any) -> TargetMean:
         """See `Task`: the mean of targets in their units."""
         center, unit = self.model._fitted_units
-        return TargetMean((-1.0 - center) / unit, (1.0 - center) / unit, _LARGEST_ERROR)
+        return TargetMean((-1.0 - center) / unit, (1.0 - center) / unit, _LARGEST_ERROR, doubted=1.0)
 
     def publish(self, outputs: Any) -> None:
         """See `Task`."""
