@@ -2309,6 +2309,10 @@ SENTENCES = {
             "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
             "tests/ensemble/test_random_trees.py::test_errors_are_those_of_the_published_model",
         ],
+        "The cut of `at_noise` is a function of public numbers, and the norm does not depend on it.": [
+            "tests/_training/test_offset.py::test_fit_cuts_errors_by_noise_and_public_rows",
+            "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
+        ],
     },
     CountMean: {
         "A row of the target y and the prediction m, both in [0, 1] in units of `largest`, adds (m, y - m), whose norm "
