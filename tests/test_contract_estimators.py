@@ -1,13 +1,12 @@
 """The contract that every estimator of the package signs: scikit-learn's own checks.
 
-A newcomer is one more line of `ESTIMATORS`. Settings that fit in another way are lines of `SETTINGS`, which need not
-repeat the checks of what belongs to a class.
+A newcomer is one more line of `ESTIMATORS`. Settings that fit in another way are lines of `SETTINGS`.
 """
 
 from __future__ import annotations
 
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
 from skdp import (
     DPPCA,
@@ -101,15 +100,6 @@ SETTINGS = [
     ),
     DPTableVectorizer(numbers="both", sparse_output=False, dtype="float64", **NOISE),
 ]  # fmt: skip
-OF_A_CLASS = {
-    "check_array_api_input", "check_do_not_raise_errors_in_init_or_set_params", "check_estimator_cloneable",
-    "check_estimator_repr", "check_estimator_tags_renamed", "check_estimators_unfitted", "check_fit_check_is_fitted",
-    "check_get_params_invariance", "check_mixin_order", "check_no_attributes_set_in_init",
-    "check_parameters_default_constructible", "check_positive_only_tag_during_fit", "check_requires_y_none",
-    "check_set_params", "check_transformers_unfitted", "check_valid_tag_types",
-}  # fmt: skip
-"""Checks of signatures, tags and refusals before a fit: settings have no say in them."""
-
 _WEIGHTS = "weights are cut at a bound and noise is drawn anew: weight 2 is not two rows, weight 0 not one row fewer"
 EXPECTED_FAILED_CHECKS = {
     "check_sample_weight_equivalence_on_dense_data": _WEIGHTS,
@@ -159,22 +149,16 @@ def expected_failures(estimator):
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 
 
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
-def test_sklearn_check(estimator, check):
-    check(estimator)
-
-
-def of_settings():
-    """The checks of `SETTINGS`, without those that settings have no say in."""
-    checks = parametrize_with_checks(SETTINGS, expected_failed_checks=expected_failures)
-    names, cases = checks.args
-    kept = [case for case in cases if getattr(case, "values", case)[1].func.__name__ not in OF_A_CLASS]
-    return pytest.mark.parametrize(names, kept, **checks.kwargs)
-
-
-@of_settings()
-def test_sklearn_check_of_settings(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, *SETTINGS], ids=lambda each: type(each).__name__)
+def test_sklearn_checks(estimator):
+    """All pass but those that are expected to fail, and these fail."""
+    found = check_estimator(estimator, expected_failed_checks=expected_failures(estimator), on_fail=None, on_skip=None)
+    wrong = {
+        each["check_name"]: each["exception"]
+        for each in found
+        if each["status"] == "failed" or (each["status"] == "passed" and each["expected_to_fail"])
+    }
+    assert wrong == {}
 
 
 def test_at_most_two_checks_may_fail():

@@ -177,34 +177,34 @@ def assert_only_one_row_moved(one, other):
     assert_all_else_is_equal(one, other)
 
 
-@pytest.mark.parametrize("row", HOSTILE)
 @pytest.mark.parametrize("name", FITS)
-def test_one_row_moves_the_releases_and_nothing_else(name, row):
+def test_one_row_moves_the_releases_and_nothing_else(name):
     table = people()
-    near = with_row(table, HOSTILE[row], 1 - table.y[ROW], -1.0)
-    assert_only_one_row_moved(*replay(FITS[name], table, near))
+    for row in HOSTILE.values():
+        near = with_row(table, row, 1 - table.y[ROW], -1.0)
+        assert_only_one_row_moved(*replay(FITS[name], table, near))
 
 
-@pytest.mark.parametrize("weight", [0.0, 5e-324, 1e-9, 1.0, 1e30])
 @pytest.mark.parametrize("name", FITS)
-def test_one_weight_moves_the_releases_and_nothing_else(name, weight):
+def test_one_weight_moves_the_releases_and_nothing_else(name):
     table = people()._replace(weight=np.linspace(0.1, 1.0, N))
-    weights = table.weight.copy()
-    weights[ROW] = weight
-    assert_only_one_row_moved(*replay(FITS[name], table, table._replace(weight=weights)))
+    for weight in (0.0, 5e-324, 1.0, 1e30):
+        weights = table.weight.copy()
+        weights[ROW] = weight
+        assert_only_one_row_moved(*replay(FITS[name], table, table._replace(weight=weights)))
 
 
 CELLS = {"gap": None, "another word": "b", "a number": 7, "a truth": True, "a day": pd.Timestamp("2020-01-01"), "": ""}
 
 
-@pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("name", WORDS)
-def test_one_cell_of_words_moves_the_releases_and_nothing_else(name, cell):
+def test_one_cell_of_words_moves_the_releases_and_nothing_else(name):
     words = pd.DataFrame({"word": ["a", "b", "a", "7", "True", "2020-01-01"] * 20, "other": ["u", "v"] * 60})
-    near = words.astype(object)
-    near.loc[ROW, "word"] = CELLS[cell]
-    one, other = replay(WORDS[name], People(words.astype(object), None, None), People(near, None, None))
-    assert_only_one_row_moved(one, other)
+    for cell in CELLS.values():
+        near = words.astype(object)
+        near.loc[ROW, "word"] = cell
+        one, other = replay(WORDS[name], People(words.astype(object), None, None), People(near, None, None))
+        assert_only_one_row_moved(one, other)
 
 
 @pytest.mark.parametrize("name", WORDS)
