@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
-from combinations import combined
+from combinations import over_combinations, over_rows
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from linear_rows import DTYPES, norm_of, people, rounding_bound
@@ -74,7 +74,7 @@ def assert_agrees(X, labels, weights, theta, max_norm, n_outputs, fit_intercept,
 # --- two readings of one kernel ---
 
 
-@combined(dtype=DTYPES, n_outputs=[1, 3, 5], n=[0, 1, 3, 4, 5, 511, 512, 513, 1030])
+@over_combinations(dtype=DTYPES, n_outputs=[1, 3, 5], n=[0, 1, 3, 4, 5, 511, 512, 513, 1030])
 @in_all_ways
 def test_sums_are_those_of_the_plain_reading(n, n_outputs, lots, sparse, dtype):
     """At sizes around the edges of a block, and of the four rows that go together."""
@@ -85,7 +85,7 @@ def test_sums_are_those_of_the_plain_reading(n, n_outputs, lots, sparse, dtype):
     assert_agrees(X, labels, weights, theta, 0.4, n_outputs, True, sparse=sparse, rows=rows)
 
 
-@combined(dtype=DTYPES, fit_intercept=[False, True], n_outputs=[1, 2, 4], d=[1, 11, 199])
+@over_combinations(dtype=DTYPES, fit_intercept=[False, True], n_outputs=[1, 2, 4], d=[1, 11, 199])
 def test_sums_at_other_widths(d, n_outputs, fit_intercept, dtype):
     X, labels, weights, theta = people(70, d, n_outputs, dtype=dtype, fit_intercept=fit_intercept)
     some = np.sort(np.random.default_rng(2).choice(70, 33, replace=False))
@@ -94,7 +94,7 @@ def test_sums_at_other_widths(d, n_outputs, fit_intercept, dtype):
             assert_agrees(X, labels, weights, theta, 0.4, n_outputs, fit_intercept, rows=rows, sparse=sparse)
 
 
-@pytest.mark.parametrize("max_norm", [1e-3, 0.1, 10.0, 1e300])
+@over_rows("max_norm", [1e-3, 0.1, 10.0, 1e300])
 def test_sums_at_other_clips(max_norm):
     for n_outputs in (1, 3):
         X, labels, weights, theta = people(50, 7, n_outputs)
@@ -129,8 +129,8 @@ def test_sparse_layouts_give_one_sum():
     np.testing.assert_array_equal(sums[0], sums[2])
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@over_rows("n_outputs", [1, 3])
+@over_rows("fit_intercept", [False, True])
 def test_unclipped_sum_is_the_gradient_of_the_loss(n_outputs, fit_intercept):
     """Central differences of the plain loss: error h**2 f'''/6 and eps f/h, together below 1e-8 of n at h = 1e-5."""
     X, labels, weights, theta = people(25, 4, n_outputs, fit_intercept=fit_intercept)
@@ -168,7 +168,7 @@ def test_thread_count_changes_no_bit(sparse, lots):
     np.testing.assert_array_equal(sums[0], sums[2])
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
+@over_rows("n_outputs", [1, 3])
 def test_all_rows_named_one_by_one(n_outputs):
     """rows=arange(n) takes another way through memory to the same sum."""
     X, labels, weights, theta = people(9_000, 5, n_outputs)
@@ -176,8 +176,8 @@ def test_all_rows_named_one_by_one(n_outputs):
     np.testing.assert_allclose(sums[0], sums[1], rtol=0, atol=9_000 * 0.4 * 528 * np.finfo(float).eps)
 
 
-@pytest.mark.parametrize("lots", [False, True])
-@pytest.mark.parametrize("d", [3, 60])
+@over_rows("lots", [False, True])
+@over_rows("d", [3, 60])
 def test_sums_of_float32_rows_are_float64(d, lots):
     """At parameters of 0 residuals are 1/2, so that nothing but products and sums rounds: 5,000 times at most each."""
     X = people(5_000, d, dtype=np.float32)[0]
@@ -219,8 +219,8 @@ LENGTHS = {
 CASES = [(dtype, length) for dtype in DTYPES for length in LENGTHS[dtype]]
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize(("dtype", "length"), CASES)
+@over_rows("n_outputs", [1, 3])
+@over_rows(("dtype", "length"), CASES)
 def test_one_row_adds_at_most_the_clip(layout, dtype, length, n_outputs):
     """Any length and weight, small and huge parameters, in all kernels: finite, and at most C (1 + 4 ulp)."""
     direction = np.random.default_rng(3).normal(size=5)
@@ -236,8 +236,8 @@ def test_one_row_adds_at_most_the_clip(layout, dtype, length, n_outputs):
 
 
 @pytest.mark.compiled  # NumPy takes float32 with a Python float for float32, the compiler for float64
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@over_rows("n_outputs", [1, 3])
+@over_rows("fit_intercept", [False, True])
 def test_clip_at_lengths_near_the_clip(fit_intercept, n_outputs):
     """Where a gradient is a few ulp longer or shorter than C: no rounding lets more than 4 ulp through."""
     rng = np.random.default_rng(5)
@@ -264,8 +264,8 @@ def test_one_row_reaches_the_clip():
             assert_within_clip(g, 0.25 * weight)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n_outputs", [1, 3, 40])
+@over_rows("dtype", DTYPES)
+@over_rows("n_outputs", [1, 3, 40])
 def test_wide_rows_at_extreme_scales_add_at_most_the_clip(layout, n_outputs, dtype):
     """Property 6, as `float32_length_rounding.py` has it: lengths, weights, bounds and clips over the dtype's range."""
     rng = np.random.default_rng(8)
@@ -284,9 +284,9 @@ def test_wide_rows_at_extreme_scales_add_at_most_the_clip(layout, n_outputs, dty
                 assert_within_clip(g, max_norm)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("numbers", [1, 2, 3, 5])
+@over_rows("sparse", [False, True])
+@over_rows("n_outputs", [1, 3])
+@over_rows("numbers", [1, 2, 3, 5])
 def test_norms_that_lose_their_digits_are_not_taken_for_shorter(numbers, n_outputs, sparse):
     """Two of the least denormal numbers have a norm of 1.4 of it, which rounds to 1: a clip to 1.4 C."""
     for value in (5e-324, 1e-323, 1e-310):
@@ -339,9 +339,9 @@ def test_no_product_of_magnitudes_adds_more(dtype, exponents, fit_intercept):
             assert_within_clip(g, max_norm)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("sparse", [False, True])
+@over_rows("n_outputs", [1, 3])
+@over_rows("dtype", DTYPES)
 def test_a_row_of_zeros_adds_no_nan(dtype, n_outputs, sparse):
     """Found by the search above: without an intercept nothing is clipped (|u| = 0), and r * scale could overflow."""
     weight, theta = 1.0, np.zeros(3 * n_outputs)
@@ -349,8 +349,8 @@ def test_a_row_of_zeros_adds_no_nan(dtype, n_outputs, sparse):
     assert np.all(g == 0.0)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n_outputs", [1, 3])
+@over_rows("dtype", DTYPES)
+@over_rows("n_outputs", [1, 3])
 def test_copies_of_a_row_add_up(n_outputs, dtype):
     """Property 1: m copies of one row move the sum by m min(g, C)."""
     x = np.array([0.6, 0.8, 3.0], dtype)
@@ -370,7 +370,7 @@ def test_copies_of_a_row_add_up(n_outputs, dtype):
             assert abs(np.linalg.norm(found) - m * min(np.linalg.norm(g), max_norm)) <= bound
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("dtype", DTYPES)
 def test_a_row_that_overflows_leaves_the_others_alone(dtype):
     """Property 6: one extreme row moves the sum by at most C, and never makes it NaN."""
     X, labels, weights, _ = people(21, 5, dtype=dtype)
@@ -395,8 +395,8 @@ def test_a_row_that_overflows_leaves_the_others_alone(dtype):
                     assert np.linalg.norm(found - here) <= 0.4 + slack
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, 3])
+@over_rows("sparse", [False, True])
+@over_rows("n_outputs", [1, 3])
 def test_a_row_whose_norm_overflows_adds_exactly_zero(n_outputs, sparse):
     """A norm above the largest float64 cannot be clipped: such a row is the null record, with its intercept."""
     theta = np.ones(n_outputs * 4)
@@ -407,8 +407,8 @@ def test_a_row_whose_norm_overflows_adds_exactly_zero(n_outputs, sparse):
             assert np.all(g == 0.0)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("sparse", [False, True])
+@over_rows("dtype", DTYPES)
 def test_a_row_with_nan_scores_adds_exactly_zero(dtype, sparse):
     """Parameters so large that a score is infinity less infinity: nothing of the row is left, nor of its intercept."""
     top = float(np.finfo(dtype).max)
@@ -427,8 +427,8 @@ ROWS_WITH_LOST = [(0,), (2,), (0, 1), (0, 1, 2, 3, 4)]
 
 
 @in_all_ways
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("n_outputs", [1, 3])
+@over_rows("dtype", DTYPES)
 def test_a_row_that_holds_nan_or_infinity_is_the_null_record(dtype, n_outputs, lots, sparse):
     """Not multiplied by 0, which is NaN: no bit of the others' sum is another, wherever the row stands."""
     X, labels, weights, theta = people(600, 5, n_outputs, dtype=dtype)
@@ -451,7 +451,7 @@ def test_a_row_that_holds_nan_or_infinity_is_the_null_record(dtype, n_outputs, l
                     np.testing.assert_array_equal(wild, kept)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@over_rows("sparse", [False, True])
 def test_the_plain_reading_leaves_them_out_too(sparse):
     X, labels, weights, theta = people(50, 5)
     X[3, 0], X[4, 1], X[5, :2] = np.nan, np.inf, [np.inf, -np.inf]
@@ -468,8 +468,8 @@ def test_the_plain_reading_leaves_them_out_too(sparse):
 
 
 @in_all_ways
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("n_outputs", [1, 3])
+@over_rows("dtype", DTYPES)
 def test_weight_zero_is_the_null_record(dtype, n_outputs, lots, sparse):
     """Exactly zero, intercept included; and what the row holds changes no bit of a sum that it is in."""
     X, labels, weights, theta = people(30, 5, n_outputs, dtype=dtype)
@@ -487,7 +487,7 @@ def test_weight_zero_is_the_null_record(dtype, n_outputs, lots, sparse):
         np.testing.assert_array_equal(before, after)
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
+@over_rows("n_outputs", [1, 3])
 def test_toggling_a_weight_moves_the_sum_by_at_most_the_clip(n_outputs):
     """The neighbour of every property: a record, of any weight, made void."""
     X, labels, weights, theta = people(30, 5, n_outputs)
@@ -501,8 +501,8 @@ def test_toggling_a_weight_moves_the_sum_by_at_most_the_clip(n_outputs):
             assert norm_of(moved) <= weight * 0.2 + 30 * 0.2 * 46 * np.finfo(float).eps
 
 
-@pytest.mark.parametrize("max_norm", [1e9, 0.2, 1e-3])
-@pytest.mark.parametrize("n_outputs", [1, 3])
+@over_rows("max_norm", [1e9, 0.2, 1e-3])
+@over_rows("n_outputs", [1, 3])
 def test_a_weight_scales_a_gradient_after_its_clip(n_outputs, max_norm):
     X, labels, _, theta = people(30, 5, n_outputs)
     once, less = (clipped_sum(X, labels, np.full(30, weight), theta, max_norm, n_outputs) for weight in (1.0, 0.25))
@@ -519,10 +519,10 @@ def test_labels_change_the_residual_and_nothing_else():
 # --- property 24: the clipped row is the one that is used ---
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@over_rows("dtype", DTYPES)
+@over_rows("sparse", [False, True])
+@over_rows("n_outputs", [1, 3])
+@over_rows("fit_intercept", [False, True])
 def test_a_long_row_acts_as_the_same_row_at_the_bound(fit_intercept, n_outputs, sparse, dtype):
     rng = np.random.default_rng(8)
     direction = rng.normal(size=5)
@@ -548,7 +548,7 @@ KERNELS = sorted(pathlib.Path(skdp._kernels.__file__).parent.glob("*.py"))
 
 
 @by_rows
-@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.name)
+@over_rows("path", KERNELS)
 def test_kernels_keep_ieee_arithmetic_and_hold_the_texts_of_others_that_they_call(path):
     """No fastmath (it let NaN past a guard), no parallel order of sums, and no stale cache of another file's kernel."""
     called, held = set(), set()

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import reference
+from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.registry import CPUDispatcher
@@ -45,7 +46,7 @@ def residuals_of(loss, scores, targets, limit=math.inf):
 # --- derivatives ---
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@over_rows("name", LOSSES)
 def test_residuals_are_slopes_of_the_loss(name):
     """Central differences, off by h**2 |f'''| / 6 + eps |f| / h < 1e-8 for |f'''| < 10 and |f| < 40 at h = 1e-5."""
     code, limit = LOSSES[name]
@@ -77,7 +78,7 @@ def test_residuals_of_classes_are_slopes_of_the_loss():
             assert abs(found[k, i] - (up - down) / (2 * h)) < 3e-8
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@over_rows("name", LOSSES)
 def test_losses_are_continuous_and_convex(name):
     """On a grid across every kink: slopes do not decrease, so there is one minimum."""
     code, limit = LOSSES[name]
@@ -88,8 +89,8 @@ def test_losses_are_continuous_and_convex(name):
         assert np.abs(np.diff(slopes)).max() < 0.02  # no jump: slopes rise by at most 3 a unit of score
 
 
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("score", EXTREME)
+@over_rows("name", LOSSES)
+@over_rows("score", EXTREME)
 def test_extreme_scores_are_seen_by_the_clip(name, score):
     """NaN stays NaN, and every other residual is the limit of the derivative: no overflow is made up for."""
     code, limit = LOSSES[name]
@@ -103,7 +104,7 @@ def test_extreme_scores_are_seen_by_the_clip(name, score):
         assert found == pytest.approx(reference.residual(name, held, 0.25, limit), abs=1e-15)
 
 
-@pytest.mark.parametrize("score", [math.nan, math.inf])
+@over_rows("score", [math.nan, math.inf])
 def test_lost_scores_of_classes_are_not_finite(score):
     assert not np.isfinite(residuals_of(_losses.MULTINOMIAL, [[score], [0.0], [1.0]], [0])).all()
 
@@ -123,9 +124,9 @@ def test_residuals_have_the_bounds_that_are_promised():
 # --- one reading of each loss ---
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", [*LOSSES, "softmax"])
-@pytest.mark.parametrize(("rows", "start"), [(None, 2), (ROWS, 0), (ROWS, 1)])
+@over_rows("dtype", DTYPES)
+@over_rows("name", [*LOSSES, "softmax"])
+@over_rows(("rows", "start"), [(None, 2), (ROWS, 0), (ROWS, 1)])
 def test_residuals_of_networks_are_those_of_the_plain_losses(rows, start, name, dtype):
     rng = np.random.default_rng(3)
     m = 4
@@ -150,7 +151,7 @@ def test_residuals_of_networks_are_those_of_the_plain_losses(rows, start, name, 
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("dtype", DTYPES)
 def test_extreme_scores_of_networks_give_the_limit(dtype):
     top = np.finfo(dtype).max
     scores = np.array([[top, -top, 0.0], [-top, -top, -top], [1e4, 1e4, 0.0]], dtype)
@@ -164,7 +165,7 @@ def test_extreme_scores_of_networks_give_the_limit(dtype):
     np.testing.assert_allclose(poisson, [[3, 0, 1], [0, 0, 0], [3, 3, 1]], atol=1e-6)
 
 
-@pytest.mark.parametrize("score", [np.nan, np.inf])
+@over_rows("score", [np.nan, np.inf])
 def test_lost_scores_of_networks_are_not_finite(score):
     """The guard of the clip must see them: a softmax of NaN, or of infinity less infinity, is not made up."""
     softmax = np.array([[score, 0.0, 1.0]])
@@ -176,7 +177,7 @@ def test_lost_scores_of_networks_are_not_finite(score):
         assert np.isnan(found[0, 0])
 
 
-@pytest.mark.parametrize("n_outputs", [1, 4])
+@over_rows("n_outputs", [1, 4])
 def test_the_linear_kernel_has_the_same_residuals_and_the_same_clip(n_outputs):
     """Within the error of its exponential, 4e-13, also where one reading is clipped to C and the other as well."""
     rng = np.random.default_rng(4)
@@ -218,8 +219,8 @@ def test_no_residual_passes_the_clip(n_outputs, size, length, clip, seed):
     np.testing.assert_array_equal(found[:, short], given_[:, short])
 
 
-@pytest.mark.parametrize("name", ["squared_error", "logistic"])
-@pytest.mark.parametrize("n_outputs", [1, 2, 40])
+@over_rows("name", ["squared_error", "logistic"])
+@over_rows("n_outputs", [1, 2, 40])
 def test_no_residual_passes_the_clip_in_exact_arithmetic(n_outputs, name):
     """|r| |u| <= C (1 + 8 u) in fractions, for residuals that end on the clip or are just as long, whatever w is."""
     rng, most = np.random.default_rng(8), Fraction(0)
@@ -237,8 +238,8 @@ def test_no_residual_passes_the_clip_in_exact_arithmetic(n_outputs, name):
     assert most > 1 - Fraction(1, 10**10)  # the clip is reached
 
 
-@pytest.mark.parametrize("lost", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("others", [[], [0.0, 0.0], [1e9, 0.0], [1e9, 1e9]])
+@over_rows("lost", [np.nan, np.inf, -np.inf])
+@over_rows("others", [[], [0.0, 0.0], [1e9, 0.0], [1e9, 1e9]])
 def test_lost_residuals_become_null_rows_and_leave_others_alone(others, lost):
     for place in range(len(others) + 1):
         found = np.full((len(others) + 1, 3), 0.5)
@@ -248,7 +249,7 @@ def test_lost_residuals_become_null_rows_and_leave_others_alone(others, lost):
         np.testing.assert_array_equal(found[:, [0, 2]], 0.5)
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
+@over_rows("n_outputs", [1, 3])
 def test_long_gradients_reach_the_clip(n_outputs):
     found, lengths = np.random.default_rng(5).normal(size=(n_outputs, 50)) * 1e3, np.geomspace(0.1, 10.0, 50)
     before = found.copy()
@@ -281,7 +282,7 @@ def test_two_labels_of_a_row_have_one_factor():
         np.testing.assert_allclose(found, given_ * expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("max_norm", [1e-3, 0.3, 10.0])
+@over_rows("max_norm", [1e-3, 0.3, 10.0])
 def test_clipped_sums_vanish_at_the_true_probabilities(max_norm):
     """The sum over both labels of probability times clipped residual is 0: no clip moves what the model learns."""
     scores = np.random.default_rng(7).normal(size=(1, 200)) * 4.0

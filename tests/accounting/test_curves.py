@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from accounting_reference import best_order, contour_delta
+from combinations import over_rows
 from scipy.stats import norm
 
 from skdp.accounting import (
@@ -57,12 +58,9 @@ def test_the_renyi_curve_of_a_gaussian_is_a_line():
     assert RenyiCurve(NonPrivateDpEvent())(2.0) == math.inf
 
 
-@pytest.mark.parametrize(
-    ("event", "adjacency"),
-    [(RUN, "zero_out"), (RUN, "replace_one"), (FIXED, "replace_one"), (RandomAllocationDpEvent(1.0, 30), "zero_out"),
+@over_rows(("event", "adjacency"), [(RUN, "zero_out"), (RUN, "replace_one"), (FIXED, "replace_one"), (RandomAllocationDpEvent(1.0, 30), "zero_out"),
      (PoissonSampledDpEvent(0.1, LaplaceDpEvent(1.0)), "replace_one"), (ExponentialMechanismDpEvent(2.0), "zero_out"),
-     (RepeatAndSelectDpEvent(G, 4.0, 1.0), "zero_out")],
-)  # fmt: skip
+     (RepeatAndSelectDpEvent(G, 4.0, 1.0), "zero_out")])  # fmt: skip
 def test_renyi_curves_rise_and_their_log_moments_are_convex(event, adjacency):
     orders = np.linspace(1.5, 12.0, 22)
     values = RenyiCurve(event, adjacency=adjacency)(orders)
@@ -85,8 +83,8 @@ def test_renyi_curves_refuse_what_has_none():
         RenyiCurve(G, adjacency="other")
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
-@pytest.mark.parametrize(
+@over_rows("adjacency", ["zero_out", "replace_one"])
+@over_rows(
     "event", [G, RUN, LaplaceDpEvent(0.7), ComposedDpEvent((RUN, LaplaceDpEvent(3.0), EpsilonDeltaDpEvent(0.1, 1e-6)))]
 )
 def test_profiles_are_above_the_price_and_close_to_it(event, adjacency):
@@ -195,8 +193,8 @@ def hockey(p, q, epsilon):
     return float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("k", [2, 3])
+@over_rows("adjacency", ["zero_out", "replace_one"])
+@over_rows("k", [2, 3])
 def test_groups_on_a_poisson_sample_by_summation(adjacency, k):
     q, sigma = 0.3, 1.2
     event = PoissonSampledDpEvent(q, GaussianDpEvent(sigma))
@@ -281,7 +279,7 @@ def test_groups_of_fixed_samples_are_bounded_by_the_profile():
         get_epsilon(FIXED, 1e-5, group_size=2, method="rdp", **options)
 
 
-@pytest.mark.parametrize("bad", [0, -1, 1.0, True, "2", 10**6])
+@over_rows("bad", [0, -1, 1.0, True, "2", 10**6])
 def test_group_sizes_are_validated(bad):
     for price in (get_epsilon, get_delta):
         with pytest.raises(ValueError, match=r"group_size=.* is not valid; give a whole number") as error:
@@ -320,7 +318,7 @@ def test_trade_offs_are_drawn(plt):
         TradeOffDisplay.from_events(ZCDpEvent(0.1))
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("event", "adjacency"),
     [
         (G, "zero_out"),

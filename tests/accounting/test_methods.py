@@ -8,6 +8,7 @@ from pathlib import Path
 
 import accounting_table
 import pytest
+from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -117,8 +118,8 @@ PRICED = {
 }
 
 
-@pytest.mark.parametrize("name", PRICED)
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@over_rows("name", PRICED)
+@over_rows("adjacency", ["zero_out", "replace_one"])
 def test_priced_or_refused_by_name(name, adjacency):
     event, *by_adjacency = PRICED[name]
     expected = by_adjacency[adjacency == "replace_one"]
@@ -158,7 +159,7 @@ def test_refusals_name_method_event_and_remedy():
         get_epsilon(nested, 1e-5)
 
 
-@pytest.mark.parametrize("method", sorted(EVERY))
+@over_rows("method", sorted(EVERY))
 def test_edges(method):
     assert get_epsilon(NoOpDpEvent(), 1e-5, method=method) == 0.0
     assert get_delta(NoOpDpEvent(), 1.0, method=method) == 0.0
@@ -179,7 +180,7 @@ def test_gdp_is_an_approximation_that_can_be_too_small():
     assert get_epsilon(rare, 1e-5, method="gdp") < 0.6 * get_epsilon(rare, 1e-5)
 
 
-@pytest.mark.parametrize("method", APPROXIMATIONS)
+@over_rows("method", APPROXIMATIONS)
 def test_approximations_are_read_but_never_charged(method):
     assert get_epsilon(PAPER, 1e-5, method=method) > 0.0
     assert method not in METHODS
@@ -191,7 +192,7 @@ def test_approximations_are_read_but_never_charged(method):
         accountant.get_epsilon(1e-5, method=method)
 
 
-@pytest.mark.parametrize("method", ["moments", "strong", "optimal", "naive"])
+@over_rows("method", ["moments", "strong", "optimal", "naive"])
 def test_sound_methods_calibrate(method):
     def make(noise):
         return SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(noise)), 100)
@@ -243,7 +244,7 @@ def test_sound_methods_are_above_the_truth_on_bounded_losses(scale, count, epsil
             assert get_epsilon(event, delta, method=method) >= truth * (1.0 - 1e-9), (event, method)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@over_rows("method", METHODS)
 def test_compositions_count_copies(method):
     step = PoissonSampledDpEvent(0.02, GaussianDpEvent(2.0))
     listed = ComposedDpEvent((step,) * 6)

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from scipy.stats import chi2
 
 from skdp import BudgetExceededError, PrivacyAccountant
@@ -37,7 +38,7 @@ def assert_law(drawn, probabilities):
     assert ((seen - expected) ** 2 / expected).sum() < chi2.isf(FALSE_ALARM, len(expected) - 1) + 10.0
 
 
-@pytest.mark.parametrize("s", [0.3, 0.66, 1.0, 4.5, 36.3])
+@over_rows("s", [0.3, 0.66, 1.0, 4.5, 36.3])
 def test_noise_has_exactly_the_law_that_is_priced(s):
     mechanism = DiscreteGaussianMechanism(s)
     noise = mechanism.release(np.zeros(60_000, int), stream(str(s)))
@@ -53,7 +54,7 @@ def test_noise_of_a_large_deviation_falls_on_every_residue():
     assert abs(noise.std() / 2e4 - 1.0) < 5.0 / math.sqrt(2 * 8_000)
 
 
-@pytest.mark.parametrize("g", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(13, 7), Fraction(3)])
+@over_rows("g", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(13, 7), Fraction(3)])
 def test_trials_have_exponential_probabilities(g):
     kept = discrete_gaussian._exp_of_fractions(stream(str(g)), [g, Fraction(0)], np.arange(60_000) % 2)
     assert kept[1::2].all()
@@ -89,7 +90,7 @@ def test_the_same_outputs_come_of_every_value():
     assert {*drawn[0].tolist()} >= {*range(-5, 6)} <= {*drawn[1].tolist()}
 
 
-@pytest.mark.parametrize("k", [1, 3])
+@over_rows("k", [1, 3])
 def test_the_event_is_the_very_pair_of_laws(k):
     """Delta of k counts that move by 1, summed over all outputs, is what the accountant says, and no more."""
     mechanism, reach = DiscreteGaussianMechanism(1.3, k), 14
@@ -150,7 +151,7 @@ def test_a_release_alone_is_charged_before_it_draws(monkeypatch):
     assert not seen
 
 
-@pytest.mark.parametrize("bad", [1.0, [0.5], "3", None, 2**60])
+@over_rows("bad", [1.0, [0.5], "3", None, 2**60])
 def test_what_is_no_whole_number_is_refused_without_its_value(bad):
     accountant = PrivacyAccountant()
     with pytest.raises(ValueError, match="value holds what is no whole number up to"):
@@ -158,7 +159,7 @@ def test_what_is_no_whole_number_is_refused_without_its_value(bad):
     assert not accountant.history
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("name", "s", "k"),
     [("standard_deviation", s, 1) for s in (0.0, -1.0, 2.1e4, math.nan, "1")]
     + [("n_counts", 1.0, k) for k in (0, 1.5)],

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from scipy.stats import chi2, norm
 
 from skdp import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, config_context
@@ -24,8 +25,8 @@ def stream(name="mechanism"):
     return SecretStream(hashlib.sha256(name.encode()).digest())
 
 
-@pytest.mark.parametrize("noise_multiplier", [0.3, 1.0, 40.0])
-@pytest.mark.parametrize("sensitivity", [1e-3, 0.25, 7.0])
+@over_rows("noise_multiplier", [0.3, 1.0, 40.0])
+@over_rows("sensitivity", [1e-3, 0.25, 7.0])
 def test_noise_has_the_standard_deviation_that_is_priced(noise_multiplier, sensitivity):
     """Property 2: sigma C, sigma being that of the event. Chi-square, two-sided."""
     mechanism = GaussianMechanism(noise_multiplier, sensitivity)
@@ -48,7 +49,7 @@ def test_noise_is_added_once_to_the_value():
     assert mechanism.standard_deviation == grid * scale == pytest.approx(1.0 + 1.01 * 2.0**-12, rel=1e-14)
 
 
-@pytest.mark.parametrize("sigma", [0.3, 40.0, 1e6, 1e12])
+@over_rows("sigma", [0.3, 40.0, 1e6, 1e12])
 def test_noise_does_not_depend_on_the_number_of_values(sigma):
     """The same stream adds the same noise to the first values, bit for bit, whatever follows them."""
     mechanism = GaussianMechanism(sigma, 1.0)
@@ -75,7 +76,7 @@ def test_mechanism_is_frozen():
         GaussianMechanism(1.0, 1.0).noise_multiplier = 0.1
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
+@over_rows("bad", [0.0, -1.0, float("nan"), float("inf")])
 def test_noise_without_a_price_is_refused(bad):
     with pytest.raises(ValueError, match="noise_multiplier"):
         _ = GaussianMechanism(bad, 1.0).event
@@ -84,7 +85,7 @@ def test_noise_without_a_price_is_refused(bad):
 # --- a mechanism alone ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("value", "kind", "shape"),
     [
         (3.0, float, ()),
@@ -164,13 +165,13 @@ def test_a_seed_makes_the_noise_reproducible_and_is_a_leak():
         mechanism.release(0.0, random_state=3)
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf"), "1"])
+@over_rows("bad", [0.0, -1.0, float("nan"), float("inf"), "1"])
 def test_a_sensitivity_that_bounds_nothing_is_refused(bad):
     with pytest.raises(ValueError, match="sensitivity"):
         GaussianMechanism(1.0, bad)
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("noise_multiplier", "sensitivity", "expected"),
     [
         (2, np.uint8(128), 256.0),
@@ -188,7 +189,7 @@ def test_the_noise_is_computed_in_doubles_whatever_it_was_given_in(noise_multipl
     assert mechanism.release(0.0) != 0.0
 
 
-@pytest.mark.parametrize(("noise_multiplier", "sensitivity"), [(0.5, 5e-324), (1e-100, 1e-300), (1e100, 1e300)])
+@over_rows(("noise_multiplier", "sensitivity"), [(0.5, 5e-324), (1e-100, 1e-300), (1e100, 1e300)])
 def test_noise_that_no_double_holds_is_refused(noise_multiplier, sensitivity):
     with pytest.raises(ValueError, match=r"^noise_multiplier=[^\n]*scale the value\.$"):
         GaussianMechanism(noise_multiplier, sensitivity)
@@ -232,7 +233,7 @@ def on_our_grid(values, name):
     return GaussianMechanism(0.7, 1.0).release(values, stream(name))
 
 
-@pytest.mark.parametrize("release", [added_alone, on_our_grid])
+@over_rows("release", [added_alone, on_our_grid])
 def test_low_bits_tell_which_value_a_naive_mechanism_had_and_not_which_ours_had(release):
     """The attack of Mironov (2012) and of Haney et al. (2022): the sum of 1 and a double is a multiple of 2**-53, that
     of 0 and a double near 0 mostly is not. Outputs from -1/4 to 1/4, where finer doubles are many."""
@@ -249,7 +250,7 @@ def test_low_bits_tell_which_value_a_naive_mechanism_had_and_not_which_ours_had(
         assert shares == [1.0, 1.0]
 
 
-@pytest.mark.parametrize("value", [0.0, -0.0, 1.0, -1.0, 1 / 3, 1e-300, 12345.678])
+@over_rows("value", [0.0, -0.0, 1.0, -1.0, 1 / 3, 1e-300, 12345.678])
 def test_outputs_are_multiples_of_one_grid_whatever_the_value(value):
     """With the same noise, outputs are those of 0, moved by the value and rounded."""
     mechanism, p = GaussianMechanism(1.3, 2.0), 500
@@ -263,8 +264,8 @@ def test_outputs_are_multiples_of_one_grid_whatever_the_value(value):
     assert not np.signbit(out[out == 0.0]).any()
 
 
-@pytest.mark.parametrize("sigma", [1e-3, 0.3, 1.0, 80.0, 1e5, 1e12])
-@pytest.mark.parametrize("sensitivity", [1e-200, 0.7, 2.5, 1e200])
+@over_rows("sigma", [1e-3, 0.3, 1.0, 80.0, 1e5, 1e12])
+@over_rows("sensitivity", [1e-200, 0.7, 2.5, 1e200])
 def test_noise_has_room_for_rounded_sums(sigma, sensitivity):
     """The grid is a power of two, and the noise is that of a norm of C and all that two sums may differ by. Exact."""
     grid, scale = public_grid(GaussianMechanism(sigma, sensitivity))

@@ -10,6 +10,7 @@ from collections import Counter
 import mpmath
 import numpy as np
 import pytest
+from combinations import over_rows
 from scipy.stats import chi2, norm
 
 from skdp._kernels.bits import BLOCK, normals_from_words
@@ -103,7 +104,7 @@ def test_words_at_the_ends_are_certain_of_nothing():
     assert error_bound(0, 2**63) == error_bound(5, LAST) == error_bound(0, LAST) == math.inf
 
 
-@pytest.mark.parametrize("rest", [0.0, 0.5, -1e-320])
+@over_rows("rest", [0.0, 0.5, -1e-320])
 def test_what_the_kernel_rounds_stands_whatever_the_further_digits(rest):
     pairs = words_with_extremes(250)
     n_certain = 0
@@ -119,8 +120,8 @@ def test_what_the_kernel_rounds_stands_whatever_the_further_digits(rest):
     assert n_certain > 350
 
 
-@pytest.mark.parametrize("rest", [0.0, -0.4999])
-@pytest.mark.parametrize("scale", [1.0, SCALE, 2.0**45.5, 2.0**53, 2.0**80])
+@over_rows("rest", [0.0, -0.4999])
+@over_rows("scale", [1.0, SCALE, 2.0**45.5, 2.0**53, 2.0**80])
 def test_further_digits_are_those_of_the_same_two_numbers(scale, rest):
     """Against mpmath with the digits that follow, also where the rounding needs many of them, and in the tail.
 
@@ -225,7 +226,7 @@ def test_noise_of_a_release_is_that_of_the_stream():
     assert np.all(found == np.rint(found))
 
 
-@pytest.mark.parametrize(("scale", "sizes"), [(SCALE, (0, 1, 700, 8_192, 8_193, 3)), (2.0**46, (3, 1, 20))])
+@over_rows(("scale", "sizes"), [(SCALE, (0, 1, 700, 8_192, 8_193, 3)), (2.0**46, (3, 1, 20))])
 def test_noise_does_not_depend_on_how_values_are_split(scale, sizes):
     """At the largest scale nearly every number needs further digits."""
     value = np.arange(sum(sizes)) * 0.75
@@ -234,7 +235,7 @@ def test_noise_does_not_depend_on_how_values_are_split(scale, sizes):
     np.testing.assert_array_equal(np.concatenate([cut.noisy(part, scale, 1.0) for part in parts]), found)
 
 
-@pytest.mark.parametrize("scale", [SCALE, 2.0**44])
+@over_rows("scale", [SCALE, 2.0**44])
 def test_a_sum_near_a_half_takes_digits_for_its_own_value(scale):
     """Values are chosen so that every sum is within the kernel's error of a half; against mpmath, by 300 bits."""
     n = 100

@@ -7,6 +7,7 @@ import hashlib
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from scipy.stats import binom
 
 from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent
@@ -21,14 +22,14 @@ def stream(name="sampling"):
     return SecretStream(hashlib.sha256(name.encode()).digest())
 
 
-@pytest.mark.parametrize("rate", [1e-6, 0.01, 0.5, 0.999])
+@over_rows("rate", [1e-6, 0.01, 0.5, 0.999])
 def test_event_and_rows_come_from_one_object(rate):
     sampling = PoissonSampling(rate)
     assert sampling.event(INNER) == PoissonSampledDpEvent(rate, INNER)
     np.testing.assert_array_equal(sampling.rows(1_000, stream()), stream().poisson_rows(1_000, rate))
 
 
-@pytest.mark.parametrize("rate", [0.05, 0.4])
+@over_rows("rate", [0.05, 0.4])
 def test_rows_are_in_at_the_rate_of_the_event_and_independently(rate):
     """Exact binomial tests of every row's and every pair's frequency, and a lot's size is not fixed."""
     sampling, n, lots, source = PoissonSampling(rate), 30, 20_000, stream(f"rows {rate}")
@@ -70,7 +71,7 @@ def test_sampling_at_rate_one_is_the_full_batch():
     assert sampling_at(below) == PoissonSampling(below)
 
 
-@pytest.mark.parametrize("rate", [1.0000001, 2.0, -0.1, float("nan")])
+@over_rows("rate", [1.0000001, 2.0, -0.1, float("nan")])
 def test_a_rate_that_is_no_probability_has_no_price(rate):
     """Property 12: q > 1 is refused, never capped."""
     with pytest.raises(ValueError, match="sampling_probability"):

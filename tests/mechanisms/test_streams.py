@@ -21,6 +21,7 @@ import threading
 import numpy as np
 import pytest
 import reference
+from combinations import over_rows
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numba import njit
 from scipy.special import kolmogi, ndtr
@@ -63,7 +64,7 @@ def test_second_reading_is_aes():
     assert encryptor.update(bytes.fromhex(plain)).hex() == secret
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 8_191, 8_192, 8_193, 20_001])
+@over_rows("count", [1, 2, 3, 8_191, 8_192, 8_193, 20_001])
 def test_keystream_is_aes_in_counter_mode(count):
     """Also across the pieces in which it is asked of OpenSSL."""
     key = hashlib.sha256(b"ctr").digest()
@@ -112,7 +113,7 @@ def test_cutting_words_changes_nothing():
     np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@over_rows("dtype", [np.float32, np.float64])
 def test_cutting_normals_changes_nothing(dtype):
     sizes = (0, 1, 11, 512, 513, 1, 2_047, 2_048, 2_049, 10_000, 3)
     whole, cut = stream().normal(sum(sizes), dtype), stream()
@@ -235,7 +236,7 @@ def test_integer_types_and_generators_seed():
         assert SecretStream.from_random_state(generator, "test").words(3).tolist() != same.words(3).tolist()
 
 
-@pytest.mark.parametrize("bad", ["0", 1.0, 1.5, True, np.True_, b"key", [1], np.array([1]), object()])
+@over_rows("bad", ["0", 1.0, 1.5, True, np.True_, b"key", [1], np.array([1]), object()])
 def test_bad_random_state_is_refused_in_one_line(bad):
     with pytest.raises(ValueError, match=r"^random_state=.* is not an int.*: pass None for secret noise") as error:
         SecretStream.from_random_state(bad, "test")
@@ -245,7 +246,7 @@ def test_bad_random_state_is_refused_in_one_line(bad):
 # --- nothing gives the key away ---
 
 
-@pytest.mark.parametrize("copying", [pickle.dumps, copy.copy, copy.deepcopy])
+@over_rows("copying", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_streams_are_not_copied(copying):
     with pytest.raises(TypeError, match="cannot be pickled or copied"):
         copying(stream())
@@ -310,7 +311,7 @@ def drawn_normals(source):
         return []
 
 
-@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+@over_rows("draw", DRAWS.values())
 def test_a_second_caller_between_any_two_lines_sees_no_number_again(draw):
     line, refused, goes_on = 0, 0, True
     while goes_on:
@@ -324,7 +325,7 @@ def test_a_second_caller_between_any_two_lines_sees_no_number_again(draw):
     assert refused >= 3
 
 
-@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+@over_rows("draw", DRAWS.values())
 def test_an_interrupt_between_any_two_lines_brings_no_number_back(draw):
     """A stream that was interrupted refuses, or goes on with numbers that were not drawn before."""
 
@@ -471,7 +472,7 @@ def check_law(draw, n, n_pieces):
 LAGS = (1, 2, 3, 4, 255, 256, 257, 511, 512, 513, 1_024)  # 256 apart are the two that share a radius
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@over_rows("dtype", [np.float32, np.float64])
 def test_noise_is_normal(dtype):
     """10**7 draws; 5.7 of them beyond 5 standard deviations."""
     source = stream(f"law {np.dtype(dtype).name}")
@@ -479,7 +480,7 @@ def test_noise_is_normal(dtype):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@over_rows("dtype", [np.float32, np.float64])
 def test_noise_is_normal_at_1e8(dtype):
     """Property 9 as written: 10**8 draws, 57 expected beyond |z| = 5."""
     source = stream(f"long law {np.dtype(dtype).name}")
@@ -501,7 +502,7 @@ def test_noise_is_independent_between_coordinates_and_steps():
 # --- property 10: Poisson sampling of rows ---
 
 
-@pytest.mark.parametrize(("n", "rate"), [(0, 0.5), (1, 0.5), (1, 1e-9), (10, 1e-9), (1_000, 0.1), (1_000, 0.999999)])
+@over_rows(("n", "rate"), [(0, 0.5), (1, 0.5), (1, 1e-9), (10, 1e-9), (1_000, 0.1), (1_000, 0.999999)])
 def test_rows_are_ascending_distinct_and_in_range(n, rate):
     source = stream("range")
     for _ in range(50):
@@ -511,7 +512,7 @@ def test_rows_are_ascending_distinct_and_in_range(n, rate):
         assert np.all((rows >= 0) & (rows < n))
 
 
-@pytest.mark.parametrize("rate", [0.03, 0.3, 0.9])
+@over_rows("rate", [0.03, 0.3, 0.9])
 def test_rows_are_in_with_the_rate_and_independently(rate):
     """Frequency of each row, covariance of each pair, and the law of the lot's size."""
     n, lots = 40, 40_000
@@ -601,7 +602,7 @@ def test_nothing_caps_a_lot():
     assert source.n_words >= 1_001
 
 
-@pytest.mark.parametrize(("n", "rate"), [(10**6, 1e-3), (10**9, 1e-6), (10**12, 1e-9), (10**15, 1e-12), (10**9, 1e-9)])
+@over_rows(("n", "rate"), [(10**6, 1e-3), (10**9, 1e-6), (10**12, 1e-9), (10**15, 1e-12), (10**9, 1e-9)])
 def test_cost_grows_with_the_lot_and_not_with_n(n, rate):
     """A lot of 1,000 rows takes some 1,200 words whether it is drawn from a million rows or from 10**15."""
     source = CountingStream(hashlib.sha256(b"cost").digest())

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,7 +35,7 @@ def dpsgd(q, sigma, steps):
 PAPER = dpsgd(0.01, 4.0, 10_000)
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("method", "figure", "within"),
     [("strong", 16.8, 0.2), ("optimal", 14.2, 0.2), ("optimal_exact", 12.447, 0.01), ("strong_2016", 9.35, 0.05)],
 )
@@ -64,7 +65,7 @@ def listed(epsilon: float, count: int, i: int) -> tuple[float, float]:
     return (count - 2 * i) * epsilon, math.fsum(terms) / (1.0 + math.exp(epsilon)) ** count
 
 
-@pytest.mark.parametrize(("epsilon", "count"), [(0.1, 40), (0.5, 30), (2.0, 7)])
+@over_rows(("epsilon", "count"), [(0.1, 40), (0.5, 30), (2.0, 7)])
 def test_randomised_response_meets_the_corners_of_the_theorem(epsilon, count):
     for i in range(1, count // 2 + 1):
         corner, delta = listed(epsilon, count, i)
@@ -73,7 +74,7 @@ def test_randomised_response_meets_the_corners_of_the_theorem(epsilon, count):
         assert found == pytest.approx(corner, rel=1e-7, abs=1e-7 * epsilon)
 
 
-@pytest.mark.parametrize(("epsilon", "count", "delta"), [(0.02, 10_000, 1e-6), (0.5, 30, 1e-5), (1e-3, 10**5, 1e-4)])
+@over_rows(("epsilon", "count", "delta"), [(0.02, 10_000, 1e-6), (0.5, 30, 1e-5), (1e-3, 10**5, 1e-4)])
 def test_exact_composition_agrees_with_dp_accounting(epsilon, count, delta):
     pytest.importorskip("dp_accounting")
     from dp_accounting.pld import common
@@ -144,14 +145,14 @@ def test_monotone(q, sigma, steps, method):
     assert price(q, sigma, steps, 1e-5) <= base * slack
 
 
-@pytest.mark.parametrize("method", STATEMENTS)
+@over_rows("method", STATEMENTS)
 def test_delta_inverts_epsilon(method):
     event = dpsgd(0.01, 4.0, 300)
     epsilon = get_epsilon(event, 1e-6, method=method)
     assert get_delta(event, epsilon, method=method) == pytest.approx(1e-6, rel=1e-4)
 
 
-@pytest.mark.parametrize("event", [dpsgd(1e-5, 0.05, 10**6), dpsgd(1.0, 1e-3, 10**6), dpsgd(0.5, 1e4, 10**6)])
+@over_rows("event", [dpsgd(1e-5, 0.05, 10**6), dpsgd(1.0, 1e-3, 10**6), dpsgd(0.5, 1e4, 10**6)])
 def test_extremes_stay_finite_or_infinite_and_never_below_pld(event):
     for method in STATEMENTS:
         value = get_epsilon(event, 1e-9, method=method)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,9 +49,9 @@ def integrals(q: float, sigma: float, lam: int) -> tuple[float, float]:
     return float(e1), float(e2)
 
 
-@pytest.mark.parametrize("q", [1e-3, 0.01, 0.3, 0.9])
-@pytest.mark.parametrize("sigma", [0.2, 1.0, 4.0])
-@pytest.mark.parametrize("lam", [1, 7, 32])
+@over_rows("q", [1e-3, 0.01, 0.3, 0.9])
+@over_rows("sigma", [0.2, 1.0, 4.0])
+@over_rows("lam", [1, 7, 32])
 def test_log_moments_are_their_definition(q, sigma, lam):
     e1, e2 = integrals(q, sigma, lam)
     assert _log_e1(q, sigma)[lam - 1] == pytest.approx(e1, rel=1e-7, abs=1e-11)
@@ -73,7 +74,7 @@ def test_plain_gaussians_and_replaced_records():
     assert doubled == pytest.approx(half, rel=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.3, 2.0])
+@over_rows("epsilon", [0.01, 0.3, 2.0])
 def test_pure_mechanisms(epsilon):
     grown = LAMBDAS * epsilon * math.expm1(epsilon) + LAMBDAS**2 * epsilon**2 * math.exp(2 * epsilon) / 2
     for event in (EpsilonDeltaDpEvent(epsilon, 0.0), LaplaceDpEvent(1.0 / epsilon)):
@@ -106,9 +107,7 @@ def test_asymptotic_bound_is_the_formula():
     assert get_epsilon(dpsgd(q, sigma, steps), delta, method="moments_asymptotic") == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("q", "sigma", "condition"), [(0.001, 0.9, "sigma >= 1"), (0.05, 4.0, r"q < 1 / \(16 sigma\)")]
-)
+@over_rows(("q", "sigma", "condition"), [(0.001, 0.9, "sigma >= 1"), (0.05, 4.0, r"q < 1 / \(16 sigma\)")])
 def test_asymptotic_conditions_are_named(q, sigma, condition):
     with pytest.raises(ValueError, match=f"breaks the condition {condition}.*; use method='pld'") as error:
         get_epsilon(dpsgd(q, sigma, 10), 1e-5, method="moments_asymptotic")

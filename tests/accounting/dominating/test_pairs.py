@@ -11,6 +11,7 @@ import pickle
 
 import numpy as np
 import pytest
+from combinations import over_rows
 
 from skdp.accounting import (
     ComposedDpEvent,
@@ -143,7 +144,7 @@ def truncated_outputs(law, records, q, most):
 OTHERS = ([], [0, 0], [1, -1], [1, 1], [-1, -1, 1])
 
 
-@pytest.mark.parametrize("name", NOISE)
+@over_rows("name", NOISE)
 def test_noise_on_all_records(name):
     event, law = NOISE[name]
     check(event, "zero_out", law(1), law(0), tight=1e-4)
@@ -151,8 +152,8 @@ def test_noise_on_all_records(name):
     assert get_delta(event, 0.3, adjacency="replace_one") > 1.1 * get_delta(event, 0.3)
 
 
-@pytest.mark.parametrize("name", NOISE)
-@pytest.mark.parametrize("q", [0.1, 0.6])
+@over_rows("name", NOISE)
+@over_rows("q", [0.1, 0.6])
 def test_noise_on_a_poisson_sample(name, q):
     inner, law = NOISE[name]
     event = PoissonSampledDpEvent(q, inner)
@@ -164,8 +165,8 @@ def test_noise_on_a_poisson_sample(name, q):
         )
 
 
-@pytest.mark.parametrize("name", NOISE)
-@pytest.mark.parametrize("size", [1, 2])
+@over_rows("name", NOISE)
+@over_rows("size", [1, 2])
 def test_noise_on_a_sample_of_fixed_size(name, size):
     inner, law = NOISE[name]
     for others in OTHERS[1:]:
@@ -182,8 +183,8 @@ def test_noise_on_a_sample_of_fixed_size(name, size):
         assert get_delta(event, epsilon, adjacency="replace_one") >= truth * (1.0 - 1e-6) - 1e-12
 
 
-@pytest.mark.parametrize("name", NOISE)
-@pytest.mark.parametrize("size", [1, 2, 3])
+@over_rows("name", NOISE)
+@over_rows("size", [1, 2, 3])
 def test_noise_on_a_sample_with_replacement(name, size):
     inner, law = NOISE[name]
     for others in OTHERS[1:]:
@@ -198,7 +199,7 @@ def test_noise_on_a_sample_with_replacement(name, size):
         assert truth * (1.0 - 1e-6) <= price <= truth * (1.001 if size == 1 else 1.06)
 
 
-@pytest.mark.parametrize("most", [1, 2])
+@over_rows("most", [1, 2])
 def test_truncated_samples(most):
     law, q = gauss(1.2), 0.4
     for others in OTHERS[1:]:
@@ -240,8 +241,8 @@ def test_mixtures_of_gaussians():
             assert price >= same * (1.0 - 1e-9)
 
 
-@pytest.mark.parametrize("noise", [0.1, 0.6])
-@pytest.mark.parametrize("buckets", [2, 5])
+@over_rows("noise", [0.1, 0.6])
+@over_rows("buckets", [2, 5])
 def test_randomised_response(noise, buckets):
     p, q = np.full(buckets, noise / buckets), np.full(buckets, noise / buckets)
     p[0] += 1.0 - noise
@@ -310,8 +311,8 @@ def noisy_maximum(scores, family):
     return masses / masses.sum()
 
 
-@pytest.mark.parametrize("family", FAMILY)
-@pytest.mark.parametrize("one_sided", [False, True])
+@over_rows("family", FAMILY)
+@over_rows("one_sided", [False, True])
 def test_any_noisy_maximum_is_covered(family, one_sided):
     rng = np.random.default_rng(4)
     epsilon = 1.2
@@ -361,7 +362,7 @@ def test_the_renyi_divergence_of_a_bounded_range_is_that_of_its_worst_loss():
         assert truth * (1.0 - 1e-9) <= price <= truth * (1.0 + 1e-6)
 
 
-@pytest.mark.parametrize("delta", [0.0, 0.03])
+@over_rows("delta", [0.0, 0.03])
 def test_statements_on_samples(delta):
     epsilon, q = 0.9, 0.3
     # the most revealing mechanism: all with probability delta, else one of two
@@ -389,7 +390,7 @@ def test_statements_on_samples(delta):
         )
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6, 0.01])
+@over_rows("delta", [0.0, 1e-6, 0.01])
 def test_two_statements_on_samples(delta):
     """Losses that are infinite count in full when they are composed too."""
     epsilon, q = 0.9, 0.3
@@ -424,8 +425,8 @@ def allocation_moments(m, steps, selected, alpha):
     return [math.log(float((weight * ratio**power).sum() / total)) for power in (alpha, 1.0 - alpha)]
 
 
-@pytest.mark.parametrize(("steps", "selected"), [(2, 1), (3, 1), (3, 2), (2, 2)])
-@pytest.mark.parametrize("noise", [0.7, 3.0])
+@over_rows(("steps", "selected"), [(2, 1), (3, 1), (3, 2), (2, 2)])
+@over_rows("noise", [0.7, 3.0])
 def test_random_allocation_by_summation(steps, selected, noise):
     event = RandomAllocationDpEvent(noise, steps, selected)
     for alpha in (1.3, 2.0, 3.0, 6.0):
@@ -450,7 +451,7 @@ def test_random_allocation_lies_between_its_neighbours():
         get_epsilon(RandomAllocationDpEvent(1.0, 60), 1e-6, method="rdp", adjacency="replace_one")
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3, 4, 7, 8, 9, 31, 32])
+@over_rows("steps", [1, 2, 3, 4, 7, 8, 9, 31, 32])
 def test_a_record_moves_as_many_nodes_of_a_tree_as_are_priced(steps):
     moved = []
     for leaf in range(steps):
@@ -582,7 +583,7 @@ def method_of(name):
     return "rdp" if name == "allocation" else "pld"
 
 
-@pytest.mark.parametrize("name", ALL)
+@over_rows("name", ALL)
 def test_prices_fall_with_noise_and_delta_and_rise_with_steps(name):
     make, adjacency = ALL[name]
     options = {"adjacency": adjacency, "method": method_of(name)}
@@ -594,7 +595,7 @@ def test_prices_fall_with_noise_and_delta_and_rise_with_steps(name):
     assert by_delta == sorted(by_delta)
 
 
-@pytest.mark.parametrize("name", ALL)
+@over_rows("name", ALL)
 def test_epsilon_and_delta_agree(name):
     make, adjacency = ALL[name]
     options = {"adjacency": adjacency, "method": method_of(name)}
@@ -604,7 +605,7 @@ def test_epsilon_and_delta_agree(name):
     assert get_delta(event, 0.97 * epsilon, **options) > 0.99e-4
 
 
-@pytest.mark.parametrize("name", ALL)
+@over_rows("name", ALL)
 def test_events_are_written_charged_and_scaled(name):
     make, adjacency = ALL[name]
     event = make(2.0)
@@ -622,7 +623,7 @@ def test_events_are_written_charged_and_scaled(name):
     assert get_epsilon(louder, 1e-5, **options) < get_epsilon(S(event, 3), 1e-5, **options)
 
 
-@pytest.mark.parametrize("name", ALL)
+@over_rows("name", ALL)
 def test_events_are_composed_and_reported_as_others_are(name):
     from skdp.report.release_table import mechanism_rows
 
@@ -712,7 +713,7 @@ EXTREMES = [
 ]
 
 
-@pytest.mark.parametrize("event", EXTREMES, ids=str)
+@over_rows("event", EXTREMES)
 def test_extremes_have_a_price(event):
     for method in ("pld", "rdp"):
         epsilon = get_epsilon(event, 1e-5, adjacency="replace_one", method=method)
@@ -749,7 +750,7 @@ def test_refusals_of_pairs_name_a_substitute():
 LOUD = LaplaceDpEvent(1e-10)
 
 
-@pytest.mark.parametrize(
+@over_rows(
     "event",
     [
         PoissonSampledDpEvent(0.01, LOUD),
@@ -759,7 +760,6 @@ LOUD = LaplaceDpEvent(1e-10)
         SampledWithReplacementDpEvent(1000, 300_000, LaplaceDpEvent(3.0)),
         MixtureOfGaussiansDpEvent(1e-5, (0.0, 1.0), (0.99, 0.01)),
     ],
-    ids=str,
 )
 def test_what_is_revealed_is_not_free_by_renyi(event):
     """A record that takes part shows: delta is at least its chance, 1 %, and no finite Rényi divergence says so."""
@@ -776,8 +776,8 @@ def test_a_bounded_range_beside_what_is_revealed_costs_what_that_does():
     assert get_delta(event, 3.0) >= 0.01
 
 
-@pytest.mark.parametrize(("n", "size", "sigma"), [(1000, 50, 1.0), (1000, 20, 1.0), (100, 5, 2.0), (10, 9, 8.0)])
-@pytest.mark.parametrize("alpha", [1.1, 1.3, 2.0, 5.0])
+@over_rows(("n", "size", "sigma"), [(1000, 50, 1.0), (1000, 20, 1.0), (100, 5, 2.0), (10, 9, 8.0)])
+@over_rows("alpha", [1.1, 1.3, 2.0, 5.0])
 def test_renyi_divergences_count_every_copy_of_a_record(n, size, sigma, alpha):
     """Ten copies are all but impossible, and yet at some orders they are nearly all of the divergence."""
     z = np.arange(-60.0, 60.0 + 2.0 * alpha * size / sigma, 0.01)
@@ -816,7 +816,7 @@ def test_the_renyi_divergence_of_a_narrow_range_at_low_orders_is_not_rounded_dow
             assert _bounded_range(alpha, epsilon) >= 0.125 * alpha * epsilon**2 * (1.0 - epsilon**2)
 
 
-@pytest.mark.parametrize("q", [1.0 - 4.1e-14, 1.0 - 2.2e-13, 1.0 - 1e-15])
+@over_rows("q", [1.0 - 4.1e-14, 1.0 - 2.2e-13, 1.0 - 1e-15])
 def test_a_sample_of_nearly_all_records_costs_its_closed_form(q):
     """1 - q is exact, and was lost beside q e^l - q."""
     event, size, a = PoissonSampledDpEvent(q, DiscreteLaplaceDpEvent(17.854651636253568, 2)), 2, 17.854651636253568
@@ -850,7 +850,7 @@ def test_negative_moments_of_an_allocation_are_integrated_to_the_last():
         assert np.all(np.diff(found, 2) >= 0.0)
 
 
-@pytest.mark.parametrize(
+@over_rows(
     "sampled",
     [
         lambda event: PoissonSampledDpEvent(0.1, event),
@@ -878,7 +878,7 @@ def test_noise_of_a_group_below_the_least_is_none():
         assert get_epsilon(event, 1e-5, group_size=10) < math.inf
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("event", "delta", "above"),
     [
         (S(RandomizedResponseDpEvent(1.7406345985711546e-06, 2), 31), 1.55e-12, 1e-6),
@@ -891,7 +891,6 @@ def test_noise_of_a_group_below_the_least_is_none():
             0.01,
         ),
     ],
-    ids=str,
 )
 def test_delta_at_a_large_epsilon_is_near_the_delta_it_was_found_for(event, delta, above):
     """Losses below the least that matters were raised beyond the largest, and delta came out as 1."""
@@ -901,8 +900,8 @@ def test_delta_at_a_large_epsilon_is_near_the_delta_it_was_found_for(event, delt
     assert get_delta(event, epsilon, adjacency=adjacency) <= delta * (1.0 + above)
 
 
-@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-3, 0.3])
-@pytest.mark.parametrize("a", [1.0, 2.5, 5.0])
+@over_rows("delta", [1e-12, 1e-6, 1e-3, 0.3])
+@over_rows("a", [1.0, 2.5, 5.0])
 def test_the_epsilon_of_one_discrete_laplace_release_is_below_its_largest_loss(a, delta):
     """Of sensitivity 1, losses are a and -a: delta(epsilon) = (1 - e^(epsilon - a)) / (1 + e^-a) from -a to a."""
     event = DiscreteLaplaceDpEvent(a, 1)

@@ -4,6 +4,7 @@ import dataclasses
 import math
 
 import pytest
+from combinations import over_rows
 
 import skdp.accounting
 from skdp.accounting import METHODS, GaussianDpEvent, get_epsilon
@@ -58,7 +59,7 @@ def test_forms_are_the_fields_that_hold_releases_and_name_methods_that_exist():
     assert {method for form in FORMS.values() for method in form.methods} == {*METHODS, *APPROXIMATIONS}
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@over_rows("name", EXAMPLES)
 def test_a_kind_has_a_price_under_the_neighbours_of_its_row(name):
     event = EXAMPLES[name]
     method = "rdp" if name in ("ZCDpEvent", "RandomAllocationDpEvent") else "pld"
@@ -73,7 +74,7 @@ def test_a_kind_has_a_price_under_the_neighbours_of_its_row(name):
             assert 0.0 < get_epsilon(event, 1e-5, method=method, adjacency=adjacency) < 100.0
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@over_rows("name", EXAMPLES)
 def test_more_noise_costs_less_and_a_group_no_less_than_one(name):
     event, kind = EXAMPLES[name], kind_of(EXAMPLES[name])
     method = "rdp" if name in ("ZCDpEvent", "RandomAllocationDpEvent") else "pld"

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from combinations import over_rows
 
 from skdp import accounting
 from skdp.accounting import (
@@ -47,7 +48,7 @@ from skdp.accounting.events.composition import walk
 STEP = PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1))
 
 
-@pytest.mark.parametrize("bad", [0, -1.0, math.nan, math.inf, True, "1", None, 1j])
+@over_rows("bad", [0, -1.0, math.nan, math.inf, True, "1", None, 1j])
 def test_noise_multiplier_is_validated(bad):
     with pytest.raises(
         ValueError, match=r"GaussianDpEvent: noise_multiplier=.* give a number from 1e-100 to 1e100"
@@ -56,13 +57,13 @@ def test_noise_multiplier_is_validated(bad):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan, True, "0.5", None])
+@over_rows("bad", [-0.1, 1.1, math.nan, True, "0.5", None])
 def test_sampling_probability_is_validated(bad):
     with pytest.raises(ValueError, match=r"sampling_probability=.* between 0 and 1"):
         PoissonSampledDpEvent(bad, GaussianDpEvent(1.0))
 
 
-@pytest.mark.parametrize("bad", [-1, 1.0, True, "3", math.nan])
+@over_rows("bad", [-1, 1.0, True, "3", math.nan])
 def test_count_is_validated(bad):
     with pytest.raises(ValueError, match=r"count=.* whole number"):
         SelfComposedDpEvent(STEP, bad)
@@ -71,7 +72,7 @@ def test_count_is_validated(bad):
 G = GaussianDpEvent(1.0)
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("make", "named"),
     [
         (lambda: LaplaceDpEvent(0.0), "noise_multiplier=0.0"),
@@ -208,7 +209,7 @@ def test_flatten_survives_deep_nesting():
     assert flatten(event) == {STEP: 1}
 
 
-@pytest.mark.parametrize("method", ["pld", "rdp"])
+@over_rows("method", ["pld", "rdp"])
 def test_edges_of_the_prices(method):
     assert get_epsilon(NoOpDpEvent(), 1e-5, method=method) == 0.0
     assert get_delta(SelfComposedDpEvent(STEP, 0), 1.0, method=method) == 0.0
@@ -228,13 +229,13 @@ def test_what_has_no_price_is_refused_by_name():
         get_epsilon(1.0, 1e-5)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1.0, -1e-5, math.nan, "1e-5", True, None])
+@over_rows("delta", [0.0, 1.0, -1e-5, math.nan, "1e-5", True, None])
 def test_delta_is_validated(delta):
     with pytest.raises(ValueError, match=r"delta=.* above 0 and below 1"):
         get_epsilon(STEP, delta)
 
 
-@pytest.mark.parametrize("epsilon", [-1.0, math.inf, math.nan, "1", False, None])
+@over_rows("epsilon", [-1.0, math.inf, math.nan, "1", False, None])
 def test_epsilon_is_validated(epsilon):
     with pytest.raises(ValueError, match=r"epsilon=.* finite number"):
         get_delta(STEP, epsilon)
@@ -277,7 +278,7 @@ ALL_SHARED = [
 ]
 
 
-@pytest.mark.parametrize("event", ALL_SHARED, ids=lambda event: type(event).__name__)
+@over_rows("event", ALL_SHARED)
 def test_round_trip_through_dp_accounting(event):
     other = pytest.importorskip("dp_accounting.dp_event")
     converted = to_dp_accounting(event)
@@ -341,7 +342,7 @@ def test_import_is_light():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("noise", [1e-101, 1e-160, 1e-308, 1e101, 1e155, 10**400])
+@over_rows("noise", [1e-101, 1e-160, 1e-308, 1e101, 1e155, 10**400])
 def test_noise_whose_square_has_no_double_is_refused(noise):
     """1 / noise**2 would be infinite or 0, and the release priced as free."""
     with pytest.raises(ValueError, match=r"noise_multiplier=[^\n]*from 1e-100 to 1e100"):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_ndtr
@@ -32,7 +33,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("mu", "shift"), CASES)
+@over_rows(("mu", "shift"), CASES)
 def test_delta_is_the_integral(mu, shift):
     epsilon = mu * (shift + mu / 2.0)
     assert gaussian_delta(epsilon, mu) == pytest.approx(integrated_delta(epsilon, mu), rel=2e-8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,7 +31,7 @@ def test_bisection_ends_at_neighbouring_doubles(place, low, high):
     assert not looked_at.get(above, False)
 
 
-@pytest.mark.parametrize(("widths", "width"), [({"absolute": 1e-3}, 1e-3), ({"relative": 1e-3}, 7.5e-3)])
+@over_rows(("widths", "width"), [({"absolute": 1e-3}, 1e-3), ({"relative": 1e-3}, 7.5e-3)])
 def test_bisection_stops_at_the_width_asked_for(widths, width):
     below, above = bisect(lambda x: x < 7.5, 0.0, 10.0, **widths)
     assert below < 7.5 <= above
@@ -48,7 +49,7 @@ def test_bisection_across_the_whole_range_of_doubles():
     assert (below, above) == (0.0, 5e-324)
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
+@over_rows("sign", [1.0, -1.0])
 def test_secants_find_a_zero(sign):
     secant, at = Secant(3.0 * sign, 0.1, 8.0, 2.5), -4.0
     for _ in range(12):
@@ -64,7 +65,7 @@ def test_moves_and_slopes_are_bounded():
     assert secant.move(0.0, math.inf) == -2.5
 
 
-@pytest.mark.parametrize("value", [1.0, 2.0, math.nan])
+@over_rows("value", [1.0, 2.0, math.nan])
 def test_what_hardly_moves_or_falls_makes_the_next_move_longer(value):
     """A function that is said to rise and does not is flat, within its error."""
     secant = Secant(1.0, 0.1, 4.0, 100.0)
@@ -80,7 +81,7 @@ def test_places_too_near_say_nothing_of_the_slope():
     assert secant.slope == 1.0
 
 
-@pytest.mark.parametrize("centre", [-3.0, 0.3, 5.0])
+@over_rows("centre", [-3.0, 0.3, 5.0])
 def test_the_least_value_is_one_that_was_seen(centre):
     seen = []
 

@@ -10,6 +10,7 @@ import threading
 
 import numpy as np
 import pytest
+from combinations import over_rows
 
 from skdp.accounting import (
     Charge,
@@ -50,7 +51,7 @@ def test_an_empty_accountant_costs_nothing():
     assert (accountant.epsilon, accountant.delta, accountant.adjacency) == (None, None, None)
 
 
-@pytest.mark.parametrize("ceiling", [(1.0, None), (None, 1e-5), (0.0, 1e-5), (1.0, 0.0), (math.inf, 1e-5), ("1", 1e-5)])
+@over_rows("ceiling", [(1.0, None), (None, 1e-5), (0.0, 1e-5), (1.0, 0.0), (math.inf, 1e-5), ("1", 1e-5)])
 def test_ceiling_is_validated(ceiling):
     with pytest.raises(ValueError, match=r"(epsilon|delta)=.*give"):
         PrivacyAccountant(*ceiling)
@@ -307,7 +308,7 @@ def test_replace_one_sampled_is_charged_until_the_ceiling():
         accountant.spend(STEP, adjacency="replace_one")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@over_rows("seed", range(6))
 def test_no_sequence_ends_above_the_ceiling(seed):
     rng = np.random.default_rng(seed)
     epsilon = float(10 ** rng.uniform(-1, 1))
@@ -404,7 +405,7 @@ def test_families_of_one_filter():
     assert only.remaining(STEP) == 0
 
 
-@pytest.mark.parametrize("ceiling", [(), (2.0, 1e-5)])
+@over_rows("ceiling", [(), (2.0, 1e-5)])
 def test_a_ledger_may_ask_for_whole_numbers(ceiling):
     """Discrete noise on all records, alone, together or one of several kinds; all else is refused before the charge."""
     counted = DiscreteGaussianDpEvent(20.0)
@@ -469,7 +470,7 @@ def test_json_round_trip():
     assert exhaust(resumed, FIT) == left
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("change", "named"),
     [
         (lambda text: "{", "not JSON"),

@@ -11,6 +11,7 @@ import re
 
 import numpy as np
 import pytest
+from combinations import over_rows
 
 from skdp.accounting import (
     EpsilonDeltaDpEvent,
@@ -94,7 +95,7 @@ def exhaust(accountant, event, **options):
 # --- kinds mix ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("order", [*itertools.islice(itertools.permutations(KINDS), 0, None, 17), KINDS])
+@over_rows("order", [*itertools.islice(itertools.permutations(KINDS), 0, None, 17), KINDS])
 def test_kinds_mix_in_any_order(order):
     accountant = PrivacyAccountant(6.0, 1e-5)
     for event in order:
@@ -220,7 +221,7 @@ def optimal_delta(epsilon, delta, choose, steps):
     return total
 
 
-@pytest.mark.parametrize("seed", range(4))
+@over_rows("seed", range(4))
 def test_adaptive_runs_of_failing_events_stay_within_delta(seed):
     """Every outcome enumerated: the analyst asks for more after each outcome that went its way, until refused."""
     rng = np.random.default_rng(seed)
@@ -311,7 +312,7 @@ def test_mixed_runs_stay_within_delta_by_simulation(runs):
 # --- what decides is told, and holds ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@over_rows(
     "shape",
     [
         GaussianDpEvent,
@@ -321,7 +322,7 @@ def test_mixed_runs_stay_within_delta_by_simulation(runs):
         ),
     ],
 )
-@pytest.mark.parametrize("raised", [False, True])
+@over_rows("raised", [False, True])
 def test_a_fit_of_what_is_affordable_is_admitted_and_no_larger_one(shape, raised):
     accountant = PrivacyAccountant(2.0, 1e-5)
     accountant.spend(LOGISTIC)
@@ -408,7 +409,7 @@ def test_remaining_does_not_overflow():
     assert accountant.remaining(huge) <= 1
 
 
-@pytest.mark.parametrize("ceiling", [(), (5.0, 1e-5)])
+@over_rows("ceiling", [(), (5.0, 1e-5)])
 def test_no_more_releases_than_can_be_priced(ceiling):
     """Each charge has a price; together they would be too many for any."""
     accountant = PrivacyAccountant(*ceiling)
@@ -499,7 +500,7 @@ def test_what_is_affordable_is_not_told_for_another_adjacency():
     assert accountant.affordable(GAUSS, adjacency="zero_out") == accountant.affordable(GAUSS)
 
 
-@pytest.mark.parametrize("delta", [1e-8, 1e-5, 0.01, 0.3])
+@over_rows("delta", [1e-8, 1e-5, 0.01, 0.3])
 def test_the_odometer_does_not_fall(delta):
     """Each family's figure rises with what was spent, and is the price of some budget that is not passed."""
     spent = np.geomspace(1e-9, 1e3, 800)
@@ -540,7 +541,7 @@ def bought(epsilon, threshold, delta=1e-5):
     return compose([purchase(noises[0]), descent(noises[1])])
 
 
-@pytest.mark.parametrize("threshold", [1e-7, 1e-6])
+@over_rows("threshold", [1e-7, 1e-6])
 def test_fits_that_buy_categories_can_be_repeated_as_long_as_epsilon_lasts(threshold):
     fit = bought(0.5, threshold)
     accountant = PrivacyAccountant(3.0, 1e-5)
@@ -577,7 +578,7 @@ def test_a_refusal_for_failures_names_the_delta_that_is_admitted():
     accountant.spend(bought(0.4, 1e-6))
 
 
-@pytest.mark.parametrize("threshold", [1e-7, 1e-6])
+@over_rows("threshold", [1e-7, 1e-6])
 def test_a_ceiling_of_fits_that_buy_categories_can_be_raised(threshold):
     fit = bought(0.5, threshold)
     accountant = PrivacyAccountant(3.0, 1e-5)
@@ -601,7 +602,7 @@ def best_of(law, scores, phi):
     return found
 
 
-@pytest.mark.parametrize(("mean", "shape"), [(3.0, 1.0), (8.0, 0.0), (5.0, math.inf)])
+@over_rows(("mean", "shape"), [(3.0, 1.0), (8.0, 0.0), (5.0, math.inf)])
 def test_failures_of_tries_cost_their_mean_number(mean, shape):
     """Exact laws of a search whose tries tell all with probability delta, else a noisy number of 41."""
     tries, delta, alpha, left = NumberOfTries(mean, shape), 1e-3, 6.0, 1e-6
@@ -795,7 +796,7 @@ def test_delta_falls_back_as_epsilon_does():
         accountant.get_delta(1.0, method="pld")
 
 
-@pytest.mark.parametrize(
+@over_rows(
     "rule",
     [
         {"orders": [5.0], "gaussian": 1e-5, "renyi": 1e-5, "failures": 0.0},

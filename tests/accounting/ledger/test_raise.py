@@ -9,6 +9,7 @@ import re
 import threading
 
 import pytest
+from combinations import over_rows
 from ledger_files import GAUSS, THIRD, fresh, start
 
 from skdp import PrivacyAccountant
@@ -211,7 +212,7 @@ def test_no_other_raise_lowers_what_is_left():
 # --- null in JSON -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["unit", "filter_family", "created", "id", "version", "head", "charges"])
+@over_rows("name", ["unit", "filter_family", "created", "id", "version", "head", "charges"])
 def test_null_among_the_terms_in_json_is_refused(name):
     accountant = PrivacyAccountant(2.0, 1e-5)
     accountant.spend(GAUSS)
@@ -223,7 +224,7 @@ def test_null_among_the_terms_in_json_is_refused(name):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["time", "label", "parameters", "adjacency", "event", "note", "kind", "rule", "hash"])
+@over_rows("name", ["time", "label", "parameters", "adjacency", "event", "note", "kind", "rule", "hash"])
 def test_null_in_an_entry_of_json_is_refused(name):
     accountant = PrivacyAccountant(2.0, 1e-5)
     accountant.spend(GAUSS)
@@ -233,7 +234,7 @@ def test_null_in_an_entry_of_json_is_refused(name):
         PrivacyAccountant.from_json(json.dumps(content))
 
 
-@pytest.mark.parametrize("name", ["time", "label", "note", "parameters", "event", "adjacency"])
+@over_rows("name", ["time", "label", "note", "parameters", "event", "adjacency"])
 def test_a_number_in_an_entry_of_json_is_refused(name):
     accountant = PrivacyAccountant(2.0, 1e-5)
     accountant.spend(GAUSS)

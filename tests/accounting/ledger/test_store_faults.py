@@ -13,6 +13,7 @@ import tempfile
 from dataclasses import replace
 
 import pytest
+from combinations import over_rows
 from ledger_files import (
     READY,
     ROOT,
@@ -182,7 +183,7 @@ told(lambda: len(PrivacyAccountant(1.0, 1e-5, path=os.path.join(os.path.dirname(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-@pytest.mark.parametrize("modes", [(0o777, 0o444), (0o555, 0o666), (0o555, 0o444)])
+@over_rows("modes", [(0o777, 0o444), (0o555, 0o666), (0o555, 0o444)])
 def test_a_read_only_file_or_folder_is_read_and_not_charged(modes):
     with tempfile.TemporaryDirectory() as folder:  # pytest's own are closed to other users
         path = os.path.join(folder, "census.budget")

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from accounting_reference import SMOOTH, best_order, contour_delta, dpsgd, pair_losses
-from combinations import combined
+from combinations import over_combinations, over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from work import calls_at_most
@@ -30,8 +30,8 @@ def close(value: float, truth: float, rel: float = 1e-3, absolute: float = 1e-4)
     return abs(value - truth) <= max(rel * truth, absolute)
 
 
-@pytest.mark.parametrize("kind", ["remove", "replace"])
-@pytest.mark.parametrize(("parts", "delta"), SMOOTH)
+@over_rows("kind", ["remove", "replace"])
+@over_rows(("parts", "delta"), SMOOTH)
 def test_epsilon_is_the_truth_and_never_below(parts, delta, kind):
     event = ComposedDpEvent(tuple(dpsgd(*part) for part in parts))
     adjacency = "replace_one" if kind == "replace" else "zero_out"
@@ -43,7 +43,7 @@ def test_epsilon_is_the_truth_and_never_below(parts, delta, kind):
         assert contour_delta(parts, epsilon, "add", best_order(parts, "add", delta)) <= delta
 
 
-@pytest.mark.parametrize("parts", [parts for parts, _ in SMOOTH])
+@over_rows("parts", [parts for parts, _ in SMOOTH])
 def test_delta_is_the_truth_and_never_below(parts):
     event = ComposedDpEvent(tuple(dpsgd(*part) for part in parts))
     for epsilon in (0.05, 0.7, 2.0):
@@ -53,7 +53,7 @@ def test_delta_is_the_truth_and_never_below(parts):
         assert truth * (1.0 - 1e-9) <= get_delta(event, epsilon) <= truth * (1.0 + 2e-3)
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("q", "sigma", "steps", "printed", "digits"),
     [
         (0.01, 4.0, 10_000, 0.94687, 5),
@@ -94,7 +94,7 @@ FEW = [
 ]
 
 
-@pytest.mark.parametrize(("q", "sigma", "steps", "delta"), FEW)
+@over_rows(("q", "sigma", "steps", "delta"), FEW)
 def test_few_steps_against_direct_convolution(q, sigma, steps, delta):
     epsilon = get_epsilon(dpsgd(q, sigma, steps), delta)
     # rounding up moves a sum of losses by at most steps * 1e-3: a bound from either side
@@ -157,13 +157,13 @@ def test_delta_at_epsilon_gives_delta_back(log_q, log_sigma, log_steps, log_delt
 EXTREME_Q = [1e-12, 1e-5, 0.5, 1 - 1e-12]
 
 
-@combined(q=EXTREME_Q, sigma=[0.05, 1e6], steps=[1, 1000])
+@over_combinations(q=EXTREME_Q, sigma=[0.05, 1e6], steps=[1, 1000])
 def test_extreme_input_ends_in_time_and_below_the_unsampled_price(q, sigma, steps):
     check_extreme(q, sigma, steps)
 
 
 @pytest.mark.slow
-@combined(q=EXTREME_Q, sigma=[1e-3, 0.05, 1e6], steps=[1, 1000, 10**9])
+@over_combinations(q=EXTREME_Q, sigma=[1e-3, 0.05, 1e6], steps=[1, 1000, 10**9])
 def test_extreme_input_of_many_steps_ends_in_time_and_below_the_unsampled_price(q, sigma, steps):
     check_extreme(q, sigma, steps)
 
@@ -186,8 +186,8 @@ def test_reading_twice_is_the_same():
 # --- Gaussian releases with a threshold's delta: closed form ---
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
-@pytest.mark.parametrize(("deltas", "delta"), [((1e-6,), 1e-5), ((1e-7, 2e-7, 3e-7), 1e-6), ((0.01,), 0.02)])
+@over_rows("adjacency", ["zero_out", "replace_one"])
+@over_rows(("deltas", "delta"), [((1e-6,), 1e-5), ((1e-7, 2e-7, 3e-7), 1e-6), ((0.01,), 0.02)])
 def test_what_is_revealed_outright_is_taken_from_delta(adjacency, deltas, delta):
     """The profile is r + (1 - r) times that of the Gaussian, r the probability that any of the events fails."""
     event = compose([GaussianDpEvent(5.0), *(EpsilonDeltaDpEvent(0.0, each) for each in deltas), GaussianDpEvent(7.0)])

@@ -12,6 +12,7 @@ import math
 import numpy as np
 import pytest
 from accounting_exact import Drawn, Part, binomial_delta, drawn, event_of, lattice_delta
+from combinations import over_rows
 
 from skdp.accounting import (
     EpsilonDeltaDpEvent,
@@ -67,7 +68,7 @@ def epsilon_of(case: Drawn) -> float:
     return get_epsilon(event_of(case.parts), case.delta, adjacency=case.adjacency)
 
 
-@pytest.mark.parametrize("number", range(len(FAST)))
+@over_rows("number", range(len(FAST)))
 def test_epsilon_is_exact(number):
     case = FAST[number]
     epsilon = epsilon_of(case)
@@ -133,7 +134,7 @@ def check_monotone(case: Drawn, factor: float) -> None:
             assert dearer >= epsilon * (1.0 - 1e-4) - 1e-6, (case, louder)
 
 
-@pytest.mark.parametrize("factor", [1.01, 1.5])
+@over_rows("factor", [1.01, 1.5])
 def test_more_is_never_cheaper(factor):
     for case in FAST[:20]:
         check_monotone(case, factor)
@@ -179,7 +180,7 @@ def check_exact(parts: tuple[Part, ...], delta: float, replace_one: bool = False
     return epsilon
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("parts", "delta"),
     [
         ((("laplace", 1 / 0.03, 15),), 1e-5),
@@ -205,7 +206,7 @@ def test_rare_losses_at_a_delta_near_rounding():
     assert 0.00688 < get_epsilon(event, 1e-11) < 0.00692
 
 
-@pytest.mark.parametrize("method", ["rdp", "optimal_exact", "naive"])
+@over_rows("method", ["rdp", "optimal_exact", "naive"])
 def test_no_other_method_is_below_that_of_bounded_losses(method):
     for size in (0.001, 0.03, 1.0):
         for count in (1, 5, 15, 50):
@@ -224,8 +225,8 @@ def test_a_price_does_not_rise_with_noise():
     assert all(later <= earlier for earlier, later in itertools.pairwise(prices)), prices
 
 
-@pytest.mark.parametrize("sigma", [0.05, 0.003, 0.001])
-@pytest.mark.parametrize("steps", [10**4, 10**6, 10**8])
+@over_rows("sigma", [0.05, 0.003, 0.001])
+@over_rows("steps", [10**4, 10**6, 10**8])
 def test_one_rare_step_of_little_noise_costs_its_chance(sigma, steps):
     """Beside steps whose limit is a Gaussian's of mu = 1."""
     rate, q = 1e-6, 0.5
@@ -260,7 +261,7 @@ def test_rare_step_bracket_holds_the_exact_value():
         assert lower_epsilon(each.tilt, each.composed, 1e-5) <= each.epsilon
 
 
-@pytest.mark.parametrize("kept", [1e-2, 1e-3, 1e-4, 1e-5])
+@over_rows("kept", [1e-2, 1e-3, 1e-4, 1e-5])
 def test_both_ends_are_close_where_delta_is_close_to_one(kept):
     parts = (("response", (1.5, 0.0), 40),)
     low, high = get_epsilon_bounds(event_of(parts), 1.0 - kept)
@@ -281,7 +282,7 @@ def test_more_is_revealed_than_delta_allows():
     assert get_epsilon(event, 3.1e-5) == pytest.approx(0.3, rel=1e-4)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.5])
+@over_rows("epsilon", [0.0, 0.3, 1.5])
 def test_randomised_response_in_closed_form(epsilon):
     for size, revealed, count in [(0.1, 0.0, 30), (0.4, 1e-4, 7), (1.0, 1e-9, 200)]:
         event = SelfComposedDpEvent(EpsilonDeltaDpEvent(size, revealed), count)

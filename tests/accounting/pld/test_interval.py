@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from accounting_reference import SMOOTH, best_order, contour_delta, dpsgd
+from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from work import calls_at_most
@@ -29,8 +30,8 @@ from skdp.accounting import (
 from skdp.accounting.formulas.gaussian import gaussian_delta
 
 
-@pytest.mark.parametrize("kind", ["remove", "replace"])
-@pytest.mark.parametrize(("parts", "delta"), SMOOTH)
+@over_rows("kind", ["remove", "replace"])
+@over_rows(("parts", "delta"), SMOOTH)
 def test_the_contour_integral_lies_within(parts, delta, kind):
     event = ComposedDpEvent(tuple(dpsgd(*part) for part in parts))
     adjacency = "replace_one" if kind == "replace" else "zero_out"
@@ -43,8 +44,8 @@ def test_the_contour_integral_lies_within(parts, delta, kind):
     assert contour_delta(parts, high, kind, theta) <= delta * (1.0 + 1e-9)
 
 
-@pytest.mark.parametrize("mu", [1e-3, 0.1, 1.0, 30.0])
-@pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.1])
+@over_rows("mu", [1e-3, 0.1, 1.0, 30.0])
+@over_rows("delta", [1e-12, 1e-5, 0.1])
 def test_plain_gaussians_are_known(mu, delta):
     low, high = get_epsilon_bounds(GaussianDpEvent(1.0 / mu), delta)
     assert high - low <= 2e-9 * (1.0 + high)
@@ -52,8 +53,8 @@ def test_plain_gaussians_are_known(mu, delta):
         assert gaussian_delta(low, mu) >= delta
 
 
-@pytest.mark.parametrize(("q", "sigma"), [(0.3, 0.8), (1e-3, 0.7), (0.05, 3.0)])
-@pytest.mark.parametrize("delta", [1e-4, 1e-7])
+@over_rows(("q", "sigma"), [(0.3, 0.8), (1e-3, 0.7), (0.05, 3.0)])
+@over_rows("delta", [1e-4, 1e-7])
 def test_one_release_in_closed_form(q, sigma, delta):
     # delta(eps) = q delta_Gauss(log(1 + (e^eps - 1) / q)) for a removed record, the worse direction
     low, high = get_epsilon_bounds(dpsgd(q, sigma, 1), delta)
@@ -120,9 +121,9 @@ def test_nothing_everything_and_what_delta_does_not_cover():
     assert high > 0.0
 
 
-@pytest.mark.parametrize("q", [1e-12, 1e-5, 0.5, 1 - 1e-12])
-@pytest.mark.parametrize("sigma", [1e-5, 0.05, 1e6])
-@pytest.mark.parametrize("steps", [1, 10**9])
+@over_rows("q", [1e-12, 1e-5, 0.5, 1 - 1e-12])
+@over_rows("sigma", [1e-5, 0.05, 1e6])
+@over_rows("steps", [1, 10**9])
 def test_extreme_input_gives_a_finite_bracket_in_time(q, sigma, steps):
     for delta in (1e-15, 0.3):
         with calls_at_most(250_000):
@@ -156,7 +157,7 @@ LINES += [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(LINES)))
+@over_rows("number", range(len(LINES)))
 def test_bad_input_is_one_line_that_names_it(number):
     work, named = LINES[number]
     with pytest.raises((ValueError, TypeError)) as error:

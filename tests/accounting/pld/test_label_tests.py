@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom, norm
@@ -44,8 +45,8 @@ def check(type_1, found, best, loss, least=1e-9):
     assert np.median(gaps) <= loss
 
 
-@pytest.mark.parametrize("finer", [1, 8])
-@pytest.mark.parametrize(("rate", "noise"), [(1e-5, 0.6), (0.4, 3.0)])
+@over_rows("finer", [1, 8])
+@over_rows(("rate", "noise"), [(1e-5, 0.6), (0.4, 3.0)])
 def test_of_one_sampled_gaussian_the_best_test_is_a_threshold(rate, noise, finer):
     event, epsilon = PoissonSampledDpEvent(rate, GaussianDpEvent(noise)), rate * (math.exp(1.5 / noise) - 1.0)
     type_1, found = near(event, epsilon, rate * 0.1, finer)

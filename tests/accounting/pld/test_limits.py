@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 from accounting_reference import dpsgd
+from combinations import over_rows
 from scipy.stats import norm
 from work import calls_at_most
 
@@ -89,8 +90,8 @@ def test_at_the_cap_nothing_is_below_the_truth(q, epsilon):
     assert get_epsilon_bounds(run, truth)[0] <= get_epsilon(run, truth)
 
 
-@pytest.mark.parametrize("count", [10**10, 10**11, MOST_RELEASES])
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@over_rows("count", [10**10, 10**11, MOST_RELEASES])
+@over_rows("adjacency", ["zero_out", "replace_one"])
 def test_many_tiny_steps_are_above_their_limit(count, adjacency):
     # the composed loss is a Gaussian's of mu = 1 but for parts of 1e-5
     q = 0.01
@@ -138,7 +139,7 @@ def test_below_the_window_only_the_safe_bound_is_read():
 RUN = dpsgd(0.01, 1.0, 1_000)
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("base", "small"),
     [
         *((base, LaplaceDpEvent(b)) for base in (GaussianDpEvent(1.0), RUN) for b in (1e6, 3e6, 1e7, 1e8, 1e9, 1e100)),
@@ -323,7 +324,7 @@ KNOWN = [
 DRAWN = 10.0 ** np.random.default_rng(0).uniform([-8, -0.8, -100], [-0.1, 0.6, -10], (30, 3))
 
 
-@pytest.mark.parametrize(("q", "sigma", "delta"), [*KNOWN, *DRAWN.tolist()])
+@over_rows(("q", "sigma", "delta"), [*KNOWN, *DRAWN.tolist()])
 def test_prices_at_tiny_deltas_are_not_below_the_truth(q, sigma, delta):
     event = PoissonSampledDpEvent(q, GaussianDpEvent(sigma))
     epsilon = get_epsilon(event, delta)

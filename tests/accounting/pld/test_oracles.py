@@ -12,6 +12,7 @@ from functools import reduce
 import numpy as np
 import pytest
 from accounting_reference import dpsgd
+from combinations import over_rows
 
 from skdp.accounting import (
     ComposedDpEvent,
@@ -83,7 +84,7 @@ def test_large_drawn_table_against_dp_accounting():
         check_against_dp_accounting(*case)
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("q", "sigma", "steps", "delta"), [(0.01, 1.1, 1_000, 1e-5), (0.05, 2.0, 300, 1e-6), (0.001, 0.7, 2_000, 1e-7)]
 )
 def test_within_the_certified_interval_of_prv_accountant(q, sigma, steps, delta):
@@ -114,8 +115,8 @@ def test_mixed_composition_against_dp_accounting():
     assert get_delta(event, 2.0) == pytest.approx(theirs.get_delta_for_epsilon(2.0), rel=2e-3)
 
 
-@pytest.mark.parametrize("delta", [1e-6, 1e-4])
-@pytest.mark.parametrize(
+@over_rows("delta", [1e-6, 1e-4])
+@over_rows(
     "parts",
     [
         [("laplace", 10.0, 30)],
@@ -153,7 +154,7 @@ def test_laplace_and_promises_and_their_mixtures(parts, delta):
     assert get_delta(event, 0.5) == pytest.approx(joint.get_delta_for_epsilon(0.5), rel=2e-3)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@over_rows("seed", range(8))
 def test_calibrated_noise_meets_its_target_by_dp_accounting(seed):
     """Judged by dp-accounting's pessimistic PLD, less what its own grid adds to it (steps h^2 (1 + order) / 6)."""
     pytest.importorskip("dp_accounting")

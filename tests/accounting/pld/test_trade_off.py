@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from accounting_exact import drawn, event_of, lattice_delta
+from combinations import over_rows
 from scipy.stats import laplace, norm
 
 from skdp.accounting import (
@@ -66,7 +67,7 @@ def test_the_polygon_of_a_gaussian_lies_just_above_what_it_finds():
     assert found - FPR == pytest.approx(exact - FPR, rel=3e-4)
 
 
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+@over_rows("epsilon", [0.2, 1.0, 3.0])
 def test_a_laplace_has_its_closed_form_from_above(epsilon):
     profile = PrivacyProfile(LaplaceDpEvent(1.0 / epsilon))
     exact = laplace_rate(FPR, epsilon)
@@ -104,7 +105,7 @@ def test_of_both_directions_the_one_in_which_more_is_found_counts():
     assert exact * (1.0 - 1e-3) <= PrivacyProfile(event).true_positive_rate(0.01) <= exact * (1.0 + 1e-3)
 
 
-@pytest.mark.parametrize("case", drawn(6, seed=32), ids=range(6))
+@over_rows("case", drawn(6, seed=32))
 def test_no_figure_is_below_the_exact_one(case):
     profile = PrivacyProfile(event_of(case.parts), adjacency=case.adjacency)
     for at in (0.0, 0.5):
@@ -164,7 +165,7 @@ def test_a_guess_at_even_odds_errs_as_the_advantage_says():
     assert profile.bayes_risk([0.1, 0.9]) == pytest.approx([profile.bayes_risk(0.1)] * 2)
 
 
-@pytest.mark.parametrize("prior", [0.1, 0.3, 0.7])
+@over_rows("prior", [0.1, 0.3, 0.7])
 def test_the_least_error_of_a_guess_about_a_gaussian_is_the_integral_of_the_smaller_density(prior):
     z = np.linspace(-9.0, 10.0, 200_001)
     smaller = np.minimum(prior * norm.pdf(z - 1.0), (1.0 - prior) * norm.pdf(z))
@@ -191,7 +192,7 @@ def test_other_methods_give_looser_figures():
     assert loose.mu(1e-3) > tight.mu(1e-3)
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("call", "said"),
     [
         (lambda p: p.mu(0.0), "alpha_min=0.0 is not valid; give a number from 1e-15 to below 0.5."),
@@ -228,7 +229,7 @@ RARE = {
 }
 
 
-@pytest.mark.parametrize("name", RARE)
+@over_rows("name", RARE)
 def test_mu_is_bracketed_where_losses_are_rare(name):
     event, count, adjacency = RARE[name]
     profile = PrivacyProfile(SelfComposedDpEvent(event, count), adjacency=adjacency)

@@ -8,6 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 from accounting_reference import dpsgd
+from combinations import over_rows
 
 from skdp.accounting import (
     ComposedDpEvent,
@@ -40,9 +41,9 @@ def series(alpha: int, q: float, sigma: float) -> float:
     return float(np.logaddexp.reduce(terms))
 
 
-@pytest.mark.parametrize("q", [1e-4, 0.01, 0.3, 0.99])
-@pytest.mark.parametrize("sigma", [0.02, 0.3, 1.0, 10.0])
-@pytest.mark.parametrize("alpha", [2, 3, 17, 64])
+@over_rows("q", [1e-4, 0.01, 0.3, 0.99])
+@over_rows("sigma", [0.02, 0.3, 1.0, 10.0])
+@over_rows("alpha", [2, 3, 17, 64])
 def test_integer_orders_are_the_series(q, sigma, alpha):
     assert log_moment(float(alpha), q, sigma) == pytest.approx(series(alpha, q, sigma), rel=1e-9, abs=1e-13)
 
@@ -55,14 +56,14 @@ def dense(alpha: float, q: float, sigma: float) -> float:
     return float(np.logaddexp.reduce(logs)) + math.log(step) - 0.5 * math.log(2 * math.pi)
 
 
-@pytest.mark.parametrize("q", [1e-3, 0.02, 0.5])
-@pytest.mark.parametrize("sigma", [0.1, 0.5, 1.0, 4.0])
-@pytest.mark.parametrize("alpha", [1.1, 1.75, 2.5, 9.3, 33.7])
+@over_rows("q", [1e-3, 0.02, 0.5])
+@over_rows("sigma", [0.1, 0.5, 1.0, 4.0])
+@over_rows("alpha", [1.1, 1.75, 2.5, 9.3, 33.7])
 def test_fractional_orders_are_the_definition(q, sigma, alpha):
     assert log_moment(alpha, q, sigma) == pytest.approx(dense(alpha, q, sigma), rel=1e-9, abs=1e-11)
 
 
-@pytest.mark.parametrize("alpha", [1.75, 2.0, 9.3, 30.0, 33.7])
+@over_rows("alpha", [1.75, 2.0, 9.3, 30.0, 33.7])
 def test_orders_agree_with_dp_accounting(alpha):
     # its series for fractional orders adds the sizes of alternating terms: an upper bound, not the value
     pytest.importorskip("dp_accounting")
@@ -90,7 +91,7 @@ def test_moments_are_convex_and_rise():
         assert np.all(np.diff(values) >= -1e-12 * values[1:])
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("q", "sigma", "steps", "printed"),
     [
         (0.01, 4.0, 10_000, 1.0355),
@@ -169,12 +170,12 @@ REPLACED = [
 ]
 
 
-@pytest.mark.parametrize(("alpha", "q", "sigma"), REPLACED)
+@over_rows(("alpha", "q", "sigma"), REPLACED)
 def test_replaced_record_is_the_integral(alpha, q, sigma):
     assert log_moment(alpha, q, sigma, replace_one=True) == pytest.approx(replaced(alpha, q, sigma), rel=1e-11)
 
 
-@pytest.mark.parametrize(("alpha", "q", "sigma"), [*REPLACED, (3.5, 0.05, 0.1), (2500.0, 0.3, 1.0), (1e6, 1e-3, 1e3)])
+@over_rows(("alpha", "q", "sigma"), [*REPLACED, (3.5, 0.05, 0.1), (2500.0, 0.3, 1.0), (1e6, 1e-3, 1e3)])
 def test_bound_of_a_replaced_record_beyond_the_integral_is_above_it(alpha, q, sigma):
     bound = _rdp_sampled._by_removal(alpha, q, sigma)
     exact = _rdp_sampled._log_moment_quadrature(alpha, q, 1.0 / sigma, True)
@@ -235,7 +236,7 @@ def their_rdp(event, orders, replace=False):
     return RdpAccountant(list(orders), relation).compose(to_dp_accounting(event)).rdp
 
 
-@pytest.mark.parametrize(
+@over_rows(
     "event",
     [
         SelfComposedDpEvent(LaplaceDpEvent(5.0), 30),
@@ -256,7 +257,7 @@ def test_small_laplace_keeps_its_digits():
     assert pure_rdp(2.5, 1e-9) == pytest.approx(1.25e-18, rel=1e-8)
 
 
-@pytest.mark.parametrize("epsilon", [1e-3, 0.4, 3.0, 50.0])
+@over_rows("epsilon", [1e-3, 0.4, 3.0, 50.0])
 def test_pure_divergence_is_the_hyperbolic_form_and_below_the_bounds(epsilon):
     for alpha in (1.1, 2.0, 5.5):
         if alpha * epsilon < 300:
@@ -266,7 +267,7 @@ def test_pure_divergence_is_the_hyperbolic_form_and_below_the_bounds(epsilon):
         assert pure_rdp(alpha, epsilon) <= min(epsilon, alpha * epsilon**2 / 2) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize(("n", "m", "sigma"), [(1000, 10, 4.0), (50, 5, 2.0), (10, 3, 10.0), (100_000, 30, 1.4)])
+@over_rows(("n", "m", "sigma"), [(1000, 10, 4.0), (50, 5, 2.0), (10, 3, 10.0), (100_000, 30, 1.4)])
 def test_without_replacement_agrees_with_dp_accounting(n, m, sigma):
     orders = (2.0, 3.0, 4.0, 7.5, 33.0, 256.0, 300.0)
     # theirs takes the noise relative to the sensitivity of the relation, ours to one record's contribution
@@ -284,8 +285,8 @@ def test_without_replacement_rises_with_order_and_share():
     assert np.all(np.diff(values, axis=1) >= 0)
 
 
-@pytest.mark.parametrize("shape", [0.0, 0.5, 1.0, 5.0])
-@pytest.mark.parametrize("mean", [1.0, 1.001, 2.0, 10.0, 1e5])
+@over_rows("shape", [0.0, 0.5, 1.0, 5.0])
+@over_rows("mean", [1.0, 1.001, 2.0, 10.0, 1e5])
 def test_halting_probability_agrees_with_dp_accounting_on_the_safe_side(mean, shape):
     pytest.importorskip("dp_accounting")
     from dp_accounting.rdp.rdp_privacy_accountant import _gamma_truncated_negative_binomial
@@ -302,7 +303,7 @@ SELECTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("event", "within"), SELECTIONS)
+@over_rows(("event", "within"), SELECTIONS)
 def test_selection_never_costs_more_than_by_dp_accounting(event, within):
     # they take one order for every chance of being beaten (Papernot & Steinke 2022, Theorem 2), ours the best for each
     pytest.importorskip("dp_accounting")

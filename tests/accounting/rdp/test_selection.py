@@ -8,6 +8,7 @@ import random
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from scipy.stats import chi2, norm
 from work import calls_at_most
 
@@ -53,7 +54,7 @@ def dpsgd(sigma, q=0.02, steps=500):
 # --- laws ---
 
 
-@pytest.mark.parametrize(("mean", "shape"), LAWS)
+@over_rows(("mean", "shape"), LAWS)
 def test_law_is_one_law(mean, shape):
     law = NumberOfTries(mean, shape)
     k = np.arange(4000)
@@ -79,7 +80,7 @@ def test_known_laws():
     assert NumberOfTries(8.0, INF).pmf(3) == pytest.approx(math.exp(-8) * 8**3 / 6, rel=1e-12)
 
 
-@pytest.mark.parametrize(("mean", "shape"), LAWS)
+@over_rows(("mean", "shape"), LAWS)
 def test_draws_follow_the_law(mean, shape):
     law, source, n = NumberOfTries(mean, shape), random.Random(f"{mean} {shape}"), 20_000
     drawn = np.array([law.draw((source.getrandbits(64), source.getrandbits(64))) for _ in range(n)])
@@ -96,7 +97,7 @@ def test_draws_follow_the_law(mean, shape):
     assert statistic <= chi2.isf(1e-6, degrees)
 
 
-@pytest.mark.parametrize(("mean", "shape"), LAWS)
+@over_rows(("mean", "shape"), LAWS)
 def test_draws_invert_the_law_into_the_tail(mean, shape):
     law = NumberOfTries(mean, shape)
     assert law.draw((0, 0)) == (0 if law.poisson else 1)
@@ -164,7 +165,7 @@ def laws_of_the_best(law, one, other, source):
     return [(best_of(one[order], law), best_of(other[order], law)) for order in orders(one.size, source)]
 
 
-@pytest.mark.parametrize(("mean", "shape"), LAWS)
+@over_rows(("mean", "shape"), LAWS)
 def test_never_below_the_exact_law_of_a_toy(mean, shape):
     law, source = NumberOfTries(mean, shape), random.Random(7)
     for size, count, pieces in ((1.0, 1, 8), (0.4, 4, 3), (0.15, 16, 1)):
@@ -179,7 +180,7 @@ def test_never_below_the_exact_law_of_a_toy(mean, shape):
                 assert get_epsilon(event, worst) <= 1.25 * epsilon
 
 
-@pytest.mark.parametrize(("mean", "shape"), [(6.0, 0.0), (2.0, INF)])
+@over_rows(("mean", "shape"), [(6.0, 0.0), (2.0, INF)])
 def test_the_mechanism_itself_run_many_times(mean, shape):
     """Draw K, make K responses, keep the best: frequencies against the exact law, at a false-alarm rate of 1e-6."""
     law, source, runs = NumberOfTries(mean, shape), np.random.default_rng(11), 20_000
@@ -221,7 +222,7 @@ def smooth(mass, law):
     return mass * (law.slope(t[:-1]) + 4.0 * law.slope(middle) + law.slope(t[1:])) / 6.0
 
 
-@pytest.mark.parametrize(("mean", "shape"), [(10.0, 0.0), (10.0, 1.0), (5.0, INF), (3.0, 0.5)])
+@over_rows(("mean", "shape"), [(10.0, 0.0), (10.0, 1.0), (5.0, INF), (3.0, 0.5)])
 def test_close_to_what_one_order_of_gaussian_scores_reveals(mean, shape):
     law, mu = NumberOfTries(mean, shape), 0.28
     event = law.event(GaussianDpEvent(1.0 / mu))
@@ -234,9 +235,9 @@ def test_close_to_what_one_order_of_gaussian_scores_reveals(mean, shape):
         assert worst <= get_delta(event, epsilon, method="rdp")
 
 
-@pytest.mark.parametrize(("mean", "shape"), [(6.0, 0.0), (6.0, 1.0), (3.0, INF)])
-@pytest.mark.parametrize("toy", [(0.5, 1, 6), (0.15, 16, 1)])
-@pytest.mark.parametrize("rest", [(GaussianDpEvent(3.0),), None, (LaplaceDpEvent(2.0), GaussianDpEvent(3.0))])
+@over_rows(("mean", "shape"), [(6.0, 0.0), (6.0, 1.0), (3.0, INF)])
+@over_rows("toy", [(0.5, 1, 6), (0.15, 16, 1)])
+@over_rows("rest", [(GaussianDpEvent(3.0),), None, (LaplaceDpEvent(2.0), GaussianDpEvent(3.0))])
 def test_composition_is_never_below_the_exact_law(mean, shape, toy, rest):
     law, (size, count, pieces) = NumberOfTries(mean, shape), toy
     choice = law.event(SelfComposedDpEvent(EpsilonDeltaDpEvent(size, 0.0), count))
@@ -304,8 +305,8 @@ def test_the_crude_bound_is_never_below_the_fine_one():
 # --- figures ---
 
 
-@pytest.mark.parametrize("shape", [0.0, 1.0, INF])
-@pytest.mark.parametrize("delta", [0.3, 0.1, 0.03, 1e-5])
+@over_rows("shape", [0.0, 1.0, INF])
+@over_rows("delta", [0.3, 0.1, 0.03, 1e-5])
 def test_a_selection_whose_losses_vanish_costs_next_to_nothing(shape, delta):
     """Its profile is short: its start is nearly as low as what is followed. delta(0) of a try is mu / sqrt(2 pi)."""
     for noise in np.geomspace(1e5, 1e12, 22):
@@ -329,8 +330,8 @@ def test_a_short_profile_is_moved_no_further_than_it_allows():
                 assert fine.delta_at(epsilon) <= crude.delta_at(epsilon)
 
 
-@pytest.mark.parametrize("make", [GaussianDpEvent, dpsgd], ids=["full batch", "sampled"])
-@pytest.mark.parametrize("delta", [1e-5, 1e-6])
+@over_rows("make", [GaussianDpEvent, dpsgd])
+@over_rows("delta", [1e-5, 1e-6])
 def test_ten_expected_candidates_cost_what_is_published_or_less(make, delta):
     run = make(calibrate_noise_multiplier(make, 1.0, delta))
     one = {method: get_epsilon(run, delta, method=method) for method in ("pld", "rdp")}
@@ -343,7 +344,7 @@ def test_ten_expected_candidates_cost_what_is_published_or_less(make, delta):
     assert 1.36 <= five / one["pld"] <= 1.53
 
 
-@pytest.mark.parametrize("shape", [0.0, 1.0, INF])
+@over_rows("shape", [0.0, 1.0, INF])
 def test_the_renyi_price_has_all_its_parts(shape):
     """One try, the expected number of them, and the gain, which only loud outputs make large: at some order above."""
     run, mean = GaussianDpEvent(100.0), 10.0
@@ -369,7 +370,7 @@ def test_price_is_monotone():
     assert get_delta(event, get_epsilon(event, 1e-6)) == pytest.approx(1e-6, rel=2e-3)
 
 
-@pytest.mark.parametrize("method", ["pld", "rdp"])
+@over_rows("method", ["pld", "rdp"])
 def test_one_try_costs_one_run(method):
     for run in (G, dpsgd(2.0), compose([G, LaplaceDpEvent(9.0)])):
         price = get_epsilon(run, 1e-5, method=method)
@@ -492,8 +493,8 @@ def test_other_methods_refuse_by_name():
 # --- calibration, bounds, ledgers ---
 
 
-@pytest.mark.parametrize("make", [GaussianDpEvent, dpsgd], ids=["full batch", "sampled"])
-@pytest.mark.parametrize("method", ["pld", "rdp"])
+@over_rows("make", [GaussianDpEvent, dpsgd])
+@over_rows("method", ["pld", "rdp"])
 def test_noise_of_a_whole_search(make, method):
     def whole(tries, sigma):
         return compose([tries.event(compose([make(sigma), GaussianDpEvent(60.0)])), GaussianDpEvent(40.0), make(sigma)])
