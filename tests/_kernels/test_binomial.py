@@ -30,13 +30,13 @@ def value_at(size, rate, k):
 
 
 @over_rows("rate", RATES)
-@over_rows("size", [1, 2, 4, 32, 256])
+@over_rows("size", [1, 4, 256])
 def test_tables_are_the_exact_distribution_function_to_128_bits(size, rate):
     for k, exact in enumerate(reference.binomial_distribution(size, rate)):
         assert abs(value_at(size, rate, k) - exact * WHOLE) <= 1 + 2.0**-20, k
 
 
-@over_rows("rate", [1e-4, 0.125, 0.9])
+@over_rows("rate", [1e-4, 0.9])
 def test_the_largest_table_is_the_binomial_law(rate):
     size = 1 << LARGEST_POWER
     first, bounds = distribution(size, rate)
@@ -62,11 +62,11 @@ def numbers_of_interest(bounds):
 
 
 @over_rows("rate", RATES)
-@over_rows("size", [1, 8, 64])
+@over_rows("size", [1, 64])
 def test_a_draw_is_the_number_of_values_that_its_number_exceeds(size, rate):
     first, bounds = distribution(size, rate)
     numbers = numbers_of_interest(bounds)
-    numbers += [int.from_bytes(hashlib.sha256(bytes([k])).digest()[:16]) for k in range(200)]
+    numbers += [int.from_bytes(hashlib.sha256(bytes([k])).digest()[:16]) for k in range(60)]
     words = np.array([[number >> 64 for number in numbers], [number % 2**64 for number in numbers]], np.uint64)
     counts = np.zeros(len(numbers))
     add_counts(words, np.arange(len(numbers)), np.array([0, len(numbers)]), binomial_tables([size], rate), counts)

@@ -49,7 +49,7 @@ def test_sums_are_those_of_the_plain_reading(shape, dtype, n_outputs, fit_interc
         assert (everyone == ones).all()
 
 
-EXTREMES = [0.0, 1e-300, 1e-160, 1e-40, 1.0, 1e40, 1e160, 1e300]
+EXTREMES = [0.0, 1e-300, 1e-40, 1.0, 1e40, 1e300]
 
 
 @over_rows("fit_intercept", [True, False])
@@ -62,7 +62,7 @@ def test_no_row_adds_more_than_the_clip(radius, n_outputs, fit_intercept):
     longest = 0.0
     for dtype in (np.float64, np.float32):
         with np.errstate(over="ignore", under="ignore"):
-            rows = [np.asarray(size * rng.normal(size=5)).astype(dtype) for size in EXTREMES for _ in range(5)]
+            rows = [np.asarray(size * rng.normal(size=5)).astype(dtype) for size in EXTREMES for _ in range(3)]
         for row in rows:
             if not np.isfinite(row).all():
                 continue

@@ -12,6 +12,7 @@ from skdp.accounting.events import noise_events, sampling_events, specifications
 from skdp.accounting.events.composition import group_event
 from skdp.accounting.events.kinds import EVENT_KINDS, FORMS, Kind, adjacency_refusal, is_priced, kind_of
 from skdp.accounting.events.specifications import DpEvent
+from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
 from skdp.accounting.methods import APPROXIMATIONS
 from skdp.accounting.rdp.others import _shift
 from skdp.accounting.releases import Releases
@@ -80,6 +81,7 @@ def test_more_noise_costs_less_and_a_group_no_less_than_one(name):
     method = "rdp" if name in ("ZCDpEvent", "RandomAllocationDpEvent") else "pld"
     terms = {"method": method, "adjacency": kind.adjacency or "zero_out"}
     price = get_epsilon(event, 1e-5, **terms)
+    assert event_from_dict(event_to_dict(event)) == event
     if kind.scaled is not None:
         assert get_epsilon(kind.scaled(event, 2.0), 1e-5, **terms) < price
     if (group := group_event(event, 2)) is not None:

@@ -22,9 +22,8 @@ from skdp.accounting import (
     SelfComposedDpEvent,
     compose,
 )
-from skdp.accounting.pld.label_tests import ErrorsOfTests
 from skdp.accounting.pld.profiles import Profile
-from skdp.accounting.pld.trade_off import _mu_of_tests, largest_excess, least_mu
+from skdp.accounting.pld.trade_off import largest_excess, least_mu
 
 SAMPLED = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(2.0)), 200)
 FPR = np.array([1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9])
@@ -49,16 +48,6 @@ def test_a_gaussian_has_its_closed_forms():
     assert profile.mu_bounds() == pytest.approx((mu, mu), rel=1e-9)
 
 
-def test_where_a_record_is_replaced_a_gaussian_has_half_of_its_noise():
-    replaced, removed = (
-        PrivacyProfile(GaussianDpEvent(2.0), adjacency="replace_one"),
-        PrivacyProfile(GaussianDpEvent(1.0)),
-    )
-    assert replaced.mu() == pytest.approx(1.0, rel=1e-9)
-    assert replaced.true_positive_rate(FPR) == pytest.approx(removed.true_positive_rate(FPR), rel=1e-9)
-    assert replaced.advantage() == pytest.approx(removed.advantage(), rel=1e-9)
-
-
 def test_the_polygon_of_a_gaussian_lies_just_above_what_it_finds():
     profile = PrivacyProfile(compose([GaussianDpEvent(1.5), PoissonSampledDpEvent(1e-9, GaussianDpEvent(5.0))]))
     found = profile.true_positive_rate(FPR)
@@ -67,7 +56,7 @@ def test_the_polygon_of_a_gaussian_lies_just_above_what_it_finds():
     assert found - FPR == pytest.approx(exact - FPR, rel=3e-4)
 
 
-@over_rows("epsilon", [0.2, 1.0, 3.0])
+@over_rows("epsilon", [0.2, 3.0])
 def test_a_laplace_has_its_closed_form_from_above(epsilon):
     profile = PrivacyProfile(LaplaceDpEvent(1.0 / epsilon))
     exact = laplace_rate(FPR, epsilon)
@@ -105,7 +94,7 @@ def test_of_both_directions_the_one_in_which_more_is_found_counts():
     assert exact * (1.0 - 1e-3) <= PrivacyProfile(event).true_positive_rate(0.01) <= exact * (1.0 + 1e-3)
 
 
-@over_rows("case", drawn(6, seed=32))
+@over_rows("case", drawn(2, seed=32))
 def test_no_figure_is_below_the_exact_one(case):
     profile = PrivacyProfile(event_of(case.parts), adjacency=case.adjacency)
     for at in (0.0, 0.5):
@@ -139,13 +128,6 @@ def test_the_curve_of_mu_lies_below_the_trade_off_function_where_it_is_promised_
     assert np.any(norm.cdf(norm.isf(alpha) - 0.998 * mu) > beta)
 
 
-def test_mu_rises_as_errors_may_be_smaller():
-    profile = PrivacyProfile(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0)))
-    found = [profile.mu(alpha_min) for alpha_min in (0.1, 1e-2, 1e-4, 1e-8)]
-    assert found == sorted(found)
-    assert found[0] < 0.5 * found[-1]
-
-
 def test_mu_is_infinite_where_a_test_hardly_errs():
     heavy = SelfComposedDpEvent(LaplaceDpEvent(0.5), 40)
     for alpha_min in (1e-3, 1e-6):
@@ -165,7 +147,7 @@ def test_a_guess_at_even_odds_errs_as_the_advantage_says():
     assert profile.bayes_risk([0.1, 0.9]) == pytest.approx([profile.bayes_risk(0.1)] * 2)
 
 
-@over_rows("prior", [0.1, 0.3, 0.7])
+@over_rows("prior", [0.1, 0.7])
 def test_the_least_error_of_a_guess_about_a_gaussian_is_the_integral_of_the_smaller_density(prior):
     z = np.linspace(-9.0, 10.0, 200_001)
     smaller = np.minimum(prior * norm.pdf(z - 1.0), (1.0 - prior) * norm.pdf(z))
@@ -173,23 +155,10 @@ def test_the_least_error_of_a_guess_about_a_gaussian_is_the_integral_of_the_smal
     assert PrivacyProfile(GaussianDpEvent(1.0)).bayes_risk(prior) == pytest.approx(exact, rel=1e-4)
 
 
-def test_reconstruction_and_singling_out_are_bounded_by_the_trade_off_function():
-    profile = PrivacyProfile(SAMPLED)
-    assert profile.reconstruction(0.01) == pytest.approx(1.0 - profile.trade_off(0.01), rel=1e-12)
-    assert profile.singling_out([0.01, 1e-4]).tolist() == profile.reconstruction([0.01, 1e-4]).tolist()
-
-
 def test_groups_and_units_gain_more():
     alone, pair = (PrivacyProfile(SAMPLED, group_size=k) for k in (1, 2))
     assert alone.advantage() < pair.advantage()
     assert alone.mu(1e-3) < pair.mu(1e-3)
-
-
-def test_other_methods_give_looser_figures():
-    loose, tight = (PrivacyProfile(GaussianDpEvent(2.0), method=method) for method in ("rdp", "pld"))
-    assert loose.advantage() > tight.advantage()
-    assert loose.mu_bounds(1e-3)[0] == 0.0
-    assert loose.mu(1e-3) > tight.mu(1e-3)
 
 
 @over_rows(
@@ -236,16 +205,3 @@ def test_mu_is_bracketed_where_losses_are_rare(name):
     for alpha_min in (1e-3, 1e-6):
         lower, upper = profile.mu_bounds(alpha_min)
         assert 0.0 < lower <= upper <= lower * 1.001
-
-
-def test_tests_ask_for_a_mu_by_those_of_them_whose_errors_are_both_allowed():
-    errors = ErrorsOfTests(np.array([1.0, 0.2, 0.1, 1e-4]), np.array([1.0, 0.5, 0.45, 0.02]))
-    at = [norm.isf(a) - norm.isf(b) for a, b in ((0.2, 0.5), (0.1, 0.45), (1e-4, 0.02))]
-    assert _mu_of_tests(errors, 0.2) == pytest.approx(at[0])
-    assert _mu_of_tests(errors, 0.1) == pytest.approx(at[1])
-    assert _mu_of_tests(errors, 1e-4) == pytest.approx(at[2])
-    assert _mu_of_tests(errors, 0.15) == pytest.approx(norm.isf(0.15) - norm.isf(0.475))  # drawn from two
-    assert _mu_of_tests(ErrorsOfTests(np.array([1.0, 0.1]), np.array([1.0, 0.95])), 0.2) == math.inf
-    assert _mu_of_tests(ErrorsOfTests(np.array([1.0, 0.1]), np.array([1.0, 0.75])), 0.2) == pytest.approx(
-        norm.isf(0.2) - norm.isf(0.75 + 0.25 / 9.0)
-    )
