@@ -148,6 +148,20 @@ def test_who_opens_the_file_does_not_end_the_lock_of_another_thread(path, budget
     assert _sqlite.transaction(path, "BEGIN IMMEDIATE", held) == "locked"
 
 
+def test_entries_are_made_out_while_others_can_charge(path, budget, monkeypatch):
+    """However many there are: the file is locked only while rows are fetched."""
+    budget.spend(THIRD)
+    told, original = [], _store.charge_from_fields
+
+    def slow(row, terms):
+        told.append(start(TRIES_TO_WRITE, path, "-").communicate(timeout=60)[0].strip())
+        return original(row, terms)
+
+    monkeypatch.setattr(_store, "charge_from_fields", slow)
+    assert len(fresh(path).history) == 1
+    assert told == ["written to"]
+
+
 # --- interrupted and killed -------------------------------------------------------------------------------------------
 
 

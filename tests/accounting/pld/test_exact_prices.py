@@ -28,6 +28,7 @@ from skdp.accounting import (
 from skdp.accounting.formulas.gaussian import gaussian_delta, gaussian_epsilon
 from skdp.accounting.pld.directions import directions
 from skdp.accounting.pld.lower_bounds import lower_epsilon
+from skdp.accounting.pld.reading import epsilon_of as epsilon_of_masses
 from skdp.accounting.pld.reading import solve_directions
 from skdp.accounting.releases import releases
 
@@ -240,6 +241,12 @@ def test_both_ends_are_close_where_delta_is_close_to_one(kept):
     low, high = get_epsilon_bounds(event_of(parts), 1.0 - kept)
     assert 1.0 - binomial_delta(parts, high) == pytest.approx(kept, rel=1e-5)
     assert kept * (1.0 - 2e-3) <= 1.0 - binomial_delta(parts, low) <= kept
+
+
+def test_epsilon_is_read_off_masses_of_many_orders():
+    """Rounding, tilted back, may be far larger just below where epsilon is read; it has no part in it."""
+    loss, mass = np.array([0.0, 1.0, 2.0, 3.0]), np.array([1e90, 1e40, 0.1, 0.0])
+    assert epsilon_of_masses(loss, mass, 1e-6) == pytest.approx(2.0 + math.log1p(-1e-5), abs=1e-14)
 
 
 @over_rows("epsilon", [0.0, 0.3, 1.5])

@@ -22,8 +22,9 @@ from skdp.accounting import (
     SelfComposedDpEvent,
     compose,
 )
+from skdp.accounting.pld.label_tests import ErrorsOfTests
 from skdp.accounting.pld.profiles import Profile
-from skdp.accounting.pld.trade_off import largest_excess, least_mu
+from skdp.accounting.pld.trade_off import _mu_of_tests, largest_excess, least_mu
 
 SAMPLED = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(2.0)), 200)
 FPR = np.array([1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9])
@@ -46,6 +47,16 @@ def test_a_gaussian_has_its_closed_forms():
     assert profile.advantage() == pytest.approx(2.0 * norm.cdf(mu / 2.0) - 1.0, rel=1e-9)
     assert profile.true_positive_rate(FPR) == pytest.approx(gaussian_rate(FPR, mu), rel=1e-9)
     assert profile.mu_bounds() == pytest.approx((mu, mu), rel=1e-9)
+
+
+def test_where_a_record_is_replaced_a_gaussian_has_half_of_its_noise():
+    replaced, removed = (
+        PrivacyProfile(GaussianDpEvent(2.0), adjacency="replace_one"),
+        PrivacyProfile(GaussianDpEvent(1.0)),
+    )
+    assert replaced.mu() == pytest.approx(1.0, rel=1e-9)
+    assert replaced.true_positive_rate(FPR) == pytest.approx(removed.true_positive_rate(FPR), rel=1e-9)
+    assert replaced.advantage() == pytest.approx(removed.advantage(), rel=1e-9)
 
 
 def test_the_polygon_of_a_gaussian_lies_just_above_what_it_finds():
@@ -205,3 +216,16 @@ def test_mu_is_bracketed_where_losses_are_rare(name):
     for alpha_min in (1e-3, 1e-6):
         lower, upper = profile.mu_bounds(alpha_min)
         assert 0.0 < lower <= upper <= lower * 1.001
+
+
+def test_tests_ask_for_a_mu_by_those_of_them_whose_errors_are_both_allowed():
+    errors = ErrorsOfTests(np.array([1.0, 0.2, 0.1, 1e-4]), np.array([1.0, 0.5, 0.45, 0.02]))
+    at = [norm.isf(a) - norm.isf(b) for a, b in ((0.2, 0.5), (0.1, 0.45), (1e-4, 0.02))]
+    assert _mu_of_tests(errors, 0.2) == pytest.approx(at[0])
+    assert _mu_of_tests(errors, 0.1) == pytest.approx(at[1])
+    assert _mu_of_tests(errors, 1e-4) == pytest.approx(at[2])
+    assert _mu_of_tests(errors, 0.15) == pytest.approx(norm.isf(0.15) - norm.isf(0.475))  # drawn from two
+    assert _mu_of_tests(ErrorsOfTests(np.array([1.0, 0.1]), np.array([1.0, 0.95])), 0.2) == math.inf
+    assert _mu_of_tests(ErrorsOfTests(np.array([1.0, 0.1]), np.array([1.0, 0.75])), 0.2) == pytest.approx(
+        norm.isf(0.2) - norm.isf(0.75 + 0.25 / 9.0)
+    )
