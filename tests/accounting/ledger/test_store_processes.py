@@ -209,7 +209,7 @@ def kill_rounds(tmp_path, path, n_rounds, seed):
     accountant = PrivacyAccountant.open(path)
     accountant.spend(GaussianDpEvent(380.0))
     assert accountant.verify() == len(accountant.history) == shown + 1
-    assert recorded >= n_rounds * 0.7
+    assert recorded >= sum(number % 4 > 0 for number in range(n_rounds))  # one at least in each of the others
     return recorded, ahead
 
 
