@@ -90,9 +90,10 @@ def test_nothing_everything_and_what_delta_does_not_cover():
     assert high > 0.0
 
 
-@over_rows("q", [1e-12, 0.5, 1 - 1e-12])
-@over_rows("sigma", [1e-5, 1e6])
-@over_rows("steps", [1, 10**9])
+@over_rows(
+    ("q", "sigma", "steps"),
+    [(1e-12, 1e-5, 1), (1e-12, 1e6, 10**9), (0.5, 1e6, 1), (0.5, 1e-5, 10**9), (1 - 1e-12, 1e6, 10**9)],
+)
 def test_extreme_input_gives_a_finite_bracket_in_time(q, sigma, steps):
     for delta in (1e-15, 0.3):
         with calls_at_most(250_000):
