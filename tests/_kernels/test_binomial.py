@@ -7,6 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 import reference
+from combinations import over_rows
 from scipy.stats import binom, chi2
 
 from skdp._kernels.binomial import LARGEST_POWER, add_counts, binomial_tables, distribution
@@ -28,14 +29,14 @@ def value_at(size, rate, k):
     return 0 if k < first else bounds[min(k - first, len(bounds) - 1)]
 
 
-@pytest.mark.parametrize("rate", RATES)
-@pytest.mark.parametrize("size", [1, 2, 4, 32, 256])
+@over_rows("rate", RATES)
+@over_rows("size", [1, 4, 256])
 def test_tables_are_the_exact_distribution_function_to_128_bits(size, rate):
     for k, exact in enumerate(reference.binomial_distribution(size, rate)):
         assert abs(value_at(size, rate, k) - exact * WHOLE) <= 1 + 2.0**-20, k
 
 
-@pytest.mark.parametrize("rate", [1e-4, 0.125, 0.9])
+@over_rows("rate", [1e-4, 0.9])
 def test_the_largest_table_is_the_binomial_law(rate):
     size = 1 << LARGEST_POWER
     first, bounds = distribution(size, rate)
@@ -60,12 +61,12 @@ def numbers_of_interest(bounds):
     return sorted(number for number in near | {0, WHOLE - 1} if 0 <= number < WHOLE)
 
 
-@pytest.mark.parametrize("rate", RATES)
-@pytest.mark.parametrize("size", [1, 8, 64])
+@over_rows("rate", RATES)
+@over_rows("size", [1, 64])
 def test_a_draw_is_the_number_of_values_that_its_number_exceeds(size, rate):
     first, bounds = distribution(size, rate)
     numbers = numbers_of_interest(bounds)
-    numbers += [int.from_bytes(hashlib.sha256(bytes([k])).digest()[:16]) for k in range(200)]
+    numbers += [int.from_bytes(hashlib.sha256(bytes([k])).digest()[:16]) for k in range(60)]
     words = np.array([[number >> 64 for number in numbers], [number % 2**64 for number in numbers]], np.uint64)
     counts = np.zeros(len(numbers))
     add_counts(words, np.arange(len(numbers)), np.array([0, len(numbers)]), binomial_tables([size], rate), counts)
@@ -98,8 +99,8 @@ def chi_square(counts, law, n_classes=24):
 
 
 @pytest.mark.compiled  # 60 million draws from tables
-@pytest.mark.parametrize("rate", [1e-4, 0.125, 0.9])
-@pytest.mark.parametrize(
+@over_rows("rate", [1e-4, 0.125, 0.9])
+@over_rows(
     ("copies", "n_draws"),
     [(1, 50_000), (2, 50_000), (7, 50_000), (300, 50_000), (65_535, 20_000), (65_541, 20_000), (10**9, 600)],
 )
@@ -114,7 +115,7 @@ def test_counts_have_the_binomial_law(copies, n_draws, rate):
     assert 0 <= counts.min() <= counts.max() <= copies
 
 
-@pytest.mark.parametrize("rate", [0.05, 0.4])
+@over_rows("rate", [0.05, 0.4])
 def test_copies_are_in_at_the_rate_of_the_event_and_independently(rate):
     """Property 10 for groups: means, variances and covariances of counts, each within 6.4 standard errors.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
-from combinations import combined
+from combinations import over_combinations, over_rows
 
 from skdp._training.models.columns import ColumnModel
 from skdp._training.models.linear import LinearGeometry
@@ -27,7 +27,7 @@ def people(n, d, n_outputs, dtype, *, fit_intercept=True, seed=0):
     return X, rng.integers(0, max(2, n_outputs), n), weights, theta
 
 
-@combined(
+@over_combinations(
     fit_intercept=[True, False],
     n_outputs=[1, 3],
     dtype=[np.float64, np.float32],
@@ -49,12 +49,12 @@ def test_sums_are_those_of_the_plain_reading(shape, dtype, n_outputs, fit_interc
         assert (everyone == ones).all()
 
 
-EXTREMES = [0.0, 1e-300, 1e-160, 1e-40, 1.0, 1e40, 1e160, 1e300]
+EXTREMES = [0.0, 1e-300, 1e-40, 1.0, 1e40, 1e300]
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("radius", [1e-30, 1.5, 1e30])
+@over_rows("fit_intercept", [True, False])
+@over_rows("n_outputs", [1, 3])
+@over_rows("radius", [1e-30, 1.5, 1e30])
 def test_no_row_adds_more_than_the_clip(radius, n_outputs, fit_intercept):
     """Whatever it holds, in the largest and smallest numbers; and the bound is reached."""
     rng = np.random.default_rng(0)
@@ -62,7 +62,7 @@ def test_no_row_adds_more_than_the_clip(radius, n_outputs, fit_intercept):
     longest = 0.0
     for dtype in (np.float64, np.float32):
         with np.errstate(over="ignore", under="ignore"):
-            rows = [np.asarray(size * rng.normal(size=5)).astype(dtype) for size in EXTREMES for _ in range(5)]
+            rows = [np.asarray(size * rng.normal(size=5)).astype(dtype) for size in EXTREMES for _ in range(3)]
         for row in rows:
             if not np.isfinite(row).all():
                 continue
@@ -91,7 +91,7 @@ def test_a_row_that_overflows_is_a_null_row():
     np.testing.assert_allclose(found, sum_of(X, labels, without, theta, 0.1, 1, geometry), rtol=1e-12)
 
 
-@combined(place=[0, 511, 512, 1029], value=[np.nan, np.inf, -np.inf], dtype=[np.float64, np.float32])
+@over_combinations(place=[0, 511, 512, 1029], value=[np.nan, np.inf, -np.inf], dtype=[np.float64, np.float32])
 def test_cells_that_are_no_numbers_are_refused(dtype, value, place):
     """Also in rows of weight 0, and whatever the radius."""
     X, labels, weights, theta = people(1030, 4, 1, dtype)

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
-from combinations import combined
-from numba.core.registry import CPUDispatcher
+from combinations import over_combinations, over_rows
 
 from skdp._kernels import dense as _dense
-from skdp._kernels import updates as _updates
 
 DTYPES = [np.float32, np.float64]
 ROWS = np.array([4, 4, 0, 7, 2])
@@ -37,9 +35,9 @@ def rows_and_scales(dtype, *, seed=0):
 # --- gathering ---
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize(("rows", "start", "m"), [(None, 0, 8), (None, 3, 4), (ROWS, 0, 5), (ROWS, 2, 3), (ROWS, 1, 0)])
+@over_rows("dtype", DTYPES)
+@over_rows("sparse", [False, True])
+@over_rows(("rows", "start", "m"), [(None, 0, 8), (None, 3, 4), (ROWS, 0, 5), (ROWS, 2, 3), (ROWS, 1, 0)])
 def test_rows_are_gathered_with_their_scale_and_a_one(rows, start, m, sparse, dtype):
     X, scale = rows_and_scales(dtype)
     chunk = np.full((m, 6), np.nan, dtype)
@@ -54,8 +52,8 @@ def test_rows_are_gathered_with_their_scale_and_a_one(rows, start, m, sparse, dt
         np.testing.assert_allclose(found, expected, rtol=4 * float(np.finfo(dtype).eps))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("sparse", [False, True])
+@over_rows("dtype", DTYPES)
+@over_rows("sparse", [False, True])
 def test_squares_of_rows_are_those_of_what_is_gathered(sparse, dtype):
     X, scale = rows_and_scales(dtype)
     squares, chunk = np.full(8, np.nan), np.empty((8, 6), dtype)
@@ -68,7 +66,7 @@ def test_squares_of_rows_are_those_of_what_is_gathered(sparse, dtype):
     np.testing.assert_allclose(squares, np.sum(chunk.astype(float) ** 2, axis=1), rtol=1e-14)
 
 
-@pytest.mark.parametrize("content", [np.inf, -np.inf, np.nan, 1e38])
+@over_rows("content", [np.inf, -np.inf, np.nan, 1e38])
 def test_nothing_of_a_row_with_scale_zero_is_gathered(content):
     chunk = np.full((1, 3), np.nan)
     _dense.gather_rows(np.full((1, 2), content), np.zeros(1), None, 0, chunk)
@@ -78,8 +76,8 @@ def test_nothing_of_a_row_with_scale_zero_is_gathered(content):
 # --- derivatives ---
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", ACTIVATIONS)
+@over_rows("dtype", DTYPES)
+@over_rows("name", ACTIVATIONS)
 def test_derivatives_are_those_of_the_plain_activations(name, dtype):
     """At z from -4 to 4, 0 included, from the activation's output alone."""
     z = np.linspace(-4.0, 4.0, 9)
@@ -91,7 +89,7 @@ def test_derivatives_are_those_of_the_plain_activations(name, dtype):
     np.testing.assert_allclose(deltas, expected, rtol=0, atol=32 * float(np.finfo(dtype).eps))
 
 
-@pytest.mark.parametrize("name", ACTIVATIONS)
+@over_rows("name", ACTIVATIONS)
 def test_a_lost_activation_or_derivative_stays_lost(name):
     """NaN may not become 0, or the guard would take the row for a good one."""
     deltas = np.array([[1.0], [np.nan]])
@@ -129,7 +127,7 @@ def test_factors_by_hand():
         assert not muted
 
 
-@combined(kind=KINDS, lost=[np.inf, np.nan], layer=[0, 1], side=[0, 1])
+@over_combinations(kind=KINDS, lost=[np.inf, np.nan], layer=[0, 1], side=[0, 1])
 def test_a_row_that_is_not_finite_is_muted_in_every_layer(kind, lost, layer, side):
     """Infinity times 0, which is NaN, included; rows beside it keep their factors."""
     for others in (1.0, 0.0):
@@ -142,8 +140,8 @@ def test_a_row_that_is_not_finite_is_muted_in_every_layer(kind, lost, layer, sid
         assert np.all(factors[:, [0, 2]] > 0.0)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", KINDS)
+@over_rows("dtype", DTYPES)
+@over_rows("kind", KINDS)
 def test_a_factor_that_would_be_denormal_mutes_the_row(kind, dtype):
     """Such a number has lost digits. Short of that, or of a square beyond 1e308, a row is brought to the bound."""
     longest = min(1.0 / float(np.finfo(dtype).tiny), float(np.finfo(np.float64).max) ** 0.5)
@@ -180,8 +178,8 @@ def test_factors_never_raise_a_gradient_above_its_bounds():
             assert np.linalg.norm(parts, axis=0).max() == pytest.approx(math.hypot(*bounds), rel=1e-12)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("width", [1, 5, 63, 64, 65, 200])
+@over_rows("dtype", DTYPES)
+@over_rows("width", [1, 5, 63, 64, 65, 200])
 def test_squares_are_those_of_the_first_numbers_of_a_row(width, dtype):
     rows = np.full((4, 210), np.nan, dtype)
     rows[:, :width] = np.random.default_rng(0).normal(size=(4, width))
@@ -194,8 +192,8 @@ def test_squares_are_those_of_the_first_numbers_of_a_row(width, dtype):
         np.testing.assert_array_equal(squares, plain)
 
 
-@pytest.mark.parametrize("lost", [np.inf, np.nan])
-@pytest.mark.parametrize("place", [0, 63, 64, 130])
+@over_rows("lost", [np.inf, np.nan])
+@over_rows("place", [0, 63, 64, 130])
 def test_a_square_that_is_lost_loses_the_sum(place, lost):
     rows, squares = np.ones((1, 131)), np.zeros(1)
     rows[0, place] = lost
@@ -203,9 +201,9 @@ def test_a_square_that_is_lost_loses_the_sum(place, lost):
     assert not np.isfinite(squares[0])
 
 
-@pytest.mark.parametrize("begin", [0, 4])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", KINDS)
+@over_rows("begin", [0, 4])
+@over_rows("dtype", DTYPES)
+@over_rows("kind", KINDS)
 def test_rows_are_clipped_layer_by_layer(kind, dtype, begin):
     """By factors of the plain reading, then by weights, on one side of each outer product.
 
@@ -242,16 +240,3 @@ def test_rows_are_clipped_layer_by_layer(kind, dtype, begin):
     assert not any(each[4].any() for each in (*inputs, *deltas))
     for each, before in zip((*whole_inputs, *whole_deltas), kept, strict=True):
         np.testing.assert_array_equal(each[others], before)
-
-
-@pytest.mark.compiled
-def test_compiled_kernels_have_no_fastmath():
-    kernels = [
-        (name, kernel) for module in (_dense, _updates) for name, kernel in vars(module).items()
-        if isinstance(kernel, CPUDispatcher)
-    ]  # fmt: skip
-    assert len(kernels) >= 9
-    for name, kernel in kernels:
-        assert not kernel.targetoptions.get("fastmath"), name
-        assert not kernel.targetoptions.get("parallel"), name
-        assert kernel.targetoptions["nogil"], name

@@ -6,6 +6,7 @@ What is measured here is the noiseless sum, the input of the mechanism: properti
 from __future__ import annotations
 
 import ast
+import importlib
 import itertools
 import pathlib
 
@@ -13,16 +14,12 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
-from combinations import combined
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from combinations import over_combinations, over_rows
 from linear_rows import DTYPES, norm_of, people, rounding_bound
 from numba.core.registry import CPUDispatcher
 
 import skdp._kernels
 import skdp._training.models.linear
-from skdp._kernels import bits as _bits
-from skdp._kernels import linear as _linear
 from skdp._training.models.linear import LinearGeometry, LinearModel, row_scales
 
 
@@ -74,7 +71,13 @@ def assert_agrees(X, labels, weights, theta, max_norm, n_outputs, fit_intercept,
 # --- two readings of one kernel ---
 
 
-@combined(dtype=DTYPES, n_outputs=[1, 3, 5], n=[0, 1, 3, 4, 5, 511, 512, 513, 1030])
+@over_rows(
+    ("dtype", "n_outputs", "n"),
+    [
+        *((np.float32, 1, 0), (np.float64, 3, 1), (np.float32, 3, 4), (np.float64, 1, 5)),
+        *((np.float64, 5, 512), (np.float32, 1, 513), (np.float32, 3, 1030), (np.float64, 1, 1030)),
+    ],
+)
 @in_all_ways
 def test_sums_are_those_of_the_plain_reading(n, n_outputs, lots, sparse, dtype):
     """At sizes around the edges of a block, and of the four rows that go together."""
@@ -85,20 +88,13 @@ def test_sums_are_those_of_the_plain_reading(n, n_outputs, lots, sparse, dtype):
     assert_agrees(X, labels, weights, theta, 0.4, n_outputs, True, sparse=sparse, rows=rows)
 
 
-@combined(dtype=DTYPES, fit_intercept=[False, True], n_outputs=[1, 2, 4], d=[1, 11, 199])
+@over_combinations(dtype=DTYPES, fit_intercept=[False, True], n_outputs=[1, 2, 4], d=[1, 11, 199])
 def test_sums_at_other_widths(d, n_outputs, fit_intercept, dtype):
     X, labels, weights, theta = people(70, d, n_outputs, dtype=dtype, fit_intercept=fit_intercept)
     some = np.sort(np.random.default_rng(2).choice(70, 33, replace=False))
     for rows in (None, some):
         for sparse in (False, True):
             assert_agrees(X, labels, weights, theta, 0.4, n_outputs, fit_intercept, rows=rows, sparse=sparse)
-
-
-@pytest.mark.parametrize("max_norm", [1e-3, 0.1, 10.0, 1e300])
-def test_sums_at_other_clips(max_norm):
-    for n_outputs in (1, 3):
-        X, labels, weights, theta = people(50, 7, n_outputs)
-        assert_agrees(X, labels, weights, theta, max_norm, n_outputs, True)
 
 
 def test_a_lot_may_repeat_and_skip_rows():
@@ -129,8 +125,8 @@ def test_sparse_layouts_give_one_sum():
     np.testing.assert_array_equal(sums[0], sums[2])
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@over_rows("n_outputs", [1, 3])
+@over_rows("fit_intercept", [False, True])
 def test_unclipped_sum_is_the_gradient_of_the_loss(n_outputs, fit_intercept):
     """Central differences of the plain loss: error h**2 f'''/6 and eps f/h, together below 1e-8 of n at h = 1e-5."""
     X, labels, weights, theta = people(25, 4, n_outputs, fit_intercept=fit_intercept)
@@ -147,14 +143,6 @@ def test_unclipped_sum_is_the_gradient_of_the_loss(n_outputs, fit_intercept):
     np.testing.assert_allclose(found, slopes, rtol=0, atol=25 * 1e-8)
 
 
-@by_rows
-def test_geometry_brings_rows_into_the_unit_ball():
-    """The public scaling: (x, 1) / sqrt(radius**2 + 1), or x / radius."""
-    assert LinearGeometry(2.0, False).unit == 0.5
-    assert LinearGeometry(2.0, False).icpt == 0.0
-    assert LinearGeometry(2.0, True).unit == LinearGeometry(2.0, True).icpt == pytest.approx(5**-0.5, rel=1e-15)
-
-
 # --- property 3: threads and chunks change nothing ---
 
 
@@ -168,16 +156,8 @@ def test_thread_count_changes_no_bit(sparse, lots):
     np.testing.assert_array_equal(sums[0], sums[2])
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
-def test_all_rows_named_one_by_one(n_outputs):
-    """rows=arange(n) takes another way through memory to the same sum."""
-    X, labels, weights, theta = people(9_000, 5, n_outputs)
-    sums = [clipped_sum(X, labels, weights, theta, 0.4, n_outputs, rows=rows) for rows in (None, np.arange(9_000))]
-    np.testing.assert_allclose(sums[0], sums[1], rtol=0, atol=9_000 * 0.4 * 528 * np.finfo(float).eps)
-
-
-@pytest.mark.parametrize("lots", [False, True])
-@pytest.mark.parametrize("d", [3, 60])
+@over_rows("lots", [False, True])
+@over_rows("d", [3, 60])
 def test_sums_of_float32_rows_are_float64(d, lots):
     """At parameters of 0 residuals are 1/2, so that nothing but products and sums rounds: 5,000 times at most each."""
     X = people(5_000, d, dtype=np.float32)[0]
@@ -185,15 +165,6 @@ def test_sums_of_float32_rows_are_float64(d, lots):
     parts = 0.5 * row_scales(X, 1.5, 1.0 / 1.5).astype(np.float64)[:, None] * X.astype(np.float64)
     found = model.clipped_gradient_sum(np.zeros(d), np.arange(len(X)) if lots else None, 1e3)
     assert np.all(np.abs(found - parts.sum(axis=0)) <= 5_000 * 2.0**-52 * np.abs(parts).sum(axis=0))
-
-
-def test_segments_of_rows_add_up():
-    """A sum over 9,000 rows is the sum of sums over its parts, wherever they are cut."""
-    X, labels, weights, theta = people(9_000, 5)
-    whole = clipped_sum(X, labels, weights, theta, 0.4)
-    for cut in (1, 4_500, 8_191):
-        parts = [clipped_sum(X[s], labels[s], weights[s], theta, 0.4) for s in (slice(cut), slice(cut, None))]
-        np.testing.assert_allclose(sum(parts), whole, rtol=0, atol=9_000 * 0.4 * 528 * np.finfo(float).eps)
 
 
 # --- properties 1, 5 and 6: one row moves the sum by at most C ---
@@ -219,30 +190,30 @@ LENGTHS = {
 CASES = [(dtype, length) for dtype in DTYPES for length in LENGTHS[dtype]]
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize(("dtype", "length"), CASES)
+@over_rows("n_outputs", [1, 3])
+@over_rows(("dtype", "length"), CASES)
 def test_one_row_adds_at_most_the_clip(layout, dtype, length, n_outputs):
     """Any length and weight, small and huge parameters, in all kernels: finite, and at most C (1 + 4 ulp)."""
     direction = np.random.default_rng(3).normal(size=5)
     x = (direction / np.linalg.norm(direction) * length).astype(dtype)
-    weights, clips, labels = (1.0, 0.3, 1e-30), (0.25, 1e-3), range(max(2, n_outputs))
+    weights, clips, labels = (1.0, 0.3, 1e-30), (0.25, 1e-3), (0, max(1, n_outputs - 1))
     for fit_intercept in (False, True):
         scaling = LinearGeometry(1.0, fit_intercept)
         start = np.random.default_rng(4).normal(size=n_outputs * (5 + fit_intercept))
-        for size, weight, max_norm, label in itertools.product((0.0, 1.0, 1e30, 1e37), weights, clips, labels):
+        for size, weight, max_norm, label in itertools.product((0.0, 1.0, 1e37), weights, clips, labels):
             for lots, sparse in WAYS[layout]:
                 row = x, label, weight, size * start, max_norm, n_outputs, scaling
                 assert_within_clip(contribution(*row, lots=lots, sparse=sparse), max_norm)
 
 
 @pytest.mark.compiled  # NumPy takes float32 with a Python float for float32, the compiler for float64
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@over_rows("n_outputs", [1, 3])
+@over_rows("fit_intercept", [False, True])
 def test_clip_at_lengths_near_the_clip(fit_intercept, n_outputs):
     """Where a gradient is a few ulp longer or shorter than C: no rounding lets more than 4 ulp through."""
     rng = np.random.default_rng(5)
     for dtype in DTYPES:
-        for _ in range(200):
+        for _ in range(60):
             x = rng.normal(size=3).astype(dtype)
             theta = rng.normal(size=n_outputs * (3 + fit_intercept))
             scaling = LinearGeometry(1.0, fit_intercept)
@@ -264,14 +235,14 @@ def test_one_row_reaches_the_clip():
             assert_within_clip(g, 0.25 * weight)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n_outputs", [1, 3, 40])
+@over_rows("dtype", DTYPES)
+@over_rows("n_outputs", [1, 3, 40])
 def test_wide_rows_at_extreme_scales_add_at_most_the_clip(layout, n_outputs, dtype):
     """Property 6, as `float32_length_rounding.py` has it: lengths, weights, bounds and clips over the dtype's range."""
     rng = np.random.default_rng(8)
     low, high = (-44, 36) if dtype == np.float32 else (-300, 306)
     for d in (1, 3, 8, 400):
-        for trial in range(60):
+        for trial in range(15):
             with np.errstate(over="ignore", under="ignore"):
                 x = (rng.normal(size=d) * 10.0 ** rng.uniform(low, high)).astype(dtype)
             weight, exponent = dtype(10.0 ** rng.uniform(-30, 0)), rng.uniform(-30, 30) if trial % 2 else 0.0
@@ -284,9 +255,9 @@ def test_wide_rows_at_extreme_scales_add_at_most_the_clip(layout, n_outputs, dty
                 assert_within_clip(g, max_norm)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("numbers", [1, 2, 3, 5])
+@over_rows("sparse", [False, True])
+@over_rows("n_outputs", [1, 3])
+@over_rows("numbers", [1, 2, 3, 5])
 def test_norms_that_lose_their_digits_are_not_taken_for_shorter(numbers, n_outputs, sparse):
     """Two of the least denormal numbers have a norm of 1.4 of it, which rounds to 1: a clip to 1.4 C."""
     for value in (5e-324, 1e-323, 1e-310):
@@ -295,53 +266,9 @@ def test_norms_that_lose_their_digits_are_not_taken_for_shorter(numbers, n_outpu
         assert_within_clip(g, 1e-3)
 
 
-finite = {
-    dtype: st.floats(allow_nan=False, allow_infinity=False, width=8 * np.dtype(dtype).itemsize) for dtype in DTYPES
-}
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=200, deadline=None, derandomize=True)
-@given(data=st.data())
-def test_no_row_is_found_that_adds_more(layout, dtype, data):
-    """Hypothesis looks for a row, weight and parameters that pass the clip, over the whole range of the dtype."""
-    number = finite[dtype]
-    x = np.array(data.draw(st.lists(number, min_size=3, max_size=3)), dtype)
-    weight = data.draw(st.floats(0.0, 1.0, width=8 * np.dtype(dtype).itemsize))
-    n_outputs, fit_intercept = data.draw(st.sampled_from([1, 3])), data.draw(st.booleans())
-    p = n_outputs * (3 + fit_intercept)
-    theta = np.array(data.draw(st.lists(number, min_size=p, max_size=p)))
-    max_norm = data.draw(st.floats(1e-3, 1e3))
-    scaling = LinearGeometry(data.draw(st.floats(1e-3, 1e3)), fit_intercept)
-    for lots, sparse in WAYS[layout]:
-        g = contribution(x, 0, weight, theta, max_norm, n_outputs, scaling, lots=lots, sparse=sparse)
-        assert_within_clip(g, max_norm)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=200, deadline=None, derandomize=True)
-@given(
-    exponents=st.tuples(st.floats(-1, 1), st.floats(-1, 0), st.floats(-3, 2), st.floats(-3, 3)),
-    fit_intercept=st.booleans(),
-)
-@example(exponents=(-0.6, 0.0, -1.0, 0.0), fit_intercept=False)
-def test_no_product_of_magnitudes_adds_more(dtype, exponents, fit_intercept):
-    """Rows and weights of magnitudes drawn on a logarithmic scale over the dtype's range."""
-    reach = np.log10(float(np.finfo(dtype).max)) - 1
-    length, weight = (10 ** (share * reach) for share in exponents[:2])
-    max_norm, bound = (10.0**exponent for exponent in exponents[2:])
-    x = (np.array([0.48, 0.6, 0.64]) * length).astype(dtype)
-    for n_outputs in (1, 3):
-        theta = np.zeros(n_outputs * (3 + fit_intercept))
-        for sparse in (False, True):
-            scaling = LinearGeometry(bound, fit_intercept)
-            g = contribution(x, 0, weight, theta, max_norm, n_outputs, scaling, sparse=sparse)
-            assert_within_clip(g, max_norm)
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("sparse", [False, True])
+@over_rows("n_outputs", [1, 3])
+@over_rows("dtype", DTYPES)
 def test_a_row_of_zeros_adds_no_nan(dtype, n_outputs, sparse):
     """Found by the search above: without an intercept nothing is clipped (|u| = 0), and r * scale could overflow."""
     weight, theta = 1.0, np.zeros(3 * n_outputs)
@@ -349,8 +276,8 @@ def test_a_row_of_zeros_adds_no_nan(dtype, n_outputs, sparse):
     assert np.all(g == 0.0)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n_outputs", [1, 3])
+@over_rows("dtype", DTYPES)
+@over_rows("n_outputs", [1, 3])
 def test_copies_of_a_row_add_up(n_outputs, dtype):
     """Property 1: m copies of one row move the sum by m min(g, C)."""
     x = np.array([0.6, 0.8, 3.0], dtype)
@@ -370,7 +297,7 @@ def test_copies_of_a_row_add_up(n_outputs, dtype):
             assert abs(np.linalg.norm(found) - m * min(np.linalg.norm(g), max_norm)) <= bound
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("dtype", DTYPES)
 def test_a_row_that_overflows_leaves_the_others_alone(dtype):
     """Property 6: one extreme row moves the sum by at most C, and never makes it NaN."""
     X, labels, weights, _ = people(21, 5, dtype=dtype)
@@ -395,8 +322,8 @@ def test_a_row_that_overflows_leaves_the_others_alone(dtype):
                     assert np.linalg.norm(found - here) <= 0.4 + slack
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, 3])
+@over_rows("sparse", [False, True])
+@over_rows("n_outputs", [1, 3])
 def test_a_row_whose_norm_overflows_adds_exactly_zero(n_outputs, sparse):
     """A norm above the largest float64 cannot be clipped: such a row is the null record, with its intercept."""
     theta = np.ones(n_outputs * 4)
@@ -407,8 +334,8 @@ def test_a_row_whose_norm_overflows_adds_exactly_zero(n_outputs, sparse):
             assert np.all(g == 0.0)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("sparse", [False, True])
+@over_rows("dtype", DTYPES)
 def test_a_row_with_nan_scores_adds_exactly_zero(dtype, sparse):
     """Parameters so large that a score is infinity less infinity: nothing of the row is left, nor of its intercept."""
     top = float(np.finfo(dtype).max)
@@ -427,8 +354,8 @@ ROWS_WITH_LOST = [(0,), (2,), (0, 1), (0, 1, 2, 3, 4)]
 
 
 @in_all_ways
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("n_outputs", [1, 3])
+@over_rows("dtype", DTYPES)
 def test_a_row_that_holds_nan_or_infinity_is_the_null_record(dtype, n_outputs, lots, sparse):
     """Not multiplied by 0, which is NaN: no bit of the others' sum is another, wherever the row stands."""
     X, labels, weights, theta = people(600, 5, n_outputs, dtype=dtype)
@@ -451,25 +378,12 @@ def test_a_row_that_holds_nan_or_infinity_is_the_null_record(dtype, n_outputs, l
                     np.testing.assert_array_equal(wild, kept)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-def test_the_plain_reading_leaves_them_out_too(sparse):
-    X, labels, weights, theta = people(50, 5)
-    X[3, 0], X[4, 1], X[5, :2] = np.nan, np.inf, [np.inf, -np.inf]
-    kept = np.isfinite(X).all(axis=1)
-    scaling = LinearGeometry(1.5, True)
-    found = clipped_sum(X, labels, weights, theta, 0.4, 1, scaling, sparse=sparse)
-    plain = reference.Scaling(1.5, True)
-    expected = reference.clipped_gradients(X, labels, weights, theta, 1, plain, 0.4).sum(axis=0)
-    bound = rounding_bound(X[kept], labels[kept], weights[kept], theta, 0.4, 1, plain)
-    assert np.linalg.norm(found - expected) <= bound
-
-
 # --- property 5: weights act after the clip ---
 
 
 @in_all_ways
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("n_outputs", [1, 3])
+@over_rows("dtype", DTYPES)
 def test_weight_zero_is_the_null_record(dtype, n_outputs, lots, sparse):
     """Exactly zero, intercept included; and what the row holds changes no bit of a sum that it is in."""
     X, labels, weights, theta = people(30, 5, n_outputs, dtype=dtype)
@@ -487,42 +401,21 @@ def test_weight_zero_is_the_null_record(dtype, n_outputs, lots, sparse):
         np.testing.assert_array_equal(before, after)
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
-def test_toggling_a_weight_moves_the_sum_by_at_most_the_clip(n_outputs):
-    """The neighbour of every property: a record, of any weight, made void."""
-    X, labels, weights, theta = people(30, 5, n_outputs)
-    for place in range(30):
-        void = weights.copy()
-        void[place] = 0.0
-        without = clipped_sum(X, labels, void, theta, 0.2, n_outputs)
-        for weight in (1.0, 0.3, 1e-30):
-            void[place] = weight
-            moved = clipped_sum(X, labels, void, theta, 0.2, n_outputs) - without
-            assert norm_of(moved) <= weight * 0.2 + 30 * 0.2 * 46 * np.finfo(float).eps
-
-
-@pytest.mark.parametrize("max_norm", [1e9, 0.2, 1e-3])
-@pytest.mark.parametrize("n_outputs", [1, 3])
+@over_rows("max_norm", [1e9, 0.2, 1e-3])
+@over_rows("n_outputs", [1, 3])
 def test_a_weight_scales_a_gradient_after_its_clip(n_outputs, max_norm):
     X, labels, _, theta = people(30, 5, n_outputs)
     once, less = (clipped_sum(X, labels, np.full(30, weight), theta, max_norm, n_outputs) for weight in (1.0, 0.25))
     np.testing.assert_allclose(less, 0.25 * once, rtol=0, atol=30 * 46 * np.finfo(float).eps * min(max_norm, 1.0))
 
 
-def test_labels_change_the_residual_and_nothing_else():
-    """Residual p - y: the two labels' contributions differ by the scaled row itself."""
-    x, theta, scaling = np.array([0.3, 0.4]), np.array([1.0, -2.0, 0.5]), LinearGeometry(1.0, True)
-    zero, one = (contribution(x, label, 1.0, theta, 10.0, 1, scaling) for label in (0, 1))
-    np.testing.assert_allclose(zero - one, reference.scaled_row(x, reference.Scaling(1.0, True)), rtol=1e-11)
-
-
 # --- property 24: the clipped row is the one that is used ---
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@over_rows("dtype", DTYPES)
+@over_rows("sparse", [False, True])
+@over_rows("n_outputs", [1, 3])
+@over_rows("fit_intercept", [False, True])
 def test_a_long_row_acts_as_the_same_row_at_the_bound(fit_intercept, n_outputs, sparse, dtype):
     rng = np.random.default_rng(8)
     direction = rng.normal(size=5)
@@ -548,7 +441,7 @@ KERNELS = sorted(pathlib.Path(skdp._kernels.__file__).parent.glob("*.py"))
 
 
 @by_rows
-@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.name)
+@over_rows("path", KERNELS)
 def test_kernels_keep_ieee_arithmetic_and_hold_the_texts_of_others_that_they_call(path):
     """No fastmath (it let NaN past a guard), no parallel order of sums, and no stale cache of another file's kernel."""
     called, held = set(), set()
@@ -578,11 +471,9 @@ def test_kernels_keep_ieee_arithmetic_and_hold_the_texts_of_others_that_they_cal
 @by_rows
 @pytest.mark.compiled
 def test_compiled_kernels_have_no_fastmath():
-    kernels = [
-        (name, kernel) for module in (_bits, _linear) for name, kernel in vars(module).items()
-        if isinstance(kernel, CPUDispatcher)
-    ]  # fmt: skip
-    assert len(kernels) > 8
+    modules = [importlib.import_module(f"skdp._kernels.{path.stem}") for path in KERNELS if path.stem != "__init__"]
+    kernels = [pair for module in modules for pair in vars(module).items() if isinstance(pair[1], CPUDispatcher)]
+    assert len(kernels) > 40
     for name, kernel in kernels:
         assert not kernel.targetoptions.get("fastmath"), name
         assert not kernel.targetoptions.get("parallel"), name

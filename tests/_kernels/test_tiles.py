@@ -5,10 +5,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 import reference
-from combinations import combined
-from numba.core.registry import CPUDispatcher
+from combinations import over_combinations, over_rows
 
 from skdp._kernels import tiles
 
@@ -30,8 +28,8 @@ def packed(table):
     return found
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("m", "depth", "width"), SHAPES)
+@over_rows("dtype", DTYPES)
+@over_rows(("m", "depth", "width"), SHAPES)
 def test_products_are_those_of_the_plain_reading(m, depth, width, dtype):
     """An error of u times the terms so far for each of `depth` additions; what follows the edges is not read."""
     rows, table = rows_of(m, depth, dtype), np.random.default_rng(1).normal(size=(depth, width)).astype(dtype)
@@ -42,8 +40,8 @@ def test_products_are_those_of_the_plain_reading(m, depth, width, dtype):
         assert np.all(np.abs(out[:m, :width] - reference.product(rows[:m, :depth], table)) <= bound)
 
 
-@combined(dtype=DTYPES, transposed=[False, True])
-@pytest.mark.parametrize(("m", "height", "width"), SHAPES)
+@over_combinations(dtype=DTYPES, transposed=[False, True])
+@over_rows(("m", "height", "width"), SHAPES)
 def test_sums_of_outer_products_are_those_of_the_plain_reading(m, height, width, transposed, dtype):
     """All of the table at once and cut into rectangles, added to what was there."""
     left, right = rows_of(m, height, dtype)[:m], rows_of(m, width, dtype, seed=1)[:m]
@@ -61,7 +59,7 @@ def cut(length, step):
     return [(start, min(start + step, length)) for start in range(0, length, step)]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("dtype", DTYPES)
 def test_rows_beyond_the_last_are_not_added(dtype):
     """A chunk has room for whole tiles. What lies in it from rows before is in no sum."""
     left, right = rows_of(10, 5, dtype), rows_of(10, 3, dtype)
@@ -70,7 +68,7 @@ def test_rows_beyond_the_last_are_not_added(dtype):
     assert np.all(np.isfinite(total))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("dtype", DTYPES)
 def test_bits_of_a_product_do_not_depend_on_the_place_of_the_row(dtype):
     """Nor on its neighbours, NaN among them: the roundings of an element are those of its own row and column."""
     depth, width = 37, 45
@@ -87,7 +85,7 @@ def test_bits_of_a_product_do_not_depend_on_the_place_of_the_row(dtype):
     assert len(set(found)) == 1
 
 
-@pytest.mark.parametrize("transposed", [False, True])
+@over_rows("transposed", [False, True])
 def test_sums_of_blocks_are_double_precision(transposed):
     """2**24 + 1 is no float32: a block of rows that sum to 1 is lost in the sum with the block of 2**24 otherwise.
 
@@ -104,8 +102,8 @@ def test_sums_of_blocks_are_double_precision(transposed):
     assert total[0, 0] == 2.0**24 + 10
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("rectified", [False, True])
+@over_rows("dtype", DTYPES)
+@over_rows("rectified", [False, True])
 def test_layers_follow_one_another(rectified, dtype):
     widths = (5, 7, 33, 2)
     tables = [
@@ -126,7 +124,7 @@ def test_layers_follow_one_another(rectified, dtype):
         )
 
 
-@pytest.mark.parametrize("rectified", [False, True])
+@over_rows("rectified", [False, True])
 def test_a_lost_value_stays_lost(rectified):
     inputs = tuple(np.zeros((6, tiles.room_for(2, "f8"))) for _ in range(2))
     inputs[0][0, :2] = np.nan, 1.0
@@ -137,8 +135,8 @@ def test_a_lost_value_stays_lost(rectified):
     assert np.isnan(scores[0, 0])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("width", [1, 6, 31, 32, 33, 785, 1000, 1024])
+@over_rows("dtype", DTYPES)
+@over_rows("width", [1, 6, 31, 32, 33, 785, 1000, 1024])
 def test_rows_have_room_for_tiles_and_lie_on_lines_of_their_own(width, dtype):
     room, panel = tiles.room_for(width, dtype), tiles.panel_width(dtype)
     assert room >= -(-width // panel) * panel
@@ -147,9 +145,9 @@ def test_rows_have_room_for_tiles_and_lie_on_lines_of_their_own(width, dtype):
     assert (rest, lines % 2) == (0, 1)
 
 
-@pytest.mark.parametrize("across", [False, True])
-@pytest.mark.parametrize("n_vectors", [1, 2])
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("across", [False, True])
+@over_rows("n_vectors", [1, 2])
+@over_rows("dtype", DTYPES)
 def test_tiles_that_are_not_compiled_compute_the_same(n_vectors, across, dtype):
     left, right = rows_of(12, 12, dtype), rows_of(12, 40, dtype, seed=1)
     plain, out = tiles._plain_tile(n_vectors, across=across), np.ones((6, 40), dtype)
@@ -158,13 +156,3 @@ def test_tiles_that_are_not_compiled_compute_the_same(n_vectors, across, dtype):
     rows = left[3:8, 6:12].T if across else left[6:12, :5]
     expected = rows.astype(float) @ right[3:8, 2 : 2 + width] + across
     np.testing.assert_allclose(out[:, 1 : 1 + width], expected, rtol=0, atol=100 * float(np.finfo(dtype).eps))
-
-
-@pytest.mark.compiled
-def test_compiled_tiles_have_no_fastmath():
-    kernels = [kernel for kernel in vars(tiles).values() if isinstance(kernel, CPUDispatcher)]
-    assert len(kernels) >= 4
-    for kernel in kernels:
-        assert not kernel.targetoptions.get("fastmath")
-        assert not kernel.targetoptions.get("parallel")
-        assert kernel.targetoptions["nogil"]

@@ -8,6 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 from accounting_reference import dpsgd
+from combinations import over_rows
 from mpmath import mp
 
 from skdp.accounting import (
@@ -61,7 +62,7 @@ def exact_sampled(alpha: int, q: float, sigma: float) -> mpmath.mpf:
 
 def test_divergences_are_not_below_the_exact_ones():
     rng = np.random.default_rng(3)
-    for _ in range(40):
+    for _ in range(15):
         size = float(10 ** rng.uniform(-9, 2))
         for alpha in ORDERS:
             for kind, event in (
@@ -76,8 +77,8 @@ def test_divergences_are_not_below_the_exact_ones():
                 assert exact <= mp.mpf(rdp(releases(event), alpha)) <= exact * (1 + mp.mpf(10) ** -9)
 
 
-@pytest.mark.parametrize("alpha", [2, 3, 17, 64, 300])
-@pytest.mark.parametrize(("q", "sigma"), [(1e-6, 30.0), (0.01, 1.0), (0.3, 0.05), (0.9, 4.0)])
+@over_rows("alpha", [2, 17, 300])
+@over_rows(("q", "sigma"), [(1e-6, 30.0), (0.01, 1.0), (0.3, 0.05), (0.9, 4.0)])
 def test_sampled_divergences_are_not_below_the_exact_ones(alpha, q, sigma):
     exact = exact_sampled(alpha, q, sigma)
     value = mp.mpf(rdp(releases(PoissonSampledDpEvent(q, GaussianDpEvent(sigma))), float(alpha)))
@@ -86,7 +87,7 @@ def test_sampled_divergences_are_not_below_the_exact_ones(alpha, q, sigma):
 
 def test_conversions_are_not_below_the_exact_ones():
     rng = np.random.default_rng(4)
-    for _ in range(300):
+    for _ in range(100):
         alpha, value = 1.0 + float(10 ** rng.uniform(-2, 9)), float(10 ** rng.uniform(-6, 3))
         delta = float(10 ** rng.uniform(-15, -0.01))
         a, d = mp.mpf(alpha), mp.mpf(delta)
@@ -107,7 +108,7 @@ def response_delta(epsilon0: float, count: int, epsilon: float) -> mpmath.mpf:
 
 def test_repeated_randomised_response_is_not_below_the_exact_one():
     rng = np.random.default_rng(6)
-    for _ in range(60):
+    for _ in range(12):
         epsilon0, count = float(10 ** rng.uniform(-3, 1)), int(10 ** rng.uniform(0, 2.2))
         delta = float(10 ** rng.uniform(-14, -1))
         event = SelfComposedDpEvent(EpsilonDeltaDpEvent(epsilon0, 0.0), count)
@@ -127,8 +128,8 @@ def test_sums_of_statements_are_not_below_the_exact_ones():
             assert get_epsilon(event, math.nextafter(count * delta, 0.0), method="naive") == math.inf
 
 
-@pytest.mark.parametrize("epsilon", [1e-9, 0.3, 29.9, 30.1, 60.0, 599.0, 601.0, 900.0])
-@pytest.mark.parametrize("share", [1e-30, 1e-12, 0.01, 0.999])
+@over_rows("epsilon", [1e-9, 0.3, 29.9, 30.1, 599.0, 601.0])
+@over_rows("share", [1e-30, 1e-12, 0.01, 0.999])
 def test_amplification_keeps_its_digits(epsilon, share):
     exact = mp.log1p(mp.mpf(share) * mp.expm1(mp.mpf(epsilon)))
     assert abs(mp.mpf(_amplify(epsilon, share)) - exact) <= exact * mp.mpf(10) ** -12
@@ -137,9 +138,12 @@ def test_amplification_keeps_its_digits(epsilon, share):
 # --- samples of fixed size beyond order 256 --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("n", "m", "sigma", "steps", "delta"),
-    [(20_034, 18, 15.514, 7, 4.47e-4), (100_000, 100, 20.0, 1_000, 1e-5), (10**6, 100, 10.0, 1_000, 1e-6)],
+    [
+        (20_034, 18, 15.514, 7, 4.47e-4),
+        (100_000, 100, 20.0, 1_000, 1e-5),
+    ],
 )
 def test_high_orders_of_a_fixed_size_sample_are_not_crude(n, m, sigma, steps, delta):
     pytest.importorskip("dp_accounting")
@@ -168,7 +172,7 @@ def test_fixed_size_bounds_are_above_what_a_lone_record_costs():
 # --- exact composition of many steps ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("count", [10**6 + 1, 10**10, 10**12])
+@over_rows("count", [10**6 + 1, 10**10, 10**12])
 def test_exact_composition_of_many_steps_takes_the_closed_bound(count):
     event = dpsgd(0.01, 1e5, count)
     value = get_epsilon(event, 1e-6, method="optimal_exact")

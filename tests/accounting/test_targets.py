@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from combinations import over_rows
 
 from skdp.accounting import (
     EpsilonDeltaDpEvent,
@@ -42,8 +43,8 @@ def mixed(sigma):
     return compose([GaussianDpEvent(sigma), LaplaceDpEvent(2.0 * sigma)])
 
 
-@pytest.mark.parametrize("risk", [ADVANTAGE, RATE], ids=["advantage", "rate"])
-@pytest.mark.parametrize("make_event", [GaussianDpEvent, LaplaceDpEvent, steps_of, mixed])
+@over_rows("risk", [ADVANTAGE, RATE])
+@over_rows("make_event", [GaussianDpEvent, LaplaceDpEvent, steps_of, mixed])
 def test_noise_lands_just_below_the_risk(make_event, risk):
     check_lands(make_event(calibrate_noise_multiplier(make_event, risk=risk)), risk)
 
@@ -82,8 +83,8 @@ def test_a_risk_asks_for_far_less_noise_than_the_epsilon_that_implies_it():
     assert 4.0 < through / direct < 4.7
 
 
-@pytest.mark.parametrize("risk", [ADVANTAGE, RATE, {"tpr": 0.6, "fpr": 0.5}], ids=str)
-@pytest.mark.parametrize("delta", [1e-6, 1e-3])
+@over_rows("risk", [ADVANTAGE, RATE, {"tpr": 0.6, "fpr": 0.5}])
+@over_rows("delta", [1e-3])
 def test_the_epsilon_that_implies_a_risk_does_and_no_larger_one(risk, delta):
     target = Risk.read(risk)
     epsilon = target.implied_by(delta)
@@ -96,7 +97,7 @@ def test_no_epsilon_implies_a_risk_below_delta():
     assert Risk.read({"tpr": 0.02, "fpr": 0.01}).implied_by(0.02) <= 0.0
 
 
-@pytest.mark.parametrize("target", [Risk.read(ADVANTAGE), Risk.read(RATE), EpsilonTarget(1.0, 1e-6)])
+@over_rows("target", [Risk.read(ADVANTAGE), Risk.read(RATE), EpsilonTarget(1.0, 1e-6)])
 def test_the_gaussian_of_a_target_just_fits_it(target):
     assert target.goal * (1.0 - 1e-6) <= target.price(GaussianDpEvent(1.0 / target.mu), "pld", "zero_out")
     smaller = target.of_size(0.5 * target.mu)
@@ -104,11 +105,21 @@ def test_the_gaussian_of_a_target_just_fits_it(target):
     assert smaller.price(GaussianDpEvent(2.0 / target.mu), "pld", "zero_out") == pytest.approx(smaller.goal, rel=1e-6)
 
 
-@pytest.mark.parametrize(
+@over_rows(
     "risk",
-    [{}, {"advantage": 0.0}, {"advantage": 1.0}, {"advantage": True}, {"tpr": 0.1}, {"tpr": 0.1, "fpr": 0.1}, 0.1,
-     {"advantage": 0.1, "tpr": 0.2, "fpr": 0.1}, {"advantage": "much"}, {"tpr": 0.2, "fpr": float("nan")}],
-)  # fmt: skip
+    [
+        {},
+        {"advantage": 0.0},
+        {"advantage": 1.0},
+        {"advantage": True},
+        {"tpr": 0.1},
+        {"tpr": 0.1, "fpr": 0.1},
+        0.1,
+        {"advantage": 0.1, "tpr": 0.2, "fpr": 0.1},
+        {"advantage": "much"},
+        {"tpr": 0.2, "fpr": float("nan")},
+    ],
+)
 def test_what_is_no_risk_is_refused(risk):
     with pytest.raises(ValueError, match=r"risk=.* is not valid; give \{'advantage': a\}"):
         calibrate_noise_multiplier(GaussianDpEvent, risk=risk)

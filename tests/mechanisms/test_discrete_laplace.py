@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from scipy.stats import chi2
 
-from skdp import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
 from skdp.accounting import DiscreteLaplaceDpEvent, get_epsilon
 from skdp.accounting.dominating.noise import discrete_laplace as pair_of
 from skdp.mechanisms import DiscreteLaplaceMechanism, discrete_laplace
@@ -33,9 +32,9 @@ def assert_law(drawn, probabilities):
     assert ((seen - expected) ** 2 / expected).sum() < chi2.isf(FALSE_ALARM, last)
 
 
-@pytest.mark.parametrize("scale", [Fraction(n, d) for n, d in ((1, 3), (1, 1), (7, 3), (20, 1), (2**41 + 1, 2**38))])
+@over_rows("scale", [Fraction(n, d) for n, d in ((1, 3), (1, 1), (7, 3), (20, 1), (2**41 + 1, 2**38))])
 def test_noise_has_exactly_the_law_that_is_priced(scale):
-    m, a = 200_000, 1.0 / float(scale)
+    m, a = 60_000, 1.0 / float(scale)
     noise = DiscreteLaplaceMechanism(scale).release(np.zeros(m, int), stream(str(scale)))
     sizes = np.arange(1000)
     assert_law(np.abs(noise), math.tanh(a / 2) * np.exp(-a * sizes) * np.where(sizes, 2.0, 1.0))
@@ -50,7 +49,7 @@ def test_noise_of_a_large_scale_falls_on_every_residue():
     assert_law(np.minimum(np.abs(noise) // 10**12, 20), [*-np.diff(np.exp(-0.7 * np.arange(21))), math.exp(-0.7 * 20)])
 
 
-@pytest.mark.parametrize("n", [2, 3, 1000, 2**40 + 1, 2**62 - 1])
+@over_rows("n", [3, 2**40 + 1, 2**62 - 1])
 def test_uniform_numbers_are_uniform(n):
     drawn = discrete_laplace._uniform(stream(str(n)), n, 30_000)
     assert 0 <= drawn.min() <= drawn.max() < n
@@ -60,7 +59,7 @@ def test_uniform_numbers_are_uniform(n):
     assert_law(np.searchsorted(edges, drawn, side="right"), shares)
 
 
-@pytest.mark.parametrize(("above", "below"), [(0, 1), (1, 3), (2, 3), (1, 1), (10**12 - 1, 10**12)])
+@over_rows(("above", "below"), [(0, 1), (2, 3), (1, 1), (10**12 - 1, 10**12)])
 def test_trials_have_exponential_probabilities(above, below):
     numerators = np.full(100_000, above)
     source = stream(f"{above}/{below}")
@@ -72,8 +71,8 @@ def test_trials_have_exponential_probabilities(above, below):
         assert_law(passed.astype(int), [1.0 - p, p])
 
 
-@pytest.mark.parametrize("epsilon", [1e-5, 0.01, 0.1, 1 / 3, 1.0, 7.3, 1e6])
-@pytest.mark.parametrize("sensitivity", [1, 3, 2**20])
+@over_rows("epsilon", [1e-5, 0.1, 1.0, 7.3, 1e6])
+@over_rows("sensitivity", [1, 3, 2**20])
 def test_the_scale_is_rounded_up_and_priced_as_rounded(epsilon, sensitivity):
     mechanism = DiscreteLaplaceMechanism.for_epsilon(epsilon, sensitivity)
     spent = sensitivity / mechanism.scale
@@ -84,14 +83,14 @@ def test_the_scale_is_rounded_up_and_priced_as_rounded(epsilon, sensitivity):
     assert Fraction(event.noise_parameter) * event.sensitivity >= spent
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+@over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
 def test_its_price_is_that_of_its_event(adjacency):
     mechanism = DiscreteLaplaceMechanism.for_epsilon(0.7, 2**20)
     pure = mechanism.epsilon * (2 if adjacency == "replace_one" else 1)
     assert get_epsilon(mechanism.event, 1e-100, adjacency=adjacency) == pytest.approx(pure, rel=1e-9)
 
 
-@pytest.mark.parametrize(("sensitivity", "steps"), [(1, 1), (24, 24), (1031, 1), (2**20, 1024)])
+@over_rows(("sensitivity", "steps"), [(1, 1), (24, 24), (1031, 1), (2**20, 1024)])
 def test_the_event_states_no_less_than_the_noise(sensitivity, steps):
     """Exact deltas of the true steps never exceed those of the fewer ones that are stated."""
     mechanism = DiscreteLaplaceMechanism(Fraction(sensitivity), sensitivity)
@@ -115,53 +114,13 @@ def test_the_deviation_is_that_of_the_noise():
     assert DiscreteLaplaceMechanism(Fraction(1, 10**4)).standard_deviation == 0.0
 
 
-def test_noise_is_added_once_to_the_value():
-    mechanism, values = DiscreteLaplaceMechanism(Fraction(5)), np.arange(-50, 50).reshape(4, 25)
-    noise = mechanism.release(np.zeros((4, 25), int), stream())
-    np.testing.assert_array_equal(mechanism.release(values, stream()), values + noise)
-    assert len(np.unique(noise)) > 10
-    assert isinstance(mechanism.release(7, accountant=PrivacyAccountant()), int)
-
-
-def test_a_release_alone_is_charged_before_it_draws(monkeypatch):
-    accountant, seen, words = PrivacyAccountant(2.0, 1e-5), [], SecretStream.words
-    monkeypatch.setattr(SecretStream, "words", lambda *given: seen.append(len(accountant.history)) or words(*given))
-    mechanism = DiscreteLaplaceMechanism.for_epsilon(1.0)
-    mechanism.release([3, 4], accountant=accountant)
-    assert set(seen) == {1}
-    (charge,) = accountant.history
-    assert (charge.event, charge.label) == (mechanism.event, "DiscreteLaplaceMechanism")
-    seen.clear()
-    with pytest.raises(BudgetExceededError):
-        DiscreteLaplaceMechanism.for_epsilon(9.0).release([3, 4], accountant=accountant)
-    assert not seen
-
-
-@pytest.mark.parametrize("bad", [1.0, [0.5], "3", None, [[1], [2, 3]], 2**60, np.ma.masked_array([1], [True])])
-def test_what_is_no_whole_number_is_refused_without_its_value(bad):
-    accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match="value holds what is no whole number up to"):
-        DiscreteLaplaceMechanism(Fraction(1)).release(bad, accountant=accountant)
-    assert not accountant.history
-
-
-@pytest.mark.parametrize("scale", [0, -1, 2**53, Fraction(1, 2**53)])
+@over_rows("scale", [0, -1, 2**53, Fraction(1, 2**53)])
 def test_a_scale_that_cannot_be_drawn_is_refused(scale):
     with pytest.raises(ValueError, match="scale="):
         DiscreteLaplaceMechanism(Fraction(scale))
 
 
-@pytest.mark.parametrize("bad", [0, -1, 1.5, 2**54])
+@over_rows("bad", [0, -1, 1.5, 2**54])
 def test_a_sensitivity_that_is_none_is_refused(bad):
     with pytest.raises(ValueError, match="sensitivity="):
         DiscreteLaplaceMechanism(Fraction(1), bad)
-
-
-def test_a_seed_is_reported_and_the_mechanism_is_frozen():
-    mechanism = DiscreteLaplaceMechanism(Fraction(3))
-    with pytest.warns(PrivacyLeakWarning, match="random_state=0"):
-        first = mechanism.release(np.zeros(9, int), 0)
-    with pytest.warns(PrivacyLeakWarning):
-        np.testing.assert_array_equal(mechanism.release(np.zeros(9, int), 0), first)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        mechanism.scale = Fraction(1)

@@ -11,6 +11,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from combinations import over_rows
 
 from skdp._kernels.bits import gaps_from_words
 from skdp.mechanisms import streams
@@ -19,7 +20,7 @@ from skdp.mechanisms.streams import SecretStream
 
 LAST = 2**64 - 1
 NOTHING, EVERYTHING = itertools.repeat(0), itertools.repeat(LAST)
-RATES = [1e-9, 1e-4, 0.01, 0.3, 0.999]
+RATES = [1e-9, 0.01, 0.999]
 
 
 def stream(name="gaps"):
@@ -39,11 +40,11 @@ def words_near_whole_numbers(rate):
         for k in (1, 2, 3, 10, 1000):
             edge = int((1 - (1 - mpmath.mpf(rate)) ** k) * 2**64)
             found |= {edge + step for step in (-(2**26), -(2**12), -1, 0, 1, 2**12, 2**26)}
-    drawn = np.random.default_rng(0).integers(0, 2**64, 300, dtype=np.uint64).tolist()
+    drawn = np.random.default_rng(0).integers(0, 2**64, 80, dtype=np.uint64).tolist()
     return [each for each in [*sorted(found), *drawn] if 0 <= each <= LAST]
 
 
-@pytest.mark.parametrize("rate", RATES)
+@over_rows("rate", RATES)
 def test_what_the_kernel_rounds_stands_whatever_the_further_digits(rate):
     words = words_near_whole_numbers(rate)
     log_survival, gaps, limit = -math.log1p(-rate), np.empty(len(words), np.int64), 10**11
@@ -57,7 +58,7 @@ def test_what_the_kernel_rounds_stands_whatever_the_further_digits(rate):
             assert exact_gap(word, rate, limit, NOTHING) == exact_gap(word, rate, limit, EVERYTHING) == gap
 
 
-@pytest.mark.parametrize("rate", RATES)
+@over_rows("rate", RATES)
 def test_further_digits_are_those_of_the_same_number(rate):
     digits = np.random.default_rng(1).integers(0, 2**64, 4, dtype=np.uint64).tolist()
     for word in words_near_whole_numbers(rate)[:60]:

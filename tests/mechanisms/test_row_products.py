@@ -1,12 +1,12 @@
 """Inner products of rows, each of its own row alone."""
 
 import numpy as np
-import pytest
+from combinations import over_rows
 
 from skdp.mechanisms.row_products import row_products
 
 
-@pytest.mark.parametrize("width", [0, 1, 200, 8192, 8193, 9000, 20_000])
+@over_rows("width", [0, 1, 200, 8192, 8193, 9000, 20_000])
 def test_row_products_do_not_depend_on_other_rows(width):
     """Bit for bit, for every run of neighboring rows; sums of NumPy differ from 8,193 columns on."""
     rng = np.random.default_rng(0)

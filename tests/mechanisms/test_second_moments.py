@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
-from combinations import combined
+from combinations import over_combinations
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skdp import _threads as threads
@@ -21,7 +21,7 @@ def sums_of(X, ball, weight):
     return sums
 
 
-@combined(dtype=[np.float32, np.float64], radius=[0.0, 1.5], centred=[False, True], d=[1, 4, 70])
+@over_combinations(dtype=[np.float32, np.float64], radius=[0.0, 1.5], centred=[False, True], d=[1, 4, 70])
 @pytest.mark.compiled
 def test_a_row_that_holds_nan_or_infinity_adds_exactly_nothing(d, centred, radius, dtype):
     """As if the center, which is nothing, stood in its place: no bit of the sums is another."""

@@ -1,7 +1,7 @@
 """Norms of what units add, against sums that are formed unit by unit."""
 
 import numpy as np
-import pytest
+from combinations import over_rows
 
 from skdp._checks.units import read_units
 from skdp.mechanisms.unit_norms import PAIRED_ROWS, average_units, clip_moments, squares_of_moments
@@ -51,7 +51,7 @@ def test_weights_of_units_add_up_to_one_at_most_and_reach_that():
     np.testing.assert_allclose(totals, np.minimum(before, 1.0), rtol=1e-9)
 
 
-@pytest.mark.parametrize("bound", [average_units, lambda units, weights: clip_moments(units, None, WIDTH, weights)])
+@over_rows("bound", [average_units, lambda units, weights: clip_moments(units, None, WIDTH, weights)])
 def test_without_units_weights_stay(bound):
     _, weights, _ = made()
     assert bound(None, weights) is weights

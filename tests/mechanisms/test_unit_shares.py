@@ -1,7 +1,7 @@
 """Shares by which the rows of a unit are multiplied: their sum is clipped as one."""
 
 import numpy as np
-import pytest
+from combinations import over_rows
 
 from skdp._checks.units import Units
 from skdp.mechanisms.unit_shares import clip_counts, clip_vectors, sum_by_unit
@@ -17,7 +17,7 @@ def assert_within(sums, limit):
     assert np.linalg.norm(sums, axis=1).max() <= limit * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("vectors", ["equal", "opposite", "any"])
+@over_rows("vectors", ["equal", "opposite", "any"])
 def test_the_sum_of_a_unit_is_no_longer_than_the_limit(vectors):
     rng, units = np.random.default_rng(1), units_of(SIZES)
     n = len(units.codes)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from combinations import over_rows
 
 from skdp.accounting import (
     ComposedDpEvent,
@@ -36,15 +37,15 @@ def check(make_event, epsilon, delta, **settings):
     return sigma
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 8.0, 100.0])
-@pytest.mark.parametrize(("q", "steps"), [(1.0, 200), (0.5, 1), (0.01, 10_000), (0.2, 300)])
+@over_rows("epsilon", [0.01, 100.0])
+@over_rows(("q", "steps"), [(1.0, 200), (0.5, 1), (0.01, 10_000)])
 def test_property_14(epsilon, q, steps):
     check(dpsgd(q, steps), epsilon, 1e-6)
 
 
 def test_property_14_on_drawn_cases():
     rng = np.random.default_rng(8)
-    for _ in range(30):
+    for _ in range(8):
         q, steps = 10 ** rng.uniform(-3, 0), int(10 ** rng.uniform(0, 4.5))
         epsilon, delta = 10 ** rng.uniform(-2, 2), 10 ** rng.uniform(-10, -5)
         adjacency = "replace_one" if rng.random() < 0.3 else "add_remove"
@@ -143,8 +144,7 @@ def test_nothing_is_returned_whose_price_was_not_seen_to_fit():
     assert _calibration._affordable(1.0, lambda s: 3.0 - s, 1.0, 10.0, "x") >= 2.0
 
 
-@pytest.mark.parametrize("share", [1.0005, 1.01, 30.0])
-@pytest.mark.parametrize("method", ["pld", "rdp", "naive"])
+@pytest.mark.parametrize(("share", "method"), [(1.0005, "pld"), (30.0, "rdp"), (1.01, "naive")])
 def test_a_flat_price_needs_few_looks(share, method, monkeypatch):
     epsilon = share * get_epsilon(FIXED, 1e-5, method=method)
     asked = priced(monkeypatch)
@@ -155,7 +155,7 @@ def test_a_flat_price_needs_few_looks(share, method, monkeypatch):
     assert len(asked) < 100
 
 
-@pytest.mark.parametrize("method", ["pld", "rdp", "moments", "optimal_exact", "naive"])
+@over_rows("method", ["pld", "rdp", "moments", "optimal_exact", "naive"])
 def test_what_is_without_effect_needs_no_noise(method):
     assert calibrate_noise_multiplier(lambda s: NoOpDpEvent(), 1.0, 1e-5, method=method) == pytest.approx(1e-3)
     assert calibrate_sampling_rate(lambda q: NoOpDpEvent(), 1.0, 1e-5, method=method) == 1.0
@@ -163,18 +163,14 @@ def test_what_is_without_effect_needs_no_noise(method):
     assert calibrate_jointly([lambda s: NoOpDpEvent(), GaussianDpEvent], 1.0, 1e-5, [0.5, 0.5])[1] > 0.0
 
 
-def test_budget_that_needs_no_noise_gives_the_least():
-    assert calibrate_noise_multiplier(dpsgd(1e-9, 1), 1.0, 1e-5) == pytest.approx(1e-3)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, "1"])
+@over_rows("epsilon", [0.0, -1.0, math.nan, math.inf, "1"])
 def test_epsilon_is_validated(epsilon):
     with pytest.raises(ValueError, match=r"epsilon=.*above 0"):
         calibrate_noise_multiplier(dpsgd(0.1, 10), epsilon, 1e-5)
 
 
-@pytest.mark.parametrize(("q", "sigma"), [(0.01, 1.1), (0.2, 5.0), (1.0, 20.0)])
-@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+@over_rows(("q", "sigma"), [(0.01, 1.1), (1.0, 20.0)])
+@over_rows("epsilon", [0.3, 3.0])
 def test_steps_are_the_most_that_fit(q, sigma, epsilon):
     steps = calibrate_steps(lambda n: dpsgd(q, n)(sigma), epsilon, 1e-6)
     assert get_epsilon(dpsgd(q, steps + 1)(sigma), 1e-6) > epsilon
@@ -186,15 +182,14 @@ def test_steps_at_the_ends():
     assert calibrate_steps(lambda n: SelfComposedDpEvent(GaussianDpEvent(1e9), n), 1.0, 1e-6) == 10**9
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@over_rows("epsilon", [0.1, 8.0])
 def test_sampling_rate_fits(epsilon):
     rate = calibrate_sampling_rate(lambda q: dpsgd(q, 1000)(1.1), epsilon, 1e-6)
     assert epsilon * (1.0 - 1e-3) <= get_epsilon(dpsgd(rate, 1000)(1.1), 1e-6) <= epsilon
     assert calibrate_sampling_rate(lambda q: dpsgd(q, 1)(50.0), 1.0, 1e-6) == 1.0
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 2.0])
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@over_rows(("epsilon", "adjacency"), [(0.3, "zero_out"), (2.0, "replace_one")])
 def test_joint_calibration_meets_the_budget_with_the_given_shares(epsilon, adjacency):
     makers = [GaussianDpEvent, dpsgd(0.02, 1000), lambda s: SelfComposedDpEvent(GaussianDpEvent(s), 4)]
     noises = calibrate_jointly(makers, epsilon, 1e-5, [1.0, 7.0, 2.0], adjacency=adjacency)
@@ -205,16 +200,7 @@ def test_joint_calibration_meets_the_budget_with_the_given_shares(epsilon, adjac
     assert (4.0 / noises[2] ** 2) / (1.0 / noises[0] ** 2) == pytest.approx(2.0, rel=1e-4)
 
 
-def test_joint_calibration_of_plain_gaussians_is_exact():
-    one, four = calibrate_jointly(
-        [GaussianDpEvent, lambda s: SelfComposedDpEvent(GaussianDpEvent(s), 4)], 2.0, 1e-5, [0.5, 0.5]
-    )
-    assert four == pytest.approx(2.0 * one, rel=1e-6)
-    alone = calibrate_noise_multiplier(GaussianDpEvent, 2.0, 1e-5)
-    assert one == pytest.approx(math.sqrt(2.0) * alone, rel=1e-3)
-
-
-@pytest.mark.parametrize("shares", [[1.0], [1.0, 0.0], [1.0, -1.0], [1.0, math.nan]])
+@over_rows("shares", [[1.0], [1.0, 0.0], [1.0, -1.0], [1.0, math.nan]])
 def test_shares_are_validated(shares):
     with pytest.raises(ValueError, match="shares="):
         calibrate_jointly([GaussianDpEvent, GaussianDpEvent], 1.0, 1e-5, shares)

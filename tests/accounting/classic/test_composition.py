@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,17 +35,12 @@ def dpsgd(q, sigma, steps):
 PAPER = dpsgd(0.01, 4.0, 10_000)
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("method", "figure", "within"),
     [("strong", 16.8, 0.2), ("optimal", 14.2, 0.2), ("optimal_exact", 12.447, 0.01), ("strong_2016", 9.35, 0.05)],
 )
 def test_the_papers_case(method, figure, within):
     assert get_epsilon(PAPER, 1e-5, method=method) == pytest.approx(figure, abs=within)
-
-
-def test_strong_2016_is_below_what_its_own_theorem_gives():
-    # the same theorem with the analytic Gaussian and exact amplification: the published figure is not a bound
-    assert get_epsilon(PAPER, 1e-5, method="strong_2016") < 0.6 * get_epsilon(PAPER, 1e-5, method="strong")
 
 
 def test_strong_2016_falls_below_the_truth():
@@ -64,27 +60,13 @@ def listed(epsilon: float, count: int, i: int) -> tuple[float, float]:
     return (count - 2 * i) * epsilon, math.fsum(terms) / (1.0 + math.exp(epsilon)) ** count
 
 
-@pytest.mark.parametrize(("epsilon", "count"), [(0.1, 40), (0.5, 30), (2.0, 7)])
+@over_rows(("epsilon", "count"), [(0.1, 40), (0.5, 30), (2.0, 7)])
 def test_randomised_response_meets_the_corners_of_the_theorem(epsilon, count):
     for i in range(1, count // 2 + 1):
         corner, delta = listed(epsilon, count, i)
         found = randomised_response_epsilon(epsilon, count, delta)
         assert corner <= found * (1.0 + 1e-12) + 1e-12
         assert found == pytest.approx(corner, rel=1e-7, abs=1e-7 * epsilon)
-
-
-@pytest.mark.parametrize(("epsilon", "count", "delta"), [(0.02, 10_000, 1e-6), (0.5, 30, 1e-5), (1e-3, 10**5, 1e-4)])
-def test_exact_composition_agrees_with_dp_accounting(epsilon, count, delta):
-    pytest.importorskip("dp_accounting")
-    from dp_accounting.pld import common
-    from dp_accounting.pld.privacy_loss_distribution import from_privacy_parameters
-
-    one = from_privacy_parameters(
-        common.DifferentialPrivacyParameters(epsilon, 0.0), value_discretization_interval=epsilon
-    )
-    theirs = one.self_compose(count).get_epsilon_for_delta(delta)
-    event = SelfComposedDpEvent(EpsilonDeltaDpEvent(epsilon, 0.0), count)
-    assert get_epsilon(event, delta, method="optimal_exact") == pytest.approx(theirs, rel=1e-7)
 
 
 def test_strong_by_hand():
@@ -123,7 +105,7 @@ def test_nothing_holds_where_the_deltas_alone_exceed():
         assert get_delta(event, 200.0, method=method) >= 0.99e-4
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.floats(1e-4, 0.02), st.floats(2.0, 20.0), st.integers(1_000, 20_000), st.sampled_from([1e-4, 1e-6, 1e-8]))
 def test_order_for_many_small_steps(q, sigma, steps, delta):
     event = dpsgd(q, sigma, steps)
@@ -131,27 +113,7 @@ def test_order_for_many_small_steps(q, sigma, steps, delta):
     assert all(low <= high * (1.0 + 1e-6) for low, high in itertools.pairwise(values)), values
 
 
-@settings(max_examples=10, deadline=None)
-@given(st.floats(1e-3, 1.0), st.floats(0.5, 20.0), st.integers(1, 500), st.sampled_from(STATEMENTS))
-def test_monotone(q, sigma, steps, method):
-    def price(q, sigma, steps, delta=1e-6):
-        return get_epsilon(dpsgd(q, sigma, steps), delta, method=method)
-
-    base, slack = price(q, sigma, steps), 1.0 + 1e-4  # of the search over shares of delta
-    assert base <= price(q, sigma, steps + 1) * slack
-    assert base <= price(min(1.0, q * 1.1), sigma, steps) * slack
-    assert price(q, sigma * 1.1, steps) <= base * slack
-    assert price(q, sigma, steps, 1e-5) <= base * slack
-
-
-@pytest.mark.parametrize("method", STATEMENTS)
-def test_delta_inverts_epsilon(method):
-    event = dpsgd(0.01, 4.0, 300)
-    epsilon = get_epsilon(event, 1e-6, method=method)
-    assert get_delta(event, epsilon, method=method) == pytest.approx(1e-6, rel=1e-4)
-
-
-@pytest.mark.parametrize("event", [dpsgd(1e-5, 0.05, 10**6), dpsgd(1.0, 1e-3, 10**6), dpsgd(0.5, 1e4, 10**6)])
+@over_rows("event", [dpsgd(1e-5, 0.05, 10**6), dpsgd(1.0, 1e-3, 10**6), dpsgd(0.5, 1e4, 10**6)])
 def test_extremes_stay_finite_or_infinite_and_never_below_pld(event):
     for method in STATEMENTS:
         value = get_epsilon(event, 1e-9, method=method)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +20,6 @@ from skdp.accounting import (
     get_epsilon,
 )
 from skdp.accounting.classic.moments import _log_e1, log_moments
-from skdp.accounting.rdp.sampled import log_moment
 from skdp.accounting.releases import releases
 
 LAMBDAS = np.arange(1, 33)
@@ -48,9 +48,9 @@ def integrals(q: float, sigma: float, lam: int) -> tuple[float, float]:
     return float(e1), float(e2)
 
 
-@pytest.mark.parametrize("q", [1e-3, 0.01, 0.3, 0.9])
-@pytest.mark.parametrize("sigma", [0.2, 1.0, 4.0])
-@pytest.mark.parametrize("lam", [1, 7, 32])
+@over_rows("q", [1e-3, 0.9])
+@over_rows("sigma", [0.2, 4.0])
+@over_rows("lam", [1, 32])
 def test_log_moments_are_their_definition(q, sigma, lam):
     e1, e2 = integrals(q, sigma, lam)
     assert _log_e1(q, sigma)[lam - 1] == pytest.approx(e1, rel=1e-7, abs=1e-11)
@@ -73,7 +73,7 @@ def test_plain_gaussians_and_replaced_records():
     assert doubled == pytest.approx(half, rel=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.3, 2.0])
+@over_rows("epsilon", [0.01, 0.3, 2.0])
 def test_pure_mechanisms(epsilon):
     grown = LAMBDAS * epsilon * math.expm1(epsilon) + LAMBDAS**2 * epsilon**2 * math.exp(2 * epsilon) / 2
     for event in (EpsilonDeltaDpEvent(epsilon, 0.0), LaplaceDpEvent(1.0 / epsilon)):
@@ -89,7 +89,7 @@ def test_delta_is_the_tail_bound():
     assert get_delta(event, 2.0, method="moments") == pytest.approx(expected, rel=1e-12)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.floats(-4.0, 0.0), st.floats(-0.3, 1.3), st.integers(1, 20_000), st.sampled_from([1e-4, 1e-6, 1e-9]))
 def test_order_pld_rdp_moments(log_q, log_sigma, steps, delta):
     event = dpsgd(10.0**log_q, 10.0**log_sigma, steps)
@@ -106,16 +106,8 @@ def test_asymptotic_bound_is_the_formula():
     assert get_epsilon(dpsgd(q, sigma, steps), delta, method="moments_asymptotic") == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("q", "sigma", "condition"), [(0.001, 0.9, "sigma >= 1"), (0.05, 4.0, r"q < 1 / \(16 sigma\)")]
-)
+@over_rows(("q", "sigma", "condition"), [(0.001, 0.9, "sigma >= 1"), (0.05, 4.0, r"q < 1 / \(16 sigma\)")])
 def test_asymptotic_conditions_are_named(q, sigma, condition):
     with pytest.raises(ValueError, match=f"breaks the condition {condition}.*; use method='pld'") as error:
         get_epsilon(dpsgd(q, sigma, 10), 1e-5, method="moments_asymptotic")
     assert "\n" not in str(error.value)
-
-
-def test_the_larger_direction_is_e2():
-    for q, sigma in [(0.001, 0.5), (0.2, 1.0), (0.9, 3.0)]:
-        e2 = np.array([log_moment(1.0 + lam, q, sigma) for lam in LAMBDAS])
-        assert np.all(_log_e1(q, sigma) <= e2 * (1.0 + 1e-9))

@@ -11,6 +11,7 @@ import pickle
 
 import numpy as np
 import pytest
+from combinations import over_rows
 
 from skdp.accounting import (
     ComposedDpEvent,
@@ -34,12 +35,10 @@ from skdp.accounting import (
     SingleEpochTreeAggregationDpEvent,
     TruncatedSubsampledGaussianDpEvent,
     ZCDpEvent,
-    compose,
     flatten,
     get_delta,
     get_epsilon,
     get_epsilon_bounds,
-    to_dp_accounting,
 )
 from skdp.accounting.dominating import noise as _noise
 from skdp.accounting.ledger.admission import scale_noise
@@ -74,7 +73,7 @@ def check(event, adjacency, p, q, tight=None, orders=(1.5, 3.0, 8.0)):
         assert rdp(releases(event), alpha, replace_one=adjacency == "replace_one") >= truth * (1.0 - 1e-6) - 1e-12
 
 
-Z = np.linspace(-60.0, 60.0, 240_001)
+Z = np.linspace(-60.0, 60.0, 120_001)
 WHOLE = np.arange(-400, 401)
 
 
@@ -140,10 +139,10 @@ def truncated_outputs(law, records, q, most):
     return total
 
 
-OTHERS = ([], [0, 0], [1, -1], [1, 1], [-1, -1, 1])
+OTHERS = ([], [1, -1], [-1, -1, 1])
 
 
-@pytest.mark.parametrize("name", NOISE)
+@over_rows("name", NOISE)
 def test_noise_on_all_records(name):
     event, law = NOISE[name]
     check(event, "zero_out", law(1), law(0), tight=1e-4)
@@ -151,8 +150,8 @@ def test_noise_on_all_records(name):
     assert get_delta(event, 0.3, adjacency="replace_one") > 1.1 * get_delta(event, 0.3)
 
 
-@pytest.mark.parametrize("name", NOISE)
-@pytest.mark.parametrize("q", [0.1, 0.6])
+@over_rows("name", NOISE)
+@over_rows("q", [0.3])
 def test_noise_on_a_poisson_sample(name, q):
     inner, law = NOISE[name]
     event = PoissonSampledDpEvent(q, inner)
@@ -164,8 +163,8 @@ def test_noise_on_a_poisson_sample(name, q):
         )
 
 
-@pytest.mark.parametrize("name", NOISE)
-@pytest.mark.parametrize("size", [1, 2])
+@over_rows("name", NOISE)
+@over_rows("size", [2])
 def test_noise_on_a_sample_of_fixed_size(name, size):
     inner, law = NOISE[name]
     for others in OTHERS[1:]:
@@ -182,8 +181,8 @@ def test_noise_on_a_sample_of_fixed_size(name, size):
         assert get_delta(event, epsilon, adjacency="replace_one") >= truth * (1.0 - 1e-6) - 1e-12
 
 
-@pytest.mark.parametrize("name", NOISE)
-@pytest.mark.parametrize("size", [1, 2, 3])
+@over_rows("name", NOISE)
+@over_rows("size", [1, 3])
 def test_noise_on_a_sample_with_replacement(name, size):
     inner, law = NOISE[name]
     for others in OTHERS[1:]:
@@ -198,7 +197,7 @@ def test_noise_on_a_sample_with_replacement(name, size):
         assert truth * (1.0 - 1e-6) <= price <= truth * (1.001 if size == 1 else 1.06)
 
 
-@pytest.mark.parametrize("most", [1, 2])
+@over_rows("most", [1, 2])
 def test_truncated_samples(most):
     law, q = gauss(1.2), 0.4
     for others in OTHERS[1:]:
@@ -240,8 +239,7 @@ def test_mixtures_of_gaussians():
             assert price >= same * (1.0 - 1e-9)
 
 
-@pytest.mark.parametrize("noise", [0.1, 0.6])
-@pytest.mark.parametrize("buckets", [2, 5])
+@over_rows(("noise", "buckets"), [(0.1, 2), (0.6, 5)])
 def test_randomised_response(noise, buckets):
     p, q = np.full(buckets, noise / buckets), np.full(buckets, noise / buckets)
     p[0] += 1.0 - noise
@@ -272,7 +270,7 @@ def test_any_mechanism_of_bounded_range_is_covered():
     rng = np.random.default_rng(3)
     epsilon = 1.2
     event = ExponentialMechanismDpEvent(epsilon)
-    for _ in range(200):
+    for _ in range(40):
         scores, moves = rng.normal(size=5) * rng.exponential(), rng.uniform(-1.0, 1.0, size=5)
         moves = np.sign(moves) if rng.random() < 0.5 else moves
         p, q = np.exp(0.5 * epsilon * scores), np.exp(0.5 * epsilon * (scores + moves))
@@ -310,12 +308,12 @@ def noisy_maximum(scores, family):
     return masses / masses.sum()
 
 
-@pytest.mark.parametrize("family", FAMILY)
-@pytest.mark.parametrize("one_sided", [False, True])
+@over_rows("family", FAMILY)
+@over_rows("one_sided", [False, True])
 def test_any_noisy_maximum_is_covered(family, one_sided):
     rng = np.random.default_rng(4)
     epsilon = 1.2
-    for _ in range(12):
+    for _ in range(3):
         scores = rng.normal(size=4) * rng.exponential(2.0)
         moves = rng.choice([0.0, 1.0] if one_sided else [-0.5, 0.5], size=4) * epsilon
         check(
@@ -324,18 +322,6 @@ def test_any_noisy_maximum_is_covered(family, one_sided):
             noisy_maximum(scores, family),
             noisy_maximum(scores + moves, family),
         )
-
-
-def test_permute_and_flip_is_the_noisy_maximum_with_exponential_noise():
-    scores = np.array([0.3, -0.4, 1.1])
-    rng = np.random.default_rng(5)
-    n, found = 60_000, np.zeros(3)
-    keys, flips = rng.random((n, 3)).argsort(axis=1), rng.random((n, 3))
-    chosen = flips < np.exp(scores[keys] - scores.max())  # in a random order, the first whose coin falls on its head
-    np.add.at(found, keys[np.arange(n), chosen.argmax(axis=1)], 1.0)
-    assert chosen.any(axis=1).all()  # the best one's always does
-    p = noisy_maximum(scores, "exponential")
-    assert np.abs(found / n - p).max() < 5.2 * 0.5 / math.sqrt(n)  # false alarm below 1e-6
 
 
 def test_two_candidates_with_exponential_noise_are_the_worst_case():
@@ -361,7 +347,7 @@ def test_the_renyi_divergence_of_a_bounded_range_is_that_of_its_worst_loss():
         assert truth * (1.0 - 1e-9) <= price <= truth * (1.0 + 1e-6)
 
 
-@pytest.mark.parametrize("delta", [0.0, 0.03])
+@over_rows("delta", [0.0, 0.03])
 def test_statements_on_samples(delta):
     epsilon, q = 0.9, 0.3
     # the most revealing mechanism: all with probability delta, else one of two
@@ -389,7 +375,7 @@ def test_statements_on_samples(delta):
         )
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6, 0.01])
+@over_rows("delta", [0.0, 0.01])
 def test_two_statements_on_samples(delta):
     """Losses that are infinite count in full when they are composed too."""
     epsilon, q = 0.9, 0.3
@@ -424,11 +410,11 @@ def allocation_moments(m, steps, selected, alpha):
     return [math.log(float((weight * ratio**power).sum() / total)) for power in (alpha, 1.0 - alpha)]
 
 
-@pytest.mark.parametrize(("steps", "selected"), [(2, 1), (3, 1), (3, 2), (2, 2)])
-@pytest.mark.parametrize("noise", [0.7, 3.0])
+@over_rows(("steps", "selected"), [(2, 1), (3, 1), (3, 2), (2, 2)])
+@over_rows("noise", [0.7, 3.0])
 def test_random_allocation_by_summation(steps, selected, noise):
     event = RandomAllocationDpEvent(noise, steps, selected)
-    for alpha in (1.3, 2.0, 3.0, 6.0):
+    for alpha in (1.3, 3.0):
         removed, added = (each / (alpha - 1.0) for each in allocation_moments(1.0 / noise, steps, selected, alpha))
         price = rdp(releases(event), alpha)
         assert price >= max(removed, added) * (1.0 - 1e-9)
@@ -450,7 +436,7 @@ def test_random_allocation_lies_between_its_neighbours():
         get_epsilon(RandomAllocationDpEvent(1.0, 60), 1e-6, method="rdp", adjacency="replace_one")
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3, 4, 7, 8, 9, 31, 32])
+@over_rows("steps", [1, 2, 3, 4, 31, 32])
 def test_a_record_moves_as_many_nodes_of_a_tree_as_are_priced(steps):
     moved = []
     for leaf in range(steps):
@@ -475,58 +461,31 @@ def pld_cases():
     from dp_accounting import NeighboringRelation
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    replaced, fine = NeighboringRelation.REPLACE_ONE, {"value_discretization_interval": 1e-4}
-    coarse = {"value_discretization_interval": 1e-3}  # where each loss is found by bisection
-    yield (
-        PoissonSampledDpEvent(0.1, LaplaceDpEvent(0.5)),
-        100,
-        "zero_out",
-        pld.from_laplace_mechanism(0.5, sampling_prob=0.1, **fine),
-    )
-    yield (
-        PoissonSampledDpEvent(0.01, LaplaceDpEvent(0.5)),
-        1000,
-        "zero_out",
-        pld.from_laplace_mechanism(0.5, sampling_prob=0.01, value_discretization_interval=1e-5),
-    )
-    yield (
-        DiscreteLaplaceDpEvent(0.5, 3),
-        9,
-        "zero_out",
-        pld.from_discrete_laplace_mechanism(0.5, 3, use_connect_dots=True, **fine),
-    )
-    yield (
-        PoissonSampledDpEvent(0.2, DiscreteLaplaceDpEvent(0.5, 3)),
-        20,
-        "zero_out",
-        (pld.from_discrete_laplace_mechanism(0.5, 3, sampling_prob=0.2, use_connect_dots=True, **fine)),
-    )
-    yield (
-        DiscreteGaussianDpEvent(3.0, 2),
-        10,
-        "zero_out",
-        pld.from_discrete_gaussian_mechanism(3.0, 2, use_connect_dots=True, **fine),
-    )
-    yield (
-        PoissonSampledDpEvent(0.2, DiscreteGaussianDpEvent(3.0, 2)),
-        100,
-        "zero_out",
-        (pld.from_discrete_gaussian_mechanism(3.0, 2, sampling_prob=0.2, use_connect_dots=True, **fine)),
-    )
-    yield (
-        MixtureOfGaussiansDpEvent(1.5, (0.0, 1.0, 2.0), (0.81, 0.18, 0.01)),
-        50,
-        "zero_out",
-        (pld.from_mixture_gaussian_mechanism(1.5, (0.0, 1.0, 2.0), (0.81, 0.18, 0.01), **coarse)),
-    )
-    yield RandomizedResponseDpEvent(0.9, 4), 50, "replace_one", pld.from_randomized_response(0.9, 4, **fine)
-    for adjacency, relation in (("zero_out", {}), ("replace_one", {"neighboring_relation": replaced})):
-        yield (
-            TruncatedSubsampledGaussianDpEvent(1000, 0.1, 115, 1.0),
+    fine, coarse = {"value_discretization_interval": 1e-4}, {"value_discretization_interval": 1e-3}
+    integer = {"use_connect_dots": True, **fine}
+    sampled, mixture = PoissonSampledDpEvent, ((0.0, 1.0, 2.0), (0.81, 0.18, 0.01))
+    truncated = (1000, 0.1, 115, 1.0)
+    for event, count, theirs in (
+        (sampled(0.1, LaplaceDpEvent(0.5)), 100, pld.from_laplace_mechanism(0.5, sampling_prob=0.1, **fine)),
+        (DiscreteLaplaceDpEvent(0.5, 3), 9, pld.from_discrete_laplace_mechanism(0.5, 3, **integer)),
+        (DiscreteGaussianDpEvent(3.0, 2), 10, pld.from_discrete_gaussian_mechanism(3.0, 2, **integer)),
+        (
+            sampled(0.2, DiscreteGaussianDpEvent(3.0, 2)),
+            100,
+            pld.from_discrete_gaussian_mechanism(3.0, 2, sampling_prob=0.2, **integer),
+        ),
+        (MixtureOfGaussiansDpEvent(1.5, *mixture), 50, pld.from_mixture_gaussian_mechanism(1.5, *mixture, **coarse)),
+        (
+            TruncatedSubsampledGaussianDpEvent(*truncated),
             50,
-            adjacency,
-            (pld.from_truncated_subsampled_gaussian_mechanism(1000, 0.1, 115, 1.0, **coarse, **relation)),
-        )
+            pld.from_truncated_subsampled_gaussian_mechanism(*truncated, **coarse),
+        ),
+    ):
+        yield event, count, "zero_out", theirs
+    yield RandomizedResponseDpEvent(0.9, 4), 50, "replace_one", pld.from_randomized_response(0.9, 4, **fine)
+    replaced = {"neighboring_relation": NeighboringRelation.REPLACE_ONE, **coarse}
+    theirs = pld.from_truncated_subsampled_gaussian_mechanism(*truncated, **replaced)
+    yield TruncatedSubsampledGaussianDpEvent(*truncated), 50, "replace_one", theirs
 
 
 def test_compositions_against_dp_accounting():
@@ -538,24 +497,6 @@ def test_compositions_against_dp_accounting():
         assert get_epsilon(S(event, count), 1e-6, adjacency=adjacency, method="rdp") > 0.999 * price, event
         low, high = get_epsilon_bounds(S(event, count), 1e-6, adjacency=adjacency)
         assert 0.0 <= low <= high == price
-
-
-def test_renyi_prices_against_dp_accounting():
-    pytest.importorskip("dp_accounting")
-    from dp_accounting import NeighboringRelation
-    from dp_accounting.rdp import RdpAccountant
-
-    orders = [1.5, 2.0, 5.0, 20.0]
-    for event, relation in (
-        (RandomizedResponseDpEvent(0.3, 4), "REPLACE_ONE"),
-        (SingleEpochTreeAggregationDpEvent(3.0, (9, 20)), "REPLACE_SPECIAL"),
-        (SampledWithoutReplacementDpEvent(100, 5, GaussianDpEvent(4.0)), None),
-    ):
-        if relation is None:
-            continue
-        theirs = RdpAccountant(orders, getattr(NeighboringRelation, relation)).compose(to_dp_accounting(event)).rdp
-        ours = [rdp(releases(event), alpha, replace_one=relation == "REPLACE_ONE") for alpha in orders]
-        np.testing.assert_allclose(ours, theirs, rtol=1e-7)
 
 
 # --- how prices move ----------------------------------------------------------------------------------------------
@@ -582,19 +523,19 @@ def method_of(name):
     return "rdp" if name == "allocation" else "pld"
 
 
-@pytest.mark.parametrize("name", ALL)
+@over_rows("name", ALL)
 def test_prices_fall_with_noise_and_delta_and_rise_with_steps(name):
     make, adjacency = ALL[name]
     options = {"adjacency": adjacency, "method": method_of(name)}
-    by_noise = [get_epsilon(S(make(s), 4), 1e-5, **options) for s in (0.7, 1.0, 1.5, 3.0)]
+    by_noise = [get_epsilon(S(make(s), 4), 1e-5, **options) for s in (0.7, 1.0, 3.0)]
     assert by_noise == sorted(by_noise, reverse=True)
-    by_steps = [get_epsilon(S(make(2.0), k), 1e-5, **options) for k in (1, 2, 3, 6, 20, 60)]
+    by_steps = [get_epsilon(S(make(2.0), k), 1e-5, **options) for k in (1, 3, 60)]
     assert by_steps == sorted(by_steps)
-    by_delta = [get_epsilon(S(make(2.0), 3), delta, **options) for delta in (1e-2, 1e-4, 1e-7)]
+    by_delta = [get_epsilon(S(make(2.0), 3), delta, **options) for delta in (1e-2, 1e-7)]
     assert by_delta == sorted(by_delta)
 
 
-@pytest.mark.parametrize("name", ALL)
+@over_rows("name", ALL)
 def test_epsilon_and_delta_agree(name):
     make, adjacency = ALL[name]
     options = {"adjacency": adjacency, "method": method_of(name)}
@@ -604,7 +545,7 @@ def test_epsilon_and_delta_agree(name):
     assert get_delta(event, 0.97 * epsilon, **options) > 0.99e-4
 
 
-@pytest.mark.parametrize("name", ALL)
+@over_rows("name", ALL)
 def test_events_are_written_charged_and_scaled(name):
     make, adjacency = ALL[name]
     event = make(2.0)
@@ -620,22 +561,6 @@ def test_events_are_written_charged_and_scaled(name):
     louder = scale_noise(S(event, 3), 2.0)
     options = {"adjacency": adjacency, "method": method_of(name)}
     assert get_epsilon(louder, 1e-5, **options) < get_epsilon(S(event, 3), 1e-5, **options)
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_events_are_composed_and_reported_as_others_are(name):
-    from skdp.report.release_table import mechanism_rows
-
-    make, adjacency = ALL[name]
-    event, options = make(2.0), {"adjacency": adjacency, "method": method_of(name)}
-    assert compose([event, NoOpDpEvent(), event, event]) == S(event, 3)
-    several = ComposedDpEvent((event, GaussianDpEvent(9.0), S(event, 2)))
-    counted = ComposedDpEvent((S(event, 3), GaussianDpEvent(9.0)))
-    assert get_epsilon(several, 1e-5, **options) == get_epsilon(counted, 1e-5, **options)
-    (row, *_), number = mechanism_rows(S(event, 3))
-    assert number == 1
-    assert row["times"] == (9 if name == "allocation" else 3)  # 3 of 20 steps are 3 allocations to 6
-    assert not row["mechanism"][0].isupper() or row["mechanism"].startswith(("Gaussian", "Laplace"))
 
 
 def test_everything_composes_with_concentrated_privacy_by_renyi():
@@ -712,17 +637,12 @@ EXTREMES = [
 ]
 
 
-@pytest.mark.parametrize("event", EXTREMES, ids=str)
+@over_rows("event", EXTREMES)
 def test_extremes_have_a_price(event):
     for method in ("pld", "rdp"):
         epsilon = get_epsilon(event, 1e-5, adjacency="replace_one", method=method)
         assert epsilon > 0.0
         assert 0.0 < get_delta(event, 1.0, adjacency="replace_one", method=method) <= 1.0
-
-
-def test_the_least_and_most_noise_of_an_allocation():
-    for noise, low, high in ((1e-100, 1e199, 1e201), (1e100, 0.0, 1e-90), (5.0, 0.0, 0.1)):
-        assert low <= get_epsilon(RandomAllocationDpEvent(noise, 10**6), 1e-5, method="rdp") <= high
 
 
 def test_refusals_of_pairs_name_a_substitute():
@@ -749,7 +669,7 @@ def test_refusals_of_pairs_name_a_substitute():
 LOUD = LaplaceDpEvent(1e-10)
 
 
-@pytest.mark.parametrize(
+@over_rows(
     "event",
     [
         PoissonSampledDpEvent(0.01, LOUD),
@@ -759,7 +679,6 @@ LOUD = LaplaceDpEvent(1e-10)
         SampledWithReplacementDpEvent(1000, 300_000, LaplaceDpEvent(3.0)),
         MixtureOfGaussiansDpEvent(1e-5, (0.0, 1.0), (0.99, 0.01)),
     ],
-    ids=str,
 )
 def test_what_is_revealed_is_not_free_by_renyi(event):
     """A record that takes part shows: delta is at least its chance, 1 %, and no finite Rényi divergence says so."""
@@ -776,8 +695,8 @@ def test_a_bounded_range_beside_what_is_revealed_costs_what_that_does():
     assert get_delta(event, 3.0) >= 0.01
 
 
-@pytest.mark.parametrize(("n", "size", "sigma"), [(1000, 50, 1.0), (1000, 20, 1.0), (100, 5, 2.0), (10, 9, 8.0)])
-@pytest.mark.parametrize("alpha", [1.1, 1.3, 2.0, 5.0])
+@over_rows(("n", "size", "sigma"), [(1000, 50, 1.0), (10, 9, 8.0)])
+@over_rows("alpha", [1.1, 1.3, 2.0, 5.0])
 def test_renyi_divergences_count_every_copy_of_a_record(n, size, sigma, alpha):
     """Ten copies are all but impossible, and yet at some orders they are nearly all of the divergence."""
     z = np.arange(-60.0, 60.0 + 2.0 * alpha * size / sigma, 0.01)
@@ -816,7 +735,7 @@ def test_the_renyi_divergence_of_a_narrow_range_at_low_orders_is_not_rounded_dow
             assert _bounded_range(alpha, epsilon) >= 0.125 * alpha * epsilon**2 * (1.0 - epsilon**2)
 
 
-@pytest.mark.parametrize("q", [1.0 - 4.1e-14, 1.0 - 2.2e-13, 1.0 - 1e-15])
+@over_rows("q", [1.0 - 4.1e-14, 1.0 - 2.2e-13, 1.0 - 1e-15])
 def test_a_sample_of_nearly_all_records_costs_its_closed_form(q):
     """1 - q is exact, and was lost beside q e^l - q."""
     event, size, a = PoissonSampledDpEvent(q, DiscreteLaplaceDpEvent(17.854651636253568, 2)), 2, 17.854651636253568
@@ -850,21 +769,6 @@ def test_negative_moments_of_an_allocation_are_integrated_to_the_last():
         assert np.all(np.diff(found, 2) >= 0.0)
 
 
-@pytest.mark.parametrize(
-    "sampled",
-    [
-        lambda event: PoissonSampledDpEvent(0.1, event),
-        lambda event: SampledWithoutReplacementDpEvent(10, 2, event),
-        lambda event: SampledWithReplacementDpEvent(10, 2, event),
-    ],
-)
-def test_a_wide_discrete_gaussian_on_a_sample_is_refused_by_name(sampled):
-    for method in ("pld", "rdp"):
-        with pytest.raises(TypeError, match=r"DiscreteGaussianDpEvent with standard_deviation above 20000 has no") as e:
-            get_epsilon(sampled(DiscreteGaussianDpEvent(1e8, 1)), 1e-5, adjacency="replace_one", method=method)
-        assert "\n" not in str(e.value)
-
-
 def test_so_many_integers_that_they_do_not_fit_count_as_revealed(monkeypatch):
     """Of few copies of the record they fit, of many not. At a sixteenth of the size all arrays are small."""
     monkeypatch.setattr(_noise, "_MOST_FAR", _noise._MOST_FAR // 16)
@@ -878,7 +782,7 @@ def test_noise_of_a_group_below_the_least_is_none():
         assert get_epsilon(event, 1e-5, group_size=10) < math.inf
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("event", "delta", "above"),
     [
         (S(RandomizedResponseDpEvent(1.7406345985711546e-06, 2), 31), 1.55e-12, 1e-6),
@@ -891,7 +795,6 @@ def test_noise_of_a_group_below_the_least_is_none():
             0.01,
         ),
     ],
-    ids=str,
 )
 def test_delta_at_a_large_epsilon_is_near_the_delta_it_was_found_for(event, delta, above):
     """Losses below the least that matters were raised beyond the largest, and delta came out as 1."""
@@ -901,8 +804,8 @@ def test_delta_at_a_large_epsilon_is_near_the_delta_it_was_found_for(event, delt
     assert get_delta(event, epsilon, adjacency=adjacency) <= delta * (1.0 + above)
 
 
-@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-3, 0.3])
-@pytest.mark.parametrize("a", [1.0, 2.5, 5.0])
+@over_rows("delta", [1e-12, 0.3])
+@over_rows("a", [1.0, 5.0])
 def test_the_epsilon_of_one_discrete_laplace_release_is_below_its_largest_loss(a, delta):
     """Of sensitivity 1, losses are a and -a: delta(epsilon) = (1 - e^(epsilon - a)) / (1 + e^-a) from -a to a."""
     event = DiscreteLaplaceDpEvent(a, 1)

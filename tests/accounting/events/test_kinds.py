@@ -4,6 +4,7 @@ import dataclasses
 import math
 
 import pytest
+from combinations import over_rows
 
 import skdp.accounting
 from skdp.accounting import METHODS, GaussianDpEvent, get_epsilon
@@ -11,6 +12,7 @@ from skdp.accounting.events import noise_events, sampling_events, specifications
 from skdp.accounting.events.composition import group_event
 from skdp.accounting.events.kinds import EVENT_KINDS, FORMS, Kind, adjacency_refusal, is_priced, kind_of
 from skdp.accounting.events.specifications import DpEvent
+from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
 from skdp.accounting.methods import APPROXIMATIONS
 from skdp.accounting.rdp.others import _shift
 from skdp.accounting.releases import Releases
@@ -58,7 +60,7 @@ def test_forms_are_the_fields_that_hold_releases_and_name_methods_that_exist():
     assert {method for form in FORMS.values() for method in form.methods} == {*METHODS, *APPROXIMATIONS}
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@over_rows("name", EXAMPLES)
 def test_a_kind_has_a_price_under_the_neighbours_of_its_row(name):
     event = EXAMPLES[name]
     method = "rdp" if name in ("ZCDpEvent", "RandomAllocationDpEvent") else "pld"
@@ -73,12 +75,13 @@ def test_a_kind_has_a_price_under_the_neighbours_of_its_row(name):
             assert 0.0 < get_epsilon(event, 1e-5, method=method, adjacency=adjacency) < 100.0
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@over_rows("name", EXAMPLES)
 def test_more_noise_costs_less_and_a_group_no_less_than_one(name):
     event, kind = EXAMPLES[name], kind_of(EXAMPLES[name])
     method = "rdp" if name in ("ZCDpEvent", "RandomAllocationDpEvent") else "pld"
     terms = {"method": method, "adjacency": kind.adjacency or "zero_out"}
     price = get_epsilon(event, 1e-5, **terms)
+    assert event_from_dict(event_to_dict(event)) == event
     if kind.scaled is not None:
         assert get_epsilon(kind.scaled(event, 2.0), 1e-5, **terms) < price
     if (group := group_event(event, 2)) is not None:

@@ -11,6 +11,7 @@ import re
 
 import numpy as np
 import pytest
+from combinations import over_rows
 
 from skdp.accounting import (
     EpsilonDeltaDpEvent,
@@ -32,11 +33,8 @@ from skdp.accounting import (
 )
 from skdp.accounting.formulas.gaussian import gaussian_mu
 from skdp.accounting.formulas.selection_law import NumberOfTries
-from skdp.accounting.ledger import charges as _charges
-from skdp.accounting.ledger import filters as _filters
 from skdp.accounting.ledger import odometer as _odometer
 from skdp.accounting.ledger import store as _store
-from skdp.accounting.ledger.admission import scale_noise
 from skdp.accounting.ledger.filters import (
     FAILURES,
     MOST_FAILURES,
@@ -64,7 +62,6 @@ COUNTS = LaplaceDpEvent(20.0)
 THRESHOLD = EpsilonDeltaDpEvent(0.05, 1e-7)
 KINDS = (LOGISTIC, NETWORK, SEARCH, COUNTS, THRESHOLD)
 FAILING = PoissonSampledDpEvent(0.1, EpsilonDeltaDpEvent(0.2, 1e-9))
-SAMPLED_LAPLACE = PoissonSampledDpEvent(0.1, LaplaceDpEvent(5.0))
 
 
 def refused(accountant, event, match, **options):
@@ -94,7 +91,7 @@ def exhaust(accountant, event, **options):
 # --- kinds mix ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("order", [*itertools.islice(itertools.permutations(KINDS), 0, None, 17), KINDS])
+@over_rows("order", [*itertools.islice(itertools.permutations(KINDS), 0, None, 40), KINDS])
 def test_kinds_mix_in_any_order(order):
     accountant = PrivacyAccountant(6.0, 1e-5)
     for event in order:
@@ -118,18 +115,6 @@ def test_kinds_mix_when_records_are_replaced():
         accountant.spend(event, adjacency="replace_one")
     assert accountant.spent <= 8.0
     assert accountant.remaining(NETWORK) > 0
-
-
-def test_no_dead_end_with_half_the_budget_left():
-    accountant = PrivacyAccountant(2.0, 1e-5)
-    sigma = calibrate_noise_multiplier(GaussianDpEvent, 1.0, 1e-5)
-    accountant.spend(GaussianDpEvent(sigma), "logistic regression")
-    left = accountant.affordable(NETWORK).epsilon
-    assert left > 0.3
-    fit = calibrate_noise_multiplier(
-        lambda s: SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(s)), 300), left, 1e-5
-    )
-    accountant.spend(SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(fit)), 300), "network")
 
 
 def test_shares_of_delta_are_spent_once():
@@ -182,20 +167,6 @@ def test_the_order_is_fixed_by_the_first_charge():
         assert rule.load(charges, 3.0, False) <= 1.0
 
 
-def test_a_plan_that_fills_the_ceiling_is_all():
-    accountant = PrivacyAccountant(1.0, 1e-5)
-    sigma = calibrate_noise_multiplier(GaussianDpEvent, 1.0, 1e-5)
-    accountant.spend(GaussianDpEvent(sigma))
-    assert accountant.remaining() == accountant.affordable(FIT).epsilon == 0.0
-    for tiny in (
-        GaussianDpEvent(1e9),
-        PoissonSampledDpEvent(1e-9, GaussianDpEvent(100.0)),
-        EpsilonDeltaDpEvent(0.0, 1e-12),
-    ):
-        assert accountant.remaining(tiny) == 0
-        refused(accountant, tiny, "0 is left")
-
-
 # --- the theorem, on runs whose probabilities are known -----------------------------------------------------
 
 
@@ -220,7 +191,7 @@ def optimal_delta(epsilon, delta, choose, steps):
     return total
 
 
-@pytest.mark.parametrize("seed", range(4))
+@over_rows("seed", range(2))
 def test_adaptive_runs_of_failing_events_stay_within_delta(seed):
     """Every outcome enumerated: the analyst asks for more after each outcome that went its way, until refused."""
     rng = np.random.default_rng(seed)
@@ -261,14 +232,13 @@ def test_failure_probabilities_add_up_exactly():
     assert get_epsilon(SelfComposedDpEvent(event, 3), 0.01) < 1e-9 < get_epsilon(SelfComposedDpEvent(event, 4), 0.01)
 
 
-@pytest.mark.parametrize("runs", [40_000, pytest.param(200_000, marks=pytest.mark.slow)])
-def test_mixed_runs_stay_within_delta_by_simulation(runs):
+def test_mixed_runs_stay_within_delta_by_simulation():
     """An analyst who stops with Gaussians where it went well, and goes on with Laplace where not.
 
     P(S) - e^epsilon Q(S) for S = {loss > epsilon} is E_P[(1 - e^(epsilon - loss))+], a mean of values in [0, 1];
-    Hoeffding at 1e-6 allows sqrt(log(1e6) / 2 / runs) above delta: 0.0059 of 200,000 runs, 0.013 of 40,000.
+    Hoeffding at 1e-6 allows sqrt(log(1e6) / 2 / runs) above delta: 0.013 of 40,000.
     """
-    epsilon, delta = 1.0, 0.05
+    epsilon, delta, runs = 1.0, 0.05, 40_000
     rng = np.random.default_rng(7)
     gauss, laplace = GaussianDpEvent(4.0), LaplaceDpEvent(6.0)
     plans = {}
@@ -311,17 +281,19 @@ def test_mixed_runs_stay_within_delta_by_simulation(runs):
 # --- what decides is told, and holds ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "shape",
+@over_rows(
+    ("shape", "raised"),
     [
-        GaussianDpEvent,
-        lambda s: SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(s)), 300),
-        lambda s: compose(
-            [GaussianDpEvent(3.0 * s), SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(s)), 99)]
+        (GaussianDpEvent, True),
+        (lambda s: SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(s)), 300), False),
+        (
+            lambda s: compose(
+                [GaussianDpEvent(3.0 * s), SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(s)), 99)]
+            ),
+            True,
         ),
     ],
 )
-@pytest.mark.parametrize("raised", [False, True])
 def test_a_fit_of_what_is_affordable_is_admitted_and_no_larger_one(shape, raised):
     accountant = PrivacyAccountant(2.0, 1e-5)
     accountant.spend(LOGISTIC)
@@ -343,26 +315,6 @@ def test_a_fit_of_what_is_affordable_is_admitted_and_no_larger_one(shape, raised
     assert accountant.remaining() == pytest.approx(accountant.affordable(shape(7.0)).epsilon, rel=3e-3)
 
 
-def test_what_is_shown_never_contradicts_the_ceiling():
-    rng = np.random.default_rng(0)
-    accountant = PrivacyAccountant(2.0, 1e-5)
-    for _ in range(25):
-        size = accountant.remaining() * rng.uniform(0.05, 1.3)
-        if size < 1e-3:
-            break
-        make = lambda s: SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(s)), 300)  # noqa: E731
-        try:
-            accountant.spend(make(calibrate_noise_multiplier(make, size, 1e-5)))
-        except BudgetExceededError:
-            assert size > accountant.remaining() * 0.999
-        else:
-            assert accountant.spent <= 2.0
-        for text in (str(accountant), repr(accountant), accountant._repr_html_()):
-            figures = [float(value) for value in re.findall(r"(?:epsilon|spent|left)=([0-9.e+-]+)", text)]
-            assert max(figures) == 2.0
-    assert accountant.remaining() < 0.2
-
-
 def test_refusals_name_delta_where_delta_is_the_reason():
     accountant = PrivacyAccountant(3.0, 1e-5)
     refused(accountant, EpsilonDeltaDpEvent(0.1, 2e-5), "needs delta 2.*e-05, 1e-05 is left")
@@ -371,14 +323,6 @@ def test_refusals_name_delta_where_delta_is_the_reason():
     assert "lower its delta to 9e-07." in text
     accountant.spend(EpsilonDeltaDpEvent(0.1, 8e-7))
     refused(accountant, EpsilonDeltaDpEvent(9.0, 1e-8), "this fit needs epsilon 9")
-
-
-def test_two_events_of_known_epsilon_and_delta():
-    accountant = PrivacyAccountant(3.0, 1e-5)
-    for _ in range(10):
-        accountant.spend(EpsilonDeltaDpEvent(0.1, 1e-7 * (1.0 - 1e-9)))
-    assert accountant.remaining(THRESHOLD) == 0
-    assert accountant.get_epsilon() < 1.0 + 1e-9
 
 
 def test_kinds_without_a_theorem_are_named():
@@ -408,7 +352,7 @@ def test_remaining_does_not_overflow():
     assert accountant.remaining(huge) <= 1
 
 
-@pytest.mark.parametrize("ceiling", [(), (5.0, 1e-5)])
+@over_rows("ceiling", [(), (5.0, 1e-5)])
 def test_no_more_releases_than_can_be_priced(ceiling):
     """Each charge has a price; together they would be too many for any."""
     accountant = PrivacyAccountant(*ceiling)
@@ -422,14 +366,6 @@ def test_no_more_releases_than_can_be_priced(ceiling):
     assert 0.0 < accountant.get_epsilon(1e-5) < math.inf
     accountant.spend(SelfComposedDpEvent(GaussianDpEvent(1e9), 4 * 10**11))
     assert 0.0 < accountant.get_epsilon(1e-5, adaptive=True) < math.inf
-
-
-def test_scaled_keeps_sampling_counts_and_failures():
-    event = compose([*KINDS, SampledWithoutReplacementDpEvent(100, 10, GAUSS)])
-    twice = scale_noise(event, 2.0)
-    assert scale_noise(twice, 0.5) == event
-    assert twice.events[1] == SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(4.0)), 300)
-    assert twice.events[4] == EpsilonDeltaDpEvent(0.025, 1e-7)
 
 
 # --- a raised ceiling ---------------------------------------------------------------------------------------
@@ -499,10 +435,10 @@ def test_what_is_affordable_is_not_told_for_another_adjacency():
     assert accountant.affordable(GAUSS, adjacency="zero_out") == accountant.affordable(GAUSS)
 
 
-@pytest.mark.parametrize("delta", [1e-8, 1e-5, 0.01, 0.3])
+@over_rows("delta", [1e-8, 0.3])
 def test_the_odometer_does_not_fall(delta):
     """Each family's figure rises with what was spent, and is the price of some budget that is not passed."""
-    spent = np.geomspace(1e-9, 1e3, 800)
+    spent = np.geomspace(1e-9, 1e3, 200)
     for order in _odometer._ORDERS:
         found = [_odometer._renyi(x, order, delta) for x in spent]
         assert found == sorted(found)
@@ -540,7 +476,7 @@ def bought(epsilon, threshold, delta=1e-5):
     return compose([purchase(noises[0]), descent(noises[1])])
 
 
-@pytest.mark.parametrize("threshold", [1e-7, 1e-6])
+@over_rows("threshold", [1e-6])
 def test_fits_that_buy_categories_can_be_repeated_as_long_as_epsilon_lasts(threshold):
     fit = bought(0.5, threshold)
     accountant = PrivacyAccountant(3.0, 1e-5)
@@ -557,18 +493,6 @@ def test_fits_that_buy_categories_can_be_repeated_as_long_as_epsilon_lasts(thres
     assert accountant.get_delta(3.0) <= 1e-5
 
 
-def test_a_fit_that_buys_categories_after_one_that_does_not():
-    accountant = PrivacyAccountant(3.0, 1e-5)
-    accountant.spend(NETWORK)
-    fit = bought(0.4, 1e-7)
-    accountant.spend(fit)
-    assert accountant.remaining(fit) > 1
-    left = accountant.affordable(fit)
-    assert left.epsilon > 0.4
-    assert left.delta == pytest.approx(0.9e-6)
-    accountant.spend(bought(0.99 * left.epsilon, 1e-7))
-
-
 def test_a_refusal_for_failures_names_the_delta_that_is_admitted():
     accountant = PrivacyAccountant(3.0, 1e-5)
     accountant.spend(NETWORK)
@@ -577,7 +501,7 @@ def test_a_refusal_for_failures_names_the_delta_that_is_admitted():
     accountant.spend(bought(0.4, 1e-6))
 
 
-@pytest.mark.parametrize("threshold", [1e-7, 1e-6])
+@over_rows("threshold", [1e-6])
 def test_a_ceiling_of_fits_that_buy_categories_can_be_raised(threshold):
     fit = bought(0.5, threshold)
     accountant = PrivacyAccountant(3.0, 1e-5)
@@ -601,7 +525,7 @@ def best_of(law, scores, phi):
     return found
 
 
-@pytest.mark.parametrize(("mean", "shape"), [(3.0, 1.0), (8.0, 0.0), (5.0, math.inf)])
+@over_rows(("mean", "shape"), [(3.0, 1.0), (8.0, 0.0), (5.0, math.inf)])
 def test_failures_of_tries_cost_their_mean_number(mean, shape):
     """Exact laws of a search whose tries tell all with probability delta, else a noisy number of 41."""
     tries, delta, alpha, left = NumberOfTries(mean, shape), 1e-3, 6.0, 1e-6
@@ -679,9 +603,8 @@ def with_everything(path=None):
     return accountant
 
 
-@pytest.mark.parametrize("in_file", [False, True])
-def test_refusals_and_raises_are_entries_of_the_chain(tmp_path, in_file):
-    accountant = with_everything(str(tmp_path / "a.budget") if in_file else None)
+def test_refusals_and_raises_are_entries_of_the_chain(tmp_path):
+    accountant = with_everything(str(tmp_path / "a.budget"))
     assert accountant.verify() == 4
     _store._STORES.clear()
     copies = [PrivacyAccountant.from_json(accountant.to_json()), pickle.loads(pickle.dumps(accountant))]
@@ -723,13 +646,6 @@ def test_a_refusal_is_recorded_whatever_the_ceiling(tmp_path):
     assert in_file.record_refusal("DPPCA") is False
 
 
-def test_a_refusal_before_the_first_charge_leaves_the_adjacency_open():
-    accountant = PrivacyAccountant(3.0, 1e-5)
-    accountant.record_refusal("DPPCA", adjacency="add_remove")
-    accountant.spend(FIT, adjacency="replace_one")
-    assert accountant.history[0].rule is not None
-
-
 def test_check_writes_nothing_and_raises_what_spend_would(tmp_path):
     path = tmp_path / "a.budget"
     for accountant in (PrivacyAccountant(1.0, 1e-5, path=path), PrivacyAccountant(1.0, 1e-5), PrivacyAccountant()):
@@ -767,11 +683,8 @@ def test_check_writes_nothing_and_raises_what_spend_would(tmp_path):
 # --- charges that no method prices together -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("in_file", [False, True])
-def test_charges_without_a_joint_price_are_refused(tmp_path, in_file):
-    accountant = PrivacyAccountant.from_json(
-        PrivacyAccountant().to_json(), resume=True, path=tmp_path / "a.budget" if in_file else None
-    )
+def test_charges_without_a_joint_price_are_refused():
+    accountant = PrivacyAccountant()
     accountant.spend(FIT)
     with pytest.raises(ValueError, match="under adjacency='replace_one' alone"):
         accountant.spend(SampledWithoutReplacementDpEvent(1000, 10, GAUSS))
@@ -785,17 +698,7 @@ def test_charges_without_a_joint_price_are_refused(tmp_path, in_file):
     assert accountant.get_delta(5.0) == get_delta(together, 5.0, method="pld")
 
 
-def test_delta_falls_back_as_epsilon_does():
-    from skdp.accounting import ZCDpEvent
-
-    accountant = PrivacyAccountant()
-    accountant.spend(ZCDpEvent(0.1))
-    assert accountant.get_delta(1.0) == get_delta(ZCDpEvent(0.1), 1.0, method="rdp")
-    with pytest.raises(TypeError):
-        accountant.get_delta(1.0, method="pld")
-
-
-@pytest.mark.parametrize(
+@over_rows(
     "rule",
     [
         {"orders": [5.0], "gaussian": 1e-5, "renyi": 1e-5, "failures": 0.0},
@@ -809,11 +712,3 @@ def test_delta_falls_back_as_epsilon_does():
 def test_a_rule_that_cannot_be_is_refused(rule):
     with pytest.raises(ValueError, match="rule="):
         Rule.read(rule, 1e-5)
-
-
-def test_the_price_of_a_charge_under_a_ceiling_is_that_of_its_parts():
-    assert _charges.methods_for(releases(SAMPLED_LAPLACE), "zero_out") == {"pld", "rdp", "optimal"}
-    assert _charges.methods_for(releases(FAILING), "zero_out") == {"pld", "optimal"}
-    assert _filters.add_upwards([0.1] * 3) >= 0.3
-    assert _filters.share(1.0, 1.0) <= 1.0 < _filters.share(math.nextafter(1.0, 2.0), 1.0)
-    assert _filters.share(math.nextafter(1.9999999, 2.0), 1.9999999) > 1.0

@@ -9,6 +9,7 @@ import re
 import threading
 
 import pytest
+from combinations import over_rows
 from ledger_files import GAUSS, THIRD, fresh, start
 
 from skdp import PrivacyAccountant
@@ -25,6 +26,8 @@ from skdp.accounting import (
 from skdp.accounting.ledger import store as _store
 from skdp.exceptions import BudgetExceededError
 
+TERMS = ("unit", "filter_family", "created", "id", "version", "head", "charges")
+FIELDS = ("time", "label", "note", "parameters", "event", "adjacency", "kind", "rule", "hash")
 NETWORK = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.2)), 500)
 SHAPES = (
     GaussianDpEvent,
@@ -38,9 +41,8 @@ def place(path, in_file):
     return path if in_file else None
 
 
-@pytest.mark.parametrize("in_file", [False, True])
-def test_a_raise_that_lowers_what_is_left_has_to_be_asked_for(path, in_file):
-    accountant = PrivacyAccountant(2.0, 1e-5, path=place(path, in_file))
+def test_a_raise_that_lowers_what_is_left_has_to_be_asked_for(path):
+    accountant = PrivacyAccountant(2.0, 1e-5, path=path)
     accountant.spend(NETWORK, "network")
     before = accountant.remaining()
     with pytest.raises(
@@ -51,24 +53,15 @@ def test_a_raise_that_lowers_what_is_left_has_to_be_asked_for(path, in_file):
     assert len(accountant.entries) == 1
     assert accountant.remaining() == before
     (enough,) = re.findall(r"give epsilon=(\S+) or more, or allow_less=True \(--yes", str(error.value))
+    with pytest.raises(ValueError, match="lowers what is left"):  # it is the least that leaves as much
+        accountant.raise_ceiling(0.99 * float(enough))
     accountant.raise_ceiling(float(enough))
     assert accountant.remaining() >= 0.999 * before  # what is left is found to a thousandth of the noise
     assert [dict(each.parameters) for each in accountant.entries[1:]] == [{"epsilon": float(enough)}]
 
 
-def test_the_ceiling_that_is_named_is_the_least_that_leaves_as_much():
+def test_less_that_was_asked_for_is_kept_with_the_entry():
     accountant = PrivacyAccountant(2.0, 1e-5)
-    accountant.spend(NETWORK)
-    with pytest.raises(ValueError, match="give epsilon") as error:
-        accountant.raise_ceiling(2.2)
-    (enough,) = re.findall(r"give epsilon=(\S+) or more", str(error.value))
-    with pytest.raises(ValueError, match="lowers what is left"):
-        accountant.raise_ceiling(0.99 * float(enough))
-
-
-@pytest.mark.parametrize("in_file", [False, True])
-def test_less_that_was_asked_for_is_kept_with_the_entry(path, in_file):
-    accountant = PrivacyAccountant(2.0, 1e-5, path=place(path, in_file))
     accountant.spend(NETWORK)
     with pytest.raises(TypeError, match=r"allow_less=1 is not valid; give True or False\."):
         accountant.raise_ceiling(2.2, allow_less=1)
@@ -78,8 +71,7 @@ def test_less_that_was_asked_for_is_kept_with_the_entry(path, in_file):
     assert accountant.spent == accountant.get_epsilon(adaptive=True)
 
 
-@pytest.mark.parametrize("in_file", [False, True])
-@pytest.mark.parametrize("seen", [(), ("refusal",), ("nothing",)])
+@pytest.mark.parametrize(("in_file", "seen"), [(False, ()), (True, ("refusal", "nothing"))])
 def test_before_the_first_charge_a_raise_sets_the_ceiling(path, in_file, seen):
     """As if the ledger had been created with it, whatever cost nothing before."""
     accountant = PrivacyAccountant(2.0, 1e-5, path=place(path, in_file))
@@ -152,7 +144,7 @@ except ValueError as error:
 
 def test_processes_that_raise_at_once_leave_the_highest(tmp_path, path):
     PrivacyAccountant(2.0, 1e-5, path=path).spend(THIRD)
-    go, ceilings = tmp_path / "go", (4.0, 5.0, 6.0, 5.5)
+    go, ceilings = tmp_path / "go", (4.0, 6.0, 5.5)
     running = [start(RAISES, path, go, each) for each in ceilings]
     for script in running:
         assert script.stdout.readline() == "ready\n"
@@ -190,7 +182,7 @@ def drawn(rng):
 def test_no_other_raise_lowers_what_is_left():
     """Ledgers that were drawn: a raise is refused, or as much is left as before."""
     rng, refusals, raises = random.Random(0), 0, 0
-    for _ in range(6):
+    for _ in range(3):
         accountant = drawn(rng)
         first = accountant.epsilon
         for factor in (1.01, 1.1, 1.3, 1.6, 2.0, 2.5, 3.0):
@@ -204,43 +196,29 @@ def test_no_other_raise_lowers_what_is_left():
             after = accountant.affordable()
             assert after.epsilon >= before.epsilon * (1.0 - 2e-3)  # both are found to a thousandth of the noise
             assert after.delta >= before.delta
-    assert refusals + raises == 42
-    assert min(refusals, raises) > 10
+    assert refusals + raises == 21
+    assert min(refusals, raises) > 4
 
 
 # --- null in JSON -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["unit", "filter_family", "created", "id", "version", "head", "charges"])
-def test_null_among_the_terms_in_json_is_refused(name):
+@over_rows(
+    ("name", "value", "named"),
+    [
+        *((name, None, f"'{name}' is missing, null or not a list; give what to_json returned") for name in TERMS),
+        *((name, None, "lacks a field, or one is null") for name in FIELDS),
+        *((name, 1.0, r"^[^\n]+$") for name in FIELDS[:6]),
+    ],
+)
+def test_null_or_number_in_json_is_refused(name, value, named):
     accountant = PrivacyAccountant(2.0, 1e-5)
     accountant.spend(GAUSS)
-    content = {**json.loads(accountant.to_json()), name: None}
-    with pytest.raises(
-        ValueError, match=f"'{name}' is missing, null or not a list; give what to_json returned"
-    ) as error:
+    content = json.loads(accountant.to_json())
+    (content if name in TERMS else content["charges"][0])[name] = value
+    with pytest.raises(ValueError, match=named) as error:
         PrivacyAccountant.from_json(json.dumps(content))
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("name", ["time", "label", "parameters", "adjacency", "event", "note", "kind", "rule", "hash"])
-def test_null_in_an_entry_of_json_is_refused(name):
-    accountant = PrivacyAccountant(2.0, 1e-5)
-    accountant.spend(GAUSS)
-    content = json.loads(accountant.to_json())
-    content["charges"][0][name] = None
-    with pytest.raises(ValueError, match="lacks a field, or one is null"):
-        PrivacyAccountant.from_json(json.dumps(content))
-
-
-@pytest.mark.parametrize("name", ["time", "label", "note", "parameters", "event", "adjacency"])
-def test_a_number_in_an_entry_of_json_is_refused(name):
-    accountant = PrivacyAccountant(2.0, 1e-5)
-    accountant.spend(GAUSS)
-    content = json.loads(accountant.to_json())
-    content["charges"][0][name] = 1.0
-    with pytest.raises(ValueError, match=r"^[^\n]+$"):
-        PrivacyAccountant.from_json(json.dumps(content))
 
 
 def test_a_ledger_without_a_ceiling_has_null_for_it():

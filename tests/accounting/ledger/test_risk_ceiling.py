@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from combinations import over_rows
 
 from skdp.accounting import (
     EpsilonDeltaDpEvent,
@@ -27,7 +28,7 @@ def fill(accountant, event, adjacency="zero_out"):
     raise AssertionError("nothing was refused")
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@over_rows("adjacency", ["zero_out", "replace_one"])
 def test_plain_gaussians_fill_a_risk_to_the_last_of_them(adjacency):
     accountant = PrivacyAccountant(risk=RISK, delta=DELTA, filter_family="gaussian")
     noise = calibrate_noise_multiplier(GaussianDpEvent, risk=RISK, adjacency=adjacency)
@@ -37,10 +38,10 @@ def test_plain_gaussians_fill_a_risk_to_the_last_of_them(adjacency):
     assert 0.0999 < found <= 0.1
 
 
-@pytest.mark.parametrize(
+@over_rows(
     "event", [LaplaceDpEvent(1e4), PoissonSampledDpEvent(1e-3, GaussianDpEvent(50.0)), EpsilonDeltaDpEvent(1e-3, 0.0)]
 )
-@pytest.mark.parametrize("before", [[], [GaussianDpEvent(100.0)]], ids=["first", "later"])
+@over_rows("before", [[], [GaussianDpEvent(100.0)]])
 def test_of_a_promise_about_the_curve_nothing_else_is_charged(event, before):
     accountant = PrivacyAccountant(risk=RISK, delta=DELTA, filter_family="gaussian")
     for each in before:

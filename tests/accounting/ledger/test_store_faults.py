@@ -7,15 +7,11 @@ import pathlib
 import pickle
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from dataclasses import replace
 
 import pytest
 from ledger_files import (
-    READY,
-    ROOT,
     THIRD,
     THREE,
     admitted,
@@ -151,66 +147,16 @@ def test_a_file_that_nobody_else_may_read_is_waited_for_and_refused(path, budget
     assert len(fresh(path).history) == 1
 
 
-def test_no_room_for_a_transaction_is_told_and_rolled_back(path, budget):
-    def grow(connection):
-        connection.execute("PRAGMA max_page_count = 1")  # as it is, and no more
-        connection.execute("CREATE TABLE more AS SELECT zeroblob(1000000)")
-
-    with pytest.raises(BudgetFileError, match=r"could not be written .*: see whether the disk is full") as error:
-        _sqlite.transaction(path, "BEGIN IMMEDIATE", grow)
-    assert path in one_line(error)
-    assert fresh(path).verify() == 0
-
-
-READ_ONLY = """
-import skdp.accounting.ledger.store
-PrivacyAccountant(2.0, 1e-5).spend(GaussianDpEvent(3.8))  # all that is needed is imported now
-if os.geteuid() == 0:
-    os.setuid(65534)  # permissions do not bind root
-def told(work):
-    try:
-        print("done", work())
-    except Exception as error:
-        print(type(error).__name__, error)
-accountant = PrivacyAccountant.open(path)
-told(lambda: len(accountant.history))
-told(lambda: accountant.verify())
-told(lambda: accountant.spend(GaussianDpEvent(3.8)))
-told(lambda: PrivacyAccountant(path=path).spend(GaussianDpEvent(3.8)))
-told(lambda: len(PrivacyAccountant(1.0, 1e-5, path=os.path.join(os.path.dirname(path), "new.budget")).history))
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-@pytest.mark.parametrize("modes", [(0o777, 0o444), (0o555, 0o666), (0o555, 0o444)])
-def test_a_read_only_file_or_folder_is_read_and_not_charged(modes):
-    with tempfile.TemporaryDirectory() as folder:  # pytest's own are closed to other users
-        path = os.path.join(folder, "census.budget")
-        PrivacyAccountant(**THREE, path=path).spend(THIRD)
-        os.chmod(folder, modes[0])
-        os.chmod(path, modes[1])
-        lines = start(READ_ONLY, path, "-").communicate(timeout=600)[0].splitlines()
-        os.chmod(folder, 0o755)
-        assert lines[:2] == ["done 1", "done 1"]
-        for line in lines[2:4]:
-            assert line.startswith(f"BudgetFileError path={path!r} cannot be")
-            assert "nothing was charged" in line
-        if modes[0] == 0o555:
-            assert "BudgetFileError" in lines[4]
-        assert len(lines) == 5
-        assert fresh(path).verify() == 1
-
-
 @pytest.fixture
 def read_only():
     """A function that makes a folder and its files read-only, also for root; undone at the end."""
     user, made = os.geteuid(), []
 
-    def protect(folder):
+    def protect(folder, of_files=0o444, of_folder=0o555):
         made.append(folder)
         for name in os.listdir(folder):
-            os.chmod(os.path.join(folder, name), 0o444)
-        os.chmod(folder, 0o555)
+            os.chmod(os.path.join(folder, name), of_files)
+        os.chmod(folder, of_folder)
         if user == 0:
             os.seteuid(65534)  # permissions do not bind root
 
@@ -222,11 +168,12 @@ def read_only():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-def test_in_this_process_too_a_read_only_file_is_read_and_not_charged(read_only):
+@pytest.mark.parametrize("modes", [(0o444, 0o777), (0o666, 0o555), (0o444, 0o555)])
+def test_read_only_file_or_folder_is_read_and_not_charged(read_only, modes):
     folder, protect = read_only
     path = os.path.join(folder, "census.budget")
     PrivacyAccountant(**THREE, path=path).spend(THIRD)
-    protect(folder)
+    protect(folder, *modes)
     accountant = fresh(path)
     assert accountant.verify() == len(accountant.history) == 1
     with pytest.raises(BudgetFileError, match="nothing was charged: allow writing to the file") as error:
@@ -273,7 +220,7 @@ def full(out):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
-@pytest.mark.parametrize("room", [-40000, 0, 40000])
+@pytest.mark.parametrize("room", [-40000, 40000])
 def test_a_file_that_may_not_grow(path, room):
     """A limit on the size of files stands for a full disk: charges go on until one cannot be written."""
     accountant = PrivacyAccountant(20.0, 1e-5, path=path)
@@ -284,50 +231,6 @@ def test_a_file_that_may_not_grow(path, room):
     assert fresh(path).verify() == 100 + spent
     accountant.spend(GaussianDpEvent(380.0))
     assert accountant.verify() == 101 + spent
-
-
-FULL_DISK = """
-mount -t tmpfs -o size=200k tmpfs "$1" || exit 77
-cp "$2" "$1/census.budget"
-"$3" -c "$4" "$1/census.budget" -
-code=$?
-cp "$1/census.budget" "$2"
-exit $code
-"""
-FILL = """
-accountant = PrivacyAccountant.open(path)
-spent = 0
-with open(path + ".filler", "wb", buffering=0) as filler:
-    try:
-        while True:
-            filler.write(b"x" * 1024)
-    except OSError:
-        pass
-try:
-    while True:
-        accountant.spend(GaussianDpEvent(380.0), note="x" * 200)
-        spent += 1
-except BudgetFileError as error:
-    assert len(accountant.history) == spent
-    os.unlink(path + ".filler")
-    accountant.spend(GaussianDpEvent(380.0), note="x" * 200)
-    print(spent + 1, error)
-"""
-
-
-@pytest.mark.skipif(shutil.which("unshare") is None, reason="no user namespaces here")
-def test_a_disk_that_is_full(tmp_path, path):
-    """A disk of 200 kB in a namespace of its own, filled to the last byte."""
-    PrivacyAccountant(20.0, 1e-5, path=path)
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    command = ["unshare", "-rm", "sh", "-c", FULL_DISK, "sh", disk, path, sys.executable, READY + FILL]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
-    if done.returncode == 77 or "unshare:" in done.stderr:
-        pytest.skip("no mounts in user namespaces here")
-    assert done.returncode == 0, done.stderr
-    assert fresh(path).verify() == full(done.stdout)
 
 
 # --- tampering --------------------------------------------------------------------------------------------------------

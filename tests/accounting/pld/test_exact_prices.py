@@ -12,6 +12,7 @@ import math
 import numpy as np
 import pytest
 from accounting_exact import Drawn, Part, binomial_delta, drawn, event_of, lattice_delta
+from combinations import over_rows
 
 from skdp.accounting import (
     EpsilonDeltaDpEvent,
@@ -32,7 +33,7 @@ from skdp.accounting.pld.reading import solve_directions
 from skdp.accounting.releases import releases
 
 RELATIVE, ABSOLUTE = 1e-3, 1e-5
-FAST = drawn(40, seed=41)
+FAST = drawn(14, seed=41)
 
 
 def in_closed_form(parts: tuple[Part, ...]) -> bool:
@@ -67,7 +68,7 @@ def epsilon_of(case: Drawn) -> float:
     return get_epsilon(event_of(case.parts), case.delta, adjacency=case.adjacency)
 
 
-@pytest.mark.parametrize("number", range(len(FAST)))
+@over_rows("number", range(len(FAST)))
 def test_epsilon_is_exact(number):
     case = FAST[number]
     epsilon = epsilon_of(case)
@@ -101,15 +102,8 @@ def check_consistent(case: Drawn) -> None:
 
 
 def test_delta_agrees_with_epsilon():
-    for case in FAST[::2]:
+    for case in FAST[::4]:
         check_consistent(case)
-
-
-@pytest.mark.slow
-def test_delta_agrees_with_epsilon_on_a_thousand():
-    for case in drawn(1000, seed=6):
-        if not is_limited_by_rounding(case):
-            check_consistent(case)
 
 
 def more(part: Part, factor: float) -> list[Part]:
@@ -133,17 +127,10 @@ def check_monotone(case: Drawn, factor: float) -> None:
             assert dearer >= epsilon * (1.0 - 1e-4) - 1e-6, (case, louder)
 
 
-@pytest.mark.parametrize("factor", [1.01, 1.5])
+@over_rows("factor", [1.01])
 def test_more_is_never_cheaper(factor):
-    for case in FAST[:20]:
+    for case in FAST[:4]:
         check_monotone(case, factor)
-
-
-@pytest.mark.slow
-def test_more_is_never_cheaper_on_hundreds():
-    for case in drawn(300, seed=7):
-        if not is_limited_by_rounding(case):
-            check_monotone(case, 1.1)
 
 
 def check_brackets(cases: list[Drawn]) -> None:
@@ -160,12 +147,7 @@ def check_brackets(cases: list[Drawn]) -> None:
 
 
 def test_brackets_hold_the_exact_value_and_are_narrow():
-    check_brackets(FAST[:25])
-
-
-@pytest.mark.slow
-def test_a_thousand_brackets_hold_the_exact_value_and_are_narrow():
-    check_brackets(drawn(1000, seed=8))
+    check_brackets(FAST[:9])
 
 
 # --- what was wrong ------------------------------------------------------------------------------------------
@@ -179,7 +161,7 @@ def check_exact(parts: tuple[Part, ...], delta: float, replace_one: bool = False
     return epsilon
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("parts", "delta"),
     [
         ((("laplace", 1 / 0.03, 15),), 1e-5),
@@ -199,18 +181,12 @@ def test_small_deltas_and_bounded_or_rare_losses(parts, delta):
     assert epsilon <= get_epsilon(event_of(parts), delta, method="rdp") * (1.0 + 1e-9)
 
 
-def test_rare_losses_at_a_delta_near_rounding():
-    """Exact: .00688; what is above is the bound on the rounding of the transform."""
-    event = event_of((("gaussian", (1e-6, 0.6), 10),))
-    assert 0.00688 < get_epsilon(event, 1e-11) < 0.00692
-
-
-@pytest.mark.parametrize("method", ["rdp", "optimal_exact", "naive"])
+@over_rows("method", ["rdp", "optimal_exact", "naive"])
 def test_no_other_method_is_below_that_of_bounded_losses(method):
-    for size in (0.001, 0.03, 1.0):
-        for count in (1, 5, 15, 50):
+    for size in (0.001, 1.0):
+        for count in (1, 15):
             for event in (EpsilonDeltaDpEvent(size, 0.0), LaplaceDpEvent(1.0 / size)):
-                for delta in (1e-4, 1e-6, 1e-10):
+                for delta in (1e-4, 1e-10):
                     run = SelfComposedDpEvent(event, count)
                     assert get_epsilon(run, delta) <= get_epsilon(run, delta, method=method) * (1.0 + 1e-6)
 
@@ -224,8 +200,7 @@ def test_a_price_does_not_rise_with_noise():
     assert all(later <= earlier for earlier, later in itertools.pairwise(prices)), prices
 
 
-@pytest.mark.parametrize("sigma", [0.05, 0.003, 0.001])
-@pytest.mark.parametrize("steps", [10**4, 10**6, 10**8])
+@over_rows(("sigma", "steps"), [(0.05, 10**4), (0.001, 10**8)])
 def test_one_rare_step_of_little_noise_costs_its_chance(sigma, steps):
     """Beside steps whose limit is a Gaussian's of mu = 1."""
     rate, q = 1e-6, 0.5
@@ -260,7 +235,7 @@ def test_rare_step_bracket_holds_the_exact_value():
         assert lower_epsilon(each.tilt, each.composed, 1e-5) <= each.epsilon
 
 
-@pytest.mark.parametrize("kept", [1e-2, 1e-3, 1e-4, 1e-5])
+@over_rows("kept", [1e-2, 1e-5])
 def test_both_ends_are_close_where_delta_is_close_to_one(kept):
     parts = (("response", (1.5, 0.0), 40),)
     low, high = get_epsilon_bounds(event_of(parts), 1.0 - kept)
@@ -274,14 +249,7 @@ def test_epsilon_is_read_off_masses_of_many_orders():
     assert epsilon_of_masses(loss, mass, 1e-6) == pytest.approx(2.0 + math.log1p(-1e-5), abs=1e-14)
 
 
-def test_more_is_revealed_than_delta_allows():
-    """Two kinds of (epsilon, delta) event: no closed form, and no epsilon at a delta below what they reveal."""
-    event = compose([EpsilonDeltaDpEvent(0.1, 1e-5), EpsilonDeltaDpEvent(0.2, 2e-5)])
-    assert get_epsilon(event, 2.9e-5) == math.inf
-    assert get_epsilon(event, 3.1e-5) == pytest.approx(0.3, rel=1e-4)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.5])
+@over_rows("epsilon", [0.0, 0.3, 1.5])
 def test_randomised_response_in_closed_form(epsilon):
     for size, revealed, count in [(0.1, 0.0, 30), (0.4, 1e-4, 7), (1.0, 1e-9, 200)]:
         event = SelfComposedDpEvent(EpsilonDeltaDpEvent(size, revealed), count)

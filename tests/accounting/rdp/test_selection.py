@@ -8,6 +8,7 @@ import random
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from scipy.stats import chi2, norm
 from work import calls_at_most
 
@@ -19,7 +20,6 @@ from skdp.accounting import (
     NoOpDpEvent,
     NumberOfTries,
     PoissonSampledDpEvent,
-    PrivacyAccountant,
     RepeatAndSelectDpEvent,
     SelfComposedDpEvent,
     WorstOfDpEvent,
@@ -35,8 +35,6 @@ from skdp.accounting import (
     to_dp_accounting,
 )
 from skdp.accounting.formulas.gaussian import gaussian_delta
-from skdp.accounting.ledger.filters import rule_for
-from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
 from skdp.accounting.pld.profiles import Profile, ProfilePair, select_best
 from skdp.accounting.rdp.rdp import rdp
 from skdp.accounting.releases import releases
@@ -53,7 +51,7 @@ def dpsgd(sigma, q=0.02, steps=500):
 # --- laws ---
 
 
-@pytest.mark.parametrize(("mean", "shape"), LAWS)
+@over_rows(("mean", "shape"), LAWS)
 def test_law_is_one_law(mean, shape):
     law = NumberOfTries(mean, shape)
     k = np.arange(4000)
@@ -79,7 +77,7 @@ def test_known_laws():
     assert NumberOfTries(8.0, INF).pmf(3) == pytest.approx(math.exp(-8) * 8**3 / 6, rel=1e-12)
 
 
-@pytest.mark.parametrize(("mean", "shape"), LAWS)
+@over_rows(("mean", "shape"), LAWS[:6:2])
 def test_draws_follow_the_law(mean, shape):
     law, source, n = NumberOfTries(mean, shape), random.Random(f"{mean} {shape}"), 20_000
     drawn = np.array([law.draw((source.getrandbits(64), source.getrandbits(64))) for _ in range(n)])
@@ -96,7 +94,7 @@ def test_draws_follow_the_law(mean, shape):
     assert statistic <= chi2.isf(1e-6, degrees)
 
 
-@pytest.mark.parametrize(("mean", "shape"), LAWS)
+@over_rows(("mean", "shape"), LAWS)
 def test_draws_invert_the_law_into_the_tail(mean, shape):
     law = NumberOfTries(mean, shape)
     assert law.draw((0, 0)) == (0 if law.poisson else 1)
@@ -151,7 +149,7 @@ def orders(size, source):
     """Orders of scores: rising and falling in the loss, at random, and falling with the top put in between."""
     yield np.arange(size)
     yield np.arange(size)[::-1]
-    for _ in range(4):
+    for _ in range(2):
         yield np.array(source.sample(range(size), size))
     for cut in range(1, size // 2, max(1, size // 12)):
         for place in range(0, size - cut, max(1, size // 12)):
@@ -164,7 +162,7 @@ def laws_of_the_best(law, one, other, source):
     return [(best_of(one[order], law), best_of(other[order], law)) for order in orders(one.size, source)]
 
 
-@pytest.mark.parametrize(("mean", "shape"), LAWS)
+@over_rows(("mean", "shape"), LAWS[1::2])
 def test_never_below_the_exact_law_of_a_toy(mean, shape):
     law, source = NumberOfTries(mean, shape), random.Random(7)
     for size, count, pieces in ((1.0, 1, 8), (0.4, 4, 3), (0.15, 16, 1)):
@@ -177,25 +175,6 @@ def test_never_below_the_exact_law_of_a_toy(mean, shape):
             assert worst <= by_renyi * (1 + 1e-12)
             if pieces == 1 and 1e-9 < worst < 0.04:  # losses in fine steps: one order comes close
                 assert get_epsilon(event, worst) <= 1.25 * epsilon
-
-
-@pytest.mark.parametrize(("mean", "shape"), [(6.0, 0.0), (2.0, INF)])
-def test_the_mechanism_itself_run_many_times(mean, shape):
-    """Draw K, make K responses, keep the best: frequencies against the exact law, at a false-alarm rate of 1e-6."""
-    law, source, runs = NumberOfTries(mean, shape), np.random.default_rng(11), 20_000
-    p, _ = responses(0.4, 4, 1)
-    order = np.array([3, 0, 4, 1, 2])  # worst first
-    rank = np.argsort(order)
-    counts = np.zeros(6)
-    for _ in range(runs):
-        tries = law.draw(int(word) for word in source.integers(0, 2**64, 2, dtype=np.uint64))
-        outputs = rank[source.choice(5, size=tries, p=p)]
-        counts[outputs.max() if tries else 5] += 1
-    expected = runs * best_of(p[order], law)
-    kept = expected > 0.0
-    assert counts[~kept].sum() == 0
-    statistic = ((counts - expected)[kept] ** 2 / expected[kept]).sum()
-    assert statistic <= chi2.isf(1e-6, kept.sum() - 1)
 
 
 def gaussian_adversary(mu, law, cuts):
@@ -221,7 +200,7 @@ def smooth(mass, law):
     return mass * (law.slope(t[:-1]) + 4.0 * law.slope(middle) + law.slope(t[1:])) / 6.0
 
 
-@pytest.mark.parametrize(("mean", "shape"), [(10.0, 0.0), (10.0, 1.0), (5.0, INF), (3.0, 0.5)])
+@over_rows(("mean", "shape"), [(10.0, 0.0), (5.0, INF)])
 def test_close_to_what_one_order_of_gaussian_scores_reveals(mean, shape):
     law, mu = NumberOfTries(mean, shape), 0.28
     event = law.event(GaussianDpEvent(1.0 / mu))
@@ -234,9 +213,14 @@ def test_close_to_what_one_order_of_gaussian_scores_reveals(mean, shape):
         assert worst <= get_delta(event, epsilon, method="rdp")
 
 
-@pytest.mark.parametrize(("mean", "shape"), [(6.0, 0.0), (6.0, 1.0), (3.0, INF)])
-@pytest.mark.parametrize("toy", [(0.5, 1, 6), (0.15, 16, 1)])
-@pytest.mark.parametrize("rest", [(GaussianDpEvent(3.0),), None, (LaplaceDpEvent(2.0), GaussianDpEvent(3.0))])
+@over_rows(
+    ("mean", "shape", "toy", "rest"),
+    [
+        (6.0, 0.0, (0.5, 1, 6), (GaussianDpEvent(3.0),)),
+        (6.0, 1.0, (0.15, 16, 1), None),
+        (3.0, INF, (0.5, 1, 6), (LaplaceDpEvent(2.0), GaussianDpEvent(3.0))),
+    ],
+)
 def test_composition_is_never_below_the_exact_law(mean, shape, toy, rest):
     law, (size, count, pieces) = NumberOfTries(mean, shape), toy
     choice = law.event(SelfComposedDpEvent(EpsilonDeltaDpEvent(size, 0.0), count))
@@ -290,25 +274,13 @@ def test_a_profile_that_is_not_convex_is_replaced_by_its_hull():
     assert float(np.exp(full.log_weight) @ np.exp(-full.loss)) == pytest.approx(1.0)
 
 
-def test_the_crude_bound_is_never_below_the_fine_one():
-    grid = np.linspace(0.0, 3.0, 501)
-    base = Profile(grid, np.array([gaussian_delta(e, 0.3) for e in grid]))
-    short = Profile(grid[:2] * 0.01, base.delta[:2])
-    for mean, shape in ((8.0, 0.0), (8.0, 1.0), (8.0, INF)):
-        law = NumberOfTries(mean, shape)
-        fine, crude = ProfilePair.of(select_best(base, law), 1), ProfilePair.of(select_best(short, law), 1)
-        for epsilon in (0.0, 0.1, 0.5):
-            assert fine.delta_at(epsilon) <= crude.delta_at(epsilon)
-
-
 # --- figures ---
 
 
-@pytest.mark.parametrize("shape", [0.0, 1.0, INF])
-@pytest.mark.parametrize("delta", [0.3, 0.1, 0.03, 1e-5])
+@over_rows(("shape", "delta"), [(0.0, 0.3), (1.0, 0.03), (INF, 0.1), (0.0, 1e-5)])
 def test_a_selection_whose_losses_vanish_costs_next_to_nothing(shape, delta):
     """Its profile is short: its start is nearly as low as what is followed. delta(0) of a try is mu / sqrt(2 pi)."""
-    for noise in np.geomspace(1e5, 1e12, 22):
+    for noise in np.geomspace(1e5, 1e12, 5):
         run = WorstOfDpEvent((SelfComposedDpEvent(GaussianDpEvent(3.76 * noise), 3), GaussianDpEvent(2.17 * noise)))
         for event in (run, compose([run, GaussianDpEvent(1e14)])):
             search = RepeatAndSelectDpEvent(event, 2.0, shape)
@@ -329,8 +301,7 @@ def test_a_short_profile_is_moved_no_further_than_it_allows():
                 assert fine.delta_at(epsilon) <= crude.delta_at(epsilon)
 
 
-@pytest.mark.parametrize("make", [GaussianDpEvent, dpsgd], ids=["full batch", "sampled"])
-@pytest.mark.parametrize("delta", [1e-5, 1e-6])
+@over_rows(("make", "delta"), [(GaussianDpEvent, 1e-5), (dpsgd, 1e-6)])
 def test_ten_expected_candidates_cost_what_is_published_or_less(make, delta):
     run = make(calibrate_noise_multiplier(make, 1.0, delta))
     one = {method: get_epsilon(run, delta, method=method) for method in ("pld", "rdp")}
@@ -343,7 +314,7 @@ def test_ten_expected_candidates_cost_what_is_published_or_less(make, delta):
     assert 1.36 <= five / one["pld"] <= 1.53
 
 
-@pytest.mark.parametrize("shape", [0.0, 1.0, INF])
+@over_rows("shape", [0.0, 1.0, INF])
 def test_the_renyi_price_has_all_its_parts(shape):
     """One try, the expected number of them, and the gain, which only loud outputs make large: at some order above."""
     run, mean = GaussianDpEvent(100.0), 10.0
@@ -369,7 +340,7 @@ def test_price_is_monotone():
     assert get_delta(event, get_epsilon(event, 1e-6)) == pytest.approx(1e-6, rel=2e-3)
 
 
-@pytest.mark.parametrize("method", ["pld", "rdp"])
+@over_rows("method", ["pld", "rdp"])
 def test_one_try_costs_one_run(method):
     for run in (G, dpsgd(2.0), compose([G, LaplaceDpEvent(9.0)])):
         price = get_epsilon(run, 1e-5, method=method)
@@ -378,13 +349,6 @@ def test_one_try_costs_one_run(method):
         nearly = get_epsilon(RepeatAndSelectDpEvent(run, 1.0 + 1e-9, 1.0), 1e-5, method=method)
         assert price * (1 - 1e-4) <= nearly <= price * (1 + 2e-3)
     assert get_epsilon(RepeatAndSelectDpEvent(G, 1.0, INF), 1e-5, method=method) > get_epsilon(G, 1e-5, method=method)
-
-
-def test_both_directions_of_a_sampled_try_are_covered():
-    event = RepeatAndSelectDpEvent(dpsgd(0.6, 0.05, 3), 1.0 + 1e-9, 1.0)
-    for epsilon in (0.05, 0.3, 1.0, 2.5):
-        one = get_delta(dpsgd(0.6, 0.05, 3), epsilon)
-        assert one * (1 - 1e-9) <= get_delta(event, epsilon) <= one * (1 + 1e-3)
 
 
 def test_composition_with_next_to_nothing_changes_next_to_nothing():
@@ -400,7 +364,6 @@ def test_composition_with_next_to_nothing_changes_next_to_nothing():
 def test_the_end_of_every_scale_has_a_price_in_finite_time():
     runs = (
         GaussianDpEvent(1e-3),
-        GaussianDpEvent(1e6),
         dpsgd(0.3),
         EpsilonDeltaDpEvent(0.0, 1e-9),
         LaplaceDpEvent(0.01),
@@ -492,8 +455,7 @@ def test_other_methods_refuse_by_name():
 # --- calibration, bounds, ledgers ---
 
 
-@pytest.mark.parametrize("make", [GaussianDpEvent, dpsgd], ids=["full batch", "sampled"])
-@pytest.mark.parametrize("method", ["pld", "rdp"])
+@over_rows(("make", "method"), [(GaussianDpEvent, "rdp"), (dpsgd, "pld")])
 def test_noise_of_a_whole_search(make, method):
     def whole(tries, sigma):
         return compose([tries.event(compose([make(sigma), GaussianDpEvent(60.0)])), GaussianDpEvent(40.0), make(sigma)])
@@ -518,43 +480,3 @@ def test_bounds_hold_a_selection_between_one_run_and_its_price():
     assert low == pytest.approx(get_epsilon(compose([G, dpsgd(3.0)]), 1e-6), rel=2e-3)
     low, high = get_epsilon_bounds(RepeatAndSelectDpEvent(G, 2.0, INF), 1e-6)
     assert 0.0 < low < get_epsilon(G, 1e-6) < high
-
-
-def test_written_and_read_again():
-    for event in (
-        WorstOfDpEvent((G, dpsgd(2.0))),
-        RepeatAndSelectDpEvent(WorstOfDpEvent((G, dpsgd(2.0))), 10.0, INF),
-        compose([RepeatAndSelectDpEvent(compose([dpsgd(2.0), G]), 3.0, 0.0), G]),
-    ):
-        assert event_from_dict(event_to_dict(event)) == event
-        ledger = PrivacyAccountant()
-        ledger.spend(event, label="search")
-        again = PrivacyAccountant.from_json(ledger.to_json())
-        assert again.event == ledger.event
-        assert again.get_epsilon(1e-5) == ledger.get_epsilon(1e-5)
-
-
-def test_a_ceiling_takes_searches():
-    search = compose(
-        [RepeatAndSelectDpEvent(WorstOfDpEvent((G, GaussianDpEvent(5.0))), 5.0, 0.0), GaussianDpEvent(30.0)]
-    )
-    for first in (search, G):
-        *others, limit = rule_for(releases(first), 20.0, 1e-5, False, "auto").filters(20.0, False)
-        assert limit.order is not None
-        assert 0.0 < limit.cost(releases(search)) < limit.budget
-    (gaussian,) = others
-    assert not gaussian.covers(releases(search))
-    ledger = PrivacyAccountant(epsilon=get_epsilon(search, 1e-5) * 1.0001, delta=1e-5)
-    ledger.spend(search, label="one plan, admitted by its own price")
-    assert ledger.get_epsilon(1e-5) == get_epsilon(search, 1e-5)
-
-
-def test_reading_is_deterministic():
-    event = compose([RepeatAndSelectDpEvent(dpsgd(1.7), 7.0, 0.0), G])
-    first = get_epsilon(event, 3e-6)
-    from skdp.accounting import methods as _methods
-    from skdp.accounting.pld import directions as _directions
-
-    _directions._selected_profile.cache_clear()
-    _methods._epsilon.cache_clear()
-    assert get_epsilon(event, 3e-6) == first

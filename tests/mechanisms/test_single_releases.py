@@ -1,0 +1,81 @@
+"""What all mechanisms promise of a release alone: charged before noise is drawn, added once, refused in silence."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from combinations import over_rows
+
+from skdp import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, config_context
+from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
+from skdp.mechanisms.streams import SecretStream
+
+# A mechanism, and one whose release costs more than epsilon = 2.
+MECHANISMS = {
+    GaussianMechanism: (GaussianMechanism(8.0, 1.0), GaussianMechanism(0.3, 1.0)),
+    DiscreteGaussianMechanism: (DiscreteGaussianMechanism(3.0, 2), DiscreteGaussianMechanism(0.3)),
+    DiscreteLaplaceMechanism: (DiscreteLaplaceMechanism.for_epsilon(1.0), DiscreteLaplaceMechanism.for_epsilon(9.0)),
+}
+all_mechanisms = pytest.mark.parametrize("kind", MECHANISMS, ids=lambda kind: kind.__name__)
+
+
+def stream():
+    return SecretStream(hashlib.sha256(b"release").digest())
+
+
+@all_mechanisms
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+def test_release_is_charged_before_it_draws(kind, adjacency, monkeypatch):
+    mechanism, expensive = MECHANISMS[kind]
+    accountant, seen = PrivacyAccountant(8.0, 1e-5), []
+    name = "noisy" if kind is GaussianMechanism else "words"
+    draw = getattr(SecretStream, name)
+    monkeypatch.setattr(SecretStream, name, lambda *given: seen.append(len(accountant.history)) or draw(*given))
+    mechanism.release([3, 4], accountant=accountant, adjacency=adjacency)
+    assert set(seen) == {1}
+    (charge,) = accountant.history
+    assert (charge.event, charge.label, charge.adjacency) == (mechanism.event, kind.__name__, adjacency)
+    seen.clear()
+    with pytest.raises(BudgetExceededError):
+        expensive.release([3, 4], accountant=accountant, adjacency=adjacency)
+    assert not seen
+    assert len(accountant.history) == 1
+
+
+@all_mechanisms
+def test_release_adds_fresh_noise_once_and_keeps_the_value(kind):
+    mechanism, value = MECHANISMS[kind][0], np.arange(-50, 50).reshape(4, 25)
+    noise = mechanism.release(np.zeros((4, 25), int), stream())
+    kept, source = value.copy(), stream()
+    np.testing.assert_allclose(mechanism.release(value, source), value + noise, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(value, kept)
+    assert len(np.unique(noise)) > 3
+    assert not np.array_equal(mechanism.release(value, source), mechanism.release(value, source))
+
+
+@all_mechanisms
+def test_seed_is_reported_and_mechanism_is_frozen(kind):
+    mechanism, value = MECHANISMS[kind][0], np.zeros(50, int)
+    with pytest.warns(PrivacyLeakWarning, match="random_state=3"):
+        first = mechanism.release(value, random_state=3)
+    with pytest.warns(PrivacyLeakWarning):
+        np.testing.assert_array_equal(mechanism.release(value, 3), first)
+    assert not np.array_equal(mechanism.release(value), first)
+    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning):
+        mechanism.release(value, random_state=3)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        mechanism.scale = Fraction(1)
+
+
+@over_rows("mechanism", [DiscreteGaussianMechanism(1.0), DiscreteLaplaceMechanism(Fraction(1))])
+@over_rows("bad", [1.0, [0.5], "3", None, [[1], [2, 3]], 2**60, np.ma.masked_array([1], [True])])
+def test_value_that_is_not_integer_raises_without_it(mechanism, bad):
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match="value holds what is no whole number up to"):
+        mechanism.release(bad, accountant=accountant)
+    assert not accountant.history
+    assert isinstance(mechanism.release(7), int)
