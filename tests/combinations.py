@@ -1,4 +1,4 @@
-"""Cases of several parameters, in which any few of their values meet, instead of all combinations of all of them.
+"""Tables of cases, and cases of several parameters in which any few of their values meet.
 
 A fault that shows for two or three values at once, whatever the other parameters are, is found by such a covering array
 as by the whole product (Kuhn, Kacker & Lei 2010, NIST SP 800-142).
@@ -6,8 +6,10 @@ as by the whole product (Kuhn, Kacker & Lei 2010, NIST SP 800-142).
 
 from __future__ import annotations
 
+import functools
+import inspect
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -35,6 +37,44 @@ def covering(axes: Sequence[Sequence[Any]], strength: int) -> list[tuple[int, ..
 
 def combined(strength: int = 2, **axes: Sequence[Any]) -> pytest.MarkDecorator:
     """Parametrize a test by cases in which any values of `strength` parameters meet."""
+    return pytest.mark.parametrize(tuple(axes), _cases(axes, strength))
+
+
+def over_combinations(strength: int = 2, **axes: Iterable[Any]) -> Callable[[Callable], Callable]:
+    """Run a test once, on all cases in which any values of `strength` parameters meet; see `over_rows`."""
+    return over_rows(tuple(axes), _cases(axes, strength))
+
+
+def _cases(axes: dict[str, Iterable[Any]], strength: int) -> list[tuple]:
     values = [list(axis) for axis in axes.values()]
-    cases = [tuple(axis[i] for axis, i in zip(values, case, strict=True)) for case in covering(values, strength)]
-    return pytest.mark.parametrize(tuple(axes), cases)
+    return [tuple(axis[i] for axis, i in zip(values, case, strict=True)) for case in covering(values, strength)]
+
+
+def over_rows(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Callable], Callable]:
+    """Run a test once, on all rows of a table; its failure lists all rows that failed.
+
+    The arguments are those of `pytest.mark.parametrize`. Use it where the rows walk the same code, so that a case for
+    each of them would say no more. Fixtures are made once, not for each row.
+    """
+    names, rows = (names,) if isinstance(names, str) else tuple(names), list(rows)
+
+    def of_test(test: Callable) -> Callable:
+        @functools.wraps(test)
+        def of_all_rows(**given: Any) -> None:
+            failed = []
+            for row in rows:
+                values = dict(zip(names, (row,) if len(names) == 1 else row, strict=True))
+                try:
+                    test(**given, **values)
+                except (Exception, pytest.fail.Exception) as error:  # the latter is of `pytest.raises`
+                    failed.append((values, error))
+            if failed:
+                lines = [f"{values}: {type(error).__name__}: {error}" for values, error in failed]
+                raise AssertionError(f"{len(failed)} of {len(rows)} rows failed\n" + "\n".join(lines)) from failed[0][1]
+
+        signature = inspect.signature(test)
+        kept = [parameter for name, parameter in signature.parameters.items() if name not in names]
+        of_all_rows.__signature__ = signature.replace(parameters=kept)
+        return of_all_rows
+
+    return of_test

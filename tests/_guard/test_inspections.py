@@ -10,6 +10,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import over_rows
 from sklearn.inspection import (
     DecisionBoundaryDisplay,
     PartialDependenceDisplay,
@@ -76,8 +77,7 @@ def told(caught):
     return [each for each in caught if issubclass(each.category, PrivacyLeakWarning)]
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("kind", MADE)
+@over_rows(("kind", "tool"), [*(("linear", tool) for tool in TOOLS), *((kind, "partial_dependence") for kind in MADE)])
 def test_each_tool_works_and_is_told_once(fitted, kind, tool):
     model = pickle.loads(pickle.dumps(fitted[kind]))
     with warnings.catch_warnings(record=True) as caught:
@@ -98,7 +98,7 @@ def test_each_tool_works_and_is_told_once(fitted, kind, tool):
         np.testing.assert_allclose(found["average"][0, 1], mean)
 
 
-@pytest.mark.parametrize("kind", MADE)
+@over_rows("kind", MADE)
 def test_it_is_an_error_where_that_is_asked_for(fitted, kind):
     for _ in range(2):
         with (
@@ -131,7 +131,7 @@ def test_permutations_in_threads_and_processes_are_told_once(fitted, backend, ca
     np.testing.assert_array_equal(found.importances, alone.importances)
 
 
-@pytest.mark.parametrize("kind", MADE)
+@over_rows("kind", MADE)
 def test_predictions_and_scores_are_silent(fitted, kind):
     model = fitted[kind]
     with warnings.catch_warnings(), config_context(on_leak="raise"):
