@@ -73,10 +73,6 @@ def replaced_method():
     return step
 
 
-def marked(f):
-    return FunctionTransformer(row_wise(f))
-
-
 class Reading:
     """Is multiplied by the rows."""
 

@@ -104,7 +104,7 @@ FILLING = {
 }
 
 
-@over_combinations(filling=FILLING, kind=COLUMNS)
+@over_combinations(1, filling=FILLING, kind=COLUMNS)
 def test_gaps_filled_in_from_other_rows_are_found_out(kind, filling):
     with pytest.raises(ValueError, match="looks at more than one row"):
         row_wise(FILLING[filling])(pd.DataFrame({"a": COLUMNS[kind]}))
