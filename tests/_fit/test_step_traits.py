@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import over_rows
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
@@ -149,7 +150,7 @@ def test_the_form_of_rows_to_come_is_asked_of_the_step_that_makes_them():
     assert asked == [7]
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("step", "expected"),
     [
         (DPPCA(2), {"width_is_public": True, "sets_width": True}),

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
+from combinations import over_rows
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
@@ -48,7 +49,6 @@ from skdp import (
     DPRandomizedSearchCV,
     DPRidge,
     Finding,
-    PrivacyAccountant,
     PrivacyLeakWarning,
     allocate_budget,
     check_pipeline,
@@ -176,7 +176,7 @@ FOUND = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FOUND)
+@over_rows("name", FOUND)
 def test_findings(name):
     composition, expected, n_fits = FOUND[name]
     findings = found(composition)
@@ -235,7 +235,7 @@ SPLITS = {
 }
 
 
-@pytest.mark.parametrize("name", SPLITS)
+@over_rows("name", SPLITS)
 def test_splitters_that_alone_know_groups_and_those_that_may_split_one(name):
     """By what is routed to the fits: nothing, unless scikit-learn is told to route and the model asks for it."""
     make, not_asked, asked = SPLITS[name]
@@ -263,7 +263,7 @@ def test_fits_for_rows_and_fits_for_groups_have_no_joint_price():
     assert totals[2].epsilon is None
 
 
-@pytest.mark.parametrize("name", SAFE)
+@over_rows("name", SAFE)
 def test_a_safe_composition_has_no_findings(name):
     before = repr(SAFE[name])
     with config_context(on_leak="raise"):
@@ -282,7 +282,7 @@ def test_a_joint_price_is_that_of_so_many_fits():
     assert math.isclose(both.epsilon, get_epsilon(SelfComposedDpEvent(GaussianDpEvent(4.0), 3), DELTA), rel_tol=1e-9)
 
 
-@pytest.mark.parametrize(
+@over_rows(
     "composition",
     [
         CalibratedClassifierCV(model(lot_size=32), cv=3),  # its price depends on the number of rows
@@ -298,7 +298,6 @@ def test_a_joint_price_is_that_of_so_many_fits():
         CalibratedClassifierCV(BaggingClassifier(pca()), cv=2),
         RFE(pca()),
     ],
-    ids=lambda composition: type(composition).__name__,
 )
 def test_no_price_is_stated_where_none_holds(composition):
     finding = found(composition)[0]
@@ -310,9 +309,7 @@ def test_a_price_is_stated_where_rows_are_drawn_once():
     assert found(BaggingClassifier(pca(), bootstrap=False))[0].epsilon > 3.0
 
 
-@pytest.mark.parametrize(
-    "composition", [3, None, "passthrough", Pipeline, np.zeros((2, 2)), [("a", model())], object()]
-)
+@over_rows("composition", [3, None, "passthrough", Pipeline, np.zeros((2, 2)), [("a", model())], object()])
 def test_what_is_no_estimator_is_refused(composition):
     with pytest.raises(TypeError, match=r"^composition is a \w+ and no estimator: give") as caught:
         check_pipeline(composition)
@@ -339,11 +336,3 @@ def test_it_agrees_with_the_budget():
                 allocate_budget(pipeline, 1.0, DELTA)
         else:
             allocate_budget(pipeline, 1.0, DELTA)
-
-
-def test_nothing_is_charged_or_fitted():
-    accountant = PrivacyAccountant()
-    inner = model(accountant=accountant)
-    found(GridSearchCV(make_pipeline(StandardScaler(), inner), {}))
-    assert accountant.history == ()
-    assert not hasattr(inner, "coef_")

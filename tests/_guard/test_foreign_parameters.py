@@ -6,6 +6,7 @@ import inspect
 import pickle
 
 import pytest
+from combinations import over_rows
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
@@ -55,7 +56,7 @@ PEERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("cls", "arguments", "name"), CASES)
+@over_rows(("cls", "arguments", "name"), CASES)
 def test_one_line_points_to_the_page(cls, arguments, name):
     message = (
         rf"^{cls.__name__} has no parameter '{name}': .*; see \"Coming from scikit-learn\" \(docs/coming_from.md\)\.$"
@@ -66,7 +67,7 @@ def test_one_line_points_to_the_page(cls, arguments, name):
         cls(*arguments).set_params(**{name: 1})
 
 
-@pytest.mark.parametrize("cls", OURS)
+@over_rows("cls", OURS)
 def test_every_parameter_of_the_peer_is_ours_or_is_explained(cls):
     peer = set(inspect.signature(PEERS[cls]).parameters)
     ours = set(inspect.signature(cls).parameters)
@@ -84,7 +85,7 @@ def test_steps_and_candidates_say_it_too():
         search.set_params(estimator__C=1.0)
 
 
-@pytest.mark.parametrize("cls", OURS)
+@over_rows("cls", OURS)
 def test_other_names_get_pythons_own_error(cls):
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'epsilonn'"):
         cls(*OURS[cls][0], epsilonn=1.0)
@@ -92,7 +93,7 @@ def test_other_names_get_pythons_own_error(cls):
         cls(*OURS[cls][0]).set_params(epsilonn=1.0)
 
 
-@pytest.mark.parametrize("cls", OURS)
+@over_rows("cls", OURS)
 def test_the_constructor_stays_explicit(cls):
     assert "kwargs" not in inspect.signature(cls).parameters
     model = cls(*OURS[cls][0], epsilon=2.0)

@@ -8,8 +8,8 @@ import warnings
 import joblib
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 import pytest
+from combinations import over_rows
 from sklearn.inspection import (
     DecisionBoundaryDisplay,
     PartialDependenceDisplay,
@@ -17,7 +17,6 @@ from sklearn.inspection import (
     permutation_importance,
 )
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -27,7 +26,6 @@ from skdp import (
     DPLogisticRegression,
     DPMLPClassifier,
     DPRidge,
-    PrivacyAccountant,
     PrivacyLeakWarning,
     allocate_budget,
     config_context,
@@ -76,8 +74,7 @@ def told(caught):
     return [each for each in caught if issubclass(each.category, PrivacyLeakWarning)]
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("kind", MADE)
+@over_rows(("kind", "tool"), [*(("linear", tool) for tool in TOOLS), *((kind, "partial_dependence") for kind in MADE)])
 def test_each_tool_works_and_is_told_once(fitted, kind, tool):
     model = pickle.loads(pickle.dumps(fitted[kind]))
     with warnings.catch_warnings(record=True) as caught:
@@ -98,7 +95,7 @@ def test_each_tool_works_and_is_told_once(fitted, kind, tool):
         np.testing.assert_allclose(found["average"][0, 1], mean)
 
 
-@pytest.mark.parametrize("kind", MADE)
+@over_rows("kind", MADE)
 def test_it_is_an_error_where_that_is_asked_for(fitted, kind):
     for _ in range(2):
         with (
@@ -131,7 +128,7 @@ def test_permutations_in_threads_and_processes_are_told_once(fitted, backend, ca
     np.testing.assert_array_equal(found.importances, alone.importances)
 
 
-@pytest.mark.parametrize("kind", MADE)
+@over_rows("kind", MADE)
 def test_predictions_and_scores_are_silent(fitted, kind):
     model = fitted[kind]
     with warnings.catch_warnings(), config_context(on_leak="raise"):
@@ -142,29 +139,3 @@ def test_predictions_and_scores_are_silent(fitted, kind):
         if hasattr(model, "predict_proba"):
             model.predict_proba(X)
             get_scorer("roc_auc")(model, X, Y)
-
-
-def test_fits_inside_cross_validation_say_nothing_of_inspections():
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        cross_val_score(MADE["linear"](), X, Y, cv=2)
-        cross_val_predict(MADE["linear"](), X, Y, cv=2)
-    assert not [each for each in caught if "inspection" in str(each.message)]
-
-
-def test_a_raw_table_with_words():
-    rng = np.random.default_rng(0)
-    people = pd.DataFrame({"age": rng.uniform(0, 100, 500), "work": rng.choice(["clerk", "cook"], 500)})
-    labels = (people["age"] > 50).astype(int)
-    accountant = PrivacyAccountant()
-    schema = {"age": (0, 100), "work": ["clerk", "cook"]}
-    model = DPRandomTreesClassifier(10, 3, schema=schema, classes=[0, 1], epsilon=8.0, accountant=accountant)
-    model.fit(people, labels)
-    public = pd.DataFrame({"age": [10.0, 40.0, 90.0] * 4, "work": ["clerk", "cook"] * 6})
-    with pytest.warns(PrivacyLeakWarning, match="give public rows"):
-        found = partial_dependence(model, public, ["age"], grid_resolution=5)
-    assert found["average"][0, -1] - found["average"][0, 0] > 0.3
-    with pytest.warns(PrivacyLeakWarning, match="give public rows"):
-        shown = PartialDependenceDisplay.from_estimator(model, public, ["age", "work"], categorical_features=["work"])
-    assert shown.axes_.size == 2
-    assert len(accountant.history) == 1

@@ -12,8 +12,8 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from combinations import combined
-from public_tables import CONSTANT, NUMERIC, ROWS, N, numbers, with_row
+from combinations import over_combinations, over_rows
+from public_tables import CONSTANT, NUMERIC, N, numbers, with_row
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -36,6 +36,8 @@ from skdp._guard.row_wise import RowWise, row_wise
 
 # --- tables and their neighbours ---
 
+ROW = 7
+
 
 def neighbours(table, *, positive=False, gaps=False):
     """Tables with another row: void, extreme, tiny, a gap."""
@@ -44,9 +46,9 @@ def neighbours(table, *, positive=False, gaps=False):
         values = [0.0, big, 1e-30, *([] if positive else [-big, -0.0]), *([np.nan] if gaps else [])]
     else:
         values = [0, np.iinfo(table.dtype).max, *([] if positive else [np.iinfo(table.dtype).min])]
-    for row in ROWS:
-        for value in values:
-            yield row, with_row(table, row, value)
+    for value in values:
+        yield ROW, with_row(table, ROW, value)
+    yield N - 1, with_row(table, N - 1, values[1])
 
 
 def as_frame(table):
@@ -124,61 +126,48 @@ def compare(before, step, changed, row):
     assert seen == seen_2
     assert held == held_2
     assert rows.shape == rows_2.shape
-    assert rows.shape[0] == changed.shape[0]
+    assert rows.shape[0] == (len(changed) if isinstance(changed, list) else changed.shape[0])
     assert_same_rows(others(rows, [row]), others(rows_2, [row]))
 
 
-@pytest.mark.parametrize("name", NUMERIC)
+@over_rows("name", NUMERIC)
 def test_another_row_changes_no_other_row_and_nothing_else(name):
+    """A row changed or removed: each container in the first dtype, each dtype in the first container."""
     case = NUMERIC[name]
     assert list(find_faults(case.step, "step")) == []
-    for dtype in case.dtypes:
+    for kind, dtype in dict.fromkeys([*((kind, case.dtypes[0]) for kind in case.kinds),
+                                      *((case.kinds[0], dtype) for dtype in case.dtypes)]):  # fmt: skip
         table = numbers(dtype, positive=case.positive)
         gaps = case.gaps and table.dtype.kind == "f"
-        for kind in case.kinds:
-            before = outcome(case.step, CONTAINERS[kind](table))
-            for row, changed in neighbours(table, positive=case.positive, gaps=gaps):
-                compare(before, case.step, CONTAINERS[kind](changed), row)
+        before = outcome(case.step, CONTAINERS[kind](table))
+        for row, changed in neighbours(table, positive=case.positive, gaps=gaps):
+            compare(before, case.step, CONTAINERS[kind](changed), row)
+        fewer, *rest = outcome(case.step, CONTAINERS[kind](np.delete(table, ROW, axis=0)))
+        assert before[1:] == tuple(rest)
+        assert_same_rows(others(before[0], [ROW]), others(fewer, []), rounds=case.rounds)
 
 
-@pytest.mark.parametrize("name", NUMERIC)
-def test_a_row_that_leaves_changes_no_other_row_and_nothing_else(name):
-    case = NUMERIC[name]
-    for dtype in case.dtypes:
-        table = numbers(dtype, positive=case.positive)
-        for kind in case.kinds:
-            rows, seen, held = outcome(case.step, CONTAINERS[kind](table))
-            for row in ROWS:
-                fewer, seen_2, held_2 = outcome(case.step, CONTAINERS[kind](np.delete(table, row, axis=0)))
-                assert seen == seen_2
-                assert held == held_2
-                assert_same_rows(others(rows, [row]), others(fewer, []), rounds=case.rounds)
-
-
-@pytest.mark.parametrize("name", [name for name, case in NUMERIC.items() if case.gaps])
+@over_rows("name", [name for name, case in NUMERIC.items() if case.gaps])
 def test_a_column_that_is_empty_but_for_one_row(name):
     """The row decides whether there is anything to be seen in the column; it stays, whatever it holds."""
     case = NUMERIC[name]
-    for dtype in ("float64", "float32"):
-        table = numbers(dtype)
-        table[:, 2] = np.nan
-        for kind in case.kinds:
-            replay(case.step, CONTAINERS[kind](with_row(table, 7, 1.0)), CONTAINERS[kind](table), 7)
-            replay(
-                case.step, CONTAINERS[kind](numbers(dtype)), CONTAINERS[kind](with_row(numbers(dtype), 7, np.nan)), 7
-            )
+    table = numbers()
+    table[:, 2] = np.nan
+    for kind in case.kinds:
+        replay(case.step, CONTAINERS[kind](with_row(table, ROW, 1.0)), CONTAINERS[kind](table), ROW)
 
 
-@pytest.mark.parametrize("container", ["pandas", "polars"])
-@pytest.mark.parametrize("name", ["Normalizer", "PolynomialFeatures", "SimpleImputer", "RBFSampler", "Binarizer"])
+@over_rows("container", ["pandas", "polars"])
+@over_rows("name", ["Normalizer", "PolynomialFeatures", "SimpleImputer", "RBFSampler", "Binarizer"])
 def test_frames_as_output(name, container):
     if container == "polars":
         pytest.importorskip("polars")
     case = NUMERIC[name]
     made = clone(case.step).set_output(transform=container)
     table = numbers()
+    a = outcome(made, as_frame(table))
     for row, changed in neighbours(table):
-        a, b = (outcome(made, as_frame(each)) for each in (table, changed))
+        b = outcome(made, as_frame(changed))
         assert a[1:] == b[1:]
         if container == "pandas":
             assert_same_rows(others(a[0], [row]), others(b[0], [row]))
@@ -239,8 +228,8 @@ WORDS = [(kind, False) for kind in ("object", "text", "frame", "category", "numb
 WORDS += [(kind, True) for kind in ("object", "frame", "category", "number")]  # the others have no gaps
 
 
-@pytest.mark.parametrize("name", ENCODERS)
-@pytest.mark.parametrize(("kind", "gap"), WORDS)
+@over_rows("name", ENCODERS)
+@over_rows(("kind", "gap"), WORDS)
 def test_an_encoder_with_given_lists(name, kind, gap):
     cls, parameters, takes_unknown = ENCODERS[name]
     step = cls(categories=listed(kind, gap=gap), **parameters)
@@ -252,12 +241,11 @@ def test_an_encoder_with_given_lists(name, kind, gap):
     if gap:
         values.append(np.nan)
     rows, seen, held = outcome(step, table)
-    for row in ROWS:
-        for value in values:
-            compare((rows, seen, held), step, replaced(table, row, value), row)
-        fewer = outcome(step, removed(table, row))
-        assert (seen, held) == fewer[1:]
-        assert_same_rows(others(rows, [row]), others(fewer[0], []))
+    for value in values:
+        compare((rows, seen, held), step, replaced(table, ROW, value), ROW)
+    fewer = outcome(step, removed(table, ROW))
+    assert (seen, held) == fewer[1:]
+    assert_same_rows(others(rows, [ROW]), others(fewer[0], []))
     one = replaced(table, slice(None), "a" if kind not in ("number", "whole") else 0)  # a constant column
     replay(step, one, replaced(one, 7, values[-1]), 7)
 
@@ -284,20 +272,16 @@ LISTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "step", "table", "values"), LISTS, ids=[each[0] for each in LISTS])
+@over_rows(("name", "step", "table", "values"), LISTS)
 def test_texts_and_dictionaries(name, step, table, values):
     assert list(find_faults(step, "step")) == []
     rows, seen, held = outcome(step, table)
     assert rows.shape[0] == N
-    for row in ROWS:
-        for value in values:
-            changed = [*table[:row], value, *table[row + 1 :]]
-            rows_2, *rest = outcome(step, changed)
-            assert (seen, held) == tuple(rest)
-            assert_same_rows(others(rows, [row]), others(rows_2, [row]))
-        fewer, *rest = outcome(step, [*table[:row], *table[row + 1 :]])
-        assert (seen, held) == tuple(rest)
-        assert_same_rows(others(rows, [row]), others(fewer, []))
+    for value in values:
+        compare((rows, seen, held), step, [*table[:ROW], value, *table[ROW + 1 :]], ROW)
+    fewer, *rest = outcome(step, [*table[:ROW], *table[ROW + 1 :]])
+    assert (seen, held) == tuple(rest)
+    assert_same_rows(others(rows, [ROW]), others(fewer, []))
 
 
 def test_the_logarithm_of_a_negative_number_is_told_unless_warnings_of_arithmetic_are_off():
@@ -366,7 +350,7 @@ HOLDING_GAPS = {
 }  # fmt: skip
 
 
-@combined(inside=[False, True], name=["one hot", "ordinal", "imputer", "indicator"], kind=HOLDING_GAPS)
+@over_combinations(inside=[False, True], name=["one hot", "ordinal", "imputer", "indicator"], kind=HOLDING_GAPS)
 def test_a_gap_changes_no_name_and_no_type(kind, name, inside):
     """Of the columns of pandas that can hold one; a step may refuse the gap, which goes to the caller."""
     listed = [["0", "1", "2"] if "text" in kind else [0, 1, 2]]
@@ -400,8 +384,8 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("name", PLACES)
+@over_rows("dtype", ["float64", "float32"])
+@over_rows("name", PLACES)
 def test_rounding_by_place(name, dtype):
     """Another row in its place leaves all others as they are, to the last bit. One that leaves may not: then a step is
     in the list for which single precision is refused."""
@@ -409,7 +393,7 @@ def test_rounding_by_place(name, dtype):
     table = rng.uniform(0, 1, (777, 70)).astype(dtype)
     before = outcome(step, table)
     rows = before[0]
-    for row in (0, 5, 400, 776):
+    for row in (0, 776):
         for value in (0.0, 1e30):
             compare(before, step, with_row(table, row, value), row)
         fewer = outcome(step, np.delete(table, row, axis=0))[0]
