@@ -33,8 +33,12 @@ def covering(axes: Sequence[Sequence[Any]], strength: int) -> list[tuple[int, ..
     return found
 
 
+def crossed(strength: int = 2, **axes: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Cases in which any values of `strength` parameters meet."""
+    values = [list(axis) for axis in axes.values()]
+    return [tuple(axis[i] for axis, i in zip(values, case, strict=True)) for case in covering(values, strength)]
+
+
 def combined(strength: int = 2, **axes: Sequence[Any]) -> pytest.MarkDecorator:
     """Parametrize a test by cases in which any values of `strength` parameters meet."""
-    values = [list(axis) for axis in axes.values()]
-    cases = [tuple(axis[i] for axis, i in zip(values, case, strict=True)) for case in covering(values, strength)]
-    return pytest.mark.parametrize(tuple(axes), cases)
+    return pytest.mark.parametrize(tuple(axes), crossed(strength, **axes))
