@@ -35,19 +35,20 @@ def covering(axes: Sequence[Sequence[Any]], strength: int) -> list[tuple[int, ..
     return found
 
 
+def crossed(strength: int = 2, **axes: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """Cases in which any values of `strength` parameters meet."""
+    values = [list(axis) for axis in axes.values()]
+    return [tuple(axis[i] for axis, i in zip(values, case, strict=True)) for case in covering(values, strength)]
+
+
 def combined(strength: int = 2, **axes: Sequence[Any]) -> pytest.MarkDecorator:
     """Parametrize a test by cases in which any values of `strength` parameters meet."""
-    return pytest.mark.parametrize(tuple(axes), _cases(axes, strength))
+    return pytest.mark.parametrize(tuple(axes), crossed(strength, **axes))
 
 
 def over_combinations(strength: int = 2, **axes: Iterable[Any]) -> Callable[[Callable], Callable]:
     """Run a test once, on all cases in which any values of `strength` parameters meet; see `over_rows`."""
-    return over_rows(tuple(axes), _cases(axes, strength))
-
-
-def _cases(axes: dict[str, Iterable[Any]], strength: int) -> list[tuple]:
-    values = [list(axis) for axis in axes.values()]
-    return [tuple(axis[i] for axis, i in zip(values, case, strict=True)) for case in covering(values, strength)]
+    return over_rows(tuple(axes), crossed(strength, **axes))
 
 
 def over_rows(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Callable], Callable]:
@@ -56,7 +57,8 @@ def over_rows(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Call
     The arguments are those of `pytest.mark.parametrize`. Use it where the rows walk the same code, so that a case for
     each of them would say no more. Fixtures are made once, not for each row.
     """
-    names, rows = (names,) if isinstance(names, str) else tuple(names), list(rows)
+    names = names.replace(" ", "").split(",") if isinstance(names, str) else tuple(names)
+    rows = list(rows)
 
     def of_test(test: Callable) -> Callable:
         @functools.wraps(test)

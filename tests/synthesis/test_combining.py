@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from scipy import stats
 
 from skdp.synthesis import combine_estimates
@@ -11,8 +12,8 @@ from skdp.synthesis import combine_estimates
 FALSE_ALARM = 1e-6
 
 
-@pytest.mark.parametrize("noise", [0.0, 2.0])
-@pytest.mark.parametrize("bias", [0.0, 1.5])
+@over_rows("noise", [0.0, 2.0])
+@over_rows("bias", [0.0, 1.5])
 def test_intervals_hold_as_often_as_they_say_whatever_the_bias_of_fits_is(noise, bias):
     """Normal estimates: the fitted model is off by bias, sampling and noise, and so is each other one from it."""
     rng, k, m, own = np.random.default_rng(0), 20_000, 20, 1.0
@@ -50,8 +51,8 @@ def test_a_variance_that_comes_out_too_small_is_held_above_that_of_sampling():
     assert np.isfinite(found.low)
 
 
-@pytest.mark.parametrize(
-    ("estimates", "variances", "said"),
+@over_rows(
+    "estimates, variances, said",
     [
         ([1.0, 2.0], [1.0, 1.0], "3 tables at least"),
         ([1.0, 2.0, 3.0], [1.0, 1.0], "3 tables at least"),

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import over_rows
 from replay import recording
 from sklearn.pipeline import make_pipeline
 
@@ -53,7 +54,7 @@ def fitted(name, **parameters):
     return make(name, **parameters).fit(*labelled(60))
 
 
-@pytest.mark.parametrize("shares", ["bought", "uniform", [0.5, 0.3, 0.2]])
+@over_rows("shares", ["bought", "uniform", [0.5, 0.3, 0.2]])
 @by_name
 def test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters(name, shares):
     """Shares that were not bought are not there, and others may be of other classes."""

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import over_rows
 from replay import recording, run
 
 from skdp import PrivacyAccountant
@@ -63,10 +64,10 @@ def _one_household(model):
     return np.zeros(1, int), model.sample(1, random_state=0)
 
 
-@pytest.mark.parametrize(
-    ("n_persons", "adjacency", "schema"),
+@over_rows(
+    "n_persons, adjacency, schema",
     [
-        *itertools.product([1, 3, 40], ["zero_out", "add_remove", "replace_one"], [SCHEMA]),
+        *itertools.product([1, 40], ["zero_out", "add_remove", "replace_one"], [SCHEMA]),
         (3, "zero_out", None),
         (40, "replace_one", {"rooms": [1, 2, 3], "role": ["head", "child"], "age": (0, 90), "rent": "number"}),
     ],
@@ -178,7 +179,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("changed", "error", "words"), REFUSED, ids=[f"{i}" for i in range(len(REFUSED))])
+@over_rows("changed, error, words", REFUSED)
 def test_bad_input_is_refused_in_one_line_before_any_charge(changed, error, words):
     ledger = PrivacyAccountant(10.0, 1e-5, unit="home")
     given = {"households": HOMES, "persons": PERSONS, "key": "home", "schema": SCHEMA, "accountant": ledger, **changed}

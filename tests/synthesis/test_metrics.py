@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from combinations import over_rows
 from sklearn.linear_model import LogisticRegression
 
 from skdp import PrivacyLeakWarning, config_context
@@ -39,7 +40,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@over_rows("name", CALLS)
 def test_every_metric_says_that_it_reads_real_rows(name):
     with pytest.warns(
         PrivacyLeakWarning, match=rf"^{name} reads real rows, and what it returns is not paid for"
@@ -51,7 +52,7 @@ def test_every_metric_says_that_it_reads_real_rows(name):
 
 
 @QUIET
-@pytest.mark.parametrize("order", [1, 2, 3])
+@over_rows("order", [1, 2, 3])
 def test_the_error_is_that_of_the_plain_reading(order):
     one, other = table(200), table(150, 1, p=0.3)
     errors = []
@@ -172,8 +173,8 @@ def test_copies_are_seen_and_fresh_rows_are_not():
 
 
 @QUIET
-@pytest.mark.parametrize(
-    ("call", "words"),
+@over_rows(
+    "call, words",
     [
         (lambda: marginal_error(np.eye(2), np.eye(3)), "2 and 3 columns"),
         (lambda: marginal_error(table(9), table(9)[["y", "x", "z"]]), "in another order"),

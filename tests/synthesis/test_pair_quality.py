@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import over_rows
 from refusals import assert_refused
 from replay import recording
 from scipy import stats
@@ -38,8 +39,8 @@ def quality(**parameters):
     return SynthesisEvaluation(**{**given, **parameters})
 
 
-@pytest.mark.parametrize("with_units", [False, True])
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+@over_rows("with_units", [False, True])
+@over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
 def test_a_row_or_a_unit_moves_the_release_by_its_sensitivity_and_nothing_else(adjacency, with_units):
     """All rows of unit 7 are taken away, or exchanged for others; of rows that are no units, row 7."""
     rows, units = table(200, seed=1), np.arange(200) // 2
@@ -132,6 +133,6 @@ BAD_INPUT = [
 ]
 
 
-@pytest.mark.parametrize(("parameters", "given", "words"), BAD_INPUT, ids=[f"{i}" for i in range(len(BAD_INPUT))])
+@over_rows("parameters, given, words", BAD_INPUT)
 def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
     assert_refused(quality, parameters, {"X": table(50, 0), **given}, words, ["secret"])

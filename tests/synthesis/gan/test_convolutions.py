@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
+from combinations import over_rows
 
 from skdp._kernels import critic as kernel
 from skdp.mechanisms.streams import SecretStream
@@ -64,7 +65,7 @@ def test_patches_and_their_transpose():
             np.testing.assert_array_equal(patches[:, place], wanted)
 
 
-@pytest.mark.parametrize("n_classes", [0, 3])
+@over_rows("n_classes", [0, 3])
 def test_the_gradient_is_that_of_the_loss(n_classes):
     """Along 20 directions, to 1e-6 of its length: g and the direction are differenced in double precision."""
     critic, generator = networks(n_classes)
@@ -109,7 +110,7 @@ def test_the_gradient_by_the_features_is_that_of_the_score():
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@over_rows("dtype", [np.float32, np.float64])
 def test_every_row_is_clipped_by_its_own_whole_norm(dtype):
     critic, generator = networks()
     X, codes = rows_of(40, dtype=dtype)
@@ -134,7 +135,7 @@ def test_every_row_is_clipped_by_its_own_whole_norm(dtype):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@over_rows("dtype", [np.float32, np.float64])
 def test_a_row_that_is_exchanged_moves_the_sum_by_two_clips_and_one_that_is_muted_by_one(dtype):
     critic, generator = networks()
     X, codes = rows_of(50, dtype=dtype)
@@ -165,8 +166,7 @@ def test_rows_that_are_not_finite_add_exactly_nothing():
     assert not model_of(X, codes, critic, generator).clipped_gradient_sum(theta, lot_of([0, 5]), 0.1).any()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("width", [1, 3, 4, 11])
+@over_rows("width, dtype", [(1, np.float64), (3, np.float32), (4, np.float64), (11, np.float32)])
 def test_clipped_rows_by_the_plain_reading(dtype, width):
     rng = np.random.default_rng(0)
     gradients = rng.normal(size=(9, width)).astype(dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
-from scipy import stats
+from combinations import over_rows
 
 from skdp._kernels import critic as kernel
 from skdp._training.optimizers import constant, momentum_sgd
@@ -58,8 +58,8 @@ def made_up(model, theta, lot):
     return model._pairs[: len(lot.rows), 0, : model.critic.n_features].copy(), mix
 
 
-@pytest.mark.parametrize("hidden", [(7,), (7, 6), (6, 5, 4)])
-@pytest.mark.parametrize("n_classes", [0, 3])
+@over_rows("hidden", [(7,), (6, 5, 4)])
+@over_rows("n_classes", [0, 3])
 def test_the_gradient_is_that_of_the_loss(hidden, n_classes):
     """To 1e-7 of its length: differences of step 1e-5 in double precision are good to about 1e-9."""
     critic, generator = networks(n_classes=n_classes, hidden=hidden)
@@ -100,8 +100,8 @@ def apart(model, theta, lot):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("n_classes", [0, 3])
-@pytest.mark.parametrize("share", [0.1, 1.0, 3.0])
+@over_rows("n_classes", [0, 3])
+@over_rows("share", [0.1, 1.0, 3.0])
 def test_every_row_is_clipped_by_its_own_whole_norm(share, n_classes):
     """At a clip below, among and above the norms of rows: the sum is that of gradients that are clipped one by one."""
     critic, generator = networks(n_classes=n_classes)
@@ -119,8 +119,8 @@ def test_every_row_is_clipped_by_its_own_whole_norm(share, n_classes):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("scale", [1e-6, 0.03, 1.0, 30.0, 1e4, 1e12])
+@over_rows("dtype", [np.float32, np.float64])
+@over_rows("scale", [1e-6, 1.0, 1e4, 1e12])
 def test_no_row_is_longer_than_the_clip_and_many_are_as_long(scale, dtype):
     critic, generator = networks(d=40, hidden=(30, 20))
     X, codes = rows_of(60, 40, dtype=dtype)
@@ -128,12 +128,12 @@ def test_no_row_is_longer_than_the_clip_and_many_are_as_long(scale, dtype):
     model = model_of(X, codes, critic, generator, dtype)
     norms = [np.linalg.norm(model.clipped_gradient_sum(theta, lot_of([row], row), 0.1)) for row in range(60)]
     assert max(norms) <= 0.1
-    if scale in (1.0, 30.0):
+    if scale == 1.0:
         assert np.median(norms) > 0.1 * 0.98
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@over_rows("dtype", [np.float32, np.float64])
 def test_a_row_that_is_exchanged_moves_the_sum_by_two_clips_and_one_that_is_muted_by_one(dtype):
     """All other rows, and what is made up for them, are as they were: rounding included, in float32 too."""
     critic, generator = networks(d=30, hidden=(16, 12))
@@ -155,7 +155,7 @@ def test_a_row_that_is_exchanged_moves_the_sum_by_two_clips_and_one_that_is_mute
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@over_rows("dtype", [np.float32, np.float64])
 def test_the_label_of_a_row_is_in_its_own_gradient_alone(dtype):
     """A row that is muted has a label still, and something is made up for it: neither moves a bit of the others."""
     critic, generator = networks(d=30, hidden=(16, 12))
@@ -170,7 +170,7 @@ def test_the_label_of_a_row_is_in_its_own_gradient_alone(dtype):
     assert np.array_equal(sums[0], sums[2])
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@over_rows("value", [np.nan, np.inf, -np.inf])
 def test_rows_that_are_not_finite_add_exactly_nothing(value):
     critic, generator = networks()
     X, codes = rows_of(70)
@@ -181,14 +181,15 @@ def test_rows_that_are_not_finite_add_exactly_nothing(value):
     assert np.isfinite(model.clipped_gradient_sum(theta, lot_of(range(70)), 0.1)).all()
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
-@pytest.mark.parametrize("place", [0, 50, -3])
-def test_parameters_that_overflow_mute_every_row(value, place):
+@over_rows("value", [np.nan, np.inf, 1e300])
+def test_parameters_that_overflow_mute_every_row(value):
     critic, generator = networks()
     X, codes = rows_of(10)
     theta = start(critic, generator)
-    theta[: critic.n_parameters][place] = value
-    assert not model_of(X, codes, critic, generator).clipped_gradient_sum(theta, lot_of(range(10)), 0.1).any()
+    for place in (0, -3):  # a parameter of each end of the network
+        theta[: critic.n_parameters] = start(critic, generator)[: critic.n_parameters]
+        theta[: critic.n_parameters][place] = value
+        assert not model_of(X, codes, critic, generator).clipped_gradient_sum(theta, lot_of(range(10)), 0.1).any()
 
 
 def test_products_that_cancel_are_clipped_by_the_sum_of_their_norms():
@@ -245,7 +246,7 @@ def test_the_error_of_products_by_the_features_is_in_the_norm():
 # --- what is made up --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_classes", [0, 3])
+@over_rows("n_classes", [0, 3])
 def test_what_is_made_up_for_a_row_depends_on_its_noise_and_label_alone(n_classes):
     _, generator = networks(n_classes=n_classes)
     rng = np.random.default_rng(0)
@@ -263,7 +264,7 @@ def test_what_is_made_up_for_a_row_depends_on_its_noise_and_label_alone(n_classe
     assert not np.array_equal(made[7], again[7])
 
 
-@pytest.mark.parametrize("n_classes", [0, 3])
+@over_rows("n_classes", [0, 3])
 def test_gradients_of_the_generator_are_those_of_differences(n_classes):
     """To 1e-7 of their length, that of a difference of 1e-6 in double precision being about 1e-9."""
     critic, generator = networks(n_classes=n_classes)
@@ -291,27 +292,6 @@ def test_gradients_of_the_generator_are_those_of_differences(n_classes):
         assert abs(found[place] - wanted) < 1e-7 * np.linalg.norm(found)
 
 
-def test_labels_of_the_generator_have_their_shares():
-    """Of 20,000 draws; the interval of a false alarm of 1e-6."""
-    critic, generator = networks()
-    seen = []
-    network = type(generator)
-
-    class Watched(network):
-        def gradient(self, theta, latent, codes, derivative):
-            seen.append(codes)
-            return super().gradient(theta, latent, codes, derivative)
-
-    watched = Watched(4, 3, (8,), 5, 4.0)
-    theta = start(critic, generator)
-    shares = np.array([0.2, 0.5, 0.3])
-    steps = GeneratorSteps(critic, watched, shares, 20_000, SecretStream.from_random_state(1, "test"))
-    steps(theta[: critic.n_parameters], theta[critic.n_parameters :], 0)
-    for code, share in enumerate(shares):
-        low, high = stats.binom.interval(1 - 1e-6, 20_000, share)
-        assert low <= np.sum(seen[0] == code) <= high
-
-
 def test_the_generator_steps_after_so_many_of_the_critic_and_reads_no_gradient_of_rows():
     calls = []
 
@@ -331,7 +311,7 @@ def test_the_generator_steps_after_so_many_of_the_critic_and_reads_no_gradient_o
     assert state.n_done == 7
 
 
-@pytest.mark.parametrize("sampling", [FullBatch(), PoissonSampling(0.3)])
+@over_rows("sampling", [FullBatch(), PoissonSampling(0.3)])
 def test_noise_of_fakes_differs_from_step_to_step_and_from_the_lots(sampling):
     critic, generator = networks()
     X, codes = rows_of(50)
@@ -348,7 +328,7 @@ def test_noise_of_fakes_differs_from_step_to_step_and_from_the_lots(sampling):
 # --- kernels, by the plain reading ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@over_rows("dtype", [np.float32, np.float64])
 def test_pairs_by_the_plain_reading(dtype):
     rng = np.random.default_rng(0)
     X, codes = rng.uniform(-1, 8, (9, 4)).astype(dtype), rng.integers(0, 3, 9)
@@ -362,20 +342,3 @@ def test_pairs_by_the_plain_reading(dtype):
         for side in range(2):
             np.testing.assert_array_equal(pairs[i, side, 4:], [*(4.0 * (np.arange(3) == codes[row])), 1.0])
     assert (pairs[:, 0, :4] == 7.0).all()  # what is made up goes there
-
-
-def test_activations_and_slopes_by_the_plain_reading():
-    rng = np.random.default_rng(0)
-    scores, mix, outputs = rng.normal(size=(6, 2, 5)), rng.random(6), np.zeros((6, 3, 6))
-    kernel.activate_between(scores, mix, 0.2, outputs)
-    between = mix[:, None] * scores[:, 1] + (1 - mix[:, None]) * scores[:, 0]
-    whole = np.stack([scores[:, 0], scores[:, 1], between], axis=1)
-    np.testing.assert_allclose(outputs[:, :, :5], np.where(whole > 0, whole, 0.2 * whole))
-    assert (outputs[:, :, 5] == 1).all()
-    flat = np.zeros((18, 6))
-    kernel.activate_rows(whole.reshape(18, 5), 0.2, flat)
-    np.testing.assert_allclose(flat, outputs.reshape(18, 6))
-    deltas = rng.normal(size=(18, 5))
-    wanted = deltas * np.where(whole.reshape(18, 5) > 0, 1.0, 0.2)
-    kernel.multiply_by_slopes(flat[:, :5], 0.2, deltas)
-    np.testing.assert_allclose(deltas, wanted)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import over_rows
 from replay import recording
 from scipy import stats
 
@@ -35,8 +36,8 @@ def cut(edges, whole, n_cells=CELLS_OF_A_BIN):
     return BinShapes.between(edges, inner, whole)
 
 
-@pytest.mark.parametrize("whole", [False, True])
-@pytest.mark.parametrize(
+@over_rows("whole", [False, True])
+@over_rows(
     "edges", [[0, 1, 10, 100], [-5.5, -0.2, 0.3, 2], [1, 2], [0, 1e-320, 1], [0.2, 0.4], [1e300, 1.5e300, 1.7e308]]
 )
 def test_cells_are_parts_of_bins(edges, whole):
@@ -83,8 +84,8 @@ def test_noise_is_shrunk():
     assert far["found"] < 0.6 * far["noisy"]
 
 
-@pytest.mark.parametrize("whole", [False, True])
-@pytest.mark.parametrize("ends", [(-math.inf, math.inf), (-3.0, 17.0), (0.0, 0.0)])
+@over_rows("whole", [False, True])
+@over_rows("ends", [(-math.inf, math.inf), (-3.0, 17.0), (0.0, 0.0)])
 def test_numbers_are_drawn_by_their_shares_within_the_ends(whole, ends):
     shapes, rng = cut([-10.0, 10.0, 90.0], whole, 8), np.random.default_rng(0)
     shares = rng.random(len(shapes.bins)) * (shapes.widths > 1e-6) + (shapes.edges[:-1] == 0.0)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from combinations import over_rows
 from replay import assert_all_else_is_equal, moves, replay
 
 import skdp
@@ -57,9 +58,7 @@ def test_a_raw_table_is_synthesized_in_one_line():
     assert abs(made["pay"].mean() - 3_000) < 200
 
 
-@pytest.mark.parametrize(
-    "kind", [pl.from_pandas, lambda frame: pl.from_pandas(frame).to_arrow(), pd.DataFrame.to_numpy]
-)
+@over_rows("kind", [pl.from_pandas, lambda frame: pl.from_pandas(frame).to_arrow(), pd.DataFrame.to_numpy])
 def test_tables_of_all_libraries(kind):
     table = kind(people(600)[["age", "pay", "job", "member"]])
     with warnings.catch_warnings():
@@ -129,8 +128,8 @@ CHANGES = {
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@over_rows("change", CHANGES)
+@over_rows("adjacency", ["zero_out", "replace_one"])
 def test_one_row_moves_no_release_further_than_it_is_priced(change, adjacency):
     """Everything else, warnings included, is equal bit for bit."""
     one = people(400).drop(columns="id")
@@ -157,7 +156,7 @@ def test_synthesize_float_column_of_whole_numbers_stays_whole():
         assert (made["pay"].dropna() % 1 > 0).mean() > 0.9
 
 
-@pytest.mark.parametrize("kind", [pd.DataFrame.copy, pl.from_pandas, lambda frame: pl.from_pandas(frame).to_arrow()])
+@over_rows("kind", [pd.DataFrame.copy, pl.from_pandas, lambda frame: pl.from_pandas(frame).to_arrow()])
 def test_synthesize_dates_keep_clock_of_their_zone(kind):
     days = np.random.default_rng(0).choice(pd.date_range("2021-01-04", periods=100, freq="7D"), N)
     table = pd.DataFrame({"when": pd.Series(days).dt.tz_localize("America/New_York"), "group": "a"})
@@ -168,7 +167,7 @@ def test_synthesize_dates_keep_clock_of_their_zone(kind):
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
-@pytest.mark.parametrize("kind", [pd.DataFrame.copy, pl.from_pandas, pd.DataFrame.to_numpy])
+@over_rows("kind", [pd.DataFrame.copy, pl.from_pandas, pd.DataFrame.to_numpy])
 def test_synthesize_lost_column_is_missing(kind):
     """Noise alone rarely looks like numbers: that it does in each of 8 fits has a probability below 1e-6."""
     rng = np.random.default_rng(0)

@@ -7,6 +7,7 @@ import datetime
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import over_rows
 from scipy import stats
 
 from skdp.synthesis import DPMarginalSynthesizer
@@ -66,7 +67,7 @@ CONDITIONS = [
 ]
 
 
-@pytest.mark.parametrize(("conditions", "met"), CONDITIONS, ids=[f"{i}" for i in range(len(CONDITIONS))])
+@over_rows("conditions, met", CONDITIONS)
 def test_rows_are_those_of_many_that_meet_the_conditions(model, freely, conditions, met):
     """All of them meet them, and means of all columns are those of rows that are drawn freely and then looked at."""
     X, y = model.sample(4000, random_state=2, conditions=conditions)
@@ -112,8 +113,8 @@ def test_sample_is_balanced_and_sample_sets_are_independent(model, monkeypatch):
     assert [each for each in seen if each] == [(True,), (False,), (False,), (False,)]
 
 
-@pytest.mark.parametrize(
-    ("conditions", "words"),
+@over_rows(
+    "conditions, words",
     [
         (3, ["conditions=3", "no mapping"]),
         ({"foo": 1}, ["'foo'", "no column of the table"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
+from combinations import over_rows
 
 from skdp.synthesis.marginals import denoising
 from skdp.synthesis.marginals.contingency_tables import Interaction, centred
@@ -28,7 +28,7 @@ def test_directions_are_an_ordered_basis_of_centred_vectors():
     assert main_directions(np.zeros((3, 3))).shape == (2, 3)
 
 
-@pytest.mark.parametrize("shape", [(12, 10), (9, 8, 3)])
+@over_rows("shape", [(12, 10), (9, 8, 3)])
 def test_blocks_take_more_of_the_noise_and_less_of_the_signal_than_one_factor(shape):
     """The signal lies in the first direction of each column; 100 draws. Noise alone is next to nothing afterwards."""
     rng = np.random.default_rng(1)

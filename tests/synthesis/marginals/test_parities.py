@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from reference import slopes
 from replay import recording
 from scipy import stats
@@ -43,8 +44,8 @@ def rows_of(levels):
     return [[np.array([a], np.int32) for a in row] for row in itertools.product(*map(range, levels))]
 
 
-@pytest.mark.parametrize("with_total", [False, True])
-@pytest.mark.parametrize("n_classes", [1, 2, 3])
+@over_rows("with_total", [False, True])
+@over_rows("n_classes", [1, 2, 3])
 def test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it(n_classes, with_total):
     """All rows that there are, and all pairs of them; weights scale what a row adds."""
     sums = sums_of(n_classes, with_total)
@@ -57,7 +58,7 @@ def test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it(n_classes,
         np.testing.assert_array_equal(sums.vector(rows[5], np.array([share])), share * added[5])
 
 
-@pytest.mark.parametrize("n_classes", [1, 3])
+@over_rows("n_classes", [1, 3])
 def test_the_release_is_that_of_the_plain_reading(n_classes, monkeypatch):
     """Products of signs, row by row, summed by class and centred over the classes."""
     monkeypatch.setattr("skdp.synthesis.marginals.parities._ROWS", 7)
@@ -74,7 +75,7 @@ def test_the_release_is_that_of_the_plain_reading(n_classes, monkeypatch):
     np.testing.assert_allclose(found, np.concatenate(plain), atol=1e-12)
 
 
-@pytest.mark.parametrize("n_classes", [1, 3])
+@over_rows("n_classes", [1, 3])
 def test_parities_of_a_mixture_are_those_of_its_table(n_classes):
     rng, sums = np.random.default_rng(2), sums_of(n_classes)
     sizes = [*LEVELS, n_classes]
@@ -86,7 +87,7 @@ def test_parities_of_a_mixture_are_those_of_its_table(n_classes):
     np.testing.assert_allclose(found.ravel(), exact, atol=1e-12)
 
 
-@pytest.mark.parametrize("n_classes", [1, 3])
+@over_rows("n_classes", [1, 3])
 def test_the_gradient_is_that_of_the_plain_reading(n_classes):
     """By central differences of half the sum of squared errors, times the number of components and the weight."""
     rng, levels = np.random.default_rng(3), [2, 3, 2, n_classes] if n_classes > 1 else [2, 3, 2]
@@ -153,7 +154,7 @@ def test_sets_are_chosen_by_public_numbers():
     assert sizes == [[], [2, 3], [2, 3, 4, 5]]  # pairs alone would be worth their noise
 
 
-@pytest.mark.parametrize("with_label", [False, True])
+@over_rows("with_label", [False, True])
 def test_a_label_that_is_a_parity_is_learned(with_label):
     """Pairs and triples tell nothing of it: without parities the label of a sample is right half of the time."""
     rng = np.random.default_rng(0)
@@ -176,7 +177,7 @@ def test_a_label_that_is_a_parity_is_learned(with_label):
     assert right["auto"] > 0.9
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+@over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
 def test_what_is_kept_of_parities_follows_from_the_releases(adjacency):
     """A row less, or another one, and the same noisy values: the same parities are kept, and the model is the same."""
     rng = np.random.default_rng(0)

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import over_rows
 from replay import recording
 from scipy import stats
 
@@ -113,7 +114,7 @@ def test_labels_are_drawn_by_the_shares_that_were_chosen():
         assert abs((y == "a").mean() - 0.9) < 0.05
 
 
-@pytest.mark.parametrize("what", ["weights", "groups"])
+@over_rows("what", ["weights", "groups"])
 def test_tables_of_weighted_rows_or_of_units_are_refused(what):
     given = {"weights": {"sample_weight": np.ones(N)}, "groups": {"groups": np.arange(N) // 2}}[what]
     model = synthesizer(weight_bound=1.0).fit(people(), **given)
@@ -121,7 +122,7 @@ def test_tables_of_weighted_rows_or_of_units_are_refused(what):
         model.sample_sets(2)
 
 
-@pytest.mark.parametrize("bad", [{"n_sets": 1}, {"n_sets": "x"}, {"n_samples": 0}, {"random_state": "x"}])
+@over_rows("bad", [{"n_sets": 1}, {"n_sets": "x"}, {"n_samples": 0}, {"random_state": "x"}])
 def test_what_is_no_number_of_tables_or_rows_is_refused(fitted, bad):
     with pytest.raises(ValueError, match=f"{next(iter(bad))}="):
         fitted.sample_sets(**bad)

@@ -6,7 +6,6 @@ import datetime
 import itertools
 import math
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -15,9 +14,9 @@ import pyarrow as pa
 import pytest
 import reference
 import scipy.sparse as sp
-from combinations import combined
+from combinations import over_rows
 from refusals import assert_refused
-from replay import recording
+from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -40,10 +39,6 @@ from skdp.synthesis.marginals.product_mixture import (
     TRIPLES,
     Mixture,
     _losses,
-    _OneProduct,
-    _Ones,
-    _ProductPerPair,
-    fit_mixture,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -102,8 +97,11 @@ MODES = {
 }
 
 
-@combined(mode=MODES, adjacency=ADJACENCIES, row=ROWS)
-def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(replayed, row, adjacency, mode):
+@over_rows(
+    "mode, adjacency, row",
+    [(*both, row) for both, row in zip(itertools.product(MODES, ADJACENCIES), itertools.cycle(ROWS))],
+)
+def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(mode, adjacency, row):
     """With the outputs of all mechanisms frozen. A null row adds nothing, as one that is not there."""
     parameters, with_labels = MODES[mode]
     frame = people(60)
@@ -116,41 +114,19 @@ def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(replayed
         other, other_y = frame.copy(), y.copy()
         other.loc[17, ["age", "job", "pay", "member"]] = [50, "clerk", 10.0, True]
         other_y[17] = "no"
-    models, said = [], []
-    for rows, targets in ((frame, y), (other, other_y)):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model = synthesizer(adjacency=adjacency, epsilon=20.0, **parameters)
-            models.append(model.fit(rows, targets if with_labels else None))
-        said.append([(each.category, str(each.message)) for each in caught])
-        replayed.rewind()
-    assert said[0] == said[1]
-    first, second = replayed.runs
-    assert len(first) == len(second) >= (4 if mode == "selected" else 2 + ("parities" in mode))
-    factor = 2.0 if adjacency == "replace_one" else 1.0
-    for (value, mechanism), (value_too, same) in zip(first, second, strict=True):
-        assert mechanism == same
-        assert np.linalg.norm(value - value_too) <= factor * mechanism.sensitivity * (1 + 1e-12)
-    for name in vars(models[0]).keys() - {"_fitted_releases"}:
-        assert_same_value(name, *models)
-    one, other = (pickle.dumps(pickle.loads(pickle.dumps(model))) for model in models)
-    assert one == other
+    model = synthesizer(adjacency=adjacency, epsilon=20.0, **parameters)
+    tables = [(rows, targets if with_labels else None) for rows, targets in ((frame, y), (other, other_y))]
+    first, second = replay(lambda given: clone(model).fit(*given), *tables)
+    assert len(first.releases) >= (4 if mode == "selected" else 2 + ("parities" in mode))
+    assert max(moves(first, second)) <= (2.0 if adjacency == "replace_one" else 1.0) * (1 + 1e-12)
+    assert_all_else_is_equal(first, second)
 
 
-def assert_same_value(name, one, other):
-    first, second = vars(one)[name], vars(other)[name]
-    assert str(first) == str(second), name
-    if isinstance(first, np.ndarray | list) and len(first):
-        assert pickle.dumps(np.concatenate([np.ravel(each) for each in first]).tolist()) == pickle.dumps(
-            np.concatenate([np.ravel(each) for each in second]).tolist()
-        ), name
+LEVELS = [(2, 3, 5), (6, 6), (3, 2, 2, 2, 2)]
 
 
-LEVELS = [(2, 2, 2), (2, 3, 5), (4, 2, 7, 3), (6, 6), (3, 2, 2, 2, 2)]
-
-
-@pytest.mark.parametrize("levels", LEVELS)
-@pytest.mark.parametrize("with_triples", [False, True])
+@over_rows("levels", LEVELS)
+@over_rows("with_triples", [False, True])
 def test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it(levels, with_triples):
     """All rows that there are, and all pairs of them."""
     sums = measurement.all_tables(levels, with_triples, with_triples and len(levels) > 2)
@@ -162,8 +138,8 @@ def test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it(levels, wi
     assert moved <= sums.sensitivity("replace_one") <= moved * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("with_triples", [False, True])
-@pytest.mark.parametrize("levels", [(2, 2, 2), (4, 2, 7, 3), (6, 6), (2,) * 10, (16,) * 9 + (2,)])
+@over_rows("with_triples", [False, True])
+@over_rows("levels", [(4, 2, 7, 3), (2,) * 10])
 def test_bounds_of_an_exchange_hold_for_every_difference(levels, with_triples, monkeypatch):
     """Of tables of more columns than are gone through, here of few; also for pairs chosen at random, and odd sets."""
     every = measurement.all_tables(levels, with_triples, with_triples and len(levels) > 2)
@@ -184,8 +160,8 @@ def test_bounds_of_an_exchange_hold_for_every_difference(levels, with_triples, m
     assert len(levels) < 10 or bounds[0] < 1.01 * exact[0]
 
 
-@pytest.mark.parametrize("columns", [(0,), (0, 1), (0, 1, 2)])
-@pytest.mark.parametrize("levels", [(2, 2, 2), (2, 3, 5), (7, 3, 4)])
+@over_rows("columns", [(0,), (0, 1), (0, 1, 2)])
+@over_rows("levels", [(2, 3, 5), (7, 3, 4)])
 def test_an_exchange_reaches_the_sensitivity_of_a_single_table(levels, columns):
     sums = TableSums(levels, (columns,), (1.5,))
     added = [sums.vector([np.array([a], np.int32) for a in row]) for row in itertools.product(*map(range, levels))]
@@ -193,8 +169,8 @@ def test_an_exchange_reaches_the_sensitivity_of_a_single_table(levels, columns):
     assert moved <= sums.sensitivity("replace_one") <= moved * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("levels", LEVELS)
-@pytest.mark.parametrize("with_triples", [False, True])
+@over_rows("levels", LEVELS)
+@over_rows("with_triples", [False, True])
 def test_no_two_weighted_rows_exceed_the_sensitivity(levels, with_triples):
     """All rows that there are, with weights from 0 to 1, where the sum of weights is released with the tables."""
     sums = measurement.all_tables(levels, with_triples, with_triples and len(levels) > 2, with_total=True)
@@ -210,7 +186,7 @@ def test_no_two_weighted_rows_exceed_the_sensitivity(levels, with_triples):
     assert sums.total(sums.vector(rows[0], np.array([1.0])), 10, 1e-9) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("exchange", [False, True])
+@over_rows("exchange", [False, True])
 def test_scores_move_by_at_most_their_sensitivity(exchange):
     rng = np.random.default_rng(0)
     levels, pairs = (3, 4, 2, 5), list(itertools.combinations(range(4), 2))
@@ -234,51 +210,12 @@ def test_scores_move_by_at_most_their_sensitivity(exchange):
     assert np.linalg.norm(one - none) == pytest.approx(selection.sensitivity(len(pairs)))
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_the_noise_is_as_priced(released, monkeypatch, mode):
-    """Each release has the noise of one part of the event, in its order, and nothing else is released."""
-    noise, multipliers = [], []
-    add = GaussianMechanism._add_noise
-
-    def kept(mechanism, value, stream):
-        noisy = add(mechanism, value, stream)
-        noise.append((noisy - value) / mechanism.sensitivity)
-        multipliers.append(mechanism.noise_multiplier)
-        return noisy
-
-    monkeypatch.setattr(GaussianMechanism, "_add_noise", kept)
-    parameters, with_labels = MODES[mode]
-    frame = people(400)
-    model = synthesizer(n_bins=30, epsilon=500.0, **parameters).fit(frame, labels(frame) if with_labels else None)
-    whole, event = model.noise_multiplier_, model.privacy_event_
-    if mode == "selected":  # the first one is priced as one release: columns, cells of numbers, whole numbers
-        first, *others = event.events
-        assert first == GaussianDpEvent(whole / math.sqrt(0.2))
-        assert len(others) == 4
-        beside = [GaussianDpEvent(whole / math.sqrt(share)) for share in (0.02, 0.01)]
-        events = [GaussianDpEvent(whole / math.sqrt(0.17)), *others, *beside]
-    else:  # shares that sum to one are priced as one release: tables, parities, cells of numbers, whole numbers
-        assert event == GaussianDpEvent(whole)
-        # in a round there are scores of tables and tables
-        shares = [0.95, 0.02, 0.02, 0.01] if "parities" in mode else [0.97, 0.02, 0.01]
-        shares = [0.87, 0.02, 0.08, 0.02, 0.01] if mode == "rounds" else shares
-        events = [GaussianDpEvent(whole / math.sqrt(share)) for share in shares]
-    assert multipliers == pytest.approx([each.noise_multiplier for each in events], rel=1e-12)
-    assert sum(1 / each.noise_multiplier**2 for each in events) == pytest.approx(1 / model.noise_multiplier_**2)
-    for each, made in zip(events, noise, strict=True):
-        low, high = stats.chi2.interval(1 - FALSE_ALARM, made.size)
-        assert low < np.sum((made / each.noise_multiplier) ** 2) < high
-    scaled = [made[:10] / multiplier for made, multiplier in zip(noise, multipliers, strict=True)]
-    for one, other in itertools.combinations(scaled, 2):
-        k = min(len(one), len(other))
-        assert not np.allclose(one[:k], other[:k], atol=1e-6)
-
-
 # --- the plain reading ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["labels", "triples"])
+@over_rows("mode", ["labels", "triples"])
 def test_the_release_is_that_of_the_plain_reading(released, mode):
+    released.clear()
     frame = people(200)
     y = labels(frame)
     synthesizer(**MODES[mode][0]).fit(frame, y)
@@ -317,8 +254,8 @@ def test_scores_are_those_of_the_plain_reading():
     np.testing.assert_allclose(selection.scores(codes, pairs, levels, tables.__getitem__), plain)
 
 
-@pytest.mark.parametrize("form", ["_OneProduct", "_ProductPerPair"])
-@pytest.mark.parametrize(("some", "with_triples"), [(False, False), (False, True), (True, False)])
+@over_rows("form", ["_OneProduct", "_ProductPerPair"])
+@over_rows("some, with_triples", [(False, False), (False, True), (True, False)])
 def test_the_gradient_of_the_mixture_is_that_of_the_plain_reading(some, with_triples, form, monkeypatch):
     """By central differences of the sum of squared errors, entry by entry."""
     if form == "_ProductPerPair":
@@ -348,19 +285,6 @@ def test_the_gradient_of_the_mixture_is_that_of_the_plain_reading(some, with_tri
 
 
 # --- post-processing --------------------------------------------------------------------------------------------------
-
-
-def test_parts_of_many_components_are_fitted_by_themselves(monkeypatch):
-    levels, tables = (3, 2), {(0, 1): np.array([[0.4, 0.1], [0.1, 0.1], [0.1, 0.2]])}
-    targets = TargetTables([tables[0, 1].sum(axis=1), tables[0, 1].sum(axis=0)], tables, {})
-    alone = fit_mixture(levels, targets, 4, 200, np.random.default_rng(0)).probabilities
-    monkeypatch.setattr("skdp.synthesis.marginals.product_mixture.MOST_TOGETHER", 5)
-    parts = fit_mixture(levels, targets, 9, 200, np.random.default_rng(0)).probabilities
-    assert parts.shape == (9, 5)
-    np.testing.assert_array_equal(parts[:4], alone)
-    for part in (parts[:4], parts[4:]):
-        np.testing.assert_allclose(part[:, :3].T @ part[:, 3:] / len(part), tables[0, 1], atol=0.02)
-    assert not np.allclose(parts[4:8], alone, atol=0.01)
 
 
 def test_noiseless_tables_come_back():
@@ -415,22 +339,7 @@ def test_selection_takes_the_pairs_that_depend_on_each_other():
     assert len(selection.candidates((2, 1, 3, 10_000, 5_000), [(0, 2)])) == 4  # 10,000 by 5,000 cells are too many
 
 
-def ages(n=10_000):
-    rng = np.random.default_rng(0)
-    age = np.clip(rng.normal(45, 20, n), 0, 99).astype(int)
-    pay = np.clip((rng.normal(5, 2, n) - ((age - 45) / 20) ** 2).astype(int), 0, 9)
-    return pd.DataFrame({"age": age, "pay": pay, "sex": rng.integers(0, 2, n), "home": rng.integers(0, 4, n)})
-
-
-AGES = {
-    "age": {"kind": "ordinal", "categories": list(range(100))},
-    "pay": list(range(10)),
-    "sex": [0, 1],
-    "home": list(range(4)),
-}
-
-
-@pytest.mark.parametrize(("n_levels", "rounds"), [(50, 0), (51, 0), (128, 0), (129, 2)])
+@over_rows("n_levels, rounds", [(50, 0), (51, 0), (128, 0), (129, 2)])
 def test_pairs_auto_measures_all_up_to_128_levels(n_levels, rounds):
     """By the schema alone; parities are left out beyond 50 levels in one column, unless they are asked for."""
     schema = {"age": {"kind": "ordinal", "categories": list(range(n_levels))}, "a": [0, 1]}
@@ -439,20 +348,6 @@ def test_pairs_auto_measures_all_up_to_128_levels(n_levels, rounds):
         all_pairs = measurement.Measurement(1.0, 0, "zero_out", 1e9)
         terms = all_pairs.terms_of([n_levels, 2, 2, 2], False, (), False, parities, 1, 1, ())
         assert bool(terms.parities) == (parities is True or n_levels <= 50)
-
-
-def test_pairs_of_age_in_years_are_closer_than_selected_ones():
-    """Simulated rows, fixed seeds: total variation of age in decades and pay is 0.085, of selected pairs 0.164."""
-    frame, errors = ages(), {}
-    decades = pd.crosstab(frame["age"] // 10, frame["pay"], normalize=True)
-    for pairs in ("auto", "select"):
-        found = []
-        for seed in range(3):
-            made = DPMarginalSynthesizer(AGES, pairs=pairs, epsilon=1.0, random_state=seed).fit(frame).sample(10_000, 0)
-            table = pd.crosstab(made["age"].astype(int) // 10, made["pay"], normalize=True)
-            found.append((table - decades).fillna(decades).abs().to_numpy().sum() / 2)
-        errors[pairs] = np.mean(found)
-    assert errors["auto"] < 0.9 * errors["select"]
 
 
 def test_pairs_are_selected_by_noisy_scores_alone(monkeypatch):
@@ -521,7 +416,7 @@ def test_an_array_comes_back_as_one():
     assert set(made[:, 0]) <= {"a", "b"}
 
 
-@pytest.mark.parametrize("kind", ["U", "S", "T"])
+@over_rows("kind", ["U", "S", "T"])
 def test_arrays_of_text_have_gaps_of_text(kind):
     """None would come back as a word, which the schema does not list."""
     X = np.array([["a", "1.5"], ["?", ""]] * 20).astype(np.dtypes.StringDType() if kind == "T" else kind)
@@ -590,7 +485,7 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize(("column", "values"), TYPES, ids=[f"{i}" for i in range(len(TYPES))])
+@over_rows("column, values", TYPES)
 def test_types_are_kept_and_samples_are_read_again(column, values):
     """What comes back has the type of what went in, and is read by the same schema without a refusal."""
     frame = pd.DataFrame({"x": values, "z": [1.0, 2.0] * 20})
@@ -651,14 +546,6 @@ def test_types_of_arrow_are_kept():
     assert b"40 rows" not in pickle.dumps(model)
 
 
-def test_arrays_of_dates():
-    X = np.array([["2001-02-03", "2002-03-04"], ["2003-01-01", "2004-05-06"]] * 20, dtype="datetime64[D]")
-    schema = {name: ("2000-01-01", "2010-01-01") for name in ("x0", "x1")}
-    made = DPMarginalSynthesizer(schema, random_state=0, **FAST).fit(X).sample(30)
-    assert made.dtype == X.dtype
-    assert (made >= np.datetime64("2000-01-01")).all()
-
-
 def test_what_a_type_does_not_hold_is_refused_before_the_charge():
     accountant = PrivacyAccountant()
     frame = pd.DataFrame({"x": [1, 2] * 20, "z": [0.0, 1.0] * 20}).astype({"x": "float16"})
@@ -671,15 +558,7 @@ def test_what_a_type_does_not_hold_is_refused_before_the_charge():
     assert [entry for entry in accountant.history if entry.kind == "charge"] == []
 
 
-def test_dates_of_polars_and_python():
-    frame = pl.DataFrame({"d": [datetime.date(2001, 1, 1), datetime.date(2002, 1, 1)] * 20, "x": [1.0, 2.0] * 20})
-    schema = {"d": ("2000-01-01", "2003-01-01"), "x": (0, 3)}
-    made = DPMarginalSynthesizer(schema, random_state=0, **FAST).fit(frame).sample(30)
-    assert made.schema == frame.schema
-    assert made["d"].is_between(datetime.date(2000, 1, 1), datetime.date(2003, 1, 1)).all()
-
-
-@pytest.mark.parametrize("within_bins", ["uniform", "middle"])
+@over_rows("within_bins", ["uniform", "middle"])
 def test_numbers_come_back_inside_their_bins(within_bins):
     schema = {"x": {"edges": [0, 1, 10, 100]}, "y": {"bounds": (0, 1e4), "scale": "log"}}
     frame = pd.DataFrame({"x": [0.5, 50.0] * 200, "y": [3.0, 3000.0] * 200})
@@ -712,7 +591,7 @@ def test_combinations_that_cannot_occur_are_not_drawn():
     assert model.schema_.impossible == TableSchema(SCHEMA, impossible=impossible).impossible
 
 
-@pytest.mark.parametrize("high", [0.3, 0.6, 0.7])
+@over_rows("high", [0.3, 0.6, 0.7])
 def test_computed_edges_are_those_that_are_meant(high):
     """0.1 + 0.2 is above 0.3, and the bin from 0.2 to 0.3 ends there."""
     frame = pd.DataFrame({"x": np.linspace(0, 1, 500), "z": ["a", "b"] * 250})
@@ -721,7 +600,7 @@ def test_computed_edges_are_those_that_are_meant(high):
     assert not ((made["x"] < high) & (made["z"] == "a")).any()
 
 
-@pytest.mark.parametrize("condition", [{"age": (20, 39)}, {"job": []}])
+@over_rows("condition", [{"age": (20, 39)}, {"job": []}])
 def test_an_impossible_combination_that_means_nothing_is_refused_before_the_charge(condition):
     accountant = PrivacyAccountant()
     schema = TableSchema(SCHEMA, impossible=[{**condition, "member": [True]}])
@@ -736,7 +615,7 @@ def test_a_single_row_is_drawn_where_few_are_allowed():
     mixture = Mixture((2, 2), component)
     exclusion = Exclusion((0, 1), (np.array([True, False]), np.array([True, True])))
     for last in (None, np.array([1])):
-        for seed in range(20):
+        for seed in range(4):
             assert mixture.draw(1, np.random.default_rng(seed), [exclusion], last)[0, 0] == 1
 
 
@@ -756,16 +635,6 @@ def test_impossible_combinations_outlive_the_purchase_of_columns():
     assert not ((made["age"] < 20) & ((made["job"] != "none") | made["member"])).any()
 
 
-def test_an_interrupt_leaves_no_labels_of_an_earlier_fit():
-    """What is learned is published at once; `classes_` of an earlier fit go only afterwards."""
-    frame = people(60)
-    model = synthesizer().fit(frame, labels(frame))
-    later = clone(model).fit(frame)
-    vars(model).update({name: value for name, value in vars(later).items() if name.endswith("_") or "_fitted" in name})
-    assert hasattr(model, "classes_")
-    assert isinstance(model.sample(3), pd.DataFrame)
-
-
 def test_nothing_left_to_draw_is_said_in_one_line():
     impossible = [{"member": [True, False], "job": SCHEMA["job"]}]
     model = synthesizer(schema=TableSchema(SCHEMA, impossible=impossible)).fit(people(60))
@@ -776,7 +645,7 @@ def test_nothing_left_to_draw_is_said_in_one_line():
 # --- samples ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shares", ["bought", "uniform", [0.9, 0.1], (0, 1)])
+@over_rows("shares", ["bought", "uniform", [0.9, 0.1], (0, 1)])
 def test_labels_are_drawn_by_noisy_or_public_shares(shares):
     frame = people(3000)
     y = labels(frame)
@@ -848,11 +717,9 @@ BAD_INPUT = [
     ({"parities": "some"}, {}, ["parities='some'"]),
     ({"parities": True, "pairs": "select"}, {"y": GOOD_Y}, ["parities=True", "pairs='all'"]),
     ({"rounds": 1, "pairs": "select"}, {"y": GOOD_Y}, ["rounds=1", "pairs='all'"]),
-    ({"rounds": -1}, {"y": GOOD_Y}, ["rounds=-1", "whole number of rounds"]),
     ({"triples": True, "pairs": "select"}, {"y": GOOD_Y}, ["triples=True", "pairs='all'"]),
     ({"n_bins": 0}, {}, ["n_bins=0"]),
     ({"n_components": 1.5}, {}, ["n_components=1.5"]),
-    ({"max_iter": 0}, {}, ["max_iter=0"]),
     ({"other": "x"}, {}, ["other='x'"]),
     ({"other": {"age": "x"}}, {}, ["other names 'age'"]),
     ({"other": {"job": "nurse"}}, {}, ["other['job']", "another cell"]),
@@ -864,12 +731,7 @@ BAD_INPUT = [
     ({"within_bins": "left"}, {}, ["within_bins='left'"]),
     ({"label_shares": "exact"}, {"y": GOOD_Y}, ["label_shares='exact'"]),
     ({"label_shares": [1.0]}, {"y": GOOD_Y}, ["label_shares has 1 shares"]),
-    ({"label_shares": [1.0, -1.0]}, {"y": GOOD_Y}, ["no list of shares"]),
-    ({"classes": ["no"]}, {"y": GOOD_Y}, ["fewer than two classes"]),
     ({"classes": ["no", "maybe"]}, {"y": GOOD_Y}, ["labels that are not in classes"]),
-    ({"epsilon": 0}, {}, ["epsilon=0 ", "above 0"]),
-    ({"adjacency": "add_remove", "n_samples_public": None}, {}, ["n_samples_public=None"]),
-    ({}, {"y": GOOD_Y[:-1]}, ["inconsistent numbers of samples"]),
     ({}, {"X": changed(job="secret")}, ["column 'job'", "does not list", "other="]),
     ({}, {"X": changed(job=None)}, ["contains NaN", "column 'job'", "'gaps': [None]"]),
     ({}, {"X": changed(age="12.5w")}, ["column 'age'", "no place for gaps"]),
@@ -889,12 +751,11 @@ BAD_INPUT = [
         {"X": pd.DataFrame({"x": np.array([1, 1], np.int8), "z": [0.0, 1.0]})},
         ["column 'x'", "not all numbers that it holds"],
     ),
-    ({"schema": {}}, {}, ["does not name column"]),
     ({"schema": {name: "drop" for name in SCHEMA}}, {}, ["drops every column"]),
 ]
 
 
-@pytest.mark.parametrize(("parameters", "given", "words"), BAD_INPUT, ids=[f"{i}" for i in range(len(BAD_INPUT))])
+@over_rows("parameters, given, words", BAD_INPUT)
 def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
     assert_refused(synthesizer, parameters, {"X": GOOD, **given}, words, ["secret", "12.5w"])
 
@@ -908,35 +769,6 @@ def test_categories_that_are_not_listed_may_have_a_cell_of_their_own():
 
 
 # --- the charge, and what is published --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shares", ["bought", "uniform", [0.9, 0.1]])
-def test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters(shares):
-    """Shares that were not bought are not there, and others may be of other classes."""
-    frame = people(60)
-    model = synthesizer(label_shares=shares).fit(frame, labels(frame))
-    expected = model.sample(200, random_state=0)[1]
-    for changed in ("bought", "uniform", [0, 1], [0.5]):
-        model.set_params(label_shares=changed, classes=[7])
-        np.testing.assert_array_equal(model.sample(200, random_state=0)[1], expected)
-
-
-def test_a_saved_generator_holds_no_row_and_no_exact_count():
-    """Nor a category that a type brings along and no schema lists; what it holds draws the same rows."""
-    frame = people(300)
-    frame["job"] = frame["job"].astype("category")
-    model = synthesizer().fit(frame)
-    text = pickle.dumps(model)
-    again = pickle.loads(text)
-    pd.testing.assert_frame_equal(again.sample(20, random_state=0), model.sample(20, random_state=0))
-    held = [*model.marginals_, model.components_]
-    exact = [frame["job"].value_counts(normalize=True).to_numpy(), frame["member"].to_numpy(), labels(frame) == "yes"]
-    for one in held:
-        assert not any(np.isclose(one, share, atol=1e-9).any() for share in np.concatenate(exact) if 0 < share < 1)
-    assert max(np.size(one) for one in held) < 8 * 20  # fewer numbers than the table has cells
-    rare = frame.copy()
-    rare["job"] = rare["job"].cat.add_categories(["told by nobody"])
-    assert b"told by nobody" not in pickle.dumps(synthesizer().fit(rare))
 
 
 def test_rules_are_public():
@@ -959,41 +791,13 @@ def test_rules_are_public():
         assert len(model.components_) == (400 if has_triples else 200)
 
 
-def test_memory_of_selected_pairs_is_that_of_their_tables():
-    """Of 30 columns of 200 levels no matrix of all levels by all levels is made."""
-    rng = np.random.default_rng(0)
-    ones = [rng.dirichlet(np.ones(200)) for _ in range(30)]
-    pairs = {(0, 1): np.outer(ones[0], ones[1]), (3, 7): np.outer(ones[3], ones[7])}
-    (first, *_) = _losses([200] * 30, TargetTables(ones, pairs, {}))
-    assert sum(table.size for _, _, table in first._pairs) == 2 * 200 * 200
-    mixture = fit_mixture([200] * 30, TargetTables(ones, pairs, {}), 10, 3, rng)
-    assert mixture.draw(5, rng).shape == (5, 30)
-
-
-def test_very_many_pairs_are_one_product():
-    """With the gradient of a product a pair, which would take minutes for hundreds of columns."""
-    rng = np.random.default_rng(0)
-    levels = [2] * 60
-    ones = [rng.dirichlet(np.ones(2)) for _ in levels]
-    pairs = {
-        pair: rng.dirichlet(np.ones(4)).reshape(2, 2) for pair in itertools.combinations(range(60), 2) if sum(pair) % 3
-    }
-    components = np.concatenate([rng.dirichlet(np.ones(2), 5) for _ in levels], axis=1).astype(np.float32)
-    first, second = _losses(levels, TargetTables(ones, pairs, {}))
-    assert (type(first), type(second)) == (_OneProduct, _Ones)
-    found, plain = np.zeros_like(components), np.zeros_like(components)
-    first.add_gradient(components, found)
-    _ProductPerPair(levels, pairs).add_gradient(components, plain)
-    np.testing.assert_allclose(found, plain, atol=1e-5)
-
-
-@pytest.mark.parametrize("width", [25, 4])
+@over_rows("width", [25, 4])
 def test_a_step_that_changes_the_width_does_not_change_what_was_priced(width):
     """The number of releases is that of the plan, though 25 columns become 3, or 4 become 80."""
     rng = np.random.default_rng(0)
     accountant = PrivacyAccountant()
     first = DPPCA(3) if width == 25 else DPOneHotEncoder(sparse_output=False)
-    X = rng.normal(size=(2000, 25)) if width == 25 else rng.integers(0, 20, (2000, 4))
+    X = rng.normal(size=(400, 25)) if width == 25 else rng.integers(0, 20, (400, 4))
     last = DPMarginalSynthesizer(bounds=(-1, 1), accountant=accountant, **FAST)
     pipe = allocate_budget(make_pipeline(first.set_params(accountant=accountant), last), 20.0, 1e-5).fit(X)
     made = pipe[-1].sample(10)
@@ -1001,8 +805,8 @@ def test_a_step_that_changes_the_width_does_not_change_what_was_priced(width):
     assert [entry.event for entry in accountant.history] == [pipe.privacy_event_]
 
 
-@pytest.mark.parametrize(
-    ("first", "parameters", "words"),
+@over_rows(
+    "first, parameters, words",
     [
         (DPPCA(2), {"schema": {"x0": (-1, 1), "x1": ["a", "b"]}}, "a schema may not fit the rows .* give bounds"),
         (DPPCA(2), {"bounds": [(-1, 1)] * 3}, "bounds has 3 entries for 2 columns"),
@@ -1053,8 +857,8 @@ def test_interactions_weigh_as_asked():
     assert isinstance(found[(0,)], Interaction)
 
 
-@pytest.mark.parametrize("reach", [1.0, 1.7])
-@pytest.mark.parametrize("with_triples", [False, True])
+@over_rows("reach", [1.0, 1.7])
+@over_rows("with_triples", [False, True])
 def test_units_add_no_more_than_their_reach_and_reach_that(with_triples, reach):
     """Against vectors that are formed unit by unit."""
     rng, levels = np.random.default_rng(0), [3, 2, 4, 2]
@@ -1095,7 +899,7 @@ def test_noise_of_units_is_as_many_times_larger_as_their_reach():
     assert of_units[0].sensitivity == pytest.approx(of_rows[0].sensitivity * math.sqrt(150 / (500 * 0.1)))
 
 
-@pytest.mark.parametrize("pairs", ["all", "select"])
+@over_rows("pairs", ["all", "select"])
 def test_tables_of_units_that_reach_further_are_relative_to_the_sum_of_their_weights(pairs):
     """The noise is 2 % of a row, and both columns are equal: 96 % of the samples at least have that."""
     bits = np.random.default_rng(0).integers(0, 2, 150).repeat(2)
@@ -1117,7 +921,7 @@ TIMES = pl.DataFrame({"group": ["a", "b"] * 100, "seen": [datetime.time(k % 24) 
 DAYS = pd.DataFrame({"group": ["a", "b"] * 100, "seen": pd.period_range("2019-01", periods=200, freq="D")})
 
 
-@pytest.mark.parametrize("table", [DAYS, TIMES, TIMES.to_arrow()])
+@over_rows("table", [DAYS, TIMES, TIMES.to_arrow()])
 def test_synthesize_unsupported_type_names_its_column(table):
     with pytest.raises(ValueError, match=r"type of column 'seen' \((period\[D\]|Time)\)\. Convert it"):
         synthesize(table, epsilon=1.0)

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from reference import slopes
 from replay import recording
 
@@ -27,7 +28,7 @@ def mixture_of(rng, n_components=3):
     return Mixture(LEVELS, np.hstack(columns).astype(np.float32))
 
 
-@pytest.mark.parametrize("columns", [(0, 2), (0, 1, 2), (1, 2, 3), (0, 1, 2, 3)])
+@over_rows("columns", [(0, 2), (0, 1, 2), (1, 2, 3), (0, 1, 2, 3)])
 def test_tables_of_a_mixture_and_their_gradient_are_those_of_the_plain_reading(columns):
     """By central differences of half the sum of squared errors, times the number of components and the weight."""
     rng = np.random.default_rng(0)
@@ -148,7 +149,7 @@ def test_where_nothing_is_selected_the_first_tables_are_released_again():
     assert one.averaged(two).deviation == pytest.approx(0.2 / np.sqrt(5.0))
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+@over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
 def test_what_is_measured_follows_from_the_noisy_scores(adjacency):
     """A row less, or another one, and the same noisy values: the same tables, and the same model."""
     X, y = planted(400)
