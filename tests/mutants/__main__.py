@@ -126,7 +126,7 @@ def fail_without_fault(copies: Copies, tests: set[str]) -> set[str]:
     with copies.one() as target:
         code, output = run_tests(target, environment_of(target), sorted(tests), "--tb=no") if tests else (0, "")
     if code not in (0, 1):
-        raise SystemExit(f"the tests do not run without a fault:\n{output[-3000:]}")
+        print(f"the tests that failed do not run without a fault, and are not checked:\n{output[-3000:]}")
     return set(failures(output))
 
 

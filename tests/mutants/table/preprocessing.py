@@ -55,7 +55,7 @@ FAULTS = faults_of(
                 "delta",
             ),
             (
-                "threshold-without-sensitivity",
+                "threshold-ignores-own-count",
                 "stability_threshold",
                 "1.0 + deviation * (float(norm.isf(each)) + 2.0 ** (-27))",
                 "0.0 + deviation * (float(norm.isf(each)) + 2.0 ** (-27))",
