@@ -1,0 +1,92 @@
+"""Where modules and names of faults are now, and which tests must detect a fault: all that a move has to edit."""
+
+from __future__ import annotations
+
+MOVES: dict[str, str] = {}
+"""Moved modules, packages and names, as in the tables -> as they are now.
+
+A module or package: "skdp._training.loop": "skdp.training.loop". A function or class of a module, with its module:
+"skdp._training.plan:DPSGDPlan": "skdp._training.plan:Plan"; patterns of all faults then use the new name.
+"""
+
+TESTS: dict[str, str] = {
+    "skdp._checks": "tests/_checks/test_*.py",
+    "skdp._fit": "tests/_fit/test_*.py tests/test_pipeline.py",
+    "skdp._guard": "tests/_guard/test_*.py",
+    "skdp._kernels": "tests/_kernels/test_*.py tests/_training/models/test_*.py",
+    "skdp._kernels.bits": "tests/_kernels/test_bits.py tests/mechanisms/test_*.py",
+    "skdp._kernels.critic": "tests/synthesis/gan/test_*.py",
+    "skdp._kernels.dense": "tests/_training/models/test_network.py tests/_training/models/test_*.py",
+    "skdp._kernels.gram": "tests/mechanisms/test_second_moments.py tests/test_decomposition.py",
+    "skdp._kernels.row_scales": "tests/_kernels/test_linear.py tests/_training/models/test_*.py",
+    "skdp._kernels.spans": "tests/_training/models/test_network.py tests/_training/models/test_*.py",
+    "skdp._training": "tests/_training/test_*.py tests/linear_model/test_logistic*.py tests/neural_network/test_*.py",
+    "skdp._training.dask": "tests/_training/dask/test_*.py",
+    "skdp._training.models": "tests/_training/models/test_*.py",
+    "skdp._training.recipes.network_recipe": "tests/neural_network/test_*.py tests/_training/models/test_network.py",
+    "skdp._training.streamed": "tests/_training/streamed/test_*.py",
+    "skdp.accounting": "tests/accounting/test_*.py",
+    "skdp.accounting.calibration": "tests/accounting/calibration/test_*.py",
+    "skdp.accounting.classic": "tests/accounting/classic/test_*.py tests/accounting/dominating/test_*.py",
+    "skdp.accounting.dominating": "tests/accounting/dominating/test_*.py",
+    "skdp.accounting.events": "tests/accounting/dominating/test_*.py tests/accounting/events/test_*.py",
+    "skdp.accounting.formulas": "tests/accounting/rdp/test_selection.py tests/accounting/formulas/test_*.py",
+    "skdp.accounting.ledger": "tests/accounting/ledger/test_*.py",
+    "skdp.accounting.pld": "tests/accounting/rdp/test_selection.py tests/accounting/pld/test_*.py",
+    "skdp.accounting.rdp": "tests/accounting/dominating/test_*.py tests/accounting/rdp/test_*.py",
+    "skdp.audit": "tests/audit/test_*.py",
+    "skdp.base": "tests/test_base.py tests/test_seeds.py tests/_fit/test_*.py",
+    "skdp.calibration": "tests/calibration/test_*.py",
+    "skdp.cluster": "tests/cluster/test_*.py",
+    "skdp.decomposition": "tests/test_decomposition.py",
+    "skdp.ensemble": "tests/ensemble/test_*.py",
+    "skdp.evaluation": "tests/evaluation/test_evaluate.py tests/evaluation/test_*.py",
+    "skdp.linear_model": "tests/linear_model/test_least_squares.py tests/linear_model/test_*.py",
+    "skdp.mechanisms": "tests/mechanisms/test_*.py",
+    "skdp.model_selection": "tests/model_selection/test_*.py",
+    "skdp.naive_bayes": "tests/test_naive_bayes.py",
+    "skdp.pipeline": "tests/test_pipeline.py tests/_fit/test_*.py",
+    "skdp.preprocessing": "tests/preprocessing/histograms/test_*.py tests/preprocessing/test_*.py",
+    "skdp.statistics": "tests/statistics/test_*.py",
+    "skdp.synthesis": "tests/synthesis/marginals/test_synthesizer.py tests/synthesis/marginals/test_*.py",
+    "skdp.synthesis.class_mixture": "tests/synthesis/class_mixture/test_*.py",
+    "skdp.synthesis.gan": "tests/synthesis/gan/test_*.py",
+    "skdp.synthesis.linking": "tests/synthesis/test_linking.py",
+    "skdp.synthesis.pair_quality": "tests/synthesis/test_pair_quality.py",
+    "skdp.testing": "tests/audit/test_*.py",
+}
+"""Tests of a package or module, as patterns of paths; the entry of the longest name counts."""
+
+FOR_ALL = "tests/test_private_checks.py"
+"""Tests that any fault may fail, after those of its package."""
+
+
+def moved(module: str, function: str) -> tuple[str, str]:
+    """Return a module and a qualified name of it after all moves."""
+    for old, new in MOVES.items():
+        place, _, name = old.partition(":")
+        if name and place == module and f"{function}.".startswith(f"{name}."):
+            module, _, renamed = new.partition(":")
+            return module, renamed + function[len(name) :]
+    found = _entry(MOVES, module)
+    return (MOVES[found] + module[len(found) :], function) if found else (module, function)
+
+
+def identifiers_moved() -> dict[str, str]:
+    """Return the names that moves change, as code writes them."""
+    last = {_last(old): _last(new) for old, new in MOVES.items() if ":" in old}
+    return {old: new for old, new in last.items() if old != new}
+
+
+def tests_of(module: str) -> list[str]:
+    """Return the patterns of the test files of a package or module, named as in the tables."""
+    return TESTS[_entry(TESTS, module)].split()
+
+
+def _last(name: str) -> str:
+    return name.replace(":", ".").rpartition(".")[2]
+
+
+def _entry(table: dict[str, str], module: str) -> str:
+    """Return the longest entry that is a module or one of its packages; empty for none."""
+    return max((each for each in table if f"{module}.".startswith(f"{each}.")), key=len, default="")

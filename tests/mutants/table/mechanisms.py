@@ -1,0 +1,162 @@
+"""Faults in noise, sampling, streams and clipping of groups."""
+
+from fault import faults_of
+
+FAULTS = faults_of(
+    {
+        "skdp.mechanisms.additive": [
+            (
+                "release-noise-before-charge",
+                "AdditiveMechanism.release",
+                "if ledger is not None:\n    known = _1\n    _2\nnoisy = self._heard(exact, stream)",
+                "noisy = self._heard(exact, stream)\nif ledger is not None:\n    known = _1\n    _2",
+            ),
+        ],
+        "skdp.mechanisms.discrete_gaussian": [
+            (
+                "discrete-gaussian-as-laplace",
+                "discrete_gaussian",
+                "_exp_of_fractions(stream, exponents, which)",
+                "np.ones(which.size, bool)",
+            ),
+            (
+                "discrete-gaussian-other-deviation",
+                "DiscreteGaussianMechanism._add_noise",
+                "self.standard_deviation",
+                "self.noise_multiplier",
+            ),
+            (
+                "discrete-gaussian-event-of-one-count",
+                "DiscreteGaussianMechanism.event",
+                "one if self.n_counts == 1 else SelfComposedDpEvent(one, self.n_counts)",
+                "one",
+            ),
+        ],
+        "skdp.mechanisms.discrete_laplace": [
+            (
+                "discrete-laplace-scale-rounded-down",
+                "DiscreteLaplaceMechanism.for_epsilon",
+                "math.ceil(exact * denominator)",
+                "math.floor(exact * denominator)",
+            ),
+        ],
+        "skdp.mechanisms.gaussian": [
+            (
+                "noise-without-sensitivity",
+                "GaussianMechanism.standard_deviation",
+                "self.noise_multiplier * self.sensitivity",
+                "self.noise_multiplier",
+            ),
+            (
+                "gaussian-event-of-more-noise",
+                "GaussianMechanism.event",
+                "self.noise_multiplier",
+                "1.1 * self.noise_multiplier",
+            ),
+            (
+                "one-normal-for-all-coordinates",
+                "GaussianMechanism._add_noise",
+                "stream.noisy(value.ravel(), scale, grid).reshape(value.shape)",
+                "value.ravel() + stream.noisy(np.zeros(1), scale, grid).reshape(value.shape)",
+            ),
+            (
+                "gaussian-noise-not-rounded",
+                "GaussianMechanism._add_noise",
+                "stream.noisy(value.ravel(), scale, grid).reshape(value.shape)",
+                "value.ravel() + stream.normal(value.size) * scale * grid.reshape(value.shape)",
+            ),
+            (
+                "grid-depends-on-value",
+                "GaussianMechanism._add_noise",
+                "grid, scale = grid_and_scale(self.standard_deviation)",
+                (
+                    "grid, scale = grid_and_scale(self.standard_deviation)\n"
+                    "finer = 2.0 ** bool(value.size and abs(value.flat[0]) > 1e-9)\n"
+                    "grid, scale = grid / finer, scale * finer"
+                ),
+            ),
+        ],
+        "skdp.mechanisms.sampling": [
+            (
+                "poisson-lots-of-fixed-size",
+                "PoissonSampling.rows",
+                "stream.poisson_rows(n, self.rate)",
+                "np.sort(np.argsort(stream.words(n))[:round(n * self.rate)])",
+            ),
+            ("poisson-lots-of-all-rows", "PoissonSampling.rows", "stream.poisson_rows(n, self.rate)", "np.arange(n)"),
+            (
+                "poisson-lots-at-larger-rate",
+                "PoissonSampling.rows",
+                "stream.poisson_rows(n, self.rate)",
+                "stream.poisson_rows(n, min(1.2 * self.rate, 0.999))",
+            ),
+            (
+                "full-batch-event-as-sampled",
+                "FullBatch.event",
+                "return inner",
+                "return PoissonSampledDpEvent(0.5, inner)",
+            ),
+            ("merged-counts-one-copy-too-many", "PoissonSampling.counter", "1 << j", "(1 << j) + (j == 3)", "binomial"),
+        ],
+        "skdp.mechanisms.second_moments": [
+            (
+                "moments-sensitivity-without-mean",
+                "sensitivity",
+                'if adjacency == "replace_one":\n    return _1 / math.sqrt(2.0)\nreturn math.sqrt(_2)',
+                'if adjacency == "replace_one":\n    return 1.0 / math.sqrt(2.0)\nreturn 1.0',
+                "decomposition",
+            ),
+            (
+                "moments-sensitivity-always-halved",
+                "sensitivity",
+                "adjacency == 'replace_one'",
+                "adjacency",
+                "decomposition",
+            ),
+            (
+                "moments-rounding-ignored",
+                "MomentSum.rounding",
+                "(1.0 + theta) ** 2 * (1.0 + 2.0 * roundoff * (b * (b + 1) / 2 + b) * (1.0 + gamma))",
+                "1.0 + 1e-09",
+                "decomposition",
+            ),
+            (
+                "moments-of-split-group-clipped-to-twice",
+                "MomentSum.clip",
+                "share_of_sum(self.rounding * self.isometric, math.hypot(1.0, self.weight))",
+                "share_of_sum(self.isometric, 2 * math.hypot(1.0, self.weight))",
+                "streamed_units",
+            ),
+        ],
+        "skdp.mechanisms.streams": [
+            ("stream-spawn-ignores-purpose", "SecretStream.subkey", "repr(purpose).encode()", "b'purpose'"),
+            ("stream-key-constant", "SecretStream.from_random_state", "os.urandom", "bytes"),
+            ("fork-shares-noise-stream", "", "os.register_at_fork(after_in_child=_mark_child)", "pass"),
+            (
+                "poisson-lot-truncated",
+                "SecretStream.poisson_rows",
+                "while last < n:\n    rows = _1\n    count, last = _2\n    _3",
+                "if last < n:\n    rows = _1\n    count, last = _2\n    _3",
+            ),
+        ],
+        "skdp.mechanisms.unit_norms": [
+            ("group-average-weights-above-one", "average_units", "total ** 2", "total"),
+            (
+                "group-moments-clipped-by-row",
+                "clip_moments",
+                "shares_of_units(units, squares, reach, 1.0)",
+                "shares_of_units(units, 0.0 * squares, reach, 1000000000.0)",
+                "guarantees_units",
+            ),
+        ],
+        "skdp.mechanisms.unit_shares": [
+            (
+                "group-clipped-to-twice-the-norm",
+                "shares_of_units",
+                "np.divide(limit, norms, out=shares, where=(sizes > 1) & (norms > limit))",
+                "np.divide(2 * limit, norms, out=shares, where=(sizes > 1) & (norms > limit))",
+                "guarantees_units",
+            ),
+        ],
+    }
+)

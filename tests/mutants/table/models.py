@@ -1,0 +1,200 @@
+"""Faults in estimators of sums: components, naive Bayes, clusters, trees and linear models."""
+
+from fault import faults_of
+
+FAULTS = faults_of(
+    {
+        "skdp.cluster.noisy_steps": [
+            ("kmeans-counts-outside-sensitivity", "sum_rows", "of_counts * counts", "counts"),
+            (
+                "kmeans-steps-share-noise",
+                "run_steps",
+                "releases.release(share / n_steps, exact, step_sensitivity(adjacency), 'step', step)",
+                "releases.release(share / n_steps, exact, step_sensitivity(adjacency), 'step')",
+            ),
+        ],
+        "skdp.cluster.noisy_tree": [
+            ("kmeans-leaf-counts-outside-sensitivity", "_release_leaves", "of_counts * counts", "counts"),
+            (
+                "kmeans-tree-by-exact-counts",
+                "grow",
+                "releases.release(of_levels[level], exact, of_count, 'level', level).value",
+                "exact",
+            ),
+        ],
+        "skdp.cluster.rows": [
+            ("kmeans-offsets-not-clipped", "within", "np.maximum(lengths, radius)", "np.full(len(offsets), radius)"),
+        ],
+        "skdp.decomposition": [
+            (
+                "pca-sensitivity-divided-by-n",
+                "DPPCA._plan_fit",
+                "sensitivity(weight, self.adjacency)",
+                "sensitivity(weight, self.adjacency) / max(n, 1)",
+            ),
+            ("pca-plan-from-private-n", "DPPCA._plan_fit", "self._public_n_samples(n_samples)", "n_samples"),
+            (
+                "pca-weight-before-clip",
+                "SumOfWeighted.add",
+                "z = self._vectors(rows[part])\nz *= np.sqrt(each[part, None]).astype(z.dtype)",
+                "z = self._vectors(rows[part] * each[part, None])",
+            ),
+            (
+                "pca-exact-sum-of-weights",
+                "DPPCA._release_weighted",
+                "float(gram[d, d])",
+                "float(shares.sum()) * WEIGHED_ENTRY ** 2",
+                "weights",
+            ),
+            (
+                "pca-group-by-row",
+                "SumOfWeighted.add",
+                "clip_moments(units, lambda chosen: self._vectors(rows[chosen]), width, each)",
+                "clip_moments(None, lambda chosen: self._vectors(rows[chosen]), width, each)",
+                "guarantees_units",
+            ),
+        ],
+        "skdp.ensemble.embedding": [
+            (
+                "random-trees-seed-reads-rows",
+                "PublicTreesEmbedding._read_columns",
+                "_public_seed(self.random_state)",
+                "_public_seed(self.random_state) + int(np.nan_to_num(np.max(table.cells(0).values)))",
+            ),
+        ],
+        "skdp.ensemble.isolation_forest": [
+            (
+                "isolation-forest-sensitivity-of-one-tree",
+                "DPIsolationForest._plan_fit",
+                "column_sensitivity(int(self.n_estimators), self.adjacency)",
+                "1.0",
+            ),
+            (
+                "isolation-forest-group-by-row",
+                "DPIsolationForest._count",
+                "clip_counts(targets.units, list(leaves.T), weights)",
+                "weights",
+                "guarantees_units",
+            ),
+        ],
+        "skdp.ensemble.leaf_model": [
+            ("tree-cell-counts-sensitivity-of-one", "TreesRecipe._grow", "len(blocks)", "1", "guarantees_neighbours"),
+        ],
+        "skdp.ensemble.people": [
+            ("tree-growth-by-exact-counts", "count_people", "released(mechanism, counts, stream)", "counts"),
+            (
+                "tree-cell-counts-group-by-row",
+                "count_people",
+                "weights = clip_counts(units, cells, weights)",
+                "pass",
+                "guarantees_units",
+            ),
+        ],
+        "skdp.ensemble.target_units": [
+            (
+                "tree-target-sums-without-noise",
+                "sum_targets",
+                "mechanism.release(sums, stream)",
+                "sums",
+                "guarantees_neighbours",
+            ),
+        ],
+        "skdp.linear_model.newton": [
+            (
+                "newton-rows-not-clipped",
+                "BoundRows._vectors",
+                "z[:, :block.shape[1]] = inside",
+                "z[:, :block.shape[1]] = block / self._ball.radius",
+            ),
+            ("newton-group-by-row", "BoundRows.__init__", "self._shares(units)[units.codes]", "1.0"),
+            (
+                "newton-steps-share-noise",
+                "NewtonRecipe.train",
+                "plan.run.plan.mechanism_at(number)",
+                "plan.run.plan.mechanism_at(plan.run.plan.n_steps - 1)",
+            ),
+            (
+                "newton-step-without-noise",
+                "NewtonRecipe.train",
+                "mechanism.release(bound.sums(theta), stream)",
+                "bound.sums(theta)",
+            ),
+        ],
+        "skdp.linear_model.normal_equations": [
+            (
+                "inference-scores-not-charged",
+                "MomentsRegressor._event_at",
+                "(SCORE_RELEASE,) if self.inference else ()",
+                "()",
+            ),
+            (
+                "inference-scores-half-noise",
+                "MomentsRegressor._release_scores",
+                "plan.mechanism.noise_multiplier",
+                "0.5 * plan.mechanism.noise_multiplier",
+            ),
+            (
+                "least-squares-sensitivity-of-replace-one",
+                "MomentsRegressor._plan_fit",
+                "self.adjacency",
+                "'replace_one'",
+            ),
+            (
+                "least-squares-rows-not-clipped",
+                "SumOfRows._vectors",
+                "self._ball.bring_in(block, inside)",
+                "np.divide(block, self._ball.radius, out=inside)",
+            ),
+            (
+                "least-squares-without-noise",
+                "MomentsRegressor._learn",
+                "plan.release(sums.isometric)",
+                "sums.isometric",
+            ),
+            (
+                "least-squares-divisor-from-private-n",
+                "MomentsRegressor._learn",
+                "self._public_n_samples(n_units or targets.weights.n_units(rows.shape[0]))",
+                "rows.shape[0]",
+            ),
+        ],
+        "skdp.linear_model.scores": [
+            (
+                "inference-scores-without-noise",
+                "release_scores",
+                "mechanism.release(sums.isometric, stream)",
+                "sums.isometric",
+            ),
+        ],
+        "skdp.naive_bayes": [
+            ("naive-bayes-replace-one-as-removal", "sensitivity", "math.sqrt(n_features)", "math.sqrt(n_features / 2)"),
+            ("naive-bayes-squares-outside-sensitivity", "sensitivity", "COUNT_SHARE + 1.25", "COUNT_SHARE + 1.0"),
+            (
+                "naive-bayes-values-not-clipped",
+                "scale_rows",
+                "np.clip((np.clip(X, low, high) - low) / half - 1.0, -1.0, 1.0)",
+                "(np.minimum(np.maximum(X, -1e+50), 1e+50) - low) / half - 1.0",
+            ),
+            (
+                "naive-bayes-without-noise",
+                "DPGaussianNB._learn",
+                "plan.release(sum_of_rows(rows, targets.codes, weights, n_classes, self.bounds_))",
+                "sum_of_rows(rows, targets.codes, weights, n_classes, self.bounds_)",
+            ),
+            (
+                "naive-bayes-counts-ignore-weights",
+                "sum_of_rows",
+                "np.bincount(part, shares, minlength=n_classes)",
+                "np.bincount(part, minlength=n_classes)",
+                "weights",
+            ),
+            (
+                "naive-bayes-group-clipped-by-row",
+                "DPGaussianNB._clip_units",
+                "weights * shares[units.codes]",
+                "weights",
+                "guarantees_units",
+            ),
+        ],
+    }
+)

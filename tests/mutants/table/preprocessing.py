@@ -1,0 +1,92 @@
+"""Faults in histograms, bounds, categories and descriptions."""
+
+from fault import faults_of
+
+FAULTS = faults_of(
+    {
+        "skdp.preprocessing.formula": [
+            ("formula-spline-norm-of-one-column", "_Factor.squared_norm", "max(self.degree, 1)", "1"),
+        ],
+        "skdp.preprocessing.histograms.bought_bounds": [
+            ("bounds-of-moments-not-charged", "BoughtBounds.event_beside", "not self._n_open", "True"),
+        ],
+        "skdp.preprocessing.histograms.counts": [
+            ("histogram-group-not-clipped", "CountedColumns._clipped", "units is None", "True", "guarantees_units"),
+        ],
+        "skdp.preprocessing.histograms.purchase": [
+            (
+                "histogram-sensitivity-of-one-column",
+                "column_sensitivity",
+                "n_columns / 2.0 if adjacency == 'replace_one' else n_columns",
+                "1 / 2.0 if adjacency == 'replace_one' else 1",
+            ),
+            ("histogram-replace-one-single-cell", "column_sensitivity", "n_columns / 2.0", "n_columns / 4.0"),
+            (
+                "quantile-edges-from-exact-counts",
+                "_refine",
+                "released(mechanism, columns.counts(breaks), stream)",
+                "columns.counts(breaks)",
+            ),
+            ("threshold-delta-not-charged", "Purchase.event_at", "self.n_words", "False"),
+            ("threshold-group-counted-by-row", "Purchase._locate", "columns.units", "None", "guarantees_units"),
+            (
+                "weight-bound-not-charged",
+                "event_with",
+                "compose([*(each.event_at(noise_multiplier) for each in purchases), event_at(noise_multiplier)])",
+                "event_at(noise_multiplier)",
+                "weights",
+            ),
+        ],
+        "skdp.preprocessing.histograms.sums": [
+            ("column-sums-sensitivity-of-counts", "sums_sensitivity", "(1 + n_moments) * n_columns", "n_columns"),
+            (
+                "column-sums-replace-one-as-removal",
+                "sums_sensitivity",
+                "n_columns if adjacency == 'replace_one' else (1 + n_moments) * n_columns",
+                "n_columns / 2 if adjacency == 'replace_one' else (1 + n_moments) * n_columns",
+            ),
+            ("column-sums-group-not-clipped", "_unit_sums", "shares * each", "each", "guarantees_units"),
+        ],
+        "skdp.preprocessing.histograms.threshold": [
+            (
+                "threshold-delta-per-column",
+                "stability_threshold",
+                "-math.expm1(math.log1p(-delta) / n_columns)",
+                "delta",
+            ),
+            (
+                "threshold-ignores-own-count",
+                "stability_threshold",
+                "1.0 + deviation * (float(norm.isf(each)) + 2.0 ** (-27))",
+                "0.0 + deviation * (float(norm.isf(each)) + 2.0 ** (-27))",
+            ),
+        ],
+        "skdp.preprocessing.schema_buyer": [
+            ("vectorizer-bins-sensitivity-of-one-column", "_purchase_of", "len(numbers)", "1"),
+            (
+                "vectorizer-less-noise-than-charged",
+                "bought_columns",
+                "(list(numbers.values()), list(words.values()), noise_multiplier, n_public, stream)",
+                "(list(numbers.values()), list(words.values()), noise_multiplier / 2, n_public, stream)",
+            ),
+        ],
+        "skdp.statistics.describer": [
+            ("description-group-by-row", "TableDescriber._weights_of", "average_units(rows.units, shares)", "shares"),
+        ],
+        "skdp.statistics.table_release": [
+            ("description-groups-not-counted", "TableRelease._counts", "len(codes) + several", "len(codes)"),
+            (
+                "description-sums-replace-one-as-removal",
+                "pairs_sensitivity",
+                "n_tables / 2.0 + n_sums",
+                "(n_tables + n_sums) / 2.0",
+            ),
+            (
+                "description-release-noise-of-whole-budget",
+                "TableRelease._mechanism",
+                "self.noise_multiplier / math.sqrt(share)",
+                "self.noise_multiplier",
+            ),
+        ],
+    }
+)

@@ -1,0 +1,261 @@
+"""Faults in DP-SGD, its recipes, models and distributed or streamed rows."""
+
+from fault import faults_of
+
+FAULTS = faults_of(
+    {
+        "skdp._training.checkpoint": [
+            (
+                "resumed-run-releases-again",
+                "Checkpoint.__init__",
+                "dict(self._header['bought']) if self.begun else {}",
+                "{}",
+                "random_trees",
+            ),
+        ],
+        "skdp._training.dask.lots": [
+            (
+                "dask-partitions-share-lot-key",
+                "lots_of_step",
+                "of_step.subkey('partition', number)",
+                "of_step.subkey('partition')",
+            ),
+        ],
+        "skdp._training.dask.partitions": [
+            (
+                "dask-rows-drawn-for-groups",
+                "BoundPartition.drawn",
+                "rows if self._layout is None else self._layout.numbers_of(rows)",
+                "lot.rows(self.n_rows)",
+            ),
+        ],
+        "skdp._training.estimator": [
+            (
+                "lot-size-from-private-n",
+                "GradientEstimator._plan_next_run",
+                "recipe.plan_run(terms.budget, n, shape[1], outputs)",
+                "recipe.plan_run(terms.budget, shape[0], shape[1], outputs)",
+                "guarantees_neighbours",
+            ),
+            ("incremental-fit-reuses-noise", "GradientEstimator._plan_next_run", "before[0]", "0"),
+        ],
+        "skdp._training.loop": [
+            ("falling-noise-drawn-constant", "run_dpsgd", "plan.mechanism_at(state.n_done)", "plan.mechanism"),
+            (
+                "noise-divided-by-root-of-lot",
+                "run_dpsgd",
+                "gradient = mechanism.release(total, noise_stream)",
+                (
+                    "noise = mechanism.release(0 * total, noise_stream) * plan.expected_lot_size ** 0.5\n"
+                    "gradient = total + noise"
+                ),
+            ),
+            (
+                "divisor-realized-lot",
+                "run_dpsgd",
+                "plan.expected_lot_size",
+                "max(1, len(lot) if lot is not None else model.n_rows)",
+            ),
+            (
+                "noise-repeated-each-step",
+                "run_dpsgd",
+                "mechanism.release(total, noise_stream)",
+                "mechanism.release(total, stream.spawn('noise'))",
+            ),
+            (
+                "sampling-and-noise-share-stream",
+                "start_of_run",
+                "(stream.spawn('sampling'), stream.spawn('noise'))",
+                "(stream.spawn('noise'),) * 2",
+            ),
+            (
+                "empty-lot-skipped",
+                "run_dpsgd",
+                "lot = model.draw_lot(plan.sampling, sampling_stream, state.n_done)",
+                (
+                    "lot = model.draw_lot(plan.sampling, sampling_stream, state.n_done)\n"
+                    "if lot is not None and len(lot) == 0:\n"
+                    "    continue"
+                ),
+            ),
+            (
+                "empty-lot-without-noise",
+                "run_dpsgd",
+                "mechanism.release(total, noise_stream)",
+                "total if lot is not None and (not len(lot)) else mechanism.release(total, noise_stream)",
+            ),
+        ],
+        "skdp._training.models.bound_rows": [
+            (
+                "group-rows-drawn",
+                "Model.draw_lot",
+                "return self.units.numbers_of(sampling.rows(self.units.n_units, stream))",
+                (
+                    "rows = sampling.rows(self.n_rows, stream)\n"
+                    'found = None if rows is None else np.searchsorted(self.units.starts, rows, side="right") - 1\n'
+                    "return rows if rows is None else np.unique(found)"
+                ),
+            ),
+        ],
+        "skdp._training.models.merged_rows": [
+            (
+                "merged-rows-clip-grows-with-count",
+                "GroupedModel.clipped_gradient_sum",
+                "self._model.clipped_gradient_sum(_1, numbers, max_norm, counts)",
+                "self._model.clipped_gradient_sum(_1, numbers, max_norm * counts.max(initial=1.0), counts)",
+            ),
+            (
+                "merged-rows-one-lot-for-all-steps",
+                "GroupedModel.draw_lot",
+                "stream.spawn('step', step)",
+                "stream.spawn('step')",
+            ),
+        ],
+        "skdp._training.models.network": [
+            (
+                "network-layer-bounds-at-full-norm",
+                "NetworkModel._clip_span",
+                "self.clip.bounds(max_norm)",
+                "np.full(len(self._deltas), max_norm) if self.clip.kind == 'per_layer' else self.clip.bounds(max_norm)",
+            ),
+            ("network-group-sum-not-clipped", "NetworkModel._sum_over", "lot is not None", "False", "guarantees_units"),
+        ],
+        "skdp._training.models.one_hot": [
+            (
+                "lookup-rows-half-norm",
+                "OneHotModel.__init__",
+                "1.0 + (self.n_columns + n_outputs + 16) * 2.0 ** (-52)",
+                "0.5 + (self.n_columns + n_outputs + 16) * 2.0 ** (-52)",
+            ),
+            (
+                "lookup-residuals-not-clipped",
+                "OneHotModel._clipped_residuals",
+                "self._lengths[:m]",
+                "0.0 * self._lengths[:m]",
+            ),
+            (
+                "lookup-zeroed-record-counts",
+                "OneHotModel._clipped_residuals",
+                "self._weights[where]",
+                "np.maximum(self._weights[where], 0.5)",
+            ),
+            (
+                "lookup-group-sum-not-clipped",
+                "OneHotModel._sum_over.add_segment",
+                "residuals *= self._unit_factors(residuals, lot, units, chosen.start, max_norm)",
+                "pass",
+                "guarantees_units",
+            ),
+        ],
+        "skdp._training.models.unit_layout": [
+            ("group-long-not-clipped", "add_clipped", "size > max_norm", "False", "guarantees_units"),
+        ],
+        "skdp._training.noise_stages": [
+            ("falling-noise-fractions-not-normalized", "falling_noise", "shares /= shares.mean()", "pass"),
+        ],
+        "skdp._training.offset": [
+            (
+                "class-means-sensitivity-of-one-label",
+                "ClassMeans.sensitivity",
+                "self.shape[0] * (2.0 + _PART ** 2)",
+                "2.0 + _PART ** 2",
+            ),
+            (
+                "target-errors-not-clipped",
+                "TargetMean.terms",
+                "np.clip(np.where(np.isnan(errors), 0.0, errors) / self.largest, -1.0, 1.0)",
+                "np.where(np.isnan(errors), 0.0, errors) / self.largest",
+            ),
+            (
+                "intercept-means-group-by-row",
+                "SumOfTerms.add",
+                "sums *= shares_of_units(units, squares, reach_of_units(units, weights, limit), limit)[:, None]",
+                "1.0 * shares_of_units(units, squares, reach_of_units(units, weights, limit), limit)[:, None]",
+                "guarantees_units",
+            ),
+        ],
+        "skdp._training.plan": [
+            (
+                "falling-noise-event-constant",
+                "DPSGDPlan.event_of",
+                "self._mechanism_of(stage.factor)",
+                "self.mechanism",
+            ),
+            ("dpsgd-event-one-step-fewer", "DPSGDPlan.event", "self.n_steps", "self.n_steps - 1"),
+        ],
+        "skdp._training.recipe": [
+            (
+                "intercept-means-without-noise",
+                "Recipe.correct.buy",
+                "mechanism.release(self.sum_terms(means, plan, rows, targets), stream)",
+                "self.sum_terms(means, plan, rows, targets)",
+                "guarantees_neighbours",
+            ),
+            (
+                "intercept-means-not-charged",
+                "Recipe.event_at",
+                "self.purchases(sampling, n_steps).values()",
+                "(each for name, each in self.purchases(sampling, n_steps).items() if name != OFFSET)",
+                "guarantees_charges",
+            ),
+            (
+                "class-counts-sensitivity-of-one-label",
+                "Recipe._count_classes",
+                "column_sensitivity(counts.shape[0], self.model.adjacency)",
+                "column_sensitivity(1, 'zero_out')",
+            ),
+            (
+                "class-counts-half-sensitivity",
+                "Recipe._count_classes",
+                "column_sensitivity(counts.shape[0], self.model.adjacency)",
+                "math.sqrt(counts.shape[0] / 2.0)",
+                "guarantees_neighbours",
+            ),
+            (
+                "class-counts-without-noise",
+                "Recipe._count_classes.count",
+                "mechanism.release(self.sum_terms(counts, plan, rows, targets), stream)",
+                "self.sum_terms(counts, plan, rows, targets)",
+                "guarantees_charges",
+            ),
+        ],
+        "skdp._training.recipes.network_recipe": [
+            ("layer-bounds-charged-as-largest", "NetworkRecipe._clip", "math.hypot(*bounds)", "max(bounds)"),
+        ],
+        "skdp._training.run": [
+            (
+                "class-counts-outside-event",
+                "Plan.event_of",
+                "not self.purchases",
+                "list(self.purchases) == [START, OFFSET]",
+                "guarantees_charges",
+            ),
+        ],
+        "skdp._training.run_fit": [
+            ("resumed-run-never-charged", "RunFit.is_paid", "any(_1 for charge in accountant.history)", "True"),
+            (
+                "group-fit-planned-by-rows",
+                "RunFit._plan_for",
+                "shape = shape if self.units is None else (self.units.n_units, shape[1])",
+                "pass",
+                "streamed_units",
+            ),
+            ("concurrent-runs-of-one-checkpoint", "fit_run", "lock.take()", "pass"),
+        ],
+        "skdp._training.streamed.streamed_model": [
+            (
+                "streamed-pass-repeats-lot",
+                "StreamedModel._draw_ahead",
+                "stream.spawn('step', coming)",
+                "stream.spawn('step', step)",
+            ),
+            ("streamed-split-group-not-clipped", "_add_units", "add_clipped(total, cut, max_norm)", "total += cut"),
+            (
+                "streamed-rows-drawn-for-groups",
+                "StreamedModel._draw",
+                "self.n_rows if self._runs is None else self._runs.n_units",
+                "self.n_rows",
+            ),
+        ],
+    }
+)
