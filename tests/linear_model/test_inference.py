@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 from combinations import over_rows
 from linear_rows import neighbour
-from replay import assert_all_else_is_equal, moves, replay
+from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
 from sklearn.pipeline import make_pipeline
 
 from skdp import DPLinearRegression, DPRidge, PrivacyAccountant, allocate_budget
+from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.exceptions import FitInterruptedWarning
 from skdp.linear_model import normal_equations
 from skdp.linear_model.equations import Equations, Noise
@@ -314,3 +315,19 @@ def test_coefficient_table_with_groups_states_estimand(groups):
     shown = str(table), table.to_html(), table.to_latex(), str(table.to_frame().attrs)
     stated = "each group has the weight of one row of the largest norm"
     assert [stated in each for each in shown] == [groups is not None] * 4
+
+
+def test_the_scores_have_noise_that_is_priced_and_charged_before():
+    accountant = PrivacyAccountant()
+    with recording([]) as releases:
+        null = np.full(200, 1e-300)
+        model = fitted((np.zeros((200, 60)), np.ones(200), null), accountant=accountant, weight_bound=1.0)
+    first, second = (each.noisy - each.exact for each in releases)
+    sigma = model.noise_multiplier_
+    for noise, multiplier in ((first, sigma), (second, 3.0 * sigma)):
+        low, high = stats.chi2.interval(1 - FALSE_ALARM, noise.size)
+        assert low < np.sum(noise**2) / multiplier**2 < high
+    # two Gaussians are one of the root of the sum of 1 / sigma**2
+    assert model.epsilon_ == pytest.approx(get_epsilon(GaussianDpEvent(sigma * math.sqrt(0.9)), 1e-5), rel=1e-9)
+    assert accountant.get_epsilon(1e-5) == pytest.approx(model.epsilon_)
+    assert 0.999 < model.epsilon_ <= 1.0

@@ -11,9 +11,16 @@ import pytest
 from combinations import over_rows
 from scipy.stats import chi2
 
+from skdp import BudgetExceededError, PrivacyAccountant
 from skdp.accounting import DiscreteGaussianDpEvent, SelfComposedDpEvent, get_epsilon
 from skdp.mechanisms import DiscreteGaussianMechanism, discrete_gaussian
 from skdp.mechanisms.streams import SecretStream
+
+
+def is_large(outputs):
+    """Guess whether the value was large, from its last bits alone: a sum of doubles has the steps of its size."""
+    return bool(np.all(np.asarray(outputs, float) * 2.0**22 % 1.0 == 0.0))
+
 
 FALSE_ALARM = 1e-6
 
@@ -120,3 +127,37 @@ def test_the_event_and_the_noise_have_one_deviation(monkeypatch):
 def test_what_cannot_be_priced_is_refused(name, s, k):
     with pytest.raises(ValueError, match=f"^{name}=.*(choose|give)"):
         DiscreteGaussianMechanism(s, k)
+
+
+def test_the_same_outputs_come_of_every_value():
+    """Doubles on doubles tell the size of the value by their last bits (Mironov 2012). Whole numbers reach all numbers
+    from each value, so that no set of outputs is one of a value alone."""
+    z = np.random.default_rng(0).standard_normal(500)
+    assert [is_large(x + 1.7 * z) for x in (0.0, 1.5 * 2.0**30)] == [False, True]
+    drawn = {
+        x: DiscreteGaussianMechanism(1.7).release(np.full(20_000, x), stream(f"attack {x}")) for x in (0, 1, 2**30)
+    }
+    assert {is_large(each) for each in drawn.values()} == {True}
+    assert {*drawn[0].tolist()} >= {*range(-5, 6)} <= {*drawn[1].tolist()}
+
+
+def test_a_release_alone_is_charged_before_it_draws(monkeypatch):
+    accountant, seen, words = PrivacyAccountant(2.0, 1e-5), [], SecretStream.words
+    monkeypatch.setattr(SecretStream, "words", lambda *given: seen.append(len(accountant.history)) or words(*given))
+    mechanism = DiscreteGaussianMechanism(3.0, 2)
+    mechanism.release([3, 4], accountant=accountant)
+    assert set(seen) == {1}
+    (charge,) = accountant.history
+    assert (charge.event, charge.label) == (mechanism.event, "DiscreteGaussianMechanism")
+    seen.clear()
+    with pytest.raises(BudgetExceededError):
+        DiscreteGaussianMechanism(0.5).release([3, 4], accountant=accountant)
+    assert not seen
+
+
+@pytest.mark.parametrize("bad", [1.0, [0.5], "3", None, 2**60])
+def test_what_is_no_whole_number_is_refused_without_its_value(bad):
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match="value holds what is no whole number up to"):
+        DiscreteGaussianMechanism(1.0).release(bad, accountant=accountant)
+    assert not accountant.history

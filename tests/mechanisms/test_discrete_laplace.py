@@ -11,6 +11,7 @@ import pytest
 from combinations import over_rows
 from scipy.stats import chi2
 
+from skdp import BudgetExceededError, PrivacyAccountant
 from skdp.accounting import DiscreteLaplaceDpEvent, get_epsilon
 from skdp.accounting.dominating.noise import discrete_laplace as pair_of
 from skdp.mechanisms import DiscreteLaplaceMechanism, discrete_laplace
@@ -124,3 +125,25 @@ def test_a_scale_that_cannot_be_drawn_is_refused(scale):
 def test_a_sensitivity_that_is_none_is_refused(bad):
     with pytest.raises(ValueError, match="sensitivity="):
         DiscreteLaplaceMechanism(Fraction(1), bad)
+
+
+def test_a_release_alone_is_charged_before_it_draws(monkeypatch):
+    accountant, seen, words = PrivacyAccountant(2.0, 1e-5), [], SecretStream.words
+    monkeypatch.setattr(SecretStream, "words", lambda *given: seen.append(len(accountant.history)) or words(*given))
+    mechanism = DiscreteLaplaceMechanism.for_epsilon(1.0)
+    mechanism.release([3, 4], accountant=accountant)
+    assert set(seen) == {1}
+    (charge,) = accountant.history
+    assert (charge.event, charge.label) == (mechanism.event, "DiscreteLaplaceMechanism")
+    seen.clear()
+    with pytest.raises(BudgetExceededError):
+        DiscreteLaplaceMechanism.for_epsilon(9.0).release([3, 4], accountant=accountant)
+    assert not seen
+
+
+@pytest.mark.parametrize("bad", [1.0, [0.5], "3", None, [[1], [2, 3]], 2**60, np.ma.masked_array([1], [True])])
+def test_what_is_no_whole_number_is_refused_without_its_value(bad):
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match="value holds what is no whole number up to"):
+        DiscreteLaplaceMechanism(Fraction(1)).release(bad, accountant=accountant)
+    assert not accountant.history

@@ -11,11 +11,17 @@ import pytest
 from combinations import over_rows
 from scipy.stats import chi2, norm
 
-from skdp import PrivacyAccountant
+from skdp import BudgetExceededError, PrivacyAccountant
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.gaussian import grid_and_scale
 from skdp.mechanisms.streams import SecretStream
+
+
+def added_up(values):
+    """The sum of doubles, one after the other."""
+    return Fraction(float(np.add.accumulate(values)[-1]))
+
 
 FALSE_ALARM = 1e-6
 
@@ -191,3 +197,39 @@ def test_values_far_beyond_the_grid_are_released_as_doubles():
     mechanism = GaussianMechanism(1e-9, 1e-3)
     values = np.array([1e17, -(2.0**60), 1.7e308, -1e300])
     np.testing.assert_array_equal(mechanism.release(values, stream()), values)
+
+
+def test_a_release_that_the_ceiling_refuses_draws_no_noise(monkeypatch):
+    accountant, drawn = PrivacyAccountant(0.01, 1e-9), []
+    monkeypatch.setattr(SecretStream, "noisy", lambda *arguments: drawn.append(arguments))
+    with pytest.raises(BudgetExceededError):
+        GaussianMechanism(1.0, 1.0).release(1.0, accountant=accountant)
+    assert not drawn
+    assert not accountant.history
+
+
+def test_the_charge_stands_when_noise_is_drawn(monkeypatch):
+    accountant, seen = PrivacyAccountant(), []
+    noisy = SecretStream.noisy
+    monkeypatch.setattr(
+        SecretStream, "noisy", lambda *arguments: seen.append(len(accountant.history)) or noisy(*arguments)
+    )
+    GaussianMechanism(1.0, 1.0).release(1.0, accountant=accountant)
+    assert seen == [1]
+
+
+def test_a_sum_in_the_worst_order_moves_by_no_more_than_the_noise_has_room_for():
+    """A million numbers, none above C = 1. The first half make the sum so large that each of the others, of a little
+    more than half a unit of its last place, is rounded up to that unit; without the first number none of them is. So
+    the sum moves by more than C, and by less than the noise was raised for, in this order and in others."""
+    half = 2**19
+    values = np.repeat([1.0, 2.0**-34 * (1 + 1e-6)], half)
+    grid, scale = public_grid(GaussianMechanism(1.0, 1.0))
+    raised = Fraction(scale) * Fraction(grid)
+    assert added_up(values) - added_up(values[1:]) == 1 + Fraction(1, 2**15) < raised
+    shuffled = np.random.default_rng(0).permutation(values)
+    for ordered in (values[::-1], shuffled, np.ravel(values.reshape(2, half), order="F")):
+        moved = added_up(ordered) - added_up(np.where(np.arange(2 * half) == ordered.argmax(), 0.0, ordered))
+        assert abs(moved) <= raised
+    exact = sum(map(Fraction, np.unique(values).tolist())) * half
+    assert abs(added_up(values) - exact) <= (raised - 1) / 2  # the proof's bound on either sum

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,7 @@ from replay import assert_all_else_is_equal, moves, replay
 from scipy import integrate, stats
 from sklearn.base import clone
 
+from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
 from skdp.synthesis import DPClassMixtureGenerator
 from skdp.synthesis.class_mixture import row_sums
@@ -442,3 +445,57 @@ def test_rules_are_public():
     for n_components in (1, 2, 7):
         assert sum(shares_of(n_components)) == pytest.approx(1.0)
         assert min(shares_of(n_components)) > 0
+
+
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_the_noise_is_as_priced(monkeypatch, n_components):
+    """Each release has the noise of its share, all shares together are one, and no noise is used twice."""
+    noise, multipliers = [], []
+    add = GaussianMechanism._add_noise
+
+    def kept(mechanism, value, stream):
+        noisy = add(mechanism, value, stream)
+        noise.append((noisy - value) / mechanism.standard_deviation)
+        multipliers.append(mechanism.noise_multiplier)
+        return noisy
+
+    monkeypatch.setattr(GaussianMechanism, "_add_noise", kept)
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(0, 10, (200, 30)), rng.choice(CLASSES, 200)
+    model = generator(n_components, n_directions=20).fit(X, y)
+    assert model.privacy_event_ == GaussianDpEvent(model.noise_multiplier_)
+    assert sum(1 / each**2 for each in multipliers) == pytest.approx(1 / model.noise_multiplier_**2)
+    assert [(model.noise_multiplier_ / each) ** 2 for each in multipliers] == pytest.approx(shares_of(n_components))
+    assert len(noise) == (5 if n_components == 1 else 8)
+    for made in noise:
+        low, high = stats.chi2.interval(1 - FALSE_ALARM, made.size)
+        assert low < np.sum(made**2) < high
+    for one, other in itertools.combinations(noise, 2):
+        m = min(len(one), len(other))
+        assert not np.allclose(one[:m], other[:m], atol=1e-6)
+
+
+@pytest.mark.parametrize("shares", ["bought", "uniform", [0.7, 0.2, 0.1], (0, 1, 0)])
+def test_labels_are_drawn_by_noisy_or_public_shares(shares):
+    X, y = rows_of(3000)
+    model = generator(label_shares=shares).fit(X, y)
+    bought = model.class_count_ / model.class_count_.sum()
+    expected = {"bought": bought, "uniform": [1 / 3] * 3}.get(str(shares), shares)
+    _, made = model.sample(20_000, random_state=0)
+    found = [(made == name).mean() for name in CLASSES]
+    assert np.abs(np.subtract(found, expected)).max() < 5 * math.sqrt(0.25 / 20_000)  # false alarm below 1e-6
+    if shares == "bought":
+        assert not np.isclose(model.class_count_, [(y == name).sum() for name in CLASSES], atol=1e-6).any()
+
+
+def test_a_saved_generator_holds_no_row_and_no_exact_sum(released):
+    """No number that it holds is one of the rows, or of the sums before noise; what it holds draws the same rows."""
+    X, y = rows_of(300)
+    model = generator().fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.sample(20, random_state=0)[0], model.sample(20, random_state=0)[0])
+    held = np.concatenate([np.ravel(part).astype(float) for part in (*again.mixture_, again.class_count_)])
+    exact = np.concatenate([np.ravel(value) for value, _, _ in released] + [X.ravel(), X.ravel() / 10 - 0.5])
+    exact = np.unique(exact[(np.abs(exact) > 1e-3) & (np.abs(exact) != 1.0)])
+    nearest = np.abs(exact[np.clip(np.searchsorted(exact, held), 0, len(exact) - 1)] - held)
+    assert (nearest < 1e-9).sum() == 0

@@ -11,6 +11,7 @@ import pytest
 from combinations import crossed, over_rows
 from refusals import assert_refused
 from replay import assert_all_else_is_equal, moves, replay
+from scipy import stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
@@ -32,6 +33,7 @@ from skdp.accounting import (
     get_epsilon,
 )
 from skdp.exceptions import FitInterruptedWarning
+from skdp.mechanisms import GaussianMechanism
 from skdp.synthesis import DPWGAN, DPClassMixtureGenerator
 from skdp.synthesis.gan.wgan import COUNT_NOISE
 
@@ -331,3 +333,86 @@ def test_one_cell_of_a_list_does_not_decide_on_types(make):
     other = [list(row) for row in rows]
     other[7][1] = 0.3
     assert [make().fit(each).sample(2).dtype for each in (rows, other)] == [np.float64, np.float64]
+
+
+@pytest.mark.parametrize("shares", ["bought", "uniform"])
+@pytest.mark.parametrize("lot", [8.0, 40.0])
+def test_the_noise_is_as_priced(monkeypatch, lot, shares):
+    """Its variance is that of the event, whatever the lot; the false alarm of each interval is 1e-6."""
+    noise, multipliers = [], []
+    add = GaussianMechanism._add_noise
+
+    def kept(mechanism, value, stream):
+        noisy = add(mechanism, value, stream)
+        noise.append((noisy - value) / mechanism.sensitivity)
+        multipliers.append(mechanism.noise_multiplier)
+        return noisy
+
+    monkeypatch.setattr(GaussianMechanism, "_add_noise", kept)
+    X, y = rows_of()
+    given = {"label_shares": shares, "sampling_rate": None, "lot_size": lot, "max_grad_norm": 0.3}
+    model = wgan(epsilon=None, noise_multiplier=1.5, **given).fit(X, y)
+    expected = [15.0] * (shares == "bought") + [1.5] * model.n_steps_
+    assert multipliers == pytest.approx(expected)
+    for made, multiplier in zip(noise, multipliers, strict=True):
+        low, high = stats.chi2.interval(1 - FALSE_ALARM, made.size)
+        assert low < np.sum((made / multiplier) ** 2) < high
+    for one, other in zip(noise[-3:], noise[-2:], strict=False):
+        assert not np.isclose(one, other).any()
+
+
+def test_sums_are_divided_by_the_expected_size_of_a_lot(monkeypatch):
+    """Gradients that reach the optimizer are releases divided by one public number."""
+    seen, released = [], []
+    release = GaussianMechanism.release
+
+    def kept(mechanism, value, stream):
+        noisy = release(mechanism, value, stream)
+        released.append(noisy.copy())
+        return noisy
+
+    monkeypatch.setattr(GaussianMechanism, "release", kept)
+    from skdp.synthesis.gan import adversarial
+
+    original = adversarial.alternating
+
+    def watched(*args):
+        optimizer = original(*args)
+
+        def update(gradient, state, theta):
+            seen.append(gradient.copy())
+            return optimizer.update(gradient, state, theta)
+
+        return optimizer._replace(update=update)
+
+    monkeypatch.setattr("skdp.synthesis.gan.adversaries.alternating", watched)
+    X, y = rows_of()
+    for rows in (80, 75):
+        seen.clear(), released.clear()
+        wgan(label_shares="uniform", adjacency="add_remove", n_samples_public=80).fit(X[:rows], y[:rows])
+        assert len(seen) == 12
+        for gradient, noisy in zip(seen, released, strict=True):
+            np.testing.assert_allclose(gradient, noisy / 20.0, rtol=1e-12)
+
+
+def test_steps_of_the_generator_see_no_exact_count(monkeypatch):
+    """They draw labels by the shares that samples are drawn by."""
+    seen = []
+    from skdp.synthesis.gan import adversaries as module
+
+    original = module.GeneratorSteps
+
+    def watched(critic, generator, shares, *rest):
+        seen.append(shares)
+        return original(critic, generator, shares, *rest)
+
+    monkeypatch.setattr(module, "GeneratorSteps", watched)
+    X, y = rows_of()
+    for shares in ("bought", "uniform", [1.0, 0.0, 3.0]):
+        model = wgan(label_shares=shares).fit(X, y)
+        np.testing.assert_array_equal(seen[-1], model.label_shares_)
+        exact = np.bincount(y, minlength=3) / len(y)
+        assert not np.isclose(model.label_shares_, exact, atol=1e-9).all()
+    np.testing.assert_allclose(seen[1], [1 / 3] * 3)
+    np.testing.assert_allclose(seen[2], [0.25, 0.0, 0.75])
+    assert 2 not in set(wgan(label_shares=[1.0, 1.0, 0.0]).fit(X, y).sample(500, 0)[1])

@@ -931,3 +931,61 @@ def test_synthesize_single_column_does_not_ask_for_y():
     with pytest.raises(ValueError, match=r"^X has 1 feature\(s\)") as raised:
         synthesize(DAYS[["group"]], epsilon=1.0)
     assert "y" not in str(raised.value).replace(".", "").split()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_noise_is_as_priced(released, monkeypatch, mode):
+    """Each release has the noise of one part of the event, in its order, and nothing else is released."""
+    noise, multipliers = [], []
+    add = GaussianMechanism._add_noise
+
+    def kept(mechanism, value, stream):
+        noisy = add(mechanism, value, stream)
+        noise.append((noisy - value) / mechanism.sensitivity)
+        multipliers.append(mechanism.noise_multiplier)
+        return noisy
+
+    monkeypatch.setattr(GaussianMechanism, "_add_noise", kept)
+    parameters, with_labels = MODES[mode]
+    frame = people(400)
+    model = synthesizer(n_bins=30, epsilon=500.0, **parameters).fit(frame, labels(frame) if with_labels else None)
+    whole, event = model.noise_multiplier_, model.privacy_event_
+    if mode == "selected":  # the first one is priced as one release: columns, cells of numbers, whole numbers
+        first, *others = event.events
+        assert first == GaussianDpEvent(whole / math.sqrt(0.2))
+        assert len(others) == 4
+        beside = [GaussianDpEvent(whole / math.sqrt(share)) for share in (0.02, 0.01)]
+        events = [GaussianDpEvent(whole / math.sqrt(0.17)), *others, *beside]
+    else:  # shares that sum to one are priced as one release: tables, parities, cells of numbers, whole numbers
+        assert event == GaussianDpEvent(whole)
+        # in a round there are scores of tables and tables
+        shares = [0.95, 0.02, 0.02, 0.01] if "parities" in mode else [0.97, 0.02, 0.01]
+        shares = [0.87, 0.02, 0.08, 0.02, 0.01] if mode == "rounds" else shares
+        events = [GaussianDpEvent(whole / math.sqrt(share)) for share in shares]
+    assert multipliers == pytest.approx([each.noise_multiplier for each in events], rel=1e-12)
+    assert sum(1 / each.noise_multiplier**2 for each in events) == pytest.approx(1 / model.noise_multiplier_**2)
+    for each, made in zip(events, noise, strict=True):
+        low, high = stats.chi2.interval(1 - FALSE_ALARM, made.size)
+        assert low < np.sum((made / each.noise_multiplier) ** 2) < high
+    scaled = [made[:10] / multiplier for made, multiplier in zip(noise, multipliers, strict=True)]
+    for one, other in itertools.combinations(scaled, 2):
+        k = min(len(one), len(other))
+        assert not np.allclose(one[:k], other[:k], atol=1e-6)
+
+
+def test_a_saved_generator_holds_no_row_and_no_exact_count():
+    """Nor a category that a type brings along and no schema lists; what it holds draws the same rows."""
+    frame = people(300)
+    frame["job"] = frame["job"].astype("category")
+    model = synthesizer().fit(frame)
+    text = pickle.dumps(model)
+    again = pickle.loads(text)
+    pd.testing.assert_frame_equal(again.sample(20, random_state=0), model.sample(20, random_state=0))
+    held = [*model.marginals_, model.components_]
+    exact = [frame["job"].value_counts(normalize=True).to_numpy(), frame["member"].to_numpy(), labels(frame) == "yes"]
+    for one in held:
+        assert not any(np.isclose(one, share, atol=1e-9).any() for share in np.concatenate(exact) if 0 < share < 1)
+    assert max(np.size(one) for one in held) < 8 * 20  # fewer numbers than the table has cells
+    rare = frame.copy()
+    rare["job"] = rare["job"].cat.add_categories(["told by nobody"])
+    assert b"told by nobody" not in pickle.dumps(synthesizer().fit(rare))
