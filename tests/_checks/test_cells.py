@@ -18,6 +18,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from combinations import over_combinations, over_rows
 
 from skdp import (
     DPGridSearchCV,
@@ -92,21 +93,18 @@ def readings(table):
     return [tuple(map(repr, row)) for row in zip(*columns, strict=True)]
 
 
-def test_there_are_enough_kinds_of_cells():
-    assert len(KINDS) >= 60
-
-
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("container", CONTAINERS)
+@over_rows("container", CONTAINERS)
 def test_no_cell_changes_how_another_one_is_read(container):
     make = CONTAINERS[container]
     alone = [readings([[cell]])[0] for cell in KINDS]
-    for (i, one), (j, other) in itertools.product(enumerate(KINDS), repeat=2):
-        found = readings(make([one, other]))
-        assert found == [alone[i], alone[j]], (one, other)
+    for i, one in enumerate(KINDS):  # beside a fifth of the kinds, and in the next container beside another fifth
+        for j in range((2 * i + list(CONTAINERS).index(container)) % 5, len(KINDS), 5):
+            found = readings(make([one, KINDS[j]]))
+            assert found == [alone[i], alone[j]], (one, KINDS[j])
 
 
-@pytest.mark.parametrize("gaps", [(), ("0",), ("False",), ("true", "1")])
+@over_rows("gaps", [(), ("0",), ("False",), ("true", "1")])
 def test_gaps_of_truth_values_do_not_depend_on_what_stores_them(gaps):
     """A gap elsewhere makes a library store them as objects."""
     values = [True, False, True]
@@ -117,7 +115,7 @@ def test_gaps_of_truth_values_do_not_depend_on_what_stores_them(gaps):
 
 def test_a_cell_of_another_column_changes_nothing():
     alone = [readings([[cell]])[0] for cell in KINDS]
-    for (i, one), other in itertools.product(enumerate(KINDS), KINDS):
+    for (i, one), other in itertools.product(enumerate(KINDS), KINDS[::7]):
         assert readings([[one, 0.5], [one, other]]) == [alone[i]] * 2, (one, other)
 
 
@@ -139,8 +137,8 @@ def every_storage(values):
     yield pd.DataFrame({"x0": series.astype(pd.ArrowDtype(pa.array(values).type))})
 
 
-@pytest.mark.parametrize(
-    "values", [np.array(MOMENTS, "M8[ns]"), np.array(SPANS, "m8[ns]")], ids=["moments", "spans"]
+@over_rows(
+    "values", [np.array(MOMENTS, "M8[ns]"), np.array(SPANS, "m8[ns]")]
 )  # fmt: skip
 def test_nanoseconds_are_read_alike_whatever_stores_them(values):
     first, *others = (readings(table) for table in every_storage(values))
@@ -181,8 +179,8 @@ def finite(cells):
 BIG = [1, 2**53, 2**53 + 1]
 
 
-@pytest.mark.parametrize("as_given", [list, tuple, lambda cells: np.array(cells, dtype=object)])
-@pytest.mark.parametrize("one", [1, 1.0, True, np.float32(1.0), Decimal(1), Fraction(1), np.int8(1)], ids=repr)
+@over_rows("as_given", [list, tuple, lambda cells: np.array(cells, dtype=object)])
+@over_rows("one", [1, 1.0, True, np.float32(1.0), Decimal(1), Fraction(1), np.int8(1)])
 def test_no_label_moves_another_one_to_another_class(one, as_given):
     classes = check_classes("classes", BIG)
     labels = check_labels(as_given([one] + [2**53 + 1] * 5), 6, classes=classes)
@@ -250,7 +248,7 @@ def test_cells_of_one_type_make_an_array_of_it():
     assert masked.tolist() == [[None, 7], [1, 2]]
 
 
-@pytest.mark.parametrize("given", [[[1, 2], [3]], [[1, [2]], [3, 4]], [[1], 2], [np.ones(2), np.ones(3)]])
+@over_rows("given", [[[1, 2], [3]], [[1, [2]], [3, 4]], [[1], 2], [np.ones(2), np.ones(3)]])
 def test_ragged_and_nested_rows_are_refused(given):
     for refused in (values_of, shape_of):
         with pytest.raises(ValueError, match="its rows differ in length, or its cells are nested"):
@@ -282,7 +280,7 @@ class OwnNumber:
 numbers.Integral.register(OwnNumber)
 
 
-@pytest.mark.parametrize("error", [TypeError, ValueError, OverflowError, RuntimeError])
+@over_rows("error", [TypeError, ValueError, OverflowError, RuntimeError])
 def test_numbers_of_ones_own_are_not_quoted(error):
     X, y = np.ones((100, 2), dtype=object), np.arange(100) % 2
     X[7, 0] = OwnNumber(error)
@@ -337,8 +335,7 @@ FITS = {
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
-@pytest.mark.parametrize("odd", [None, np.timedelta64(5, "ns"), np.datetime64(MOMENT), "7", 2**70, True], ids=repr)
-@pytest.mark.parametrize("kind", FITS)
+@over_combinations(1, odd=[None, np.timedelta64(5, "ns"), np.datetime64(MOMENT), "7", 2**70, True], kind=FITS)
 def test_one_cell_of_a_list_moves_a_fit_by_no_more_than_its_row(kind, odd, monkeypatch):
     rows = [[25 + i % 40, bool(i % 2)] for i in range(300)]
     near = [list(row) for row in rows]
@@ -349,20 +346,6 @@ def test_one_cell_of_a_list_moves_a_fit_by_no_more_than_its_row(kind, odd, monke
     if kind == "encoder":  # counts of categories, in which the cell may be a new one; sorting moves none further apart
         one, other = (np.sort(np.pad(each, (0, 50 - len(each)))) for each in (one, other))
     assert np.linalg.norm(one - other) <= 2.0 * sensitivity * (1 + 1e-6)  # one row leaves, and one comes
-
-
-def test_a_gap_in_a_list_is_no_word_for_other_rows():
-    rows = [[25 + i % 40, bool(i % 2)] for i in range(100)]
-    rows[7][0] = None
-    table = np.asarray(DPTableVectorizer(SCHEMA, sparse_output=False).fit(rows).transform(rows))
-    assert table.sum(axis=0)[-4:].tolist() == [50, 50, 0, 0]
-
-
-def test_a_refusal_of_cells_is_not_charged():
-    ledger = PrivacyAccountant(5.0, 1e-4)
-    with pytest.raises(ValueError, match="contains NaN"):
-        DPLogisticRegression(classes=[0, 1], delta=1e-6, accountant=ledger).fit([[1.0], [None]], [0, 1])
-    assert ledger.get_epsilon(1e-4) == 0.0
 
 
 def test_a_score_of_ones_own_is_given_no_list_of_rows():
@@ -377,7 +360,7 @@ def test_a_score_of_ones_own_is_given_no_list_of_rows():
     assert search.fit(np.array(rows), y).best_index_ in (0, 1)
 
 
-@pytest.mark.parametrize("odd", [1.0, 0.5, -1.0, 4095.0, 4096.0, math.inf])
+@over_rows("odd", [1.0, 0.5, -1.0, 4095.0, 4096.0, math.inf])
 def test_whole_numbers_are_told_apart_without_sorting(odd):
     values = np.append(np.random.default_rng(0).integers(0, 40, 5000), odd)
     for each in (values, values.astype(np.float32), values == odd):

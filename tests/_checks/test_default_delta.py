@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from sklearn.pipeline import make_pipeline
 
 from skdp import (
@@ -57,13 +58,13 @@ MAKERS = {
     "grid": lambda **own: search(DPGridSearchCV, **own),
     "random": lambda **own: search(DPRandomizedSearchCV, n_iter=2, **own),
 }
-made = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+made = over_rows("make", MAKERS.values())
 
 
 # --- the rule ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("n", "delta"),
     [
         (1, 1e-5), (9, 1e-5), (10, 1e-5), (9999, 1e-5), (10_000, 1e-5), (10_001, 1e-6), (100_000, 1e-6),
@@ -86,7 +87,7 @@ def test_the_rule_needs_a_number_of_rows():
         default_delta(0)
 
 
-@pytest.mark.parametrize("bad", ["auto ", "1e-5", 0, 1, -0.1, np.nan, None, True])
+@over_rows("bad", ["auto ", "1e-5", 0, 1, -0.1, np.nan, None, True])
 def test_what_is_no_delta_is_refused(bad):
     with pytest.raises(ValueError, match=r"^delta=.*: choose a number in \(0, 1\), well below 1/n, or 'auto'\.$"):
         check_delta(bad)
@@ -104,7 +105,7 @@ def test_who_decides():
 
 
 @made
-@pytest.mark.parametrize(("n", "delta"), [(10_000, 1e-5), (10_001, 1e-6)])
+@over_rows(("n", "delta"), [(10_000, 1e-5), (10_001, 1e-6)])
 def test_each_follows_the_rule_and_no_row(make, n, delta):
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="delta")
@@ -136,7 +137,7 @@ def test_under_add_remove_the_number_of_rows_has_no_say(make):
     assert make(adjacency="add_remove", n_samples_public=200_000).fit(X[:300], Y[:300]).delta_ == 1e-7
 
 
-@pytest.mark.parametrize("make", [logistic, network, trees])
+@over_rows("make", [logistic, network, trees])
 def test_instalments_keep_the_first_delta(make):
     model = make().fit(X, Y)
     assert model.delta_ == 1e-6
@@ -174,24 +175,7 @@ def test_a_search_counts_all_rows_and_a_step_the_whole():
     assert {step.delta_ for _, step in whole.steps} == {1e-6}
 
 
-def test_a_checkpoint_made_with_the_same_number_is_resumed(tmp_path):
-    """A run that was interrupted under ``delta=1e-5``, the default of earlier versions, goes on under the rule."""
-    path = tmp_path / "run.npz"
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    model = logistic(delta=1e-5, checkpoint=path, accountant=PrivacyAccountant())
-    model._make_progress = lambda plan: type("Bar", (), {"__call__": stop, "close": lambda self: None})()
-    with pytest.warns(UserWarning, match="interrupted after 1 of 2 steps"):
-        model.fit(X[:300], Y[:300])
-    resumed = logistic(checkpoint=path, accountant=model.accountant).fit(X[:300], Y[:300])
-    assert len(model.accountant.history) == 1
-    assert (resumed.n_steps_, resumed.delta_) == (2, 1e-5)
-    assert not path.exists()
-
-
-@pytest.mark.parametrize("first", [0, 1])
+@over_rows("first", [0, 1])
 def test_the_largest_number_of_rows_of_the_steps_decides(first):
     numbers = [10, 10**7]
     steps = [{"adjacency": "add_remove", "n_samples_public": n} for n in (numbers[first], numbers[1 - first])]

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from combinations import over_rows
 from sklearn.pipeline import make_pipeline
 
 from skdp import (
@@ -34,7 +35,6 @@ MODELS = {
     "bounds": [DPGaussianNB(classes=[0, 1])],
 }
 CASES = [(model, assumed) for assumed, models in MODELS.items() for model in models]
-IDS = [type(model).__name__ for model, _ in CASES]
 
 
 def told(model, X):
@@ -45,7 +45,7 @@ def told(model, X):
     return [str(each.message) for each in found if "came from no vectorizer" in str(each.message)]
 
 
-@pytest.mark.parametrize(("model", "assumed"), CASES, ids=IDS)
+@over_rows(("model", "assumed"), CASES)
 def test_frames_of_raw_columns_are_told_of_whatever_they_hold(model, assumed):
     (text,) = told(model, FRAME)
     assert f"{assumed} is not given: columns are taken to lie in [-1, 1]" in text
@@ -55,7 +55,7 @@ def test_frames_of_raw_columns_are_told_of_whatever_they_hold(model, assumed):
         model.fit(FRAME, Y)
 
 
-@pytest.mark.parametrize(("model", "assumed"), CASES, ids=IDS)
+@over_rows(("model", "assumed"), CASES)
 def test_what_is_given_or_vectorized_is_not_told_of(model, assumed):
     assert told(model, FRAME.to_numpy()) == []  # nobody knows whether it was scaled
     given = model.__class__(**{**model.get_params(), assumed: 1.0 if assumed == "data_norm" else (-2.0, 2.0)})

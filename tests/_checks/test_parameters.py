@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import over_rows
 
 from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression
 from skdp._checks import parameters as _validation
@@ -32,14 +33,14 @@ from skdp.accounting.events.specifications import read_real, read_whole, show
 ROWS = np.full((100, 40), 424242.125)
 
 
-@pytest.mark.parametrize("value", [1, 1.5, np.float32(1.5), np.int8(1), fractions.Fraction(3, 2)], ids=repr)
+@over_rows("value", [1, 1.5, np.float32(1.5), np.int8(1), fractions.Fraction(3, 2)])
 def test_real_numbers(value):
     number = check_real("name", value, above=0, below=2, remedy="choose another")
     assert type(number) is float
     assert number == value
 
 
-@pytest.mark.parametrize("value", [0, 2, -1, math.nan, np.float32("nan"), math.inf, -math.inf, 10**400], ids=repr)
+@over_rows("value", [0, 2, -1, math.nan, np.float32("nan"), math.inf, -math.inf, 10**400])
 def test_numbers_out_of_range(value):
     with pytest.raises(ValueError, match=r"^name=.* is out of range: choose another\.$") as caught:
         check_real("name", value, above=0, below=2, remedy="choose another")
@@ -50,8 +51,8 @@ WRONG = ["1", b"1", True, np.True_, 1j, None, [1.0], (1,), {}, np.ones(1), np.ar
          ROWS, ROWS.tolist(), pd.DataFrame(ROWS), pd.Series(ROWS[0])]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", WRONG, ids=lambda value: type(value).__name__)
-@pytest.mark.parametrize("check", [check_real, check_count])
+@over_rows("value", WRONG)
+@over_rows("check", [check_real, check_count])
 def test_wrong_types(check, value):
     with pytest.raises(WrongTypeError, match=r"^name=.* is of the wrong type, \w+: choose another\.$") as caught:
         check("name", value, remedy="choose another")
@@ -86,8 +87,8 @@ def test_values_are_shown_in_one_line():
     assert show(ROWS) == "<ndarray>"
 
 
-@pytest.mark.parametrize("name", ["epsilon", "delta"])
-@pytest.mark.parametrize("value", ["1", True])
+@over_rows("name", ["epsilon", "delta"])
+@over_rows("value", ["1", True])
 def test_a_budget_of_a_wrong_type(name, value):
     y = np.arange(100) % 2
     for model in (
@@ -127,7 +128,7 @@ ACCOUNTING = {
 }
 
 
-@pytest.mark.parametrize("name", ACCOUNTING)
+@over_rows("name", ACCOUNTING)
 def test_accounting_refuses_in_one_line_without_private_values(name):
     """Rows given in the place of a parameter are private: of what is no scalar, its type is all that is shown."""
     for value in (ROWS, ROWS.tolist(), pd.DataFrame(ROWS), tuple(ROWS[0]), True):
@@ -139,8 +140,8 @@ def test_accounting_refuses_in_one_line_without_private_values(name):
         assert ("True" if value is True else f"<{type(value).__name__}>") in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [10**400, -(10**400)], ids=["above", "below"])
-@pytest.mark.parametrize("name", ["noise_multiplier", "epsilon", "delta", "shape", "shares", "budget"])
+@over_rows("value", [10**400, -(10**400)])
+@over_rows("name", ["noise_multiplier", "epsilon", "delta", "shape", "shares", "budget"])
 def test_numbers_beyond_all_doubles(name, value):
     if name == "shape" and value > 0:
         assert RepeatAndSelectDpEvent(G, 2.0, value).shape == math.inf
@@ -149,8 +150,8 @@ def test_numbers_beyond_all_doubles(name, value):
         ACCOUNTING[name](value)
 
 
-@pytest.mark.parametrize("value", [*WRONG, 1, 1.5, -math.inf, np.uint8(3), np.float32(2.5), fractions.Fraction(1, 3),
-                                   10**400, "a\nb"], ids=lambda value: type(value).__name__)  # fmt: skip
+@over_rows("value", [*WRONG, 1, 1.5, -math.inf, np.uint8(3), np.float32(2.5), fractions.Fraction(1, 3),
+                                   10**400, "a\nb"])  # fmt: skip
 def test_estimators_and_accounting_read_and_show_values_alike(value):
     """Accounting stands alone, so the two are written twice: neither may drift from the other."""
     assert _validation.show(value) == show(value)

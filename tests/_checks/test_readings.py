@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 import polars as pl
-import pytest
+from combinations import over_rows
 
 from skdp import DPLogisticRegression, PrivacyAccountant, tabular_pipeline
 from skdp._checks.readings import day_text, days_of, key_of, number_of
@@ -66,7 +66,7 @@ def column(*cells):
     return made
 
 
-@pytest.mark.parametrize("cell", ODD.values(), ids=ODD)
+@over_rows("cell", ODD.values())
 def test_every_cell_is_read(cell):
     for public in SCHEMAS:
         rows = DPTableVectorizer({"x0": public}, sparse_output=False).fit_transform(column("a", cell, None))
@@ -77,7 +77,7 @@ def test_every_cell_is_read(cell):
 FATAL = ("large integer", "before the first day", "broken number", "moment of pandas far away")
 
 
-@pytest.mark.parametrize("name", [*FATAL, "moment in attoseconds", "time span of pandas far away"])
+@over_rows("name", [*FATAL, "moment in attoseconds", "time span of pandas far away"])
 def test_no_cell_stops_a_fit_after_the_charge(name):
     n = 60
     X = pd.DataFrame({"public": np.full(n, "a", object), "bought": np.resize(["u", "v"], n)})
@@ -131,8 +131,8 @@ AS_INTEGERS = {
 }
 
 
-@pytest.mark.parametrize("form", AS_INTEGERS.values(), ids=AS_INTEGERS)
-@pytest.mark.parametrize("kind", [int, str])
+@over_rows("form", AS_INTEGERS.values())
+@over_rows("kind", [int, str])
 def test_categories_of_large_integers_stay_apart(form, kind):
     schema = {"x0": {"kind": "category", "categories": list(map(kind, LARGE))}}
     codes = DPTableVectorizer(schema, numbers="codes").fit(form(LARGE)).transform(form(LARGE))

@@ -6,7 +6,6 @@ import datetime
 import decimal
 import fractions
 import functools
-import itertools
 import warnings
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import sklearn
+from combinations import over_combinations, over_rows
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
@@ -212,10 +212,10 @@ def assert_public(error, said):
     assert not getattr(error, "__notes__", [])
 
 
-@pytest.mark.parametrize("name", BAD_TABLES)
+@over_rows("name", BAD_TABLES)
 def test_bad_tables_are_refused_in_one_line_without_a_cell(name):
     X, fragment = BAD_TABLES[name]
-    for by_blocks, assume_finite in itertools.product((False, True), repeat=2):
+    for by_blocks, assume_finite in ((False, False), (True, True)):
         estimator = Table()
         call = functools.partial(check_table, estimator, X, reset=True, sparse=True, by_blocks=by_blocks)
         with sklearn.config_context(assume_finite=assume_finite):
@@ -257,7 +257,7 @@ GOOD_TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", GOOD_TABLES)
+@over_rows("name", GOOD_TABLES)
 def test_tables_are_read(name):
     estimator = Table()
     table = check_table(estimator, GOOD_TABLES[name], reset=True)
@@ -293,16 +293,14 @@ def test_what_is_right_already_is_not_copied():
     assert check_table(Table(), frame, reset=True).dtype == np.float32
 
 
-@pytest.mark.parametrize("by_blocks", [False, True])
+@over_rows("by_blocks", [False, True])
 def test_lists_have_one_type_whatever_their_cells(by_blocks):
     """Types of fitted attributes and of samples follow that of the rows: one cell of a list must not decide on it."""
     for cells in ([[True, False]], [[True, 1]], [[np.float32(1), np.float32(0)]], [[np.float32(1), 0.5]]):
         assert check_table(Table(), cells, reset=True, by_blocks=by_blocks).dtype == np.float64
 
 
-@pytest.mark.parametrize("shape", [(3, 2), (7, 40_000), (200_000, 3)])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("order", ["C", "F"])
+@over_combinations(shape=[(3, 2), (7, 40_000), (200_000, 3)], dtype=[np.float32, np.float64], order="CF")
 def test_the_largest_numbers_are_finite_and_nothing_is_said(shape, dtype, order):
     """Sums of them overflow, and differ in sign, which scikit-learn warns of (`warning_of_one_row.py`)."""
     X = np.zeros(shape, dtype, order=order)
@@ -318,10 +316,11 @@ def test_the_largest_numbers_are_finite_and_nothing_is_said(shape, dtype, order)
             check_table(Table(), X, reset=True)
 
 
-@pytest.mark.parametrize(
-    "make", [sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.coo_array, sp.lil_matrix, sp.bsr_matrix]
+@over_combinations(
+    1,
+    make=[sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.coo_array, sp.lil_matrix, sp.bsr_matrix],
+    dtype=[np.float32, np.float64, np.int8, bool],
 )
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, bool])
 def test_sparse_tables_are_read(make, dtype):
     values = PLAIN.astype(dtype)
     X = make(values)
@@ -353,7 +352,7 @@ def test_a_frame_of_sparse_columns_is_sparse():
         check_table(Table(), X, reset=True)
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("X", "fragment"),
     [
         (PLAIN[:, :1], "X has 1 features, but Table is expecting 2 features as input"),
@@ -427,7 +426,7 @@ BAD_LABELS = {
 }
 
 
-@pytest.mark.parametrize("name", BAD_LABELS)
+@over_rows("name", BAD_LABELS)
 def test_bad_labels_are_refused_in_one_line_without_a_label(name):
     y, fragment = BAD_LABELS[name]
     for assume_finite in (False, True):
@@ -438,7 +437,7 @@ def test_bad_labels_are_refused_in_one_line_without_a_label(name):
         assert len(said) == 3
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("y", "expected"),
     [
         ([0, 1, 1], np.array([0, 1, 1])),
@@ -452,7 +451,6 @@ def test_bad_labels_are_refused_in_one_line_without_a_label(name):
         (pd.Series(["a", "b", "b"]), np.array(["a", "b", "b"], object)),
         (pd.Categorical(["a", "b", "b"]), np.array(["a", "b", "b"], object)),
     ],
-    ids=repr,
 )
 def test_labels_are_read(y, expected):
     labels = check_labels(y, 3)
@@ -486,10 +484,9 @@ def test_labels_become_positions():
     np.testing.assert_array_equal(encode_labels(np.array([True, False]), np.array([0, 1])), [1, 0])
 
 
-@pytest.mark.parametrize(
+@over_rows(
     "labels",
     [np.array([0, 424242]), np.array([-1, 0]), np.array([NAME]), np.array([NAME, 1], object), np.array([None, 0])],
-    ids=str,
 )
 def test_labels_that_are_no_class_are_not_quoted(labels):
     error, said = raised(lambda: encode_labels(labels, np.array([0, 1])))
@@ -510,7 +507,7 @@ def test_continuous_labels_are_pointed_to_a_regressor():
 # --- classes, which are public ---
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("classes", "expected"),
     [
         ([1, 0], [0, 1]),
@@ -518,17 +515,16 @@ def test_continuous_labels_are_pointed_to_a_regressor():
         (("b", "a"), ["a", "b"]),
         (np.array([2.5, 0.5]), [0.5, 2.5]),
         ([True, False], [False, True]),
-        pytest.param((value for value in (4, 2)), [2, 4], id="generator"),
+        ((value for value in (4, 2)), [2, 4]),
         (pd.Series(["b", "a"]), ["a", "b"]),
         ({3, 1}, [1, 3]),
     ],
-    ids=str,
 )
 def test_classes_are_sorted(classes, expected):
     np.testing.assert_array_equal(check_classes("classes", classes), expected)
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("classes", "fragment"),
     [
         ([0, 0, 1], r"classes=[0, 0, 1] repeats a class"),
@@ -548,7 +544,6 @@ def test_classes_are_sorted(classes, expected):
         ([0.0, NAN], "no finite number"),
         ([0.0, INF], "no finite number"),
     ],
-    ids=str,
 )
 def test_unusable_classes_are_refused(classes, fragment):
     error, said = raised(lambda: check_classes("classes", classes))
@@ -583,8 +578,8 @@ BAD_WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize("name", BAD_WEIGHTS)
-@pytest.mark.parametrize("assume_finite", [False, True])
+@over_rows("name", BAD_WEIGHTS)
+@over_rows("assume_finite", [False, True])
 def test_bad_weights_are_refused_in_one_line_without_a_weight(name, assume_finite):
     weights, fragment = BAD_WEIGHTS[name]
     with sklearn.config_context(assume_finite=assume_finite):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from combinations import over_rows
 
 from skdp import DPMLPRegressor, DPRandomTreesRegressor, tabular_pipeline
 from skdp._checks.targets import TargetScale
@@ -29,7 +30,7 @@ def amounts():
     return X, np.exp(2.0 + X[:, 0] + 0.3 * rng.normal(size=300))
 
 
-@pytest.mark.parametrize("name", REGRESSORS)
+@over_rows("name", REGRESSORS)
 def test_a_fit_to_logarithms_is_the_fit_to_targets_that_are_logarithms(name, amounts):
     X, y = amounts
     by_hand = REGRESSORS[name](y_bounds=(0.0, TOP)).fit(X, np.log(y))
@@ -39,7 +40,7 @@ def test_a_fit_to_logarithms_is_the_fit_to_targets_that_are_logarithms(name, amo
     assert model.y_bounds_ == BOUNDS
 
 
-@pytest.mark.parametrize("name", REGRESSORS)
+@over_rows("name", REGRESSORS)
 def test_targets_beyond_their_bounds_are_moved_before_the_logarithm(name, amounts):
     """Zero and amounts below it have no logarithm, and neither says so."""
     X, y = amounts
@@ -49,8 +50,8 @@ def test_targets_beyond_their_bounds_are_moved_before_the_logarithm(name, amount
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("bounds", [(1e-300, 1e300), (0.5, 3.0), (1e-9, 1e-8), (7.0, np.nextafter(7.0, 8.0) * 1.1)])
+@over_rows("fit_intercept", [True, False])
+@over_rows("bounds", [(1e-300, 1e300), (0.5, 3.0), (1e-9, 1e-8), (7.0, np.nextafter(7.0, 8.0) * 1.1)])
 def test_no_target_leaves_the_unit_interval(bounds, fit_intercept):
     """By which sensitivities of what is bought are proved; those beyond the bounds end there too."""
     scale = TargetScale.of(bounds, fit_intercept, is_log=True)
@@ -60,7 +61,7 @@ def test_no_target_leaves_the_unit_interval(bounds, fit_intercept):
     np.testing.assert_allclose(scale.restored(found[:1001]), inside, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("given", "found"),
     [
         ({"y_bounds": (0, 5)}, r"y_bounds=\(0.0, 5.0\)"),
@@ -70,7 +71,7 @@ def test_no_target_leaves_the_unit_interval(bounds, fit_intercept):
         ({"y_bounds": (1, 5), "y_transform": "sqrt"}, "y_transform='sqrt'"),
     ],
 )
-@pytest.mark.parametrize("name", REGRESSORS)
+@over_rows("name", REGRESSORS)
 def test_what_has_no_logarithm_is_refused_before_the_rows(name, given, found, amounts):
     model = REGRESSORS[name](**{"y_transform": "log", **given})
     with pytest.raises(ValueError, match=found):

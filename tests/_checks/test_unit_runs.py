@@ -9,6 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import over_combinations, over_rows
 
 from skdp._checks import unit_runs
 from skdp._checks.unit_runs import RunReader, UnitRuns, runs_of
@@ -34,15 +35,12 @@ def read(labels, step):
     return reader.finish("home")
 
 
-@pytest.fixture(params=[1 << 26, 64], ids=["in memory", "on disk"])
-def held(request, monkeypatch):
-    """Bytes that stay in memory."""
-    monkeypatch.setattr(unit_runs, "MOST_HELD", request.param)
+HELD = [1 << 26, 64]  # bytes that stay in memory: all hashes, and next to none
 
 
-@pytest.mark.parametrize("kind", LABELS)
-@pytest.mark.parametrize("step", [1, 5, 1000])
-def test_units_start_where_the_label_changes(held, kind, step):
+@over_combinations(held=HELD, kind=LABELS, step=[1, 5, 1000])
+def test_units_start_where_the_label_changes(monkeypatch, held, kind, step):
+    monkeypatch.setattr(unit_runs, "MOST_HELD", held)
     labels = np.repeat(LABELS[kind], SIZES)
     for found in (read(labels, step), runs_of(labels, len(labels))):
         assert found.starts.tolist() == np.concatenate([[0], np.cumsum(SIZES)]).tolist()
@@ -50,11 +48,10 @@ def test_units_start_where_the_label_changes(held, kind, step):
     assert (read(labels, step).name, runs_of(pd.Series([1, 1, 2], name="home"), 3).name) == ("home", "home")
 
 
-@pytest.mark.parametrize("kind", LABELS)
-@pytest.mark.parametrize("step", [1, 5, 1000])
-@pytest.mark.parametrize("again", [0, 3])
-def test_a_unit_in_two_runs_is_refused_without_its_label(held, kind, step, again):
+@over_combinations(held=HELD, kind=LABELS, step=[1, 5, 1000], again=[0, 3])
+def test_a_unit_in_two_runs_is_refused_without_its_label(monkeypatch, held, kind, step, again):
     """Whatever lies between the runs, and wherever the parts are cut."""
+    monkeypatch.setattr(unit_runs, "MOST_HELD", held)
     labels = np.repeat(np.append(LABELS[kind], LABELS[kind][again]), [*SIZES, 2])
     with pytest.raises(ValueError, match="groups has a unit whose rows are not side by side") as refused:
         read(labels, step)
@@ -78,7 +75,7 @@ def test_many_units_on_disk_are_compared_in_pieces(monkeypatch):
         read(labels, 70)
 
 
-@pytest.mark.parametrize("labels", [np.array([1.0, np.nan]), np.array(["a", None], object), np.array(["a", ""])])
+@over_rows("labels", [np.array([1.0, np.nan]), np.array(["a", None], object), np.array(["a", ""])])
 def test_gaps_are_refused(labels):
     with pytest.raises(ValueError, match="groups has gaps"):
         read(labels, 5)
@@ -93,7 +90,7 @@ def test_hashes_are_those_of_no_other_pass():
     assert not set(hashes[0].tolist()) & set(hashes[1].tolist())
 
 
-@pytest.mark.parametrize(("start", "stop"), list(itertools.combinations(range(17), 2)))
+@over_rows(("start", "stop"), list(itertools.combinations(range(17), 2)))
 def test_rows_have_whole_units_and_parts_of_others(start, stop):
     runs = UnitRuns(np.array([0, 4, 5, 9, 16]))
     found = runs.within(start, stop)

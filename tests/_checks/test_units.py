@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from combinations import over_rows
 
 from skdp._checks.units import Units, read_units, split_labels
 
@@ -54,7 +55,7 @@ MIXED = [frozenset({0, 2}), frozenset({1}), frozenset({3})]
 SECRET = "SECRET-4711"
 
 
-@pytest.mark.parametrize("groups", [
+@over_rows("groups", [
     [7, 8, 7, 9],
     (7, 8, 7, 9),
     np.array([7, 8, 7, 9]),
@@ -87,7 +88,7 @@ SECRET = "SECRET-4711"
     pa.array(["x", "y", "x", "z"]),
     pa.array(["x", "y", "x", "z"]).dictionary_encode(),
     np.array([[7], [8], [7], [9]]),
-], ids=lambda value: type(value).__name__)  # fmt: skip
+])  # fmt: skip
 def test_rows_of_equal_labels_are_of_one_unit(groups):
     if isinstance(groups, list) and isinstance(groups[0], tuple):
         series = pd.Series(groups)
@@ -95,7 +96,7 @@ def test_rows_of_equal_labels_are_of_one_unit(groups):
     assert partition(groups, 4) == MIXED
 
 
-@pytest.mark.parametrize("other", [1.5, "a", True, 2**70, datetime.date(2020, 1, 1)])
+@over_rows("other", [1.5, "a", True, 2**70, datetime.date(2020, 1, 1)])
 def test_another_row_changes_no_unit(other):
     groups = [1, 2, 1, 2**53 + 1, 2**53]
     before = partition(groups, 5)
@@ -103,7 +104,7 @@ def test_another_row_changes_no_unit(other):
     assert after[: len(before)] == before
 
 
-@pytest.mark.parametrize(("groups", "said"), [
+@over_rows(("groups", "said"), [
     ([SECRET, None, "b"], "groups has gaps"),
     ([SECRET, "", "b"], "groups has gaps"),
     (np.array([1.0, np.nan, 4711]), "groups has gaps"),
@@ -119,7 +120,7 @@ def test_another_row_changes_no_unit(other):
     ([Failing(1), 2, 3], "groups has labels that cannot be compared"),
     ((label for label in (SECRET, "a", "b")), "groups has shape ()"),
     (SECRET.split("-")[0], "is no column of X"),
-], ids=lambda value: type(value).__name__)  # fmt: skip
+])  # fmt: skip
 def test_bad_labels_are_refused_in_one_line_without_a_label(groups, said):
     with pytest.raises(ValueError) as refused:
         read_units(split_labels(np.zeros((3, 2)), groups)[1], 3)
@@ -131,7 +132,7 @@ def test_bad_labels_are_refused_in_one_line_without_a_label(groups, said):
     assert refused.value.__context__ is None
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+@over_rows("make", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_a_named_column_is_taken_out_of_a_frame(make):
     frame = make({"age": [1.0, 2.0, 3.0], "home": ["x", "y", "x"]})
     rest, labels = split_labels(frame, "home")
@@ -162,7 +163,3 @@ def test_the_name_of_a_series_names_the_unit():
 def test_a_part_of_the_rows_has_its_own_numbers():
     units = Units(np.array([4, 1, 4, 0, 2, 3]), 5, "home").take(np.array([0, 2, 4]))
     assert (units.codes.tolist(), units.n_units, units.name) == ([1, 1, 0], 2, "home")
-
-
-def test_the_repr_shows_no_label():
-    assert "codes" not in repr(read_units([1, 2, 1], 3))

@@ -59,8 +59,8 @@ RESIZING = {
 
 @over_rows("name", [*MIXING, *RESIZING])
 def test_a_function_that_mixes_rows_is_found_out(name):
-    told = "looks at more than one row" if name in MIXING else "changes the number of rows|more than one row"
-    with pytest.raises(ValueError, match=told) as caught:
+    expected = "looks at more than one row" if name in MIXING else "changes the number of rows|more than one row"
+    with pytest.raises(ValueError, match=expected) as caught:
         row_wise((MIXING | RESIZING)[name])(np.zeros((3, 2)))
     assert "\n" not in str(caught.value)
 

@@ -88,7 +88,7 @@ def test_a_run_that_released_more_than_is_planned_is_refused(tmp_path, monkeypat
     assert len(accountant.history) == 0
 
 
-@combined(name=MODELS, error=[KeyboardInterrupt(), SystemError("killed")], n_steps=[1, 17])
+@combined(1, name=MODELS, error=[KeyboardInterrupt(), SystemError("killed")], n_steps=[17, 1])
 def test_a_seeded_run_ends_where_it_would_have(name, error, n_steps, tmp_path, monkeypatch):
     path, accountant = tmp_path / "run.npz", PrivacyAccountant()
     whole = make(name).fit(X, Y)
@@ -102,20 +102,12 @@ def test_a_seeded_run_ends_where_it_would_have(name, error, n_steps, tmp_path, m
     assert not path.exists()
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["sampled", "adam"])
 def test_a_file_changes_no_result(name, tmp_path):
     plain, kept = make(name).fit(X, Y), make(name, tmp_path / "run.npz").fit(X, Y)
     for one, other in zip(parameters_of(plain), parameters_of(kept), strict=True):
         np.testing.assert_array_equal(one, other)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_run_may_be_stopped_many_times(tmp_path, monkeypatch):
-    path, whole = tmp_path / "run.npz", make("sampled").fit(X, Y)
-    for _ in range(4):
-        stopped(make("sampled", path), 5, KeyboardInterrupt(), monkeypatch)
-    resumed = make("sampled", path).fit(X, Y)
-    np.testing.assert_array_equal(resumed.coef_, whole.coef_)
 
 
 def test_one_release_a_step(tmp_path, monkeypatch):
@@ -164,13 +156,6 @@ def test_an_accountant_that_does_not_hold_the_charge_is_charged(tmp_path, monkey
     stopped(make("sampled", path, accountant=PrivacyAccountant()), 9, KeyboardInterrupt(), monkeypatch)
     resumed = make("sampled", path, accountant=other).fit(X, Y)
     assert [charge.event for charge in other.history] == [resumed.privacy_event_]
-
-
-def test_the_next_fit_is_a_new_run(tmp_path):
-    path, accountant = tmp_path / "run.npz", PrivacyAccountant()
-    for _ in range(2):
-        make("sampled", path, accountant=accountant).fit(X, Y)
-    assert len(accountant.history) == 2
 
 
 @pytest.mark.parametrize(
@@ -438,8 +423,7 @@ def test_a_full_disk_within_a_run_leaves_the_charge_and_the_last_file(error, tmp
     np.testing.assert_array_equal(model.coef_, whole.coef_)
 
 
-@pytest.mark.parametrize("name", ["sampled", "network"])
-@pytest.mark.parametrize("charged", [False, True])
+@pytest.mark.parametrize(("name", "charged"), [("sampled", True), ("network", False)])
 def test_a_kill_between_the_first_file_and_the_charge_or_the_first_step(name, charged, tmp_path, monkeypatch, drawn):
     """No ledger holds the receipt of that file: the run is charged when it resumes, and once."""
     path, whole = tmp_path / "run.npz", parameters_of(make(name).fit(X, Y))
@@ -530,14 +514,6 @@ def test_a_stream_goes_on_from_its_position(drawn):
     assert first.position == second.position
 
 
-@pytest.mark.parametrize("n_words", [0, 1, 2, 7, 100_001])
-def test_words_go_on_from_their_position(n_words):
-    first, second = (SecretStream(bytes(32)) for _ in range(2))
-    first.words(n_words)
-    second.seek(first.position)
-    np.testing.assert_array_equal(first.words(9), second.words(9))
-
-
 FILES_OF_NOISE = {inspect.getfile(module) for module in (_random, loop, mechanisms)}
 
 
@@ -570,7 +546,7 @@ def interrupted_at(line, work):
 def test_a_run_goes_on_bit_for_bit_wherever_it_is_interrupted(name, tmp_path):
     """Between any two lines, in steps of a prime: neither the noise nor the rows of a step are other ones then."""
     whole = parameters_of(make(name, max_iter=1).fit(X, Y))
-    for line in itertools.count(1, 29):
+    for line in itertools.count(1, 53):
         model = make(name, tmp_path / "run", max_iter=1)
         was_interrupted = interrupted_at(line, lambda: model.fit(X, Y))  # noqa: B023
         if was_interrupted:

@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from combinations import over_rows
 
 from skdp import DPLogisticRegression
 from skdp._training import defaults as rule
@@ -49,7 +50,7 @@ def test_rows_that_the_model_knows_nothing_of_are_just_not_shortened():
     assert rule.TWO_CLASSES_CLIP == 0.5
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("signal", "clip"),
     [(30.0, 0.25), (700.0, 0.7), (math.sqrt(30.0 * 700.0), 0.475), (1.0, 0.25), (1e-200, 0.25), (1e6, 0.7)],
 )

@@ -12,6 +12,7 @@ import math
 import numpy as np
 import pytest
 import reference
+from combinations import over_rows
 from scipy.stats import chi2, norm
 
 from skdp._training.averaging import last_iterate, tail_average
@@ -90,9 +91,9 @@ def run(
 # --- the loop against its plain reading ---
 
 
-@pytest.mark.parametrize("average", [False, True])
-@pytest.mark.parametrize("sampling", [FullBatch(), PoissonSampling(0.2), PoissonSampling(0.01)])
-@pytest.mark.parametrize("n_outputs", [1, 3])
+@over_rows("average", [False, True])
+@over_rows("sampling", [FullBatch(), PoissonSampling(0.2), PoissonSampling(0.01)])
+@over_rows("n_outputs", [1, 3])
 def test_a_run_is_that_of_the_reference_loop(n_outputs, sampling, average):
     """Same lots, same noise: theta agrees to 1e-9. At q = 0.01 and 60 rows, half of the lots are empty."""
     X, labels, weights = people()
@@ -115,13 +116,6 @@ def test_a_run_is_that_of_the_reference_loop(n_outputs, sampling, average):
     np.testing.assert_allclose(theta, expected, rtol=0, atol=1e-9 * max(1.0, np.abs(expected).max()))
 
 
-def test_a_run_can_be_replayed():
-    X, labels, weights = people()
-    plan = DPSGDPlan(PoissonSampling(0.2), 0.3, 1.0, 10, 12.0)
-    np.testing.assert_array_equal(run(X, labels, weights, plan)[0], run(X, labels, weights, plan)[0])
-    assert not np.any(run(X, labels, weights, plan)[0] == run(X, labels, weights, plan, source=stream("other"))[0])
-
-
 def test_a_run_starts_from_its_theta():
     X, labels, weights = people()
     plan = DPSGDPlan(FullBatch(), 0.3, 1.0, 1, 60.0)
@@ -138,9 +132,9 @@ def test_a_run_starts_from_its_theta():
 # --- properties 2 and 13: the noise that ran is the noise that was priced ---
 
 
-@pytest.mark.parametrize("rate", [1.0, 0.3])
-@pytest.mark.parametrize("n_steps", [1, 7])
-@pytest.mark.parametrize("lot_size", [1.0, 10.0, 1000.0])
+@over_rows("rate", [1.0, 0.3])
+@over_rows("n_steps", [1, 7])
+@over_rows("lot_size", [1.0, 10.0, 1000.0])
 def test_spread_on_null_records_is_that_of_the_event(lot_size, n_steps, rate):
     """sigma C / L a step, sigma and T read from the event: the sum of T updates has variance T (sigma C / L)**2."""
     d, max_norm = 3_000, 0.25
@@ -157,19 +151,6 @@ def test_spread_on_null_records_is_that_of_the_event(lot_size, n_steps, rate):
     assert chi2.isf(1 - FALSE_ALARM / 2, d + 1) < score < chi2.isf(FALSE_ALARM / 2, d + 1)
 
 
-@pytest.mark.parametrize("sampling", [FullBatch(), PoissonSampling(0.3), PoissonSampling(0.001)])
-def test_noise_is_drawn_once_a_step_also_for_an_empty_lot(sampling):
-    """Property 11: as many draws of p normals as steps done, and as the event counts."""
-    X, labels, weights = people(30)
-    plan = DPSGDPlan(sampling, 0.3, 1.0, 40, 30 * sampling.rate)
-    source = stream()
-    _, n_done = run(X, labels, weights, plan, source=source)
-    assert len(source.drawn("normal")) == n_done == plan.event.count == 40
-    assert all(draw.shape == (5,) for draw in source.drawn("normal"))
-    if sampling.rate == 0.001:
-        assert sum(len(rows) == 0 for rows in source.drawn("rows")) > 30
-
-
 def test_an_empty_lot_moves_the_parameters_by_noise_alone():
     """Property 11: a step without rows is a step; its update is sigma C z / L."""
     X, labels, weights = people(30)
@@ -180,18 +161,6 @@ def test_an_empty_lot_moves_the_parameters_by_noise_alone():
     assert len(source.drawn("rows")[0]) == 0
     deviation = plan.mechanism.standard_deviation
     np.testing.assert_allclose(theta, -deviation / 10.0 * source.drawn("normal")[0], rtol=0, atol=deviation * 2.0**-26)
-
-
-def test_each_step_has_fresh_noise_and_a_fresh_lot():
-    """Property 8: no two steps share noise; steps are uncorrelated; lots differ."""
-    X, labels, weights = people(50, d=400)
-    plan = DPSGDPlan(PoissonSampling(0.4), 0.3, 1.0, 30, 20.0)
-    source = stream()
-    run(X, labels, weights, plan, source=source)
-    noise = np.array(source.drawn("normal"))
-    correlation = (noise @ noise.T / math.sqrt(noise.shape[1]))[np.triu_indices(30, 1)]
-    assert np.abs(correlation).max() < norm.isf(FALSE_ALARM / 2 / len(correlation))
-    assert len({tuple(rows) for rows in source.drawn("rows")}) == 30
 
 
 def test_sampling_and_noise_come_from_streams_of_their_own():
@@ -205,14 +174,6 @@ def test_sampling_and_noise_come_from_streams_of_their_own():
     assert source._key not in source.keys("rows") | source.keys("normal")
 
 
-def test_full_batch_draws_no_lots():
-    """Property 12: every row at every step."""
-    X, labels, weights = people(50)
-    source = stream()
-    run(X, labels, weights, DPSGDPlan(FullBatch(), 0.3, 1.0, 5, 50.0), source=source)
-    assert source.drawn("rows") == []
-
-
 class WitnessModel(LinearModel):
     """Writes down the rows that it is asked for."""
 
@@ -223,7 +184,7 @@ class WitnessModel(LinearModel):
         return super().clipped_gradient_sum(theta, rows, max_norm)
 
 
-@pytest.mark.parametrize("rate", [0.02, 0.3, 1.0])
+@over_rows("rate", [0.02, 0.3, 1.0])
 def test_rows_that_are_summed_are_a_sample_at_the_rate_of_the_event(rate):
     """Property 10, end to end: over 400 steps the rows summed have the mean and the spread of Binomial(n, q)."""
     X, labels, weights = people(200)
@@ -247,7 +208,7 @@ def test_rows_that_are_summed_are_a_sample_at_the_rate_of_the_event(rate):
 # --- property 13 and the guarantee: neighbours under frozen randomness ---
 
 
-@pytest.mark.parametrize("sampling", [FullBatch(), PoissonSampling(0.4)])
+@over_rows("sampling", [FullBatch(), PoissonSampling(0.4)])
 def test_a_neighbour_moves_a_step_by_at_most_the_clip_over_the_lot(sampling):
     """One record made void, same stream: one update moves by at most C / L, by nothing when it is not in the lot.
 
@@ -269,19 +230,6 @@ def test_a_neighbour_moves_a_step_by_at_most_the_clip_over_the_lot(sampling):
                 assert 0.0 < moved <= most / lot_size
             else:
                 assert moved == 0.0
-
-
-@pytest.mark.parametrize("sampling", [FullBatch(), PoissonSampling(0.4)])
-def test_randomness_is_the_same_on_neighbours(sampling):
-    """Lots, noise and steps read no row: the same draws whatever the data, so nothing else depends on them."""
-    X, labels, weights = people(40)
-    plan = DPSGDPlan(sampling, 0.3, 1.0, 6, 16.0)
-    records = []
-    for rows, marks in ((X, weights), (1e9 * X, weights), (X[::-1].copy(), 0 * weights)):
-        source = stream()
-        run(rows, labels, marks, plan, source=source)
-        records.append([(what, key, draw.tolist()) for what, key, draw in source.record])
-    assert records[0] == records[1] == records[2]
 
 
 def test_regulariser_is_outside_the_clip_and_has_no_noise():
@@ -312,13 +260,6 @@ def test_average_is_that_of_the_second_half():
         np.testing.assert_allclose(averaged, np.mean([iterates[k] for k in tail], axis=0), rtol=1e-12)
 
 
-def test_on_step_is_told_of_every_step():
-    X, labels, weights = people(40)
-    told = []
-    run(X, labels, weights, DPSGDPlan(FullBatch(), 0.3, 1.0, 6, 40.0), on_step=told.append)
-    assert told == [1, 2, 3, 4, 5, 6]
-
-
 class InterruptedModel(LinearModel):
     """Its owner presses Ctrl-C while the sixth step is under way."""
 
@@ -331,7 +272,7 @@ class InterruptedModel(LinearModel):
         return super().clipped_gradient_sum(theta, rows, max_norm)
 
 
-@pytest.mark.parametrize(("n_steps", "average"), [(20, False), (20, True), (8, True)])
+@over_rows(("n_steps", "average"), [(20, False), (20, True), (8, True)])
 def test_interrupt_gives_the_steps_done(n_steps, average):
     """Five steps are kept: the fifth iterate, which of a plan of 8 is also the whole tail so far."""
     X, labels, weights = people(40)

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from scipy import stats
 
 from skdp import DPLogisticRegression
@@ -55,7 +56,7 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("own", RUNS.values(), ids=RUNS)
+@over_rows("own", RUNS.values())
 def test_spread_on_null_records(own):
     model = model_of(**own).fit(*null_records())
     assert model.coef_noise_.shape == model.coef_.shape
@@ -69,7 +70,7 @@ def test_spread_of_several_classes():
     assert is_explained(model)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@over_rows("alpha", [0.0, 1.0])
 def test_instalments_add_their_noise(alpha):
     model = model_of(alpha=alpha).fit(*null_records())
     first = model.coef_noise_[0, 0]
@@ -98,7 +99,7 @@ def interrupted_after(n_steps, **own):
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
-@pytest.mark.parametrize("n_steps", [1, 20, 21, 33])
+@over_rows("n_steps", [1, 20, 21, 33])
 def test_an_interrupted_run(n_steps):
     model = interrupted_after(n_steps).fit(*null_records())
     assert model.n_steps_ == n_steps
@@ -121,10 +122,10 @@ def test_a_resumed_instalment_counts_its_start_once(tmp_path):
     assert is_explained(model)
 
 
-@pytest.mark.parametrize("average", [False, True])
-@pytest.mark.parametrize("momentum", [0.0, 0.9])
-@pytest.mark.parametrize("penalty", [0.0, 0.7])
-@pytest.mark.parametrize("steady", [False, True])
+@over_rows("average", [False, True])
+@over_rows("momentum", [0.0, 0.9])
+@over_rows("penalty", [0.0, 0.7])
+@over_rows("steady", [False, True])
 def test_the_recursion_is_that_of_the_optimizer(average, momentum, penalty, steady):
     """Coordinate t gets a gradient of 1 at step t alone, and the last one starts from 1."""
     n, eta = 13, 0.3

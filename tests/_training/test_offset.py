@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from interrupts import interrupt_after
 from replay import recording
 from scipy.special import expit, softmax
@@ -19,10 +20,10 @@ import skdp._training.checkpoint as checkpoint_module
 import skdp._training.recipe as recipe_module
 from skdp import DPLogisticRegression, DPMLPClassifier, DPMLPRegressor, PrivacyAccountant, allocate_budget
 from skdp._checks.sources import TableRows
-from skdp._training.offset import ENOUGH, ClassMeans, CountMean, OutcomeCounts, SumOfTerms, TargetMean, shrunk
+from skdp._training.offset import ENOUGH, ClassMeans, CountMean, OutcomeCounts, SumOfTerms, TargetMean
 from skdp._training.recipe import Recipe
 from skdp.accounting import flatten, get_epsilon
-from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
+from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.exceptions import FitInterruptedWarning, QualityWarning
 from skdp.mechanisms.sampling import sampling_at
 from skdp.preprocessing import DPStandardScaler
@@ -55,8 +56,8 @@ def sums_of(means, scores, values, weights=1.0):
 # --- the sums ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("means", ALL, ids=str)
+@over_rows("adjacency", ["zero_out", "replace_one"])
+@over_rows("means", ALL)
 def test_a_row_moves_the_sums_by_their_sensitivity_at_most(means, adjacency):
     """From the surest scores to none at all, and with any target."""
     moved, replaced = 0.0, adjacency == "replace_one"
@@ -80,7 +81,7 @@ def test_a_row_moves_the_sums_by_their_sensitivity_at_most(means, adjacency):
     assert moved > (0.5 if replaced else 0.7) * sensitivity
 
 
-@pytest.mark.parametrize("means", OF_CLASSES, ids=str)
+@over_rows("means", OF_CLASSES)
 def test_a_row_of_the_surest_error_has_the_norm_of_the_sensitivity(means):
     scores = np.where(np.arange(means.n_outputs) == 0, 800.0, 0.0)[None]
     values = np.zeros(1, int) if means.n_outputs == 1 else np.ones(1, int)
@@ -89,7 +90,7 @@ def test_a_row_of_the_surest_error_has_the_norm_of_the_sensitivity(means):
     assert np.linalg.norm(means.terms(scores, values)) == pytest.approx(means.sensitivity)
 
 
-@pytest.mark.parametrize("means", ALL, ids=str)
+@over_rows("means", ALL)
 def test_sums_are_of_weighted_rows_however_they_come_in_blocks(means):
     scores, values = scores_and_targets(means, n=9000)
     weights = np.random.default_rng(2).uniform(0, 1, 9000)
@@ -113,7 +114,7 @@ def test_rows_of_a_model_that_diverged_add_numbers():
     assert np.isfinite(CountMean(2.0).terms(np.array([[np.inf], [1e6], [np.nan]]), np.zeros(3))).all()
 
 
-@pytest.mark.parametrize("counts", COUNTS, ids=str)
+@over_rows("counts", COUNTS)
 def test_replaced_row_moves_counts_by_twice_declared_sensitivity(counts):
     """Of each label: the row of the largest change reaches it."""
     k, n_labels = counts.shape[1], counts.shape[0]
@@ -137,7 +138,7 @@ def test_start_is_log_odds_of_smoothed_counts():
     np.testing.assert_allclose(labels, np.log([180.0 / 980.0, 880.0 / 280.0]))
 
 
-@pytest.mark.parametrize("counts", COUNTS, ids=str)
+@over_rows("counts", COUNTS)
 def test_start_is_even_where_noise_hides_all_rows(counts):
     sums = np.arange(counts.width) + 1.0
     largest = sums.reshape(counts.shape).sum(axis=1).max()
@@ -147,8 +148,8 @@ def test_start_is_even_where_noise_hides_all_rows(counts):
 # --- the step ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("means", OF_CLASSES, ids=str)
-@pytest.mark.parametrize("spread", [0.0, 1.0, 3.0])
+@over_rows("means", OF_CLASSES)
+@over_rows("spread", [0.0, 1.0, 3.0])
 def test_the_step_leaves_an_error_of_second_order(means, spread):
     """Biases of .1 to .4 in the scores. Exact where all rows have the same probabilities."""
     rng = np.random.default_rng(3)
@@ -204,12 +205,6 @@ def test_sums_of_noise_alone_move_means_by_no_more_than_a_bound():
             offset = means.offset(rng.normal(0.0, 30.0, means.width), 30.0)
             assert np.isfinite(offset).all()
             assert np.abs(offset).max() < 100.0
-
-
-def test_values_are_shrunk_to_nothing_within_the_noise():
-    np.testing.assert_array_equal(shrunk(np.array([0.0, 0.9, -1.0]), 1.0), 0.0)
-    np.testing.assert_allclose(shrunk(np.array([1e9, -2.0]), 1.0), [1e9, -1.5])
-    np.testing.assert_allclose(shrunk(np.array([1.9, -4.0]), 1.0, doubted=2.0), [0.0, -3.0])
 
 
 def test_the_mean_error_is_added_unless_noise_may_have_made_it():
@@ -327,7 +322,7 @@ INTERRUPTED = {
 }
 
 
-@pytest.mark.parametrize("make", KINDS)
+@over_rows("make", KINDS)
 def test_sums_are_of_the_published_model_and_priced(make):
     """Without what they bought, the intercepts are those of the last step, whose means the sums are of."""
     X, y = classes_of(900)
@@ -365,8 +360,7 @@ def without_steps(patch):
     patch.setattr(Recipe, "correct", lambda *given: None)
 
 
-@pytest.mark.parametrize("rows", ["rows", "groups", "weights"])
-@pytest.mark.parametrize("make", STARTS)
+@pytest.mark.parametrize(("make", "rows"), [(linear, "groups"), (network_of_two, "weights"), (trees, "rows")])
 def test_run_starts_at_released_class_counts(make, rows, monkeypatch):
     """Counts of weighted rows, of which those of a group add 1 at most; the scores are those of the published model."""
     X, y = classes_of(900, k := STARTS[make])
@@ -391,7 +385,7 @@ def test_run_starts_at_released_class_counts(make, rows, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@over_rows("adjacency", ["zero_out", "replace_one"])
 def test_counts_of_labels_have_sensitivity_of_adjacency(adjacency):
     rng = np.random.default_rng(0)
     X, Y = rng.uniform(-1.0, 1.0, (500, 3)), rng.integers(0, 2, (500, 3))
@@ -422,7 +416,7 @@ def test_rare_class_is_named_after_fit():
         linear(classes=["a", "b"], epsilon=1.0).fit(X, np.where(X[:, 0] > 0, "a", "b"))
 
 
-@pytest.mark.parametrize("make", STARTS)
+@over_rows("make", STARTS)
 def test_rare_class_keeps_its_prevalence(make):
     """Without the start a class of 1 % has a log loss above that of a constant, and a tenth of its prevalence."""
     rng = np.random.default_rng(0)
@@ -434,7 +428,7 @@ def test_rare_class_keeps_its_prevalence(make):
     assert 0.85 < found.mean() / y.mean() < 1.15
 
 
-@pytest.mark.parametrize("make", KINDS)
+@over_rows("make", KINDS)
 def test_mean_probabilities_are_shares(make):
     """The noise, seven rows of 2,700 in the rarest class, is a tenth of what is allowed."""
     X, y = classes_of(20_000)
@@ -448,7 +442,7 @@ def test_mean_probabilities_are_shares(make):
     assert np.abs(plain.predict_proba(X).mean(axis=0) / shares - 1.0).max() > 0.05
 
 
-@pytest.mark.parametrize("make", KINDS)
+@over_rows("make", KINDS)
 def test_means_are_those_of_weighted_rows(make):
     """`class_weight` and `sample_weight` alike: the target of the weighted loss."""
     X, y = classes_of(20_000)
@@ -470,7 +464,7 @@ def test_labels_have_each_their_share():
     np.testing.assert_allclose(model.fit(X, Y).predict_proba(X).mean(axis=0) / Y.mean(axis=0), 1.0, rtol=0, atol=0.05)
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "poisson"])
+@over_rows("loss", ["squared_error", "poisson"])
 def test_the_mean_of_a_network_is_that_of_its_targets(loss):
     """Skewed targets, of which the clip cuts the tail."""
     rng = np.random.default_rng(0)
@@ -485,7 +479,7 @@ def test_the_mean_of_a_network_is_that_of_its_targets(loss):
     assert abs(plain.mean() - y.mean()) > 0.05 * y.std()
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("model", "bought"),
     [
         (linear(), True),
@@ -497,17 +491,6 @@ def test_the_mean_of_a_network_is_that_of_its_targets(loss):
         (DPMLPRegressor(loss="huber", y_bounds=(0, 1)), False),
         (DPMLPRegressor(loss="poisson", y_bounds=(0, 3)), True),
         (DPMLPRegressor(y_bounds=(0, 1)), True),
-    ],
-    ids=[
-        "linear",
-        "no intercept",
-        "trees, no intercept",
-        "network",
-        "two",
-        "unknown",
-        "huber",
-        "poisson",
-        "squared error",
     ],
 )
 def test_means_are_bought_where_an_intercept_and_the_loss_fit_them(model, bought):
@@ -524,17 +507,6 @@ def test_means_are_bought_where_an_intercept_and_the_loss_fit_them(model, bought
         assert later["offset"].ratio == pytest.approx(math.sqrt(0.98 / 0.02 / 10) / 0.5)
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
-@pytest.mark.parametrize("make", KINDS)
-def test_an_interrupted_run_has_no_correction(make):
-    X, y = classes_of(900)
-    interrupt_after(model := make(random_state=0), 4)
-    with recording([]) as seen:
-        model.fit(X, y)
-    assert model.n_steps_ == 4
-    assert not any(each.sensitivity == ClassMeans(3).sensitivity for each in seen)
-
-
 def interrupt_once(patch, owner, name, call=1):
     """Let Ctrl-C come at one call of a function, which does its work in all others."""
     whole, calls = getattr(owner, name), []
@@ -548,8 +520,7 @@ def interrupt_once(patch, owner, name, call=1):
     patch.setattr(owner, name, interrupted)
 
 
-@pytest.mark.parametrize("rows", INTERRUPTED)
-@pytest.mark.parametrize("make", KINDS)
+@pytest.mark.parametrize(("make", "rows"), [(linear, "weights"), (network, "groups"), (trees, "rows")])
 def test_interrupt_in_correction_keeps_uncorrected_model(make, rows, monkeypatch):
     X, y = classes_of(900)
     own, given = INTERRUPTED[rows]
@@ -566,8 +537,7 @@ def test_interrupt_in_correction_keeps_uncorrected_model(make, rows, monkeypatch
     assert accountant.get_epsilon(1e-5) == pytest.approx(model.epsilon_)
 
 
-@pytest.mark.parametrize("name", ["move", "publish"])
-@pytest.mark.parametrize("make", KINDS)
+@pytest.mark.parametrize(("make", "name"), [(linear, "move"), (network, "publish")])
 def test_interrupt_after_last_step_keeps_model(make, name, monkeypatch):
     X, y = classes_of(900)
     model = make(random_state=0)
@@ -578,41 +548,8 @@ def test_interrupt_after_last_step_keeps_model(make, name, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda **own: DPMLPRegressor((4,), max_iter=2, **own), lambda **own: DPRandomTreesRegressor(
-        5, bounds=(-1, 1), max_iter=2, **own)]
-)  # fmt: skip
-def test_interrupt_in_regressor_correction_keeps_model(make, monkeypatch):
-    X, y = classes_of(900)
-    interrupt_once(monkeypatch, SumOfTerms, "add")
-    with pytest.warns(FitInterruptedWarning, match="before the correction of the mean"):
-        model = make(y_bounds=(0, 2)).fit(X, y)
-    assert np.isfinite(model.predict(X)).all()
-
-
-def test_interrupt_in_streamed_correction_keeps_model(tmp_path, monkeypatch):
-    X, y = classes_of(900)
-    np.save(tmp_path / "x.npy", X)
-    interrupt_once(monkeypatch, SumOfTerms, "add", call=2)
-    with pytest.warns(FitInterruptedWarning, match="before the correction of the mean"):
-        model = linear().fit(np.load(tmp_path / "x.npy", mmap_mode="r"), y)
-    assert np.isfinite(model.coef_).all()
-
-
-@pytest.mark.parametrize("make", [linear, network])
-def test_interrupted_correction_resumes_from_checkpoint(make, tmp_path, monkeypatch):
-    X, y = classes_of(900)
-    accountant, whole = PrivacyAccountant(), make(random_state=0).fit(X, y)
-    model = make(random_state=0, checkpoint=tmp_path / "run", accountant=accountant)
-    interrupt_once(monkeypatch, SumOfTerms, "add", call=1 + (make in STARTS))
-    with pytest.warns(FitInterruptedWarning, match="before the correction of the mean"):
-        model.fit(X, y)
-    model.fit(X, y)
-    assert len(accountant.history) == 1
-    np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=1e-6)
-
-
-@pytest.mark.parametrize("when", ["in counts", "after counts", "before steps"])
-@pytest.mark.parametrize("make", STARTS)
+    ("make", "when"), [(linear, "in counts"), (network_of_two, "after counts"), (trees, "before steps")]
+)
 def test_run_stopped_at_start_resumes_with_one_release_of_counts(make, when, tmp_path, monkeypatch):
     """The file was begun before the charge, with the parameters of a start at equal scores."""
     X, y = classes_of(900, k := STARTS[make])
@@ -671,7 +608,7 @@ def test_a_run_that_resumes_has_the_intercepts_of_one_that_did_not_stop(make, tm
             np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("make", [linear, network, trees])
+@over_rows("make", [linear, network, trees])
 def test_each_instalment_buys_its_own_means(make):
     """The first one counts classes too, and where rows are along the columns of trees."""
     X, y = classes_of(900)

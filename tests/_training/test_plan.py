@@ -6,6 +6,7 @@ import dataclasses
 from functools import partial
 
 import pytest
+from combinations import over_rows
 
 from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp.accounting import (
@@ -54,8 +55,8 @@ def test_plan_is_frozen_and_hashable():
     assert hash(PLAN) == hash(dataclasses.replace(PLAN))
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
-@pytest.mark.parametrize("sampling", [FullBatch(), PoissonSampling(0.1)])
+@over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
+@over_rows("sampling", [FullBatch(), PoissonSampling(0.1)])
 def test_noise_for_a_budget_costs_the_budget(sampling, adjacency):
     """The plan that runs at the noise that was solved for costs at most epsilon, and hardly less (property 14)."""
     event_at = partial(event_of_steps, sampling, 20)

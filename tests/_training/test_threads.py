@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from combinations import over_rows
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skdp import DPMLPClassifier
@@ -19,8 +20,8 @@ from skdp._training.models.network import NetworkModel
 LARGE = 1 << 40
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 5])
-@pytest.mark.parametrize("n_tasks", [0, 1, 3, 200])
+@over_rows("n_threads", [1, 2, 5])
+@over_rows("n_tasks", [0, 1, 3, 200])
 def test_each_task_is_run_once(n_tasks, n_threads):
     pool, run = WorkerPool(n_threads), []
     for _ in range(20):
@@ -43,8 +44,8 @@ def test_few_multiplications_stay_with_the_calling_thread():
     assert found == {threading.get_ident()}
 
 
-@pytest.mark.parametrize("here", [True, False])
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+@over_rows("here", [True, False])
+@over_rows("error", [ValueError, KeyboardInterrupt])
 def test_an_error_ends_the_tasks_of_all_threads(error, here):
     """Whichever thread it is raised in: the caller sees it, and no thread is at work when it does."""
     pool, caller, both = WorkerPool(2), threading.get_ident(), threading.Barrier(2, timeout=600)
@@ -95,26 +96,6 @@ def test_blas_keeps_to_the_quota_while_a_fit_runs(monkeypatch):
             with pytest.raises(KeyboardInterrupt), blas_within_quota():
                 raise KeyboardInterrupt
             assert set(blas_now()) == {2}
-
-
-def test_fits_at_the_same_time_share_the_limit(monkeypatch):
-    """One that comes and goes meanwhile, in a thread of its own, changes none."""
-    monkeypatch.setattr(_blas, "usable_processors", lambda: 1)
-    found = []
-
-    def fit():
-        with blas_within_quota():
-            found.append(set(blas_now()))
-
-    with threadpool_limits(2, user_api="blas"):
-        with blas_within_quota():
-            other = threading.Thread(target=fit)
-            other.start()
-            other.join()
-            fit()
-            found.append(set(blas_now()))
-        found.append(set(blas_now()))
-    assert found == [{1}, {1}, {1}, {2}]
 
 
 def test_the_least_limit_holds_and_the_last_to_leave_lifts_it():

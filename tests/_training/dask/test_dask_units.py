@@ -8,6 +8,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import over_combinations, over_rows
 from replay import assert_all_else_is_equal, moves, replay
 
 from skdp import DPPCA, DPLinearRegression, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
@@ -89,9 +90,7 @@ def learned(fitted):
     return [np.concatenate([np.ravel(part) for part in each]) for each in found if each is not None]
 
 
-@pytest.mark.parametrize("kind", MADE)
-@pytest.mark.parametrize("given", ["frame", "array"])
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one", "add_remove"])
+@over_combinations(1, kind=MADE, given=["frame", "array"], adjacency=["zero_out", "replace_one", "add_remove"])
 def test_units_in_partitions_give_the_model_of_one_machine(kind, given, adjacency):
     changes = {"adjacency": adjacency, "n_groups_public": 121}
     here, there = Table().fit_in_memory(MADE[kind](**changes)), Table().fit(MADE[kind](**changes), given)
@@ -102,9 +101,14 @@ def test_units_in_partitions_give_the_model_of_one_machine(kind, given, adjacenc
     assert there.n_features_in_ == 4
 
 
-@pytest.mark.parametrize("kind", [*MADE, "linear by lot"])
-@pytest.mark.parametrize("size", [1, 2, 10, 1000])
-@pytest.mark.parametrize("rows", ["copies", "any"])
+@over_rows(
+    ("kind", "size", "rows"),
+    [
+        *((kind, 1000, "copies") for kind in MADE),
+        ("linear by lot", 10, "any"),
+        ("linear", 1, "any"),
+    ],
+)
 def test_a_unit_of_a_partition_moves_no_release_by_more_than_its_sensitivity(kind, size, rows):
     made, removed = MADE[kind.removesuffix(" by lot")], kind == "components"
     changes = {"sampling_rate": 0.3} if "lot" in kind else {}
@@ -142,9 +146,7 @@ def test_lots_are_of_units():
         assert chosen == set(np.unique(rows)[::2].tolist())
 
 
-@pytest.mark.parametrize("kind", MADE)
-@pytest.mark.parametrize("given", ["frame", "array"])
-@pytest.mark.parametrize("batch", [1, 64])
+@over_combinations(1, kind=MADE, given=["frame", "array"], batch=[1, 64])
 def test_a_unit_in_two_partitions_is_a_refusal_of_data(monkeypatch, kind, given, batch):
     monkeypatch.setattr(dask_rows, "_HASHED_AT_A_TIME", batch)
     table, ledger = Table(), PrivacyAccountant(9.0, 1e-5, unit="home")
@@ -157,7 +159,7 @@ def test_a_unit_in_two_partitions_is_a_refusal_of_data(monkeypatch, kind, given,
     assert not hasattr(estimator, "privacy_unit_")
 
 
-@pytest.mark.parametrize("given", ["frame", "array"])
+@over_rows("given", ["frame", "array"])
 def test_gaps_in_a_partition_are_refused_before_the_charge(given):
     table, ledger = Table(), PrivacyAccountant(9.0, 1e-5, unit="home")
     table.labels = table.labels.astype(float)
@@ -167,7 +169,7 @@ def test_gaps_in_a_partition_are_refused_before_the_charge(given):
     assert [entry.kind for entry in ledger.entries] == ["refusal"]
 
 
-@pytest.mark.parametrize("other", ["datetime64[s]", object])
+@over_rows("other", ["datetime64[s]", object])
 def test_dates_in_categories_are_refused_as_partitions_may_write_them_in_different_ways(other):
     """A unit in two partitions, whose categories have another unit of time in each, would be two units."""
     dates = pd.Series(np.array(["2020-01-01", "2020-01-02"], "datetime64[ns]"))
@@ -179,7 +181,7 @@ def test_dates_in_categories_are_refused_as_partitions_may_write_them_in_differe
     assert len(partitions.hash_units(b"key", "datetime64[ns]", dates)) == 2
 
 
-@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("kind", ["network", "components"])
 def test_labels_that_change_after_they_were_looked_at_are_refused(monkeypatch, kind):
     """A worker compares the labels that it binds with those of the pass before the charge."""
     table, ledger = Table(), PrivacyAccountant(9.0, 1e-5, unit="home")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
-from combinations import combined
+from combinations import over_combinations, over_rows
 
 import skdp._training.models.equal_rows
 from skdp._training.models.equal_rows import GroupLimit, find_groups, taken
@@ -67,7 +67,7 @@ def assert_groups(groups, keys):
     assert groups.copies.tolist() == copies
 
 
-@combined(form=FORMS, targets=["classes", "numbers", "labels"], weighted=[False, True], n=[1, 700])
+@over_combinations(form=FORMS, targets=["classes", "numbers", "labels"], weighted=[False, True], n=[1, 700])
 def test_groups_are_those_of_the_plain_reading(form, targets, weighted, n):
     X, rng = table(form, n), np.random.default_rng(1)
     values = {
@@ -85,7 +85,7 @@ def test_groups_are_those_of_the_plain_reading(form, targets, weighted, n):
 
 
 @pytest.mark.compiled  # many rows
-@pytest.mark.parametrize("form", ["float64", "sparse float32", "bytes"])
+@over_rows("form", ["float64", "sparse float32", "bytes"])
 def test_many_groups_over_many_blocks(form):
     """More groups than buckets to start with, and rows that come again long after."""
     n = 30_000
@@ -114,7 +114,7 @@ PAIRS = {
 }
 
 
-@combined(sparse=[False, True], dtype=[np.float32, np.float64], change=PAIRS)
+@over_combinations(sparse=[False, True], dtype=[np.float32, np.float64], change=PAIRS)
 def test_rows_that_differ_in_one_thing_are_two_groups(change, dtype, sparse):
     X, y, w = np.full((3, 4), 0.25, dtype), np.zeros(3, np.int64), np.ones(3, dtype)
     X[:, 1] = 0.0
@@ -132,25 +132,12 @@ def test_sparse_rows_of_which_one_begins_like_the_other_are_two_groups():
     assert find_groups(stored, np.zeros(3), 1.0, ALL).copies.tolist() == [1, 1, 1]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@over_rows("dtype", [np.float32, np.float64])
 def test_sparse_rows_with_no_entry_at_all_are_one_group(dtype):
     """A search that failed here, and not where one row has an entry, would tell two neighbours apart."""
     y, X = np.array([0, 1, 0]), sp.csr_matrix((3, 4), dtype=dtype)
     assert find_groups(X, y, 1.0, ALL).copies.tolist() == [2, 1]
     assert find_groups(X, y, np.ones(3, dtype), ALL).copies.tolist() == [2, 1]
-
-
-def test_a_common_weight_distinguishes_no_row():
-    X = np.ones((5, 2))
-    assert find_groups(X, np.zeros(5), 1.0, ALL).copies.tolist() == [5]
-    assert find_groups(X, np.zeros(5), np.full(5, 3.0), ALL).copies.tolist() == [5]
-
-
-def test_rows_are_only_read():
-    X, y = np.ones((5, 2)), np.zeros(5)
-    X.setflags(write=False)
-    y.setflags(write=False)
-    assert find_groups(X, y, 1.0, ALL).copies.tolist() == [5]
 
 
 # --- linear time, whatever the rows ---
@@ -236,7 +223,7 @@ def test_keys_come_from_the_operating_system(monkeypatch):
 # --- where it pays ---
 
 
-@pytest.mark.parametrize(
+@over_rows(
     ("n", "sampling", "limit"),
     [
         (4095, FullBatch(), None), (4096, FullBatch(), 512.0), (100_000, FullBatch(), 12_500.0),
@@ -257,7 +244,7 @@ def test_an_eighth_of_the_rows_that_were_read_may_be_groups():
     assert GroupLimit.none().most(1, 32) == np.inf
 
 
-@pytest.mark.parametrize("n_groups", [1000, 1001])
+@over_rows("n_groups", [1000, 1001])
 def test_more_groups_than_pay_are_no_groups(n_groups):
     X = np.repeat(np.arange(n_groups, dtype=np.float64), 8)[: 8 * 1000, None]
     X = np.concatenate([X, X[:1].repeat(8 * 1000 - len(X), axis=0)])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
-from combinations import combined
+from combinations import covering, over_combinations, over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -86,11 +86,11 @@ def assert_agrees(X, targets, weights, theta, net, kind, max_norm, *, rows=None,
 # --- two readings of one sum ---
 
 
-@combined(3, dtype=DTYPES, kind=CLIPPINGS, loss=OUTPUTS, activation=ACTIVATIONS)
+@over_combinations(dtype=DTYPES, kind=CLIPPINGS, loss=OUTPUTS, activation=ACTIVATIONS)
 def test_sums_are_those_of_the_plain_reading(activation, loss, kind, dtype):
     """At each depth, dense and sparse, where about half of the rows are clipped and where all or none are."""
     some = np.array([3, 3, 17, 0, 24])
-    for hidden in ((), (6,), (4, 1, 7)):
+    for hidden in ((), (4, 1, 7)):
         net = network(hidden, loss=loss, activation=activation)
         X, targets, weights, theta = people(25, net, dtype=dtype)
         sparse = sp.csr_matrix(np.where(np.abs(X) < 0.3, 0.0, X).astype(dtype))
@@ -101,8 +101,7 @@ def test_sums_are_those_of_the_plain_reading(activation, loss, kind, dtype):
         assert_agrees(X, targets, weights, theta, net, kind, 1.0, rows=some, batch_size=2)
 
 
-@pytest.mark.parametrize("activation", ["identity", "logistic", "tanh", "relu"])
-@pytest.mark.parametrize("loss", OUTPUTS)
+@over_combinations(1, activation=["identity", "logistic", "tanh", "relu"], loss=OUTPUTS)
 def test_unclipped_sum_is_the_gradient_of_the_loss(activation, loss):
     """Central differences of the plain loss: error h**2 f'''/6 and eps f/h, together below 1e-8 a row at h = 1e-5."""
     net = network((4, 3), d=3, loss=loss, activation=activation)
@@ -145,7 +144,7 @@ def test_tables_follow_one_another():
     assert theta[-1] == 0.0
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@over_rows("sparse", [False, True])
 def test_rows_and_parameters_are_only_read_and_a_sum_is_the_callers(sparse):
     """Also where they are read-only, as joblib's memory maps are."""
     net = network()
@@ -165,7 +164,7 @@ def test_rows_and_parameters_are_only_read_and_a_sum_is_the_callers(sparse):
 # --- property 3: chunks change nothing but rounding ---
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@over_rows("activation", ACTIVATIONS)
 def test_each_step_multiplies_by_its_own_tables(activation):
     """Which a model keeps packed from step to step: their room, and not what is in it."""
     net = network((6, 4), activation=activation)
@@ -177,8 +176,8 @@ def test_each_step_multiplies_by_its_own_tables(activation):
     assert not np.allclose(sums[0], sums[1])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", CLIPPINGS)
+@over_rows("dtype", DTYPES)
+@over_rows("kind", CLIPPINGS)
 def test_chunks_change_nothing_but_rounding(kind, dtype):
     """700 rows in chunks of 1, of 7, around a block of 256 and all at once: last rows in, none twice."""
     net = network((6, 4), activation="relu")
@@ -196,8 +195,7 @@ def test_chunks_change_nothing_but_rounding(kind, dtype):
             np.testing.assert_allclose(other, sums[0], rtol=0, atol=bound)
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_combinations(1, dtype=DTYPES, activation=ACTIVATIONS)
 def test_threads_change_no_bit(dtype, activation, monkeypatch):
     """Nor does what they are given at once, a row or a column more than a tile included."""
     net = network((40, 9), d=17, activation=activation)
@@ -211,12 +209,12 @@ def test_threads_change_no_bit(dtype, activation, monkeypatch):
         with NetworkModel(
             X, targets, weights, net, clip, radius=RADIUS, unit=UNIT, dtype=dtype, batch_size=300, n_threads=n_threads
         ) as model:
-            for _ in range(5):
+            for _ in range(2):
                 found.add(model.clipped_gradient_sum(theta, None, 0.4).tobytes())
     assert len(found) == 1
 
 
-@combined(dtype=DTYPES, kind=CLIPPINGS, activation=ACTIVATIONS)
+@over_combinations(dtype=DTYPES, kind=CLIPPINGS, activation=ACTIVATIONS)
 def test_what_a_row_adds_does_not_depend_on_its_place(activation, kind, dtype):
     """Bit by bit, and whoever is beside it, so that a row that is missing changes no other row's gradient."""
     net = network((6, 4), activation=activation)
@@ -229,7 +227,7 @@ def test_what_a_row_adds_does_not_depend_on_its_place(activation, kind, dtype):
     assert len(found) == 1
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@over_rows("sparse", [False, True])
 def test_memory_is_that_of_a_chunk_whatever_the_lot(sparse):
     """60,000 rows, each with a gradient of 13,000 numbers: 6 GB of them, of which none is held.
 
@@ -272,50 +270,30 @@ def assert_within_clip(g, max_norm, dtype):
     assert norm_of(g) <= max_norm * (1 + 4 * float(np.finfo(dtype).eps))
 
 
+SIZES, CLIPS = (0.0, 1.0, 1e12, 1e30), (0.25, 1e-30, 1e30)
 LENGTHS = [0.0, 1e-45, 1e-38, 1e-30, 1e-3, 0.4, 1.0, 1e9, 1e30, 1e38]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", CLIPPINGS)
-@pytest.mark.parametrize("loss", OUTPUTS)
+@over_rows("dtype", DTYPES)
+@over_rows("kind", CLIPPINGS)
+@over_rows("loss", OUTPUTS)
 def test_one_row_adds_at_most_the_clip(loss, kind, dtype):
     """Any length and weight, small and huge parameters, tiny and huge clips: finite, and at most C (1 + 4 ulp)."""
     rng = np.random.default_rng(3)
     direction = rng.normal(size=5)
     direction /= np.linalg.norm(direction)
-    for activation in ("relu", "tanh"):
-        net = network((4, 3), loss=loss, activation=activation)
-        start = rng.normal(size=net.n_parameters)
-        for length in LENGTHS + [1e150, 1e308] * (dtype == np.float64):
-            for size in (0.0, 1.0, 1e12, 1e30):
-                for weight in (1e-30, 0.3, 1.0):
-                    for max_norm in (0.25, 1e-30, 1e30):
-                        x = (direction * length).astype(dtype)
-                        g = contribution(x, 1, weight, size * start, net, kind, max_norm, dtype=dtype)
-                        assert_within_clip(g, max_norm, dtype)
+    lengths = LENGTHS + [1e150, 1e308] * (dtype == np.float64)
+    grid = covering([("relu", "tanh"), lengths, SIZES, (1e-30, 0.3, 1.0), CLIPS], 2)
+    for activation, length, size, weight, max_norm in grid:
+        net = network((4, 3), loss=loss, activation=("relu", "tanh")[activation])
+        start = SIZES[size] * rng.normal(size=net.n_parameters)
+        x, max_norm = (direction * lengths[length]).astype(dtype), CLIPS[max_norm]
+        g = contribution(x, 1, (1e-30, 0.3, 1.0)[weight], start, net, kind, max_norm, dtype=dtype)
+        assert_within_clip(g, max_norm, dtype)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("batch_size", [1, 3, 512])
-def test_each_row_of_a_lot_is_clipped_by_its_own_norm(batch_size, sparse):
-    """Rows of very unequal lengths, asked for one by one and from the end: each adds the clip, and none more."""
-    net, n = network((4,)), 9
-    X, targets = people(n, net)[:2]
-    X = X / np.linalg.norm(X, axis=1, keepdims=True) * np.geomspace(1.0, 100.0, n)[:, None]
-    rows = sp.csr_matrix(X) if sparse else X
-    model = model_of(rows, targets, net=net, radius=1e3, unit=1.0, batch_size=batch_size)
-    theta = np.random.default_rng(5).normal(size=net.n_parameters)
-    for lot in ([8], [0], [8, 0], [5, 8, 1]):
-        for row in lot:
-            alone = model.clipped_gradient_sum(theta, np.array([row]), 1e-3)
-            assert 0.99e-3 < norm_of(alone) <= 1e-3
-        together = model.clipped_gradient_sum(theta, np.array(lot), 1e-3)
-        apart = sum(model.clipped_gradient_sum(theta, np.array([row]), 1e-3) for row in lot)
-        np.testing.assert_allclose(together, apart, rtol=0, atol=1e-15)
-
-
-@pytest.mark.parametrize("kind", CLIPPINGS)
-@settings(max_examples=150, deadline=None, derandomize=True)
+@over_rows("kind", CLIPPINGS)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(
     weight=st.floats(-37, 0), size=st.floats(-37, 30), last=st.floats(-37, 30), clip=st.floats(-30, 30),
     unit=st.floats(-6, 6), loss=st.sampled_from(list(OUTPUTS)), activation=st.sampled_from(list(ACTIVATIONS)),
@@ -342,7 +320,7 @@ def test_a_derivative_whose_square_vanishes_is_clipped_too():
         assert_within_clip(g, 1e-30, np.float32)
 
 
-@pytest.mark.parametrize("kind", CLIPPINGS)
+@over_rows("kind", CLIPPINGS)
 def test_a_factor_above_one_makes_no_number_infinite(kind):
     """Of automatic clipping: large activations, tiny derivatives and a huge clip once added infinity in float32."""
     net = network((4, 30), d=3, loss="squared_error", activation="identity")
@@ -356,8 +334,8 @@ def test_a_factor_above_one_makes_no_number_infinite(kind):
                 assert_within_clip(g, max_norm, np.float32)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", CLIPPINGS)
+@over_rows("dtype", DTYPES)
+@over_rows("kind", CLIPPINGS)
 def test_one_row_reaches_the_clip_less_the_room_for_rounding(kind, dtype):
     """The bound is not met by adding nothing: 0.1 % below C in float32, a part in 1e11 in float64."""
     net = network((4, 3))
@@ -388,22 +366,8 @@ def test_layers_have_bounds_of_their_own_that_are_reached_together():
     assert 10 < together < 290
 
 
-def test_flat_clip_is_over_all_layers_together():
-    """The clipped gradient is the gradient times one number: no layer is left out, none has a factor of its own."""
-    for loss in OUTPUTS:
-        net = network((4, 3), loss=loss)
-        X, targets, _, theta = people(12, net)
-        for x, target in zip(X, targets, strict=True):
-            targets_of_one = np.array([target]) if loss == "classes" else target[None]
-            model = model_of(x[None], targets_of_one, 1.0, net)
-            free, held = (model.clipped_gradient_sum(theta, None, max_norm) for max_norm in (1e12, 1e-2))
-            factor = np.linalg.norm(held) / np.linalg.norm(free)
-            assert 0.0 < np.linalg.norm(held) <= 1e-2
-            np.testing.assert_allclose(held, factor * free, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("kind", CLIPPINGS)
-@pytest.mark.parametrize("max_norm", [1e-3, 0.3, 1e4])
+@over_rows("kind", CLIPPINGS)
+@over_rows("max_norm", [1e-3, 0.3, 1e4])
 def test_two_labels_of_a_row_have_one_factor(kind, max_norm):
     """Clipped gradients of both, times the probability of their labels, sum to 0: no clip moves a probability."""
     net = Architecture((5, 6, 1), "tanh", "logistic")
@@ -420,25 +384,9 @@ def test_two_labels_of_a_row_have_one_factor(kind, max_norm):
         np.testing.assert_allclose(p * one + (1.0 - p) * other, 0.0, rtol=0, atol=1e-12 * norm_of(one))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", CLIPPINGS)
-def test_copies_of_a_row_add_up(kind, dtype):
-    """Property 1: m copies of one row move the sum by m times what one adds, also beyond a block and a chunk."""
-    net = network()
-    theta = np.random.default_rng(6).normal(size=net.n_parameters)
-    x = np.array([0.6, 0.8, 3.0, -1.0, 0.0], dtype)
-    for max_norm in (1e-2, 1e4):
-        one = contribution(x, 1, 1.0, theta, net, kind, max_norm, dtype=dtype)
-        for m in (2, 5, 700):
-            model = model_of(np.tile(x, (m, 1)), np.ones(m, np.int64), 1.0, net, kind, dtype=dtype)
-            found = model.clipped_gradient_sum(theta.astype(dtype), None, max_norm)
-            bound = m * norm_of(one) * 300 * float(np.finfo(dtype).eps)
-            np.testing.assert_allclose(found, m * one, rtol=0, atol=bound)
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", CLIPPINGS)
+@over_rows("sparse", [False, True])
+@over_rows("dtype", DTYPES)
+@over_rows("kind", CLIPPINGS)
 def test_weight_zero_is_the_null_record(kind, dtype, sparse):
     """Exactly zero, intercepts included; what the row holds changes no bit of a sum that it is in, nor of others."""
     net = network((6, 4), activation="relu")
@@ -457,7 +405,7 @@ def test_weight_zero_is_the_null_record(kind, dtype, sparse):
         np.testing.assert_array_equal(total(changed, relabelled, weights), before)
 
 
-@combined(kind=CLIPPINGS, dtype=DTYPES, loss=OUTPUTS)
+@over_combinations(kind=CLIPPINGS, dtype=DTYPES, loss=OUTPUTS)
 def test_toggling_a_weight_moves_the_sum_by_at_most_the_clip(loss, dtype, kind):
     """The neighbour of every property, among others: a record, of any weight, made void or exchanged."""
     net = network((6, 4), loss=loss)
@@ -467,7 +415,7 @@ def test_toggling_a_weight_moves_the_sum_by_at_most_the_clip(loss, dtype, kind):
         return model_of(X, targets, weights, net, kind, dtype=dtype).clipped_gradient_sum(theta, None, 0.2)
 
     reached = 0.0
-    for place in range(0, 30, 5):
+    for place in (0, 10, 25):
         void, swapped, relabelled = weights.copy(), X.copy(), targets.copy()
         void[place], swapped[place], relabelled[place] = (
             0.0,
@@ -475,7 +423,7 @@ def test_toggling_a_weight_moves_the_sum_by_at_most_the_clip(loss, dtype, kind):
             (targets[place] + 1) % (3 if loss == "classes" else 2),
         )
         without = total(X, targets, void)
-        for weight in (1.0, 0.3, 1e-30):
+        for weight in (1.0, 1e-30):
             void[place] = weight
             whole = total(X, targets, void)
             assert norm_of(whole - without) <= 0.2 * (1 + 1e-12)
@@ -487,22 +435,7 @@ def test_toggling_a_weight_moves_the_sum_by_at_most_the_clip(loss, dtype, kind):
     assert reached > 0.99 * 0.2
 
 
-@pytest.mark.parametrize("kind", CLIPPINGS)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_a_weight_multiplies_the_gradient_after_the_clip(dtype, kind):
-    """Property 5: a quarter of what is left of the gradient, whether the clip shortened it or not."""
-    net = network()
-    X, targets, _, theta = people(30, net, dtype=dtype)
-    eps = float(np.finfo(dtype).eps)
-    for max_norm in (1e6, 1e-4):
-        once, less = (
-            model_of(X, targets, weight, net, kind, dtype=dtype).clipped_gradient_sum(theta, None, max_norm)
-            for weight in (1.0, 0.25)
-        )
-        np.testing.assert_allclose(less, 0.25 * once, rtol=0, atol=100 * eps * np.abs(once).max())
-
-
-@combined(dtype=DTYPES, kind=CLIPPINGS, activation=ACTIVATIONS)
+@over_combinations(dtype=DTYPES, kind=CLIPPINGS, activation=ACTIVATIONS)
 def test_a_row_that_overflows_leaves_the_others_alone(activation, kind, dtype):
     """Property 6: a row whose values in a deep layer are beyond range adds exactly zero."""
     net = network((4, 3), activation=activation)
@@ -529,7 +462,7 @@ def test_a_row_that_overflows_leaves_the_others_alone(activation, kind, dtype):
         np.testing.assert_array_equal(whole, others)
 
 
-@combined(3, sparse=[False, True], loss=OUTPUTS, dtype=DTYPES, kind=CLIPPINGS)
+@over_combinations(sparse=[False, True], loss=OUTPUTS, dtype=DTYPES, kind=CLIPPINGS)
 def test_a_row_that_holds_nan_or_infinity_is_the_null_record(kind, dtype, loss, sparse):
     """No bit of the others' sum is another, whatever else the row holds."""
     net = network(loss=loss)
@@ -550,24 +483,13 @@ def test_a_row_that_holds_nan_or_infinity_is_the_null_record(kind, dtype, loss, 
                 np.testing.assert_array_equal(found, others)
 
 
-def test_the_plain_reading_leaves_out_rows_that_hold_nan():
-    net = network()
-    X, targets, weights, theta = people(30, net)
-    X[3, 0], X[4, 1] = np.nan, np.inf
-    kept = np.isfinite(X).all(axis=1)
-    plain = plain_rows(X, targets, weights, theta, net, "flat", 0.4)
-    assert np.all(plain[~kept] == 0.0)
-    found = model_of(X, targets, weights, net).clipped_gradient_sum(theta, None, 0.4)
-    np.testing.assert_allclose(found, plain.sum(axis=0), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("kind", CLIPPINGS)
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@over_rows("kind", CLIPPINGS)
+@over_rows("activation", ACTIVATIONS)
 def test_lost_parameters_give_a_sum_that_is_not_lost(activation, kind):
     """Of NaN nothing is left but zeros, and whatever an infinite parameter does is within the clip."""
     net = network(activation=activation)
     X, targets, weights, theta = people(20, net)
-    for place in range(net.n_parameters):
+    for place in range(0, net.n_parameters, 5):
         for lost in (np.nan, np.inf, -np.inf):
             spoilt = theta.copy()
             spoilt[place] = lost
@@ -608,8 +530,7 @@ def on_the_edge_of_rounding(size, half=reference.SUMMED_BLOCK // 2):
     return size * np.concatenate([np.ones(half), np.full(half, 1.02 * half * 2.0**-24)])
 
 
-@pytest.mark.parametrize("half", [32, 64, 128, 512])
-@pytest.mark.parametrize("n_outputs", [1, 2, 4, 16])
+@over_combinations(1, half=[32, 64, 128, 512], n_outputs=[1, 2, 4, 16])
 def test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip(n_outputs, half):
     """Without room for rounding the sum moves by 1.00098 C where 256 rows are a block, by 1.00024 C where 128 are.
 
@@ -623,15 +544,7 @@ def test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip(n_outputs, half)
         assert max(moves(halves, (0, 2 * half + half // 3, 5 * half - 1), n_outputs=n_outputs)) <= 1.0
 
 
-@pytest.mark.parametrize("half", [32, 64, 128, 512])
-def test_rounding_moves_a_sum_of_rows_that_are_not_clipped_by_no_more_than_its_room(half):
-    """Exactly on the edge, where the clip would not put them: rows of norm 1, and 1.0156 where 1,024 were a block."""
-    room = reference.room_for_rounding(np.float32, (3, 4))
-    alone = on_the_edge_of_rounding(1.0, half)
-    assert 1.0 <= max(moves(alone, (0, half // 2, half - 1), max_norm=1e3)) <= room
-
-
-@pytest.mark.parametrize(
+@over_rows(
     "residuals",
     [
         np.ones(256),
@@ -642,9 +555,8 @@ def test_rounding_moves_a_sum_of_rows_that_are_not_clipped_by_no_more_than_its_r
         10.0 ** np.random.default_rng(7).uniform(-8, 0, 1000),
         np.random.default_rng(8).choice([-1.0, 1.0, 1e-3, -1e-5], 1000),
     ],
-    ids=["256 equal", "10000 equal", "alternating", "cancelling", "magnitudes", "log-uniform", "mixed"],
 )
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("dtype", DTYPES)
 def test_rounding_moves_the_sum_by_at_most_the_clip(dtype, residuals):
     """Every muted row is one of the longest; 1e-12: sums of blocks are float64."""
     longest = np.flatnonzero(np.abs(residuals) == np.abs(residuals).max())
@@ -653,37 +565,10 @@ def test_rounding_moves_the_sum_by_at_most_the_clip(dtype, residuals):
         assert max(moves(residuals, places, max_norm=max_norm, dtype=dtype)) <= max_norm * (1 + 1e-12)
 
 
-def test_rounding_in_small_chunks_moves_the_sum_by_at_most_the_clip():
-    for batch_size in (1, 3, 100, 257):
-        found = moves(np.tile(on_the_edge_of_rounding(1.0), 2), (0, 127), batch_size=batch_size)
-        assert max(found) <= 1.0 + 1e-12
-
-
-# --- property 24: the clipped row is the one that is used ---
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_long_row_acts_as_the_same_row_at_the_bound(sparse, dtype):
-    net = network((6, 4))
-    rng = np.random.default_rng(8)
-    direction = rng.normal(size=5)
-    direction /= np.linalg.norm(direction)
-    theta = rng.normal(size=net.n_parameters).astype(dtype)
-    to_rows = sp.csr_matrix if sparse else np.asarray
-    found = [
-        model_of(to_rows((direction * length).astype(dtype)[None]), np.ones(1, int), 1.0, net, dtype=dtype)
-        .clipped_gradient_sum(theta, None, 1e6)
-        for length in (RADIUS, 1e9)
-    ]  # fmt: skip
-    assert norm_of(found[0]) > 0.1
-    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=300 * float(np.finfo(dtype).eps) * norm_of(found[0]))
-
-
 # --- scores ---
 
 
-@combined(dtype=DTYPES, sparse=[False, True], hidden=[(), (6,), (4, 1, 7)], activation=ACTIVATIONS)
+@over_combinations(dtype=DTYPES, sparse=[False, True], hidden=[(), (6,), (4, 1, 7)], activation=ACTIVATIONS)
 def test_scores_are_those_of_the_plain_reading(activation, hidden, sparse, dtype):
     """Rows longer than the radius are scaled down to it, as in training."""
     net = network(hidden, activation=activation)
@@ -697,7 +582,7 @@ def test_scores_are_those_of_the_plain_reading(activation, hidden, sparse, dtype
     np.testing.assert_allclose(found, expected, rtol=0, atol=200 * float(np.finfo(dtype).eps) * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@over_rows("sparse", [False, True])
 def test_scores_of_many_rows_are_those_of_each(sparse):
     """Beyond a block of rows, and where rows are so wide that a block holds few."""
     for n, d in ((4_500, 3), (30, 300_000)):

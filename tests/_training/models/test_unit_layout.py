@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from combinations import over_combinations, over_rows
 
 from skdp._checks.units import read_units
 from skdp._kernels import tiles
@@ -81,7 +82,7 @@ class Made:
         return total
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@over_rows("kind", KINDS)
 def test_sums_agree_with_the_plain_reading(kind):
     rng = np.random.default_rng(0)
     made, labels = Made(kind, rng, 700), labels_of(rng, 700)
@@ -98,9 +99,7 @@ def test_sums_agree_with_the_plain_reading(kind):
         np.testing.assert_allclose(found, made.plain(labels, chosen), atol=tolerance)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("size", [1, 2, 10, MOST_PAIRED, MOST_PAIRED + 1, 1000])
-@pytest.mark.parametrize("rows", ["copies", "opposite", "any"])
+@over_combinations(kind=KINDS, size=[1, 10, MOST_PAIRED, MOST_PAIRED + 1, 1000], rows=["copies", "opposite", "any"])
 def test_a_unit_moves_the_sum_by_the_clip_at_most(kind, size, rows):
     """Copies of one row reach C; rows that cancel out leave room for rounding alone."""
     rng = np.random.default_rng(1)
@@ -145,7 +144,7 @@ def test_shares_of_a_chunk_of_a_network_change_no_bit(monkeypatch, kind):
     np.testing.assert_array_equal(sums[0], sums[2])
 
 
-@pytest.mark.parametrize("kind", ["linear", "trees", "network"])
+@over_rows("kind", ["linear", "trees", "network"])
 def test_units_of_one_row_are_rows(kind):
     """Bit for bit: nothing is clipped twice."""
     made = Made(kind, np.random.default_rng(2), 300)

@@ -7,13 +7,11 @@ import pytest
 import reference
 import scipy.sparse as sp
 import threadpoolctl
-from combinations import combined
+from combinations import over_combinations, over_rows
 from linear_rows import DTYPES, norm_of, people, rounding_bound
 
 import skdp._training.recipes.linear_recipe
 from skdp import DPLogisticRegression, PrivacyLeakWarning
-from skdp._kernels import linear as _linear
-from skdp._kernels.sparse_products import add_sparse_products, sparse_scores
 from skdp._threads import blas_threads, single_threaded_blas
 from skdp._training.models import wide_linear
 from skdp._training.models.linear import LinearGeometry
@@ -54,7 +52,7 @@ def assert_agrees(
 # --- two readings ---
 
 
-@combined(dtype=DTYPES, lots=[False, True], n_outputs=[1, 2, 3, 11], n=[0, 1, 127, 128, 129, 511, 1030])
+@over_combinations(1, dtype=DTYPES, lots=[False, True], n_outputs=[1, 2, 3, 11], n=[0, 1, 127, 128, 129, 511, 1030])
 def test_sums_are_those_of_the_plain_reading(n, n_outputs, lots, dtype):
     """At sizes around the edges of a block; lots in another order than the rows."""
     X, labels, weights, theta = people(n, 7, n_outputs, dtype=dtype)
@@ -62,9 +60,7 @@ def test_sums_are_those_of_the_plain_reading(n, n_outputs, lots, dtype):
     assert_agrees(X, labels, weights, theta, 0.4, n_outputs, True, rows=rows)
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, 4])
-@pytest.mark.parametrize("d", [1, 11, 1999])
+@over_combinations(1, fit_intercept=[False, True], n_outputs=[1, 4], d=[1, 11, 1999])
 def test_sums_at_other_widths_and_clips(d, n_outputs, fit_intercept):
     some = np.sort(np.random.default_rng(2).choice(170, 133, replace=False))
     for dtype in DTYPES:
@@ -84,7 +80,7 @@ def test_wide_blocks_have_fewer_rows(monkeypatch):
     np.testing.assert_allclose(narrow.clipped_gradient_sum(theta, None, 0.4), whole, rtol=0, atol=300 * 0.4 * 1e-11)
 
 
-@pytest.mark.parametrize("lots", [False, True])
+@over_rows("lots", [False, True])
 def test_single_precision_rows_may_be_multiplied_in_double(lots):
     """As under `add_remove`: the sum has the errors of float64 alone."""
     X, labels, weights, theta = people(700, 7, 3, dtype=np.float32)
@@ -97,9 +93,9 @@ def test_single_precision_rows_may_be_multiplied_in_double(lots):
     assert_agrees(X, labels, weights, theta, 0.4, 3, True, rows=rows, dtype=np.float64)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n_outputs", [1, 2, 7])
-@pytest.mark.parametrize("lots", [False, True])
+@over_rows("dtype", DTYPES)
+@over_rows("n_outputs", [1, 2, 7])
+@over_rows("lots", [False, True])
 def test_sparse_rows_are_those_of_the_plain_reading(lots, n_outputs, dtype):
     """Stored zeros, empty rows and wide indices included; in float64 whatever the dtype of the rows."""
     X, labels, weights, theta = people(300, 9, n_outputs, dtype=dtype)
@@ -116,50 +112,15 @@ def test_sparse_rows_are_those_of_the_plain_reading(lots, n_outputs, dtype):
     np.testing.assert_array_equal(*(model.clipped_gradient_sum(theta, rows, 0.4) for model in models))
 
 
-@pytest.mark.parametrize("n_outputs", [1, 7])
-def test_sparse_products_are_those_of_the_plain_reading(n_outputs):
-    """The kernels alone, against NumPy's products: 20 roundings of numbers below 50."""
-    rng = np.random.default_rng(5)
-    X = np.where(rng.random((30, 12)) < 0.3, rng.normal(size=(30, 12)), 0.0)
-    matrix, table, coefs = sp.csr_matrix(X), rng.normal(size=(12, n_outputs)), rng.normal(size=(9, n_outputs))
-    lot = rng.permutation(30)
-    for rows, picked in ((None, X[4:13]), (lot, X[lot[4:13]])):
-        scores, total = np.empty((9, n_outputs)), np.ones((12, n_outputs))
-        sparse_scores(matrix.data, matrix.indices, matrix.indptr, rows, 4, table, scores)
-        add_sparse_products(matrix.data, matrix.indices, matrix.indptr, rows, 4, coefs, total)
-        np.testing.assert_allclose(scores, picked @ table, rtol=0, atol=1e-13)
-        np.testing.assert_allclose(total, 1.0 + picked.T @ coefs, rtol=0, atol=1e-13)
-
-
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, 3, 7])
-def test_residuals_are_those_of_the_plain_reading(n_outputs, fit_intercept):
-    """What the kernel alone gives: 20 roundings of float64, and the exponential's 4e-13."""
-    X, labels, weights, theta = people(40, 5, n_outputs, fit_intercept=fit_intercept)
-    scaling, plain = LinearGeometry(1.5, fit_intercept), reference.Scaling(1.5, fit_intercept)
-    table, rows = theta.reshape(n_outputs, -1), np.random.default_rng(4).permutation(40)
-    bias = table[:, -1].copy() if fit_intercept else np.zeros(n_outputs)
-    model = model_of(X, labels, weights, n_outputs, scaling)
-    for some in (None, rows):
-        picked = np.arange(10, 33) if some is None else rows[10:33]
-        scores = X[picked] @ table[:, :5].T
-        expected = reference.clipped_scores(scores, X[picked], labels[picked], weights[picked], bias, 0.3, plain)
-        icpts = np.zeros(n_outputs)
-        several = _linear.several_outputs(n_outputs)
-        _linear.clip_scores(scores, model._facts, some, None, 10, several, bias, 0.3, scaling.icpt, 1e-300, icpts)
-        np.testing.assert_allclose(scores, expected[0], rtol=0, atol=1e-11)
-        np.testing.assert_allclose(icpts, expected[1], rtol=0, atol=23 * 1e-11)
-
-
-@pytest.mark.parametrize("dtype", [None, np.float64])
-@pytest.mark.parametrize("lots", [False, True])
+@over_rows("dtype", [None, np.float64])
+@over_rows("lots", [False, True])
 def test_thread_count_changes_no_bit(lots, dtype):
     """Not the number of own threads, and not that of BLAS, which rounds otherwise for another number."""
     X, labels, weights, theta = people(5_011, 300, 16, dtype=np.float32)
     rows = np.arange(5_011) if lots else None
     sums = []
-    for n_blas in (1, 2, 3):
-        for n_threads in (1, 2, 5):
+    for n_blas in (1, 2):
+        for n_threads in (1, 5):
             with threadpoolctl.threadpool_limits(n_blas, "blas"):
                 sums.append(
                     clipped_sum(X, labels, weights, theta, 0.4, 16, rows=rows, n_threads=n_threads, dtype=dtype)
@@ -189,14 +150,14 @@ def assert_within_clip(g, max_norm):
     assert norm_of(g) <= np.longdouble(max_norm)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n_outputs", [1, 3, 40])
+@over_rows("dtype", DTYPES)
+@over_rows("n_outputs", [1, 3, 40])
 def test_rows_at_extreme_scales_add_at_most_the_clip(n_outputs, dtype):
     """Property 6: lengths, weights, bounds and clips over the dtype's range. The room for rounding is not used up."""
     rng = np.random.default_rng(8)
     low, high = (-44, 36) if dtype == np.float32 else (-300, 306)
-    for d in (1, 3, 8, 400):
-        for trial in range(60):
+    for d in (1, 8, 400):
+        for trial in range(20):
             with np.errstate(over="ignore", under="ignore"):
                 x = (rng.normal(size=(1, d)) * 10.0 ** rng.uniform(low, high)).astype(dtype)
             weight, exponent = dtype(10.0 ** rng.uniform(-30, 0)), rng.uniform(-30, 30) if trial % 2 else 0.0
@@ -209,7 +170,7 @@ def test_rows_at_extreme_scales_add_at_most_the_clip(n_outputs, dtype):
                 assert_within_clip(g, max_norm)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("dtype", DTYPES)
 def test_one_row_reaches_the_clip(dtype):
     """The bound is not met by adding nothing: a misclassified row of full length adds C, less room for rounding."""
     for weight in (1.0, 0.25):
@@ -218,9 +179,9 @@ def test_one_row_reaches_the_clip(dtype):
         assert 0.25 * weight * (1 - 0.002) <= norm_of(g) <= 0.25 * weight
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("sparse", [False, True])
+@over_rows("n_outputs", [1, 3])
+@over_rows("dtype", DTYPES)
 def test_weight_zero_is_the_null_record(dtype, n_outputs, sparse):
     """Exactly zero, intercept included; and what the row holds changes no bit of a sum that it is in."""
     X, labels, weights, theta = people(300, 5, n_outputs, dtype=dtype)
@@ -236,9 +197,9 @@ def test_weight_zero_is_the_null_record(dtype, n_outputs, sparse):
             np.testing.assert_array_equal(before, after)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("sparse", [False, True])
+@over_rows("n_outputs", [1, 3])
+@over_rows("dtype", DTYPES)
 def test_a_row_that_holds_nan_or_infinity_is_the_null_record(dtype, n_outputs, sparse):
     X, labels, weights, theta = people(300, 5, n_outputs, dtype=dtype)
     weights[:] = 1.0
@@ -254,8 +215,8 @@ def test_a_row_that_holds_nan_or_infinity_is_the_null_record(dtype, n_outputs, s
                 np.testing.assert_array_equal(found, others)
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("n_outputs", [1, 3])
+@over_rows("dtype", DTYPES)
 def test_scores_that_overflow_leave_the_others_alone(dtype, n_outputs):
     """A row of the largest numbers, and parameters at which its score is infinity less infinity."""
     top = float(np.finfo(dtype).max)
@@ -303,35 +264,33 @@ def on_the_edge_of_rounding(size, n_long=64):
     return size * np.concatenate([np.ones(n_long), np.full(BLOCK - n_long, 1.02 * 2.0**-18)])
 
 
-@pytest.mark.parametrize("n_outputs", [1, 2, 3, 16])
+@over_rows("n_outputs", [1, 2, 3, 16])
 def test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip(n_outputs):
     """In float32, the rounding of all other rows of the block included. Rows at C, and at what C leaves them."""
     room = 1.0 / reference.clip_for_products(1.0, np.float32, BLOCK, 8 * n_outputs)
     assert 1.0019 < room < 1.0021
     for size in (1.0, 1.0 / room, 0.999 / room, 2.0):
         for n_long in (64, 65):  # 65 rows a little below C end beyond the edge
-            for d in (1, 8, 32):
+            for d in (1, 32):
                 edge = on_the_edge_of_rounding(size, n_long)
                 assert max(moves(edge, (0, 32, 63), n_outputs=n_outputs, d=d)) <= 1.0
                 assert max(moves(edge[::-1].copy(), (64, 127), n_outputs=n_outputs, d=d)) <= 1.0
                 assert max(moves(np.tile(edge, 3), (0, 128, 319), n_outputs=n_outputs, d=d)) <= 1.0
 
 
-@pytest.mark.parametrize(
+@over_rows(
     "sizes",
     [
         np.ones(128),
         np.ones(3_000),
-        np.ones(100_000),
         np.where(np.arange(3_000) % 2, 1.0, -1.0),
         np.where(np.arange(256) < 127, 1.0, -1.0),
         np.tile([1.0, 1e-4, -0.3, 1e-7], 200),
         10.0 ** np.random.default_rng(7).uniform(-8, 0, 1000),
         np.random.default_rng(8).choice([-1.0, 1.0, 1e-3, -1e-5], 1000),
     ],
-    ids=["128 equal", "3000 equal", "100000 equal", "alternating", "cancelling", "magnitudes", "log-uniform", "mixed"],
 )
-@pytest.mark.parametrize("dtype", DTYPES)
+@over_rows("dtype", DTYPES)
 def test_rounding_moves_the_sum_by_at_most_the_clip(dtype, sizes):
     """Every muted row is one of the longest. Blocks are added in float64: each of b additions errs by u times n C."""
     longest = np.flatnonzero(np.abs(sizes) == np.abs(sizes).max())
@@ -341,26 +300,8 @@ def test_rounding_moves_the_sum_by_at_most_the_clip(dtype, sizes):
         assert max(moves(sizes, places, max_norm=max_norm, dtype=dtype)) <= max_norm * (1 + of_blocks)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_numbers_that_are_not_normal_are_zeros(dtype):
-    """What the products of blocks read is 0 where it would lose digits, or would not be finite, and else as it is."""
-    tiny = float(np.finfo(dtype).tiny)
-    X = np.ones((4, 3), dtype)
-    model = WideLinearModel(
-        X, np.ones(4), 1.0, n_outputs=1, geometry=LinearGeometry(2.0, True), dtype=dtype, n_threads=1
-    )  # fmt: skip
-    facts = model._facts.copy()
-    facts[:, _linear.LENGTH] = 1.0
-    facts[:, _linear.WEIGHT] = 1.0
-    facts[:, _linear.LABEL] = 1.0
-    facts[:, _linear.SCALE] = [tiny, 4 * tiny, 1.0, 0.0]
-    scores = np.zeros((4, 1), dtype)
-    _linear.clip_scores(scores, facts, None, None, 0, None, np.zeros(1), 1.0, 1.0, tiny, np.zeros(1))
-    np.testing.assert_array_equal(scores[:, 0], np.array([0.0, -2 * tiny, -0.5, 0.0], dtype))
-
-
-@pytest.mark.parametrize("d", [5, 400])
-@pytest.mark.parametrize("n_outputs", [2, 10])
+@over_rows("d", [5, 400])
+@over_rows("n_outputs", [2, 10])
 def test_no_row_moves_another_block(n_outputs, d):
     """A changed row changes the sum as it changes the sum of its own block of rows: no bit elsewhere."""
     X, labels, weights, theta = people(4 * BLOCK, d, n_outputs, dtype=np.float32)
@@ -376,8 +317,8 @@ def test_no_row_moves_another_block(n_outputs, d):
         np.testing.assert_array_equal(*sums)
 
 
-@pytest.mark.parametrize("n_outputs", [2, 10])
-@pytest.mark.parametrize("d", [5, 33, 400])
+@over_rows("n_outputs", [2, 10])
+@over_rows("d", [5, 33, 400])
 def test_no_row_changes_a_bit_of_anothers_gradient(n_outputs, d):
     """What BLAS makes of a row depends on its place and on the shape of the block, not on what other rows hold."""
     X, labels, weights, theta = people(BLOCK, d, n_outputs, dtype=np.float32)
@@ -395,8 +336,7 @@ def test_no_row_changes_a_bit_of_anothers_gradient(n_outputs, d):
 # --- the estimator ---
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
-@pytest.mark.parametrize("rate", [0.5, 1.0])
+@pytest.mark.parametrize(("adjacency", "rate"), [("zero_out", 1.0), ("add_remove", 0.5), ("replace_one", 1.0)])
 def test_models_of_many_parameters_are_wide(monkeypatch, adjacency, rate):
     """By public sizes alone; and in float64 where a row that leaves shifts all others."""
     made = []
@@ -426,7 +366,7 @@ def test_models_of_many_parameters_are_wide(monkeypatch, adjacency, rate):
 
 
 @pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [np.float32])
 def test_one_person_moves_a_release_by_the_clip(monkeypatch, adjacency, dtype):
     """Property 21 on a wide model: a first step at the full batch, which starts from the same parameters."""
     inputs, release = [], GaussianMechanism.release
@@ -449,7 +389,7 @@ def test_one_person_moves_a_release_by_the_clip(monkeypatch, adjacency, dtype):
             model.fit(X, y, weights)
         return inputs[0]
 
-    for row in (0, 130, 399):
+    for row in (130,):
         weights, other_X, other_y = np.ones(400), X.copy(), y.copy()
         if adjacency == "add_remove":
             kept = np.arange(400) != row

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from combinations import combined
+from combinations import combined, over_combinations, over_rows
 from replay import assert_all_else_is_equal, moves, replay
 
 from skdp import (
@@ -132,7 +132,8 @@ def assert_close(one, other, **rounding):
 # --- as in memory ---
 
 
-@combined(
+@over_combinations(
+    1,
     kind=list(GRADIENT),
     source=["parquet", "table", "map"],
     dtype=[np.float64, np.float32],
@@ -148,7 +149,8 @@ def test_a_full_batch_equals_one_in_memory(tmp_path, kind, source, dtype, adjace
     assert found.n_features_in_ == D
 
 
-@combined(
+@over_combinations(
+    1,
     kind=list(SUMS),
     source=["parquet", "table", "map"],
     dtype=[np.float64, np.float32],
@@ -162,9 +164,7 @@ def test_sums_equal_those_in_memory(tmp_path, kind, source, dtype, adjacency):
     assert_close(found, expected, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["linear", "network"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("label", [-1, 40.5, 10_000])
+@over_combinations(1, kind=["linear", "network"], dtype=[np.float64, np.float32], label=[-1, 40.5, 10_000])
 def test_lots_of_a_map_are_those_of_the_equal_array(tmp_path, kind, dtype, label):
     """Bit for bit but for the offset, a sum over all rows, wherever the unit of many rows lies."""
     table = Table(dtype=dtype, label=label)
@@ -175,9 +175,9 @@ def test_lots_of_a_map_are_those_of_the_equal_array(tmp_path, kind, dtype, label
     np.testing.assert_array_equal(learned(found)[0], learned(expected)[0])
 
 
-@pytest.mark.parametrize("gathered", [None, 1, 400])
-@pytest.mark.parametrize("kind", ["linear", "network"])
-@pytest.mark.parametrize("source", ["parquet", "map"])
+@pytest.mark.parametrize(
+    ("gathered", "kind", "source"), [(None, "network", "parquet"), (1, "linear", "map"), (400, "linear", "parquet")]
+)
 def test_lots_equal_those_drawn_in_memory(tmp_path, monkeypatch, kind, source, gathered):
     """However many lots a pass gathers, and where a lot, or one unit, is more than may be held."""
     table = Table(label=40.5)
@@ -193,19 +193,7 @@ def test_lots_equal_those_drawn_in_memory(tmp_path, monkeypatch, kind, source, g
     assert_close(table.fit_elsewhere(GRADIENT[kind](**changes), source, tmp_path), expected)
 
 
-@pytest.mark.parametrize("kind", ["linear", "network"])
-def test_units_of_one_row_give_the_model_of_rows(tmp_path, kind):
-    table = Table(size=1)
-    table.labels = np.arange(len(table.X))
-    found = table.fit_elsewhere(GRADIENT[kind](), "parquet", tmp_path)
-    by_row = GRADIENT[kind]().fit(TableRows(table.write(tmp_path / "t.parquet"), NAMES), "label", "weight")
-    for one, other in zip(learned(found), learned(by_row), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4 if kind == "network" else 1e-9, atol=1e-9)
-    assert found.privacy_event_ == by_row.privacy_event_
-    assert (found.max_grad_norm_, found.noise_multiplier_) == (by_row.max_grad_norm_, by_row.noise_multiplier_)
-
-
-@pytest.mark.parametrize("group", [1, 7, 256, 300, 10_000])
+@over_rows("group", [1, 7, 256, 300, 10_000])
 def test_row_groups_and_files_change_no_bit(tmp_path, group):
     """Of a unit that lies in several of them too."""
     table = Table(size=300)
@@ -241,8 +229,7 @@ def test_a_named_column_is_no_feature(tmp_path):
 # --- a unit moves no release by more than a row ---
 
 
-@combined(
-    3,
+@over_combinations(
     kind=[*GRADIENT, "linear by lot", *SUMS],
     size=SIZES,
     rows=["copies", "opposite", "any"],
@@ -266,8 +253,8 @@ def test_a_unit_moves_no_release_by_more_than_its_sensitivity_and_nothing_else(
     assert_all_else_is_equal(one, other)
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("rows", ["copies", "any"])
+@over_rows("size", SIZES)
+@over_rows("rows", ["copies", "any"])
 def test_an_exchanged_unit_moves_components_by_no_more_than_two_rows(tmp_path, size, rows):
     table, other = Table(size, rows=rows), Table(size, rows=rows)
     other.X[table.unit] = -other.X[table.unit][:, ::-1] * [1, -1, 1, -1]
@@ -310,10 +297,13 @@ def test_one_pass_over_the_labels_precedes_the_charge(tmp_path, opened):
     assert [charge.parameters["groups"] for charge in ledger.history] == ["home"] * 3
 
 
-@pytest.mark.parametrize("held", [1 << 26, 64])
-@pytest.mark.parametrize("kind", ["linear", "network", "ridge", "components"])
-@pytest.mark.parametrize("source", ["parquet", "map"])
-@pytest.mark.parametrize("fault", ["a later run", "a gap", "another length"])
+@combined(
+    1,
+    held=[1 << 26, 64],
+    kind=["linear", "network", "ridge", "components"],
+    source=["map", "parquet"],
+    fault=["a later run", "a gap", "another length"],
+)
 def test_labels_that_are_refused_are_a_refusal_of_data(tmp_path, monkeypatch, opened, kind, source, fault, held):
     monkeypatch.setattr(unit_runs, "MOST_HELD", held)
     ledger, seen = opened
@@ -377,12 +367,6 @@ def test_a_file_that_changes_after_its_labels_were_read_is_refused(tmp_path, mon
     with pytest.raises(ValueError, match=r"changed .* under the fit, which was not charged"):
         GRADIENT["linear"](accountant=ledger, delta=1e-6).fit(TableRows(path, NAMES), "label", groups="home")
     assert len(ledger.history) == 1
-
-
-def test_rules_take_the_number_of_units(tmp_path):
-    rows = TableRows(Table().write(tmp_path / "t"), NAMES)
-    report = GRADIENT["linear"]().fit(rows, "label", groups="home").privacy_report()
-    assert report.to_dict()["guarantee"]["n_units_public"] == len(np.unique(Table().labels))
 
 
 def test_add_remove_needs_the_number_of_units(tmp_path):
@@ -461,7 +445,7 @@ def stopped(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:fit was interrupted")
-@pytest.mark.parametrize("source", ["memory", "parquet", "map"])
+@pytest.mark.parametrize("source", ["parquet", "map"])  # rows in memory: test_checkpoint.py
 def test_a_file_of_a_run_is_resumed_by_the_same_unit_alone(tmp_path, stopped, source):
     """Not by a run for rows of as many rows as there are units, nor for units by another column, and the other way."""
     table = Table(size=1)
