@@ -34,7 +34,7 @@ from skdp.synthesis.marginals import pair_selection as selection
 from skdp.synthesis.marginals.bought_table import StatedTable
 from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import Interaction, TableSums, centred, count, weighted
-from skdp.synthesis.marginals.denoising import TargetTables, onto_simplex, shrunk, shrunk_matrix, targets_of
+from skdp.synthesis.marginals.denoising import TargetTables, targets_of
 from skdp.synthesis.marginals.product_mixture import (
     TRIPLES,
     Mixture,
@@ -302,29 +302,6 @@ def test_noiseless_tables_come_back():
         np.testing.assert_allclose(one, np.bincount(codes[j], minlength=levels[j]) / 500, atol=1e-12)
 
 
-def test_shrinkage_takes_noise_away():
-    """Pure noise goes; strong signals stay; the error of weak ones falls, over 200 draws each."""
-    rng = np.random.default_rng(0)
-    signal = centred(np.outer(np.arange(8.0), [3.0, 1, 0, 0, -1, -3]))
-    signal *= 12.0 / np.linalg.norm(signal)
-    for shrink in (shrunk, shrunk_matrix):
-        errors, raw = [], []
-        for _ in range(200):
-            noisy = signal + centred(rng.normal(size=signal.shape))
-            errors.append(((shrink(noisy, 1.0) - signal) ** 2).sum())
-            raw.append(((noisy - signal) ** 2).sum())
-        assert np.mean(errors) < 0.9 * np.mean(raw)
-        noise = [np.linalg.norm(shrink(centred(rng.normal(size=(8, 6))), 1.0)) for _ in range(200)]
-        assert np.mean(noise) < 0.5 * math.sqrt(35)
-        np.testing.assert_allclose(shrink(1e6 * signal, 1.0), 1e6 * signal, rtol=1e-6, atol=1e-2)
-
-
-def test_probabilities_are_projected():
-    np.testing.assert_allclose(onto_simplex(np.array([0.5, 0.5, 0.5])), np.full(3, 1 / 3))
-    np.testing.assert_allclose(onto_simplex(np.array([2.0, -1.0, 0.0])), [1, 0, 0])
-    np.testing.assert_allclose(onto_simplex(np.array([0.2, 0.3, 0.5])), [0.2, 0.3, 0.5])
-
-
 def test_selection_takes_the_pairs_that_depend_on_each_other():
     rng = np.random.default_rng(0)
     levels = (4,) * 6
@@ -394,15 +371,6 @@ def test_a_pandas_frame_comes_back_as_one():
     assert 0 < made["pay"].isna().mean() < 1
 
 
-def test_a_polars_frame_comes_back_as_one():
-    frame = pl.from_pandas(people(400)).with_columns(pl.col("age").cast(pl.UInt8), pl.col("job").cast(pl.Categorical))
-    frame = frame.with_columns(pl.col("pay").fill_nan(None))
-    made = precise().fit(frame).sample(300, random_state=0)
-    assert made.schema == frame.schema
-    assert made["pay"].null_count() > 0
-    assert made["pay"].is_nan().sum() == 0
-
-
 def test_an_array_comes_back_as_one():
     X = np.random.default_rng(0).integers(0, 9, (300, 3))
     made = DPMarginalSynthesizer(bounds=(0, 8), random_state=0, **FAST).fit(X).sample(50, random_state=1)
@@ -451,12 +419,6 @@ def test_one_cell_decides_on_no_type():
     assert made.dtype == object
     assert isinstance(made[0, 0], str)
     assert isinstance(made[0, 1], float)
-
-
-def test_names_that_are_no_text_come_back():
-    frame = pd.DataFrame(np.random.default_rng(0).random((40, 3)), columns=[7, 9, 8])
-    made = DPMarginalSynthesizer(bounds=(0, 1), random_state=0, **FAST).fit(frame).sample(3)
-    assert list(made.columns) == list(frame.columns)
 
 
 TYPES = [
@@ -710,7 +672,6 @@ BAD_INPUT = [
     ({"schema": {**SCHEMA, "age": "category"}}, {}, ["column 'age' is of a type of numbers", "convert the column"]),
     ({"schema": {"age": (0, 100)}}, {}, ["does not name column"]),
     ({"schema": {**SCHEMA, "z": (0, 1)}}, {}, ["X has no column 'z'"]),
-    ({"schema": 5}, {}, ["no schema"]),
     ({"pairs": "some"}, {}, ["pairs='some'", "'auto', 'all', 'select'"]),
     ({"triples": "some"}, {}, ["triples='some'"]),
     ({"triples": True}, {}, ["triples=True without labels"]),
@@ -718,9 +679,7 @@ BAD_INPUT = [
     ({"parities": True, "pairs": "select"}, {"y": GOOD_Y}, ["parities=True", "pairs='all'"]),
     ({"rounds": 1, "pairs": "select"}, {"y": GOOD_Y}, ["rounds=1", "pairs='all'"]),
     ({"triples": True, "pairs": "select"}, {"y": GOOD_Y}, ["triples=True", "pairs='all'"]),
-    ({"n_bins": 0}, {}, ["n_bins=0"]),
     ({"n_components": 1.5}, {}, ["n_components=1.5"]),
-    ({"other": "x"}, {}, ["other='x'"]),
     ({"other": {"age": "x"}}, {}, ["other names 'age'"]),
     ({"other": {"job": "nurse"}}, {}, ["other['job']", "another cell"]),
     (
@@ -728,16 +687,12 @@ BAD_INPUT = [
         {},
         ["other['job'] is a gap"],
     ),
-    ({"within_bins": "left"}, {}, ["within_bins='left'"]),
-    ({"label_shares": "exact"}, {"y": GOOD_Y}, ["label_shares='exact'"]),
     ({"label_shares": [1.0]}, {"y": GOOD_Y}, ["label_shares has 1 shares"]),
-    ({"classes": ["no", "maybe"]}, {"y": GOOD_Y}, ["labels that are not in classes"]),
     ({}, {"X": changed(job="secret")}, ["column 'job'", "does not list", "other="]),
     ({}, {"X": changed(job=None)}, ["contains NaN", "column 'job'", "'gaps': [None]"]),
     ({}, {"X": changed(age="12.5w")}, ["column 'age'", "no place for gaps"]),
     ({}, {"X": changed(member="12.5w")}, ["column 'member'"]),
     ({}, {"X": changed(pay=math.inf)}, ["X contains infinity", "column 'pay'"]),
-    ({}, {"X": changed(age=[1])}, ["column 'age'"]),
     ({}, {"X": GOOD[:1]}, ["1 sample", "2 rows"]),
     ({"schema": {"age": (0, 100)}}, {"X": GOOD[["age"]]}, ["1 feature(s)", "at least 2"]),
     ({}, {"X": sp.csr_matrix(np.eye(4))}, ["sparse"]),
