@@ -413,18 +413,6 @@ def test_the_seed_is_public_and_gives_the_same_trees_again():
     assert trees_of(random_state=None).fit(FRAME).seed_ != trees_of(random_state=None).fit(FRAME).seed_
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
-def test_the_seed_is_no_source_of_noise():
-    """Trees follow their seed alone, and noise its own: neither moves when the other does."""
-    fits = {
-        (tree, noise): make_pipeline(trees_of(random_state=tree), classifier(random_state=noise)).fit(FRAME, Y)
-        for tree, noise in ((4, 4), (4, 5), (5, 4))
-    }
-    assert same(fits[4, 4][0], fits[4, 5][0])
-    assert not same(fits[4, 4][0], fits[5, 4][0])
-    assert not np.allclose(fits[4, 4][1].coef_, fits[4, 5][1].coef_)
-
-
 # --- a public step: it reads no row, and treats rows one by one ---
 
 

@@ -519,27 +519,6 @@ def test_trees_over_private_components():
     assert pipe[-1].n_features_in_ == 2
 
 
-def test_seeds_of_trees_are_candidates_that_are_paid_for():
-    """Seed 0 of the trees is a constant; the best of three seeds is chosen by a score on private rows."""
-    X, y = people(2000)
-    accountant = PrivacyAccountant()
-    grid = {"trees_random_state": [0, 1, 2]}
-    search = DPGridSearchCV(
-        model_of(accountant=accountant, random_state=None, max_iter=10), grid, epsilon=2.0, strategy="compose"
-    )
-    search.fit(X, y)
-    (charge,) = accountant.history
-    assert charge.event == search.privacy_event_
-    assert search.epsilon_ <= 2.0
-    assert search.best_estimator_.embedding_.seed_ == search.best_params_["trees_random_state"]
-    alone = DPGridSearchCV(model_of(random_state=None, max_iter=10), {"trees_random_state": [1]}, epsilon=2.0)
-    alone.fit(X, y)
-    # A choice among three costs: each fit has more noise than a fit for the same budget that chooses nothing.
-    assert search.best_estimator_.noise_multiplier_ > 1.2 * alone.best_estimator_.noise_multiplier_
-    with pytest.raises(ValueError, match="'random_state' cannot be searched"):
-        DPGridSearchCV(model_of(), {"random_state": [0, 1]}).fit(X, y)
-
-
 @over("grid", [{"max_depth": [2, "x"]}, {"trees_random_state": [0, None]}, {"n_bins": [4, 0]}])
 def test_a_candidate_that_cannot_be_fitted_costs_nothing(grid):
     X, y = people()
@@ -573,16 +552,11 @@ def test_a_checkpoint_of_other_trees_is_refused_before_any_charge(other, name, t
     X, y = people()
     accountant, path = PrivacyAccountant(), tmp_path / "run.npz"
 
-    def interrupt(n_done):
-        raise KeyboardInterrupt
-
     def make(**own):
         return model_of(checkpoint=path, accountant=accountant, max_iter=10, **{"schema": TableSchema(SCHEMA), **own})
 
     stopped = make()
-    stopped._make_progress = lambda plan: type(
-        "Bar", (), {"__call__": staticmethod(interrupt), "close": lambda self: None}
-    )()
+    interrupt_after(stopped, 1)
     assert stopped.fit(X, y).n_steps_ == 1
     with pytest.raises(ValueError, match=f"is of another run .its {name} differs"):
         make(**other).fit(X, y)
@@ -660,24 +634,6 @@ def test_a_row_moves_the_counts_by_their_sensitivity_at_most(adjacency, monkeypa
         assert one.sum() == pytest.approx(len(blocks) * weights.sum())
         assert np.linalg.norm(one - two) <= weight * sensitivity * (1 + 1e-9) + 1e-12
     assert moved == pytest.approx(1.0)
-
-
-def test_counts_and_sums_are_one_gaussian_release():
-    """Bit for bit that of sums by hand, which are dyadic. A row of weight 0 adds nothing to them, whatever it is."""
-    mechanism, weights = GaussianMechanism(3.0, 1.0), np.array([1.0, 0.25, 0.0, 0.5])
-    schema = TableSchema({"x": (0, 32), "word": ["a", "b"]})
-    blocks = [Block(name, j, column, "bins", 16) for j, (name, column) in enumerate(schema.items())]
-    cells = np.zeros(33 + blocks[1].width)
-    cells[[0, 5, 32, 33, 34]] = [1.0, 0.25, 0.5, 1.25, 0.5]
-    codes = [np.array([0.5, 5.5, 9.5, np.nan]), np.array([0, 0, 1, 1], np.int32)]
-    targets = np.array([1.0, -0.5, 1.0, -7.0])
-    released = [
-        (cells, lambda stream: count_people(blocks, codes, weights, mechanism, stream)),
-        (np.array([1.75, 0.375, 1.5625]), lambda stream: sum_targets(targets, weights, mechanism, stream)),
-    ]
-    for exact, release in released:
-        expected = mechanism.release(exact, SecretStream.from_random_state(0, "test")).tolist()
-        assert release(SecretStream.from_random_state(0, "test")) == expected
 
 
 def test_marginals_of_many_rows_are_their_shares():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import pickle
 import warnings
@@ -14,6 +13,7 @@ import scipy.sparse as sp
 from cases import over
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interrupts import interrupt_after
 from scipy import stats
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -431,17 +431,13 @@ def test_a_fit_anew_forgets_the_form_of_the_one_before():
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 def test_an_interrupted_run_resumes_on_the_same_form_alone(tmp_path):
     Z, y = embedded()
-    accountant, calls = PrivacyAccountant(), itertools.count(1)
-
-    def step(n_done):
-        if next(calls) == 12:
-            raise KeyboardInterrupt
+    accountant = PrivacyAccountant()
 
     def make():
         return model_of(checkpoint=tmp_path / "run.npz", accountant=accountant, max_iter=30)
 
     model = make()
-    model._make_progress = lambda plan: type("Bar", (), {"__call__": staticmethod(step), "close": lambda self: None})()
+    interrupt_after(model, 12)
     assert model.fit(Z, y).n_steps_ == 12
     with pytest.raises(ValueError, match=r"is of another run .its row_form differs"):
         make().fit(embedded(plain_share=0.2)[0], y)

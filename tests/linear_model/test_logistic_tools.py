@@ -139,18 +139,6 @@ def test_one_bill_for_all_fits_wherever_they_are_made(table, way):
     assert accountant.get_epsilon(1e-5) == get_epsilon(SelfComposedDpEvent(one, n_fits), 1e-5)
 
 
-def test_processes_cannot_spend(table):
-    """A pickled accountant cannot know what other processes spend, so it refuses, and says what to do."""
-    accountant = PrivacyAccountant()
-    search = GridSearchCV(binary(accountant=accountant), {"alpha": [0.0]}, cv=KFold(2), error_score="raise")
-    with (
-        joblib.parallel_config("loky", n_jobs=2),
-        pytest.raises(AccountantDetachedError, match="n_jobs=1 or with threads"),
-    ):
-        search.fit(*table)
-    assert accountant.history == ()
-
-
 def test_metadata_routing_of_weights(draw):
     X, y = draw()
     y[::2] = 1 - y[::2]

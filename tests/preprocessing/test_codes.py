@@ -269,17 +269,6 @@ def test_instalments_keep_the_schema_of_the_first():
         quiet(lambda: model.fit(np.array(rows), Y))
 
 
-def test_a_checkpoint_is_of_one_schema(tmp_path):
-    file = tmp_path / "run"
-    model = trees(checkpoint=file, max_iter=2)
-    described = []
-    for schema in (KINDS, {**KINDS, "age": (0, 50)}):
-        work = clone(model)
-        work._note_rows(coder(schema).fit_transform(FRAME))
-        described.append(work._recipe(1).describe_rows())
-    assert described[0] != described[1]
-
-
 def test_a_wrong_schema_costs_utility_and_never_privacy():
     """What does not fit the schema that rows carry is clipped to it, or is its "other"; a row keeps its norm."""
     rows = coder().fit_transform(FRAME)

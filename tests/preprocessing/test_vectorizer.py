@@ -368,26 +368,6 @@ def test_a_model_that_takes_no_sparse_rows_gets_others():
     assert tabular_pipeline(DPPCA(2)).fit(SHORT).transform(SHORT).shape == (200, 2)
 
 
-CELLS = {
-    "whole": [1, 2],
-    "truth": [True, False],
-    "word": ["a", "b"],
-    "day": pd.to_datetime(["2001-01-01", "2002-01-01"]),
-}
-
-
-@over("convert", [pd.DataFrame, pd.DataFrame.convert_dtypes, pl.from_pandas, pa.Table.from_pandas])
-def test_a_gap_changes_no_kind(convert):
-    """A row that becomes a null row makes floats of integers, and objects of truth values."""
-    whole = pd.DataFrame({name: list(cells) * 20 for name, cells in CELLS.items()})
-    gapped = pd.DataFrame({name: [None, *(list(cells) * 20)[1:]] for name, cells in CELLS.items()})
-    found = [DPTableVectorizer(noise_multiplier=0.1, epsilon=None).fit(convert(frame)) for frame in (whole, gapped)]
-    assert [[column.kind for _, column in each.schema_.items()] for each in found] == [
-        ["number", "category", "category", "date"]
-    ] * 2
-    assert found[1].schema_["truth"].categories == ("False", "True")
-
-
 def test_a_complex_number_among_words_is_refused():
     with pytest.raises(ValueError, match="'x0' has complex numbers"):
         DPTableVectorizer({"x0": ["a"]}).fit_transform(np.array([["a"], [1j]], dtype=object))

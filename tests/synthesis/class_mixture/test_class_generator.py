@@ -19,7 +19,6 @@ from skdp.mechanisms import GaussianMechanism
 from skdp.synthesis import DPClassMixtureGenerator
 from skdp.synthesis.class_mixture import row_sums
 from skdp.synthesis.class_mixture.clipped_normals import clipped_moments
-from skdp.synthesis.class_mixture.mixture import factor_of
 from skdp.synthesis.class_mixture.noisy_moments import shares_of
 from skdp.synthesis.class_mixture.row_blocks import Box, ClassRows
 
@@ -241,23 +240,6 @@ def test_moments_of_clipped_normals_are_those_of_their_density(location, scale):
     mean, variance = clipped_moments(np.array([location]), np.array([scale]))
     assert mean[0] == pytest.approx(moment(1), abs=1e-7)
     assert variance[0] == pytest.approx(moment(2) - moment(1) ** 2, abs=1e-7)
-
-
-def test_eigenvalues_of_noise_are_replaced_by_their_mean():
-    rng = np.random.default_rng(0)
-    k, noise = 60, 0.01
-    normals = rng.normal(size=(k, k))
-    covariance = np.diag([3.0, 2.0, *[0.0] * (k - 2)]) + noise * (normals + normals.T) / 2
-
-    def eigenvalues(matrix, radius=10.0):
-        return np.linalg.svd(factor_of(matrix, noise, radius))[1][::-1] ** 2
-
-    found = eigenvalues(covariance)
-    np.testing.assert_allclose(found[:-2], found[0])
-    np.testing.assert_allclose(found[[0, -2, -1]], [0.0, 2.0, 3.0], atol=0.05)
-    assert np.linalg.eigvalsh(covariance)[-3] > 0.05
-    assert not eigenvalues(-covariance).any()
-    assert eigenvalues(covariance, 1.2).max() == pytest.approx(1.44)
 
 
 @over("n_components", [1, 3])
