@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import numpy as np
 import pandas as pd
@@ -11,22 +10,19 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from cases import over
 from reference import leaves_of_row, vectorized_row
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from tables import BOUGHT, ROWS, SCHEMA, customers, labels
 
 from skdp import (
-    DPGridSearchCV,
     DPLogisticRegression,
     PrivacyAccountant,
     allocate_budget,
-    check_pipeline,
-    config_context,
 )
-from skdp._checks.row_traits import row_norm_of
-from skdp.ensemble import PublicTreesEmbedding, embedding, leaf_tables
-from skdp.ensemble.leaf_tables import LeafTables, leaf_writer
+from skdp.ensemble import PublicTreesEmbedding, embedding
+from skdp.ensemble.leaf_tables import LeafTables
 from skdp.ensemble.trees import draw_trees
 from skdp.preprocessing import DPTableVectorizer, TableSchema
 from skdp.preprocessing.schema.blocks import Block
@@ -84,8 +80,7 @@ def walk(trees, t, whole, split):
     return leaves
 
 
-@pytest.mark.parametrize("shares", [None, [None, np.eye(9)[3]], [np.arange(33.0) / 528, np.ones(9) / 9]], ids=str)
-@pytest.mark.parametrize("n_leaves", [2, 16, 100])
+@over("n_leaves, shares", [(2, None), (16, [None, np.eye(9)[3]]), (100, [np.arange(33.0) / 528, np.ones(9) / 9])])
 def test_every_number_is_cut_inside_what_the_node_can_see(n_leaves, shares):
     blocks = blocks_of({"a": (0, 1), "b": (-5, 90)})
     trees = draw_trees(blocks, 50, n_leaves, 12, 3, shares)
@@ -100,8 +95,8 @@ def test_every_number_is_cut_inside_what_the_node_can_see(n_leaves, shares):
         assert len(walk(trees, t, {0: (0.0, 1.0), 1: (-5.0, 90.0)}, split)) == n_leaves
 
 
-@pytest.mark.parametrize("kind", ["category", "ordinal", "flag"])
-@pytest.mark.parametrize("n_listed", [0, 1, 2, 3, 70])
+@over("kind", ["category", "ordinal", "flag"])
+@over("n_listed", [0, 1, 3, 70])
 def test_no_side_of_a_split_of_levels_is_empty(kind, n_listed):
     if kind == "flag":
         schema, width, n_split = {"a": "flag"}, 3, 2
@@ -209,13 +204,6 @@ def test_half_of_the_thresholds_follow_the_people():
     assert abs(np.mean((cuts >= 0.5) & (cuts < 0.75)) - in_cell) < 5 * math.sqrt(in_cell * (1 - in_cell) / 20_000)
 
 
-def test_half_of_the_thresholds_have_a_density_of_a_power_of_that_of_the_people():
-    shares = np.array([1.0, 32.0, 0.0]) / 33.0  # 32 ** 0.4 = 4 times the density on the right half
-    cuts = draw_trees(blocks_of({"a": (0, 1)}), 20_000, 2, 1, 2, [shares]).threshold[:, 0]
-    right = 0.5 * 4 / 5 + 0.25 * 0.5 + 0.25 / 8
-    assert abs(np.mean(cuts >= 0.5) - right) < 5 * math.sqrt(right * (1 - right) / 20_000)
-
-
 def test_marginals_are_shares_by_name_and_those_left_out_are_even():
     job = [0.5, 0.2, 0.2, 0.05, 0.05]
     one = trees_of(marginals={"job": job}).fit(FRAME)
@@ -226,8 +214,8 @@ def test_marginals_are_shares_by_name_and_those_left_out_are_even():
     assert same(trees_of(marginals={"job": [1e308] * 5}).fit(FRAME), trees_of(marginals={"job": [1] * 5}).fit(FRAME))
 
 
-@pytest.mark.parametrize(
-    ("marginals", "error", "message"),
+@over(
+    "marginals, error, message",
     [
         ([1.0], TypeError, r"\Amarginals=<list> is no mapping: .*\Z"),
         ({"nobody": [1.0, 2.0]}, ValueError, r"\Amarginals names 'nobody', no column of the schema: leave it out\.\Z"),
@@ -257,7 +245,7 @@ def drawn_codes(n=300):
     return codes
 
 
-@pytest.mark.parametrize(("n_leaves", "depth"), [(2, 1), (4, 8), (32, 5), (100, 24)])
+@over("n_leaves, depth", [(2, 1), (32, 5), (100, 24)])
 def test_leaves_are_those_of_the_plain_reading(n_leaves, depth):
     blocks = blocks_of({"a": (0, 1), "b": (-3, 3), "c": [f"v{i}" for i in range(70)], "d": "flag"})
     trees = draw_trees(blocks, 12, n_leaves, depth, 11)
@@ -272,7 +260,7 @@ def test_leaves_are_those_of_the_plain_reading(n_leaves, depth):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize(("n_leaves", "depth"), [(2, 1), (5, 8), (16, 3), (16, 8)])
+@over("n_leaves, depth", [(2, 1), (5, 8), (16, 8)])
 def test_leaves_by_tables_are_those_of_the_walk(n_leaves, depth):
     blocks = blocks_of({"a": (0, 1), "b": (-3, 3), "c": [f"v{i}" for i in range(70)], "d": "flag"})
     trees = draw_trees(blocks, 40, n_leaves, depth, 11)
@@ -286,26 +274,6 @@ def test_leaves_by_tables_are_those_of_the_walk(n_leaves, depth):
         trees.write_leaves(columns, first, stride, walked)
         LeafTables(trees, blocks).write_leaves(columns, first, stride, found)
         np.testing.assert_array_equal(found, walked)
-
-
-def test_tables_are_for_many_rows_and_small_trees():
-    blocks = blocks_of({"a": (0, 1), "d": "flag"})
-    small, large = (draw_trees(blocks, 4, n_leaves, 8, 0) for n_leaves in (16, 17))
-    assert leaf_writer(small, blocks, 1_000) is small
-    assert leaf_writer(large, blocks, 100_000) is large
-    assert isinstance(leaf_writer(small, blocks, 100_000), LeafTables)
-    assert leaf_writer(small, blocks * 40, 100_000) is small
-    many = draw_trees(blocks, 400, 16, 8, 0)
-    assert leaf_writer(many, blocks, 100_000) is many  # of which the tables would leave the cache
-
-
-def test_rows_are_the_same_by_tables(monkeypatch):
-    made = trees_of(n_jobs=2).fit(FRAME)
-    rows, leaves, codes = made.transform(FRAME), made.apply(FRAME), made._encode(made._codes(FRAME)).codes
-    monkeypatch.setattr(leaf_tables, "_FEWEST_ROWS", 0)
-    assert (made.transform(FRAME) != rows).nnz == 0
-    np.testing.assert_array_equal(made.apply(FRAME), leaves)
-    np.testing.assert_array_equal(made._encode(made._codes(FRAME)).codes, codes)
 
 
 def test_a_number_on_a_threshold_goes_to_the_right():
@@ -356,12 +324,6 @@ def test_a_number_with_many_edges_has_finer_bins_beside_them():
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0, rtol=1e-6)
 
 
-def test_bins_as_narrow_as_doubles_are_cut_as_far_as_they_can_be():
-    edges = [1.0 + 2.0**-52 * k for k in range(20)]
-    made = PublicTreesEmbedding(2, schema={"x0": {"edges": edges}}, random_state=0).fit(np.ones((3, 1)))
-    assert made.transform(np.full((3, 1), edges[5])).shape[1] >= 2 * 20 + 32
-
-
 def test_the_pattern_of_a_row_does_not_depend_on_the_row():
     rows = trees_of().fit_transform(FRAME)
     assert rows.indices.dtype == rows.indptr.dtype == np.int32
@@ -370,8 +332,7 @@ def test_the_pattern_of_a_row_does_not_depend_on_the_row():
     assert np.all(rows.data.reshape(-1, 26) == rows.data[:26])
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.999])
-@pytest.mark.parametrize("n_estimators", [1, 7, 300])
+@over("n_estimators, share", [(1, 0.0), (7, 0.1), (7, 0.999), (300, 0.5)])
 def test_every_row_has_the_norm_1_and_none_is_longer(share, n_estimators):
     made = trees_of(n_estimators, plain_share=share).fit(FRAME)
     rows = made.transform(FRAME).astype(np.float64)
@@ -393,7 +354,7 @@ def test_names_are_unique_and_say_what_a_column_is():
         made.get_feature_names_out([*"abcdefg"])
 
 
-@pytest.mark.parametrize("kind", ["polars", "arrow", "array", "list"])
+@over("kind", ["polars", "arrow", "array", "list"])
 def test_all_kinds_of_tables_give_the_same_rows(kind):
     expected = trees_of().fit_transform(FRAME).toarray()
     by_place = TableSchema({f"x{j}": SCHEMA[name] for j, name in enumerate(FRAME.columns)})
@@ -438,15 +399,6 @@ def test_threads_and_blocks_change_nothing(monkeypatch):
         np.testing.assert_array_equal(made.apply(frame), trees_of().fit(frame).apply(frame))
 
 
-def test_pickles_and_clones():
-    made = trees_of().fit(FRAME)
-    again = pickle.loads(pickle.dumps(made))
-    np.testing.assert_array_equal(again.transform(FRAME).toarray(), made.transform(FRAME).toarray())
-    copied = clone(made)
-    assert not hasattr(copied, "schema_")
-    assert same(copied.fit(FRAME), made)
-
-
 # --- the seed ---
 
 
@@ -459,31 +411,6 @@ def test_the_seed_is_public_and_gives_the_same_trees_again():
             assert made.seed_ == seed
     assert not same(trees_of(random_state=1).fit(FRAME), trees_of(random_state=2).fit(FRAME))
     assert trees_of(random_state=None).fit(FRAME).seed_ != trees_of(random_state=None).fit(FRAME).seed_
-
-
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
-def test_the_seed_is_no_source_of_noise():
-    """Trees follow their seed alone, and noise its own: neither moves when the other does."""
-    fits = {
-        (tree, noise): make_pipeline(trees_of(random_state=tree), classifier(random_state=noise)).fit(FRAME, Y)
-        for tree, noise in ((4, 4), (4, 5), (5, 4))
-    }
-    assert same(fits[4, 4][0], fits[4, 5][0])
-    assert not same(fits[4, 4][0], fits[5, 4][0])
-    assert not np.allclose(fits[4, 4][1].coef_, fits[4, 5][1].coef_)
-
-
-def test_a_public_seed_is_no_leak():
-    with config_context(on_leak="raise"):
-        trees_of(random_state=4).fit(FRAME)
-
-
-def test_global_generators_are_neither_read_nor_moved():
-    before = np.random.mtrand._rand.get_state(legacy=False)["state"]
-    trees_of(random_state=None).fit(FRAME)
-    after = np.random.mtrand._rand.get_state(legacy=False)["state"]
-    assert before["pos"] == after["pos"]
-    np.testing.assert_array_equal(before["key"], after["key"])
 
 
 # --- a public step: it reads no row, and treats rows one by one ---
@@ -507,11 +434,6 @@ def test_a_fit_reads_no_cell_and_costs_nothing():
         made.transform(cells)
 
 
-def test_trees_do_not_follow_the_rows():
-    shifted = FRAME.assign(age=FRAME["age"] * 0 + 18, income=1.0, job="clerk").iloc[:3]
-    assert same(trees_of().fit(FRAME), trees_of().fit(shifted))
-
-
 CHANGES = {
     "a gap": {"age": None},
     "an extreme number": {"income": -1e300},
@@ -521,7 +443,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@over("change", CHANGES)
 def test_one_row_changes_its_own_row_and_nothing_else(change):
     rows = [{**row, "age": 40, "member": False} for row in ROWS[:1] * 8]
     other = [*rows[:5], {**rows[5], **CHANGES[change]}, *rows[6:]]
@@ -544,12 +466,6 @@ def test_a_row_alone_is_the_row_among_others():
     for i in range(20):
         np.testing.assert_array_equal(made.transform(FRAME.iloc[[i]]).toarray()[0], whole[i])
         np.testing.assert_array_equal(made.apply(FRAME.iloc[[i]])[0], leaves[i])
-
-
-def test_it_is_a_step_that_reads_nothing():
-    with config_context(on_leak="raise"):
-        assert check_pipeline(make_pipeline(trees_of(), classifier())) in (None, [], ())
-        check_pipeline(make_pipeline(PublicTreesEmbedding(bounds=(0, 1)), classifier()))
 
 
 class Derived(PublicTreesEmbedding):
@@ -582,21 +498,6 @@ def test_a_budget_goes_to_the_private_steps_alone():
     assert pipe[-1].noise_multiplier_ == plain[-1].noise_multiplier_
 
 
-def test_an_estimator_that_comes_next_uses_the_norm():
-    assert row_norm_of(trees_of().fit_transform(FRAME)) == 1.0
-    assert make_pipeline(trees_of(), classifier()).fit(FRAME, Y)[-1].data_norm_ == 1.0
-    assert allocate_budget(make_pipeline(trees_of(), classifier()), 1.0, 1e-5).fit(FRAME, Y)[-1].data_norm_ == 1.0
-
-
-def test_a_search_over_parameters_of_the_trees_is_paid_for():
-    pipe = make_pipeline(trees_of(5), classifier())
-    grid = {"publictreesembedding__max_depth": [1, 3], "publictreesembedding__plain_share": [0.2, 0.5]}
-    search = DPGridSearchCV(pipe, grid, epsilon=50.0, delta=1e-5).fit(FRAME, Y)
-    assert 0 < search.epsilon_ <= 50.0
-    best = search.best_estimator_[0]
-    assert best.transform(FRAME).shape == (200, 64 + 5 * 2**best.max_depth)
-
-
 # --- refusals ---
 
 BAD = {
@@ -605,19 +506,11 @@ BAD = {
     "others bought": ({"schema": TableSchema({"age": (1, 2)}, others="buy")}, "the trees buy nothing"),
     "both": ({"bounds": (0, 1)}, "is given beside schema"),
     "a column that is not there": ({"schema": {"height": (0, 2)}}, "X has no column 'height'"),
-    "no schema": ({"schema": 3}, "is no schema"),
     "no trees": ({"n_estimators": 0}, "n_estimators=0 is out of range"),
-    "no depth": ({"max_depth": 0}, "max_depth=0 is out of range"),
     "half a depth": ({"max_depth": 1.5}, "max_depth=1.5 is of the wrong type"),
-    "one leaf": ({"max_leaf_nodes": 1}, "max_leaf_nodes=1 is out of range"),
     "too many leaves": ({"max_leaf_nodes": 2**40, "max_depth": 99}, "choose fewer trees, or fewer leaves"),
-    "too many": ({"n_estimators": 10**9}, "choose fewer trees, or fewer leaves"),
-    "no bins": ({"n_bins": 0}, "n_bins=0 is out of range"),
     "no share": ({"plain_share": 1.0}, "plain_share=1.0 is out of range"),
-    "a share of NaN": ({"plain_share": math.nan}, "plain_share=nan is out of range"),
-    "no seed": ({"random_state": "a"}, "random_state='a' is of the wrong type"),
     "a negative seed": ({"random_state": -1}, "random_state=-1 is out of range"),
-    "no threads": ({"n_jobs": 0}, "n_jobs=0 is out of range"),
     "categories of another width": ({"schema": None, "categories": [["a"]]}, "is no list for 7 columns"),
     "nothing of a column": (
         {"schema": None, "bounds": [None] * 7, "categories": [None] * 7},
@@ -626,7 +519,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
+@over("name", BAD)
 def test_a_bad_parameter_is_refused_by_one_line(name):
     parameters, message = BAD[name]
     with pytest.raises((ValueError, TypeError), match=message) as caught:
@@ -642,12 +535,10 @@ BAD_TABLES = {
     "a column too few": lambda: FRAME.drop(columns="age"),
     "other names": lambda: FRAME.rename(columns={"age": "years"}),
     "sparse rows": lambda: sp.csr_matrix(np.ones((3, 7))),
-    "one dimension": lambda: np.ones(3),
-    "no rows": lambda: FRAME.iloc[:0],
 }
 
 
-@pytest.mark.parametrize("name", BAD_TABLES)
+@over("name", BAD_TABLES)
 def test_a_bad_table_is_refused_by_one_line_without_a_cell(name):
     made = trees_of(5).fit(FRAME)
     for use in (trees_of(5).fit_transform, made.transform, made.apply):
@@ -656,11 +547,3 @@ def test_a_bad_table_is_refused_by_one_line_without_a_cell(name):
         assert "secret" not in str(caught.value)
         assert name == "other names" or "\n" not in str(caught.value).strip()
         assert caught.value.__context__ is None
-
-
-def test_a_refusal_leaves_what_was_fitted():
-    made = trees_of().fit(FRAME)
-    kept = dict(vars(made))
-    with pytest.raises(ValueError, match="X has no column"):
-        made.fit(pd.DataFrame({"x": [1.0]}))
-    assert vars(made) == kept

@@ -130,7 +130,7 @@ def test_errors_of_units_are_clustered():
 @over_rows("noise", [1.0])
 def test_errors_are_those_of_repeated_fits(noise):
     """The sum of squared errors in units of the standard error is chi-squared, to first order: 10 % wider."""
-    repeats, scores = 120, []
+    repeats, scores = 60, []
     for seed in range(repeats):
         frame = fitted(draw(600, seed), epsilon=None, noise_multiplier=noise, random_state=seed).summary().to_frame()
         assert (frame["doubt"] == "").all()

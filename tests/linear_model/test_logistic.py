@@ -6,21 +6,19 @@ import math
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from combinations import over_rows
 from logistic import POISSON, binary
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 
 from skdp import (
     DPLogisticRegression,
     PrivacyAccountant,
 )
 from skdp._training.offset import OFFSET_SHARE
-from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon, to_dp_accounting
+from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
 from skdp.preprocessing.histograms.purchase import noise_ratio
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -29,21 +27,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarn
 # --- it learns --------------------------------------------------------------------------------------------------------
 
 
-@over_rows("dtype", [np.float32])
-def test_ranking_is_that_of_the_non_private_model_when_the_budget_is_large(draw, dtype):
-    X, y = draw(20_000, 6)
-    train, test = slice(0, 16_000), slice(16_000, None)
-    peer = LogisticRegression(C=1e6).fit(X[train], y[train])
-    model = binary(epsilon=8.0, random_state=0).fit(X[train].astype(dtype), y[train])
-    best = roc_auc_score(y[test], peer.decision_function(X[test]))
-    assert best > 0.9
-    assert roc_auc_score(y[test], model.decision_function(X[test].astype(dtype))) > best - 0.003
-
-
-@over_rows("parameters", ({}, {"fit_intercept": False, "average": False}, {"sampling_rate": 0.1, "max_iter": 20}))
+@over("parameters", ({}, {"fit_intercept": False, "average": False}, {"sampling_rate": 0.1, "max_iter": 20}))
 def test_several_classes_are_learnt(draw, parameters):
-    X, y = draw(20_000, 6, n_classes=4)
-    train, test = slice(0, 16_000), slice(16_000, None)
+    X, y = draw(10_000, 6, n_classes=4)
+    train, test = slice(0, 6_000), slice(6_000, None)
     peer = LogisticRegression(C=1e6).fit(X[train], y[train])
     model = DPLogisticRegression(epsilon=8.0, classes=range(4), random_state=0, **parameters).fit(X[train], y[train])
     assert model.score(X[test], y[test]) > peer.score(X[test], y[test]) - 0.02  # 0.02: three sd of 4,000 coin flips
@@ -91,16 +78,10 @@ def test_penalty_shrinks_coefficients_and_spares_the_intercept(draw):
     assert held.intercept_[0] > 0.5 * free.intercept_[0] > 0
 
 
-def test_no_intercept(table):
-    model = binary(fit_intercept=False).fit(*table)
-    np.testing.assert_array_equal(model.intercept_, [0.0])
-
-
 # --- formats ----------------------------------------------------------------------------------------------------------
 
 
-@over_rows("parameters", [{}, POISSON, {"fit_intercept": False}])
-@over_rows("n_classes", [2, 3])
+@over("n_classes, parameters", [(2, {}), (2, POISSON), (3, {"fit_intercept": False})])
 def test_sparse_rows_are_the_same_rows(draw, parameters, n_classes):
     X, y = draw(n_classes=n_classes)
     X[np.abs(X) < 0.6] = 0.0
@@ -171,14 +152,6 @@ def test_single_precision_gives_the_same_model_to_its_rounding(table):
     np.testing.assert_allclose(single.coef_, double.coef_, atol=bound, rtol=0)
 
 
-@over_rows("to_X", [np.asfortranarray, lambda X: X[::-1][::-1], lambda X: X.tolist(), pd.DataFrame])
-def test_other_layouts_are_the_same_rows(table, to_X):
-    X, y = table
-    expected = binary(random_state=0).fit(X, y)
-    found = binary(random_state=0).fit(to_X(X), y.tolist())
-    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-9)
-
-
 # --- what is published ------------------------------------------------------------------------------------------------
 
 
@@ -187,21 +160,11 @@ def test_attributes(draw, n_classes):
     X, y = draw(n_classes=n_classes)
     model = DPLogisticRegression(classes=range(n_classes), sampling_rate=0.3, max_iter=7).fit(X, y)
     n_outputs = 1 if n_classes == 2 else n_classes
-    for name, shape in {"coef_": (n_outputs, 4), "intercept_": (n_outputs,)}.items():
-        assert getattr(model, name).shape == shape
-        assert getattr(model, name).dtype == np.float64
-    np.testing.assert_array_equal(model.classes_, range(n_classes))
-    assert model.n_features_in_ == 4
-    assert not hasattr(model, "feature_names_in_")
-    assert model.sampling_rate_ == 0.3
+    assert (model.coef_.shape, model.intercept_.shape) == ((n_outputs, 4), (n_outputs,))
+    assert model.coef_.dtype == model.intercept_.dtype == np.float64
     assert model.n_steps_ == math.ceil(7 / 0.3) == 24
     assert model.n_iter_ == 8  # 24 steps of 0.3 are 7.2 epochs
-    assert model.data_norm_ == 2.0
-    assert model.delta_ == 1e-5
-    for name in ("epsilon_", "noise_multiplier_", "max_grad_norm_", "learning_rate_", "sampling_rate_", "data_norm_"):
-        assert type(getattr(model, name)) is float, name
-    for name in ("n_steps_", "n_iter_", "n_features_in_"):
-        assert type(getattr(model, name)) is int, name
+    assert (model.data_norm_, model.delta_, model.sampling_rate_) == (2.0, 1e-5, 0.3)
 
 
 def test_sampling_parameters(table):
@@ -249,19 +212,6 @@ def test_replacing_a_row_needs_more_noise_than_muting_it(table):
     assert 1.05 * noise(**POISSON) < noise(adjacency="replace_one", **POISSON) < 2 * noise(**POISSON)
 
 
-@over_rows("adjacency", ["zero_out", "replace_one"])
-@over_rows("sampling", [POISSON])
-def test_epsilon_is_googles_figure(table, adjacency, sampling):
-    dp_accounting = pytest.importorskip("dp_accounting")
-    from dp_accounting.pld import PLDAccountant
-
-    model = binary(adjacency=adjacency, **sampling).fit(*table)
-    neighbours = dp_accounting.NeighboringRelation
-    relation = neighbours.ADD_OR_REMOVE_ONE if adjacency == "zero_out" else neighbours.REPLACE_ONE
-    oracle = PLDAccountant(relation).compose(to_dp_accounting(model.privacy_event_))
-    assert model.epsilon_ == pytest.approx(oracle.get_epsilon(model.delta_), abs=1e-3)
-
-
 # --- predictions (property 24) ----------------------------------------------------------------------------------------
 
 
@@ -297,18 +247,9 @@ def test_long_rows_are_predicted_as_rows_scaled_to_the_bound(table, to_X, dtype,
     np.testing.assert_allclose(found, model.decision_function(to_X(short)), rtol=1e-5)
 
 
-@over_rows("to_X", [np.asarray, sp.csr_array])
-def test_rows_of_the_largest_numbers_have_finite_predictions(table, to_X):
-    model = binary(random_state=0).fit(*table)
-    largest = np.full((1, 4), np.finfo(np.float64).max)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert np.all(np.isfinite(model.predict_proba(to_X(largest))))
-
-
-@over_rows("to_X", [np.asarray, sp.csr_array])
-@over_rows("dtype", [np.float32, np.float64])
-@over_rows("parameters", ({}, {"fit_intercept": False}))
+@over("to_X", [np.asarray, sp.csr_array])
+@over("dtype", [np.float32, np.float64])
+@over("parameters", ({}, {"fit_intercept": False}))
 def test_long_rows_are_learnt_from_as_rows_scaled_to_the_bound(table, to_X, dtype, parameters):
     X, y = table
     short = X.astype(dtype)

@@ -24,7 +24,6 @@ from skdp import (
     config_context,
 )
 from skdp._training import progress
-from skdp._training.models.linear import LinearModel
 from skdp.accounting import compose, flatten, get_epsilon
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -57,16 +56,7 @@ def test_instalments_are_billed_jointly(table, again, sampling):
     assert not np.array_equal(model.coef_, first)
 
 
-def test_instalments_with_other_parameters_are_billed_jointly(table):
-    accountant = PrivacyAccountant()
-    model = binary(epsilon=0.5, accountant=accountant).fit(*table)
-    first = model.privacy_event_
-    model.set_params(warm_start=True, epsilon=None, noise_multiplier=9.0, **POISSON).fit(*table)
-    assert model.privacy_event_ == compose([first, accountant.history[1].event])
-    assert "noise_multiplier=9.0" in str(accountant.history[1].event)
-
-
-@over_rows("again", [by_partial_fit, by_warm_start])
+@over("again", [by_partial_fit, by_warm_start])
 def test_instalments_of_one_seed_have_different_noise(draw, again):
     """Rows that weigh next to nothing leave the noise alone: the way from zero, and then the way from there."""
     X, y = draw(n=100, d=100)
@@ -211,17 +201,6 @@ def test_progress_shows_the_price_and_changes_nothing(table, with_tqdm, capsys, 
     assert loud.coef_.tobytes() == quiet.coef_.tobytes()
 
 
-def test_progress_counts_earlier_instalments(table, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    model = binary(verbose=1).fit(*table)
-    capsys.readouterr()
-    model.partial_fit(*table)
-    prices = [float(part.split()[3]) for part in capsys.readouterr().err.split(", ")[1:]]
-    assert prices == sorted(prices)
-    assert prices[0] > binary().fit(*table).epsilon_
-    assert prices[-1] == pytest.approx(model.epsilon_, rel=1e-3)
-
-
 @pytest.fixture
 def lines_by_steps(monkeypatch):
     """Progress lines without tqdm, each after a number of steps, however long these take."""
@@ -281,26 +260,6 @@ def test_interrupted_model_is_that_of_the_steps_done(table, lines_by_steps, monk
             cut.fit(X, y)
     short = binary(max_iter=40, average=False, **common).fit(X, y)
     np.testing.assert_array_equal(cut.coef_, short.coef_)
-
-
-@over_rows("weight", [1e-300, 1e300])
-def test_a_weight_beyond_the_range_of_the_rows_is_cast_in_silence(table, weight):
-    """Also where the user has NumPy raise: the error would tell of the weight, after the charge."""
-    X, y = table
-    weights = np.ones(len(y))
-    weights[3] = weight
-    with np.errstate(all="raise"):
-        found = binary(random_state=0).fit(X.astype(np.float32), y, sample_weight=weights)
-    assert np.all(np.isfinite(found.coef_))
-
-
-def test_an_interrupt_after_the_last_step_takes_nothing_back(table, monkeypatch):
-    """As the threads of the run end: all steps are done, and paid for."""
-    whole = binary(random_state=0).fit(*table)
-    monkeypatch.setattr(LinearModel, "__exit__", lambda *arguments: interrupt())
-    found = binary(random_state=0).fit(*table)  # and there is nothing to warn of
-    assert found.n_steps_ == whole.n_steps_
-    np.testing.assert_array_equal(found.coef_, whole.coef_)
 
 
 @pytest.fixture

@@ -79,20 +79,6 @@ def test_pipeline(people, output):
         assert list(pipeline[-1].feature_names_in_) == names
 
 
-@pytest.mark.parametrize("to_frame", [pd.DataFrame, pytest.param(pl.DataFrame, marks=WITH_POLARS)])
-def test_frames(table, to_frame):
-    X, y = table
-    frame = to_frame(dict(zip("abcd", X.T, strict=True)))
-    model = binary(random_state=0).fit(frame, y)
-    np.testing.assert_array_equal(model.feature_names_in_, list("abcd"))
-    assert model.feature_names_in_.dtype == object
-    np.testing.assert_allclose(model.coef_, binary(random_state=0).fit(X, y).coef_, rtol=1e-9)
-    with pytest.warns(UserWarning, match="X does not have valid feature names"):
-        np.testing.assert_array_equal(model.predict(frame.to_numpy()), model.predict(frame))
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(to_frame(dict(zip("dcba", X.T, strict=True))))
-
-
 def fit_grid_search(model, X, y):
     GridSearchCV(model, {"max_grad_norm": [0.3, 0.6]}, cv=KFold(3)).fit(X, y)
     return 7
@@ -151,20 +137,6 @@ def test_one_bill_for_all_fits_wherever_they_are_made(table, way):
     one = binary(epsilon=None, noise_multiplier=80.0).fit(*table).privacy_event_
     assert [charge.event for charge in accountant.history] == [one] * n_fits
     assert accountant.get_epsilon(1e-5) == get_epsilon(SelfComposedDpEvent(one, n_fits), 1e-5)
-
-
-def test_processes_cannot_spend(table):
-    """A pickled accountant cannot know what other processes spend, so it refuses, and says what to do."""
-    accountant = PrivacyAccountant()
-    search = GridSearchCV(binary(accountant=accountant), {"alpha": [0.0]}, cv=KFold(2), error_score="raise")
-    with (
-        joblib.parallel_config("loky", n_jobs=2),
-        pytest.raises(AccountantDetachedError, match="n_jobs=1 or with threads"),
-    ):
-        search.fit(*table)
-    assert accountant.history == ()
-    with joblib.parallel_config("loky", n_jobs=2):
-        assert cross_val_score(binary(), *table, cv=KFold(2), error_score="raise").shape == (2,)
 
 
 def test_metadata_routing_of_weights(draw):

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
+from cases import over
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from tables import BOUGHT, SCHEMA, customers, labels
@@ -123,17 +123,6 @@ def test_trees_over_codes_are_those_over_the_table():
     assert (whole.transform(new) != coded.transform(coder().fit(FRAME).transform(new))).nnz == 0
 
 
-def test_a_row_of_codes_is_a_function_of_that_row():
-    vectorizer = coder().fit(FRAME)
-    rows = np.asarray(vectorizer.transform(FRAME))
-    changed = FRAME.copy()
-    changed.loc[7] = people(seed=2).loc[8]
-    found = np.asarray(vectorizer.transform(changed))
-    other = np.arange(len(rows)) != 7
-    np.testing.assert_array_equal(found[other], rows[other])
-    assert not np.array_equal(found[7], rows[7], equal_nan=True)
-
-
 def test_codes_are_bought_like_bins():
     table = customers(N)
     one, other = (
@@ -239,8 +228,7 @@ WITHOUT = {
 }
 
 
-@pytest.mark.parametrize("searched", [False, True])
-@pytest.mark.parametrize("steps", WITHOUT.values(), ids=list(WITHOUT))
+@over("steps, searched", [*((steps, False) for steps in WITHOUT.values()), (WITHOUT["bins"], True)])
 def test_a_model_without_a_schema_is_refused_before_the_charge(steps, searched):
     """Behind a private step the rows come after the charge: what they may lack is asked before it."""
     accountant = PrivacyAccountant(epsilon=10.0, delta=1e-5)
@@ -257,13 +245,6 @@ def test_a_model_without_a_schema_is_refused_before_the_charge(steps, searched):
     assert accountant.history == ()
 
 
-def test_bounds_of_any_column_need_no_schema():
-    X = np.random.default_rng(0).uniform(size=(500, 3))
-    scaler = DPStandardScaler(bounds=(0, 1))
-    pipe = allocate_budget(Pipeline([("scaler", scaler), ("model", trees(bounds=(-3, 3)))]), 5.0, 1e-5)
-    assert quiet(lambda: pipe.fit(X, X[:, 0] > 0.5)).epsilon_ <= 5.0
-
-
 def test_each_candidate_of_a_search_has_a_schema_before_the_charge():
     accountant = PrivacyAccountant(epsilon=10.0, delta=1e-5)
     model = trees(schema=KINDS, accountant=accountant)
@@ -271,13 +252,6 @@ def test_each_candidate_of_a_search_has_a_schema_before_the_charge():
     with pytest.raises(ValueError, match="say nothing about the columns, and X carries none"):
         quiet(lambda: search.fit(FRAME, Y))
     assert accountant.history == ()
-
-
-def test_the_tries_of_a_search_know_the_schema_of_all_rows():
-    rows = coder().fit_transform(FRAME)
-    search = DPGridSearchCV(trees(), {"alpha": [0.0, 1e-3]}, epsilon=5.0, delta=1e-5)
-    quiet(lambda: search.fit(rows, Y))
-    assert search.best_estimator_.embedding_.schema_ == row_schema_of(rows)
 
 
 def test_instalments_keep_the_schema_of_the_first():
@@ -293,17 +267,6 @@ def test_instalments_keep_the_schema_of_the_first():
     assert model.epsilon_ == paid
     with pytest.raises(ValueError, match="X carries none"):  # a new fit has no earlier rows
         quiet(lambda: model.fit(np.array(rows), Y))
-
-
-def test_a_checkpoint_is_of_one_schema(tmp_path):
-    file = tmp_path / "run"
-    model = trees(checkpoint=file, max_iter=2)
-    described = []
-    for schema in (KINDS, {**KINDS, "age": (0, 50)}):
-        work = clone(model)
-        work._note_rows(coder(schema).fit_transform(FRAME))
-        described.append(work._recipe(1).describe_rows())
-    assert described[0] != described[1]
 
 
 def test_a_wrong_schema_costs_utility_and_never_privacy():
@@ -322,7 +285,7 @@ def test_a_wrong_schema_costs_utility_and_never_privacy():
 # --- from a table in one line ---
 
 
-@pytest.mark.parametrize("schema", [None, SCHEMA])
+@over("schema", [None, SCHEMA])
 def test_the_default_classifier_is_of_trees(schema):
     table = customers(N)
     model = quiet(lambda: tabular_pipeline(schema=schema, classes=[0, 1], epsilon=5.0).fit(table, labels(table)))
@@ -341,19 +304,7 @@ def test_an_instance_with_a_schema_of_its_own_is_told_where_it_belongs():
         quiet(lambda: model.fit(table, labels(table)))
 
 
-def test_frames_as_output_change_nothing():
-    table = customers(N)
-    with sklearn.config_context(transform_output="pandas"):
-        model = quiet(lambda: tabular_pipeline(classes=[0, 1], epsilon=5.0).fit(table, labels(table)))
-        assert model.predict(table).shape == (N,)
-
-
-def test_an_instance_of_another_kind_has_bins():
-    model = tabular_pipeline(DPLogisticRegression(classes=[0, 1]))
-    assert model[0].numbers == "bins"
-
-
-@pytest.mark.parametrize("public", [{"bounds": [(-1, 1)] * 3}, {"schema": {"x0": (0, 1)}}])
+@over("public", [{"bounds": [(-1, 1)] * 3}, {"schema": {"x0": (0, 1)}}])
 def test_public_trees_of_other_columns_than_are_bought_are_refused_before_the_charge(public):
     accountant, rng = PrivacyAccountant(), np.random.default_rng(0)
     steps = [

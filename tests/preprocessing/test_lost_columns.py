@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
+from cases import over
 from replay import assert_all_else_is_equal, replay
 from sklearn.pipeline import make_pipeline
 
@@ -146,7 +147,7 @@ CHANGES = {
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("change", CHANGES)
+@over("change", CHANGES)
 def test_one_row_changes_no_warning_and_nothing_else(change):
     """With the same noisy counts forced, in the place of those of the neighbour."""
     one = RAW[:300].copy()
@@ -165,21 +166,30 @@ def test_one_row_changes_no_warning_and_nothing_else(change):
 # --- cells ---
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
+@over(
+    "text, number",
     [
-        ("1,234", 1234), ("$5,000", 5000), ("-$5,000.50", -5000.5), ("$-5", -5), ("(1,234)", -1234), ("12%", 12),
-        ("12.5 %", 12.5), ("\u20ac 1 234", 1234), ("1'234.5", 1234.5), ("5,000 \u20ac", 5000), ("\u2212 5", -5),
-        (" 7 ", 7), ("1e3", 1000), ("1,234,567.89", 1234567.89),
+        ("1,234", 1234),
+        ("$5,000", 5000),
+        ("-$5,000.50", -5000.5),
+        ("$-5", -5),
+        ("(1,234)", -1234),
+        ("12%", 12),
+        ("12.5 %", 12.5),
+        ("\u20ac 1 234", 1234),
+        ("1'234.5", 1234.5),
+        ("5,000 \u20ac", 5000),
+        ("\u2212 5", -5),
+        (" 7 ", 7),
+        ("1e3", 1000),
+        ("1,234,567.89", 1234567.89),
     ],
-)  # fmt: skip
+)
 def test_numbers_as_people_write_them(text, number):
     assert number_of(text) == number_of(text.encode()) == number
 
 
-@pytest.mark.parametrize(
-    "text", ["", "12,5", "1,23", "1,2345", "1,234 567", "--5", "-(5)", "1_000", "five", "$", "%", "1.2.3"]
-)
+@over("text", ["", "12,5", "1,23", "1,2345", "1,234 567", "--5", "-(5)", "1_000", "five", "$", "%", "1.2.3"])
 def test_what_is_no_number_is_a_gap(text):
     assert math.isnan(number_of(text))
 
@@ -191,7 +201,7 @@ def test_dates_have_the_format_of_their_column_or_that_of_iso():
     assert day_text(days_of("2024-01-31"), "%d.%m.%Y") == "31.01.2024"
 
 
-@pytest.mark.parametrize("given", ["%H", "x", 5, "%m-%d"])
+@over("given", ["%H", "x", 5, "%m-%d"])
 def test_a_format_without_a_year_is_refused(given):
     with pytest.raises(ValueError, match=r"^schema: column 'a': the format .* tells no date; give one of strptime"):
         TableSchema({"a": {"kind": "date", "format": given}})
@@ -227,15 +237,15 @@ PEOPLE = pd.DataFrame({"age": np.arange(3000) % 90 + 1.0, "pay": np.arange(3000)
 PEOPLE.loc[:149, "gain"] = 1000.0 + np.arange(150) * 600.0
 
 
-@pytest.mark.parametrize(
-    ("bounds", "told"),
+@over(
+    "bounds, told",
     [((0, 90_000), None), ((0, 90), "'pay'"), ((0, 90_000_000), "'pay'"), ((-90_000, 90_000_000), "'pay'")],
 )
 def test_a_schema_in_another_unit_shows_in_what_trees_buy(bounds, told):
     """By noisy counts, and with the name that the table has; zeros of one row in twenty less are no unit."""
     schema = {"gain": (0, 100_000), "age": (0, 100), "pay": bounds}
     model = skdp.tabular_pipeline(schema=schema, classes=[0, 1], epsilon=3.0)
-    model.set_params(model__n_estimators=10, model__max_iter=2)
+    model.set_params(model__n_estimators=10, model__max_iter=2, model__random_state=0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(PEOPLE[["pay", "age", "gain"]], np.arange(3000) % 2)
@@ -252,12 +262,23 @@ def described(table, schema):
     return skdp.describe(table, schema=schema), []
 
 
+def to_arrow(frame):
+    return pl.from_pandas(frame).to_arrow()
+
+
 def fitted_in_a_pipeline(table, schema):
     return skdp.tabular_pipeline(schema=schema).fit(table, [0, 1] * 200), []
 
 
-@pytest.mark.parametrize("form", [lambda frame: frame, pl.from_pandas, lambda frame: pl.from_pandas(frame).to_arrow()])
-@pytest.mark.parametrize("fit", [fitted, described, fitted_in_a_pipeline])
+@over(
+    "fit, form",
+    [
+        (fitted, pd.DataFrame.copy),
+        (fitted, pl.from_pandas),
+        (described, to_arrow),
+        (fitted_in_a_pipeline, pl.from_pandas),
+    ],
+)
 def test_text_with_numeric_bounds_warns_of_decimal_commas(form, fit):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

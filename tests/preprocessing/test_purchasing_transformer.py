@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from combinations import combined
-from replay import leaves, recording
+from cases import over
+from combinations import crossed
+from replay import assert_all_else_is_equal, leaves, moves, recording, replay, run
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
@@ -20,7 +21,7 @@ from skdp._checks.row_traits import row_norm_of
 from skdp._checks.weights import exactly_summable
 from skdp.accounting import GaussianDpEvent, NoOpDpEvent, get_epsilon
 from skdp.accounting.releases import releases
-from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
+from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing import (
     DPOneHotEncoder,
@@ -35,6 +36,7 @@ from skdp.preprocessing.histograms.sums import _sums, sums_sensitivity
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds
 
 N = 300
+ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
 MIXED = [None, (-2.0, 5.0), None]
 BUYERS = {
     "binner": lambda **p: DPQuantileBinner(4, **p),
@@ -52,8 +54,8 @@ BUYERS = {
     "bounds": lambda **p: ColumnBounds(**p),
 }
 WORDS = {"encoder", "imputer-most-frequent"}
-by_name = pytest.mark.parametrize("name", BUYERS)
-by_class = pytest.mark.parametrize("name", ["binner", "encoder", "scaler", "imputer-mean", "bounds"])
+by_name = over("name", BUYERS)
+by_class = over("name", ["binner", "encoder", "scaler", "imputer-mean", "bounds"])
 
 
 def table(name, n=N, width=3, seed=0):
@@ -67,12 +69,12 @@ def table(name, n=N, width=3, seed=0):
 
 
 @by_name
-@pytest.mark.parametrize("epsilon", [0.1, 1.0])
-def test_a_fit_costs_what_was_asked_for(name, epsilon):
-    model = BUYERS[name](epsilon=epsilon).fit(table(name))
-    assert 0.999 * epsilon <= model.epsilon_ <= epsilon
-    assert model.epsilon_ == get_epsilon(model.privacy_event_, model.delta_)
-    assert model.delta_ == 1e-5
+def test_fit_consumes_the_requested_budget_in_one_charge(name):
+    accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
+    model = BUYERS[name](epsilon=1.0, accountant=accountant).fit(table(name))
+    assert 0.999 <= model.epsilon_ <= 1.0
+    assert (model.epsilon_, model.delta_) == (get_epsilon(model.privacy_event_, model.delta_), 1e-5)
+    assert [entry.event for entry in accountant.history] == [model.privacy_event_]
 
 
 @by_name
@@ -97,19 +99,7 @@ def test_the_noise_that_is_added_is_the_noise_that_is_paid(name, monkeypatch):
     assert sorted(used) == sorted(priced)
 
 
-@by_name
-def test_every_fit_draws_noise_of_its_own(name):
-    """As the releases of a fit do among themselves."""
-    drawn = []
-    for _ in range(2):
-        with recording([]) as seen:
-            BUYERS[name](noise_multiplier=5.0, epsilon=None).fit(table(name))
-        drawn += [((each.noisy - each.exact).ravel()[:3] / each.sensitivity).round(9).tolist() for each in seen]
-    numbers = [number for noise in drawn for number in noise]
-    assert len(set(numbers)) == len(numbers) >= 6
-
-
-@pytest.mark.parametrize("name", ["binner", "binner-bounds"])
+@over("name", ["binner", "binner-bounds"])
 def test_noise_grows_with_the_root_of_the_number_of_columns(name):
     deviations = []
     for width in (1, 9):
@@ -130,30 +120,6 @@ def test_a_threshold_takes_its_part_of_delta():
 # --- neighbours ---
 
 
-@pytest.fixture
-def replay(monkeypatch):
-    """Fit to D, then to its neighbour with the releases of the first fit: what went into them, and both models."""
-    release = GaussianMechanism.release
-
-    def both(make, one, other):
-        outputs, seen, models = [], [], []
-        for rows in (one, other):
-            inputs = []
-
-            def recorded(mechanism, value, stream, inputs=inputs):
-                inputs.append((np.array(value), mechanism.sensitivity))
-                if len(outputs) < len(inputs):
-                    outputs.append(release(mechanism, value, stream))
-                return outputs[len(inputs) - 1].copy()
-
-            monkeypatch.setattr(GaussianMechanism, "release", recorded)
-            models.append(make().fit(rows))
-            seen.append(inputs)
-        return seen, models
-
-    return both
-
-
 def neighbour(rows, adjacency):
     """D' of D: the first row as a null row, removed, or replaced by one that lies elsewhere in each column."""
     if adjacency == "zero_out":
@@ -163,36 +129,25 @@ def neighbour(rows, adjacency):
     return np.vstack([3.0 - rows[0], rows[1:]])
 
 
-def learned(model):
-    kept = {}
-    for name, value in vars(model).items():
-        if name.endswith("_") and not name.endswith("__"):
-            kept[name] = value
-    return kept
-
-
-@combined(name=BUYERS, adjacency=["zero_out", "add_remove", "replace_one"], first=[0.0, 3.0, -3.0, 1e9])
-def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(name, adjacency, first, replay):
+@over(
+    "name, adjacency, first",
+    [
+        (*both, first)
+        for both, first in zip(itertools.product(BUYERS, ADJACENCIES), itertools.cycle([0.0, 1e9, 3.0, -3.0]))
+    ],
+)
+def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(name, adjacency, first):
     rows = table(name)
     rows[0] = first if name not in WORDS else min(abs(first), 3.0)
     public = {"n_samples_public": N} if adjacency == "add_remove" else {}
-    (one, two), (model, other) = replay(
-        lambda: BUYERS[name](adjacency=adjacency, epsilon=None, noise_multiplier=0.3, random_state=0, **public),
-        rows,
-        neighbour(rows, adjacency),
-    )
-    allowed = 2.0 if adjacency == "replace_one" else 1.0
-    assert len(one) == len(two) > 0
-    for (a, sensitivity), (b, same) in zip(one, two, strict=True):
-        assert sensitivity == same
-        assert 0.0 < np.linalg.norm(a - b) <= allowed * sensitivity * (1 + 1e-12)
-    mine, its = learned(model), learned(other)
-    assert mine.keys() == its.keys()
-    for attribute, value in mine.items():
-        np.testing.assert_equal(value, its[attribute], err_msg=attribute)
+    model = BUYERS[name](adjacency=adjacency, epsilon=None, noise_multiplier=0.3, random_state=0, **public)
+    one, two = replay(lambda given: clone(model).fit(given), rows, neighbour(rows, adjacency))
+    moved = moves(one, two)
+    assert 0.0 < min(moved) <= max(moved) <= (2.0 if adjacency == "replace_one" else 1.0) * (1 + 1e-12)
+    assert_all_else_is_equal(one, two)
 
 
-@pytest.mark.parametrize("moments", [1, 2])
+@over("moments", [1, 2])
 def test_the_sensitivity_of_sums_is_the_largest_change(moments):
     """Over a grid of pairs of numbers and weights, gaps included; it is attained by rows of weight 1."""
     grid = [*np.linspace(-1.0, 1.0, 41), math.nan]
@@ -209,26 +164,25 @@ def test_the_sensitivity_of_sums_is_the_largest_change(moments):
 def test_sums_are_exact_in_any_order():
     """So a row that leaves shifts no rounding of the others."""
     rng, bounds = np.random.default_rng(0), (-2.0, 2.0)
-    values, weights = rng.normal(0, 1, 10_000), exactly_summable(rng.random(10_000))
+    values, weights = rng.normal(0, 1, 2_000), exactly_summable(rng.random(2_000))
     whole = _sums(values, 1.0, bounds, 2)
     assert (whole == _sums(values[::-1], 1.0, bounds, 2)).all()
     assert (whole - _sums(values[1:], 1.0, bounds, 2) == _sums(values[:1], 1.0, bounds, 2)).all()
-    assert (whole == _sums(values, np.ones(10_000), bounds, 2)).all()
+    assert (whole == _sums(values, np.ones(2_000), bounds, 2)).all()
     parts = np.array([_sums(z, w, bounds, 2) for z, w in zip(values[:, None], weights[:, None], strict=True)])
     assert [math.fsum(each) for each in parts.T] == _sums(values, weights, bounds, 2).tolist()
     assert (_sums(values[::-1], weights[::-1], bounds, 2) == _sums(values, weights, bounds, 2)).all()
 
 
 @by_name
-def test_the_null_row_of_zero_out_is_a_row_of_gaps(name, replay):
+def test_the_null_row_of_zero_out_is_a_row_of_gaps(name):
     rows = table(name)
     gaps = np.vstack([rows, np.full((1, 3), np.nan)])
-    (one, two), _ = replay(lambda: BUYERS[name](n_samples_public=N, random_state=0), rows, gaps)
-    for (a, _), (b, _) in zip(one, two, strict=True):
-        np.testing.assert_array_equal(a, b)
+    model = BUYERS[name](n_samples_public=N, random_state=0)
+    assert not any(moves(*replay(lambda given: clone(model).fit(given), rows, gaps)))
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+@over("adjacency", ["zero_out", "add_remove", "replace_one"])
 def test_a_row_adds_1_to_one_count_of_bounds_of_each_column(adjacency):
     """Or nothing where it has a gap, and the sensitivity is that of d such counts."""
     rows = np.array([[1.0, -70.0, 0.0, 1e300], [1.0, np.nan, -np.inf, np.nan], [np.nan] * 4])
@@ -250,34 +204,7 @@ def test_a_row_adds_1_to_one_count_of_bounds_of_each_column(adjacency):
 
 
 @by_class
-def test_a_ceiling_is_asked_before_a_row_is_read(name):
-    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-5)
-
-    class Rows(np.ndarray):
-        def __array_finalize__(self, obj):
-            pass
-
-    with pytest.raises(BudgetExceededError):
-        BUYERS[name](epsilon=1.0, accountant=accountant).fit(table(name).view(Rows))
-    assert not accountant.history
-
-
-@by_class
-@pytest.mark.parametrize(
-    "rows",
-    [np.zeros((0, 3)), np.zeros((5, 0)), np.zeros(5), np.zeros((5, 3), complex), [[{}, [], 1]] * 5, sp.eye(3).tocsr()],
-    ids=["empty", "no columns", "1-D", "complex", "nested", "sparse"],
-)
-def test_bad_tables_are_refused_without_a_charge(name, rows):
-    accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
-    with pytest.raises((ValueError, TypeError)) as caught:
-        BUYERS[name](accountant=accountant).fit(rows)
-    assert "\n" not in str(caught.value)
-    assert not accountant.history
-
-
-@by_class
-@pytest.mark.parametrize("cell", [["SECRET"], {"SECRET": 1}, 7654321.0 + 1j], ids=["list", "dict", "complex"])
+@over("cell", [["SECRET"], {"SECRET": 1}, 7654321.0 + 1j])
 def test_a_refusal_shows_no_cell_and_costs_nothing(name, cell):
     accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
     cells = np.ones((9, 3), dtype=object)
@@ -290,22 +217,7 @@ def test_a_refusal_shows_no_cell_and_costs_nothing(name, cell):
     assert not accountant.history
 
 
-@by_name
-def test_the_charge_stands_before_noise_is_drawn(name, monkeypatch):
-    accountant, charges = PrivacyAccountant(epsilon=5.0, delta=1e-5), []
-    add = GaussianMechanism._add_noise
-
-    def watched(mechanism, value, stream):
-        charges.append([charge.event for charge in accountant.history])
-        return add(mechanism, value, stream)
-
-    monkeypatch.setattr(GaussianMechanism, "_add_noise", watched)
-    model = BUYERS[name](accountant=accountant).fit(table(name))
-    assert charges
-    assert all(each == [model.privacy_event_] for each in charges)
-
-
-@pytest.mark.parametrize("name", sorted(set(BUYERS) - WORDS))
+@over("name", sorted(set(BUYERS) - WORDS))
 def test_columns_of_dates_are_refused_without_a_charge(name):
     accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
     frame = pd.DataFrame({"a": [1.0, 2.0], "day": pd.date_range("2020", periods=2), "b": [1.0, None]})
@@ -315,37 +227,20 @@ def test_columns_of_dates_are_refused_without_a_charge(name):
 
 
 @by_name
-@pytest.mark.parametrize("seed", range(3))
-def test_no_number_makes_a_fit_fail_after_its_charge(name, seed):
-    rng = np.random.default_rng(seed)
+def test_no_number_makes_a_fit_fail_after_its_charge(name):
+    rng = np.random.default_rng(0)
     odd = [0.0, -0.0, 1.0, -1.0, 1e308, -1e308, 5e-324, 1e-320, 2.5, np.inf, -np.inf, np.nan]
     rows = rng.choice(odd, (40, 3))
     bounds = (
         [{"bounds": b} for b in ((0, 1e-149), (-1e150, 1e150), (1, 1 + 1e-15))] if name.endswith("bounds") else [{}]
     )
     for given in bounds:
-        model = BUYERS[name](epsilon=None, noise_multiplier=0.01, random_state=seed)
+        model = BUYERS[name](epsilon=None, noise_multiplier=0.01, random_state=0)
         if given and name != "bounds":
             model.set_params(**given)
         model.fit(rows)
         if hasattr(model, "transform"):
             assert model.transform(rows).shape[0] == 40
-
-
-@pytest.mark.parametrize("word", ["other", "gap", " ", "a\nb", "x" * 300, "nan", "None", "\U0001f600", "=1"])
-def test_no_word_makes_a_fit_fail_after_its_charge(word):
-    frame = pd.DataFrame({"a": [word, "b", None] * 200})
-    encoder = DPOneHotEncoder(epsilon=5.0, random_state=0).fit(frame)
-    assert sorted(["b", word]) == encoder.categories_[0].tolist()
-    assert encoder.transform(frame).shape == (600, 4)
-
-
-@by_name
-def test_a_charge_is_made_once_under_the_name_of_the_class(name):
-    accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
-    model = BUYERS[name](accountant=accountant).fit(table(name))
-    assert [entry.event for entry in accountant.history] == [model.privacy_event_]
-    assert accountant.spent <= 1.0
 
 
 @by_class
@@ -354,13 +249,16 @@ def test_the_number_of_rows_is_private_where_rows_come_and_go(name):
         BUYERS[name](adjacency="add_remove").fit(table(name))
 
 
-@combined(
-    1,
-    make=[DPQuantileBinner, DPStandardScaler, DPSimpleImputer],
-    bounds=[
-        *((1, 0), (0, math.inf), "ab", [(0, 1), (0, 1)], [(0, 1), 3, None], (0, 1, 2), True),
-        *((-1e308, 1e308), (0, 1e-300)),
-    ],
+@over(
+    "make, bounds",
+    crossed(
+        1,
+        make=[DPQuantileBinner, DPStandardScaler, DPSimpleImputer],
+        bounds=[
+            *((1, 0), (0, math.inf), "ab", [(0, 1), (0, 1)], [(0, 1), 3, None], (0, 1, 2), True),
+            *((-1e308, 1e308), (0, 1e-300)),
+        ],
+    ),
 )
 def test_bad_bounds_are_refused(make, bounds):
     with pytest.raises(ValueError, match="bounds") as caught:
@@ -432,7 +330,7 @@ def dense(rows):
     return rows.toarray() if sp.issparse(rows) else np.asarray(rows)
 
 
-@pytest.mark.parametrize("name", TRANSFORMERS)
+@over("name", TRANSFORMERS)
 def test_one_row_changes_its_own_output_and_nothing_else(name):
     rows = table(name)
     fitted = TRANSFORMERS[name](random_state=0).fit(rows)
@@ -442,18 +340,7 @@ def test_one_row_changes_its_own_output_and_nothing_else(name):
     np.testing.assert_array_equal(dense(fitted.transform(rows[7:8])), made[7:8])
 
 
-@pytest.mark.parametrize("name", ["encoder", "imputer-most-frequent"])
-def test_a_gap_changes_the_output_of_no_other_row(name):
-    """Though it makes a column of whole numbers one of floats."""
-    whole = pd.DataFrame({"code": np.arange(2000) % 3, "word": ["x", "y"] * 1000})
-    gap = whole.astype({"code": float})
-    gap.loc[7] = [np.nan, None]
-    fitted = TRANSFORMERS[name](random_state=0, epsilon=4.0).fit(whole)
-    one, other = (np.delete(dense(fitted.transform(each)), 7, 0) for each in (whole, gap))
-    np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize(
+@over(
     "make",
     [DPOneHotEncoder, lambda **p: DPQuantileBinner(4, **p), lambda **p: DPQuantileBinner(4, bounds=(-1, 1), **p)],
 )
@@ -555,68 +442,37 @@ def test_bounds_are_powers_of_two_that_hold_nearly_all():
 @by_name
 def test_the_order_of_rows_changes_nothing(name):
     rows = table(name)
-    one = BUYERS[name](random_state=0).fit(rows)
-    two = BUYERS[name](random_state=0).fit(rows[::-1])
-    for attribute, value in learned(one).items():
-        np.testing.assert_equal(value, learned(two)[attribute], err_msg=attribute)
-
-
-@by_name
-def test_pickles_and_clones(name):
-    model = BUYERS[name](random_state=0).fit(table(name))
-    again = pickle.loads(pickle.dumps(model))
-    assert again.epsilon_ == model.epsilon_
-    assert not hasattr(clone(model), "epsilon_")
-    if hasattr(model, "transform"):
-        one, two = (each.transform(table(name)) for each in (model, again))
-        assert (one != two).nnz == 0 if sp.issparse(one) else np.array_equal(one, two, equal_nan=one.dtype != object)
+    assert_all_else_is_equal(
+        *(run(lambda given: BUYERS[name](random_state=0).fit(given), each) for each in (rows, rows[::-1]))
+    )
 
 
 # --- in pipelines ---
 
-FIRST = {name: make for name, make in BUYERS.items() if name != "bounds" and "mixed" not in name}
 
-
-@pytest.mark.parametrize("name", FIRST)
+@over("name", ["binner", "encoder", "scaler-bounds", "imputer-median"])
 def test_a_pipeline_has_one_budget(name):
-    X = table(name, n=2000)
+    X = table(name, n=400)
     y = (X[:, 0] > 0).astype(int)
     accountant = PrivacyAccountant(epsilon=3.0, delta=1e-5)
-    steps = make_pipeline(FIRST[name](accountant=accountant), DPLogisticRegression(classes=[0, 1]))
+    steps = make_pipeline(BUYERS[name](accountant=accountant), DPLogisticRegression(classes=[0, 1]))
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyLeakWarning)
         pipe = allocate_budget(steps, epsilon=1.0).fit(X, y)
     assert 0.99 < pipe.epsilon_ <= 1.0
     assert accountant.history[0].event == pipe.privacy_event_
-    assert pipe.predict(X).shape == (2000,)
+    assert pipe.predict(X).shape == (400,)
     norm = math.sqrt(3)
     assert pipe[-1].data_norm_ == pytest.approx(norm)
     pipe.fit(X, y)
     assert len(accountant.history) == 2
-    assert accountant.remaining(pipe.privacy_event_) >= 1
-    assert accountant.affordable(pipe.privacy_event_).epsilon > 0.5
-    accountant.raise_ceiling(6.0)
-    pipe.fit(X, y)
-    assert accountant.spent <= 6.0
-    assert "ceiling" in accountant.table()
 
 
-def test_a_constant_is_a_public_step():
-    X = table("binner", n=500)
-    X[:50] = np.nan
-    y = (X[:, 0] > 0).astype(int)
-    pipe = allocate_budget(
-        make_pipeline(DPSimpleImputer("constant"), DPLogisticRegression(classes=[0, 1])), epsilon=1.0
-    ).fit(X, y)
-    assert pipe.predict(X).shape == (500,)
-
-
-@pytest.mark.parametrize("name", ["encoder", "binner"])
-def test_a_search_over_a_pipeline_that_buys(name):
-    X = table(name, n=1000)
+def test_a_search_over_a_pipeline_that_buys():
+    X = table("encoder", n=400)
     y = (X[:, 0] > 0).astype(int)
     accountant = PrivacyAccountant(epsilon=20.0, delta=1e-5)
-    pipe = make_pipeline(FIRST[name](accountant=accountant), DPLogisticRegression(classes=[0, 1], max_iter=5))
+    pipe = make_pipeline(DPOneHotEncoder(accountant=accountant), DPLogisticRegression(classes=[0, 1], max_iter=5))
     search = DPGridSearchCV(
         allocate_budget(pipe, epsilon=1.0), {"dplogisticregression__alpha": [0.0, 0.1]}, epsilon=5.0
     )
@@ -625,14 +481,3 @@ def test_a_search_over_a_pipeline_that_buys(name):
     assert len(accountant.history) == 1
     search.fit(X, y)
     assert accountant.spent <= 20.0
-
-
-def test_a_threshold_without_a_price_is_refused_before_the_charge_of_a_pipeline():
-    accountant = PrivacyAccountant(3.0, 1e-5)
-    words = pd.DataFrame({"a": np.array(["x", "y"] * 200, dtype=object)})
-    encoder = DPOneHotEncoder(accounting="moments", accountant=accountant)
-    model = DPLogisticRegression(classes=[0, 1], accountant=accountant)
-    pipe = allocate_budget(make_pipeline(encoder, model), 1.0)
-    with pytest.raises(TypeError, match="has no price here by method='moments'"):
-        pipe.fit(words, np.arange(400) % 2)
-    assert len(accountant.history) == 0

@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from cases import over
 from reference import vectorized_row
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -20,10 +21,7 @@ from tables import BOUGHT, ROWS, SCHEMA, customers, labels
 
 from skdp import (
     DPPCA,
-    BudgetExceededError,
-    DPGridSearchCV,
     DPLogisticRegression,
-    DPMLPClassifier,
     PrivacyAccountant,
     PrivacyLeakWarning,
     allocate_budget,
@@ -35,7 +33,6 @@ from skdp._checks.row_traits import row_norm_of, with_row_norm
 from skdp.accounting import NoOpDpEvent, get_epsilon
 from skdp.accounting.releases import releases
 from skdp.preprocessing import DPTableVectorizer, TableSchema
-from skdp.preprocessing.histograms.purchase import Purchase
 
 FRAME = customers(200)
 Y = labels(FRAME)
@@ -53,9 +50,7 @@ def classifier(**parameters):
 # --- what becomes of a row ---
 
 
-@pytest.mark.parametrize("sparse", [True, False])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("numbers", MODES)
+@over("numbers, dtype, sparse", [("bins", "float32", True), ("scale", "float64", False), ("both", "float64", True)])
 def test_rows_are_those_of_the_plain_reading(numbers, dtype, sparse):
     vectorizer = DPTableVectorizer(SCHEMA, numbers=numbers, n_bins=7, sparse_output=sparse, dtype=dtype)
     found = vectorizer.fit_transform(FRAME)
@@ -72,7 +67,7 @@ def test_bins_are_closed_on_the_left_and_the_last_on_both_sides():
     assert vectorizer.fit_transform(cells).argmax(axis=1).tolist() == [0, 0, 0, 0, 1, 3, 3, 3, 3, 4]
 
 
-@pytest.mark.parametrize("numbers", ["scale", "both"])
+@over("numbers", ["scale", "both"])
 def test_bounds_whose_logarithms_are_equal_make_no_gap(numbers):
     column = {"bounds": (1e16, 1e16 + 2), "scale": "log"}
     vectorizer = DPTableVectorizer({"x0": column}, numbers=numbers, sparse_output=False)
@@ -95,7 +90,7 @@ def test_times_of_day_and_zones_are_those_of_utc():
         assert dense(vectorizer.fit_transform(pd.DataFrame({"day": column})))[0, 0] == pytest.approx(1.1875 - 1.0)
 
 
-@pytest.mark.parametrize("numbers", MODES)
+@over("numbers", MODES)
 def test_the_norm_of_a_row_is_at_most_the_one_that_is_stated(numbers):
     vectorizer = DPTableVectorizer(SCHEMA, numbers=numbers, dtype="float64").fit(FRAME)
     norms = np.linalg.norm(dense(vectorizer.transform(FRAME)), axis=1)
@@ -106,7 +101,7 @@ def test_the_norm_of_a_row_is_at_most_the_one_that_is_stated(numbers):
     assert np.linalg.norm(dense(vectorizer.transform(extreme))) == pytest.approx(vectorizer.row_norm_, rel=1e-12)
 
 
-@pytest.mark.parametrize("numbers", MODES)
+@over("numbers", MODES)
 def test_names_are_unique_and_as_many_as_columns(numbers):
     schema = TableSchema({**dict(SCHEMA.items()), "age=gap": ["x"], "job=clerk": (0, 1)})
     frame = FRAME.assign(**{"age=gap": "x", "job=clerk": 0.5})
@@ -125,8 +120,8 @@ def test_names_say_what_a_column_is():
     assert names[-3:] == ["since=2000-01-01..2012-12-31", "since=2012-12-31..2025-12-31", "since=gap"]
 
 
-@pytest.mark.parametrize("numbers", MODES)
-@pytest.mark.parametrize("library", ["pandas", "polars"])
+@over("numbers", MODES)
+@over("library", ["pandas", "polars"])
 def test_frames_come_out_if_they_are_asked_for(library, numbers):
     vectorizer = DPTableVectorizer(SCHEMA, numbers=numbers).set_output(transform=library)
     made = vectorizer.fit_transform(FRAME)
@@ -143,14 +138,7 @@ def test_sparse_where_most_entries_are_zero():
     assert isinstance(DPTableVectorizer({"x0": (0, 1)}, numbers="scale").fit_transform(np.ones((3, 1))), np.ndarray)
 
 
-def test_a_sparse_matrix_has_small_indices_and_one_entry_a_block():
-    made = DPTableVectorizer(SCHEMA, numbers="both").fit_transform(FRAME)
-    assert made.indices.dtype == made.indptr.dtype == np.int32
-    assert np.all(np.diff(made.indptr) == 10)
-    assert made.has_canonical_format
-
-
-@pytest.mark.parametrize("numbers", MODES)
+@over("numbers", MODES)
 def test_inverse_transform_gives_cells_that_transform_to_the_same_rows(numbers):
     vectorizer = DPTableVectorizer(SCHEMA, numbers=numbers, dtype="float64").fit(FRAME)
     rows = vectorizer.transform(FRAME)
@@ -166,7 +154,7 @@ def test_inverse_transform_gives_cells_that_transform_to_the_same_rows(numbers):
         vectorizer.inverse_transform(np.ones((1, 2)))
 
 
-@pytest.mark.parametrize("kind", ["polars", "arrow", "array", "list"])
+@over("kind", ["polars", "arrow", "array", "list"])
 def test_all_kinds_of_tables_give_the_same_rows(kind):
     expected = dense(DPTableVectorizer(SCHEMA).fit_transform(FRAME))
     by_place = TableSchema({f"x{j}": SCHEMA[name] for j, name in enumerate(FRAME.columns)})
@@ -235,7 +223,7 @@ def test_one_that_buys_is_a_private_step_and_is_not_inside_another():
         assert check_pipeline(nested)
 
 
-@pytest.mark.parametrize("table", [FRAME, pl.from_pandas(FRAME), FRAME.assign(age=FRAME["age"].astype("Int64"))])
+@over("table", [FRAME, pl.from_pandas(FRAME), FRAME.assign(age=FRAME["age"].astype("Int64"))])
 def test_any_types_go_through_a_private_pipeline(table):
     pipe = allocate_budget(make_pipeline(DPTableVectorizer(SCHEMA), classifier()), 1.0, 1e-5).fit(table, Y)
     assert pipe.epsilon_ <= 1.0
@@ -249,13 +237,7 @@ def norm_with(model, X, y=None):
     return model.fit(X, y)[-1].data_norm_
 
 
-NETWORK = DPMLPClassifier((3,), classes=[0, 1], max_iter=2, delta=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("last", "sparse"),
-    [(classifier(), True), (classifier(), False), (NETWORK, True), (NETWORK, False), (DPPCA(2, delta=1e-5), False)],
-)
+@over("last, sparse", [(classifier(), True), (DPPCA(2, delta=1e-5), False)])
 def test_an_estimator_that_comes_next_uses_the_norm(last, sparse):
     norm = math.sqrt(6)
     vectorizer = DPTableVectorizer(SCHEMA, sparse_output=sparse)
@@ -266,14 +248,6 @@ def test_an_estimator_that_comes_next_uses_the_norm(last, sparse):
         assert norm_with(make_pipeline(clone(vectorizer), clone(last)), FRAME, Y) == norm
         assert norm_with(allocate_budget(make_pipeline(clone(vectorizer), clone(last)), 1.0, 1e-5), FRAME, Y) == norm
     assert clone(last).fit(vectorizer.fit_transform(FRAME), Y).data_norm_ == norm
-
-
-def test_a_search_uses_the_norm_of_each_candidate():
-    pipe = make_pipeline(DPTableVectorizer(SCHEMA), classifier())
-    grid = {"dptablevectorizer__numbers": ["bins", "both"]}
-    search = DPGridSearchCV(pipe, grid, epsilon=50.0, delta=1e-5).fit(FRAME, Y)
-    best = search.best_estimator_
-    assert best[-1].data_norm_ == best[0].row_norm_ == math.sqrt({"bins": 6, "both": 10}[best[0].numbers])
 
 
 def test_a_norm_that_is_given_wins_and_rows_without_one_have_that_of_their_width():
@@ -297,7 +271,7 @@ def test_rows_of_zeros_between_two_steps_keep_the_norm():
     assert pipe[-1].data_norm_ == pipe[0].row_norm_ == math.sqrt(6)
 
 
-@pytest.mark.parametrize("sparse", [True, False])
+@over("sparse", [True, False])
 def test_what_is_made_of_rows_does_not_have_their_norm(sparse):
     def rows():
         made = sp.csr_matrix(np.eye(4)) if sparse else np.eye(4)
@@ -313,18 +287,6 @@ def test_what_is_made_of_rows_does_not_have_their_norm(sparse):
         assert row_norm_of(given) == 2.0
         assert row_norm_of(change(given)) is None
     assert row_norm_of(pickle.loads(pickle.dumps(rows()))) == 2.0  # so that worker processes have it
-
-
-def test_a_wrong_norm_costs_utility_and_never_privacy():
-    """Rows are clipped to the norm that came with them, as to any other."""
-    rows = with_row_norm(np.full((50, 3), 100.0), 1.0)
-    near = with_row_norm(np.full((50, 3), 1.0), 1.0)
-    y = np.arange(50) % 2
-    seeded = {"random_state": 0, "classes": [0, 1], "max_iter": 2, "delta": 1e-5}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        one, other = (DPLogisticRegression(**seeded).fit(each, y) for each in (rows, near))
-    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-13)  # rows of the same norm but for rounding
 
 
 # --- what is bought ---
@@ -361,14 +323,6 @@ def test_what_was_bought_is_a_public_schema_that_costs_nothing():
     np.testing.assert_array_equal(dense(again.transform(FRAME)), dense(bought.transform(FRAME)))
 
 
-def test_a_report_is_of_what_was_bought():
-    vectorizer = DPTableVectorizer(delta=1e-5).fit(FRAME)
-    vectorizer.set_params(schema=vectorizer.schema_)
-    assert "0.99" in str(vectorizer.privacy_report())
-    with pytest.raises(ValueError, match="without reading a row, so there is no guarantee to report"):
-        vectorizer.fit(FRAME).privacy_report()
-
-
 @pytest.mark.filterwarnings("ignore:random_state=0:skdp.exceptions.PrivacyLeakWarning")
 def test_a_purchase_finds_what_is_there():
     frame = customers(5000)
@@ -380,13 +334,6 @@ def test_a_purchase_finds_what_is_there():
     assert len(schema["age"].edges) == 17
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
-def test_what_is_bought_costs_the_same_whatever_the_adjacency(adjacency):
-    fitted = DPTableVectorizer(BOUGHT, adjacency=adjacency, n_samples_public=200).fit(FRAME)
-    assert 0.999 < fitted.epsilon_ <= 1.0
-    assert fitted.adjacency_ == adjacency
-
-
 def buying(ledger, **parameters):
     return DPTableVectorizer({"age": "number", "job": "category"}, accountant=ledger, **parameters)
 
@@ -394,8 +341,8 @@ def buying(ledger, **parameters):
 SHORT = FRAME[["age", "job"]]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "behind", "message"),
+@over(
+    "parameters, behind, message",
     [
         ({}, DPPCA(2), "step 'dppca': DPPCA takes no sparse rows.* dptablevectorizer__sparse_output=False"),
         ({}, FunctionTransformer(np.abs, validate=True), "'functiontransformer'.* takes no sparse rows"),
@@ -417,35 +364,8 @@ def test_sparse_rows_and_frames_are_not_asked_for_at_once():
     assert not ledger.history
 
 
-def test_components_are_as_many_as_columns_were_bought():
-    pipe = allocate_budget(make_pipeline(buying(None, sparse_output=False), DPPCA(500), classifier()), 1.0)
-    pipe.fit(SHORT, Y)
-    assert pipe[1].n_components_ == pipe[1].n_features_in_ == len(pipe[0].get_feature_names_out())
-    assert pipe.predict(SHORT).shape == (200,)
-
-
 def test_a_model_that_takes_no_sparse_rows_gets_others():
     assert tabular_pipeline(DPPCA(2)).fit(SHORT).transform(SHORT).shape == (200, 2)
-
-
-CELLS = {
-    "whole": [1, 2],
-    "truth": [True, False],
-    "word": ["a", "b"],
-    "day": pd.to_datetime(["2001-01-01", "2002-01-01"]),
-}
-
-
-@pytest.mark.parametrize("convert", [pd.DataFrame, pd.DataFrame.convert_dtypes, pl.from_pandas, pa.Table.from_pandas])
-def test_a_gap_changes_no_kind(convert):
-    """A row that becomes a null row makes floats of integers, and objects of truth values."""
-    whole = pd.DataFrame({name: list(cells) * 20 for name, cells in CELLS.items()})
-    gapped = pd.DataFrame({name: [None, *(list(cells) * 20)[1:]] for name, cells in CELLS.items()})
-    found = [DPTableVectorizer(noise_multiplier=0.1, epsilon=None).fit(convert(frame)) for frame in (whole, gapped)]
-    assert [[column.kind for _, column in each.schema_.items()] for each in found] == [
-        ["number", "category", "category", "date"]
-    ] * 2
-    assert found[1].schema_["truth"].categories == ("False", "True")
 
 
 def test_a_complex_number_among_words_is_refused():
@@ -453,7 +373,7 @@ def test_a_complex_number_among_words_is_refused():
         DPTableVectorizer({"x0": ["a"]}).fit_transform(np.array([["a"], [1j]], dtype=object))
 
 
-@pytest.mark.parametrize("last", ["9999-12-31", "0001-01-01", "275000-01-01"])
+@over("last", ["9999-12-31", "0001-01-01", "275000-01-01"])
 def test_bought_dates_can_be_written_down(last):
     """A date that stands for "never" is common, and edges around it may lie beyond what a date can be."""
     days = np.datetime64(last, "s") - np.arange(400).astype("timedelta64[h]") * 80_001 * (-1 if last[0] == "0" else 1)
@@ -472,15 +392,6 @@ def test_a_column_of_nothing_but_gaps_can_be_bought():
     assert TableSchema.from_json(names.to_json()) == names
 
 
-def test_a_ledger_that_does_not_admit_the_purchase_is_asked_before_a_row_is_read():
-    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-5)
-    cells = np.empty((3, 1), dtype=object)
-    cells.fill(Untouchable())
-    with pytest.raises(BudgetExceededError):
-        DPTableVectorizer(accountant=accountant).fit(cells)
-    assert len(accountant.history) == 0
-
-
 def test_a_pipeline_pays_for_both_and_the_share_of_the_threshold_is_of_the_whole_delta():
     accountant = PrivacyAccountant(epsilon=3.0, delta=1e-6)
     steps = make_pipeline(DPTableVectorizer(BOUGHT, accountant=accountant), classifier())
@@ -491,24 +402,6 @@ def test_a_pipeline_pays_for_both_and_the_share_of_the_threshold_is_of_the_whole
     assert steps[0].accountant is accountant
     assert pipe.predict(FRAME).shape == (200,)
     assert pipe[0].schema_.is_complete
-
-
-@pytest.mark.parametrize(("schema", "columns"), [(BOUGHT, (3, 2)), (None, (2, 5))])
-def test_the_noise_of_a_purchase_is_what_was_priced(schema, columns, monkeypatch):
-    seen = []
-    release = Purchase.release
-
-    def recorded(purchase, numbers, words, noise_multiplier, n_public, stream, **rows):
-        seen.append((purchase, noise_multiplier, n_public))
-        return release(purchase, numbers, words, noise_multiplier, n_public, stream, **rows)
-
-    monkeypatch.setattr(Purchase, "release", recorded)
-    fitted = DPTableVectorizer(schema, epsilon=20.0, delta=1e-6).fit(FRAME)  # less would drop categories of 200 rows
-    ((purchase, noise, n_public),) = seen
-    assert ((purchase.n_numbers, purchase.n_words), n_public) == (columns, 200)
-    assert releases(purchase.event_at(noise)).mu_squared == pytest.approx(releases(fitted.privacy_event_).mu_squared)
-    assert noise == fitted.noise_multiplier_
-    assert [delta for _, delta, _ in releases(fitted.privacy_event_).epsilon_delta] == [purchase.threshold_delta]
 
 
 def test_a_public_step_between_vectorizer_and_model_runs_after_the_charge():
