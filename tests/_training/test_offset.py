@@ -23,7 +23,7 @@ from skdp._checks.sources import TableRows
 from skdp._training.offset import ENOUGH, ClassMeans, CountMean, OutcomeCounts, SumOfTerms, TargetMean
 from skdp._training.recipe import Recipe
 from skdp.accounting import flatten, get_epsilon
-from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.exceptions import FitInterruptedWarning, QualityWarning
 from skdp.mechanisms.sampling import sampling_at
 from skdp.preprocessing import DPStandardScaler

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from cases import over
+from combinations import over_rows
 from reference import leaves_of_row, vectorized_row
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -20,6 +20,8 @@ from skdp import (
     DPLogisticRegression,
     PrivacyAccountant,
     allocate_budget,
+    check_pipeline,
+    config_context,
 )
 from skdp.ensemble import PublicTreesEmbedding, embedding
 from skdp.ensemble.leaf_tables import LeafTables
@@ -80,7 +82,7 @@ def walk(trees, t, whole, split):
     return leaves
 
 
-@over("n_leaves, shares", [(2, None), (16, [None, np.eye(9)[3]]), (100, [np.arange(33.0) / 528, np.ones(9) / 9])])
+@over_rows("n_leaves, shares", [(2, None), (16, [None, np.eye(9)[3]]), (100, [np.arange(33.0) / 528, np.ones(9) / 9])])
 def test_every_number_is_cut_inside_what_the_node_can_see(n_leaves, shares):
     blocks = blocks_of({"a": (0, 1), "b": (-5, 90)})
     trees = draw_trees(blocks, 50, n_leaves, 12, 3, shares)
@@ -95,8 +97,8 @@ def test_every_number_is_cut_inside_what_the_node_can_see(n_leaves, shares):
         assert len(walk(trees, t, {0: (0.0, 1.0), 1: (-5.0, 90.0)}, split)) == n_leaves
 
 
-@over("kind", ["category", "ordinal", "flag"])
-@over("n_listed", [0, 1, 3, 70])
+@over_rows("kind", ["category", "ordinal", "flag"])
+@over_rows("n_listed", [0, 1, 3, 70])
 def test_no_side_of_a_split_of_levels_is_empty(kind, n_listed):
     if kind == "flag":
         schema, width, n_split = {"a": "flag"}, 3, 2
@@ -214,7 +216,7 @@ def test_marginals_are_shares_by_name_and_those_left_out_are_even():
     assert same(trees_of(marginals={"job": [1e308] * 5}).fit(FRAME), trees_of(marginals={"job": [1] * 5}).fit(FRAME))
 
 
-@over(
+@over_rows(
     "marginals, error, message",
     [
         ([1.0], TypeError, r"\Amarginals=<list> is no mapping: .*\Z"),
@@ -245,7 +247,7 @@ def drawn_codes(n=300):
     return codes
 
 
-@over("n_leaves, depth", [(2, 1), (32, 5), (100, 24)])
+@over_rows("n_leaves, depth", [(2, 1), (32, 5), (100, 24)])
 def test_leaves_are_those_of_the_plain_reading(n_leaves, depth):
     blocks = blocks_of({"a": (0, 1), "b": (-3, 3), "c": [f"v{i}" for i in range(70)], "d": "flag"})
     trees = draw_trees(blocks, 12, n_leaves, depth, 11)
@@ -260,7 +262,7 @@ def test_leaves_are_those_of_the_plain_reading(n_leaves, depth):
     np.testing.assert_array_equal(found, expected)
 
 
-@over("n_leaves, depth", [(2, 1), (5, 8), (16, 8)])
+@over_rows("n_leaves, depth", [(2, 1), (5, 8), (16, 8)])
 def test_leaves_by_tables_are_those_of_the_walk(n_leaves, depth):
     blocks = blocks_of({"a": (0, 1), "b": (-3, 3), "c": [f"v{i}" for i in range(70)], "d": "flag"})
     trees = draw_trees(blocks, 40, n_leaves, depth, 11)
@@ -332,7 +334,7 @@ def test_the_pattern_of_a_row_does_not_depend_on_the_row():
     assert np.all(rows.data.reshape(-1, 26) == rows.data[:26])
 
 
-@over("n_estimators, share", [(1, 0.0), (7, 0.1), (7, 0.999), (300, 0.5)])
+@over_rows("n_estimators, share", [(1, 0.0), (7, 0.1), (7, 0.999), (300, 0.5)])
 def test_every_row_has_the_norm_1_and_none_is_longer(share, n_estimators):
     made = trees_of(n_estimators, plain_share=share).fit(FRAME)
     rows = made.transform(FRAME).astype(np.float64)
@@ -354,7 +356,7 @@ def test_names_are_unique_and_say_what_a_column_is():
         made.get_feature_names_out([*"abcdefg"])
 
 
-@over("kind", ["polars", "arrow", "array", "list"])
+@over_rows("kind", ["polars", "arrow", "array", "list"])
 def test_all_kinds_of_tables_give_the_same_rows(kind):
     expected = trees_of().fit_transform(FRAME).toarray()
     by_place = TableSchema({f"x{j}": SCHEMA[name] for j, name in enumerate(FRAME.columns)})
@@ -443,7 +445,7 @@ CHANGES = {
 }
 
 
-@over("change", CHANGES)
+@over_rows("change", CHANGES)
 def test_one_row_changes_its_own_row_and_nothing_else(change):
     rows = [{**row, "age": 40, "member": False} for row in ROWS[:1] * 8]
     other = [*rows[:5], {**rows[5], **CHANGES[change]}, *rows[6:]]
@@ -519,7 +521,7 @@ BAD = {
 }
 
 
-@over("name", BAD)
+@over_rows("name", BAD)
 def test_a_bad_parameter_is_refused_by_one_line(name):
     parameters, message = BAD[name]
     with pytest.raises((ValueError, TypeError), match=message) as caught:
@@ -538,7 +540,7 @@ BAD_TABLES = {
 }
 
 
-@over("name", BAD_TABLES)
+@over_rows("name", BAD_TABLES)
 def test_a_bad_table_is_refused_by_one_line_without_a_cell(name):
     made = trees_of(5).fit(FRAME)
     for use in (trees_of(5).fit_transform, made.transform, made.apply):
@@ -547,3 +549,14 @@ def test_a_bad_table_is_refused_by_one_line_without_a_cell(name):
         assert "secret" not in str(caught.value)
         assert name == "other names" or "\n" not in str(caught.value).strip()
         assert caught.value.__context__ is None
+
+
+def test_trees_do_not_follow_the_rows():
+    shifted = FRAME.assign(age=FRAME["age"] * 0 + 18, income=1.0, job="clerk").iloc[:3]
+    assert same(trees_of().fit(FRAME), trees_of().fit(shifted))
+
+
+def test_it_is_a_step_that_reads_nothing():
+    with config_context(on_leak="raise"):
+        assert check_pipeline(make_pipeline(trees_of(), classifier())) in (None, [], ())
+        check_pipeline(make_pipeline(PublicTreesEmbedding(bounds=(0, 1)), classifier()))

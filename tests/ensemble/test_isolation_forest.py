@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from cases import over
+from combinations import over_rows
 from refusals import assert_refused
-from replay import assert_all_else_is_equal, moves, replay
+from replay import assert_all_else_is_equal, moves, recording, replay
+from scipy import stats
 from sklearn.ensemble import IsolationForest
 from sklearn.ensemble._iforest import _average_path_length
 from sklearn.metrics import roc_auc_score
@@ -68,8 +71,8 @@ FAR = {
 }
 
 
-@over("row", FAR)
-@over("adjacency", ADJACENCIES)
+@over_rows("row", FAR)
+@over_rows("adjacency", ADJACENCIES)
 def test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else(adjacency, row):
     X = draw(200)
     X[7] = FAR[row]
@@ -179,7 +182,7 @@ def test_people_who_are_drawn_and_weighed_fill_leaves_as_counts_say(trees_of_tab
         assert np.abs(share - counts[t] / counts[t].sum()).sum() / 2 < 0.1
 
 
-@over("epsilon", [0.01, 1.0])
+@over_rows("epsilon", [0.01, 1.0])
 def test_more_noise_than_rows_still_gives_scores(epsilon):
     model = forest(epsilon=epsilon, random_state=3, contamination=0.2).fit(draw(5))
     scores = model.score_samples(draw(30, 20))
@@ -226,7 +229,7 @@ def test_names_that_are_missing_are_told_once():
 X_GOOD = draw(40)
 
 
-@over("kind", [sp.csr_array, sp.coo_array])
+@over_rows("kind", [sp.csr_array, sp.coo_array])
 def test_sparse_rows_give_what_the_same_rows_give_as_an_array(fitted, kind):
     X = draw(300, 20)
     X[X < 0.2] = 0.0
@@ -248,6 +251,18 @@ BAD_INPUT = [
 ]
 
 
-@over("parameters, given, words", BAD_INPUT)
+@over_rows("parameters, given, words", BAD_INPUT)
 def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
     assert_refused(forest, parameters, {"X": X_GOOD, **given}, words, [str(X_GOOD[7, 1])])
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_the_noise_is_as_priced(adjacency):
+    with recording([]) as seen:
+        model = forest(n_estimators=40, adjacency=adjacency).fit(draw(50))
+    (release,) = seen
+    assert release.sensitivity == pytest.approx(math.sqrt(20 if adjacency == "replace_one" else 40))
+    noise = (release.noisy - release.exact).ravel() / (release.sensitivity * model.noise_multiplier_)
+    low, high = stats.chi2.interval(1 - FALSE_ALARM, len(noise))
+    assert low < np.sum(noise**2) < high
+    assert model.privacy_event_.noise_multiplier == model.noise_multiplier_

@@ -13,7 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import reference
-from cases import over
+from combinations import over_rows
 from interrupts import interrupt_after
 from replay import recording
 from scipy import stats
@@ -114,8 +114,8 @@ def entries_of(model):
 
 
 @pytest.mark.usefixtures("steps_alone")
-@over("n_classes", [2, 3])
-@over("fit_intercept", [False, True])
+@over_rows("n_classes", [2, 3])
+@over_rows("fit_intercept", [False, True])
 def test_one_step_is_the_clipped_mean_gradient(n_classes, fit_intercept):
     """Under a public number of 1,000 rows, whatever was drawn; the first gradient is that at scores of 0."""
     X, y = people(40, n_classes=n_classes)
@@ -162,7 +162,7 @@ def null_fit(model, n_classes=2):
     return model, X, y, nothing
 
 
-@over("run, n_classes", [*((run, 2) for run in RUNS), ("default", 3)])
+@over_rows("run, n_classes", [*((run, 2) for run in RUNS), ("default", 3)])
 def test_spread_of_a_fit_to_null_records_is_that_of_the_price(run, n_classes):
     model, X, y, nothing = null_fit(model_of(60, classes=range(n_classes), **RUNS[run]), n_classes)
     model.fit(X, y, nothing)
@@ -170,7 +170,7 @@ def test_spread_of_a_fit_to_null_records_is_that_of_the_price(run, n_classes):
     assert is_explained(model)
 
 
-@over("steps", [{"max_iter": 1}, {"max_iter": 40}])
+@over_rows("steps", [{"max_iter": 1}, {"max_iter": 40}])
 def test_the_stated_spread_is_that_of_sigma_and_clip(steps):
     """T independent noises of sigma C / L each, times the step: not only what `coef_noise_` says of it."""
     own = {"average": False, "momentum": 0.0, "learning_rate": 1.0, **steps}
@@ -195,7 +195,7 @@ def test_instalments_have_noise_of_their_own():
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 @pytest.mark.usefixtures("steps_alone")
-@over("n_steps", [1, 33])
+@over_rows("n_steps", [1, 33])
 def test_an_interrupted_fit_keeps_its_charge_and_the_model_of_the_steps_done(n_steps):
     X, y = people()
     accountant = PrivacyAccountant()
@@ -248,7 +248,7 @@ ROW = {
 }
 
 
-@over(
+@over_rows(
     "name, own",
     [*((name, {}) for name in ROW), ("gaps", {"sampling_rate": 0.5, "max_iter": 5}), ("gaps", {"classes": [0, 1, 2]})],
 )
@@ -322,7 +322,7 @@ def test_neither_seed_follows_from_the_other(monkeypatch):
 # --- what is published of the model -----------------------------------------------------------------------------------
 
 
-@over("n_classes", [2, 3])
+@over_rows("n_classes", [2, 3])
 def test_scores_are_those_of_levels_and_leaves(n_classes):
     X, y = people(n_classes=n_classes)
     model = model_of(classes=range(n_classes), epsilon=20.0).fit(X, y)
@@ -375,7 +375,7 @@ def plain_importances(model):
     return found / found.sum() if found.any() else found
 
 
-@over("n_classes", [2, 3])
+@over_rows("n_classes", [2, 3])
 def test_importances_follow_from_coefficients_and_what_is_public(n_classes):
     X, y = people(2000, n_classes=n_classes)
     model = model_of(40, classes=range(n_classes), epsilon=8.0).fit(X, y)
@@ -432,7 +432,9 @@ BAD = {
 }
 
 
-@over("name, within", [*((name, "alone") for name in BAD), ("no schema", "pipeline"), ("an unknown label", "pipeline")])
+@over_rows(
+    "name, within", [*((name, "alone") for name in BAD), ("no schema", "pipeline"), ("an unknown label", "pipeline")]
+)
 def test_bad_input_is_refused_in_one_line_before_any_charge(name, within):
     own, changes, message = BAD[name]
     X, y = people()
@@ -452,7 +454,7 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(name, within):
     assert caught.value.__context__ is None or "424242" not in str(caught.value.__context__)
 
 
-@over(
+@over_rows(
     "other",
     [
         {"n_estimators": 11},
@@ -519,7 +521,7 @@ def test_trees_over_private_components():
     assert pipe[-1].n_features_in_ == 2
 
 
-@over("grid", [{"max_depth": [2, "x"]}, {"trees_random_state": [0, None]}, {"n_bins": [4, 0]}])
+@over_rows("grid", [{"max_depth": [2, "x"]}, {"trees_random_state": [0, None]}, {"n_bins": [4, 0]}])
 def test_a_candidate_that_cannot_be_fitted_costs_nothing(grid):
     X, y = people()
     accountant = PrivacyAccountant()
@@ -529,7 +531,7 @@ def test_a_candidate_that_cannot_be_fitted_costs_nothing(grid):
     assert accountant.history == ()
 
 
-@over("own", [{}, {"sampling_rate": 0.3, "max_iter": 2}, {"classes": [0, 1, 2]}])
+@over_rows("own", [{}, {"sampling_rate": 0.3, "max_iter": 2}, {"classes": [0, 1, 2]}])
 def test_threads_change_nothing(own):
     X, y = people(9000)
     own = {"max_iter": 5, **own}
@@ -540,7 +542,7 @@ def test_threads_change_nothing(own):
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
-@over(
+@over_rows(
     "other, name",
     [
         ({"schema": TableSchema({**SCHEMA, "age": (0, 50)})}, "schema"),
@@ -564,7 +566,7 @@ def test_a_checkpoint_of_other_trees_is_refused_before_any_charge(other, name, t
     assert len(accountant.history) == 1
 
 
-@over("n_classes", [2, 3])
+@over_rows("n_classes", [2, 3])
 def test_noise_goes_along_the_directions_that_the_projection_removes(monkeypatch, n_classes):
     """Noise that is projected, of a sum that is not, would leave there what rows say: parameters show noise there."""
     thetas, clipped_sum = [], OneHotModel.clipped_gradient_sum
@@ -597,7 +599,7 @@ def regressor_of(**own):
     return DPRandomTreesRegressor(**{"n_estimators": 20, "bounds": (-1, 1), "y_bounds": (0, 10), "delta": 1e-5, **own})
 
 
-@over("adjacency", ["zero_out", "add_remove", "replace_one"])
+@over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
 def test_a_row_moves_the_counts_by_their_sensitivity_at_most(adjacency, monkeypatch):
     """A row with another one in its place in all cells, weights from 0 to 1, and rows in odd places."""
     found = []
@@ -647,7 +649,7 @@ def test_marginals_of_many_rows_are_their_shares():
     assert found["age"][16] == pytest.approx(middle, abs=0.005)
 
 
-@over("adjacency", ["zero_out", "replace_one"])
+@over_rows("adjacency", ["zero_out", "replace_one"])
 def test_a_row_moves_the_sums_of_targets_by_their_sensitivity_at_most(adjacency):
     rng, moved = np.random.default_rng(0), 0.0
     mechanism = GaussianMechanism(3.0, SUMS_SENSITIVITY)
@@ -733,7 +735,7 @@ def test_a_model_that_diverged_has_an_offset_that_no_row_decides():
     assert np.abs(found[-1][1]) <= found[-1][0] <= len(X)
 
 
-@over("bound", [10.0, "private"])
+@over_rows("bound", [10.0, "private"])
 def test_the_mean_of_skewed_and_weighted_targets_is_right(bound):
     """A wage that a fifth does not have and of which some have much: a clip cuts its tail."""
     rng, n = np.random.default_rng(0), 20_000
@@ -748,7 +750,7 @@ def test_the_mean_of_skewed_and_weighted_targets_is_right(bound):
     assert plain.predict(X).mean() == pytest.approx(np.clip(wage, 0, 1).mean(), rel=0.03)
 
 
-@over("after", [False, True])
+@over_rows("after", [False, True])
 def test_a_run_that_ends_beside_its_offset_buys_it_once(after, tmp_path, monkeypatch):
     X, y = numbers(20_000)
     own = {"epsilon": 4.0, "max_iter": 20, "accountant": PrivacyAccountant(), "checkpoint": tmp_path / "run"}
@@ -783,7 +785,7 @@ def test_a_run_that_ends_beside_its_offset_buys_it_once(after, tmp_path, monkeyp
     assert model.intercept_ != intercept
 
 
-@over("make", [model_of, regressor_of])
+@over_rows("make", [model_of, regressor_of])
 def test_later_runs_keep_what_was_bought(make):
     X, y = numbers()
     y = y if make is regressor_of else (y > 7.0).astype(int)
@@ -802,7 +804,7 @@ def test_later_runs_keep_what_was_bought(make):
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
-@over(
+@over_rows(
     "make, seed, life",
     [
         (model_of, 5, "another process"),
@@ -835,7 +837,7 @@ def test_a_run_that_resumes_has_what_it_bought(make, seed, life, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
-@over("place", ["cast_weights", "run_dpsgd"])
+@over_rows("place", ["cast_weights", "run_dpsgd"])
 def test_an_interrupt_between_a_purchase_and_the_first_step_leaves_one_purchase(place, tmp_path, monkeypatch):
     """What is published then is what the run that resumes has, as the file holds it."""
     X, y = numbers(400)
@@ -870,7 +872,7 @@ BOUGHT = {
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
-@over("name", BOUGHT)
+@over_rows("name", BOUGHT)
 def test_a_file_with_other_purchases_is_refused_by_one_line(name, tmp_path):
     X, y = numbers(400)
     path, (bought, message) = tmp_path / "run.npz", BOUGHT[name]
@@ -890,7 +892,7 @@ def test_a_file_with_other_purchases_is_refused_by_one_line(name, tmp_path):
     assert len(own["accountant"].history) == 1
 
 
-@over("bounds", [(1.0, 1.0 + 2.0**-52), (1e16, 1e16 + 2.0), (0.0, 4e-300)])
+@over_rows("bounds", [(1.0, 1.0 + 2.0**-52), (1e16, 1e16 + 2.0), (0.0, 4e-300)])
 def test_targets_between_neighbouring_doubles_move_the_sums_by_their_sensitivity(bounds, monkeypatch):
     """The middle of such bounds is one of them, so that a scaled target would be 2."""
     found, release = [], GaussianMechanism.release
@@ -908,3 +910,34 @@ def test_targets_between_neighbouring_doubles_move_the_sums_by_their_sensitivity
         regressor_of(y_bounds=bounds, max_iter=1, random_state=0).fit(X, y, weights)
         moves.append([value / sensitivity for value, sensitivity in found])
     assert all(np.linalg.norm(a - b) <= 1 + 1e-9 for a, b in list(zip(*moves, strict=True))[:2])
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.1])
+def test_purchases_beside_steps_have_their_share_of_the_budget(rate):
+    own = {"bounds": (-1, 1), "schema": None, "sampling_rate": rate}
+    for model, shares in (
+        (model_of(**own), [0.01, 0.01, 0.03]),
+        (regressor_of(sampling_rate=rate), [0.02, 0.03, 0.02]),
+    ):
+        for release, share in zip(model._recipe(1).purchases(sampling_at(rate), 50).values(), shares, strict=True):
+            bought = release.event_at(3.0).noise_multiplier
+            assert bought == release.mechanism(7.0, 3.0).event.noise_multiplier
+            assert bought**-2 / (bought**-2 + 50 * (rate / 3.0) ** 2) == pytest.approx(share)
+
+
+def test_counts_and_sums_are_one_gaussian_release():
+    """Bit for bit that of sums by hand, which are dyadic. A row of weight 0 adds nothing to them, whatever it is."""
+    mechanism, weights = GaussianMechanism(3.0, 1.0), np.array([1.0, 0.25, 0.0, 0.5])
+    schema = TableSchema({"x": (0, 32), "word": ["a", "b"]})
+    blocks = [Block(name, j, column, "bins", 16) for j, (name, column) in enumerate(schema.items())]
+    cells = np.zeros(33 + blocks[1].width)
+    cells[[0, 5, 32, 33, 34]] = [1.0, 0.25, 0.5, 1.25, 0.5]
+    codes = [np.array([0.5, 5.5, 9.5, np.nan]), np.array([0, 0, 1, 1], np.int32)]
+    targets = np.array([1.0, -0.5, 1.0, -7.0])
+    released = [
+        (cells, lambda stream: count_people(blocks, codes, weights, mechanism, stream)),
+        (np.array([1.75, 0.375, 1.5625]), lambda stream: sum_targets(targets, weights, mechanism, stream)),
+    ]
+    for exact, release in released:
+        expected = mechanism.release(exact, SecretStream.from_random_state(0, "test")).tolist()
+        assert release(SecretStream.from_random_state(0, "test")) == expected

@@ -241,7 +241,7 @@ def test_more_noise_than_rows_still_gives_a_model(estimator, n, d):
         assert predicted.max() <= 3.0
 
 
-@over("noise, spread", [(1e-3, 0.3), (4.0, 0.3)])
+@over_rows("noise, spread", [(1e-3, 0.3), (4.0, 0.3)])
 def test_standard_errors_are_those_of_repeated_fits(noise, spread):
     """Rows, targets and noise are drawn anew; the sum of squared errors in units of the mean error is chi-squared.
 
@@ -360,7 +360,7 @@ HOUSING = {
 }
 
 
-@over("numbers", ["both"])
+@over_rows("numbers", ["both"])
 def test_housing(numbers):
     """R^2 of .615 at epsilon 1, where least squares without privacy has .63 on the numbers alone.
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarn
 # --- it learns --------------------------------------------------------------------------------------------------------
 
 
-@over("parameters", ({}, {"fit_intercept": False, "average": False}, {"sampling_rate": 0.1, "max_iter": 20}))
+@over_rows("parameters", ({}, {"fit_intercept": False, "average": False}, {"sampling_rate": 0.1, "max_iter": 20}))
 def test_several_classes_are_learnt(draw, parameters):
     X, y = draw(10_000, 6, n_classes=4)
     train, test = slice(0, 6_000), slice(6_000, None)
@@ -81,7 +81,7 @@ def test_penalty_shrinks_coefficients_and_spares_the_intercept(draw):
 # --- formats ----------------------------------------------------------------------------------------------------------
 
 
-@over("n_classes, parameters", [(2, {}), (2, POISSON), (3, {"fit_intercept": False})])
+@over_rows("n_classes, parameters", [(2, {}), (2, POISSON), (3, {"fit_intercept": False})])
 def test_sparse_rows_are_the_same_rows(draw, parameters, n_classes):
     X, y = draw(n_classes=n_classes)
     X[np.abs(X) < 0.6] = 0.0
@@ -247,9 +247,9 @@ def test_long_rows_are_predicted_as_rows_scaled_to_the_bound(table, to_X, dtype,
     np.testing.assert_allclose(found, model.decision_function(to_X(short)), rtol=1e-5)
 
 
-@over("to_X", [np.asarray, sp.csr_array])
-@over("dtype", [np.float32, np.float64])
-@over("parameters", ({}, {"fit_intercept": False}))
+@over_rows("to_X", [np.asarray, sp.csr_array])
+@over_rows("dtype", [np.float32, np.float64])
+@over_rows("parameters", ({}, {"fit_intercept": False}))
 def test_long_rows_are_learnt_from_as_rows_scaled_to_the_bound(table, to_X, dtype, parameters):
     X, y = table
     short = X.astype(dtype)

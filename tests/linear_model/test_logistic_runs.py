@@ -56,7 +56,7 @@ def test_instalments_are_billed_jointly(table, again, sampling):
     assert not np.array_equal(model.coef_, first)
 
 
-@over("again", [by_partial_fit, by_warm_start])
+@over_rows("again", [by_partial_fit, by_warm_start])
 def test_instalments_of_one_seed_have_different_noise(draw, again):
     """Rows that weigh next to nothing leave the noise alone: the way from zero, and then the way from there."""
     X, y = draw(n=100, d=100)

@@ -379,7 +379,7 @@ def test_a_flag_that_few_rows_have_is_reached(kind, share):
     np.testing.assert_allclose((frame["coef"] - theta) / errors, 0.0, atol=0.2)
 
 
-@over("model", [DPPoissonRegressor((0, 10)), DPOrdinalLogisticRegression([0, 1, 2])])
+@over_rows("model", [DPPoissonRegressor((0, 10)), DPOrdinalLogisticRegression([0, 1, 2])])
 def test_models_without_a_choice_of_lots_share_a_budget(model):
     """A pipeline fixes the sampling of its steps by parameters that these do not have."""
     rng = np.random.default_rng(0)

@@ -131,7 +131,7 @@ def test_a_release_is_the_score_and_the_curvature_of_the_likelihood_as_it_is_wri
     np.testing.assert_allclose(step.counts, np.bincount(codes, minlength=4))
 
 
-@over("column", [0.0, 1.0])
+@over_rows("column", [0.0, 1.0])
 def test_a_unit_of_many_rows_adds_no_more_than_one(column):
     """Also of rows that are shorter than their bound, whose classes count as much as those of others."""
     norms = []

@@ -104,7 +104,7 @@ def test_skewed_column_leaves_others_their_intervals():
     assert all((frame["doubt"].iloc[:2] == "").all() for frame in frames)
 
 
-@over("kind", ["poisson", "ordinal"])
+@over_rows("kind", ["poisson", "ordinal"])
 def test_tabular_pipeline_names_rows_of_the_formula(kind):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"age": rng.uniform(20, 60, 5_000), "job": rng.choice(["a", "b"], 5_000)})

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from cases import over
+from combinations import over_rows
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from tables import BOUGHT, SCHEMA, customers, labels
@@ -228,7 +228,7 @@ WITHOUT = {
 }
 
 
-@over("steps, searched", [*((steps, False) for steps in WITHOUT.values()), (WITHOUT["bins"], True)])
+@over_rows("steps, searched", [*((steps, False) for steps in WITHOUT.values()), (WITHOUT["bins"], True)])
 def test_a_model_without_a_schema_is_refused_before_the_charge(steps, searched):
     """Behind a private step the rows come after the charge: what they may lack is asked before it."""
     accountant = PrivacyAccountant(epsilon=10.0, delta=1e-5)
@@ -285,7 +285,7 @@ def test_a_wrong_schema_costs_utility_and_never_privacy():
 # --- from a table in one line ---
 
 
-@over("schema", [None, SCHEMA])
+@over_rows("schema", [None, SCHEMA])
 def test_the_default_classifier_is_of_trees(schema):
     table = customers(N)
     model = quiet(lambda: tabular_pipeline(schema=schema, classes=[0, 1], epsilon=5.0).fit(table, labels(table)))
@@ -304,7 +304,7 @@ def test_an_instance_with_a_schema_of_its_own_is_told_where_it_belongs():
         quiet(lambda: model.fit(table, labels(table)))
 
 
-@over("public", [{"bounds": [(-1, 1)] * 3}, {"schema": {"x0": (0, 1)}}])
+@over_rows("public", [{"bounds": [(-1, 1)] * 3}, {"schema": {"x0": (0, 1)}}])
 def test_public_trees_of_other_columns_than_are_bought_are_refused_before_the_charge(public):
     accountant, rng = PrivacyAccountant(), np.random.default_rng(0)
     steps = [

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from cases import over
+from combinations import over_rows
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
@@ -52,7 +52,7 @@ def test_rows_are_numbers_indicators_and_their_products():
     assert np.linalg.norm(rows.step.transform(corner)) == rows.data_norm
 
 
-@over(
+@over_rows(
     "formula, names",
     [
         ("age*member+member", ["age", "member", "age:member"]),
@@ -83,7 +83,7 @@ FUNCTIONS = {
 }
 
 
-@over("text", FUNCTIONS)
+@over_rows("text", FUNCTIONS)
 def test_a_function_of_a_number_fills_its_own_bounds(text):
     function, low, high = FUNCTIONS[text]
     rows = formula_rows(text, SCHEMA)
@@ -165,7 +165,7 @@ def test_it_is_a_public_step_and_coefficients_are_those_of_the_columns():
     assert (np.abs(table["coef"] - truth) < 5.5 * table["std_err"]).all()
 
 
-@over(
+@over_rows(
     "changed, said",
     [
         ({"job": "spy"}, "column 'job' has gaps, or cells that the schema does not list"),
@@ -187,7 +187,7 @@ def test_cells_that_the_schema_does_not_list_are_refused_before_any_charge(chang
         rows.step.transform(frame.drop(columns="age"))
 
 
-@over(
+@over_rows(
     "formula, said",
     [
         ("age + height", "'height', which the schema does not name"),
@@ -222,7 +222,7 @@ def test_formulas_of_what_is_not_public_are_refused(formula, said):
         formula_rows(3, schema)
 
 
-@over("read", [lambda pipe: pipe.fit(people(), np.zeros(500)), check_pipeline])
+@over_rows("read", [lambda pipe: pipe.fit(people(), np.zeros(500)), check_pipeline])
 def test_all_of_it_in_a_pipeline_is_told_from_its_step(read):
     pipe = make_pipeline(formula_rows("age", SCHEMA), DPLinearRegression((0, 50), data_norm=1.0))
     with pytest.raises(TypeError, match=r"^what formula_rows returns is no step: put its \.step in the pipeline\.$"):

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
-from cases import over
+from combinations import over_rows
 from replay import assert_all_else_is_equal, replay
 from sklearn.pipeline import make_pipeline
 
@@ -147,7 +147,7 @@ CHANGES = {
 
 
 @pytest.mark.filterwarnings("ignore")
-@over("change", CHANGES)
+@over_rows("change", CHANGES)
 def test_one_row_changes_no_warning_and_nothing_else(change):
     """With the same noisy counts forced, in the place of those of the neighbour."""
     one = RAW[:300].copy()
@@ -166,7 +166,7 @@ def test_one_row_changes_no_warning_and_nothing_else(change):
 # --- cells ---
 
 
-@over(
+@over_rows(
     "text, number",
     [
         ("1,234", 1234),
@@ -189,7 +189,7 @@ def test_numbers_as_people_write_them(text, number):
     assert number_of(text) == number_of(text.encode()) == number
 
 
-@over("text", ["", "12,5", "1,23", "1,2345", "1,234 567", "--5", "-(5)", "1_000", "five", "$", "%", "1.2.3"])
+@over_rows("text", ["", "12,5", "1,23", "1,2345", "1,234 567", "--5", "-(5)", "1_000", "five", "$", "%", "1.2.3"])
 def test_what_is_no_number_is_a_gap(text):
     assert math.isnan(number_of(text))
 
@@ -201,7 +201,7 @@ def test_dates_have_the_format_of_their_column_or_that_of_iso():
     assert day_text(days_of("2024-01-31"), "%d.%m.%Y") == "31.01.2024"
 
 
-@over("given", ["%H", "x", 5, "%m-%d"])
+@over_rows("given", ["%H", "x", 5, "%m-%d"])
 def test_a_format_without_a_year_is_refused(given):
     with pytest.raises(ValueError, match=r"^schema: column 'a': the format .* tells no date; give one of strptime"):
         TableSchema({"a": {"kind": "date", "format": given}})
@@ -237,7 +237,7 @@ PEOPLE = pd.DataFrame({"age": np.arange(3000) % 90 + 1.0, "pay": np.arange(3000)
 PEOPLE.loc[:149, "gain"] = 1000.0 + np.arange(150) * 600.0
 
 
-@over(
+@over_rows(
     "bounds, told",
     [((0, 90_000), None), ((0, 90), "'pay'"), ((0, 90_000_000), "'pay'"), ((-90_000, 90_000_000), "'pay'")],
 )
@@ -270,7 +270,7 @@ def fitted_in_a_pipeline(table, schema):
     return skdp.tabular_pipeline(schema=schema).fit(table, [0, 1] * 200), []
 
 
-@over(
+@over_rows(
     "fit, form",
     [
         (fitted, pd.DataFrame.copy),

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from cases import over
-from combinations import crossed
+from combinations import crossed, over_rows
 from replay import assert_all_else_is_equal, leaves, moves, recording, replay, run
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -54,8 +53,8 @@ BUYERS = {
     "bounds": lambda **p: ColumnBounds(**p),
 }
 WORDS = {"encoder", "imputer-most-frequent"}
-by_name = over("name", BUYERS)
-by_class = over("name", ["binner", "encoder", "scaler", "imputer-mean", "bounds"])
+by_name = over_rows("name", BUYERS)
+by_class = over_rows("name", ["binner", "encoder", "scaler", "imputer-mean", "bounds"])
 
 
 def table(name, n=N, width=3, seed=0):
@@ -99,7 +98,7 @@ def test_the_noise_that_is_added_is_the_noise_that_is_paid(name, monkeypatch):
     assert sorted(used) == sorted(priced)
 
 
-@over("name", ["binner", "binner-bounds"])
+@over_rows("name", ["binner", "binner-bounds"])
 def test_noise_grows_with_the_root_of_the_number_of_columns(name):
     deviations = []
     for width in (1, 9):
@@ -129,7 +128,7 @@ def neighbour(rows, adjacency):
     return np.vstack([3.0 - rows[0], rows[1:]])
 
 
-@over(
+@over_rows(
     "name, adjacency, first",
     [
         (*both, first)
@@ -147,7 +146,7 @@ def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(name, ad
     assert_all_else_is_equal(one, two)
 
 
-@over("moments", [1, 2])
+@over_rows("moments", [1, 2])
 def test_the_sensitivity_of_sums_is_the_largest_change(moments):
     """Over a grid of pairs of numbers and weights, gaps included; it is attained by rows of weight 1."""
     grid = [*np.linspace(-1.0, 1.0, 41), math.nan]
@@ -182,7 +181,7 @@ def test_the_null_row_of_zero_out_is_a_row_of_gaps(name):
     assert not any(moves(*replay(lambda given: clone(model).fit(given), rows, gaps)))
 
 
-@over("adjacency", ["zero_out", "add_remove", "replace_one"])
+@over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
 def test_a_row_adds_1_to_one_count_of_bounds_of_each_column(adjacency):
     """Or nothing where it has a gap, and the sensitivity is that of d such counts."""
     rows = np.array([[1.0, -70.0, 0.0, 1e300], [1.0, np.nan, -np.inf, np.nan], [np.nan] * 4])
@@ -204,7 +203,7 @@ def test_a_row_adds_1_to_one_count_of_bounds_of_each_column(adjacency):
 
 
 @by_class
-@over("cell", [["SECRET"], {"SECRET": 1}, 7654321.0 + 1j])
+@over_rows("cell", [["SECRET"], {"SECRET": 1}, 7654321.0 + 1j])
 def test_a_refusal_shows_no_cell_and_costs_nothing(name, cell):
     accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
     cells = np.ones((9, 3), dtype=object)
@@ -217,7 +216,7 @@ def test_a_refusal_shows_no_cell_and_costs_nothing(name, cell):
     assert not accountant.history
 
 
-@over("name", sorted(set(BUYERS) - WORDS))
+@over_rows("name", sorted(set(BUYERS) - WORDS))
 def test_columns_of_dates_are_refused_without_a_charge(name):
     accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
     frame = pd.DataFrame({"a": [1.0, 2.0], "day": pd.date_range("2020", periods=2), "b": [1.0, None]})
@@ -249,7 +248,7 @@ def test_the_number_of_rows_is_private_where_rows_come_and_go(name):
         BUYERS[name](adjacency="add_remove").fit(table(name))
 
 
-@over(
+@over_rows(
     "make, bounds",
     crossed(
         1,
@@ -330,7 +329,7 @@ def dense(rows):
     return rows.toarray() if sp.issparse(rows) else np.asarray(rows)
 
 
-@over("name", TRANSFORMERS)
+@over_rows("name", TRANSFORMERS)
 def test_one_row_changes_its_own_output_and_nothing_else(name):
     rows = table(name)
     fitted = TRANSFORMERS[name](random_state=0).fit(rows)
@@ -340,7 +339,7 @@ def test_one_row_changes_its_own_output_and_nothing_else(name):
     np.testing.assert_array_equal(dense(fitted.transform(rows[7:8])), made[7:8])
 
 
-@over(
+@over_rows(
     "make",
     [DPOneHotEncoder, lambda **p: DPQuantileBinner(4, **p), lambda **p: DPQuantileBinner(4, bounds=(-1, 1), **p)],
 )
@@ -450,7 +449,7 @@ def test_the_order_of_rows_changes_nothing(name):
 # --- in pipelines ---
 
 
-@over("name", ["binner", "encoder", "scaler-bounds", "imputer-median"])
+@over_rows("name", ["binner", "encoder", "scaler-bounds", "imputer-median"])
 def test_a_pipeline_has_one_budget(name):
     X = table(name, n=400)
     y = (X[:, 0] > 0).astype(int)
@@ -481,3 +480,72 @@ def test_a_search_over_a_pipeline_that_buys():
     assert len(accountant.history) == 1
     search.fit(X, y)
     assert accountant.spent <= 20.0
+
+
+@by_name
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_a_fit_costs_what_was_asked_for(name, epsilon):
+    model = BUYERS[name](epsilon=epsilon).fit(table(name))
+    assert 0.999 * epsilon <= model.epsilon_ <= epsilon
+    assert model.epsilon_ == get_epsilon(model.privacy_event_, model.delta_)
+    assert model.delta_ == 1e-5
+
+
+@by_name
+def test_every_fit_draws_noise_of_its_own(name):
+    """As the releases of a fit do among themselves."""
+    drawn = []
+    for _ in range(2):
+        with recording([]) as seen:
+            BUYERS[name](noise_multiplier=5.0, epsilon=None).fit(table(name))
+        drawn += [((each.noisy - each.exact).ravel()[:3] / each.sensitivity).round(9).tolist() for each in seen]
+    numbers = [number for noise in drawn for number in noise]
+    assert len(set(numbers)) == len(numbers) >= 6
+
+
+@by_class
+@pytest.mark.parametrize(
+    "rows",
+    [np.zeros((0, 3)), np.zeros((5, 0)), np.zeros(5), np.zeros((5, 3), complex), [[{}, [], 1]] * 5, sp.eye(3).tocsr()],
+    ids=["empty", "no columns", "1-D", "complex", "nested", "sparse"],
+)
+def test_bad_tables_are_refused_without_a_charge(name, rows):
+    accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
+    with pytest.raises((ValueError, TypeError)) as caught:
+        BUYERS[name](accountant=accountant).fit(rows)
+    assert "\n" not in str(caught.value)
+    assert not accountant.history
+
+
+@by_name
+def test_the_charge_stands_before_noise_is_drawn(name, monkeypatch):
+    accountant, charges = PrivacyAccountant(epsilon=5.0, delta=1e-5), []
+    add = GaussianMechanism._add_noise
+
+    def watched(mechanism, value, stream):
+        charges.append([charge.event for charge in accountant.history])
+        return add(mechanism, value, stream)
+
+    monkeypatch.setattr(GaussianMechanism, "_add_noise", watched)
+    model = BUYERS[name](accountant=accountant).fit(table(name))
+    assert charges
+    assert all(each == [model.privacy_event_] for each in charges)
+
+
+@pytest.mark.parametrize("word", ["other", "gap", " ", "a\nb", "x" * 300, "nan", "None", "\U0001f600", "=1"])
+def test_no_word_makes_a_fit_fail_after_its_charge(word):
+    frame = pd.DataFrame({"a": [word, "b", None] * 200})
+    encoder = DPOneHotEncoder(epsilon=5.0, random_state=0).fit(frame)
+    assert sorted(["b", word]) == encoder.categories_[0].tolist()
+    assert encoder.transform(frame).shape == (600, 4)
+
+
+@pytest.mark.parametrize("name", ["encoder", "imputer-most-frequent"])
+def test_a_gap_changes_the_output_of_no_other_row(name):
+    """Though it makes a column of whole numbers one of floats."""
+    whole = pd.DataFrame({"code": np.arange(2000) % 3, "word": ["x", "y"] * 1000})
+    gap = whole.astype({"code": float})
+    gap.loc[7] = [np.nan, None]
+    fitted = TRANSFORMERS[name](random_state=0, epsilon=4.0).fit(whole)
+    one, other = (np.delete(dense(fitted.transform(each)), 7, 0) for each in (whole, gap))
+    np.testing.assert_array_equal(one, other)

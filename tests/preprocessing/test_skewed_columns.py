@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from cases import over
+from combinations import over_rows
 
 from skdp import DPLogisticRegression, tabular_pipeline
 from skdp.accounting import GaussianDpEvent, get_epsilon
@@ -79,7 +79,7 @@ def test_fit_bins_without_bounds_to_fit_is_free():
         DPTableVectorizer(SCHEMA, fit_bins="yes").fit(X)
 
 
-@over("adjacency", ["zero_out", "replace_one"])
+@over_rows("adjacency", ["zero_out", "replace_one"])
 def test_one_record_changes_bin_counts_by_the_sensitivity(adjacency, monkeypatch):
     """The counts that get noise: both columns of SCHEMA change, and no more than was charged for."""
     X, _ = frame(300)

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from cases import over
+from combinations import over_rows
 from reference import vectorized_row
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -33,6 +33,7 @@ from skdp._checks.row_traits import row_norm_of, with_row_norm
 from skdp.accounting import NoOpDpEvent, get_epsilon
 from skdp.accounting.releases import releases
 from skdp.preprocessing import DPTableVectorizer, TableSchema
+from skdp.preprocessing.histograms.purchase import Purchase
 
 FRAME = customers(200)
 Y = labels(FRAME)
@@ -50,7 +51,9 @@ def classifier(**parameters):
 # --- what becomes of a row ---
 
 
-@over("numbers, dtype, sparse", [("bins", "float32", True), ("scale", "float64", False), ("both", "float64", True)])
+@over_rows(
+    "numbers, dtype, sparse", [("bins", "float32", True), ("scale", "float64", False), ("both", "float64", True)]
+)
 def test_rows_are_those_of_the_plain_reading(numbers, dtype, sparse):
     vectorizer = DPTableVectorizer(SCHEMA, numbers=numbers, n_bins=7, sparse_output=sparse, dtype=dtype)
     found = vectorizer.fit_transform(FRAME)
@@ -67,7 +70,7 @@ def test_bins_are_closed_on_the_left_and_the_last_on_both_sides():
     assert vectorizer.fit_transform(cells).argmax(axis=1).tolist() == [0, 0, 0, 0, 1, 3, 3, 3, 3, 4]
 
 
-@over("numbers", ["scale", "both"])
+@over_rows("numbers", ["scale", "both"])
 def test_bounds_whose_logarithms_are_equal_make_no_gap(numbers):
     column = {"bounds": (1e16, 1e16 + 2), "scale": "log"}
     vectorizer = DPTableVectorizer({"x0": column}, numbers=numbers, sparse_output=False)
@@ -90,7 +93,7 @@ def test_times_of_day_and_zones_are_those_of_utc():
         assert dense(vectorizer.fit_transform(pd.DataFrame({"day": column})))[0, 0] == pytest.approx(1.1875 - 1.0)
 
 
-@over("numbers", MODES)
+@over_rows("numbers", MODES)
 def test_the_norm_of_a_row_is_at_most_the_one_that_is_stated(numbers):
     vectorizer = DPTableVectorizer(SCHEMA, numbers=numbers, dtype="float64").fit(FRAME)
     norms = np.linalg.norm(dense(vectorizer.transform(FRAME)), axis=1)
@@ -101,7 +104,7 @@ def test_the_norm_of_a_row_is_at_most_the_one_that_is_stated(numbers):
     assert np.linalg.norm(dense(vectorizer.transform(extreme))) == pytest.approx(vectorizer.row_norm_, rel=1e-12)
 
 
-@over("numbers", MODES)
+@over_rows("numbers", MODES)
 def test_names_are_unique_and_as_many_as_columns(numbers):
     schema = TableSchema({**dict(SCHEMA.items()), "age=gap": ["x"], "job=clerk": (0, 1)})
     frame = FRAME.assign(**{"age=gap": "x", "job=clerk": 0.5})
@@ -120,8 +123,8 @@ def test_names_say_what_a_column_is():
     assert names[-3:] == ["since=2000-01-01..2012-12-31", "since=2012-12-31..2025-12-31", "since=gap"]
 
 
-@over("numbers", MODES)
-@over("library", ["pandas", "polars"])
+@over_rows("numbers", MODES)
+@over_rows("library", ["pandas", "polars"])
 def test_frames_come_out_if_they_are_asked_for(library, numbers):
     vectorizer = DPTableVectorizer(SCHEMA, numbers=numbers).set_output(transform=library)
     made = vectorizer.fit_transform(FRAME)
@@ -138,7 +141,7 @@ def test_sparse_where_most_entries_are_zero():
     assert isinstance(DPTableVectorizer({"x0": (0, 1)}, numbers="scale").fit_transform(np.ones((3, 1))), np.ndarray)
 
 
-@over("numbers", MODES)
+@over_rows("numbers", MODES)
 def test_inverse_transform_gives_cells_that_transform_to_the_same_rows(numbers):
     vectorizer = DPTableVectorizer(SCHEMA, numbers=numbers, dtype="float64").fit(FRAME)
     rows = vectorizer.transform(FRAME)
@@ -154,7 +157,7 @@ def test_inverse_transform_gives_cells_that_transform_to_the_same_rows(numbers):
         vectorizer.inverse_transform(np.ones((1, 2)))
 
 
-@over("kind", ["polars", "arrow", "array", "list"])
+@over_rows("kind", ["polars", "arrow", "array", "list"])
 def test_all_kinds_of_tables_give_the_same_rows(kind):
     expected = dense(DPTableVectorizer(SCHEMA).fit_transform(FRAME))
     by_place = TableSchema({f"x{j}": SCHEMA[name] for j, name in enumerate(FRAME.columns)})
@@ -223,7 +226,7 @@ def test_one_that_buys_is_a_private_step_and_is_not_inside_another():
         assert check_pipeline(nested)
 
 
-@over("table", [FRAME, pl.from_pandas(FRAME), FRAME.assign(age=FRAME["age"].astype("Int64"))])
+@over_rows("table", [FRAME, pl.from_pandas(FRAME), FRAME.assign(age=FRAME["age"].astype("Int64"))])
 def test_any_types_go_through_a_private_pipeline(table):
     pipe = allocate_budget(make_pipeline(DPTableVectorizer(SCHEMA), classifier()), 1.0, 1e-5).fit(table, Y)
     assert pipe.epsilon_ <= 1.0
@@ -237,7 +240,7 @@ def norm_with(model, X, y=None):
     return model.fit(X, y)[-1].data_norm_
 
 
-@over("last, sparse", [(classifier(), True), (DPPCA(2, delta=1e-5), False)])
+@over_rows("last, sparse", [(classifier(), True), (DPPCA(2, delta=1e-5), False)])
 def test_an_estimator_that_comes_next_uses_the_norm(last, sparse):
     norm = math.sqrt(6)
     vectorizer = DPTableVectorizer(SCHEMA, sparse_output=sparse)
@@ -271,7 +274,7 @@ def test_rows_of_zeros_between_two_steps_keep_the_norm():
     assert pipe[-1].data_norm_ == pipe[0].row_norm_ == math.sqrt(6)
 
 
-@over("sparse", [True, False])
+@over_rows("sparse", [True, False])
 def test_what_is_made_of_rows_does_not_have_their_norm(sparse):
     def rows():
         made = sp.csr_matrix(np.eye(4)) if sparse else np.eye(4)
@@ -341,7 +344,7 @@ def buying(ledger, **parameters):
 SHORT = FRAME[["age", "job"]]
 
 
-@over(
+@over_rows(
     "parameters, behind, message",
     [
         ({}, DPPCA(2), "step 'dppca': DPPCA takes no sparse rows.* dptablevectorizer__sparse_output=False"),
@@ -373,7 +376,7 @@ def test_a_complex_number_among_words_is_refused():
         DPTableVectorizer({"x0": ["a"]}).fit_transform(np.array([["a"], [1j]], dtype=object))
 
 
-@over("last", ["9999-12-31", "0001-01-01", "275000-01-01"])
+@over_rows("last", ["9999-12-31", "0001-01-01", "275000-01-01"])
 def test_bought_dates_can_be_written_down(last):
     """A date that stands for "never" is common, and edges around it may lie beyond what a date can be."""
     days = np.datetime64(last, "s") - np.arange(400).astype("timedelta64[h]") * 80_001 * (-1 if last[0] == "0" else 1)
@@ -415,3 +418,21 @@ def test_one_that_buys_in_a_plain_pipeline_is_told_of():
         pipe.fit(FRAME, Y)
     with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match="is fitted inside Pipeline"):
         clone(pipe).fit(FRAME, Y)
+
+
+@pytest.mark.parametrize(("schema", "columns"), [(BOUGHT, (3, 2)), (None, (2, 5))])
+def test_the_noise_of_a_purchase_is_what_was_priced(schema, columns, monkeypatch):
+    seen = []
+    release = Purchase.release
+
+    def recorded(purchase, numbers, words, noise_multiplier, n_public, stream, **rows):
+        seen.append((purchase, noise_multiplier, n_public))
+        return release(purchase, numbers, words, noise_multiplier, n_public, stream, **rows)
+
+    monkeypatch.setattr(Purchase, "release", recorded)
+    fitted = DPTableVectorizer(schema, epsilon=20.0, delta=1e-6).fit(FRAME)  # less would drop categories of 200 rows
+    ((purchase, noise, n_public),) = seen
+    assert ((purchase.n_numbers, purchase.n_words), n_public) == (columns, 200)
+    assert releases(purchase.event_at(noise)).mu_squared == pytest.approx(releases(fitted.privacy_event_).mu_squared)
+    assert noise == fitted.noise_multiplier_
+    assert [delta for _, delta, _ in releases(fitted.privacy_event_).epsilon_delta] == [purchase.threshold_delta]

@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from cases import over
+from combinations import over_rows
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
@@ -139,7 +139,7 @@ def assert_refused_by_one_line(fit, accountant, *shown):
     assert not charges(accountant)
 
 
-@over("name", BAD_TABLES)
+@over_rows("name", BAD_TABLES)
 def test_a_bad_table_is_refused_by_one_line_without_a_cell_and_without_a_charge(name):
     # Where no schema says anything of columns, some tables are as good as others.
     for schema in (SCHEMA, BOUGHT) if name in _OF_A_SCHEMA else (SCHEMA, BOUGHT, None):
@@ -150,7 +150,7 @@ def test_a_bad_table_is_refused_by_one_line_without_a_cell_and_without_a_charge(
         assert_refused_by_one_line(lambda: pipe.fit(BAD_TABLES[name], Y), accountant)  # noqa: B023
 
 
-@over("name", BAD_LABELS)
+@over_rows("name", BAD_LABELS)
 def test_bad_labels_are_refused_by_one_line_without_a_label_and_without_a_charge(name):
     accountant = PrivacyAccountant(epsilon=5.0, delta=1e-4)
     for schema in (SCHEMA, BOUGHT):
@@ -158,8 +158,8 @@ def test_bad_labels_are_refused_by_one_line_without_a_label_and_without_a_charge
         assert_refused_by_one_line(lambda: pipe.fit(FRAME, BAD_LABELS[name]), accountant)  # noqa: B023
 
 
-@over("schema", [SCHEMA, BOUGHT])
-@over("name, value", [(name, value) for name in BAD_PARAMETERS for value in BAD_PARAMETERS[name]])
+@over_rows("schema", [SCHEMA, BOUGHT])
+@over_rows("name, value", [(name, value) for name in BAD_PARAMETERS for value in BAD_PARAMETERS[name]])
 def test_a_bad_parameter_is_refused_by_one_line_and_without_a_charge(name, value, schema):
     if name == "n_samples_public" and schema is SCHEMA:
         return  # nothing is bought, so it is not used
@@ -179,7 +179,7 @@ def test_a_bad_parameter_is_refused_by_one_line_and_without_a_charge(name, value
     assert_refused_by_one_line(fit_both, accountant)
 
 
-@over("classes", BAD_CLASSES)
+@over_rows("classes", BAD_CLASSES)
 def test_bad_classes_are_refused_by_one_line_and_without_a_charge(classes):
     accountant = PrivacyAccountant(epsilon=5.0, delta=1e-4)
     pipe = budgeted(DPTableVectorizer(BOUGHT, accountant=accountant), classes=classes)
@@ -349,8 +349,8 @@ CHANGES = {
 }
 
 
-@over("schema", [SCHEMA, BOUGHT, TableSchema({}, others="buy")])
-@over("change", CHANGES)
+@over_rows("schema", [SCHEMA, BOUGHT, TableSchema({}, others="buy")])
+@over_rows("change", CHANGES)
 def test_one_row_changes_its_own_row_and_nothing_else(change, schema, monkeypatch):
     rows = [{**row, "age": 40, "member": False} for row in ROWS[:1] * 8]
     other = [*rows[:5], {**rows[5], **CHANGES[change]}, *rows[6:]]
@@ -422,7 +422,7 @@ PUBLIC = {"number": (0, 4), "number with gaps": (0, 4), "truth": (0, 1), "truth 
           "date": ("1990-01-01", "2010-01-01")}  # fmt: skip
 
 
-@over("name", SAME)
+@over_rows("name", SAME)
 def test_the_type_of_storage_changes_nothing(name, monkeypatch):
     columns = [pd.DataFrame({"x": column}) for column in SAME[name]]
     columns += [each for each in map(in_polars, columns[:2]) if each is not None]
@@ -523,7 +523,7 @@ def test_kinds_come_from_types_and_not_from_cells():
     assert kinds == {**numbers, **dates, **dict.fromkeys("boscew", "category")}
 
 
-@over("schema", [SCHEMA, BOUGHT])
+@over_rows("schema", [SCHEMA, BOUGHT])
 def test_types_that_cannot_be_read_are_refused_at_the_fit(schema):
     with pytest.raises(ValueError, match=r"^Complex data not supported: column 'age' has complex numbers; give"):
         DPTableVectorizer(schema).fit(FRAME.assign(age=1j))

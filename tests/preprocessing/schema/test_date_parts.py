@@ -7,7 +7,7 @@ import datetime
 import numpy as np
 import pandas as pd
 import pytest
-from cases import over
+from combinations import over_rows
 from sklearn.metrics import roc_auc_score
 
 from skdp import DPLogisticRegression, PrivacyAccountant, tabular_pipeline
@@ -35,7 +35,7 @@ def test_levels_are_those_of_the_calendar():
     assert [*levels_of_days("weekday", np.array([np.nan, -0.001, 0.0]))] == [8, 2, 3]
 
 
-@over("numbers", ["bins", "scale", "both"])
+@over_rows("numbers", ["bins", "scale", "both"])
 def test_each_part_has_one_entry_and_counts_in_the_norm(numbers):
     frame = visits()
     vectorizer = DPTableVectorizer(SCHEMA, numbers=numbers, sparse_output=False, dtype="float64").fit(frame)

@@ -9,7 +9,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from cases import over
+from combinations import over_rows
 from sklearn.base import clone
 from tables import SCHEMA, customers
 
@@ -20,7 +20,7 @@ from skdp.preprocessing.schema.kinds import Column
 # --- what may be written ---
 
 
-@over(
+@over_rows(
     "given, kind, bounds, categories",
     [
         ((18, 90), "number", (18.0, 90.0), None),
@@ -54,7 +54,7 @@ def test_only_what_is_missing_is_bought():
     assert not TableSchema({}, others="buy").is_complete
 
 
-@over(
+@over_rows(
     "given, message",
     [
         ((90, 18), "bounds=(90, 18) do not ascend; give (low, high) with low below high."),
@@ -177,7 +177,7 @@ def test_names_and_labels_are_escaped_in_html():
 # --- files ---
 
 
-@over("schema", [SCHEMA, TableSchema({"a": "number", "b": {"edges": [0.1, 2.5]}}, others="buy")])
+@over_rows("schema", [SCHEMA, TableSchema({"a": "number", "b": {"edges": [0.1, 2.5]}}, others="buy")])
 def test_json_and_yaml_give_the_schema_back(schema, tmp_path):
     assert TableSchema.from_json(schema.to_json()) == schema
     assert TableSchema.from_yaml(schema.to_yaml()) == schema
@@ -198,7 +198,7 @@ def test_yaml_is_that_of_version_1_2():
     assert schema["day"].kind == "date"
 
 
-@over(
+@over_rows(
     "text, message",
     [
         ('{"a": [18, 90]}', r"column 'a': \[18, 90\] may be bounds or categories; write \{\"bounds\": \[18, 90\]\} or"),
@@ -215,7 +215,7 @@ def test_a_wrong_file_is_refused_by_one_line(text, message):
     assert "\n" not in str(refusal.value)
 
 
-@over(
+@over_rows(
     "text, message",
     [
         ("a: flag\na: drop\n", "'a' is there twice"),
@@ -266,7 +266,7 @@ def test_a_draft_leaves_many_categories_to_be_bought_and_drops_identifiers():
     assert drafted["town"].is_bought
 
 
-@over(
+@over_rows(
     "low, high, bounds",
     [(3, 87.2, (3, 88)), (-0.123, 0.5, (-0.13, 0.5)), (0, 0, (0, 1)), (7, 7, (7, 7.1)), (0, 99999, (0, 1e5))],
 )
@@ -274,7 +274,7 @@ def test_bounds_of_a_draft_are_rounded_outward(low, high, bounds):
     assert TableSchema.draft(pd.DataFrame({"x": [float(low), float(high)]}))["x"].bounds == pytest.approx(bounds)
 
 
-@over("as_frame", [True, False])
+@over_rows("as_frame", [True, False])
 def test_a_bunch_has_the_schema_of_its_code_book(as_frame):
     people = make_census(300, random_state=0, features="all", as_frame=as_frame)
     vectorizer = DPTableVectorizer(people.schema).fit(people.data)
@@ -289,7 +289,7 @@ def test_a_bunch_has_the_schema_of_its_code_book(as_frame):
     )
 
 
-@over("given", [(18, 90, 10), (), ("a",)])
+@over_rows("given", [(18, 90, 10), (), ("a",)])
 def test_a_tuple_that_is_no_pair_is_refused(given):
     with pytest.raises(ValueError, match=r"^column 'age' has a tuple of \d entries: give bounds as a pair"):
         TableSchema({"age": given})
@@ -340,7 +340,7 @@ def test_impossible_combinations_belong_to_the_schema(tmp_path):
     assert "impossible" not in TableSchema(COMBINED).to_json()
 
 
-@over(
+@over_rows(
     "given, message",
     [
         (5, "schema: impossible is no list: give a list of dicts"),

@@ -244,7 +244,7 @@ def test_moments_of_clipped_normals_are_those_of_their_density(location, scale):
     assert variance[0] == pytest.approx(moment(2) - moment(1) ** 2, abs=1e-7)
 
 
-@over("n_components", [1, 3])
+@over_rows("n_components", [1, 3])
 def test_without_noise_samples_have_the_moments_of_the_rows(n_components):
     X, y = rows_of(20_000)
     made, labels = precise(n_components).fit(X, y).sample(20_000, random_state=0)

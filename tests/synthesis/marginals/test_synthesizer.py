@@ -25,6 +25,7 @@ from skdp import DPPCA, PrivacyAccountant, allocate_budget, synthesize
 from skdp._checks.units import read_units
 from skdp._checks.weights import exactly_summable
 from skdp.accounting import GaussianDpEvent
+from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPTableVectorizer, TableSchema
 from skdp.synthesis import DPMarginalSynthesizer
 from skdp.synthesis.marginals import exchanges
@@ -924,3 +925,15 @@ def test_a_saved_generator_holds_no_row_and_no_exact_count():
     rare = frame.copy()
     rare["job"] = rare["job"].cat.add_categories(["told by nobody"])
     assert b"told by nobody" not in pickle.dumps(synthesizer().fit(rare))
+
+
+def test_pairs_are_selected_by_noisy_scores_alone(monkeypatch):
+    """Of columns that depend on each other, the two are taken that the noise chose, and no other pair."""
+
+    def chosen_by_noise(mechanism, value, stream):
+        scores = mechanism.sensitivity == math.sqrt(value.size)
+        return 1e6 * (np.arange(value.size) == 2) if scores and value.size == 6 else np.zeros(value.size)
+
+    monkeypatch.setattr(GaussianMechanism, "release", chosen_by_noise)
+    model = synthesizer(pairs="select", epsilon=50.0).fit(people(5000))
+    assert model.pairs_ == [("age", "member")]

@@ -147,3 +147,29 @@ def test_where_nothing_is_selected_the_first_tables_are_released_again():
     one, two = Interaction(np.array([1.0, -1.0]), 0.1), Interaction(np.array([4.0, -4.0]), 0.2)
     np.testing.assert_allclose(one.averaged(two).values, [1.6, -1.6])
     assert one.averaged(two).deviation == pytest.approx(0.2 / np.sqrt(5.0))
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+def test_what_is_measured_follows_from_the_noisy_scores(adjacency):
+    """A row less, or another one, and the same noisy values: the same tables, and the same model."""
+    X, y = planted(400)
+    other, other_y = (np.delete(X, 3, axis=0), np.delete(y, 3)) if adjacency != "replace_one" else (X.copy(), y.copy())
+    if adjacency == "replace_one":
+        other[3, 0], other_y[3] = (X[3, 0] + 1) % 3, 1 - y[3]
+    models, runs = [], [[]]
+    for rows, label in ((X, y), (other, other_y)):
+        given = {"n_samples_public": 400, "adjacency": adjacency, "epsilon": 50.0, "n_components": 4, "max_iter": 3}
+        with recording(runs[-1]) as seen:
+            models.append(model_of(2, **given).fit(rows, label))
+        runs.append(seen)
+    _, first, second = runs
+    factor, reached = 2.0 if adjacency == "replace_one" else 1.0, []
+    assert len(first) == len(second) == 5  # tables, and twice scores and tables
+    for one, moved in zip(first, second, strict=True):
+        distance = np.linalg.norm(one.exact - moved.exact) / one.sensitivity
+        assert distance <= factor * (1 + 1e-12)
+        reached.append(distance)
+    assert max(reached) > 0.5
+    assert models[0].tables_ == models[1].tables_
+    assert models[0].tables_
+    np.testing.assert_array_equal(models[0].components_, models[1].components_)
