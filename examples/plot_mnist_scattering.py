@@ -50,7 +50,7 @@ def model_of(epsilon, n_steps):
     """A private linear model, whose steps are longer the less they are clipped."""
     return DPLogisticRegression(
         epsilon=epsilon, delta=1e-5, sampling_rate=1.0, max_iter=n_steps, max_grad_norm=0.1, learning_rate=4000.0,
-        classes=range(10), n_jobs=-1, random_state=0,
+        classes=range(10), n_jobs=-1,
     )  # fmt: skip
 
 

@@ -153,8 +153,7 @@ def of_models_fitted_elsewhere(estimator):
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: type(each).__name__)
 def test_private_checks(estimator):
     tables = words(estimator) or (None, None)
-    found = check_private_estimator(estimator, *tables, expected_failed_checks=of_models_fitted_elsewhere(estimator))
-    assert len(found) == len(private_checks())
+    check_private_estimator(estimator, *tables, expected_failed_checks=of_models_fitted_elsewhere(estimator))
 
 
 @pytest.mark.parametrize("estimator", SETTINGS, ids=lambda each: type(each).__name__)
