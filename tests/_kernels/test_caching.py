@@ -23,6 +23,14 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "getuid"), reason="owners and modes are POSIX's"),
 ]
 
+FIT = """
+import numpy as np
+from skdp import DPLogisticRegression
+X = np.random.default_rng(0).random((200, 3)); y = (X[:, 0] > .5).astype(int)
+print(DPLogisticRegression(classes=[0, 1], epsilon=5, delta=1e-5).fit(X, y).coef_.shape)
+from skdp._kernels.linear import add_all_columns as kernel
+print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()), kernel.stats.cache_path)
+"""
 # A kernel that compiles in no time, in a file that imports no other one.
 KERNEL = """
 import numpy as np
@@ -75,28 +83,67 @@ def private(place):
 
 
 def test_a_read_only_install_without_a_home_compiles_once(place):
-    hits, misses, path = run(place, KERNEL)[0].split(" ")
+    shape, first = run(place, FIT)
+    assert shape == "(1, 3)"
+    hits, misses, path = first.split(" ")
     assert (int(hits), int(misses)) == (0, 1)
     assert Path(path).parent == private(place)
     assert stat.S_IMODE(private(place).stat().st_mode) == 0o700
-    hits, misses, _ = run(place, KERNEL)[0].split(" ")
+    hits, misses, _ = run(place, FIT)[1].split(" ")
     assert (int(hits), int(misses)) == (1, 0)
 
 
-def test_files_that_others_can_write_to_are_not_read(place):
+@pytest.mark.parametrize("mode", [0o770, 0o701])
+def test_a_folder_that_others_can_enter_is_not_used(place, mode):
+    private(place).mkdir()
+    private(place).chmod(mode)
+    assert cache_of(place) is None  # it works, without a cache
+    assert list(private(place).iterdir()) == []
+
+
+def test_a_file_or_a_link_in_the_place_of_the_folder_is_not_used(place):
+    private(place).touch()
+    assert cache_of(place) is None
+    private(place).unlink()
+    (place / "elsewhere").mkdir(mode=0o700)
+    private(place).symlink_to(place / "elsewhere")
+    assert cache_of(place) is None
+    assert list((place / "elsewhere").iterdir()) == []
+
+
+def test_a_temporary_folder_where_others_can_replace_folders_is_not_used(place):
+    (place / "tmp").chmod(0o777)
+    assert cache_of(place) is None
+
+
+def test_a_home_that_others_can_write_to_is_not_used(place):
+    home = place / "home"
+    (home / ".cache").mkdir(parents=True)
+    assert cache_of(place, HOME=str(home)).parent == home / ".cache" / "numba"
+    shutil.rmtree(home / ".cache" / "numba")
+    (home / ".cache").chmod(0o777)
+    assert cache_of(place, HOME=str(home)).parent == private(place)
+    assert not list((home / ".cache").rglob("*.nb?"))
+
+
+@pytest.mark.parametrize("kind", ["the package's", "the user's"])
+def test_files_that_others_can_write_to_are_not_read(place, kind):
     """Numba makes them so in a process whose mask is 0, in a folder that others can enter."""
     home = place / "home"
     (home / ".cache").mkdir(parents=True)
-    (place / "skdp" / "_kernels").chmod(0o755)
-    (place / "skdp" / "_kernels" / "__pycache__").unlink()
+    if kind == "the package's":
+        (place / "skdp" / "_kernels").chmod(0o755)
+        (place / "skdp" / "_kernels" / "__pycache__").unlink()
     kept = cache_of(place, HOME=str(home))
-    assert kept == place / "skdp" / "_kernels" / "__pycache__"
-    assert not private(place).exists()
-    next(kept.glob("*.nbc")).chmod(0o664)
-    assert cache_of(place, HOME=str(home)).parent == private(place)
-    # nobody new could write to it where the sources are as open
-    (place / "skdp" / "_kernels" / "caching.py").chmod(0o646)
+    assert kept.is_relative_to(home if kind == "the user's" else place / "skdp")
+    kept.chmod(0o755)
     assert cache_of(place, HOME=str(home)) == kept
+    file = next(kept.glob("*.nbc"))
+    file.chmod(0o664 if kind == "the user's" else 0o646)
+    assert cache_of(place, HOME=str(home)).parent == private(place)
+    if kind == "the package's":  # nobody new could write to it where the sources are as open
+        (place / "skdp" / "_kernels" / "caching.py").chmod(0o646)
+        assert cache_of(place, HOME=str(home)) == kept
 
 
 ADVICE = "set NUMBA_CACHE_DIR to one."
@@ -109,6 +156,15 @@ from skdp._kernels.critic import add_block, mute_rows
 add_block(np.ones((2, 3)), np.zeros((2, 3)))
 mute_rows(np.ones(2), np.ones((2, 1, 3)))
 print("done", file=sys.stderr)
+"""
+WORKERS = """
+import joblib, subprocess, sys
+def work(number):
+    import numpy as np
+    from skdp._kernels.critic import add_block
+    add_block(np.ones((2, number)), np.zeros((2, number)))
+work(3)
+joblib.Parallel(n_jobs=2)(joblib.delayed(work)(number) for number in (3, 4))
 """
 
 
@@ -133,6 +189,11 @@ def test_what_is_compiled_in_vain_is_told_once(nowhere):
     assert len(lines) == 3
     assert lines[1].startswith("skdp: ")
     assert lines[1].endswith(ADVICE)
+
+
+def test_workers_that_come_later_do_not_repeat_it(nowhere):
+    lines = said(nowhere, WORKERS)
+    assert [line.endswith(ADVICE) for line in lines] == [True]
 
 
 def test_what_is_compiled_for_good_is_told_at_the_first_kernel_of_the_first_process(nowhere):
@@ -163,29 +224,8 @@ def test_nothing_is_told_where_nothing_is_compiled(nowhere):
     assert said(nowhere, own) == []
 
 
-def test_private_folder_rejects_folders_open_to_others(tmp_path, monkeypatch):
-    """Folders that others can enter, files, links, and folders that others could replace."""
-    folder = tmp_path / "tmp" / f"skdp-{os.getuid()}"
-    folder.parent.mkdir(mode=0o700)
-    monkeypatch.setattr(caching.tempfile, "tempdir", str(folder.parent))
-    (tmp_path / "ours").mkdir(mode=0o700)
-    monkeypatch.setattr(caching, "is_private", caching.is_private.__wrapped__)
-    find = caching.private_folder.__wrapped__
-    assert find() == str(folder)
-    for mode in (0o770, 0o701):
-        folder.chmod(mode)
-        assert find() is None
-    folder.chmod(0o700)
-    folder.parent.chmod(0o777)
-    assert find() is None
-    folder.parent.chmod(0o700)
-    folder.rmdir()
-    folder.touch()
-    assert find() is None
-    folder.unlink()
-    folder.symlink_to(tmp_path / "ours")
-    assert find() is None
-    assert list((tmp_path / "ours").iterdir()) == []
+def test_without_standard_error_nothing_is_told(nowhere):
+    assert said(nowhere, TWO_KERNELS.replace('print("imported", file=sys.stderr)', "sys.stderr = None")) == []
 
 
 def test_a_folder_that_is_replaced_while_it_is_looked_at_is_not_used(tmp_path, monkeypatch):
@@ -212,6 +252,13 @@ def test_the_folder_that_the_user_chose_is_used_as_it_is(place):
     (place / "chosen").mkdir()
     (place / "chosen").chmod(0o770)
     assert cache_of(place, NUMBA_CACHE_DIR=str(place / "chosen")).parent == place / "chosen"
+
+
+def test_a_package_that_can_be_written_to_keeps_its_own_cache(place):
+    (place / "skdp" / "_kernels").chmod(0o755)
+    (place / "skdp" / "_kernels" / "__pycache__").unlink()
+    assert cache_of(place) == place / "skdp" / "_kernels" / "__pycache__"
+    assert not private(place).exists()
 
 
 @pytest.fixture
@@ -341,7 +388,7 @@ def test_a_kernel_that_calls_others_is_compiled_again_when_they_change(place):
     code = CALLER.format(room=tiles.room_for(2, np.float64))
     assert [run(place, code)[0] for _ in range(2)] == ["0 1.0", "1 1.0"]
     once, twice = "total[top + i, first + j] += sums[i, j]", "total[top + i, first + j] += 2 * sums[i, j]"
-    for name, value in (("tiles", "2.0"),):
+    for name, value in (("dense", "1.0"), ("losses", "1.0"), ("tiles", "2.0")):
         changed = place / "skdp" / "_kernels" / f"{name}.py"
         changed.chmod(0o644)
         text = changed.read_text()
@@ -354,6 +401,18 @@ def test_without_sources_no_machine_code_is_found_again(tmp_path):
     module = ModuleType("gone")
     module.__file__ = str(tmp_path / "gone.py")
     assert caching.text_of(module) != caching.text_of(module)
+
+
+def test_kernels_call_no_other_file_but_by_its_text():
+    """What a file imports of other kernels' files is either no kernel or in the texts that it holds."""
+    callers = set()
+    for path in Path(caching.__file__).parent.glob("*.py"):
+        text = path.read_text()
+        imported = set(re.findall(r"^from skdp\._kernels\.(?!caching)(\w+) import", text, re.MULTILINE))
+        held = re.findall(r"text_of\(([\w, ]+)\)", text)
+        assert imported == set(*(each.split(", ") for each in held)) or path.name == "caching.py", path.name
+        callers |= {path.stem} if imported else set()
+    assert callers == {"spans", "gram"}
 
 
 def test_kernel_in_zip_without_home_runs_uncached(place):
