@@ -21,11 +21,10 @@ import warnings
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq
-from scipy.stats import norm
 from sklearn.metrics import r2_score
 
 import skdp
+from skdp.accounting import GaussianDpEvent, calibrate_noise_multiplier
 from skdp.ensemble import DPRandomTreesRegressor
 from skdp.neural_network import DPMLPRegressor
 
@@ -60,12 +59,8 @@ def load(name, n, rng):
 
 def noise_of_mean(epsilon, n, bounds):
     """Noise of a sum of pairs (1, target in [-1, 1]) for 2% of mu squared, in units of targets and divided by n."""
-
-    def excess(mu):
-        return norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu) - DELTA
-
-    mu = brentq(excess, 1e-4, 50.0)
-    return (bounds[1] - bounds[0]) / 2.0 * math.sqrt(2.0 / 0.02) / mu / n
+    multiplier = calibrate_noise_multiplier(GaussianDpEvent, epsilon, DELTA)
+    return (bounds[1] - bounds[0]) / 2.0 * math.sqrt(2.0 / 0.02) * multiplier / n
 
 
 def scores(model, epsilon, name, n, seed):

@@ -188,8 +188,8 @@ def bought_columns(
     What is estimated has a place for missing values and for other categories: nobody has said that there are none. Bins
     of a number within public bounds are estimated for `fits_bins`, and kept where equal widths would not tell its
     values apart. What is estimated follows from public numbers; fewer columns have less noise at the same cost. Where
-    rows are few, there are no bins within public bounds, and for `drops_words` no categories beside numbers if only one
-    that most of the rows have could be named. Such columns are dropped.
+    rows are few, bins within public bounds are not estimated, and for `drops_words` categories beside numbers are not
+    if only one that most of the rows have could be named: such columns are dropped.
     """
     kinds = {name: each for name, _, each in rows.columns if _is_wanted(each, rows.fits_bins)}
     numbers = dict(zip([name for name, each in kinds.items() if each.kind != "category"], rows.numbers, strict=True))
