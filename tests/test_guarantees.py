@@ -8,6 +8,8 @@ import inspect
 import pkgutil
 import re
 
+import pytest
+
 import skdp
 from skdp import (
     DPPCA,
@@ -2462,3 +2464,13 @@ def test_each_guarantee_that_is_written_has_a_test(request):
                 assert f"def {name}(" in read(path), f"{test} does not exist"
         text = re.sub(r"\([^()]*\d{4}[^()]*\)", "", text)  # references
         assert not re.search(r"\w", text), f"no test is named for: {text}"
+
+
+@pytest.mark.parametrize("page", ["guarantees", "pitfalls"])
+def test_each_test_that_a_page_names_exists(page, request):
+    texts = {path.name: path.read_text() for path in (request.config.rootpath / "tests").rglob("test_*.py")}
+    text = (request.config.rootpath / "docs" / f"{page}.md").read_text()
+    named = re.findall(r"(test_\w+\.py)(?:::(\w+))?", text)
+    assert named
+    missing = [f"{file}::{name}" for file, name in named if f"def {name}" not in texts.get(file, "")]
+    assert not missing

@@ -368,3 +368,21 @@ def test_whole_numbers_are_told_apart_without_sorting(odd):
         for one, other in zip(found, expected, strict=True):
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(one, other)
+
+
+def test_there_are_enough_kinds_of_cells():
+    assert len(KINDS) >= 60
+
+
+def test_a_gap_in_a_list_is_no_word_for_other_rows():
+    rows = [[25 + i % 40, bool(i % 2)] for i in range(100)]
+    rows[7][0] = None
+    table = np.asarray(DPTableVectorizer(SCHEMA, sparse_output=False).fit(rows).transform(rows))
+    assert table.sum(axis=0)[-4:].tolist() == [50, 50, 0, 0]
+
+
+def test_a_refusal_of_cells_is_not_charged():
+    ledger = PrivacyAccountant(5.0, 1e-4)
+    with pytest.raises(ValueError, match="contains NaN"):
+        DPLogisticRegression(classes=[0, 1], delta=1e-6, accountant=ledger).fit([[1.0], [None]], [0, 1])
+    assert ledger.get_epsilon(1e-4) == 0.0

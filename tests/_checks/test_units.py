@@ -163,3 +163,7 @@ def test_the_name_of_a_series_names_the_unit():
 def test_a_part_of_the_rows_has_its_own_numbers():
     units = Units(np.array([4, 1, 4, 0, 2, 3]), 5, "home").take(np.array([0, 2, 4]))
     assert (units.codes.tolist(), units.n_units, units.name) == ([1, 1, 0], 2, "home")
+
+
+def test_the_repr_shows_no_label():
+    assert "codes" not in repr(read_units([1, 2, 1], 3))

@@ -688,3 +688,11 @@ def test_a_part_of_the_rows_without_weights_is_no_refusal():
         weight = np.zeros(N)
         weight[row] = 1.0
         search().fit(table.X, table.y, sample_weight=weight)
+
+
+def test_a_search_warns_once_of_weights_without_a_bound():
+    table = people("linear")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search(weight_bound=None).fit(table.X, table.y, sample_weight=table.weight)
+    assert len([each for each in caught if "weight_bound" in str(each.message)]) == 1

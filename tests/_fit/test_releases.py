@@ -452,3 +452,20 @@ def test_public_steps_of_the_user_are_not_written_on():
     assert not hasattr(steps[1][1], "coef_")
     assert not hasattr(public, "n_features_in_")
     assert math.isfinite(model.score(X, Y))
+
+
+def test_a_path_that_is_set_later_is_absolute_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = classifier().set_params(accountant="census.budget")
+    budgeted = pipeline().set_params(pca__accountant=pathlib.Path("census.budget"))
+    assert model.accountant == budgeted["pca"].accountant == str(tmp_path / "census.budget")
+    assert clone(budgeted)["pca"].accountant == model.accountant
+
+
+def test_no_lock_is_left_by_interrupts():
+    """After all of the above another thread can still set parameters and publish."""
+    done = []
+    thread = threading.Thread(target=lambda: done.append(pipeline().set_params(epsilon=0.5).fit(X, Y).epsilon_))
+    thread.start()
+    thread.join(600)
+    assert done

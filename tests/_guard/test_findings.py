@@ -49,6 +49,7 @@ from skdp import (
     DPRandomizedSearchCV,
     DPRidge,
     Finding,
+    PrivacyAccountant,
     PrivacyLeakWarning,
     allocate_budget,
     check_pipeline,
@@ -336,3 +337,11 @@ def test_it_agrees_with_the_budget():
                 allocate_budget(pipeline, 1.0, DELTA)
         else:
             allocate_budget(pipeline, 1.0, DELTA)
+
+
+def test_nothing_is_charged_or_fitted():
+    accountant = PrivacyAccountant()
+    inner = model(accountant=accountant)
+    found(GridSearchCV(make_pipeline(StandardScaler(), inner), {}))
+    assert accountant.history == ()
+    assert not hasattr(inner, "coef_")

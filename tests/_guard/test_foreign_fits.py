@@ -530,3 +530,26 @@ def test_same_model_in_threads_warns_for_each_composition():
     assert len(told(lambda: search.fit(X, Y))) == 1
     assert len(told(lambda: in_thread(lambda: cross_val_predict(shared, X, Y, cv=2)))) == 1
     assert len(told(lambda: in_thread(lambda: RFE(shared, n_features_to_select=2).fit(X, Y)))) == 1
+
+
+def test_a_trainer_that_only_holds_a_model_is_no_composition():
+    class App:
+        def fit(self):
+            raise AssertionError
+
+        def main(self):
+            return model().fit(X, Y)
+
+    assert told(App().main) == []
+
+
+def test_predict_reads_tags_once():
+    fitted = model().fit(X, Y)
+    before = skdp._guard.foreign_fits.Watched.__sklearn_tags__
+    reads = []
+    skdp._guard.foreign_fits.Watched.__sklearn_tags__ = lambda self: reads.append(1) or before(self)
+    try:
+        fitted.predict(X[:1])
+    finally:
+        skdp._guard.foreign_fits.Watched.__sklearn_tags__ = before
+    assert len(reads) == 1

@@ -8,6 +8,7 @@ import warnings
 import joblib
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 from combinations import over_rows
 from sklearn.inspection import (
@@ -17,6 +18,7 @@ from sklearn.inspection import (
     permutation_importance,
 )
 from sklearn.metrics import get_scorer
+from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -26,6 +28,7 @@ from skdp import (
     DPLogisticRegression,
     DPMLPClassifier,
     DPRidge,
+    PrivacyAccountant,
     PrivacyLeakWarning,
     allocate_budget,
     config_context,
@@ -139,3 +142,29 @@ def test_predictions_and_scores_are_silent(fitted, kind):
         if hasattr(model, "predict_proba"):
             model.predict_proba(X)
             get_scorer("roc_auc")(model, X, Y)
+
+
+def test_fits_inside_cross_validation_say_nothing_of_inspections():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cross_val_score(MADE["linear"](), X, Y, cv=2)
+        cross_val_predict(MADE["linear"](), X, Y, cv=2)
+    assert not [each for each in caught if "inspection" in str(each.message)]
+
+
+def test_a_raw_table_with_words():
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"age": rng.uniform(0, 100, 500), "work": rng.choice(["clerk", "cook"], 500)})
+    labels = (people["age"] > 50).astype(int)
+    accountant = PrivacyAccountant()
+    schema = {"age": (0, 100), "work": ["clerk", "cook"]}
+    model = DPRandomTreesClassifier(10, 3, schema=schema, classes=[0, 1], epsilon=8.0, accountant=accountant)
+    model.fit(people, labels)
+    public = pd.DataFrame({"age": [10.0, 40.0, 90.0] * 4, "work": ["clerk", "cook"] * 6})
+    with pytest.warns(PrivacyLeakWarning, match="give public rows"):
+        found = partial_dependence(model, public, ["age"], grid_resolution=5)
+    assert found["average"][0, -1] - found["average"][0, 0] > 0.3
+    with pytest.warns(PrivacyLeakWarning, match="give public rows"):
+        shown = PartialDependenceDisplay.from_estimator(model, public, ["age", "work"], categorical_features=["work"])
+    assert shown.axes_.size == 2
+    assert len(accountant.history) == 1

@@ -339,3 +339,8 @@ def test_the_counterparts_are_named_by_classes_that_exist_and_are_refused():
     experimental = {"HalvingGridSearchCV", "HalvingRandomSearchCV", "IterativeImputer"}
     assert set(COUNTERPARTS) - set(known) <= experimental
     assert not set(COUNTERPARTS) & PASS_AS_MADE
+
+
+def test_private_steps_alone_are_for_the_caller_to_skip():
+    (fault,) = find_faults(DPPCA(2), "s")
+    assert fault.reads == "is inside another step"

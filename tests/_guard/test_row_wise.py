@@ -416,3 +416,19 @@ def test_a_subclass_of_the_mark_is_no_mark():
         pass
 
     assert list(find_faults(FunctionTransformer(Own(np.abs)), "s"))
+
+
+@pytest.mark.parametrize("name", RESIZING)
+def test_a_function_that_changes_the_number_of_rows_is_found_out(name):
+    with pytest.raises(ValueError, match=r"changes the number of rows|more than one row"):
+        row_wise(RESIZING[name])(np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize(
+    ("name", "table"), list(columns_of_all_types()), ids=lambda each: each if type(each) is str else ""
+)
+def test_rows_are_made_up_of_any_type(name, table):
+    assert row_wise(lambda X: X)(table) is table
+    if not name.startswith(("texts", "images")):
+        with pytest.raises(ValueError, match="more than one row"):
+            row_wise(lambda X: X[::-1])(table)

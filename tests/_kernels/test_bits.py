@@ -250,3 +250,13 @@ def test_boundary_between_in_and_out_is_at_the_rate():
         slack = 2**13  # U is held to 2**-53, which is 2**11 words, and -log1p(-q) is rounded
         assert rows(words_of([edge - slack, 2**64 - 1]), 1, rate)[0] == [0]
         assert rows(words_of([edge + slack]), 1, rate)[0] == []
+
+
+def test_largest_normal_has_every_sign_and_place():
+    words = np.full((4, 2, HALF), 2**64 - 1, np.uint64)
+    words[:, 1] = STRAIGHT + np.arange(4, dtype=np.uint64)[:, None]
+    out = normals(words.ravel()).reshape(4, 2, HALF)[:, :, 0]
+    assert out[:, 0].max() > 9.4
+    assert out[:, 0].min() < -9.4
+    assert out[:, 1].max() > 9.4
+    assert out[:, 1].min() < -9.4

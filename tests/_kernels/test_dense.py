@@ -9,8 +9,10 @@ import pytest
 import reference
 import scipy.sparse as sp
 from combinations import over_combinations, over_rows
+from numba.core.registry import CPUDispatcher
 
 from skdp._kernels import dense as _dense
+from skdp._kernels import updates as _updates
 
 DTYPES = [np.float32, np.float64]
 ROWS = np.array([4, 4, 0, 7, 2])
@@ -240,3 +242,16 @@ def test_rows_are_clipped_layer_by_layer(kind, dtype, begin):
     assert not any(each[4].any() for each in (*inputs, *deltas))
     for each, before in zip((*whole_inputs, *whole_deltas), kept, strict=True):
         np.testing.assert_array_equal(each[others], before)
+
+
+@pytest.mark.compiled
+def test_compiled_kernels_have_no_fastmath():
+    kernels = [
+        (name, kernel) for module in (_dense, _updates) for name, kernel in vars(module).items()
+        if isinstance(kernel, CPUDispatcher)
+    ]  # fmt: skip
+    assert len(kernels) >= 9
+    for name, kernel in kernels:
+        assert not kernel.targetoptions.get("fastmath"), name
+        assert not kernel.targetoptions.get("parallel"), name
+        assert kernel.targetoptions["nogil"], name

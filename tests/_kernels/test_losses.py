@@ -11,6 +11,7 @@ import reference
 from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba.core.registry import CPUDispatcher
 
 from skdp._kernels import linear as _linear
 from skdp._kernels import losses as _losses
@@ -292,3 +293,12 @@ def test_clipped_sums_vanish_at_the_true_probabilities(max_norm):
         _losses.clip_residuals(_losses.LOGISTIC, found, np.ones(200), np.ones(200), max_norm)
         total += probability * found[0]
     assert np.abs(total).max() <= 1e-12 * max_norm
+
+
+@pytest.mark.compiled
+def test_compiled_losses_have_no_fastmath():
+    kernels = [(name, each) for name, each in vars(_losses).items() if isinstance(each, CPUDispatcher)]
+    assert len(kernels) > 4
+    for name, each in kernels:
+        assert not each.targetoptions.get("fastmath"), name
+        assert each.targetoptions["nogil"], name

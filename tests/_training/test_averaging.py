@@ -70,3 +70,11 @@ def test_ema_by_hand():
     assert average_of(ema_average(20), np.zeros(1), iterates) == pytest.approx(3.0, rel=1e-15)
     assert average_of(ema_average(10), np.zeros(1), iterates) == 4.0  # a memory of one step is the last iterate
     assert average_of(ema_average(3), np.zeros(1), iterates) == 4.0
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_averaging_leaves_iterates_alone(kind):
+    iterates = iterates_of(6)
+    before = [theta.copy() for theta in iterates]
+    average_of(PLAIN[kind][0](6), np.ones(3), iterates)
+    np.testing.assert_array_equal(iterates, before)

@@ -556,3 +556,26 @@ def test_a_run_goes_on_bit_for_bit_wherever_it_is_interrupted(name, tmp_path):
         if not was_interrupted:
             break
     assert line > 200
+
+
+def test_a_run_may_be_stopped_many_times(tmp_path, monkeypatch):
+    path, whole = tmp_path / "run.npz", make("sampled").fit(X, Y)
+    for _ in range(4):
+        stopped(make("sampled", path), 5, KeyboardInterrupt(), monkeypatch)
+    resumed = make("sampled", path).fit(X, Y)
+    np.testing.assert_array_equal(resumed.coef_, whole.coef_)
+
+
+def test_the_next_fit_is_a_new_run(tmp_path):
+    path, accountant = tmp_path / "run.npz", PrivacyAccountant()
+    for _ in range(2):
+        make("sampled", path, accountant=accountant).fit(X, Y)
+    assert len(accountant.history) == 2
+
+
+@pytest.mark.parametrize("n_words", [0, 1, 2, 7, 100_001])
+def test_words_go_on_from_their_position(n_words):
+    first, second = (SecretStream(bytes(32)) for _ in range(2))
+    first.words(n_words)
+    second.seek(first.position)
+    np.testing.assert_array_equal(first.words(9), second.words(9))

@@ -308,3 +308,63 @@ def test_other_errors_are_not_swallowed():
 
     with pytest.raises(RuntimeError, match="of the observer"):
         run(X, labels, weights, DPSGDPlan(FullBatch(), 0.3, 1.0, 3, 40.0), on_step=fail)
+
+
+def test_a_run_can_be_replayed():
+    X, labels, weights = people()
+    plan = DPSGDPlan(PoissonSampling(0.2), 0.3, 1.0, 10, 12.0)
+    np.testing.assert_array_equal(run(X, labels, weights, plan)[0], run(X, labels, weights, plan)[0])
+    assert not np.any(run(X, labels, weights, plan)[0] == run(X, labels, weights, plan, source=stream("other"))[0])
+
+
+@pytest.mark.parametrize("sampling", [FullBatch(), PoissonSampling(0.3), PoissonSampling(0.001)])
+def test_noise_is_drawn_once_a_step_also_for_an_empty_lot(sampling):
+    """Property 11: as many draws of p normals as steps done, and as the event counts."""
+    X, labels, weights = people(30)
+    plan = DPSGDPlan(sampling, 0.3, 1.0, 40, 30 * sampling.rate)
+    source = stream()
+    _, n_done = run(X, labels, weights, plan, source=source)
+    assert len(source.drawn("normal")) == n_done == plan.event.count == 40
+    assert all(draw.shape == (5,) for draw in source.drawn("normal"))
+    if sampling.rate == 0.001:
+        assert sum(len(rows) == 0 for rows in source.drawn("rows")) > 30
+
+
+def test_each_step_has_fresh_noise_and_a_fresh_lot():
+    """Property 8: no two steps share noise; steps are uncorrelated; lots differ."""
+    X, labels, weights = people(50, d=400)
+    plan = DPSGDPlan(PoissonSampling(0.4), 0.3, 1.0, 30, 20.0)
+    source = stream()
+    run(X, labels, weights, plan, source=source)
+    noise = np.array(source.drawn("normal"))
+    correlation = (noise @ noise.T / math.sqrt(noise.shape[1]))[np.triu_indices(30, 1)]
+    assert np.abs(correlation).max() < norm.isf(FALSE_ALARM / 2 / len(correlation))
+    assert len({tuple(rows) for rows in source.drawn("rows")}) == 30
+
+
+def test_full_batch_draws_no_lots():
+    """Property 12: every row at every step."""
+    X, labels, weights = people(50)
+    source = stream()
+    run(X, labels, weights, DPSGDPlan(FullBatch(), 0.3, 1.0, 5, 50.0), source=source)
+    assert source.drawn("rows") == []
+
+
+@pytest.mark.parametrize("sampling", [FullBatch(), PoissonSampling(0.4)])
+def test_randomness_is_the_same_on_neighbours(sampling):
+    """Lots, noise and steps read no row: the same draws whatever the data, so nothing else depends on them."""
+    X, labels, weights = people(40)
+    plan = DPSGDPlan(sampling, 0.3, 1.0, 6, 16.0)
+    records = []
+    for rows, marks in ((X, weights), (1e9 * X, weights), (X[::-1].copy(), 0 * weights)):
+        source = stream()
+        run(rows, labels, marks, plan, source=source)
+        records.append([(what, key, draw.tolist()) for what, key, draw in source.record])
+    assert records[0] == records[1] == records[2]
+
+
+def test_on_step_is_told_of_every_step():
+    X, labels, weights = people(40)
+    told = []
+    run(X, labels, weights, DPSGDPlan(FullBatch(), 0.3, 1.0, 6, 40.0), on_step=told.append)
+    assert told == [1, 2, 3, 4, 5, 6]

@@ -9,8 +9,8 @@ import pytest
 from combinations import over_rows
 from sklearn.pipeline import make_pipeline
 
-from skdp import DPLogisticRegression, DPMLPClassifier, DPStandardScaler, allocate_budget
-from skdp._training.averaging import ema_average, tail_average
+from skdp import DPLogisticRegression, DPMLPClassifier, DPStandardScaler, PrivacyAccountant, allocate_budget
+from skdp._training.averaging import ema_average, last_iterate, tail_average
 from skdp._training.noise_stages import Stage, falling_noise
 from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, flatten, get_epsilon
@@ -145,3 +145,44 @@ def test_noise_is_constant_where_it_is_given_or_rows_are_sampled_or_nothing_is_a
         assert len(set(flatten(event))) == 2  # of all steps, and of class counts and offset
     event = DPMLPClassifier((3,), solver="adam", **NAMED).fit(X, y).privacy_event_  # which subtracts its variance
     assert len(set(flatten(event))) == 2
+
+
+def test_the_last_iterate_keeps_all():
+    assert last_iterate().kept is None
+    assert kept_by_impulse(last_iterate(), 5) == [1.0] * 5
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_interrupted_run_resumes_with_the_noise_of_its_steps(tmp_path, drawn, monkeypatch):
+    """Bit for bit the model of a run without interrupts, and one charge."""
+    whole = DPLogisticRegression(**NAMED).fit(X, y)
+    once = list(drawn)
+    drawn.clear()
+    accountant = PrivacyAccountant(epsilon=3.0, delta=1e-5)
+    model = DPLogisticRegression(checkpoint=tmp_path / "run", accountant=accountant, **NAMED)
+    add = GaussianMechanism._add_noise
+
+    def stop(self, value, stream):
+        if len(drawn) == 130:
+            raise KeyboardInterrupt
+        return add(self, value, stream)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GaussianMechanism, "_add_noise", stop)
+        model.fit(X, y)
+    assert len(drawn) == 1 + model.n_steps_ == 130  # class counts come first
+    model.fit(X, y)
+    assert drawn == once
+    assert len(accountant.history) == 1
+    np.testing.assert_array_equal(model.coef_, whole.coef_)
+
+
+def test_progress_prices_early_steps_as_the_dear_ones():
+    """Half of the steps of a tail average have well over half of mu**2."""
+    n_steps = 100
+    stages = falling_noise(tail_average(n_steps).kept())
+    plan = DPSGDPlan(FullBatch(), 1.0, 30.0, n_steps, 1.0, stages)
+    half = sum(each.count / each.event.noise_multiplier**2 for each in parts(plan.event_of(50)))
+    levels = np.ceil(np.minimum(100, 200 - 2 * np.arange(100)) / 12.5) / 8 + 0.05
+    assert half / (n_steps / 30.0**2) == pytest.approx(levels[:50].sum() / levels.sum(), rel=1e-12)
+    assert half / (n_steps / 30.0**2) > 0.6

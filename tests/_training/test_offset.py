@@ -20,7 +20,7 @@ import skdp._training.checkpoint as checkpoint_module
 import skdp._training.recipe as recipe_module
 from skdp import DPLogisticRegression, DPMLPClassifier, DPMLPRegressor, PrivacyAccountant, allocate_budget
 from skdp._checks.sources import TableRows
-from skdp._training.offset import ENOUGH, ClassMeans, CountMean, OutcomeCounts, SumOfTerms, TargetMean
+from skdp._training.offset import ENOUGH, ClassMeans, CountMean, OutcomeCounts, SumOfTerms, TargetMean, shrunk
 from skdp._training.recipe import Recipe
 from skdp.accounting import flatten, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
@@ -648,3 +648,54 @@ def test_a_pipeline_pays_for_the_means_of_its_last_step():
         last._recipe(3).purchases(sampling_at(1.0), last.n_steps_)["offset"].mechanism(1.5, last.noise_multiplier_)
     )
     assert flatten(last.privacy_event_)[mechanism.event] == 2
+
+
+def test_values_are_shrunk_to_nothing_within_the_noise():
+    np.testing.assert_array_equal(shrunk(np.array([0.0, 0.9, -1.0]), 1.0), 0.0)
+    np.testing.assert_allclose(shrunk(np.array([1e9, -2.0]), 1.0), [1e9, -1.5])
+    np.testing.assert_allclose(shrunk(np.array([1.9, -4.0]), 1.0, doubted=2.0), [0.0, -3.0])
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+@pytest.mark.parametrize("make", KINDS)
+def test_an_interrupted_run_has_no_correction(make):
+    X, y = classes_of(900)
+    interrupt_after(model := make(random_state=0), 4)
+    with recording([]) as seen:
+        model.fit(X, y)
+    assert model.n_steps_ == 4
+    assert not any(each.sensitivity == ClassMeans(3).sensitivity for each in seen)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda **own: DPMLPRegressor((4,), max_iter=2, **own), lambda **own: DPRandomTreesRegressor(
+        5, bounds=(-1, 1), max_iter=2, **own)]
+)  # fmt: skip
+def test_interrupt_in_regressor_correction_keeps_model(make, monkeypatch):
+    X, y = classes_of(900)
+    interrupt_once(monkeypatch, SumOfTerms, "add")
+    with pytest.warns(FitInterruptedWarning, match="before the correction of the mean"):
+        model = make(y_bounds=(0, 2)).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_interrupt_in_streamed_correction_keeps_model(tmp_path, monkeypatch):
+    X, y = classes_of(900)
+    np.save(tmp_path / "x.npy", X)
+    interrupt_once(monkeypatch, SumOfTerms, "add", call=2)
+    with pytest.warns(FitInterruptedWarning, match="before the correction of the mean"):
+        model = linear().fit(np.load(tmp_path / "x.npy", mmap_mode="r"), y)
+    assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("make", [linear, network])
+def test_interrupted_correction_resumes_from_checkpoint(make, tmp_path, monkeypatch):
+    X, y = classes_of(900)
+    accountant, whole = PrivacyAccountant(), make(random_state=0).fit(X, y)
+    model = make(random_state=0, checkpoint=tmp_path / "run", accountant=accountant)
+    interrupt_once(monkeypatch, SumOfTerms, "add", call=1 + (make in STARTS))
+    with pytest.warns(FitInterruptedWarning, match="before the correction of the mean"):
+        model.fit(X, y)
+    model.fit(X, y)
+    assert len(accountant.history) == 1
+    np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=1e-6)

@@ -155,3 +155,49 @@ def test_parameters_keep_their_dtype(make):
         for penalty in (0.0, np.ones(3)):
             theta = run(make(constant(0.1), *options, penalty=penalty), np.ones(3, dtype), [np.ones(3)] * 2)
             assert theta.dtype == dtype
+
+
+def test_plain_step():
+    theta = run(momentum_sgd(constant(0.5), 0.0), np.array([1.0, 2.0]), [np.array([4.0, -2.0])])
+    np.testing.assert_allclose(theta, [-1.0, 3.0], rtol=1e-15)
+
+
+def test_momentum_is_dampened():
+    """Of a constant gradient the velocity tends to the gradient itself, so the step length means one thing."""
+    optimizer = momentum_sgd(constant(1.0), 0.9)
+    theta, state = np.zeros(3), optimizer.init(np.zeros(3))
+    for _ in range(400):
+        last = theta
+        theta, state = optimizer.update(np.ones(3), state, theta)
+    np.testing.assert_allclose(last - theta, 1.0, rtol=1e-12)
+
+
+def test_penalty_finds_the_minimum_of_a_penalised_quadratic():
+    """min (theta - 3)**2 / 2 + alpha theta**2 / 2 is at 3 / (1 + alpha); a fixed point of the implicit step."""
+    for alpha in (0.5, 2.0):
+        optimizer = momentum_sgd(constant(0.1), 0.5, alpha)
+        theta, state = np.zeros(1), optimizer.init(np.zeros(1))
+        for _ in range(2_000):
+            theta, state = optimizer.update(theta - 3.0, state, theta)
+        np.testing.assert_allclose(theta, 3.0 / (1.0 + alpha), rtol=1e-12)
+
+
+def test_no_penalty_is_no_penalty():
+    theta, gradient = np.array([1.0, -2.0]), np.array([0.3, 0.4])
+    for penalty in (0.0, np.zeros(2)):
+        np.testing.assert_array_equal(
+            run(momentum_sgd(constant(0.1), 0.5, penalty), theta, [gradient] * 3),
+            run(momentum_sgd(constant(0.1), 0.5), theta, [gradient] * 3),
+        )
+
+
+def test_constant_is_constant():
+    assert {constant(0.3)(step) for step in (0, 1, 10**6)} == {0.3}
+
+
+def test_updates_of_adam_leave_their_arguments_alone():
+    optimizer, theta, gradient = adam(constant(0.1), 0.9, 0.99, 1e-8, penalty=0.5), np.ones(3), np.ones(3)
+    state = optimizer.init(theta)
+    optimizer.update(gradient, state, theta)
+    for vector, value in ((theta, 1.0), (gradient, 1.0), (state[0], 0.0), (state[1], 0.0)):
+        assert np.all(vector == value)

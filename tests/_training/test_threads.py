@@ -189,3 +189,23 @@ def test_a_fit_keeps_blas_to_the_quota_and_gives_it_back(monkeypatch):
         assert set(blas_now()) == {2}
     assert found
     assert all(each == {1} for each in found)
+
+
+def test_fits_at_the_same_time_share_the_limit(monkeypatch):
+    """One that comes and goes meanwhile, in a thread of its own, changes none."""
+    monkeypatch.setattr(_blas, "usable_processors", lambda: 1)
+    found = []
+
+    def fit():
+        with blas_within_quota():
+            found.append(set(blas_now()))
+
+    with threadpool_limits(2, user_api="blas"):
+        with blas_within_quota():
+            other = threading.Thread(target=fit)
+            other.start()
+            other.join()
+            fit()
+            found.append(set(blas_now()))
+        found.append(set(blas_now()))
+    assert found == [{1}, {1}, {1}, {2}]

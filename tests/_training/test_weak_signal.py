@@ -158,3 +158,16 @@ def test_instalments_are_not_told_again():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.partial_fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_warning_is_about_what_happens():
+    """Accuracy of twenty fits to the same 20 rows spreads; that of fits to 2,000 does not."""
+    X, y = rows_of(4_000)
+    y = (X[:, 0] > 0).astype(int)
+
+    def spread(n):
+        fits = [model_of(random_state=seed).fit(X[:n], y[:n]) for seed in range(20)]
+        return np.ptp([fit.score(X[2_000:], y[2_000:]) for fit in fits])
+
+    assert spread(20) > 0.2 > 0.1 > spread(2_000)

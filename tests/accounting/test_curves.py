@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from accounting_reference import best_order, contour_delta
 from combinations import over_rows
 from scipy.stats import norm
 
@@ -331,3 +332,10 @@ def test_trade_offs_are_drawn():
     with pytest.raises(TypeError, match="ZCDpEvent has no price"):
         TradeOffDisplay.from_events(ZCDpEvent(0.1))
     display.figure_.clear()
+
+
+def test_a_profile_is_above_the_contour_integral():
+    parts, profile = [(0.02, 1.2, 300)], PrivacyProfile(RUN)
+    for epsilon in (0.3, 0.9, 1.7, 2.6):
+        truth = contour_delta(parts, epsilon, "remove", best_order(parts, "remove", epsilon=epsilon))
+        assert truth * (1.0 - 1e-9) <= profile(epsilon) <= truth * 1.002

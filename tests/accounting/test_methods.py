@@ -188,3 +188,12 @@ def test_compare_accountants_without_pandas_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"^compare_accountants needs pandas; run `pip install pandas`\.$"):
         compare_accountants(PAPER, 1e-5)
+
+
+@pytest.mark.parametrize("method", ["moments", "strong", "optimal", "naive"])
+def test_sound_methods_calibrate(method):
+    def make(noise):
+        return SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(noise)), 100)
+
+    noise = calibrate_noise_multiplier(make, 2.0, 1e-5, method=method)
+    assert 1.99 < get_epsilon(make(noise), 1e-5, method=method) <= 2.0

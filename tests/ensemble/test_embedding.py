@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -17,14 +18,16 @@ from sklearn.pipeline import make_pipeline
 from tables import BOUGHT, ROWS, SCHEMA, customers, labels
 
 from skdp import (
+    DPGridSearchCV,
     DPLogisticRegression,
     PrivacyAccountant,
     allocate_budget,
     check_pipeline,
     config_context,
 )
-from skdp.ensemble import PublicTreesEmbedding, embedding
-from skdp.ensemble.leaf_tables import LeafTables
+from skdp._checks.row_traits import row_norm_of
+from skdp.ensemble import PublicTreesEmbedding, embedding, leaf_tables
+from skdp.ensemble.leaf_tables import LeafTables, leaf_writer
 from skdp.ensemble.trees import draw_trees
 from skdp.preprocessing import DPTableVectorizer, TableSchema
 from skdp.preprocessing.schema.blocks import Block
@@ -560,3 +563,93 @@ def test_it_is_a_step_that_reads_nothing():
     with config_context(on_leak="raise"):
         assert check_pipeline(make_pipeline(trees_of(), classifier())) in (None, [], ())
         check_pipeline(make_pipeline(PublicTreesEmbedding(bounds=(0, 1)), classifier()))
+
+
+def test_half_of_the_thresholds_have_a_density_of_a_power_of_that_of_the_people():
+    shares = np.array([1.0, 32.0, 0.0]) / 33.0  # 32 ** 0.4 = 4 times the density on the right half
+    cuts = draw_trees(blocks_of({"a": (0, 1)}), 20_000, 2, 1, 2, [shares]).threshold[:, 0]
+    right = 0.5 * 4 / 5 + 0.25 * 0.5 + 0.25 / 8
+    assert abs(np.mean(cuts >= 0.5) - right) < 5 * math.sqrt(right * (1 - right) / 20_000)
+
+
+def test_tables_are_for_many_rows_and_small_trees():
+    blocks = blocks_of({"a": (0, 1), "d": "flag"})
+    small, large = (draw_trees(blocks, 4, n_leaves, 8, 0) for n_leaves in (16, 17))
+    assert leaf_writer(small, blocks, 1_000) is small
+    assert leaf_writer(large, blocks, 100_000) is large
+    assert isinstance(leaf_writer(small, blocks, 100_000), LeafTables)
+    assert leaf_writer(small, blocks * 40, 100_000) is small
+    many = draw_trees(blocks, 400, 16, 8, 0)
+    assert leaf_writer(many, blocks, 100_000) is many  # of which the tables would leave the cache
+
+
+def test_rows_are_the_same_by_tables(monkeypatch):
+    made = trees_of(n_jobs=2).fit(FRAME)
+    rows, leaves, codes = made.transform(FRAME), made.apply(FRAME), made._encode(made._codes(FRAME)).codes
+    monkeypatch.setattr(leaf_tables, "_FEWEST_ROWS", 0)
+    assert (made.transform(FRAME) != rows).nnz == 0
+    np.testing.assert_array_equal(made.apply(FRAME), leaves)
+    np.testing.assert_array_equal(made._encode(made._codes(FRAME)).codes, codes)
+
+
+def test_bins_as_narrow_as_doubles_are_cut_as_far_as_they_can_be():
+    edges = [1.0 + 2.0**-52 * k for k in range(20)]
+    made = PublicTreesEmbedding(2, schema={"x0": {"edges": edges}}, random_state=0).fit(np.ones((3, 1)))
+    assert made.transform(np.full((3, 1), edges[5])).shape[1] >= 2 * 20 + 32
+
+
+def test_pickles_and_clones():
+    made = trees_of().fit(FRAME)
+    again = pickle.loads(pickle.dumps(made))
+    np.testing.assert_array_equal(again.transform(FRAME).toarray(), made.transform(FRAME).toarray())
+    copied = clone(made)
+    assert not hasattr(copied, "schema_")
+    assert same(copied.fit(FRAME), made)
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+def test_the_seed_is_no_source_of_noise():
+    """Trees follow their seed alone, and noise its own: neither moves when the other does."""
+    fits = {
+        (tree, noise): make_pipeline(trees_of(random_state=tree), classifier(random_state=noise)).fit(FRAME, Y)
+        for tree, noise in ((4, 4), (4, 5), (5, 4))
+    }
+    assert same(fits[4, 4][0], fits[4, 5][0])
+    assert not same(fits[4, 4][0], fits[5, 4][0])
+    assert not np.allclose(fits[4, 4][1].coef_, fits[4, 5][1].coef_)
+
+
+def test_a_public_seed_is_no_leak():
+    with config_context(on_leak="raise"):
+        trees_of(random_state=4).fit(FRAME)
+
+
+def test_global_generators_are_neither_read_nor_moved():
+    before = np.random.mtrand._rand.get_state(legacy=False)["state"]
+    trees_of(random_state=None).fit(FRAME)
+    after = np.random.mtrand._rand.get_state(legacy=False)["state"]
+    assert before["pos"] == after["pos"]
+    np.testing.assert_array_equal(before["key"], after["key"])
+
+
+def test_an_estimator_that_comes_next_uses_the_norm():
+    assert row_norm_of(trees_of().fit_transform(FRAME)) == 1.0
+    assert make_pipeline(trees_of(), classifier()).fit(FRAME, Y)[-1].data_norm_ == 1.0
+    assert allocate_budget(make_pipeline(trees_of(), classifier()), 1.0, 1e-5).fit(FRAME, Y)[-1].data_norm_ == 1.0
+
+
+def test_a_search_over_parameters_of_the_trees_is_paid_for():
+    pipe = make_pipeline(trees_of(5), classifier())
+    grid = {"publictreesembedding__max_depth": [1, 3], "publictreesembedding__plain_share": [0.2, 0.5]}
+    search = DPGridSearchCV(pipe, grid, epsilon=50.0, delta=1e-5).fit(FRAME, Y)
+    assert 0 < search.epsilon_ <= 50.0
+    best = search.best_estimator_[0]
+    assert best.transform(FRAME).shape == (200, 64 + 5 * 2**best.max_depth)
+
+
+def test_a_refusal_leaves_what_was_fitted():
+    made = trees_of().fit(FRAME)
+    kept = dict(vars(made))
+    with pytest.raises(ValueError, match="X has no column"):
+        made.fit(pd.DataFrame({"x": [1.0]}))
+    assert vars(made) == kept

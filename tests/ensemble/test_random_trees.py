@@ -13,17 +13,21 @@ import pandas as pd
 import polars as pl
 import pytest
 import reference
+import scipy.sparse as sp
 from combinations import over_rows
 from interrupts import interrupt_after
 from replay import recording
 from scipy import stats
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from skdp import (
     DPPCA,
     DPGridSearchCV,
     PrivacyAccountant,
+    PrivacyLeakWarning,
     allocate_budget,
+    config_context,
 )
 from skdp._training.models.one_hot import OneHotModel
 from skdp._training.offset import ClassMeans, SumOfTerms, TargetMean
@@ -941,3 +945,181 @@ def test_counts_and_sums_are_one_gaussian_release():
     for exact, release in released:
         expected = mechanism.release(exact, SecretStream.from_random_state(0, "test")).tolist()
         assert release(SecretStream.from_random_state(0, "test")) == expected
+
+
+def test_noise_alone_has_no_importance_on_average():
+    """The parts of columns have mean 0 without a signal, so that about as many are below it as above."""
+    model, X, y, nothing = null_fit(model_of(60))
+    signs = []
+    for seed in range(40):
+        model.set_params(random_state=seed).fit(X, y, nothing)
+        with np.errstate(all="ignore"):
+            signs += (model.feature_importances_ > 0).tolist()
+    # The parts are skewed (chi-square less its mean): between a quarter and three quarters of them are above 0.
+    assert 0.25 < np.mean(signs) < 0.75
+
+
+def test_importances_have_the_order_of_the_table():
+    X, y = people(3000)
+    one = model_of(40, epsilon=8.0).fit(X, y)
+    other = model_of(40, epsilon=8.0).fit(X[["rank", "born", "age", "work"]], y)
+    np.testing.assert_array_equal(one.feature_importances_, other.feature_importances_[[2, 3, 1, 0]])
+    dropped = model_of(40, schema=TableSchema(SCHEMA, others="drop")).fit(X.assign(more=1.0), y)
+    assert dropped.feature_importances_.shape == (5,)
+    assert dropped.feature_importances_[4] == 0.0
+    with pytest.raises(AttributeError, match="has no setter"):
+        one.feature_importances_ = np.zeros(4)
+
+
+def test_sparse_rows_are_refused_in_one_line():
+    accountant = PrivacyAccountant()
+    model = model_of(schema=None, bounds=(0, 1), accountant=accountant)
+    with pytest.raises(TypeError, match=r"^X is sparse, and sparse data are not supported here: pass X.toarray\(\)\.$"):
+        model.fit(sp.csr_array(np.eye(10)), np.arange(10) % 2)
+    assert accountant.history == ()
+    assert not model.__sklearn_tags__().input_tags.sparse
+
+
+def test_weights_of_rows_and_of_classes():
+    X, y = people()
+    weights = np.where(y == 1, 0.25, 1.0)
+    one = model_of(max_iter=20).fit(X, y, weights)
+    other = model_of(max_iter=20, class_weight={0: 4.0}).fit(X, y)
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+def test_clones_and_pickles():
+    X, y = people()
+    model = model_of(n_jobs=2).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.epsilon_ == model.epsilon_
+    np.testing.assert_array_equal(clone(model).fit(X, y).coef_, model.coef_)
+    assert b"SecretStream" not in pickle.dumps(model)
+    assert len(X) not in {len(each) for each in vars(model).values() if isinstance(each, np.ndarray)}
+
+
+def test_seeds_of_trees_are_candidates_that_are_paid_for():
+    """Seed 0 of the trees is a constant; the best of three seeds is chosen by a score on private rows."""
+    X, y = people(2000)
+    accountant = PrivacyAccountant()
+    grid = {"trees_random_state": [0, 1, 2]}
+    search = DPGridSearchCV(
+        model_of(accountant=accountant, random_state=None, max_iter=10), grid, epsilon=2.0, strategy="compose"
+    )
+    search.fit(X, y)
+    (charge,) = accountant.history
+    assert charge.event == search.privacy_event_
+    assert search.epsilon_ <= 2.0
+    assert search.best_estimator_.embedding_.seed_ == search.best_params_["trees_random_state"]
+    alone = DPGridSearchCV(model_of(random_state=None, max_iter=10), {"trees_random_state": [1]}, epsilon=2.0)
+    alone.fit(X, y)
+    # A choice among three costs: each fit has more noise than a fit for the same budget that chooses nothing.
+    assert search.best_estimator_.noise_multiplier_ > 1.2 * alone.best_estimator_.noise_multiplier_
+    with pytest.raises(ValueError, match="'random_state' cannot be searched"):
+        DPGridSearchCV(model_of(), {"random_state": [0, 1]}).fit(X, y)
+
+
+def test_leaks_are_the_documented_ones():
+    X, y = people()
+    with config_context(on_leak="raise"):
+        model_of(random_state=None).fit(X, y)
+        with pytest.raises(PrivacyLeakWarning, match="classes were read from the labels"):
+            model_of(random_state=None, classes=None).fit(X, y)
+        with pytest.raises(PrivacyLeakWarning, match="makes the noise reproducible"):
+            model_of().fit(X, y)
+
+
+def test_training_sees_rows_as_codes_alone(monkeypatch):
+    """A row costs a byte for two trees: neither cells nor columns are kept."""
+    seen = []
+    init = OneHotModel.__init__
+    monkeypatch.setattr(
+        OneHotModel,
+        "__init__",
+        lambda self, rows, *rest, **named: seen.append(rows) or init(self, rows, *rest, **named),
+    )
+    X, y = people()
+    model_of().fit(X, y)
+    (rows,) = seen
+    assert rows.codes.dtype == np.uint8
+    assert rows.codes.shape == (8, len(X))
+    assert set(vars(rows)) == {"blocks", "codes", "n_features"}
+
+
+def test_the_scale_of_targets_is_that_of_the_fit():
+    rng = np.random.default_rng(0)
+    X, accountant = rng.uniform(-1.0, 1.0, (200, 2)), PrivacyAccountant()
+    model = DPRandomTreesRegressor(3, 2, bounds=(-1, 1), y_bounds=(0, 10), max_iter=2, accountant=accountant)
+    before = model.fit(X, 5.0 + X[:, 0]).predict(X)
+    np.testing.assert_array_equal(model.set_params(fit_intercept=False, warm_start=True).predict(X), before)
+    with pytest.raises(ValueError, match=r"\Afit_intercept=False asks for other units.*warm_start=False\.\Z"):
+        model.fit(X, X[:, 0])
+    assert len(accountant.history) == 1
+
+
+def test_marginals_are_even_where_noise_rules():
+    X, y = people(100)
+    found = model_of(5, epsilon=0.01, random_state=0).fit(X, y).embedding_.marginals
+    assert max(max(each) / min(each) for each in found.values()) < 20.0
+
+
+def test_units_are_those_of_the_bounds_where_noise_rules():
+    X, y = numbers(60)
+    model = regressor_of(epsilon=0.05, random_state=0).fit(X, y)
+    assert (model.target_center_, model.target_scale_) == (5.0, 5.0)
+
+
+def test_units_are_of_weighted_targets():
+    X, y = numbers(20_000)
+    weights = np.where(y > np.median(y), 1.0, 0.1)
+    model = regressor_of(epsilon=8.0, weight_bound=1.0, random_state=0).fit(X, y, sample_weight=weights)
+    assert model.target_center_ == pytest.approx(np.average(y, weights=weights), abs=0.03)
+    times = regressor_of(epsilon=8.0, weight_bound=100.0, random_state=0).fit(X, y, sample_weight=100 * weights)
+    np.testing.assert_allclose(times.coef_, model.coef_, rtol=1e-9)
+
+
+def test_skewed_targets_keep_their_mean():
+    """With a clip that suits the bounds alone, the mean prediction was off by .385 standard deviations of these."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (20_000, 2))
+    y = np.where(rng.random(20_000) < 0.3 - 0.2 * X[:, 0], 0.0, rng.normal(10.0, 0.7, 20_000))
+    model = regressor_of(y_bounds=(0, 12), epsilon=4.0, random_state=0).fit(X, y)
+    assert abs(model.predict(X).mean() - y.mean()) < 0.2 * y.std()
+
+
+def test_without_an_intercept_no_offset_is_bought():
+    X, y = numbers(400)
+    model = regressor_of(fit_intercept=False, max_iter=5).fit(X, y)
+    assert sum(flatten(model.privacy_event_).values()) == 5 + 2
+    np.testing.assert_array_equal(model.intercept_, [0.0])
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+def test_a_file_of_a_later_run_is_not_for_other_trees(tmp_path):
+    X, y = numbers(400)
+    one, other = (regressor_of(max_iter=20).fit(X, y) for _ in range(2))
+    interrupt_after(one, 7)
+    one.set_params(checkpoint=tmp_path / "run").partial_fit(X, y)
+    before = pickle.dumps(other)
+    with pytest.raises(ValueError, match="is of another run"):
+        other.set_params(checkpoint=tmp_path / "run").partial_fit(X, y)
+    assert pickle.dumps(other.set_params(checkpoint=None)) == before
+    del one._make_progress
+    assert one.partial_fit(X, y).n_steps_ == 40
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+def test_a_first_run_of_no_step_is_followed_by_a_second_one(tmp_path):
+    """Whose file is resumed as that of a second run."""
+    X, y = numbers(400)
+    accountant = PrivacyAccountant()
+    model = regressor_of(max_iter=20, accountant=accountant, checkpoint=tmp_path / "run")
+    interrupt_after(model, 1)
+    model.fit(X, y)
+    (tmp_path / "run").unlink()
+    interrupt_after(model, 7)
+    model.partial_fit(X, y)
+    model.partial_fit(X, y)
+    assert len(accountant.history) == 2
+    assert not (tmp_path / "run").exists()

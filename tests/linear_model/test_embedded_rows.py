@@ -18,7 +18,7 @@ from scipy import stats
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skdp import DPLogisticRegression, PrivacyAccountant, allocate_budget
+from skdp import DPGridSearchCV, DPLogisticRegression, PrivacyAccountant, allocate_budget
 from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._training.models.one_hot import Blocks, OneHotForm, rows_of_sparse
 from skdp._training.offset import ClassMeans
@@ -484,3 +484,47 @@ def test_rows_of_another_form_than_planned_are_refused_before_the_charge(monkeyp
     with pytest.raises(ValueError, match="not of the form that the step before it is to give"):
         pipe.fit(X, y)
     assert accountant.history == ()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_threads_change_nothing(n_jobs):
+    Z, y = embedded(9000)
+    whole = model_of(max_iter=5).fit(Z, y)
+    np.testing.assert_array_equal(model_of(max_iter=5, n_jobs=n_jobs).fit(Z, y).coef_, whole.coef_)
+
+
+def test_the_full_batch_where_lookups_are_affordable():
+    """5,000 rows of 60,000 columns: 3e8 numbers a step, and 1.5e6 lookups."""
+    Z, y = embedded(5000, n_estimators=120, max_depth=9, max_leaf_nodes=512)
+    assert Z.shape[1] > 60_000
+    assert model_of().fit(Z, y).sampling_rate_ == 1.0
+    assert model_of(max_iter=1).fit(Z.copy(), y).sampling_rate_ == 1.0
+    few = model_of(data_norm=1.0)
+    assert few._recipe(Z.shape[1]).sampling_and_steps(5000, Z.shape[1], 1)[0].rate < 1.0
+
+
+def test_a_form_of_another_width_is_no_form():
+    Z, y = embedded()
+    other, _ = embedded(n_estimators=11)
+    other._row_form = row_form_of(Z)
+    assert model_of(max_iter=3).fit(other, y).n_steps_ == 3
+    np.testing.assert_array_equal(
+        model_of(max_iter=3).fit(other, y).coef_, model_of(max_iter=3, data_norm=1.0).fit(other.copy(), y).coef_
+    )
+
+
+def test_a_search_plans_each_candidate_for_its_form():
+    X, y = people(2000)
+    accountant = PrivacyAccountant()
+    pipe = make_pipeline(embedding_of(), model_of(random_state=None, accountant=accountant, max_iter=10))
+    pipe = allocate_budget(pipe, 2.0)
+    grid = {"publictreesembedding__max_depth": [1, 3], "publictreesembedding__plain_share": [0.2, 0.5]}
+    search = DPGridSearchCV(pipe, grid, epsilon=2.0).fit(X, y)
+    assert search.epsilon_ <= 2.0
+    (charge,) = accountant.history
+    assert charge.event == search.privacy_event_
+    best = search.best_estimator_
+    np.testing.assert_allclose(np.add.reduceat(best[-1].coef_, [0, 17], axis=1)[:, 0], 0.0, atol=1e-10)
+    alone = DPGridSearchCV(model_of(random_state=None, max_iter=10), {"alpha": [0.0, 0.1]}, epsilon=2.0)
+    Z, y = embedded(2000)
+    assert alone.fit(Z, y).best_estimator_.n_steps_ == 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 import warnings
 from pathlib import Path
 
@@ -15,10 +16,12 @@ import scipy.sparse as sp
 from combinations import crossed, over_rows
 from refusals import assert_refused
 from scipy import stats
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 from skdp import (
+    DPGridSearchCV,
     DPLinearRegression,
     DPRidge,
     PrivacyLeakWarning,
@@ -29,6 +32,7 @@ from skdp import (
 from skdp.accounting import GaussianDpEvent
 from skdp.linear_model import normal_equations as moments
 from skdp.mechanisms import GaussianMechanism
+from skdp.model_selection import PrivateScore
 from skdp.preprocessing import DPTableVectorizer, TableSchema
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -395,3 +399,30 @@ def test_the_noise_is_as_priced(released, monkeypatch):
     assert len(values) == 62 * 63 // 2
     assert low < np.sum(values**2) < high
     assert model.privacy_event_ == GaussianDpEvent(model.noise_multiplier_)
+
+
+def test_a_search_chooses_among_ridges():
+    X, y = draw(20_000)
+    score = PrivateScore("neg_mse", squared_errors, 1.0, greater_is_better=False)
+    grid, model = {"alpha": ["auto", 1e9]}, DPRidge(y_bounds=BOUNDS)
+    search = DPGridSearchCV(model, grid, scoring=score, epsilon=2.0, strategy="compose").fit(X, y)
+    assert search.epsilon_ <= 2.0
+    assert search.best_params_ == {"alpha": "auto"}
+    with pytest.raises(ValueError, match="y_bounds=None in a search"):
+        DPGridSearchCV(DPRidge(), {"alpha": ["auto", 1e9]}, scoring=score, epsilon=2.0).fit(X, y)
+
+
+def test_a_pipeline_keeps_the_leak_of_its_regressor():
+    X, y = draw(200)
+    with pytest.warns(PrivacyLeakWarning, match="y_bounds=None"):
+        pipe = allocate_budget(make_pipeline(DPRidge()), 1.0).fit(X, y)
+    assert "bounds of the targets were read from y" in str(privacy_report(pipe))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_copies_are_the_same_model(estimator):
+    X, y = draw(60)
+    model = estimator(y_bounds=BOUNDS, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+    np.testing.assert_array_equal(clone(model).fit(X, y).coef_, model.coef_)
+    assert clone(model).set_params(y_bounds=(0, 1)).fit(X, y).predict(X).max() <= 1.0

@@ -6,19 +6,22 @@ import math
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from combinations import over_rows
 from logistic import POISSON, binary
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 
 from skdp import (
     DPLogisticRegression,
     PrivacyAccountant,
 )
 from skdp._training.offset import OFFSET_SHARE
-from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
+from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, flatten, get_epsilon, to_dp_accounting
+from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing.histograms.purchase import noise_ratio
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -260,3 +263,69 @@ def test_long_rows_are_learnt_from_as_rows_scaled_to_the_bound(table, to_X, dtyp
     scaled, clipped = (clone(model).fit(to_X(rows), y).coef_ for rows in (short, long))
     bound = 1e-11 if dtype is np.float64 else 200 * 8 * np.finfo(np.float32).eps  # roundings, as above
     np.testing.assert_allclose(clipped, scaled, atol=bound, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ranking_is_that_of_the_non_private_model_when_the_budget_is_large(draw, dtype):
+    X, y = draw(20_000, 6)
+    train, test = slice(0, 16_000), slice(16_000, None)
+    peer = LogisticRegression(C=1e6).fit(X[train], y[train])
+    model = binary(epsilon=8.0, random_state=0).fit(X[train].astype(dtype), y[train])
+    best = roc_auc_score(y[test], peer.decision_function(X[test]))
+    assert best > 0.9
+    assert roc_auc_score(y[test], model.decision_function(X[test].astype(dtype))) > best - 0.003
+
+
+def test_no_intercept(table):
+    model = binary(fit_intercept=False).fit(*table)
+    np.testing.assert_array_equal(model.intercept_, [0.0])
+
+
+@pytest.mark.parametrize("to_X", [np.asfortranarray, lambda X: X[::-1][::-1], lambda X: X.tolist(), pd.DataFrame])
+def test_other_layouts_are_the_same_rows(table, to_X):
+    X, y = table
+    expected = binary(random_state=0).fit(X, y)
+    found = binary(random_state=0).fit(to_X(X), y.tolist())
+    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-9)
+
+
+def test_read_only_rows(table):
+    X, y = (part.copy() for part in table)
+    X.flags.writeable = y.flags.writeable = False
+    assert binary().fit(X, y).score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@pytest.mark.parametrize("sampling", [{"max_iter": 20}, POISSON], ids=str)
+def test_epsilon_is_googles_figure(table, adjacency, sampling):
+    dp_accounting = pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import PLDAccountant
+
+    model = binary(adjacency=adjacency, **sampling).fit(*table)
+    neighbours = dp_accounting.NeighboringRelation
+    relation = neighbours.ADD_OR_REMOVE_ONE if adjacency == "zero_out" else neighbours.REPLACE_ONE
+    oracle = PLDAccountant(relation).compose(to_dp_accounting(model.privacy_event_))
+    assert model.epsilon_ == pytest.approx(oracle.get_epsilon(model.delta_), abs=1e-3)
+
+
+@pytest.mark.parametrize("to_X", [np.asarray, sp.csr_array])
+def test_rows_of_the_largest_numbers_have_finite_predictions(table, to_X):
+    model = binary(random_state=0).fit(*table)
+    largest = np.full((1, 4), np.finfo(np.float64).max)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.all(np.isfinite(model.predict_proba(to_X(largest))))
+
+
+def test_the_mechanism_of_the_plan_is_the_one_that_adds_noise(table, monkeypatch):
+    """Property 11: releases that ran are those of the event, and two more than `n_steps_`; empty lots count."""
+    releases = []
+    original = GaussianMechanism.release
+    monkeypatch.setattr(
+        GaussianMechanism, "release", lambda self, value, stream: releases.append(self) or original(self, value, stream)
+    )
+    model = binary(sampling_rate=0.001, max_iter=1).fit(*table)  # 0.4 rows a step: most lots are empty
+    assert len(releases) == model.n_steps_ + 2 == sum(flatten(model.privacy_event_).values()) == 1002
+    assert set(releases[1:-1]) == {GaussianMechanism(model.noise_multiplier_, model.max_grad_norm_)}
+    assert releases[0].event == releases[-1].event
+    assert flatten(model.privacy_event_)[releases[-1].event] == 2

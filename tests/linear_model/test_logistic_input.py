@@ -14,6 +14,7 @@ from refusals import assert_refused
 from sklearn.base import clone
 
 from skdp import (
+    BudgetExceededError,
     BudgetFileError,
     PrivacyAccountant,
 )
@@ -140,3 +141,40 @@ def test_a_path_names_the_ledger_of_a_file_that_exists(tmp_path, monkeypatch):
     assert [charge.event for charge in ledger.history] == [model.privacy_event_] * 2
     assert binary(accountant=pathlib.Path(ledger.path)).fit(X_GOOD, Y_GOOD).epsilon_ > 0.9
     assert len(ledger.history) == 3
+
+
+def test_passing_the_ceiling_is_refused():
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
+    model = binary(epsilon=1.1, accountant=accountant)
+    with pytest.raises(BudgetExceededError, match=r"needs epsilon 1\.[01].*, 1 is left .*epsilon=1\.0") as caught:
+        model.fit(X_GOOD, Y_GOOD)
+    assert "\n" not in str(caught.value)
+    assert accountant.history == ()
+    assert not hasattr(model, "coef_")
+    model.set_params(epsilon=1.0).fit(X_GOOD, Y_GOOD)  # the plan that fills the ceiling is admitted
+    before = model.coef_.copy(), model.epsilon_, model.privacy_event_
+    with pytest.raises(BudgetExceededError, match="nothing was charged") as caught:
+        model.partial_fit(X_GOOD, Y_GOOD)
+    assert "\n" not in str(caught.value)
+    assert len(accountant.history) == 1
+    np.testing.assert_array_equal(model.coef_, before[0])
+    assert (model.epsilon_, model.privacy_event_) == before[1:]
+
+
+def test_one_bill_holds_one_adjacency():
+    accountant = PrivacyAccountant()
+    binary(accountant=accountant).fit(X_GOOD, Y_GOOD)
+    with pytest.raises(ValueError, match="adjacency='replace_one' cannot be mixed with 'zero_out'"):
+        binary(accountant=accountant, adjacency="replace_one").fit(X_GOOD, Y_GOOD)
+    assert len(accountant.history) == 1
+
+
+def test_numbers_of_other_types_are_numbers():
+    model = binary(
+        epsilon=np.float32(1),
+        delta=np.float64(1e-5),
+        lot_size=np.int64(20),
+        max_iter=np.int32(2),
+        random_state=np.int64(3),
+    )
+    assert model.fit(X_GOOD, Y_GOOD).n_steps_ == 4

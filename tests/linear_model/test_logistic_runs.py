@@ -24,6 +24,7 @@ from skdp import (
     config_context,
 )
 from skdp._training import progress
+from skdp._training.models.linear import LinearModel
 from skdp.accounting import compose, flatten, get_epsilon
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -301,3 +302,61 @@ def test_a_real_interrupt_from_outside(table, ctrl_c, lines_by_steps, monkeypatc
     assert 10_000 <= model.n_steps_ < 200_000
     assert sum(flatten(model.privacy_event_).values()) == 200_002
     assert np.all(np.isfinite(model.predict_proba(table[0])))
+
+
+def test_instalments_with_other_parameters_are_billed_jointly(table):
+    accountant = PrivacyAccountant()
+    model = binary(epsilon=0.5, accountant=accountant).fit(*table)
+    first = model.privacy_event_
+    model.set_params(warm_start=True, epsilon=None, noise_multiplier=9.0, **POISSON).fit(*table)
+    assert model.privacy_event_ == compose([first, accountant.history[1].event])
+    assert "noise_multiplier=9.0" in str(accountant.history[1].event)
+
+
+def test_a_new_fit_starts_a_new_bill(table):
+    accountant = PrivacyAccountant()
+    model = binary(accountant=accountant).fit(*table)
+    price = model.epsilon_
+    assert model.fit(*table).epsilon_ == price
+    assert accountant.get_epsilon(1e-5) > price
+
+
+def test_without_a_seed_no_two_runs_agree(table):
+    runs = [binary().fit(*table).coef_ for _ in range(2)]
+    assert not np.any(runs[0] == runs[1])
+
+
+def test_other_seeds_other_noise(table):
+    runs = [binary(random_state=seed).fit(*table).coef_ for seed in (0, 1)]
+    assert not np.any(runs[0] == runs[1])
+
+
+def test_progress_counts_earlier_instalments(table, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    model = binary(verbose=1).fit(*table)
+    capsys.readouterr()
+    model.partial_fit(*table)
+    prices = [float(part.split()[3]) for part in capsys.readouterr().err.split(", ")[1:]]
+    assert prices == sorted(prices)
+    assert prices[0] > binary().fit(*table).epsilon_
+    assert prices[-1] == pytest.approx(model.epsilon_, rel=1e-3)
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e300])
+def test_a_weight_beyond_the_range_of_the_rows_is_cast_in_silence(table, weight):
+    """Also where the user has NumPy raise: the error would tell of the weight, after the charge."""
+    X, y = table
+    weights = np.ones(len(y))
+    weights[3] = weight
+    with np.errstate(all="raise"):
+        found = binary(random_state=0).fit(X.astype(np.float32), y, sample_weight=weights)
+    assert np.all(np.isfinite(found.coef_))
+
+
+def test_an_interrupt_after_the_last_step_takes_nothing_back(table, monkeypatch):
+    """As the threads of the run end: all steps are done, and paid for."""
+    whole = binary(random_state=0).fit(*table)
+    monkeypatch.setattr(LinearModel, "__exit__", lambda *arguments: interrupt())
+    found = binary(random_state=0).fit(*table)  # and there is nothing to warn of
+    assert found.n_steps_ == whole.n_steps_
+    np.testing.assert_array_equal(found.coef_, whole.coef_)

@@ -28,6 +28,7 @@ from skdp import (
     AccountantDetachedError,
     DPLogisticRegression,
     PrivacyAccountant,
+    PrivacyLeakWarning,
 )
 from skdp.accounting import SelfComposedDpEvent, get_epsilon
 
@@ -203,3 +204,59 @@ def test_no_key_is_left_behind(table, seed, monkeypatch):
             assert form not in place
     kinds = {type(value).__name__ for value in vars(model).values()}
     assert kinds.isdisjoint({"SecretStream", "Generator", "RandomState", "LinearModel", "ThreadPoolExecutor"})
+
+
+@pytest.mark.parametrize("to_frame", [pd.DataFrame, pytest.param(pl.DataFrame, marks=WITH_POLARS)])
+def test_frames(table, to_frame):
+    X, y = table
+    frame = to_frame(dict(zip("abcd", X.T, strict=True)))
+    model = binary(random_state=0).fit(frame, y)
+    np.testing.assert_array_equal(model.feature_names_in_, list("abcd"))
+    assert model.feature_names_in_.dtype == object
+    np.testing.assert_allclose(model.coef_, binary(random_state=0).fit(X, y).coef_, rtol=1e-9)
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        np.testing.assert_array_equal(model.predict(frame.to_numpy()), model.predict(frame))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(to_frame(dict(zip("dcba", X.T, strict=True))))
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_no_accountant_is_needed(table, way):
+    way(binary(), *table)
+
+
+def test_bagging_sets_seeds_and_is_told_so(table):
+    """scikit-learn hands every member an int seed: the noise is then foreseeable."""
+    with pytest.warns(PrivacyLeakWarning, match="random_state="):
+        BaggingClassifier(binary(), n_estimators=1, bootstrap=False).fit(*table)
+
+
+def test_grid_search_finds_and_refits(draw):
+    X, y = draw(3000)
+    search = GridSearchCV(binary(epsilon=4.0, random_state=0), {"alpha": [0.0, 1e3]}, cv=KFold(3)).fit(X, y)
+    assert search.best_params_ == {"alpha": 0.0}
+    assert search.score(X, y) > 0.8
+
+
+def test_processes_cannot_spend(table):
+    """A pickled accountant cannot know what other processes spend, so it refuses, and says what to do."""
+    accountant = PrivacyAccountant()
+    search = GridSearchCV(binary(accountant=accountant), {"alpha": [0.0]}, cv=KFold(2), error_score="raise")
+    with (
+        joblib.parallel_config("loky", n_jobs=2),
+        pytest.raises(AccountantDetachedError, match="n_jobs=1 or with threads"),
+    ):
+        search.fit(*table)
+    assert accountant.history == ()
+    with joblib.parallel_config("loky", n_jobs=2):
+        assert cross_val_score(binary(), *table, cv=KFold(2), error_score="raise").shape == (2,)
+
+
+def test_muted_rows_do_not_count(draw):
+    X, y = draw()
+    weights = np.arange(400.0) % 2
+    noise = np.random.default_rng(0).integers(0, 2, 400)
+    model = binary(random_state=0)
+    one, other = (clone(model).fit(X, labels, weights) for labels in (y, np.where(weights == 0, noise, y)))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    np.testing.assert_array_equal(clone(model).fit(X, y, np.ones(400)).coef_, clone(model).fit(X, y).coef_)

@@ -27,9 +27,9 @@ from skdp import (
 )
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.linear_model import newton
-from skdp.linear_model.likelihoods import LIKELIHOODS
+from skdp.linear_model.likelihoods import LIKELIHOODS, Logistic
 from skdp.linear_model.newton import BoundRows, RowScale
-from skdp.linear_model.newton_steps import STEP_SHARES
+from skdp.linear_model.newton_steps import STEP_SHARES, Step, best_between, packed, unpacked
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -388,3 +388,39 @@ def test_models_without_a_choice_of_lots_share_a_budget(model):
     pipe.fit(X, y)
     assert 0.99 < pipe.epsilon_ <= 1.0
     assert pipe.predict(X[:5]).shape == (5,)
+
+
+def test_a_matrix_is_packed_with_its_norm():
+    matrix = np.array([[1.0, 2.0], [2.0, -3.0]])
+    assert np.linalg.norm(packed(matrix)) == pytest.approx(np.linalg.norm(matrix))
+    np.testing.assert_allclose(unpacked(packed(matrix), 2), matrix)
+
+
+def test_rows_that_are_not_in_memory_are_refused_before_any_charge(tmp_path):
+    X, y = draw("classes", 60)
+    np.save(tmp_path / "x.npy", X)
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match="inference=True with rows that are not in memory"):
+        fitted("classes", (np.load(tmp_path / "x.npy", mmap_mode="r"), y), accountant=accountant)
+    assert accountant.history == ()
+
+
+def test_the_first_guess_is_flat_and_has_the_mean_of_the_classes():
+    factor, eta = Logistic().guess(0.03, 0.05)
+    assert factor == 4.0
+    scores = eta + factor * 0.05 * stats.norm.ppf((np.arange(2000) + 0.5) / 2000)
+    assert np.mean(expit(scores)) == pytest.approx(0.03, rel=1e-3)
+
+
+def test_a_step_that_went_too_far_is_taken_back_to_the_best_place_on_its_way():
+    """On a line where the score is a cubic, which two scores and two curvatures tell."""
+
+    def step(x):
+        score, curvature = np.array([2.0 - x - x**3]), np.array([[1.0 + 3.0 * x**2]])
+        return Step(np.array([x]), score, curvature, 1.0)
+
+    found = best_between(step(0.0), step(4.0))
+    assert found.theta[0] == pytest.approx(1.0)
+    assert found.score[0] == pytest.approx(0.0, abs=1e-9)
+    near = step(1.01)
+    assert best_between(step(0.0), near) is near

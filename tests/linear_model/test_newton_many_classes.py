@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from combinations import over_rows
 from linear_rows import ODD_ROWS, assert_errors_are_standard, assert_newton_steps_move_by_one
 from refusals import assert_refused
+from replay import recording
+from scipy import stats
 from scipy.special import softmax
 from sklearn.base import clone
 
@@ -14,6 +18,7 @@ from skdp import DPLogisticRegression
 from skdp._checks.units import read_units
 from skdp.linear_model.likelihoods import Logistic, Multinomial
 from skdp.linear_model.newton import BoundRows, RowScale
+from skdp.linear_model.newton_steps import STEP_SHARES, Step, packed, stretch
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -162,3 +167,72 @@ def test_steep_slopes_of_classes_are_reached():
     theta, _ = without_privacy(X, y)
     found = model._fitted_inference
     np.testing.assert_allclose((found.estimate - theta) / np.hypot(found.sampling, found.noise), 0.0, atol=0.3)
+
+
+def test_a_row_of_weight_0_adds_nothing_and_others_in_proportion():
+    X, _ = draw(40)
+    codes, theta, weights = np.arange(40) % 3.0, np.linspace(-1.0, 1.0, 10), np.linspace(0.0, 1.0, 40)
+    given = None, RowScale(2.0, 0.5), Multinomial(3)
+    found = BoundRows(X, codes, weights, *given).sums(theta)
+    single = [BoundRows(X[k : k + 1], codes[k : k + 1], 1.0, *given).sums(theta) for k in range(40)]
+    np.testing.assert_allclose(found, weights @ np.array(single), atol=1e-12)
+    assert np.linalg.norm(single, axis=1).max() <= 1.0
+    slopes = Multinomial(3).residuals(codes[:1], np.array([[0.3, -0.2]]))[1]
+    assert len(packed(slopes[0])) == 3
+
+
+def test_the_noise_of_each_release_is_that_which_is_priced():
+    with recording([]) as releases:
+        rows = np.zeros((200, 20)), np.repeat("bus", 200), np.full(200, 1e-300)
+        model = fitted(rows, weight_bound=1.0)
+    sigma = model.noise_multiplier_ / math.sqrt(len(STEP_SHARES))
+    factors = [*(1.0 / math.sqrt(share) for share in STEP_SHARES), 3.0]
+    assert len(releases) == len(factors)
+    for each, factor in zip(releases, factors, strict=True):
+        noise = each.noisy - each.exact
+        low, high = stats.chi2.interval(1 - FALSE_ALARM, noise.size)
+        assert low < np.sum(noise**2) / (sigma * factor) ** 2 < high
+    assert 0.999 < model.epsilon_ <= 1.0
+
+
+def test_without_an_intercept_there_is_none():
+    X, y = draw(6_000)
+    model = quiet((X, y), fit_intercept=False)
+    assert (model.intercept_ == 0.0).all()
+    assert list(model.summary().to_frame().index) == [f"{each}: x{j}" for each in CLASSES[1:] for j in range(4)]
+
+
+def test_classes_of_steep_slopes_have_no_interval_though_noise_hides_that_steps_did_not_settle():
+    for seed in range(3):
+        X, y = draw(20_000, seed, steepness=12.0)
+        frame = fitted((X, y), epsilon=4.0, random_state=seed).summary().to_frame()
+        assert (frame["doubt"] != "").all()
+        assert frame["doubt"].str.startswith(("the steps did not settle", "noise hides")).all()
+
+
+def test_a_constant_column_is_hidden_in_each_block():
+    X, y = draw(20_000)
+    X[:, 1] = 0.0
+    frame = fitted((X, y)).summary().to_frame()
+    hidden = frame["doubt"] == "noise hides this column, or others add up to it"
+    assert hidden.to_numpy().reshape(2, 5)[:, 1].all()
+    assert frame.loc[frame["doubt"] != "", "std_err":"high"].isna().all(axis=None)
+
+
+def test_cut_rows_and_few_rows_are_told():
+    assert fitted(draw(5_000), data_norm=0.8).summary().to_frame()["doubt"].str.contains("rows are cut").all()
+    assert fitted(draw(250)).summary().to_frame()["doubt"].str.contains("fewer than 30 rows").all()
+
+
+def test_a_step_is_longer_where_the_curvature_falls_on_its_way():
+    """It falls by exp(-x): the score is 0 at 2, and a plain step from 1 would end at 1.63."""
+
+    def step(x):
+        return Step(np.array([x]), np.array([math.exp(-x) - math.exp(-2.0)]), np.array([[math.exp(-x)]]), 1.0)
+
+    before, last = step(0.0), step(1.0)
+    move = last.score / last.curvature[0]
+    assert last.theta + stretch(before, last, move, 0.0) * move == pytest.approx(2.0)
+    assert stretch(last, before, move, 0.0) == 1.0  # where it rises, or the move goes back
+    assert stretch(before, last, -move, 0.0) == 1.0
+    assert stretch(before, last, 100.0 * move, 0.0) <= 2.02

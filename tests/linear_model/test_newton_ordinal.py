@@ -17,9 +17,21 @@ from sklearn.base import clone
 
 from skdp import DPOrdinalLogisticRegression
 from skdp._checks.units import read_units
+from skdp.linear_model import newton
+from skdp.linear_model.inference import infer
 from skdp.linear_model.likelihoods import Ordinal
 from skdp.linear_model.newton import BoundRows, RowScale, entry_of
 from skdp.linear_model.newton_steps import STEP_SHARES, Step
+
+
+def without_two(X, is_high):
+    rows, theta = np.c_[X, -np.ones(len(X))], np.zeros(5)
+    for _ in range(20):
+        mean = expit(rows @ theta)
+        bread = np.linalg.inv((rows * (mean * (1.0 - mean))[:, None]).T @ rows)
+        theta += bread @ (rows.T @ (is_high - mean))
+    return theta, bread
+
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -277,3 +289,44 @@ def test_the_noise_of_each_release_is_that_which_is_priced():
         low, high = stats.chi2.interval(1 - FALSE_ALARM, noise.size)
         assert low < np.sum(noise**2) / (sigma * factor) ** 2 < high
     assert 0.999 < model.epsilon_ <= 1.0
+
+
+def test_a_row_of_weight_0_adds_nothing_and_others_in_proportion():
+    X, y = draw(40)
+    codes, theta, weights = codes_of(y).astype(float), np.r_[SLOPES, 2.0 * THRESHOLDS], np.linspace(0.0, 1.0, 40)
+    found = BoundRows(X, codes, weights, None, SCALE, HOW).sums(theta)
+    single = [BoundRows(X[k : k + 1], codes[k : k + 1], 1.0, None, SCALE, HOW).sums(theta) for k in range(40)]
+    np.testing.assert_allclose(found, weights @ np.array(single), atol=1e-12)
+
+
+def test_the_noise_of_counts_is_in_that_of_thresholds(monkeypatch):
+    """Score and curvature are linear in counts, of which each has the noise of a count over its weight."""
+    found = []
+    monkeypatch.setattr(newton, "infer", lambda *given: found.append(given) or infer(*given))
+    model = fitted(draw(4_000))
+    *given, spread = found[0]
+    equations, _, _, form, _ = given
+    theta = np.linalg.solve(form, np.r_[model.coef_, model.thresholds_])
+    zeros = np.zeros(7), np.zeros((7, 7))
+    moved = [HOW.completed(theta, *zeros, each)[0] for each in np.eye(4)]
+    np.testing.assert_allclose(spread * HOW.count_weight, np.transpose(moved))
+    extra = equations.noise.product * np.linalg.norm(form @ np.linalg.inv(equations.gram) @ spread, axis=1)
+    noise = model.summary().to_frame()["noise"]
+    np.testing.assert_allclose(noise**2, infer(*given).noise ** 2 + extra**2, rtol=1e-3)
+    assert extra[4:].max() > 0.1 * noise.iloc[4:].min()
+
+
+def test_two_classes_are_those_of_the_logistic_model():
+    X, y = draw(2_000)
+    frame = quiet((X, np.where(codes_of(y) > 1, "yes", "no")), classes=["no", "yes"]).summary().to_frame()
+    theta, _ = without_two(X, codes_of(y) > 1)
+    np.testing.assert_allclose(frame["coef"], theta, atol=1e-3)
+
+
+def test_a_step_leaves_half_of_each_gap():
+    before = np.r_[np.zeros(4), 0.0, 1.0, 3.0]
+    near = np.r_[np.ones(4), 0.0, 0.5, 3.0]
+    assert HOW.allowed(before, near) is near
+    found = HOW.allowed(before, np.r_[np.ones(4), 1.0, 0.0, 3.0])
+    np.testing.assert_allclose(np.diff(found[4:]), [0.5, 3.0])
+    assert found[4:].mean() == pytest.approx(4.0 / 3.0)

@@ -116,3 +116,14 @@ def test_tabular_pipeline_names_rows_of_the_formula(kind):
     assert (frame["doubt"] == "").all()
     unknown = tabular_pipeline(model, schema={"age": "number", "job": ["a", "b"]}, epsilon=4.0)
     assert type(unknown[0]).__name__ == "DPTableVectorizer"
+
+
+def test_linear_nineteen_columns_have_intervals():
+    rng = np.random.default_rng(0)
+    flags = rng.random((20_000, 10)) < np.linspace(0.1, 0.5, 10)
+    X = np.c_[rng.uniform(-1.0, 1.0, (20_000, 6)), 0.3 * rng.normal(size=(20_000, 3)).clip(-3, 3), flags]
+    coefs = np.resize([0.4, -0.2, 0.1], 19)
+    frame = table_of("linear", X, (X @ coefs + rng.normal(size=20_000)).clip(-4, 4), epsilon=1.0)
+    shown = (frame["doubt"] == "").to_numpy()
+    assert shown.mean() > 0.9
+    assert np.median((frame["std_err"] / frame["sampling"])[shown]) < 6.0

@@ -18,6 +18,15 @@ from skdp.mechanisms.gaussian import grid_and_scale
 from skdp.mechanisms.streams import SecretStream
 
 
+def added_alone(values, name):
+    """A naive mechanism: a double added to a double."""
+    return values + 0.7 * stream(name).normal(len(values))
+
+
+def on_our_grid(values, name):
+    return GaussianMechanism(0.7, 1.0).release(values, stream(name))
+
+
 def added_up(values):
     """The sum of doubles, one after the other."""
     return Fraction(float(np.add.accumulate(values)[-1]))
@@ -233,3 +242,20 @@ def test_a_sum_in_the_worst_order_moves_by_no_more_than_the_noise_has_room_for()
         assert abs(moved) <= raised
     exact = sum(map(Fraction, np.unique(values).tolist())) * half
     assert abs(added_up(values) - exact) <= (raised - 1) / 2  # the proof's bound on either sum
+
+
+@pytest.mark.parametrize("release", [added_alone, on_our_grid])
+def test_low_bits_tell_which_value_a_naive_mechanism_had_and_not_which_ours_had(release):
+    """The attack of Mironov (2012) and of Haney et al. (2022): the sum of 1 and a double is a multiple of 2**-53, that
+    of 0 and a double near 0 mostly is not. Outputs from -1/4 to 1/4, where finer doubles are many."""
+    n = 4_000
+    shares = []
+    for value in (0.0, 1.0):
+        out = release(np.full(n, value), f"attack {value}")
+        out = out[np.abs(out) < 0.25]
+        assert len(out) > 300
+        shares.append(np.mean(out * 2.0**53 % 1.0 == 0.0))
+    if release is added_alone:
+        assert shares[0] < 0.5 < shares[1] == 1.0
+    else:
+        assert shares == [1.0, 1.0]

@@ -18,6 +18,34 @@ from skdp.mechanisms import streams
 from skdp.mechanisms.rounded_normals import decided_pair, error_bound, rounded_pair
 from skdp.mechanisms.streams import SecretStream
 
+
+def counts_by_runs(n_radius, n_angle, scale):
+    """The same with fewer looks: both numbers move away from 0 with the radius, so between two radii of one angle that
+    decide the same pair all do; and an axis says which of the two comes first, and whether the cosine is negative."""
+
+    def count(angle, first, last, found_first, found_last):
+        if found_first == found_last and (found_first is not None or last - first < 2):
+            counts[found_first] += last - first
+        elif last - first < 2:
+            counts[found_first] += 1
+        else:
+            middle = (first + last) // 2
+            found = decided_pair(middle, n_radius, angle, n_angle, 0, scale, 0.0)
+            count(angle, first, middle, found_first, found)
+            count(angle, middle, last, found, found_last)
+
+    counts = Counter()
+    end = (1 << n_radius) - 1  # which decides nothing
+    for angle in range(1 << n_angle):
+        count(angle, 0, end, decided_pair(0, n_radius, angle, n_angle, 0, scale, 0.0), None)
+        counts[None] += 1
+    both = Counter({None: 4 * counts.pop(None)})
+    for (cosine, sine), n in counts.items():
+        for pair in ((cosine, sine), (-cosine, sine), (sine, cosine), (sine, -cosine)):
+            both[pair] += n
+    return both
+
+
 HALF = BLOCK // 2
 LAST = 2**64 - 1
 SCALE = 1.37 * 2.0**26
@@ -260,3 +288,16 @@ def test_low_bits_are_even_and_fair():
     whole = stream("low bits").noisy(np.zeros(200_000), SCALE, 1.0).astype(np.int64)
     counts = np.bincount(whole % 64, minlength=64)
     assert np.sum((counts - 3125.0) ** 2 / 3125.0) < chi2.isf(1e-6, 63)
+
+
+@pytest.mark.slow
+def test_words_of_8_bits_have_the_law_of_a_rounded_normal():
+    """Two bits of the word of an angle choose the axis."""
+    counts = all_counts(8, 6, SHORT_SCALE)
+    assert check_law(counts) < 0.1
+    assert counts == counts_by_runs(8, 6, SHORT_SCALE)
+
+
+@pytest.mark.slow
+def test_words_of_12_bits_have_the_law_of_a_rounded_normal():
+    assert check_law(counts_by_runs(12, 10, SHORT_SCALE)) < 0.01

@@ -575,3 +575,30 @@ def test_cost_grows_with_the_lot_and_not_with_n(n, rate):
     expected = n * rate
     assert source.n_words / 20 < 1.3 * (expected + 6 * math.sqrt(expected)) + 32
     assert_two_sided(sum(lots), poisson(20 * expected))
+
+
+def test_second_reading_is_aes():
+    """The ECB that the next test leans on gives FIPS 197, appendix C.3."""
+    encryptor = Cipher(algorithms.AES256(bytes(range(32))), modes.ECB()).encryptor()
+    plain, secret = "00112233445566778899aabbccddeeff", "8ea2b7ca516745bfeafc49904b496089"
+    assert encryptor.update(bytes.fromhex(plain)).hex() == secret
+
+
+def test_same_purpose_gives_the_same_stream():
+    root = stream()
+    before = root.spawn("noise", 1).normal(10)
+    root.words(5)
+    np.testing.assert_array_equal(root.spawn("noise", 1).normal(10), before)
+
+
+def test_sizes_of_large_lots_are_binomial():
+    source = stream("sizes")
+    sizes = np.array([len(source.poisson_rows(50_000, 0.002)) for _ in range(5_000)])
+    assert_sizes_are_binomial(sizes, 50_000, 0.002)
+
+
+def test_almost_full_lots():
+    """q = 0.999999: one row in a million stays out."""
+    source = stream("almost full")
+    out = sum(100_000 - len(source.poisson_rows(100_000, 0.999999)) for _ in range(50))
+    assert_two_sided(out, poisson(5.0))

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from combinations import over_rows
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -315,3 +316,51 @@ def test_public_trees_of_other_columns_than_are_bought_are_refused_before_the_ch
     with pytest.raises(ValueError, match="are for columns that the step before it may not give"):
         allocate_budget(make_pipeline(*steps), 2.0, 1e-5).fit(rng.uniform(-1, 1, (100, 2)), np.resize([0, 1], 100))
     assert not any(entry.event for entry in accountant.history)
+
+
+def test_a_row_of_codes_is_a_function_of_that_row():
+    vectorizer = coder().fit(FRAME)
+    rows = np.asarray(vectorizer.transform(FRAME))
+    changed = FRAME.copy()
+    changed.loc[7] = people(seed=2).loc[8]
+    found = np.asarray(vectorizer.transform(changed))
+    other = np.arange(len(rows)) != 7
+    np.testing.assert_array_equal(found[other], rows[other])
+    assert not np.array_equal(found[7], rows[7], equal_nan=True)
+
+
+def test_bounds_of_any_column_need_no_schema():
+    X = np.random.default_rng(0).uniform(size=(500, 3))
+    scaler = DPStandardScaler(bounds=(0, 1))
+    pipe = allocate_budget(Pipeline([("scaler", scaler), ("model", trees(bounds=(-3, 3)))]), 5.0, 1e-5)
+    assert quiet(lambda: pipe.fit(X, X[:, 0] > 0.5)).epsilon_ <= 5.0
+
+
+def test_the_tries_of_a_search_know_the_schema_of_all_rows():
+    rows = coder().fit_transform(FRAME)
+    search = DPGridSearchCV(trees(), {"alpha": [0.0, 1e-3]}, epsilon=5.0, delta=1e-5)
+    quiet(lambda: search.fit(rows, Y))
+    assert search.best_estimator_.embedding_.schema_ == row_schema_of(rows)
+
+
+def test_a_checkpoint_is_of_one_schema(tmp_path):
+    file = tmp_path / "run"
+    model = trees(checkpoint=file, max_iter=2)
+    described = []
+    for schema in (KINDS, {**KINDS, "age": (0, 50)}):
+        work = clone(model)
+        work._note_rows(coder(schema).fit_transform(FRAME))
+        described.append(work._recipe(1).describe_rows())
+    assert described[0] != described[1]
+
+
+def test_frames_as_output_change_nothing():
+    table = customers(N)
+    with sklearn.config_context(transform_output="pandas"):
+        model = quiet(lambda: tabular_pipeline(classes=[0, 1], epsilon=5.0).fit(table, labels(table)))
+        assert model.predict(table).shape == (N,)
+
+
+def test_an_instance_of_another_kind_has_bins():
+    model = tabular_pipeline(DPLogisticRegression(classes=[0, 1]))
+    assert model[0].numbers == "bins"

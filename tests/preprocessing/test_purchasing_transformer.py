@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 import warnings
 
 import numpy as np
@@ -20,7 +21,7 @@ from skdp._checks.row_traits import row_norm_of
 from skdp._checks.weights import exactly_summable
 from skdp.accounting import GaussianDpEvent, NoOpDpEvent, get_epsilon
 from skdp.accounting.releases import releases
-from skdp.exceptions import PrivacyLeakWarning
+from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing import (
     DPOneHotEncoder,
@@ -549,3 +550,56 @@ def test_a_gap_changes_the_output_of_no_other_row(name):
     fitted = TRANSFORMERS[name](random_state=0, epsilon=4.0).fit(whole)
     one, other = (np.delete(dense(fitted.transform(each)), 7, 0) for each in (whole, gap))
     np.testing.assert_array_equal(one, other)
+
+
+@by_class
+def test_a_ceiling_is_asked_before_a_row_is_read(name):
+    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-5)
+
+    class Rows(np.ndarray):
+        def __array_finalize__(self, obj):
+            pass
+
+    with pytest.raises(BudgetExceededError):
+        BUYERS[name](epsilon=1.0, accountant=accountant).fit(table(name).view(Rows))
+    assert not accountant.history
+
+
+@by_name
+def test_a_charge_is_made_once_under_the_name_of_the_class(name):
+    accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
+    model = BUYERS[name](accountant=accountant).fit(table(name))
+    assert [entry.event for entry in accountant.history] == [model.privacy_event_]
+    assert accountant.spent <= 1.0
+
+
+@by_name
+def test_pickles_and_clones(name):
+    model = BUYERS[name](random_state=0).fit(table(name))
+    again = pickle.loads(pickle.dumps(model))
+    assert again.epsilon_ == model.epsilon_
+    assert not hasattr(clone(model), "epsilon_")
+    if hasattr(model, "transform"):
+        one, two = (each.transform(table(name)) for each in (model, again))
+        assert (one != two).nnz == 0 if sp.issparse(one) else np.array_equal(one, two, equal_nan=one.dtype != object)
+
+
+def test_a_constant_is_a_public_step():
+    X = table("binner", n=500)
+    X[:50] = np.nan
+    y = (X[:, 0] > 0).astype(int)
+    pipe = allocate_budget(
+        make_pipeline(DPSimpleImputer("constant"), DPLogisticRegression(classes=[0, 1])), epsilon=1.0
+    ).fit(X, y)
+    assert pipe.predict(X).shape == (500,)
+
+
+def test_a_threshold_without_a_price_is_refused_before_the_charge_of_a_pipeline():
+    accountant = PrivacyAccountant(3.0, 1e-5)
+    words = pd.DataFrame({"a": np.array(["x", "y"] * 200, dtype=object)})
+    encoder = DPOneHotEncoder(accounting="moments", accountant=accountant)
+    model = DPLogisticRegression(classes=[0, 1], accountant=accountant)
+    pipe = allocate_budget(make_pipeline(encoder, model), 1.0)
+    with pytest.raises(TypeError, match="has no price here by method='moments'"):
+        pipe.fit(words, np.arange(400) % 2)
+    assert len(accountant.history) == 0

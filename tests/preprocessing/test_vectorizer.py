@@ -21,6 +21,8 @@ from tables import BOUGHT, ROWS, SCHEMA, customers, labels
 
 from skdp import (
     DPPCA,
+    BudgetExceededError,
+    DPGridSearchCV,
     DPLogisticRegression,
     PrivacyAccountant,
     PrivacyLeakWarning,
@@ -34,6 +36,13 @@ from skdp.accounting import NoOpDpEvent, get_epsilon
 from skdp.accounting.releases import releases
 from skdp.preprocessing import DPTableVectorizer, TableSchema
 from skdp.preprocessing.histograms.purchase import Purchase
+
+CELLS = {
+    "whole": [1, 2],
+    "truth": [True, False],
+    "word": ["a", "b"],
+    "day": pd.to_datetime(["2001-01-01", "2002-01-01"]),
+}
 
 FRAME = customers(200)
 Y = labels(FRAME)
@@ -436,3 +445,73 @@ def test_the_noise_of_a_purchase_is_what_was_priced(schema, columns, monkeypatch
     assert releases(purchase.event_at(noise)).mu_squared == pytest.approx(releases(fitted.privacy_event_).mu_squared)
     assert noise == fitted.noise_multiplier_
     assert [delta for _, delta, _ in releases(fitted.privacy_event_).epsilon_delta] == [purchase.threshold_delta]
+
+
+def test_a_sparse_matrix_has_small_indices_and_one_entry_a_block():
+    made = DPTableVectorizer(SCHEMA, numbers="both").fit_transform(FRAME)
+    assert made.indices.dtype == made.indptr.dtype == np.int32
+    assert np.all(np.diff(made.indptr) == 10)
+    assert made.has_canonical_format
+
+
+def test_a_search_uses_the_norm_of_each_candidate():
+    pipe = make_pipeline(DPTableVectorizer(SCHEMA), classifier())
+    grid = {"dptablevectorizer__numbers": ["bins", "both"]}
+    search = DPGridSearchCV(pipe, grid, epsilon=50.0, delta=1e-5).fit(FRAME, Y)
+    best = search.best_estimator_
+    assert best[-1].data_norm_ == best[0].row_norm_ == math.sqrt({"bins": 6, "both": 10}[best[0].numbers])
+
+
+def test_a_wrong_norm_costs_utility_and_never_privacy():
+    """Rows are clipped to the norm that came with them, as to any other."""
+    rows = with_row_norm(np.full((50, 3), 100.0), 1.0)
+    near = with_row_norm(np.full((50, 3), 1.0), 1.0)
+    y = np.arange(50) % 2
+    seeded = {"random_state": 0, "classes": [0, 1], "max_iter": 2, "delta": 1e-5}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one, other = (DPLogisticRegression(**seeded).fit(each, y) for each in (rows, near))
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-13)  # rows of the same norm but for rounding
+
+
+def test_a_report_is_of_what_was_bought():
+    vectorizer = DPTableVectorizer(delta=1e-5).fit(FRAME)
+    vectorizer.set_params(schema=vectorizer.schema_)
+    assert "0.99" in str(vectorizer.privacy_report())
+    with pytest.raises(ValueError, match="without reading a row, so there is no guarantee to report"):
+        vectorizer.fit(FRAME).privacy_report()
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+def test_what_is_bought_costs_the_same_whatever_the_adjacency(adjacency):
+    fitted = DPTableVectorizer(BOUGHT, adjacency=adjacency, n_samples_public=200).fit(FRAME)
+    assert 0.999 < fitted.epsilon_ <= 1.0
+    assert fitted.adjacency_ == adjacency
+
+
+def test_components_are_as_many_as_columns_were_bought():
+    pipe = allocate_budget(make_pipeline(buying(None, sparse_output=False), DPPCA(500), classifier()), 1.0)
+    pipe.fit(SHORT, Y)
+    assert pipe[1].n_components_ == pipe[1].n_features_in_ == len(pipe[0].get_feature_names_out())
+    assert pipe.predict(SHORT).shape == (200,)
+
+
+@pytest.mark.parametrize("convert", [pd.DataFrame, pd.DataFrame.convert_dtypes, pl.from_pandas, pa.Table.from_pandas])
+def test_a_gap_changes_no_kind(convert):
+    """A row that becomes a null row makes floats of integers, and objects of truth values."""
+    whole = pd.DataFrame({name: list(cells) * 20 for name, cells in CELLS.items()})
+    gapped = pd.DataFrame({name: [None, *(list(cells) * 20)[1:]] for name, cells in CELLS.items()})
+    found = [DPTableVectorizer(noise_multiplier=0.1, epsilon=None).fit(convert(frame)) for frame in (whole, gapped)]
+    assert [[column.kind for _, column in each.schema_.items()] for each in found] == [
+        ["number", "category", "category", "date"]
+    ] * 2
+    assert found[1].schema_["truth"].categories == ("False", "True")
+
+
+def test_a_ledger_that_does_not_admit_the_purchase_is_asked_before_a_row_is_read():
+    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-5)
+    cells = np.empty((3, 1), dtype=object)
+    cells.fill(Untouchable())
+    with pytest.raises(BudgetExceededError):
+        DPTableVectorizer(accountant=accountant).fit(cells)
+    assert len(accountant.history) == 0

@@ -69,18 +69,27 @@ BAD_TABLES = {
     "a dict": {"age": [SECRET]},
     "an iterator": iter([[SECRET]]),
     "one dimension": np.full(N, SECRET_NUMBER),
+    "a list of one dimension": [SECRET] * N,
     "a column of pandas": FRAME["job"],
+    "a column of polars": pl.Series([SECRET]),
     "three dimensions": np.full((N, 7, 2), SECRET_NUMBER),
     "no rows": np.ones((0, 7)),
+    "no columns": np.ones((N, 0)),
     "an empty frame": pd.DataFrame(),
+    "an empty frame of polars": pl.DataFrame(),
     "a frame without rows": FRAME[:0],
+    "a frame without columns": FRAME[[]],
     "columns of one name": pd.concat([FRAME, FRAME[["job"]]], axis=1),
     "names of several types": FRAME.rename(columns={"id": 7}),
     "complex numbers": np.full((N, 7), SECRET_NUMBER * 1j),
+    "a column of complex numbers": FRAME.assign(age=np.full(N, SECRET_NUMBER * 1j)),
     "a complex cell": with_cell(SECRET_NUMBER * 1j),
     "a list in a cell": with_cell([SECRET]),
     "a dict in a cell": with_cell({SECRET: 1}),
+    "a tuple in a cell": with_cell((SECRET, 1)),
+    "a set in a cell": with_cell({SECRET}),
     "an array in a cell": with_cell(np.full(2, SECRET_NUMBER)),
+    "a frame in a cell": with_cell(pd.DataFrame({"a": [SECRET]})),
     "an object in a cell": with_cell(Anything()),
     "a list in a cell of numbers": with_cell([SECRET], "age"),
     "rows of several lengths": [[SECRET, 1], [1]],
@@ -89,6 +98,7 @@ BAD_TABLES = {
     "a structured array": np.zeros((N, 7), dtype=[("a", "f8"), ("b", "f8")]),
     "raw bytes": np.zeros((N, 7), dtype="V8"),
     "lists of polars": pl.DataFrame({"job": [[SECRET]]}),
+    "structs of polars": pl.DataFrame({"job": [{"a": SECRET}]}),
     "a column too few": FRAME.drop(columns="age"),
     "a column too many": FRAME.assign(name=SECRET),
     "dates for numbers": FRAME.assign(age=pd.Timestamp("2001-02-03")),
@@ -99,22 +109,25 @@ _OF_A_SCHEMA = ("a column too few", "a column too many", "dates for numbers", "i
 BAD_LABELS = {
     "none": None,
     "NaN": np.where(Y == 1, np.nan, 0.0),
+    "infinity": np.where(Y == 1, np.inf, 0.0),
     "NA": pd.Series([pd.NA, *Y[1:]], dtype="Int64"),
     "a gap among words": [None, *map(str, Y[1:])],
     "another class": np.where(Y == 1, SECRET_NUMBER, 0.0),
     "words": np.full(N, SECRET),
+    "numbers and words": [SECRET, *Y[1:]],
     "dates": pd.date_range("2001-02-03", periods=N),
     "complex numbers": Y * SECRET_NUMBER * 1j,
     "two columns": np.column_stack([Y, Y]),
     "too few": Y[:-1],
+    "too many": [*Y, 0],
     "a number": SECRET_NUMBER,
     "fractions": np.linspace(0, 1, N),
     "nested": [[SECRET]] + [[0]] * (N - 1),
     "a sparse column": sp.csr_matrix(Y[:, None]),
 }
 BAD_PARAMETERS = {
-    "epsilon": ["1", 0, float("nan"), None],
-    "delta": [True, 1],
+    "epsilon": ["1", True, 0, -1.0, float("nan"), float("inf"), None],
+    "delta": ["1e-5", True, 0, 1, float("nan")],
     "schema": [5, "age", {**SCHEMA.to_dict(), "age": (90, 18)}],
     "numbers": ["bin"],
     "n_bins": [0, 2.5],
@@ -528,3 +541,8 @@ def test_types_that_cannot_be_read_are_refused_at_the_fit(schema):
     with pytest.raises(ValueError, match=r"^Complex data not supported: column 'age' has complex numbers; give"):
         DPTableVectorizer(schema).fit(FRAME.assign(age=1j))
     DPTableVectorizer(schema).fit(FRAME.assign(id=1j))  # dropped
+
+
+def test_there_are_78_bad_inputs():
+    n_parameters = sum(map(len, BAD_PARAMETERS.values()))
+    assert len(BAD_TABLES) + len(BAD_LABELS) + n_parameters + len(BAD_CLASSES) >= 78

@@ -26,6 +26,7 @@ from skdp import (
     DPGridSearchCV,
     DPLinearRegression,
     DPLogisticRegression,
+    DPMLPClassifier,
     DPMLPRegressor,
     DPRidge,
     PrivacyAccountant,
@@ -915,3 +916,62 @@ found = [name for name in sys.modules if name.partition(".")[0] in ("dask", "dis
 assert not found, found
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)
+
+
+def test_labels_and_weights_in_memory_are_cut_like_the_rows():
+    X, y = make_people()
+    weights = np.linspace(0.0, 2.0, N)
+    there, here = classifier().fit(split(X), y, weights), classifier().fit(X, y, weights)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-13)
+
+
+def test_predictions_of_a_collection_are_those_of_its_rows():
+    X, y = make_people()
+    model = classifier().fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(split(X)), model.predict_proba(X))
+
+
+def test_networks_train_by_lots_and_a_seed_gives_the_same_bits():
+    X, y = make_people(np.float32)
+    settings = {"hidden_layer_sizes": (4,), "lot_size": 100, "max_iter": 1, "classes": [0, 1], "random_state": 3}
+    first = DPMLPClassifier(**settings).fit(split(X), split(y))
+    again = DPMLPClassifier(**settings).fit(split(X), split(y))
+    for ours, theirs in zip(first.coefs_, again.coefs_, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert first.sampling_rate_ == 0.1
+
+
+def test_full_batches_are_drawn_by_nobody():
+    (lot,) = lots_of_step(FullBatch(), SecretStream(b"s" * 32), 0, 1)
+    assert lot.key == b""
+    assert lot.rows(10) is None
+
+
+def test_a_stream_is_still_not_sent():
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        cloudpickle.dumps(SecretStream(b"s" * 32))
+
+
+def test_an_interrupt_keeps_the_model_of_the_steps_done(monkeypatch):
+    X, y = make_people()
+    ask, asked = DistributedModel.clipped_gradient_sum, []
+
+    def asking(model, *given):
+        asked.append(1)
+        if len(asked) == 4:
+            raise KeyboardInterrupt
+        return ask(model, *given)
+
+    monkeypatch.setattr(DistributedModel, "clipped_gradient_sum", asking)
+    with pytest.warns(FitInterruptedWarning, match="after 3 of 10 steps"):
+        model = classifier(max_iter=10).fit(split(X), split(y))
+    assert model.n_steps_ == 3
+
+
+def test_the_sum_is_that_of_all_partitions_and_no_noise_is_in_it(noised):
+    X, y = make_people()
+    classifier(max_iter=1).fit(split(X), split(y))
+    classifier(max_iter=1).fit(X, y)
+    assert len(noised) == 2 * (1 + 1 + 1)
+    for there, here in zip(noised[:3], noised[3:], strict=True):  # class counts, a step, and the offset
+        np.testing.assert_allclose(there, here, rtol=1e-9)

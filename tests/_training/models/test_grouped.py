@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from combinations import combined, over_rows
-from guarantee_cases import ESTIMATORS, FULL, POISSON, assert_same_value, released, seeded
+from guarantee_cases import ESTIMATORS, FULL, POISSON, PUBLISHED, assert_same_value, released, seeded
 from interrupts import StopAfter
 from scipy.stats import ks_2samp
 from test_one_hot import geometry_of, rows_of
 
 import skdp._training.models.equal_rows
 import skdp._training.recipe
-from skdp import BudgetExceededError, DPLogisticRegression, PrivacyAccountant
+from skdp import BudgetExceededError, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
 from skdp._kernels.losses import LOGISTIC, MULTINOMIAL
 from skdp._training.averaging import last_iterate
 from skdp._training.loop import run_dpsgd
@@ -29,6 +29,7 @@ from skdp._training.models.one_hot import OneHotModel
 from skdp._training.models.wide_linear import WideLinearModel
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
+from skdp.ensemble import PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
@@ -459,3 +460,92 @@ def test_a_file_does_not_tell_how_rows_repeat(draw, merge_equal_rows, tmp_path, 
     assert len(grouped_fits) == (3 if merge_equal_rows is True else 0)
     assert headers[0]["n_done"] == 12
     assert (headers[0]["positions"][0] == [0, 0]) == (merge_equal_rows is True)
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_muting_a_copy_moves_releases_by_the_clip_and_nothing_else(draw, kind, grouped_fits, monkeypatch):
+    """A replay: the second fit is given what the first one released. A muted row is a group of its own, of weight 0."""
+    X, y = repeated(draw)
+    accountant_free, inputs, outputs = {"merge_equal_rows": True, "max_grad_norm": 0.05, **FULL}, [], []
+    release = GaussianMechanism.release
+
+    def recorded(self, value, source):
+        inputs.append(value / self.sensitivity)
+        if len(inputs) > len(outputs):
+            outputs.append(release(self, value, source))
+        return outputs[len(inputs) - 1].copy()
+
+    monkeypatch.setattr(GaussianMechanism, "release", recorded)
+    fits = []
+    for muted in (None, 7):
+        weights = np.ones(len(X))
+        if muted is not None:
+            weights[muted] = 0.0
+        inputs.clear()
+        fits.append((seeded(kind=kind, **accountant_free).fit(X, y, weights), list(inputs)))
+    assert grouped_fits == [20, 21]
+    (one, before), (other, after) = fits
+    moves = [np.linalg.norm(a - b) for a, b in zip(before, after, strict=True)]
+    assert 0.01 < max(moves) <= 1 + 1e-9
+    for name in PUBLISHED[type(one)].keys() | released(one):
+        assert_same_value(name, getattr(one, name, None), getattr(other, name, None))
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+@pytest.mark.parametrize("parameters", [FULL, POISSON], ids=["full", "Poisson"])
+def test_a_seed_gives_the_same_fit_again(draw, kind, parameters):
+    X, y = repeated(draw)
+    one, other = (seeded(kind=kind, merge_equal_rows=True, **parameters).fit(X, y) for _ in range(2))
+    again = [model.partial_fit(X, y) for model in (one, other)]
+    for name in PUBLISHED[type(one)].keys() | released(one):
+        if name not in ("privacy_event_",):
+            assert_same_value(name, getattr(again[0], name, None), getattr(again[1], name, None))
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_a_sampled_fit_learns_what_all_rows_teach(draw, kind, grouped_fits):
+    """Scores on its own rows, with little noise, as good as those of a fit to all of them."""
+    X, y = repeated(draw, n=4000)
+    public = {"epsilon": None, "noise_multiplier": 0.3, "sampling_rate": 0.25, "max_iter": 30}
+    scores = [
+        seeded(kind=kind, merge_equal_rows=merge_equal_rows, **public).fit(X, y).score(X, y)
+        for merge_equal_rows in (True, False)
+    ]
+    assert grouped_fits == [20]
+    assert abs(scores[0] - scores[1]) < 0.1
+    assert scores[0] > 0.3
+
+
+def test_columns_of_embedded_rows_are_grouped_by_their_codes(draw, grouped_fits):
+    X, y = repeated(draw)
+    Z = PublicTreesEmbedding(9, 3, bounds=(-1.0, 1.0), random_state=0).fit_transform(X)
+    one, other = (seeded(merge_equal_rows=merge_equal_rows, **FULL).fit(Z, y) for merge_equal_rows in (True, False))
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=0, atol=1e-9)
+    assert grouped_fits[0] <= 20
+
+
+def test_an_interrupt_of_the_search_leaves_the_start_and_the_charge(draw, monkeypatch):
+    X, y = repeated(draw)
+    accountant = PrivacyAccountant()
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(skdp._training.recipe, "find_groups", interrupted)
+    with pytest.warns(UserWarning, match="after 0 of 30 steps"):
+        model = seeded(accountant=accountant, merge_equal_rows=True, **FULL).fit(X, y)
+    assert len(accountant.history) == 1
+    assert model.n_steps_ == 0
+    np.testing.assert_array_equal(model.coef_, 0.0)
+
+
+def test_threads_change_no_bit(draw):
+    X, y = repeated(draw)
+    one, other = (seeded(merge_equal_rows=True, n_jobs=n_jobs, **FULL).fit(X, y) for n_jobs in (1, 2))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+def test_a_network_publishes_parameters_of_the_dtype_of_its_rows(draw):
+    X, y = repeated(draw, dtype=np.float32)
+    model = DPMLPClassifier((4,), classes=[0, 1], merge_equal_rows=True, sampling_rate=1.0, max_iter=3).fit(X, y)
+    assert {coef.dtype for coef in model.coefs_} == {np.dtype(np.float32)}

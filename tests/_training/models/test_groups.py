@@ -272,3 +272,16 @@ def test_the_search_ends_where_no_row_repeats(monkeypatch):
     monkeypatch.setattr(skdp._training.models.equal_rows, "_WORDS_READ", 4 * 40_000)
     assert find_groups(X, np.zeros(n), 1.0, limit) is None
     assert 5_000 < sum(read) <= 2 * 4096
+
+
+def test_a_common_weight_distinguishes_no_row():
+    X = np.ones((5, 2))
+    assert find_groups(X, np.zeros(5), 1.0, ALL).copies.tolist() == [5]
+    assert find_groups(X, np.zeros(5), np.full(5, 3.0), ALL).copies.tolist() == [5]
+
+
+def test_rows_are_only_read():
+    X, y = np.ones((5, 2)), np.zeros(5)
+    X.setflags(write=False)
+    y.setflags(write=False)
+    assert find_groups(X, y, 1.0, ALL).copies.tolist() == [5]

@@ -124,3 +124,12 @@ def test_records_hold_zeros_for_rows_that_are_lost():
     model = LinearModel(rows, LABELS[:4], 1.0, 1, LinearGeometry(1.0, True), by_lot=True)
     np.testing.assert_array_equal(model._X[2, :3], np.zeros(3))
     assert np.isnan(rows[2, 1])
+
+
+def test_a_result_is_the_callers_own():
+    """Writing into a sum does not reach into the next one."""
+    model = model_of()
+    first = model.clipped_gradient_sum(np.ones(4), None, 0.5)
+    kept = first.copy()
+    first[:] = 7.0
+    np.testing.assert_array_equal(model.clipped_gradient_sum(np.ones(4), None, 0.5), kept)

@@ -596,3 +596,110 @@ def test_scores_of_many_rows_are_those_of_each(sparse):
         for i in (0, 13, 14, n - 1):
             one = network_scores(rows[i : i + 1], RADIUS, *parts, "tanh")
             np.testing.assert_allclose(whole[i : i + 1], one, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("batch_size", [1, 3, 512])
+def test_each_row_of_a_lot_is_clipped_by_its_own_norm(batch_size, sparse):
+    """Rows of very unequal lengths, asked for one by one and from the end: each adds the clip, and none more."""
+    net, n = network((4,)), 9
+    X, targets = people(n, net)[:2]
+    X = X / np.linalg.norm(X, axis=1, keepdims=True) * np.geomspace(1.0, 100.0, n)[:, None]
+    rows = sp.csr_matrix(X) if sparse else X
+    model = model_of(rows, targets, net=net, radius=1e3, unit=1.0, batch_size=batch_size)
+    theta = np.random.default_rng(5).normal(size=net.n_parameters)
+    for lot in ([8], [0], [8, 0], [5, 8, 1]):
+        for row in lot:
+            alone = model.clipped_gradient_sum(theta, np.array([row]), 1e-3)
+            assert 0.99e-3 < norm_of(alone) <= 1e-3
+        together = model.clipped_gradient_sum(theta, np.array(lot), 1e-3)
+        apart = sum(model.clipped_gradient_sum(theta, np.array([row]), 1e-3) for row in lot)
+        np.testing.assert_allclose(together, apart, rtol=0, atol=1e-15)
+
+
+def test_flat_clip_is_over_all_layers_together():
+    """The clipped gradient is the gradient times one number: no layer is left out, none has a factor of its own."""
+    for loss in OUTPUTS:
+        net = network((4, 3), loss=loss)
+        X, targets, _, theta = people(12, net)
+        for x, target in zip(X, targets, strict=True):
+            targets_of_one = np.array([target]) if loss == "classes" else target[None]
+            model = model_of(x[None], targets_of_one, 1.0, net)
+            free, held = (model.clipped_gradient_sum(theta, None, max_norm) for max_norm in (1e12, 1e-2))
+            factor = np.linalg.norm(held) / np.linalg.norm(free)
+            assert 0.0 < np.linalg.norm(held) <= 1e-2
+            np.testing.assert_allclose(held, factor * free, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", CLIPPINGS)
+def test_copies_of_a_row_add_up(kind, dtype):
+    """Property 1: m copies of one row move the sum by m times what one adds, also beyond a block and a chunk."""
+    net = network()
+    theta = np.random.default_rng(6).normal(size=net.n_parameters)
+    x = np.array([0.6, 0.8, 3.0, -1.0, 0.0], dtype)
+    for max_norm in (1e-2, 1e4):
+        one = contribution(x, 1, 1.0, theta, net, kind, max_norm, dtype=dtype)
+        for m in (2, 5, 700):
+            model = model_of(np.tile(x, (m, 1)), np.ones(m, np.int64), 1.0, net, kind, dtype=dtype)
+            found = model.clipped_gradient_sum(theta.astype(dtype), None, max_norm)
+            bound = m * norm_of(one) * 300 * float(np.finfo(dtype).eps)
+            np.testing.assert_allclose(found, m * one, rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("kind", CLIPPINGS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_weight_multiplies_the_gradient_after_the_clip(dtype, kind):
+    """Property 5: a quarter of what is left of the gradient, whether the clip shortened it or not."""
+    net = network()
+    X, targets, _, theta = people(30, net, dtype=dtype)
+    eps = float(np.finfo(dtype).eps)
+    for max_norm in (1e6, 1e-4):
+        once, less = (
+            model_of(X, targets, weight, net, kind, dtype=dtype).clipped_gradient_sum(theta, None, max_norm)
+            for weight in (1.0, 0.25)
+        )
+        np.testing.assert_allclose(less, 0.25 * once, rtol=0, atol=100 * eps * np.abs(once).max())
+
+
+def test_the_plain_reading_leaves_out_rows_that_hold_nan():
+    net = network()
+    X, targets, weights, theta = people(30, net)
+    X[3, 0], X[4, 1] = np.nan, np.inf
+    kept = np.isfinite(X).all(axis=1)
+    plain = plain_rows(X, targets, weights, theta, net, "flat", 0.4)
+    assert np.all(plain[~kept] == 0.0)
+    found = model_of(X, targets, weights, net).clipped_gradient_sum(theta, None, 0.4)
+    np.testing.assert_allclose(found, plain.sum(axis=0), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("half", [32, 64, 128, 512])
+def test_rounding_moves_a_sum_of_rows_that_are_not_clipped_by_no_more_than_its_room(half):
+    """Exactly on the edge, where the clip would not put them: rows of norm 1, and 1.0156 where 1,024 were a block."""
+    room = reference.room_for_rounding(np.float32, (3, 4))
+    alone = on_the_edge_of_rounding(1.0, half)
+    assert 1.0 <= max(moves(alone, (0, half // 2, half - 1), max_norm=1e3)) <= room
+
+
+def test_rounding_in_small_chunks_moves_the_sum_by_at_most_the_clip():
+    for batch_size in (1, 3, 100, 257):
+        found = moves(np.tile(on_the_edge_of_rounding(1.0), 2), (0, 127), batch_size=batch_size)
+        assert max(found) <= 1.0 + 1e-12
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_long_row_acts_as_the_same_row_at_the_bound(sparse, dtype):
+    net = network((6, 4))
+    rng = np.random.default_rng(8)
+    direction = rng.normal(size=5)
+    direction /= np.linalg.norm(direction)
+    theta = rng.normal(size=net.n_parameters).astype(dtype)
+    to_rows = sp.csr_matrix if sparse else np.asarray
+    found = [
+        model_of(to_rows((direction * length).astype(dtype)[None]), np.ones(1, int), 1.0, net, dtype=dtype)
+        .clipped_gradient_sum(theta, None, 1e6)
+        for length in (RADIUS, 1e9)
+    ]  # fmt: skip
+    assert norm_of(found[0]) > 0.1
+    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=300 * float(np.finfo(dtype).eps) * norm_of(found[0]))

@@ -305,3 +305,13 @@ def test_compiled_kernels_have_no_fastmath():
         assert not kernel.targetoptions.get("fastmath")
         assert not kernel.targetoptions.get("parallel")
         assert kernel.targetoptions["nogil"]
+
+
+def test_scores_do_not_see_what_the_projection_removes():
+    """Sums at parameters that differ by a constant in each block are the same, but for rounding."""
+    widths = (16, 3, 2)
+    geometry, levels, targets = geometry_of(widths), levels_of(widths, 40), targets_of("logistic", 40)
+    theta = np.random.default_rng(0).normal(size=geometry.width)
+    moved = theta + np.append(np.repeat([5.0, -3.0, 1.0], widths), 0.0)
+    sums = [clipped_sum(geometry, levels, targets, 1.0, each, 0.3, "logistic") for each in (theta, moved)]
+    np.testing.assert_allclose(sums[0], sums[1], rtol=0, atol=1e-13)

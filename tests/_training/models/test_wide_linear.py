@@ -12,6 +12,8 @@ from linear_rows import DTYPES, norm_of, people, rounding_bound
 
 import skdp._training.recipes.linear_recipe
 from skdp import DPLogisticRegression, PrivacyLeakWarning
+from skdp._kernels import linear as _linear
+from skdp._kernels.sparse_products import add_sparse_products, sparse_scores
 from skdp._threads import blas_threads, single_threaded_blas
 from skdp._training.models import wide_linear
 from skdp._training.models.linear import LinearGeometry
@@ -419,3 +421,56 @@ def test_a_thread_that_comes_too_late_for_what_is_spare_makes_its_own():
     expected = model.clipped_gradient_sum(theta, None, 0.5)
     model._spare = Taken(model._spare)
     np.testing.assert_array_equal(model.clipped_gradient_sum(theta, None, 0.5), expected)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 7])
+def test_sparse_products_are_those_of_the_plain_reading(n_outputs):
+    """The kernels alone, against NumPy's products: 20 roundings of numbers below 50."""
+    rng = np.random.default_rng(5)
+    X = np.where(rng.random((30, 12)) < 0.3, rng.normal(size=(30, 12)), 0.0)
+    matrix, table, coefs = sp.csr_matrix(X), rng.normal(size=(12, n_outputs)), rng.normal(size=(9, n_outputs))
+    lot = rng.permutation(30)
+    for rows, picked in ((None, X[4:13]), (lot, X[lot[4:13]])):
+        scores, total = np.empty((9, n_outputs)), np.ones((12, n_outputs))
+        sparse_scores(matrix.data, matrix.indices, matrix.indptr, rows, 4, table, scores)
+        add_sparse_products(matrix.data, matrix.indices, matrix.indptr, rows, 4, coefs, total)
+        np.testing.assert_allclose(scores, picked @ table, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(total, 1.0 + picked.T @ coefs, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, 3, 7])
+def test_residuals_are_those_of_the_plain_reading(n_outputs, fit_intercept):
+    """What the kernel alone gives: 20 roundings of float64, and the exponential's 4e-13."""
+    X, labels, weights, theta = people(40, 5, n_outputs, fit_intercept=fit_intercept)
+    scaling, plain = LinearGeometry(1.5, fit_intercept), reference.Scaling(1.5, fit_intercept)
+    table, rows = theta.reshape(n_outputs, -1), np.random.default_rng(4).permutation(40)
+    bias = table[:, -1].copy() if fit_intercept else np.zeros(n_outputs)
+    model = model_of(X, labels, weights, n_outputs, scaling)
+    for some in (None, rows):
+        picked = np.arange(10, 33) if some is None else rows[10:33]
+        scores = X[picked] @ table[:, :5].T
+        expected = reference.clipped_scores(scores, X[picked], labels[picked], weights[picked], bias, 0.3, plain)
+        icpts = np.zeros(n_outputs)
+        several = _linear.several_outputs(n_outputs)
+        _linear.clip_scores(scores, model._facts, some, None, 10, several, bias, 0.3, scaling.icpt, 1e-300, icpts)
+        np.testing.assert_allclose(scores, expected[0], rtol=0, atol=1e-11)
+        np.testing.assert_allclose(icpts, expected[1], rtol=0, atol=23 * 1e-11)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numbers_that_are_not_normal_are_zeros(dtype):
+    """What the products of blocks read is 0 where it would lose digits, or would not be finite, and else as it is."""
+    tiny = float(np.finfo(dtype).tiny)
+    X = np.ones((4, 3), dtype)
+    model = WideLinearModel(
+        X, np.ones(4), 1.0, n_outputs=1, geometry=LinearGeometry(2.0, True), dtype=dtype, n_threads=1
+    )  # fmt: skip
+    facts = model._facts.copy()
+    facts[:, _linear.LENGTH] = 1.0
+    facts[:, _linear.WEIGHT] = 1.0
+    facts[:, _linear.LABEL] = 1.0
+    facts[:, _linear.SCALE] = [tiny, 4 * tiny, 1.0, 0.0]
+    scores = np.zeros((4, 1), dtype)
+    _linear.clip_scores(scores, facts, None, None, 0, None, np.zeros(1), 1.0, 1.0, tiny, np.zeros(1))
+    np.testing.assert_array_equal(scores[:, 0], np.array([0.0, -2 * tiny, -0.5, 0.0], dtype))

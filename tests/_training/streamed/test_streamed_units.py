@@ -490,3 +490,21 @@ def test_a_run_that_resumes_gives_the_model_of_one_that_was_not_stopped(tmp_path
     resumed = made().fit(rows, "label", groups="home")
     whole = GRADIENT["linear"](sampling_rate=0.3).fit(rows, "label", groups="home")
     np.testing.assert_array_equal(resumed.coef_, whole.coef_)
+
+
+@pytest.mark.parametrize("kind", ["linear", "network"])
+def test_units_of_one_row_give_the_model_of_rows(tmp_path, kind):
+    table = Table(size=1)
+    table.labels = np.arange(len(table.X))
+    found = table.fit_elsewhere(GRADIENT[kind](), "parquet", tmp_path)
+    by_row = GRADIENT[kind]().fit(TableRows(table.write(tmp_path / "t.parquet"), NAMES), "label", "weight")
+    for one, other in zip(learned(found), learned(by_row), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4 if kind == "network" else 1e-9, atol=1e-9)
+    assert found.privacy_event_ == by_row.privacy_event_
+    assert (found.max_grad_norm_, found.noise_multiplier_) == (by_row.max_grad_norm_, by_row.noise_multiplier_)
+
+
+def test_rules_take_the_number_of_units(tmp_path):
+    rows = TableRows(Table().write(tmp_path / "t"), NAMES)
+    report = GRADIENT["linear"]().fit(rows, "label", groups="home").privacy_report()
+    assert report.to_dict()["guarantee"]["n_units_public"] == len(np.unique(Table().labels))

@@ -19,6 +19,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
 from combinations import combined, over_combinations, over_rows
+from joblib import Parallel, delayed
 from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -1145,3 +1146,65 @@ def test_a_map_of_unnamed_classes_or_of_several_labels_is_an_array_like_any_othe
     expected, found = network().fit(X, several), network().fit(rows, several)
     assert (found.coefs_[0] == expected.coefs_[0]).all()
     assert (logistic().fit(X, y).predict(rows) == logistic().fit(rows, y).predict(X)).all()
+
+
+@pytest.mark.parametrize("center", ["private", False])
+def test_components_equal_those_in_memory(tmp_path, center):
+    X, y, _ = arrays(np.float64)
+    expected = DPPCA(2, center=center, random_state=0).fit(X)
+    path = write(tmp_path / "t.parquet", X, y)
+    found = DPPCA(2, center=center, random_state=0).fit(TableRows(path), "label")
+    np.testing.assert_allclose(found.components_, expected.components_, atol=1e-10)
+    of_map = DPPCA(2, center=center, random_state=0).fit(mapped(tmp_path / "x.npy", X))
+    np.testing.assert_allclose(of_map.components_, expected.components_, atol=1e-10)
+    np.testing.assert_allclose(found.transform(TableRows(path)), expected.transform(X), atol=1e-10)
+    assert found.n_samples_ == N
+
+
+def test_instalments_add_up(tmp_path):
+    X, y, _ = arrays(np.float64)
+    rows = TableRows(write(tmp_path / "t.parquet", X, y))
+    expected = logistic(warm_start=True).fit(X, y).fit(X, y)
+    found = logistic(warm_start=True, classes=[0, 1]).fit(rows, "label").fit(rows, "label")
+    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-11)
+    assert found.epsilon_ == expected.epsilon_
+    with pytest.raises(ValueError, match="feature names"):
+        found.partial_fit(TableRows(rows.source, columns=NAMES[:2]), "label")
+
+
+def test_a_null_is_a_gap(tmp_path):
+    X, y, _ = arrays()
+    column = pa.array(X[:, 1], mask=np.arange(N) == 2999)
+    table = arrow(X, y).set_column(1, "c1", column)
+    pq.write_table(table, tmp_path / "t.parquet")
+    for rows in (table, TableRows(tmp_path / "t.parquet")):
+        with pytest.raises(ValueError, match=r"after the fit was charged.*NaN in column 'c1'"):
+            logistic().fit(rows, "label")
+
+
+def test_an_interrupt_keeps_the_steps_done_and_ends_the_thread(tmp_path, monkeypatch):
+    X, y, _ = arrays()
+    path = write(tmp_path / "t.parquet", X, y)
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    ledger, estimator = charged(tmp_path)
+    monkeypatch.setattr(DPLogisticRegression, "_make_progress", lambda *given: AfterStep(2, interrupt))
+    with pytest.warns(FitInterruptedWarning):
+        estimator.fit(TableRows(path), "label")
+    assert estimator.n_steps_ == 2
+    assert len(ledger.history) == 1
+    assert not reader_threads()
+
+
+def test_rows_that_joblib_maps_are_those_of_one_process():
+    """It maps large arrays to send them to its processes, which fit as this one does."""
+    X, y, _ = arrays()
+    estimator = logistic(sampling_rate=0.1, merge_equal_rows=True)
+    work = Parallel(n_jobs=2, max_nbytes=1)
+    there = work(delayed(lambda X, y: (type(X), clone(estimator).fit(X, y).coef_))(X, y) for _ in range(2))
+    here = clone(estimator).fit(X, y).coef_
+    for kind, coef in there:
+        assert kind is np.memmap
+        np.testing.assert_array_equal(coef, here)

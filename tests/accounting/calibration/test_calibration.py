@@ -215,3 +215,16 @@ def test_calibration_is_remembered_by_what_is_made():
 
     other = calibrate_noise_multiplier(same_at_the_probes, 1.0, 1e-6)
     assert get_epsilon(same_at_the_probes(other), 1e-6) <= 1.0
+
+
+def test_budget_that_needs_no_noise_gives_the_least():
+    assert calibrate_noise_multiplier(dpsgd(1e-9, 1), 1.0, 1e-5) == pytest.approx(1e-3)
+
+
+def test_joint_calibration_of_plain_gaussians_is_exact():
+    one, four = calibrate_jointly(
+        [GaussianDpEvent, lambda s: SelfComposedDpEvent(GaussianDpEvent(s), 4)], 2.0, 1e-5, [0.5, 0.5]
+    )
+    assert four == pytest.approx(2.0 * one, rel=1e-6)
+    alone = calibrate_noise_multiplier(GaussianDpEvent, 2.0, 1e-5)
+    assert one == pytest.approx(math.sqrt(2.0) * alone, rel=1e-3)

@@ -120,3 +120,42 @@ def test_extremes_stay_finite_or_infinite_and_never_below_pld(event):
         assert not math.isnan(value)
         assert value >= get_epsilon(event, 1e-9) * (1.0 - 1e-6)
     assert np.isfinite(get_epsilon(event, 1e-9, method="naive"))
+
+
+def test_strong_2016_is_below_what_its_own_theorem_gives():
+    # the same theorem with the analytic Gaussian and exact amplification: the published figure is not a bound
+    assert get_epsilon(PAPER, 1e-5, method="strong_2016") < 0.6 * get_epsilon(PAPER, 1e-5, method="strong")
+
+
+@pytest.mark.parametrize(("epsilon", "count", "delta"), [(0.02, 10_000, 1e-6), (0.5, 30, 1e-5), (1e-3, 10**5, 1e-4)])
+def test_exact_composition_agrees_with_dp_accounting(epsilon, count, delta):
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import common
+    from dp_accounting.pld.privacy_loss_distribution import from_privacy_parameters
+
+    one = from_privacy_parameters(
+        common.DifferentialPrivacyParameters(epsilon, 0.0), value_discretization_interval=epsilon
+    )
+    theirs = one.self_compose(count).get_epsilon_for_delta(delta)
+    event = SelfComposedDpEvent(EpsilonDeltaDpEvent(epsilon, 0.0), count)
+    assert get_epsilon(event, delta, method="optimal_exact") == pytest.approx(theirs, rel=1e-7)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.floats(1e-3, 1.0), st.floats(0.5, 20.0), st.integers(1, 500), st.sampled_from(STATEMENTS))
+def test_monotone(q, sigma, steps, method):
+    def price(q, sigma, steps, delta=1e-6):
+        return get_epsilon(dpsgd(q, sigma, steps), delta, method=method)
+
+    base, slack = price(q, sigma, steps), 1.0 + 1e-4  # of the search over shares of delta
+    assert base <= price(q, sigma, steps + 1) * slack
+    assert base <= price(min(1.0, q * 1.1), sigma, steps) * slack
+    assert price(q, sigma * 1.1, steps) <= base * slack
+    assert price(q, sigma, steps, 1e-5) <= base * slack
+
+
+@pytest.mark.parametrize("method", STATEMENTS)
+def test_delta_inverts_epsilon(method):
+    event = dpsgd(0.01, 4.0, 300)
+    epsilon = get_epsilon(event, 1e-6, method=method)
+    assert get_delta(event, epsilon, method=method) == pytest.approx(1e-6, rel=1e-4)

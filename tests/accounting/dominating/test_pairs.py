@@ -35,10 +35,12 @@ from skdp.accounting import (
     SingleEpochTreeAggregationDpEvent,
     TruncatedSubsampledGaussianDpEvent,
     ZCDpEvent,
+    compose,
     flatten,
     get_delta,
     get_epsilon,
     get_epsilon_bounds,
+    to_dp_accounting,
 )
 from skdp.accounting.dominating import noise as _noise
 from skdp.accounting.ledger.admission import scale_noise
@@ -814,3 +816,69 @@ def test_the_epsilon_of_one_discrete_laplace_release_is_below_its_largest_loss(a
     assert get_delta(event, get_epsilon(event, delta)) <= delta
     low, high = get_epsilon_bounds(event, delta)
     assert low <= exact <= high
+
+
+def test_permute_and_flip_is_the_noisy_maximum_with_exponential_noise():
+    scores = np.array([0.3, -0.4, 1.1])
+    rng = np.random.default_rng(5)
+    n, found = 60_000, np.zeros(3)
+    keys, flips = rng.random((n, 3)).argsort(axis=1), rng.random((n, 3))
+    chosen = flips < np.exp(scores[keys] - scores.max())  # in a random order, the first whose coin falls on its head
+    np.add.at(found, keys[np.arange(n), chosen.argmax(axis=1)], 1.0)
+    assert chosen.any(axis=1).all()  # the best one's always does
+    p = noisy_maximum(scores, "exponential")
+    assert np.abs(found / n - p).max() < 5.2 * 0.5 / math.sqrt(n)  # false alarm below 1e-6
+
+
+def test_renyi_prices_against_dp_accounting():
+    pytest.importorskip("dp_accounting")
+    from dp_accounting import NeighboringRelation
+    from dp_accounting.rdp import RdpAccountant
+
+    orders = [1.5, 2.0, 5.0, 20.0]
+    for event, relation in (
+        (RandomizedResponseDpEvent(0.3, 4), "REPLACE_ONE"),
+        (SingleEpochTreeAggregationDpEvent(3.0, (9, 20)), "REPLACE_SPECIAL"),
+        (SampledWithoutReplacementDpEvent(100, 5, GaussianDpEvent(4.0)), None),
+    ):
+        if relation is None:
+            continue
+        theirs = RdpAccountant(orders, getattr(NeighboringRelation, relation)).compose(to_dp_accounting(event)).rdp
+        ours = [rdp(releases(event), alpha, replace_one=relation == "REPLACE_ONE") for alpha in orders]
+        np.testing.assert_allclose(ours, theirs, rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_events_are_composed_and_reported_as_others_are(name):
+    from skdp.report.release_table import mechanism_rows
+
+    make, adjacency = ALL[name]
+    event, options = make(2.0), {"adjacency": adjacency, "method": method_of(name)}
+    assert compose([event, NoOpDpEvent(), event, event]) == S(event, 3)
+    several = ComposedDpEvent((event, GaussianDpEvent(9.0), S(event, 2)))
+    counted = ComposedDpEvent((S(event, 3), GaussianDpEvent(9.0)))
+    assert get_epsilon(several, 1e-5, **options) == get_epsilon(counted, 1e-5, **options)
+    (row, *_), number = mechanism_rows(S(event, 3))
+    assert number == 1
+    assert row["times"] == (9 if name == "allocation" else 3)  # 3 of 20 steps are 3 allocations to 6
+    assert not row["mechanism"][0].isupper() or row["mechanism"].startswith(("Gaussian", "Laplace"))
+
+
+def test_the_least_and_most_noise_of_an_allocation():
+    for noise, low, high in ((1e-100, 1e199, 1e201), (1e100, 0.0, 1e-90), (5.0, 0.0, 0.1)):
+        assert low <= get_epsilon(RandomAllocationDpEvent(noise, 10**6), 1e-5, method="rdp") <= high
+
+
+@pytest.mark.parametrize(
+    "sampled",
+    [
+        lambda event: PoissonSampledDpEvent(0.1, event),
+        lambda event: SampledWithoutReplacementDpEvent(10, 2, event),
+        lambda event: SampledWithReplacementDpEvent(10, 2, event),
+    ],
+)
+def test_a_wide_discrete_gaussian_on_a_sample_is_refused_by_name(sampled):
+    for method in ("pld", "rdp"):
+        with pytest.raises(TypeError, match=r"DiscreteGaussianDpEvent with standard_deviation above 20000 has no") as e:
+            get_epsilon(sampled(DiscreteGaussianDpEvent(1e8, 1)), 1e-5, adjacency="replace_one", method=method)
+        assert "\n" not in str(e.value)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from combinations import over_rows
 
+from skdp import accounting
 from skdp.accounting import (
     ComposedDpEvent,
     DiscreteGaussianDpEvent,
@@ -302,3 +303,69 @@ def test_the_least_and_the_most_noise_have_a_price():
     assert 0.0 < get_epsilon(GaussianDpEvent(1e100), 1e-5) < 1e-90
     with pytest.raises(ValueError, match="count="):
         SelfComposedDpEvent(GaussianDpEvent(1.0), 10**400)
+
+
+@pytest.mark.parametrize("bad", [-1, 1.0, True, "3", math.nan])
+def test_count_is_validated(bad):
+    with pytest.raises(ValueError, match=r"count=.* whole number"):
+        SelfComposedDpEvent(STEP, bad)
+
+
+def test_flatten_survives_deep_nesting():
+    event: DpEvent = STEP
+    for _ in range(300):
+        event = SelfComposedDpEvent(event, 1)
+    assert flatten(event) == {STEP: 1}
+
+
+@pytest.mark.parametrize("method", ["pld", "rdp"])
+def test_edges_of_the_prices(method):
+    assert get_epsilon(NoOpDpEvent(), 1e-5, method=method) == 0.0
+    assert get_delta(SelfComposedDpEvent(STEP, 0), 1.0, method=method) == 0.0
+    assert get_epsilon(ComposedDpEvent((STEP, NonPrivateDpEvent())), 1e-5, method=method) == math.inf
+    assert get_delta(NonPrivateDpEvent(), 3.0, method=method) == 1.0
+    assert get_epsilon(PoissonSampledDpEvent(0.0, GaussianDpEvent(1.0)), 1e-5, method=method) == 0.0
+
+
+def test_what_has_no_price_is_refused_by_name():
+    class OtherEvent(DpEvent):
+        pass
+
+    for event in (OtherEvent(), PoissonSampledDpEvent(0.1, ComposedDpEvent((STEP, GaussianDpEvent(1.0))))):
+        with pytest.raises(TypeError, match="has no price here"):
+            get_epsilon(event, 1e-5)
+    with pytest.raises(TypeError, match="not a DpEvent"):
+        get_epsilon(1.0, 1e-5)
+
+
+def test_conversion_to_dp_accounting_keeps_the_price():
+    pytest.importorskip("dp_accounting")
+    from dp_accounting import rdp
+
+    event = ComposedDpEvent((SelfComposedDpEvent(STEP, 500), GaussianDpEvent(5.0), NoOpDpEvent()))
+    theirs = rdp.RdpAccountant().compose(to_dp_accounting(event)).get_epsilon(1e-5)
+    assert get_epsilon(event, 1e-5, method="rdp") == pytest.approx(theirs, rel=5e-3)
+
+
+def test_what_another_version_has_too_is_converted(monkeypatch):
+    """By name and fields, whatever the version: one with another field is another event."""
+    other = pytest.importorskip("dp_accounting.dp_event")
+
+    @dataclasses.dataclass(frozen=True)
+    class EpsilonDeltaDpEvent(other.DpEvent):
+        epsilon: float
+        delta: float
+
+    @dataclasses.dataclass(frozen=True)
+    class DiscreteGaussianDpEvent(other.DpEvent):
+        noise_multiplier: float
+
+    for theirs in (EpsilonDeltaDpEvent, DiscreteGaussianDpEvent):
+        monkeypatch.setattr(other, theirs.__name__, theirs, raising=False)
+    ours = accounting.EpsilonDeltaDpEvent(1.0, 1e-6)
+    assert to_dp_accounting(ours) == EpsilonDeltaDpEvent(1.0, 1e-6)
+    assert from_dp_accounting(EpsilonDeltaDpEvent(1.0, 1e-6)) == ours
+    with pytest.raises(TypeError, match=r"no counterpart in dp-accounting; .*ZCDpEvent"):
+        to_dp_accounting(accounting.DiscreteGaussianDpEvent(2.0, 1))
+    with pytest.raises(TypeError, match=r"no counterpart in skdp\.accounting"):
+        from_dp_accounting(DiscreteGaussianDpEvent(2.0))

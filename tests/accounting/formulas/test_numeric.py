@@ -9,7 +9,7 @@ from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdp.accounting.formulas.numeric import bisect, least_delta
+from skdp.accounting.formulas.numeric import Secant, bisect, least_delta, minimize
 
 PLACES = st.floats(-1e3, 1e3)
 
@@ -51,3 +51,56 @@ def test_delta_is_found_from_above():
     assert epsilon_at(least_delta(epsilon_at, 5.0)) <= 5.0
     assert least_delta(lambda delta: math.inf, 5.0) == 1.0
     assert least_delta(lambda delta: 0.0, 5.0) == pytest.approx(1e-300, rel=1e-9)
+
+
+def test_bisection_of_so_many_steps():
+    below, above = bisect(lambda x: x < 7.5, 0.0, 16.0, steps=5)
+    assert (below, above) == (7.0, 7.5)
+    assert bisect(lambda x: x < 7.5, 0.0, 16.0, steps=0) == (0.0, 16.0)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_secants_find_a_zero(sign):
+    secant, at = Secant(3.0 * sign, 0.1, 8.0, 2.5), -4.0
+    for _ in range(12):
+        at += secant.move(at, sign * (math.sinh(at - 0.7) / 3.0 + at - 0.7))
+    assert at == pytest.approx(0.7, abs=1e-9)
+
+
+def test_moves_and_slopes_are_bounded():
+    secant = Secant(1.0, 0.5, 4.0, 2.5)
+    assert secant.move(0.0, -100.0) == 2.5
+    assert secant.move(2.5, 1e9) == -2.5
+    assert secant.slope == 4.0
+    assert secant.move(0.0, math.inf) == -2.5
+
+
+@pytest.mark.parametrize("value", [1.0, 2.0, math.nan])
+def test_what_hardly_moves_or_falls_makes_the_next_move_longer(value):
+    """A function that is said to rise and does not is flat, within its error."""
+    secant = Secant(1.0, 0.1, 4.0, 100.0)
+    secant.move(0.0, 2.0)
+    secant.move(1.0, value)
+    assert secant.slope == 0.25
+
+
+def test_places_too_near_say_nothing_of_the_slope():
+    secant = Secant(1.0, 0.1, 4.0, 100.0, apart=1e-6)
+    secant.move(0.0, 2.0)
+    secant.move(1e-7, 3.0)
+    assert secant.slope == 1.0
+
+
+@pytest.mark.parametrize("centre", [-3.0, 0.3, 5.0])
+def test_the_least_value_is_one_that_was_seen(centre):
+    seen = []
+
+    def objective(x):
+        seen.append((x - centre) ** 2 + 1.0)
+        return seen[-1]
+
+    found = minimize(objective, -4.0, 6.0)
+    assert found == min(seen)
+    assert found == pytest.approx(1.0, abs=1e-9)
+    assert len(seen) == 24 + 2 + 30
+    assert minimize(lambda x: math.inf, 0.0, 1.0) == math.inf

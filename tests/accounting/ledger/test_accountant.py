@@ -439,3 +439,94 @@ def test_the_table_and_the_page_show_what_was_spent_and_is_left():
     unlimited.spend(GAUSS)
     assert "plans fixed in advance" in unlimited.table(1e-5)
     assert "charges chosen adaptively" in unlimited.table(1e-5)
+
+
+def test_threads_lose_nothing():
+    accountant = PrivacyAccountant()
+    in_threads(lambda: [accountant.spend(STEP) for _ in range(250)])
+    assert len(accountant.history) == 2000
+    assert accountant.get_epsilon(1e-5) == get_epsilon(SelfComposedDpEvent(STEP, 2000), 1e-5)
+
+
+def test_renyi_filter_stays_in_its_budget():
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    first = SelfComposedDpEvent(STEP, 100)
+    predicted = accountant.remaining(first)
+    accountant.spend(first)
+    assert predicted > 2
+    assert accountant.remaining(first) == predicted - 1
+    accountant.spend(GaussianDpEvent(30.0))
+    left = accountant.remaining(STEP)
+    assert left > 0
+    assert exhaust(accountant, STEP) == left
+    # whatever order was fixed, the whole run is within epsilon by that order's Rényi price, hence by the best
+    assert accountant.get_epsilon(method="rdp") <= 2.0
+    assert accountant.get_epsilon() < accountant.get_epsilon(method="rdp")
+
+
+def test_replace_one_sampled_is_charged_until_the_ceiling():
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    accountant.spend(STEP, adjacency="replace_one")
+    left = accountant.remaining(STEP)
+    assert left > 10
+    accountant.spend(SelfComposedDpEvent(STEP, left), adjacency="replace_one")
+    with pytest.raises(BudgetExceededError):
+        accountant.spend(STEP, adjacency="replace_one")
+
+
+def test_repr_is_of_help():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    accountant.spend(GAUSS)
+    text = repr(accountant)
+    assert all(word in text for word in ("epsilon=1", "delta=1e-05", "spent=", "charges=1", "zero_out"))
+    assert repr(PrivacyAccountant()) == "PrivacyAccountant(charges=0)"
+
+
+def test_adaptive_figure_without_a_theorem_is_infinite():
+    accountant = PrivacyAccountant()
+    accountant.spend(EpsilonDeltaDpEvent(0.1, 1e-7))
+    accountant.spend(EpsilonDeltaDpEvent(0.1, 1e-7))
+    assert 0.2 < accountant.get_epsilon(1e-5, adaptive=True) < 1.0
+    accountant.spend(EpsilonDeltaDpEvent(0.1, 1e-6))  # more than a tenth of delta
+    assert accountant.get_epsilon(1e-5) < math.inf
+    assert accountant.get_epsilon(1e-5, adaptive=True) == math.inf
+
+
+def test_families_of_one_filter():
+    mixed = PrivacyAccountant(2.0, 1e-5, filter_family="renyi")
+    mixed.spend(GAUSS)
+    mixed.spend(STEP)
+    mixed.spend(GAUSS)
+    assert mixed.get_epsilon(method="rdp") <= 2.0
+    assert mixed.remaining(STEP) > 0
+    only = PrivacyAccountant(2.0, 1e-5, filter_family="gaussian")
+    only.spend(STEP)
+    assert only.remaining(STEP) == 0
+
+
+def test_approximations_are_not_charged():
+    accountant = PrivacyAccountant()
+    accountant.spend(FIT)
+    for method in ("gdp", "strong_2016", "moments_asymptotic"):
+        with pytest.raises(ValueError, match="not a guarantee"):
+            accountant.get_epsilon(1e-5, method=method)
+        with pytest.raises(ValueError, match="not a guarantee"):
+            accountant.get_delta(1.0, method=method)
+
+
+def test_every_event_can_be_written():
+    from skdp.accounting.events import specifications as all_events
+    from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
+
+    nested = [
+        NoOpDpEvent(),
+        NonPrivateDpEvent(),
+        LaplaceDpEvent(2.0),
+        all_events.EpsilonDeltaDpEvent(1.0, 1e-7),
+        all_events.ZCDpEvent(0.1),
+        all_events.SampledWithoutReplacementDpEvent(100, 10, GAUSS),
+        all_events.RepeatAndSelectDpEvent(FIT, 5.0, 1.0),
+        ComposedDpEvent((FIT, GAUSS)),
+    ]
+    for event in nested:
+        assert event_from_dict(event_to_dict(event)) == event

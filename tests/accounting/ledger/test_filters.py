@@ -33,8 +33,11 @@ from skdp.accounting import (
 )
 from skdp.accounting.formulas.gaussian import gaussian_mu
 from skdp.accounting.formulas.selection_law import NumberOfTries
+from skdp.accounting.ledger import charges as _charges
+from skdp.accounting.ledger import filters as _filters
 from skdp.accounting.ledger import odometer as _odometer
 from skdp.accounting.ledger import store as _store
+from skdp.accounting.ledger.admission import scale_noise
 from skdp.accounting.ledger.filters import (
     FAILURES,
     MOST_FAILURES,
@@ -47,6 +50,8 @@ from skdp.accounting.ledger.filters import (
 from skdp.accounting.rdp.rdp import renyi_epsilon_at
 from skdp.accounting.releases import releases
 from skdp.exceptions import AccountantDetachedError, BudgetExceededError, BudgetFileError
+
+SAMPLED_LAPLACE = PoissonSampledDpEvent(0.1, LaplaceDpEvent(5.0))
 
 STEP = PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1))
 FIT = SelfComposedDpEvent(STEP, 200)
@@ -712,3 +717,102 @@ def test_charges_without_a_joint_price_are_refused():
 def test_a_rule_that_cannot_be_is_refused(rule):
     with pytest.raises(ValueError, match="rule="):
         Rule.read(rule, 1e-5)
+
+
+def test_no_dead_end_with_half_the_budget_left():
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    sigma = calibrate_noise_multiplier(GaussianDpEvent, 1.0, 1e-5)
+    accountant.spend(GaussianDpEvent(sigma), "logistic regression")
+    left = accountant.affordable(NETWORK).epsilon
+    assert left > 0.3
+    fit = calibrate_noise_multiplier(
+        lambda s: SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(s)), 300), left, 1e-5
+    )
+    accountant.spend(SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(fit)), 300), "network")
+
+
+def test_a_plan_that_fills_the_ceiling_is_all():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    sigma = calibrate_noise_multiplier(GaussianDpEvent, 1.0, 1e-5)
+    accountant.spend(GaussianDpEvent(sigma))
+    assert accountant.remaining() == accountant.affordable(FIT).epsilon == 0.0
+    for tiny in (
+        GaussianDpEvent(1e9),
+        PoissonSampledDpEvent(1e-9, GaussianDpEvent(100.0)),
+        EpsilonDeltaDpEvent(0.0, 1e-12),
+    ):
+        assert accountant.remaining(tiny) == 0
+        refused(accountant, tiny, "0 is left")
+
+
+def test_what_is_shown_never_contradicts_the_ceiling():
+    rng = np.random.default_rng(0)
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    for _ in range(25):
+        size = accountant.remaining() * rng.uniform(0.05, 1.3)
+        if size < 1e-3:
+            break
+        make = lambda s: SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(s)), 300)  # noqa: E731
+        try:
+            accountant.spend(make(calibrate_noise_multiplier(make, size, 1e-5)))
+        except BudgetExceededError:
+            assert size > accountant.remaining() * 0.999
+        else:
+            assert accountant.spent <= 2.0
+        for text in (str(accountant), repr(accountant), accountant._repr_html_()):
+            figures = [float(value) for value in re.findall(r"(?:epsilon|spent|left)=([0-9.e+-]+)", text)]
+            assert max(figures) == 2.0
+    assert accountant.remaining() < 0.2
+
+
+def test_two_events_of_known_epsilon_and_delta():
+    accountant = PrivacyAccountant(3.0, 1e-5)
+    for _ in range(10):
+        accountant.spend(EpsilonDeltaDpEvent(0.1, 1e-7 * (1.0 - 1e-9)))
+    assert accountant.remaining(THRESHOLD) == 0
+    assert accountant.get_epsilon() < 1.0 + 1e-9
+
+
+def test_scaled_keeps_sampling_counts_and_failures():
+    event = compose([*KINDS, SampledWithoutReplacementDpEvent(100, 10, GAUSS)])
+    twice = scale_noise(event, 2.0)
+    assert scale_noise(twice, 0.5) == event
+    assert twice.events[1] == SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(4.0)), 300)
+    assert twice.events[4] == EpsilonDeltaDpEvent(0.025, 1e-7)
+
+
+def test_a_fit_that_buys_categories_after_one_that_does_not():
+    accountant = PrivacyAccountant(3.0, 1e-5)
+    accountant.spend(NETWORK)
+    fit = bought(0.4, 1e-7)
+    accountant.spend(fit)
+    assert accountant.remaining(fit) > 1
+    left = accountant.affordable(fit)
+    assert left.epsilon > 0.4
+    assert left.delta == pytest.approx(0.9e-6)
+    accountant.spend(bought(0.99 * left.epsilon, 1e-7))
+
+
+def test_a_refusal_before_the_first_charge_leaves_the_adjacency_open():
+    accountant = PrivacyAccountant(3.0, 1e-5)
+    accountant.record_refusal("DPPCA", adjacency="add_remove")
+    accountant.spend(FIT, adjacency="replace_one")
+    assert accountant.history[0].rule is not None
+
+
+def test_delta_falls_back_as_epsilon_does():
+    from skdp.accounting import ZCDpEvent
+
+    accountant = PrivacyAccountant()
+    accountant.spend(ZCDpEvent(0.1))
+    assert accountant.get_delta(1.0) == get_delta(ZCDpEvent(0.1), 1.0, method="rdp")
+    with pytest.raises(TypeError):
+        accountant.get_delta(1.0, method="pld")
+
+
+def test_the_price_of_a_charge_under_a_ceiling_is_that_of_its_parts():
+    assert _charges.methods_for(releases(SAMPLED_LAPLACE), "zero_out") == {"pld", "rdp", "optimal"}
+    assert _charges.methods_for(releases(FAILING), "zero_out") == {"pld", "optimal"}
+    assert _filters.add_upwards([0.1] * 3) >= 0.3
+    assert _filters.share(1.0, 1.0) <= 1.0 < _filters.share(math.nextafter(1.0, 2.0), 1.0)
+    assert _filters.share(math.nextafter(1.9999999, 2.0), 1.9999999) > 1.0

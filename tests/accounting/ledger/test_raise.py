@@ -225,3 +225,13 @@ def test_a_ledger_without_a_ceiling_has_null_for_it():
     accountant = PrivacyAccountant()
     accountant.spend(DiscreteGaussianDpEvent(20.0))
     assert PrivacyAccountant.from_json(accountant.to_json()).to_json() == accountant.to_json()
+
+
+def test_the_ceiling_that_is_named_is_the_least_that_leaves_as_much():
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    accountant.spend(NETWORK)
+    with pytest.raises(ValueError, match="give epsilon") as error:
+        accountant.raise_ceiling(2.2)
+    (enough,) = re.findall(r"give epsilon=(\S+) or more", str(error.value))
+    with pytest.raises(ValueError, match="lowers what is left"):
+        accountant.raise_ceiling(0.99 * float(enough))

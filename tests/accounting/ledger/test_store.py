@@ -20,6 +20,7 @@ import skdp._training.estimator
 from skdp import PrivacyAccountant
 from skdp.accounting import LaplaceDpEvent
 from skdp.accounting.ledger import ledger as _ledger
+from skdp.accounting.ledger import log as _log
 from skdp.accounting.ledger import sqlite as _sqlite
 from skdp.accounting.ledger import store as _store
 from skdp.exceptions import BudgetExceededError, BudgetFileError
@@ -283,3 +284,25 @@ def test_what_an_accountant_parameter_stands_for(tmp_path, path, budget, monkeyp
     ):
         with pytest.raises(kind, match="accountant="):
             resolve_accountant(value)
+
+
+def test_between_charges_the_file_stands_alone(tmp_path, path, budget):
+    for _ in range(2):
+        budget.spend(THIRD)
+        assert os.listdir(tmp_path) == ["census.budget"]
+    assert len(budget.history) == 2
+    assert os.listdir(tmp_path) == ["census.budget"]
+
+
+def test_one_lock_for_all_logs():
+    """A fork takes it first; a second lock could be held by a thread that the child does not have."""
+    assert _sqlite.LOCK is _log.LOCK is _store.LOCK
+
+
+def test_a_path_is_text(tmp_path):
+    for path in (b"census.budget", 3, ""):
+        for make in (lambda path: PrivacyAccountant(1.0, 1e-5, path=path), PrivacyAccountant.open):
+            with pytest.raises(TypeError, match=r"path=|expected str") as error:
+                make(path)
+            assert "\n" not in str(error.value)
+    assert not (tmp_path / "census.budget").exists()

@@ -7,11 +7,15 @@ import pathlib
 import pickle
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from dataclasses import replace
 
 import pytest
 from ledger_files import (
+    READY,
+    ROOT,
     THIRD,
     THREE,
     admitted,
@@ -29,6 +33,36 @@ from skdp.accounting import GaussianDpEvent
 from skdp.accounting.ledger import sqlite as _sqlite
 from skdp.accounting.ledger import store as _store
 from skdp.exceptions import BudgetFileError
+
+FULL_DISK = """
+mount -t tmpfs -o size=200k tmpfs "$1" || exit 77
+cp "$2" "$1/census.budget"
+"$3" -c "$4" "$1/census.budget" -
+code=$?
+cp "$1/census.budget" "$2"
+exit $code
+"""
+
+
+FILL = """
+accountant = PrivacyAccountant.open(path)
+spent = 0
+with open(path + ".filler", "wb", buffering=0) as filler:
+    try:
+        while True:
+            filler.write(b"x" * 1024)
+    except OSError:
+        pass
+try:
+    while True:
+        accountant.spend(GaussianDpEvent(380.0), note="x" * 200)
+        spent += 1
+except BudgetFileError as error:
+    assert len(accountant.history) == spent
+    os.unlink(path + ".filler")
+    accountant.spend(GaussianDpEvent(380.0), note="x" * 200)
+    print(spent + 1, error)
+"""
 
 # --- what can be wrong with a file ------------------------------------------------------------------------------------
 
@@ -326,3 +360,29 @@ def test_other_tables_than_those_that_were_made_are_refused(path, rows, statemen
     with_three_charges(path)
     rewritten(path, statement)
     refused(path, rows, "its tables are not as they were made")
+
+
+def test_no_room_for_a_transaction_is_told_and_rolled_back(path, budget):
+    def grow(connection):
+        connection.execute("PRAGMA max_page_count = 1")  # as it is, and no more
+        connection.execute("CREATE TABLE more AS SELECT zeroblob(1000000)")
+
+    with pytest.raises(BudgetFileError, match=r"could not be written .*: see whether the disk is full") as error:
+        _sqlite.transaction(path, "BEGIN IMMEDIATE", grow)
+    assert path in one_line(error)
+    assert fresh(path).verify() == 0
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="no user namespaces here")
+def test_a_disk_that_is_full(tmp_path, path):
+    """A disk of 200 kB in a namespace of its own, filled to the last byte."""
+    PrivacyAccountant(20.0, 1e-5, path=path)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["unshare", "-rm", "sh", "-c", FULL_DISK, "sh", disk, path, sys.executable, READY + FILL]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode == 77 or "unshare:" in done.stderr:
+        pytest.skip("no mounts in user namespaces here")
+    assert done.returncode == 0, done.stderr
+    assert fresh(path).verify() == full(done.stdout)

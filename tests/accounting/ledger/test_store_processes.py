@@ -12,14 +12,25 @@ import time
 import joblib
 import numpy as np
 import pytest
-from ledger_files import CREATE, SPEND, THIRD, admitted, fresh, model, start, together
+from ledger_files import CREATE, FITS, SPEND, THIRD, admitted, fresh, model, start, together
 from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
+import skdp
+import skdp._training.recipe
 from skdp import PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, get_epsilon
 from skdp.accounting.ledger import sqlite as _sqlite
 from skdp.accounting.ledger import store as _store
+
+
+def in_threads(work, number=8):
+    threads = [threading.Thread(target=work) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
 
 # --- scripts that start together --------------------------------------------------------------------------------------
 
@@ -242,3 +253,44 @@ def test_death_inside_the_transaction_charges_nothing(path, budget):
     assert child.returncode == -signal.SIGKILL
     assert fresh(path).verify() == 1
     assert admitted(budget, THIRD) == 1
+
+
+def test_of_ten_fits_in_several_scripts_exactly_three_start(tmp_path, path, budget):
+    found = together(tmp_path, path, FITS, 4, 3)
+    assert sum(found) == len(budget.history) == budget.verify() == 3
+    assert {charge.label for charge in budget.history} == {"DPLogisticRegression"}
+
+
+def test_threads_share_the_balance(path, budget):
+    counts = []
+    in_threads(lambda: counts.append(sum(admitted(PrivacyAccountant(path=path), THIRD) for _ in range(3))))
+    assert sum(counts) == budget.verify() == 3
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_workers_of_joblib_charge_one_bill(path, rows, backend):
+    accountant = PrivacyAccountant(8.0, 1e-5, path=path)
+    search = GridSearchCV(model(accountant), {"alpha": [0.0, 1.0]}, cv=KFold(2), error_score="raise")
+    with joblib.parallel_config(backend, n_jobs=2):
+        search.fit(*rows)
+    assert accountant.verify() == 5
+    assert search.best_estimator_.accountant is accountant
+    event = search.best_estimator_.privacy_event_
+    assert accountant.get_epsilon() == get_epsilon(SelfComposedDpEvent(event, 5), 1e-5)
+    assert sorted(charge.parameters["alpha"] for charge in accountant.history[:4]) == [0.0, 0.0, 1.0, 1.0]
+
+
+def test_an_interrupted_fit_pays_in_full(path, budget, rows, monkeypatch):
+    seen = []
+
+    def interrupted(*arguments, **options):
+        seen.append(len(fresh(path).history))  # on the disk before the first row is read
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(skdp._training.recipe, "run_dpsgd", interrupted)
+    with pytest.warns(UserWarning, match="full charge"):
+        fitted = model(budget).fit(*rows)
+    assert seen == [1]
+    assert budget.verify() == 1
+    assert budget.event == fitted.privacy_event_
+    assert budget.remaining(fitted.privacy_event_) == 2

@@ -168,3 +168,16 @@ def test_what_is_revealed_outright_is_taken_from_delta(adjacency, deltas, delta)
     assert (lower, upper) == (pytest.approx(found, rel=1e-6), found)
     assert get_delta(event, found, adjacency=adjacency) == pytest.approx(delta, rel=1e-6)
     assert get_epsilon(event, 0.999 * r, adjacency=adjacency) == math.inf
+
+
+def test_reading_twice_is_the_same():
+    event = dpsgd(0.01, 4.0, 10_000)
+    first = get_epsilon(event, 1e-5)
+    assert all(get_epsilon(dpsgd(0.01, 4.0, 10_000), 1e-5) == first for _ in range(100))
+
+
+def test_a_threshold_alone_costs_its_delta():
+    event = EpsilonDeltaDpEvent(0.0, 1e-6)
+    assert get_epsilon(event, 1e-6) == pytest.approx(0.0, abs=1e-300)
+    assert get_epsilon(event, 0.9e-6) == math.inf
+    assert get_delta(event, 0.5) == pytest.approx(1e-6)

@@ -263,3 +263,35 @@ def test_a_statement_that_delta_covers_is_free():
     assert get_delta(event, 0.0) < delta
     assert get_epsilon(event, delta) <= 1e-300
     assert get_epsilon_bounds(event, delta)[1] == get_epsilon(event, delta)
+
+
+@pytest.mark.slow
+def test_delta_agrees_with_epsilon_on_a_thousand():
+    for case in drawn(1000, seed=6):
+        if not is_limited_by_rounding(case):
+            check_consistent(case)
+
+
+@pytest.mark.slow
+def test_more_is_never_cheaper_on_hundreds():
+    for case in drawn(300, seed=7):
+        if not is_limited_by_rounding(case):
+            check_monotone(case, 1.1)
+
+
+@pytest.mark.slow
+def test_a_thousand_brackets_hold_the_exact_value_and_are_narrow():
+    check_brackets(drawn(1000, seed=8))
+
+
+def test_rare_losses_at_a_delta_near_rounding():
+    """Exact: .00688; what is above is the bound on the rounding of the transform."""
+    event = event_of((("gaussian", (1e-6, 0.6), 10),))
+    assert 0.00688 < get_epsilon(event, 1e-11) < 0.00692
+
+
+def test_more_is_revealed_than_delta_allows():
+    """Two kinds of (epsilon, delta) event: no closed form, and no epsilon at a delta below what they reveal."""
+    event = compose([EpsilonDeltaDpEvent(0.1, 1e-5), EpsilonDeltaDpEvent(0.2, 2e-5)])
+    assert get_epsilon(event, 2.9e-5) == math.inf
+    assert get_epsilon(event, 3.1e-5) == pytest.approx(0.3, rel=1e-4)

@@ -22,7 +22,7 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
-from skdp.accounting.formulas.quadrature import ERROR, MOST, nodes, rule
+from skdp.accounting.formulas.quadrature import ERROR, MOST, lifted, nodes, rule
 from skdp.accounting.pld.grid import _on_grid, _rounding, _times_power
 from skdp.accounting.pld.pairs import Pair
 from skdp.accounting.pld.reading import hockey_stick
@@ -326,3 +326,18 @@ def test_delta_inverts_epsilon(event, delta):
     # the first mixture has a delta that falls to a fiftieth within a thousandth of epsilon
     assert found[1] == pytest.approx(delta, rel=0.15 if event is MIXED else 1e-4)
     assert get_epsilon(event, found[1]) == pytest.approx(epsilon, rel=1e-5)
+
+
+@pytest.mark.parametrize("k", MOST)
+def test_the_bound_on_the_error_of_a_quadrature(k):
+    """By its formula, with the best of many rho."""
+    s = MOST[k]
+    rho = np.geomspace(1.001, 1e9, 100_001)
+    a, b = (rho + 1 / rho) / 2, (rho - 1 / rho) / 2
+    logs = math.log(32 / 15) - 2 * k * np.log(rho) - np.log1p(-(rho**-2.0)) + s * a + (s / 3) ** 2 * (b * b / 2 + 1 / 6)
+    assert logs.min() <= math.log(ERROR)
+
+
+def test_losses_are_lifted_in_proportion_to_what_a_sample_can_err_in():
+    loss = np.array([-1e-6, 0.0, 1e-6, 5.0])
+    assert np.allclose((lifted(loss, 1e-3, 1e-8) - loss) / 1e-3, [1.01e-6, 1e-8, 1.01e-6, 1.0], rtol=1e-6)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
-from accounting_reference import dpsgd
+from accounting_reference import SMOOTH, best_order, contour_delta, dpsgd
 from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ from skdp.accounting import (
     SelfComposedDpEvent,
     calibrate_noise_multiplier,
     get_delta,
+    get_epsilon,
     get_epsilon_bounds,
 )
 from skdp.accounting.formulas.gaussian import gaussian_delta
@@ -134,3 +136,32 @@ def test_bad_input_is_one_line_that_names_it(number):
         work()
     assert named in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("kind", ["remove", "replace"])
+@pytest.mark.parametrize(("parts", "delta"), SMOOTH)
+def test_the_contour_integral_lies_within(parts, delta, kind):
+    event = ComposedDpEvent(tuple(dpsgd(*part) for part in parts))
+    adjacency = "replace_one" if kind == "replace" else "zero_out"
+    low, high = get_epsilon_bounds(event, delta, adjacency=adjacency)
+    assert high == get_epsilon(event, delta, adjacency=adjacency)
+    assert 0.0 < high - low <= 1e-3 * high
+    theta = best_order(parts, kind, delta)
+    worst = [contour_delta(parts, low, each, theta) for each in ((kind, "add") if kind == "remove" else (kind,))]
+    assert max(worst) >= delta * (1.0 - 1e-9)
+    assert contour_delta(parts, high, kind, theta) <= delta * (1.0 + 1e-9)
+
+
+def test_brackets_are_narrow_in_the_median():
+    rng, gaps = np.random.default_rng(21), []
+    get_epsilon_bounds(dpsgd(0.0123, 1.3, 77), 1e-5)
+    while len(gaps) < 40:
+        q, sigma = 10 ** rng.uniform(-5, 0), 10 ** rng.uniform(math.log10(0.3), 2)
+        event, delta = dpsgd(q, sigma, int(10 ** rng.uniform(0, 6))), 10 ** rng.uniform(-12, -4)
+        low, high = get_epsilon_bounds(event, delta)
+        if high < 1e-3:
+            continue
+        assert 0.0 <= low <= high
+        gaps.append((high - low) / high)
+    assert np.median(gaps) < 3e-4
+    assert np.mean(np.array(gaps) <= 1e-3) > 0.8

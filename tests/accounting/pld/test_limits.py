@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from accounting_reference import dpsgd
 from combinations import over_rows
+from scipy.stats import norm
 from work import calls_at_most
 
 from skdp.accounting import (
@@ -36,6 +37,39 @@ from skdp.accounting.pld.grid import compose_on_grid, deltas_of
 from skdp.accounting.pld.reading import _upper
 from skdp.accounting.pld.tilting import choose_grid, find_tilt
 from skdp.accounting.releases import releases
+
+
+def loss_moments(q: float, sigma: float, shift: int) -> tuple[float, float, float]:
+    """Mean, deviation and third absolute central moment of one loss under P (shift 1) or Q (shift 0)."""
+    with mpmath.workdps(30):
+        q_, m = mpmath.mpf(q), 1 / mpmath.mpf(sigma)
+
+        def loss(z):
+            return mpmath.log1p(q_ * mpmath.expm1(m * z - m * m / 2))
+
+        def mean_of(f):
+            def integrand(z):
+                density = mpmath.npdf(z)
+                density = (1 - q_) * density + q_ * mpmath.npdf(z, m) if shift else density
+                return density * f(loss(z))
+
+            return mpmath.quad(integrand, mpmath.linspace(-14, 14 + m, 29))
+
+        mean = mean_of(lambda x: x)
+        deviation = mpmath.sqrt(mean_of(lambda x: (x - mean) ** 2))
+        return float(mean), float(deviation), float(mean_of(lambda x: abs(x - mean) ** 3))
+
+
+def delta_at_least(q: float, sigma: float, count: int, epsilon: float) -> float:
+    """Lower bound of delta(epsilon) = P(L > epsilon) - e^epsilon Q(L > epsilon), by Berry & Esseen with 0.4748."""
+    tails = []
+    for shift in (1, 0):
+        mean, deviation, third = loss_moments(q, sigma, shift)
+        tail = float(norm.sf((epsilon - count * mean) / (deviation * math.sqrt(count))))
+        tails.append((tail, 0.4748 * third / (deviation**3 * math.sqrt(count))))
+    (above_p, off_p), (above_q, off_q) = tails
+    return above_p - off_p - math.exp(epsilon) * (above_q + off_q)
+
 
 # --- the cap of counts ---------------------------------------------------------------------------------------
 
@@ -249,3 +283,20 @@ def test_prices_at_tiny_deltas_are_not_below_the_truth(q, sigma, delta):
     epsilon = get_epsilon(event, delta)
     assert epsilon == 0.0 or delta_of_one_sample(q, sigma, epsilon) <= delta * (1 + 1e-6)
     assert get_epsilon_bounds(event, delta)[0] <= epsilon * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("q", "epsilon"),
+    [(0.5, 0.5), (1e-6, 3.0), *(pytest.param(*each, marks=pytest.mark.slow) for each in [(0.5, 3.0), (1e-6, 0.5)])],
+)
+def test_at_the_cap_nothing_is_below_the_truth(q, epsilon):
+    sigma = q * math.sqrt(MOST_RELEASES)
+    run = dpsgd(q, sigma, MOST_RELEASES)
+    truth = delta_at_least(q, sigma, MOST_RELEASES, epsilon)
+    assert truth > 1e-3
+    worst = WorstOfDpEvent((run, LaplaceDpEvent(1e9)))
+    best = RepeatAndSelectDpEvent(run, 3.0, 1.0)
+    for event in (run, worst, best):
+        assert get_delta(event, epsilon) >= truth
+        assert epsilon <= get_epsilon(event, truth) < 3.0 * epsilon + 3.0
+    assert get_epsilon_bounds(run, truth)[0] <= get_epsilon(run, truth)

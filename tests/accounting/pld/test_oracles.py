@@ -130,3 +130,41 @@ def test_calibrated_noise_meets_its_target_by_dp_accounting(seed):
     rounding = 1e-15 * steps / delta
     assert theirs <= epsilon * (1.0 + rounding) + loose
     assert theirs >= epsilon * (1.0 - 1e-3 - rounding)
+
+
+@pytest.mark.slow
+def test_large_drawn_table_against_dp_accounting():
+    pytest.importorskip("dp_accounting")
+    for case in drawn_cases(seed=12, number=250):
+        check_against_dp_accounting(*case)
+
+
+@pytest.mark.parametrize(
+    ("q", "sigma", "steps", "delta"), [(0.01, 1.1, 1_000, 1e-5), (0.05, 2.0, 300, 1e-6), (0.001, 0.7, 2_000, 1e-7)]
+)
+def test_within_the_certified_interval_of_prv_accountant(q, sigma, steps, delta):
+    prv = pytest.importorskip("prv_accountant")
+    mechanism = prv.PoissonSubsampledGaussianMechanism(sampling_probability=q, noise_multiplier=sigma)
+    accountant = prv.PRVAccountant(
+        prvs=[mechanism], max_self_compositions=[steps], eps_error=0.02, delta_error=delta * 1e-3
+    )
+    low, _, high = accountant.compute_epsilon(delta, [steps])
+    assert low <= get_epsilon(dpsgd(q, sigma, steps), delta) <= high + 1e-4
+    ours = get_epsilon_bounds(dpsgd(q, sigma, steps), delta)
+    assert max(low, ours[0]) <= min(high, ours[1])
+    assert ours[1] - ours[0] < 0.1 * (high - low)
+
+
+def test_mixed_composition_against_dp_accounting():
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    parts = [(0.05, 1.5, 200), (0.01, 0.9, 1000), (1.0, 6.0, 3)]
+    theirs = None
+    for q, sigma, count in parts:
+        one = pld.from_gaussian_mechanism(sigma, sampling_prob=q, value_discretization_interval=1e-4)
+        one = one.self_compose(count)
+        theirs = one if theirs is None else theirs.compose(one)
+    event = ComposedDpEvent(tuple(dpsgd(*part) for part in parts))
+    assert close(get_epsilon(event, 1e-6), theirs.get_epsilon_for_delta(1e-6), rel=2e-4)
+    assert get_delta(event, 2.0) == pytest.approx(theirs.get_delta_for_epsilon(2.0), rel=2e-3)

@@ -229,3 +229,23 @@ def test_tests_ask_for_a_mu_by_those_of_them_whose_errors_are_both_allowed():
     assert _mu_of_tests(ErrorsOfTests(np.array([1.0, 0.1]), np.array([1.0, 0.75])), 0.2) == pytest.approx(
         norm.isf(0.2) - norm.isf(0.75 + 0.25 / 9.0)
     )
+
+
+def test_mu_rises_as_errors_may_be_smaller():
+    profile = PrivacyProfile(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0)))
+    found = [profile.mu(alpha_min) for alpha_min in (0.1, 1e-2, 1e-4, 1e-8)]
+    assert found == sorted(found)
+    assert found[0] < 0.5 * found[-1]
+
+
+def test_reconstruction_and_singling_out_are_bounded_by_the_trade_off_function():
+    profile = PrivacyProfile(SAMPLED)
+    assert profile.reconstruction(0.01) == pytest.approx(1.0 - profile.trade_off(0.01), rel=1e-12)
+    assert profile.singling_out([0.01, 1e-4]).tolist() == profile.reconstruction([0.01, 1e-4]).tolist()
+
+
+def test_other_methods_give_looser_figures():
+    loose, tight = (PrivacyProfile(GaussianDpEvent(2.0), method=method) for method in ("rdp", "pld"))
+    assert loose.advantage() > tight.advantage()
+    assert loose.mu_bounds(1e-3)[0] == 0.0
+    assert loose.mu(1e-3) > tight.mu(1e-3)

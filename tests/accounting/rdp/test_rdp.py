@@ -26,7 +26,7 @@ from skdp.accounting import (
 )
 from skdp.accounting.formulas.selection_law import halting_probability
 from skdp.accounting.rdp import sampled as _rdp_sampled
-from skdp.accounting.rdp.mechanisms import laplace_rdp, pure_rdp
+from skdp.accounting.rdp.mechanisms import laplace_rdp, pure_rdp, without_replacement_rdp
 from skdp.accounting.rdp.rdp import rdp
 from skdp.accounting.rdp.sampled import log_moment
 from skdp.accounting.releases import releases
@@ -271,3 +271,75 @@ def test_pure_events_need_no_delta_and_deltas_are_set_aside():
         taken + (1 - taken) * get_delta(event, 3.0, method="rdp")
     )
     assert get_epsilon(broken, 1e-5) <= get_epsilon(broken, 1e-5, method="rdp")
+
+
+@pytest.mark.parametrize("alpha", [1.75, 2.0, 9.3, 30.0, 33.7])
+def test_orders_agree_with_dp_accounting(alpha):
+    # its series for fractional orders adds the sizes of alternating terms: an upper bound, not the value
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.rdp.rdp_privacy_accountant import _compute_log_a
+
+    for q, sigma in [(1e-3, 0.5), (0.02, 1.0), (0.02, 4.0), (0.3, 2.0)]:
+        ours, theirs = log_moment(alpha, q, sigma), _compute_log_a(q, sigma, alpha)
+        assert ours <= theirs * (1.0 + 1e-9) + 1e-12
+        if alpha == int(alpha):
+            assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-12)
+
+
+def test_moments_are_convex_and_rise():
+    orders = 1.0 + np.geomspace(0.01, 500.0, 60)
+    for q, sigma in [(0.01, 1.0), (0.2, 0.04), (1e-5, 30.0)]:
+        values = np.array([log_moment(a, q, sigma) / (a - 1.0) for a in orders])
+        assert np.all(values > 0.0)
+        assert np.all(np.diff(values) >= -1e-12 * values[1:])
+
+
+def test_replace_one_of_plain_gaussians():
+    doubled = get_epsilon(GaussianDpEvent(4.0), 1e-6, method="rdp", adjacency="replace_one")
+    assert doubled == pytest.approx(get_epsilon(GaussianDpEvent(2.0), 1e-6, method="rdp"), rel=1e-12)
+
+
+def test_every_replacement_costs_less_than_the_antipodal_one():
+    # records x and y on a line, not opposite or not of full length: the hockey-stick divergence is no larger
+    z = np.arange(-14.0, 14.0, 1e-3)
+
+    def density(q, shift):
+        return (1 - q) * np.exp(-0.5 * z**2) + q * np.exp(-0.5 * (z - shift) ** 2)
+
+    for q, m in [(0.1, 1.0), (0.6, 0.3), (0.01, 3.0)]:
+        for tau in (0.2, 0.9, 1.0, 1.1, 5.0):
+            worst = np.maximum(density(q, m) - tau * density(q, -m), 0.0).sum()
+            for x, y in [(m, 0.0), (m, m / 2), (m / 3, -m), (-m, m), (0.0, m)]:
+                assert np.maximum(density(q, x) - tau * density(q, y), 0.0).sum() <= worst * (1 + 1e-9)
+
+
+def test_selection_of_replaced_records():
+    run = dpsgd(0.02, 2.0, 200)
+    best = RepeatAndSelectDpEvent(run, 5.0, 1.0)
+    once, price = (get_epsilon(each, 1e-6, method="rdp", adjacency="replace_one") for each in (run, best))
+    assert once < price < 2.5 * once
+    assert price > get_epsilon(best, 1e-6, adjacency="replace_one")
+    assert price > get_epsilon(best, 1e-6, method="rdp")
+
+
+def test_without_replacement_rises_with_order_and_share():
+    values = [[without_replacement_rdp(a, q, 0.5) for a in ORDERS] for q in (0.001, 0.01, 0.1, 0.9)]
+    assert np.all(np.diff(values, axis=0) >= 0)
+    assert np.all(np.diff(values, axis=1) >= 0)
+
+
+def test_selection_costs_more_than_one_run_and_less_than_naive_tries():
+    run = SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(2.0)), 200)
+    one = get_epsilon(run, 1e-6, method="rdp")
+    best_of_ten = get_epsilon(RepeatAndSelectDpEvent(run, 10.0, 0.0), 1e-6, method="rdp")
+    assert one < best_of_ten < 2.5 * one
+    assert get_epsilon(RepeatAndSelectDpEvent(run, 20.0, 0.0), 1e-6, method="rdp") > best_of_ten
+
+
+def test_replaced_records_double_the_shift_of_laplace_but_not_a_statement():
+    def price(event):
+        return get_epsilon(event, 1e-6, method="rdp", adjacency="replace_one")
+
+    assert price(LaplaceDpEvent(4.0)) == pytest.approx(get_epsilon(LaplaceDpEvent(2.0), 1e-6, method="rdp"))
+    for event in (ZCDpEvent(0.1), EpsilonDeltaDpEvent(0.5, 0.0)):
+        assert price(event) == get_epsilon(event, 1e-6, method="rdp")

@@ -20,6 +20,7 @@ from skdp.accounting import (
     NoOpDpEvent,
     NumberOfTries,
     PoissonSampledDpEvent,
+    PrivacyAccountant,
     RepeatAndSelectDpEvent,
     SelfComposedDpEvent,
     WorstOfDpEvent,
@@ -35,6 +36,8 @@ from skdp.accounting import (
     to_dp_accounting,
 )
 from skdp.accounting.formulas.gaussian import gaussian_delta
+from skdp.accounting.ledger.filters import rule_for
+from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
 from skdp.accounting.pld.profiles import Profile, ProfilePair, select_best
 from skdp.accounting.rdp.rdp import rdp
 from skdp.accounting.releases import releases
@@ -480,3 +483,80 @@ def test_bounds_hold_a_selection_between_one_run_and_its_price():
     assert low == pytest.approx(get_epsilon(compose([G, dpsgd(3.0)]), 1e-6), rel=2e-3)
     low, high = get_epsilon_bounds(RepeatAndSelectDpEvent(G, 2.0, INF), 1e-6)
     assert 0.0 < low < get_epsilon(G, 1e-6) < high
+
+
+@pytest.mark.parametrize(("mean", "shape"), [(6.0, 0.0), (2.0, INF)])
+def test_the_mechanism_itself_run_many_times(mean, shape):
+    """Draw K, make K responses, keep the best: frequencies against the exact law, at a false-alarm rate of 1e-6."""
+    law, source, runs = NumberOfTries(mean, shape), np.random.default_rng(11), 20_000
+    p, _ = responses(0.4, 4, 1)
+    order = np.array([3, 0, 4, 1, 2])  # worst first
+    rank = np.argsort(order)
+    counts = np.zeros(6)
+    for _ in range(runs):
+        tries = law.draw(int(word) for word in source.integers(0, 2**64, 2, dtype=np.uint64))
+        outputs = rank[source.choice(5, size=tries, p=p)]
+        counts[outputs.max() if tries else 5] += 1
+    expected = runs * best_of(p[order], law)
+    kept = expected > 0.0
+    assert counts[~kept].sum() == 0
+    statistic = ((counts - expected)[kept] ** 2 / expected[kept]).sum()
+    assert statistic <= chi2.isf(1e-6, kept.sum() - 1)
+
+
+def test_the_crude_bound_is_never_below_the_fine_one():
+    grid = np.linspace(0.0, 3.0, 501)
+    base = Profile(grid, np.array([gaussian_delta(e, 0.3) for e in grid]))
+    short = Profile(grid[:2] * 0.01, base.delta[:2])
+    for mean, shape in ((8.0, 0.0), (8.0, 1.0), (8.0, INF)):
+        law = NumberOfTries(mean, shape)
+        fine, crude = ProfilePair.of(select_best(base, law), 1), ProfilePair.of(select_best(short, law), 1)
+        for epsilon in (0.0, 0.1, 0.5):
+            assert fine.delta_at(epsilon) <= crude.delta_at(epsilon)
+
+
+def test_both_directions_of_a_sampled_try_are_covered():
+    event = RepeatAndSelectDpEvent(dpsgd(0.6, 0.05, 3), 1.0 + 1e-9, 1.0)
+    for epsilon in (0.05, 0.3, 1.0, 2.5):
+        one = get_delta(dpsgd(0.6, 0.05, 3), epsilon)
+        assert one * (1 - 1e-9) <= get_delta(event, epsilon) <= one * (1 + 1e-3)
+
+
+def test_written_and_read_again():
+    for event in (
+        WorstOfDpEvent((G, dpsgd(2.0))),
+        RepeatAndSelectDpEvent(WorstOfDpEvent((G, dpsgd(2.0))), 10.0, INF),
+        compose([RepeatAndSelectDpEvent(compose([dpsgd(2.0), G]), 3.0, 0.0), G]),
+    ):
+        assert event_from_dict(event_to_dict(event)) == event
+        ledger = PrivacyAccountant()
+        ledger.spend(event, label="search")
+        again = PrivacyAccountant.from_json(ledger.to_json())
+        assert again.event == ledger.event
+        assert again.get_epsilon(1e-5) == ledger.get_epsilon(1e-5)
+
+
+def test_a_ceiling_takes_searches():
+    search = compose(
+        [RepeatAndSelectDpEvent(WorstOfDpEvent((G, GaussianDpEvent(5.0))), 5.0, 0.0), GaussianDpEvent(30.0)]
+    )
+    for first in (search, G):
+        *others, limit = rule_for(releases(first), 20.0, 1e-5, False, "auto").filters(20.0, False)
+        assert limit.order is not None
+        assert 0.0 < limit.cost(releases(search)) < limit.budget
+    (gaussian,) = others
+    assert not gaussian.covers(releases(search))
+    ledger = PrivacyAccountant(epsilon=get_epsilon(search, 1e-5) * 1.0001, delta=1e-5)
+    ledger.spend(search, label="one plan, admitted by its own price")
+    assert ledger.get_epsilon(1e-5) == get_epsilon(search, 1e-5)
+
+
+def test_reading_is_deterministic():
+    event = compose([RepeatAndSelectDpEvent(dpsgd(1.7), 7.0, 0.0), G])
+    first = get_epsilon(event, 3e-6)
+    from skdp.accounting import methods as _methods
+    from skdp.accounting.pld import directions as _directions
+
+    _directions._selected_profile.cache_clear()
+    _methods._epsilon.cache_clear()
+    assert get_epsilon(event, 3e-6) == first

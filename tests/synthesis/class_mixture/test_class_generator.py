@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -19,10 +20,12 @@ from sklearn.base import clone
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
 from skdp.synthesis import DPClassMixtureGenerator
+from skdp.synthesis.class_mixture import noisy_moments as class_measurement
 from skdp.synthesis.class_mixture import row_sums
-from skdp.synthesis.class_mixture.clipped_normals import clipped_moments
+from skdp.synthesis.class_mixture.clipped_normals import before_clipping, clipped_moments
+from skdp.synthesis.class_mixture.mixture import factor_of, shrunk_by_blocks, shrunk_mean
 from skdp.synthesis.class_mixture.noisy_moments import shares_of
-from skdp.synthesis.class_mixture.row_blocks import Box, ClassRows
+from skdp.synthesis.class_mixture.row_blocks import Box, ClassRows, RowProduct
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -436,3 +439,112 @@ def test_a_saved_generator_holds_no_row_and_no_exact_sum(released):
     exact = np.unique(exact[(np.abs(exact) > 1e-3) & (np.abs(exact) != 1.0)])
     nearest = np.abs(exact[np.clip(np.searchsorted(exact, held), 0, len(exact) - 1)] - held)
     assert (nearest < 1e-9).sum() == 0
+
+
+def test_products_and_groups_are_those_of_numpy():
+    rng = np.random.default_rng(0)
+    for dtype in (np.float32, np.float64):
+        rows, table = rng.normal(size=(18, 29)).astype(dtype), rng.normal(size=(29, 13))
+        product = RowProduct(table, dtype)
+        np.testing.assert_allclose(product.multiply(rows[:6]), rows[:6] @ table, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(product.multiply(rows), rows @ table, rtol=1e-4, atol=1e-5)
+    where, codes, centers = rng.normal(size=(100, 5)), rng.integers(0, 2, 100), rng.normal(size=(2, 4, 5))
+    distances = ((where[:, None] - centers[codes]) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(row_sums.nearest(where, codes, centers), 4 * codes + distances.argmin(axis=1))
+
+
+def test_clipped_normals_with_given_moments_are_found():
+    means, deviations = np.meshgrid(np.linspace(-0.45, 0.45, 19), np.linspace(0.02, 0.4, 20))
+    possible = deviations**2 < 0.7 * (0.25 - means**2)
+    reached, variances = clipped_moments(*before_clipping(means, deviations))
+    assert np.abs(reached - means)[possible].max() < 5e-3
+    assert np.abs(np.sqrt(variances) - deviations)[possible].max() < 5e-3
+    worst = before_clipping(np.array([-9.0, 9.0, 0.0, 0.0]), np.array([0.0, 9.0, 0.0, 9.0]))
+    assert np.isfinite(worst).all()
+
+
+def test_eigenvalues_of_noise_are_replaced_by_their_mean():
+    rng = np.random.default_rng(0)
+    k, noise = 60, 0.01
+    normals = rng.normal(size=(k, k))
+    covariance = np.diag([3.0, 2.0, *[0.0] * (k - 2)]) + noise * (normals + normals.T) / 2
+
+    def eigenvalues(matrix, radius=10.0):
+        return np.linalg.svd(factor_of(matrix, noise, radius))[1][::-1] ** 2
+
+    found = eigenvalues(covariance)
+    np.testing.assert_allclose(found[:-2], found[0])
+    np.testing.assert_allclose(found[[0, -2, -1]], [0.0, 2.0, 3.0], atol=0.05)
+    assert np.linalg.eigvalsh(covariance)[-3] > 0.05
+    assert not eigenvalues(-covariance).any()
+    assert eigenvalues(covariance, 1.2).max() == pytest.approx(1.44)
+
+
+def test_means_are_shrunk_by_their_noise():
+    rng = np.random.default_rng(0)
+    made = [shrunk_mean(rng.normal(size=50), 1.0, 100.0) for _ in range(200)]
+    assert np.mean([one @ one for one in made]) < 5.0
+    np.testing.assert_allclose(shrunk_mean(np.full(4, 1e3), 1.0, 1e9), np.full(4, 1e3), rtol=1e-5)
+    assert np.linalg.norm(shrunk_mean(np.full(4, 1e3), 1.0, 7.0)) == pytest.approx(7.0)
+    assert not shrunk_mean(np.zeros(3), 1.0, 1.0).any()
+
+
+def test_blocks_are_shrunk_by_what_all_rows_show():
+    """Noise goes, signal stays, and a row of much noise decides nothing."""
+    rng = np.random.default_rng(0)
+    errors = np.array([1.0, 1.0, 1e4])
+    signal = np.zeros((3, 70))
+    signal[:, :10] = 50.0
+    made = shrunk_by_blocks(signal + errors[:, None] * rng.normal(size=signal.shape), errors, 10)
+    np.testing.assert_allclose(made[:2, :10], 50.0, atol=5.0)
+    assert np.abs(made[:2, 10:]).mean() < 0.3
+    assert np.abs(made[2]).max() < 5.0
+    assert shrunk_by_blocks(np.empty((2, 0)), np.ones(2), 3).shape == (2, 0)
+    np.testing.assert_array_equal(shrunk_by_blocks(signal, np.full(3, 1e-9), 10)[:, :10], signal[:, :10])
+
+
+def test_one_column():
+    X = np.random.default_rng(0).normal(3.0, 1.0, (5000, 1))
+    made = precise().fit(X).sample(5000, random_state=0)
+    assert made.mean() == pytest.approx(3.0, abs=0.1)
+    assert made.std() == pytest.approx(1.0, abs=0.1)
+
+
+def test_rows_beyond_the_bounds_are_moved_to_them():
+    X, y = rows_of(60)
+    far = np.where(X > 5, 1e300, X)
+    moved = np.where(X > 5, 10.0, X)
+    one, other = (generator().fit(rows, y) for rows in (far, moved))
+    np.testing.assert_array_equal(one.mixture_.locations, other.mixture_.locations)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_components", [1, 3])
+def test_numpy_reports_nothing_of_a_cell(n_components, dtype):
+    """Whoever asks for warnings or errors of floating point gets none: cells next to 0, and far beyond the bounds."""
+    X, y = rows_of(60, dtype=dtype)
+    extremes = np.finfo(dtype)
+    X[3], X[4], X[5, 0] = extremes.tiny, extremes.smallest_subnormal, extremes.max
+    for how in ("raise", "warn"):
+        with np.errstate(all=how), warnings.catch_warnings():
+            warnings.filterwarnings("error", category=RuntimeWarning)
+            model = generator(n_components, bounds=(0, 3)).fit(X, y)
+            assert np.isfinite(model.sample(100, random_state=0)[0]).all()
+
+
+def test_the_radius_is_that_of_most_rows(monkeypatch):
+    """With bins that are free of noise: nine tenths of the rows lie within it, up to the width of a bin."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(5.0, 0.3, (5000, 8))
+    seen = []
+    inner = class_measurement._residuals
+
+    def noted(counts, shifts):
+        seen.append(counts)
+        return inner(counts, shifts)
+
+    monkeypatch.setattr(class_measurement, "_residuals", noted)
+    precise().fit(X)
+    distances = np.linalg.norm((X - X.mean(axis=0)) / 10, axis=1)
+    assert (distances <= seen[0].radius).mean() == pytest.approx(0.9, abs=0.08)
+    assert seen[0].of_classes == pytest.approx([5000], abs=1)

@@ -6,6 +6,7 @@ import math
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from combinations import crossed, over_rows
 from refusals import assert_refused
@@ -19,7 +20,9 @@ from skdp import (
     DPPCA,
     DPOneHotEncoder,
     DPStandardScaler,
+    DPTableVectorizer,
     PrivacyAccountant,
+    TableSchema,
     allocate_budget,
 )
 from skdp.accounting import (
@@ -392,3 +395,71 @@ def test_steps_of_the_generator_see_no_exact_count(monkeypatch):
     np.testing.assert_allclose(seen[1], [1 / 3] * 3)
     np.testing.assert_allclose(seen[2], [0.25, 0.0, 0.75])
     assert 2 not in set(wgan(label_shares=[1.0, 1.0, 0.0]).fit(X, y).sample(500, 0)[1])
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "dtype"), [("zero_out", np.float32), ("add_remove", np.float64), ("replace_one", np.float32)]
+)
+def test_rows_that_shift_are_computed_in_double_precision(monkeypatch, adjacency, dtype):
+    """A row that is removed moves all rows after it, and with them the rounding errors of their sums."""
+    from skdp.synthesis.gan.critic import CriticModel
+
+    seen, original = [], CriticModel.clipped_gradient_sum
+
+    def watched(self, theta, *args):
+        seen.append((theta.dtype, self._pairs.dtype))
+        return original(self, theta, *args)
+
+    monkeypatch.setattr(CriticModel, "clipped_gradient_sum", watched)
+    X, y = rows_of(dtype=np.float32)
+    wgan(adjacency=adjacency, n_samples_public=80).fit(X, y)
+    dtype = np.dtype(np.float64 if adjacency == "add_remove" else np.float32)
+    assert set(seen) == {(dtype, dtype)}
+
+
+def test_defaults_are_functions_of_the_public_number_of_rows():
+    model = DPWGAN((0, 1))
+    for n, rate in ((512_000, 0.001), (2048, 0.25), (100, 0.25)):
+        step = model._plan_step(n, 5)
+        assert step.parameters == {"lot_size": None, "sampling_rate": rate}
+
+
+def test_names_of_columns_are_kept_and_labels_of_any_type_come_back():
+    X, y = rows_of()
+    words = np.array(["a", "b", "c"])
+    model = wgan(classes=words).fit(pd.DataFrame(X, columns=list("wxyz")), words[y])
+    assert list(model.feature_names_in_) == list("wxyz")
+    assert set(model.sample(50, 0)[1]) <= set(words)
+
+
+def test_the_bar_shows_the_price_so_far(capsys):
+    model = wgan(verbose=1).fit(*rows_of())
+    assert f"epsilon so far {model.epsilon_:.4g}" in capsys.readouterr().err
+
+
+def test_a_table_goes_through_the_vectorizer():
+    """Its columns, numbers in [-1, 1] and zeros and ones, come back between the bounds that are given."""
+    rng = np.random.default_rng(0)
+    age = rng.integers(18, 90, 400)
+    people = pd.DataFrame({"age": age, "job": np.where(age > 65, "none", rng.choice(["clerk", "nurse"], 400))})
+    schema = TableSchema({"age": (18, 90), "job": ["clerk", "nurse", "none"]})
+    vectorizer = DPTableVectorizer(schema, sparse_output=False, numbers="scale")
+    steps = make_pipeline(vectorizer, DPWGAN((-1.0, 1.0), classes=[0, 1], **FAST))
+    model = allocate_budget(steps, epsilon=2.0, delta=1e-5).fit(people, (age > 50).astype(int))
+    made, _ = model[-1].sample(20, random_state=0)
+    assert made.shape == (20, model[0].transform(people).shape[1])
+    assert np.abs(made).max() <= 1.0
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"weight_decay": -1}, {"learning_rate_init": 0}, {"generator_layer_sizes": ()}, {"n_latent": 0}],
+    ids=str,
+)
+def test_bad_parameters_behind_a_width_that_is_bought_are_refused_before_the_charge(parameters):
+    accountant = PrivacyAccountant()
+    before = DPOneHotEncoder(sparse_output=False, accountant=accountant)
+    steps = make_pipeline(before, DPWGAN((0, 1), accountant=accountant, **{**FAST, **parameters}))
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        allocate_budget(steps, epsilon=3.0, delta=1e-5).fit(np.full((200, 1), "a", object))
+    assert [entry for entry in accountant.history if entry.kind == "charge"] == []

@@ -87,3 +87,24 @@ def test_pairs_and_triples_are_nearer_to_the_truth_than_by_themselves(monkeypatc
             found.append(sum(squared_error(exact, getattr(targets_of(LEVELS, noisy), name)) for exact, noisy in made))
     for by_directions, alone in errors.values():
         assert by_directions < 0.9 * alone
+
+
+def test_a_pair_is_no_direction_of_its_own():
+    """By which directions it is shrunk does not depend on what it says itself; those of triples do."""
+    exact, noisy = tables_of(0.0004, np.random.default_rng(3))
+    ones, pairs = [exact[(j,)] for j in range(5)], {key: table for key, table in exact.items() if len(key) == 2}
+    other = {**pairs, (0, 1): pairs[(0, 1)] + 0.1 * centred(np.random.default_rng(4).normal(size=LEVELS[:2]))}
+    one, two = (denoising._MainDirections(ones, each) for each in (pairs, other))
+    np.testing.assert_array_equal(one.pair((0, 1), noisy[(0, 1)]), two.pair((0, 1), noisy[(0, 1)]))
+    assert np.abs(one.pair((0, 2), noisy[(0, 2)]) - two.pair((0, 2), noisy[(0, 2)])).max() > 1e-5
+
+
+def test_directions_are_told_by_many_pairs_of_little_noise_alone():
+    """By public sizes: three columns have too few pairs, and noise of half a table hides all directions."""
+    _, noisy = tables_of(0.0004, np.random.default_rng(5))
+    assert denoising._tell_directions(LEVELS, noisy)
+    assert not denoising._tell_directions(LEVELS[:3], {key: each for key, each in noisy.items() if max(key) < 3})
+    assert not denoising._tell_directions(LEVELS, {key: each._replace(deviation=0.02) for key, each in noisy.items()})
+    exact = {key: each._replace(deviation=0.0) for key, each in noisy.items()}
+    for columns, table in targets_of(LEVELS, exact).pairs.items():
+        np.testing.assert_allclose(centred(table), exact[columns].values, atol=1e-12)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from combinations import over_rows
 from reference import slopes
+from replay import recording
 from scipy import stats
 
 from skdp._checks.units import read_units
@@ -191,3 +192,32 @@ def test_parities_of_units_are_relative_to_the_sum_of_their_weights():
     found = how._parities(given, terms, measurement.TargetTables(ones, {}, {}), even, stream)
     assert found.sets[0] == (0, 1, 2)
     np.testing.assert_allclose(np.abs(found.values[0]), 0.5, atol=1e-3)
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+def test_what_is_kept_of_parities_follows_from_the_releases(adjacency):
+    """A row less, or another one, and the same noisy values: the same parities are kept, and the model is the same."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (300, 5))
+    y = X[:, :4].sum(axis=1) % 2
+    other, other_y = (np.delete(X, 3, axis=0), np.delete(y, 3)) if adjacency != "replace_one" else (X.copy(), y.copy())
+    if adjacency == "replace_one":
+        other[3, 0], other_y[3] = 1 - other[3, 0], y[3]
+    models, runs = [], [[]]
+    for rows, label in ((X, y), (other, other_y)):
+        model = DPMarginalSynthesizer(
+            {f"x{j}": [0, 1] for j in range(5)}, classes=[0, 1], n_samples_public=300, epsilon=50.0, triples=False,
+            adjacency=adjacency, n_components=4, max_iter=3, random_state=0,
+        )  # fmt: skip
+        with recording(runs[-1]) as seen:
+            models.append(model.fit(rows, label))
+        runs.append(seen)
+    _, first, second = runs
+    factor = 2.0 if adjacency == "replace_one" else 1.0
+    assert len(first) == len(second) == 2
+    for one, moved in zip(first, second, strict=True):
+        distance = np.linalg.norm(one.exact - moved.exact) / one.sensitivity
+        assert 0.5 < distance <= factor * (1 + 1e-12)
+    assert models[0].parities_ == models[1].parities_
+    assert models[0].parities_[0] == ("x0", "x1", "x2", "x3", "y")
+    np.testing.assert_array_equal(models[0].components_, models[1].components_)
