@@ -6,8 +6,8 @@ Errors are against the training rows, means over all pairs and over 100 triples.
 rows: logistic regression on one-hot columns, and boosted trees. Beside them stand private models that were trained
 directly. ``--smartnoise PYTHON`` and ``--mbi PYTHON`` run the AIM and MST of `synthesis_peers.py` on the same codes,
 each under the interpreter of an environment that has the library (``environments.py smartnoise mbi`` makes them), and
-``--seeds 0`` runs nothing else. ``--parities`` runs tables whose label is the parity of 2 to 5 of ten columns, which no
-smaller number of them tells anything of. ``--numbers`` compares columns of numbers with the real ones, within bins too.
+``--seeds 0`` runs nothing else.
+``--numbers`` compares columns of numbers with the real ones, within bins too.
 """
 
 from __future__ import annotations
@@ -90,14 +90,6 @@ def read(folder: Path, spec: dict) -> Codes:
                 ]
             )
     return Codes(*(np.column_stack(part) for part in zip(*columns, strict=True)), levels)
-
-
-def parity_table(order: int, n_levels: int, n: int = 50_000) -> Codes:
-    """Ten columns, uniform over their levels, and the parity of the upper halves of some of them."""
-    rows = np.random.default_rng(order).integers(0, n_levels, (n + 20_000, 10))
-    label = (rows[:, :order] >= n_levels // 2).sum(axis=1) % 2
-    rows = np.column_stack([rows, label])
-    return Codes(rows[:n], rows[n:], [n_levels] * 10 + [2])
 
 
 def judged(made: np.ndarray, codes: Codes) -> list[float]:
@@ -201,17 +193,6 @@ def of_ours(codes: Codes, at: str, epsilon: float, bar: str, seeds: range) -> No
     row(f"{at}: private models, trained directly", [direct(codes, epsilon, seed) for seed in seeds])
 
 
-def of_parities(epsilons: list[float], seeds: range) -> None:
-    """Print rows for labels that are parities of columns of two and of 16 levels."""
-    for n_levels, order in itertools.product((2, 16), (2, 3, 4, 5)):
-        codes = parity_table(order, n_levels)
-        at = f"parity of {order} of 10 columns of {n_levels} levels"
-        row(f"{at}: real training rows", [[0.0, 0.0, *judged(codes.train, codes)]])
-        for epsilon in epsilons:
-            row(f"- at {epsilon:g}: without parities", [ours(codes, epsilon, seed, parities=False) for seed in seeds])
-            row(f"- at {epsilon:g}: default", [ours(codes, epsilon, seed) for seed in seeds])
-
-
 NUMBERS = {
     "adult_train.csv.gz": (
         "income",
@@ -284,7 +265,6 @@ def main() -> None:
     parser.add_argument("--peers", nargs="+", help="parts of the names of those to run, such as 'mbi 2' or drawn")
     parser.add_argument("--fits", type=int, default=1, help="fits of each peer")
     parser.add_argument("--limit", type=float, default=1800, help="seconds after which a fit of a peer is given up")
-    parser.add_argument("--parities", action="store_true", help="labels that are parities, and nothing else")
     parser.add_argument("--numbers", action="store_true", help="numbers within bins, and nothing else")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -295,9 +275,6 @@ def main() -> None:
         return
     specs = json.loads(options.schemas.read_text())
     print(f"{'':<44} {'TV2':>7} {'TV3':>7} {'logist.':>7} {'boosted':>7} {'seconds':>8}   bar")
-    if options.parities:
-        of_parities(options.epsilons, range(options.seeds))
-        return
     for name in options.tables:
         codes = read(Path(os.environ["SKDP_DATA"]), specs[name])
         row(f"{name}: real training rows", [[0.0, 0.0, *judged(codes.train, codes)]])

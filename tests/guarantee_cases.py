@@ -352,8 +352,6 @@ PUBLISHED = {
         "pairs_": "all of them, or post-processing of the releases",
         "components_": "post-processing of the releases",
         "has_triples_": "a rule in public numbers",
-        "parities_": "post-processing of the releases",
-        "tables_": "post-processing of the releases",
         "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
     },
 }

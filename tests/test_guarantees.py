@@ -101,7 +101,6 @@ from skdp.synthesis.marginals.bought_table import TablePurchase
 from skdp.synthesis.marginals.contingency_tables import TableSums
 from skdp.synthesis.marginals.exchanges import farthest_exchange
 from skdp.synthesis.marginals.noisy_tables import Measurement
-from skdp.synthesis.marginals.parities import ParitySums
 from skdp.synthesis.marginals.redrawn_tables import Redrawing
 from skdp.synthesis.pair_quality import SynthesisEvaluation
 from skdp.tabular import TabularPipeline
@@ -729,11 +728,6 @@ SENTENCES = {
             "tests/synthesis/test_pair_quality.py::test_the_noise_is_as_priced",
         ],
     },
-    ParitySums: {
-        "A row changes `vector` by at most `sensitivity` in Euclidean norm.": [
-            "tests/synthesis/marginals/test_parities.py::test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it",
-        ],
-    },
     Measurement: {
         "`measure`, with `shapes` where its terms have them, makes the releases whose event `event_of` states for its "
         "noise multiplier.": [
@@ -820,24 +814,15 @@ SENTENCES = {
             "tests/synthesis/marginals/test_bin_shapes.py::test_whole_release_is_plain_count",
             "tests/synthesis/marginals/test_bought_table.py::test_synthesize_float_column_of_whole_numbers_stays_whole",
         ],
-        "Whether pairs are selected, how many rounds and which share of the budget they take, whether triples, "
-        "parities and cells are measured, and the iterations of the fit are decided by public numbers.": [
+        "Whether pairs are selected, how many rounds and which fraction of the budget they take, whether triples and "
+        "cells are measured, and the iterations of the fit are decided by public numbers.": [
             "tests/synthesis/marginals/test_bin_shapes.py::test_whether_cells_are_measured_is_decided_by_public_numbers",
-            "tests/synthesis/marginals/test_parities.py::test_sets_are_chosen_by_public_numbers",
             "tests/synthesis/marginals/test_synthesizer.py::test_rules_are_public",
             "skdp/testing/releases.py::check_what_is_fitted_follows_from_the_releases",
         ],
-        "The number of pairs that are selected, and which, is decided by noisy scores, and which parities a model is "
-        "fitted to by the noisy parities.": [
-            "tests/synthesis/marginals/test_parities.py::test_noise_is_taken_for_nothing_and_what_exceeds_it_is_kept",
+        "The number of pairs that are selected, and which, is decided by noisy scores.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_pairs_are_selected_by_noisy_scores_alone",
             "tests/synthesis/marginals/test_synthesizer.py::test_selection_takes_the_pairs_that_depend_on_each_other",
-            "tests/synthesis/marginals/test_synthesizer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
-        ],
-        "Which tables of higher orders `rounds` look at is decided by public numbers, and which of them are measured "
-        "by noisy scores.": [
-            "tests/synthesis/marginals/test_table_rounds.py::test_tables_are_looked_at_by_public_numbers",
-            "tests/synthesis/marginals/test_table_rounds.py::test_what_is_measured_follows_from_the_noisy_scores",
             "tests/synthesis/marginals/test_synthesizer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
     },

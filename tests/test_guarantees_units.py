@@ -391,12 +391,6 @@ SUMS = {
     "synthesizer of triples": lambda **kw: DPMarginalSynthesizer(
         bounds=(-1, 1), classes=[0, 1], triples=True, **TABLES, **kw
     ),
-    "synthesizer of parities": lambda **kw: DPMarginalSynthesizer(
-        bounds=(-1, 1), classes=[0, 1], parities=True, **TABLES, **kw
-    ),
-    "synthesizer of tables in rounds": lambda **kw: DPMarginalSynthesizer(
-        bounds=(-1, 1), classes=[0, 1], rounds=1, **TABLES, **kw
-    ),
     "synthesizer that selects": lambda **kw: DPMarginalSynthesizer(
         bounds=(-1, 1), classes=[0, 1], pairs="select", **TABLES, **kw
     ),

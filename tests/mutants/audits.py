@@ -44,7 +44,6 @@ DETECTED = {
     "logistic groups": "group-clipped-to-twice-the-norm kernel-group-sum-not-clipped",
     "marginals, marginals add": "tables-sensitivity-of-one-set tables-not-centered tables-without-noise",
     "marginals estimated": "synthesizer-schema-not-charged",
-    "marginals parities": "parities-sensitivity-of-one parities-noise-of-whole-budget",
     "marginals replace": "tables-replace-one-half-sensitivity",
     "marginals rounds": "pair-scores-sensitivity-of-one pair-scores-not-charged selected-tables-noise-of-whole-budget",
     "marginals groups": "tables-group-by-row synthesizer-ignores-groups",
@@ -150,7 +149,7 @@ def _makers() -> dict[str, Any]:
         "scaler": p(skdp.DPStandardScaler, **unit), "binner": p(skdp.DPQuantileBinner, 4, **unit),
         "imputer": p(skdp.DPSimpleImputer, "mean", **unit), "vectorizer": skdp.DPTableVectorizer,
         "marginals": p(marginals, **unit), "marginals rounds": p(marginals, **unit, pairs="select"),
-        "marginals parities": p(marginals, **unit, parities=True), "marginals estimated": marginals,
+        "marginals estimated": marginals,
         "mixture": p(skdp.DPClassMixtureGenerator, **two, **unit),
         "mixture rounds": p(skdp.DPClassMixtureGenerator, 4, **two, **unit),
         "wgan": p(

@@ -161,11 +161,6 @@ class Interaction(NamedTuple):
     values: Doubles
     deviation: float
 
-    def averaged(self, other: Interaction) -> Interaction:
-        """Return the mean of two releases of the same, weighted for the least noise."""
-        one, two = self.deviation**-2, other.deviation**-2
-        return Interaction((one * self.values + two * other.values) / (one + two), (one + two) ** -0.5)
-
 
 def weighted(
     levels: Sequence[int], groups: Iterable[tuple[Sequence[ColumnSet], float]], with_total: bool = False

@@ -28,10 +28,6 @@ class TargetTables(NamedTuple):
         Probabilities of the levels of each column.
     pairs : dict of (int, int) to ndarray of shape (A_i, A_j)
     triples : dict of (int, int, int) to ndarray of shape (A_i, A_j, A_label)
-    higher : mapping of tuple of int to ndarray
-        Tables of three columns, or of three and the label, that were selected.
-    parities : tuple of tuple of int
-        Columns whose parity is fitted too, the label among them.
     noisy : mapping of tuple of int to Interaction
         What they are made of.
     """
@@ -39,8 +35,6 @@ class TargetTables(NamedTuple):
     ones: list[Doubles]
     pairs: dict[ColumnSet, Doubles]
     triples: dict[ColumnSet, Doubles]
-    higher: Mapping[ColumnSet, Doubles] = {}
-    parities: tuple[ColumnSet, ...] = ()
     noisy: Mapping[ColumnSet, Interaction] = {}
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -19,26 +18,16 @@ from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.unit_norms import average_units
 from skdp.synthesis.marginals import pair_selection as selection
-from skdp.synthesis.marginals import table_rounds as searching
 from skdp.synthesis.marginals.bin_shapes import CELLS_OF_A_BIN
 from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, TableSums, noise_per_cell, weighted
 from skdp.synthesis.marginals.denoising import TargetTables, targets_of
-from skdp.synthesis.marginals.parities import (
-    Parities,
-    ParitySets,
-    ParitySums,
-    halves_of,
-    parity_sets,
-    worth_their_noise,
-)
 from skdp.synthesis.marginals.product_mixture import MOST_TOGETHER, Mixture, fit_mixture
 
 MOST_COLUMNS, MOST_LEVELS = 20, 128
 """A table with more columns, or more levels in one, has its pairs selected unless all are asked for."""
 MOST_ESTIMATED = 50
-"""Most levels of a column with privately estimated categories. Beyond these parities are left out: the model is
-not fitted to such tables closely enough, and what it misses looks like a parity."""
+"""Most levels of a column with privately estimated categories."""
 
 SHARES = (0.2, 0.8)
 """Shares of mu**2 of columns and pairs."""
@@ -49,8 +38,6 @@ SHARES_WITH_TRIPLES = (0.15, 0.4, 0.15, 0.3)
 LARGEST_NOISE_OF_TRIPLES = 0.25
 """Total variation of the noise of a triple, before it is shrunk, up to which triples are worth their share."""
 
-PARITY_SHARE = 0.02
-"""Share of mu**2 of parities, where they are measured beside all pairs."""
 SHAPE_SHARE = 0.02
 """Share of mu**2 of the cells of numbers within bins, where they are measured: of that of the first tables."""
 
@@ -66,7 +53,7 @@ ROUND_SHARES = (0.2, 0.05)
 
 
 Noisy = dict[ColumnSet, Interaction]
-TableFitter = Callable[..., tuple[TargetTables, Mixture]]
+TableFitter = Callable[[Noisy], tuple[TargetTables, Mixture]]
 
 
 class LevelRows(NamedTuple):
@@ -98,16 +85,10 @@ class ModelTerms(NamedTuple):
     n_components : int
     n_iter : int or None
         None for the rule.
-    parities : tuple of ndarray of shape (n_sets, size)
-        Sets of columns whose parities are measured.
     with_shapes : bool
         Whether cells of numbers within bins are measured beside the tables.
     with_wholes : bool
         Whether whole numbers in columns of other types are counted beside the tables.
-    rounds : int
-        Rounds in which tables of higher orders are measured, 0 where none is worth its noise.
-    searched : tuple of tuple of int
-        The sets of columns of these tables.
     """
 
     levels: Sequence[int]
@@ -116,16 +97,8 @@ class ModelTerms(NamedTuple):
     exclusions: Sequence[Exclusion]
     n_components: int
     n_iter: int | None
-    parities: ParitySets = ()
     with_shapes: bool = False
-    rounds: int = 0
-    searched: tuple[ColumnSet, ...] = ()
     with_wholes: bool = False
-
-    @property
-    def n_classes(self) -> int:
-        """Classes of the label, 1 without labels."""
-        return self.levels[-1] if self.has_label else 1
 
 
 class Measurement(NamedTuple):
@@ -149,18 +122,16 @@ class Measurement(NamedTuple):
     for its noise multiplier. All that it returns is a function of these releases and of public numbers. A unit moves
     each of them by at most `reach` times what one row may, and the noise is `reach` times as large.
 
-    Proof. Without rounds it is one Gaussian release of `TableSums.vector`; or that, one of `ParitySums.vector`, and one
-    each of the cells of `shapes` and of `wholes`, which are `TableSums.vector` too, of one table for each column, in
-    one cell of which a row is: of shares that sum to
-    one, so that they are priced as the one of the whole multiplier; and so are, where tables of higher orders are
-    searched for, the scores of each round and the interactions of what is chosen by them, or the first tables again.
-    With rounds of pairs there is one of the columns first, from
-    whose share that of cells is taken in the same way; each round has one of the scores, and one of the interactions of
-    the pairs that are selected. Which function of the rows a release is of depends on earlier releases alone, its
-    sensitivity holds for every such function (`TableSums`, `ParitySums`, `selection.sensitivity`), and its noise
-    multiplier is fixed beforehand. All sensitivities of rows are multiplied by `reach` in one place, `_release`: what a
-    unit adds is clipped, for each release, to that many times the norm of one row, or is that many times an average of
-    rows (`_shares`), and so are differences of two of them. So the event is their composition, whatever is selected.
+    Proof. Without rounds it is one Gaussian release of `TableSums.vector`; or that, and one each of the cells of
+    `shapes` and of `wholes`, which are `TableSums.vector` too, of one table for each column, in one cell of which a row
+    is. Their fractions of the budget sum to one, so that their privacy cost is that of one release of the whole
+    multiplier. With rounds of pairs there is one of the columns first, from whose fraction that of cells is taken in
+    the same way; each round has one of the scores, and one of the interactions of the selected pairs. Which function of
+    the rows a release is of depends on earlier releases alone, its sensitivity holds for every such function
+    (`TableSums`, `selection.sensitivity`), and its noise multiplier is fixed beforehand. All sensitivities of rows are
+    multiplied by `reach` in one place, `_release`: what a unit adds is clipped, for each release, to that many times
+    the norm of one row, or is that many times an average of rows (`_shares`), and so are differences of two of them. So
+    the event is their composition, whatever is selected.
     Mechanisms of shares that sum to one compose to one release of the whole multiplier, since the squares of mu add up
     (Dong, Roth & Su 2022, corollary 2).
     """
@@ -182,11 +153,9 @@ class Measurement(NamedTuple):
         has_label: bool,
         exclusions: Sequence[Exclusion],
         triples: bool | str,
-        parities: bool | str,
         n_components: Any,
         max_iter: Any,
         bins_of_lines: Sequence[int],
-        rounds: int = 0,
         n_fractions: int = 0,
     ) -> ModelTerms:
         """Return what is measured and fitted; "auto" is by public numbers. Of selected pairs there is no more.
@@ -198,16 +167,10 @@ class Measurement(NamedTuple):
         if not isinstance(triples, bool):
             triples = finer and triples_are_worth_it(levels, self.n, self.noise_of_rows)
         triples = has_label and triples
-        sets: ParitySets = ()
-        if finer and (parities is True or (parities and max(levels) <= MOST_ESTIMATED)):
-            noise = 0.0 if parities is True else self.noise_of_rows
-            sets = parities_worth_it(levels, has_label, triples, self.n, noise)
         n_iter = None if max_iter is None else int(max_iter)
         n_components = (2 if triples else 1) * MOST_TOGETHER if n_components is None else int(n_components)
         shaped = shapes_are_worth_it(bins_of_lines, self.n, self.noise_of_rows)
-        searched = searching.tables_worth_it(levels, has_label, self.n, self.noise_of_rows, int(rounds) if finer else 0)
-        rounds = int(rounds) if searched else 0
-        terms = ModelTerms(levels, has_label, triples, exclusions, n_components, n_iter, sets, shaped, rounds, searched)
+        terms = ModelTerms(levels, has_label, triples, exclusions, n_components, n_iter, shaped)
         noise = self.noise_of_rows * math.sqrt(n_fractions / WHOLE_SHARE)
         return terms._replace(with_wholes=0.0 < noise <= LARGEST_FRACTION * self.n)
 
@@ -238,9 +201,8 @@ class Measurement(NamedTuple):
     def _shares(self, rows: LevelRows, sums: TableSums | None = None) -> Doubles | None:
         """Return weights of rows by which a unit adds no more than `reach` rows may: to these tables, or to all else.
 
-        Scores are sums of absolute values, parities have no norm that falls where rows differ, and an exchanged unit
-        may be far from the one before: units are averages of their rows there, with weights that add up to `reach` at
-        most.
+        Scores are sums of absolute values, and an exchanged unit may be far from the one before: units are averages of
+        their rows there, with weights that add up to `reach` at most.
         """
         if rows.units is None or rows.shares is None:
             return rows.shares
@@ -278,35 +240,20 @@ class Measurement(NamedTuple):
         else:
             first, share, name = (
                 all_tables(levels, terms.has_label, terms.with_triples, rows.has_weights),
-                1.0 - (PARITY_SHARE if terms.parities else 0.0) - of_shapes - share_of_search(terms),
+                1.0 - of_shapes,
                 "tables",
             )
         noisy, n = self._interactions(share, first, rows, stream.spawn(name))
         n_iter = iterations(n / self.noise_of_rows, terms.with_triples) if terms.n_iter is None else terms.n_iter
         rng = np.random.default_rng(stream.spawn("start of the mixture").words(4).tolist())
 
-        def fitted(
-            noisy: Noisy, higher: Mapping[ColumnSet, Doubles] = {}, parities: Parities | None = None
-        ) -> tuple[TargetTables, Mixture]:
-            targets = targets_of(terms.levels, noisy, terms.exclusions)._replace(higher=higher)
-            if parities is not None:
-                of_label = (d - 1,) if terms.has_label else ()
-                targets = targets._replace(parities=tuple((*columns, *of_label) for columns in parities.sets))
-            return targets, fit_mixture(terms.levels, targets, terms.n_components, n_iter, rng, parities)
+        def fitted(noisy: Noisy) -> tuple[TargetTables, Mixture]:
+            targets = targets_of(levels, noisy, terms.exclusions)
+            return targets, fit_mixture(levels, targets, terms.n_components, n_iter, rng)
 
         if self.n_rounds:
             return self._replace(n=n)._measure_selected(rows, terms, noisy, fitted, stream)
-        targets, mixture = fitted(noisy)
-        found = None
-        if terms.parities:
-            found = self._replace(n=n)._parities(rows, terms, targets, mixture, stream.spawn("parities"))
-            found = found if found.sets else None
-            if found is not None:
-                targets, mixture = fitted(noisy, parities=found)
-        if terms.searched:
-            refitted = partial(fitted, parities=found)
-            return self._replace(n=n)._search(rows, terms, (targets, mixture), refitted, stream)
-        return targets, mixture
+        return fitted(noisy)
 
     def shapes(self, cells: LevelRows, n_cells: Sequence[int], stream: SecretStream) -> list[Interaction]:
         """Release how many rows are in each cell of some columns, beside a measurement with shapes.
@@ -352,17 +299,6 @@ class Measurement(NamedTuple):
         noisy = self._interactions(share, sums, cells, stream)[0]
         return [noisy[each] for each in columns]
 
-    def _parities(
-        self, rows: LevelRows, terms: ModelTerms, targets: TargetTables, mixture: Mixture, stream: SecretStream
-    ) -> Parities:
-        """Release parities, and return those that a model of the tables does not expect."""
-        halves = halves_of(targets.ones[:-1] if terms.has_label else targets.ones)
-        sums = ParitySums(halves, terms.parities, terms.n_classes, rows.units is not None)
-        vector = sums.vector(rows.codes, self._shares(rows))
-        released, deviation = self._release(PARITY_SHARE, vector, sums.sensitivity(), stream)
-        columns = [mixture.column(j) for j in range(len(terms.levels))]
-        return sums.unexpected(released, self.n, deviation, sums.expected(columns))
-
     def _measure_selected(
         self, rows: LevelRows, terms: ModelTerms, noisy: Noisy, fitted: TableFitter, stream: SecretStream
     ) -> tuple[TargetTables, Mixture]:
@@ -387,56 +323,20 @@ class Measurement(NamedTuple):
     def _select(
         self,
         rows: LevelRows,
-        open_sets: Sequence[ColumnSet],
+        open_pairs: Sequence[ColumnSet],
         levels: Sequence[int],
         expected: selection.Expectation,
         shares: tuple[float, float],
         stream: SecretStream,
-        doubt: float = 0.0,
     ) -> list[ColumnSet]:
-        """Return the tables of a round, by noisy scores, less so many deviations of their noise.
+        """Return the pairs of a round, by noisy scores.
 
         `shares` are those of the scores and of the tables.
         """
-        exact = selection.scores(rows.codes, open_sets, levels, expected, self._shares(rows))
-        found, of_scores = self._release(shares[0], exact, selection.sensitivity(len(open_sets)), stream)
+        exact = selection.scores(rows.codes, open_pairs, levels, expected, self._shares(rows))
+        found, _ = self._release(shares[0], exact, selection.sensitivity(len(open_pairs)), stream)
         deviation = self.noise_of_rows / math.sqrt(shares[1])
-        return selection.best_pairs(found - doubt * of_scores, open_sets, levels, expected, deviation)
-
-    def _search(
-        self,
-        rows: LevelRows,
-        terms: ModelTerms,
-        known: tuple[TargetTables, Mixture],
-        fitted: TableFitter,
-        stream: SecretStream,
-    ) -> tuple[TargetTables, Mixture]:
-        """Release scores of tables of higher orders and the selected ones, round by round, after the first tables.
-
-        Where no table is selected, the first ones are released again, for the share that is left.
-        """
-        (targets, mixture), levels = known, terms.levels
-        noisy, higher, open_sets = dict(targets.noisy), dict(targets.higher), list(terms.searched)
-        of_scores, of_tables = (each / terms.rounds for each in (searching.SCORE_SHARE, searching.TABLE_SHARE))
-        for t in range(terms.rounds):
-            expected, doubt = _expectation(self.n, targets, mixture), searching.doubt(len(open_sets))
-            given = levels, expected, (of_scores, of_tables), stream.spawn("scores of tables", t), doubt
-            chosen = self._select(rows, open_sets, *given) if open_sets else []
-            sums = weighted(levels, [(searching.parts_of(chosen), 1.0)])
-            sums = sums if chosen else all_tables(levels, terms.has_label, terms.with_triples)
-            found = self._interactions(of_tables, sums, rows, stream.spawn("selected tables", t))[0]
-            if chosen:
-                higher |= {each: searching.corrected(mixture.table(each), each, found) for each in chosen}
-            else:
-                noisy = {columns: each.averaged(found[columns]) for columns, each in noisy.items()}
-            open_sets = [each for each in open_sets if each not in chosen]
-            targets, mixture = fitted(noisy, higher)
-        return targets, mixture
-
-
-def share_of_search(terms: ModelTerms) -> float:
-    """Return the share of mu**2 of the rounds for tables of higher orders."""
-    return searching.SCORE_SHARE + searching.TABLE_SHARE if terms.rounds else 0.0
+        return selection.best_pairs(found, open_pairs, levels, expected, deviation)
 
 
 def unit_reach(n: float, noise_multiplier: float) -> float:
@@ -471,19 +371,6 @@ def all_tables(levels: Sequence[int], has_label: bool, with_triples: bool, with_
     if not with_triples:
         return weighted(levels, list(zip(groups, SHARES_WITH_LABEL, strict=True)), with_total)
     return weighted(levels, list(zip([*groups, triples_of(d)], SHARES_WITH_TRIPLES, strict=True)), with_total)
-
-
-def parities_worth_it(
-    levels: Sequence[int], has_label: bool, with_triples: bool, n: float, noise_multiplier: float
-) -> ParitySets:
-    """Return the sets whose parities are measured: of columns, by class if there are labels, by public numbers.
-
-    Pairs of columns and the label are among them where no triples are measured, but never alone.
-    """
-    columns, n_classes = (levels[:-1], levels[-1]) if has_label else (levels, 1)
-    sets = parity_sets(columns, n_classes, 2 if has_label and not with_triples else 3)
-    found = worth_their_noise(sets, n_classes, noise_multiplier / math.sqrt(PARITY_SHARE) / n)
-    return found if any(each.shape[1] > 2 for each in found) else ()
 
 
 def triples_of(d: int) -> list[ColumnSet]:
@@ -524,7 +411,7 @@ def _expectation(n: float, targets: TargetTables, mixture: Mixture | None) -> se
         if mixture is None:
             i, j = columns
             return n * np.outer(targets.ones[i], targets.ones[j])
-        return n * mixture.table(columns)
+        return n * mixture.pair(*columns)
 
     return expected
 
@@ -540,7 +427,6 @@ __all__ = [
     "all_tables",
     "event_of",
     "iterations",
-    "parities_worth_it",
     "shapes_are_worth_it",
     "triples_are_worth_it",
     "triples_of",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +13,6 @@ from skdp._typing import Doubles
 from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet
 from skdp.synthesis.marginals.denoising import TargetTables
-from skdp.synthesis.marginals.parities import Parities
 
 Singles = NDArray[np.float32]
 
@@ -24,8 +22,8 @@ SPREAD = 0.5
 """Standard deviation of the logits of components about those of the one-way tables, at the start."""
 MOST_TOGETHER = 200
 """Components that are fitted together at most."""
-TRIPLES, PARITIES = 2.0, 3.0
-"""Weights of the errors of triples and of parities beside those of pairs."""
+TRIPLES = 2.0
+"""Weight of the errors of triples beside those of pairs."""
 
 _DENSE = 16
 """Largest size of the matrix of all pairs, in units of the cells that are measured, with which one product is made."""
@@ -62,11 +60,10 @@ class Mixture(NamedTuple):
         part = self.probabilities[:, start:end].astype(np.float64)
         return part / part.sum(axis=1, keepdims=True)
 
-    def table(self, columns: Sequence[int]) -> Doubles:
-        """Return the probabilities of all combinations of levels of up to four columns."""
+    def pair(self, i: int, j: int) -> Doubles:
+        """Return the probabilities of all combinations of levels of two columns."""
         shares = np.full(len(self.probabilities), 1.0 / len(self.probabilities)) if self.shares is None else self.shares
-        first, last = (joint([self.column(j) for j in side]) for side in _sides(columns))
-        found: Doubles = ((shares[:, None] * first).T @ last).reshape([self.levels[j] for j in columns])
+        found: Doubles = (shares[:, None] * self.column(i)).T @ self.column(j)
         return found
 
     def given(self, weights: Mapping[int, Doubles]) -> tuple[Mixture, Doubles]:
@@ -232,7 +229,6 @@ def fit_mixture(
     n_components: int,
     n_iter: int,
     rng: np.random.Generator,
-    parities: Parities | None = None,
 ) -> Mixture:
     """Fit the probabilities of all components to tables, by Adam on the sum of squared errors.
 
@@ -248,15 +244,11 @@ def fit_mixture(
     n_components, n_iter : int
     rng : numpy.random.Generator
         For the start.
-    parities : Parities or None, default=None
-        Parities of many columns to agree with too.
     """
     starts = np.concatenate([[0], np.cumsum(levels)])
     column = np.repeat(np.arange(len(levels)), levels)
     logits = np.concatenate([np.log(np.maximum(one, _LEAST)) for one in targets.ones])
     losses = _losses(levels, targets)
-    if parities is not None:
-        losses.append(_Parities(levels, parities))
     n_parts, parts = -(-n_components // MOST_TOGETHER), []
     for k in range(n_parts):
         size = (n_components + k) // n_parts
@@ -298,8 +290,6 @@ def _losses(levels: Sequence[int], targets: TargetTables) -> list[Any]:
         losses.append(_Ones(targets.ones))
     if targets.triples:
         losses.append(_Triples(levels, targets.triples))
-    if targets.higher:
-        losses.append(_Tables(levels, targets.higher))
     return losses
 
 
@@ -372,90 +362,6 @@ class _Triples:
             slope = rows @ errors
             gradient[:, : self._width] += label * slope
             gradient[:, c] += 0.5 * np.einsum("ij,ij->i", slope, rows)
-
-
-class _Tables:
-    """Errors of tables of three or four columns, as products of two sides of at most two columns."""
-
-    def __init__(self, levels: Sequence[int], tables: Mapping[ColumnSet, Doubles]) -> None:
-        starts = np.concatenate([[0], np.cumsum(levels)])
-        self._tables = []
-        for columns, table in tables.items():
-            sides = [[slice(starts[j], starts[j + 1]) for j in side] for side in _sides(columns)]
-            self._tables.append((sides, table.astype(np.float32).reshape(math.prod(table.shape[: len(sides[0])]), -1)))
-
-    def add_gradient(self, probabilities: Singles, gradient: Singles) -> None:
-        scale = np.float32(1.0 / len(probabilities))
-        for (first, last), wanted in self._tables:
-            one, other = (joint([probabilities[:, part] for part in side]) for side in (first, last))
-            errors = one.T @ other
-            errors *= scale
-            errors -= wanted
-            errors *= np.float32(TRIPLES)
-            _add_slopes(gradient, probabilities, first, other @ errors.T)
-            _add_slopes(gradient, probabilities, last, one @ errors)
-
-
-def _sides(columns: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Return columns in two sides, the first of which has one more if their number is odd."""
-    half = -(-len(columns) // 2)
-    return columns[:half], columns[half:]
-
-
-def joint(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return products of the probabilities of one or two columns in each component, of shape (n_components, cells)."""
-    if len(parts) == 1:
-        return parts[0]
-    first, last = parts
-    return (first[:, :, None] * last[:, None, :]).reshape(len(first), -1)
-
-
-def _add_slopes(gradient: Singles, probabilities: Singles, side: Sequence[slice], slopes: Singles) -> None:
-    """Add the slopes of each column of a side, from those of its cells."""
-    if len(side) == 1:
-        gradient[:, side[0]] += slopes
-        return
-    first, last = side
-    by_cell = slopes.reshape(len(slopes), first.stop - first.start, -1)
-    gradient[:, first] += np.einsum("kab,kb->ka", by_cell, probabilities[:, last])
-    gradient[:, last] += np.einsum("kab,ka->kb", by_cell, probabilities[:, first])
-
-
-class _Parities:
-    """Errors of parities of several columns, the label being the last column if they are told by class."""
-
-    def __init__(self, levels: Sequence[int], parities: Parities) -> None:
-        d, starts = len(parities.signs), np.concatenate([[0], np.cumsum(levels)])
-        self._width, self._has_label = starts[d], parities.values.shape[1] > 1
-        self._signs = np.zeros((self._width, d), np.float32)
-        for j, signs in enumerate(parities.signs):
-            self._signs[starts[j] : starts[j + 1], j] = signs
-        most = max(map(len, parities.sets))
-        self._columns = np.array([[*each, *[d] * (most - len(each))] for each in parities.sets])  # d: always 1
-        self._places = np.zeros((most, len(parities.sets), d), np.float32)
-        for t, columns in enumerate(self._columns.T):
-            of_column = np.flatnonzero(columns < d)
-            self._places[t, of_column, columns[of_column]] = 1.0
-        self._wanted = parities.values.astype(np.float32)
-
-    def add_gradient(self, probabilities: Singles, gradient: Singles) -> None:
-        rows, one = probabilities[:, : self._width], np.ones((len(probabilities), 1), np.float32)
-        means = np.hstack([rows @ self._signs, one])
-        factors = [means[:, columns] for columns in self._columns.T]
-        labels = probabilities[:, self._width :] if self._has_label else one
-        if self._has_label:
-            labels = labels - labels.mean(axis=1, keepdims=True)
-        products = math.prod(factors[1:], start=factors[0])
-        errors = (products.T @ labels) * np.float32(1.0 / len(rows)) - self._wanted
-        errors *= np.float32(PARITIES)
-        if self._has_label:  # errors sum to zero over the classes, as the centred label does
-            gradient[:, self._width :] += products @ errors
-        slope = labels @ errors.T
-        of_signs = sum(
-            (math.prod(factors[:t] + factors[t + 1 :], start=slope) @ self._places[t] for t in range(len(factors))),
-            start=np.zeros_like(means[:, :-1]),
-        )
-        gradient[:, : self._width] += of_signs @ self._signs.T
 
 
 def _as_matrix(levels: Sequence[int], pairs: Mapping[ColumnSet, Doubles]) -> tuple[Singles, Singles]:

@@ -68,8 +68,8 @@ class Redrawing(NamedTuple):
         labels = None if label_shares is None else rng.choice(len(label_shares), n, p=label_shares)
         rows = Mixture(tuple(self.terms.levels), components).draw(n, rng, self.terms.exclusions, labels)
         codes = LevelRows([np.ascontiguousarray(column) for column in rows.T])
-        # A model that selects no pairs is of no use here, and tables of higher orders are in no redrawn model.
-        terms = self.terms if self.measurement.n_rounds else self.terms._replace(n_iter=1, searched=())
+        # A model that selects no pairs is of no use here.
+        terms = self.terms if self.measurement.n_rounds else self.terms._replace(n_iter=1)
         return self.measurement.measure(codes, terms, SecretStream(rng.bytes(32)))[0]
 
 

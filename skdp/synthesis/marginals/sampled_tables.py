@@ -53,8 +53,6 @@ class SampledTables(PrivateGenerator):
         if terms.has_label:
             self.label_shares_ = self._chosen_shares()
         self.pairs_ = [(names[i], names[j]) for i, j in targets.pairs]
-        self.tables_ = [tuple(names[j] for j in columns) for columns in targets.higher]
-        self.parities_ = [tuple(names[j] for j in columns) for columns in targets.parities]
         self.schema_ = TableSchema({each.block.name: each.block.column for each in form.columns}, impossible=impossible)
 
     def sample_sets(self, n_sets: int = 20, n_samples: int | None = None, random_state: Any = None) -> Iterator[Any]:
@@ -65,7 +63,6 @@ class SampledTables(PrivateGenerator):
         ``sample`` are shrunk, which brings them nearer to the rows, and estimates nearer to 0. The others are each of a
         model of its own, fitted to counts that are drawn anew around that of the first, with sampling and noise of the
         same size. `skdp.synthesis.combine_estimates` makes one estimate and an interval of those on all tables.
-        Parities and selected tables (``parities_``, ``tables_``) are in ``sample`` alone.
 
         Parameters
         ----------

@@ -79,14 +79,6 @@ class DPMarginalSynthesizer(SampledTables):
     triples : bool or "auto", default="auto"
         Whether pairs of columns are measured within each class as well, which takes labels and all pairs. "auto" does
         where the public size of their noise is small.
-    parities : bool or "auto", default="auto"
-        Whether parities of three to five columns are measured, by class if there are labels, for 2 % of mu^2, which
-        takes all pairs: what many columns tell only together. "auto" does where the public size of their noise is
-        small and no column has more than 50 levels.
-    rounds : int, default=0
-        Rounds in which tables of three columns, or of three and the label, are selected by noisy scores and measured,
-        for 10 % of mu^2, where the public size of their noise is small. It takes all pairs. For tables of few levels in
-        which such sets of columns depend on one another: no gain was seen on others.
     n_components : int or None, default=None
         Components of the mixture, of which at most 200 are fitted together. If None, 400 where pairs are measured
         within each class, and else 200.
@@ -153,10 +145,6 @@ class DPMarginalSynthesizer(SampledTables):
         Probabilities of the levels in each component, one column after the other.
     has_triples_ : bool
         Whether pairs were measured within each class.
-    tables_ : list of tuple of str
-        Names of the columns of each table that was selected in `rounds`, ``"y"`` for the label.
-    parities_ : list of tuple of str
-        Names of the columns of each parity that the model was fitted to, ``"y"`` for the label.
     noise_multiplier_ : float
         Noise multiplier of the whole.
     n_samples_ : int
@@ -200,16 +188,14 @@ class DPMarginalSynthesizer(SampledTables):
     - Labels of samples are drawn by noisy or by public shares.
     - Numbers lie within bins evenly, or by noisy counts of cells of the bins, which are released with the tables. In
       columns of another type than whole numbers they come back whole if noisy counts of the other numbers are small.
-    - Whether pairs are selected, how many rounds and which share of the budget they take, whether triples, parities and
-      cells are measured, and the iterations of the fit are decided by public numbers. The number of pairs that are
-      selected, and which, is decided by noisy scores, and which parities a model is fitted to by the noisy parities.
-    - Which tables of higher orders `rounds` look at is decided by public numbers, and which of them are measured by
-      noisy scores.
+    - Whether pairs are selected, how many rounds and which fraction of the budget they take, whether triples and cells
+      are measured, and the iterations of the fit are decided by public numbers. The number of pairs that are selected,
+      and which, is decided by noisy scores.
 
     The proof of what is bought is in the notes of `skdp.synthesis.marginals.bought_table.TablePurchase`, and rows have
     no weights there. The proof of each sensitivity is in the notes of
-    `skdp.synthesis.marginals.contingency_tables.TableSums`, of `skdp.synthesis.marginals.parities.ParitySums` and of
-    `skdp.synthesis.marginals.pair_selection.sensitivity`, that of the joint price in those of
+    `skdp.synthesis.marginals.contingency_tables.TableSums` and of
+    `skdp.synthesis.marginals.pair_selection.sensitivity`, that of the composed privacy cost in those of
     `skdp.synthesis.marginals.noisy_tables.Measurement`.
 
     **Weights.** Samples have no weights: they are drawn from the weighted distribution. Where weights are given, their
@@ -221,18 +207,6 @@ class DPMarginalSynthesizer(SampledTables):
     its rows: that bounds scores, and what an exchange changes, too. The noise is c times that of rows, at the same
     price. c, from 1 to 3, is the root of n / (500 `noise_multiplier_`), n being the public number of groups
     (`skdp.synthesis.marginals.noisy_tables.unit_reach`): with little noise it is worth more that groups are whole.
-
-    **Parities.** The levels of each column are cut into two halves, by their order and the noisy one-way table. The
-    parity of some columns is the product of their signs, and all parities of three to five columns, by class, are one
-    release: a label that only four or five columns together tell is seen in one of them, however many levels these
-    have, if it depends on their halves. Those that the model of the tables does not expect are fitted too. Halves that
-    are far from where it depends on the columns hide it, and finer tables of so many columns are not measured.
-
-    **Rounds.** Each round releases how far the tables of three columns, and of three and the label, are from what the
-    model expects, and then those that are worth their noise: of each the interactions that are not known from the first
-    tables. Where none is, the first tables are released again for the share that is left, and averaged. The model is
-    fitted anew after each round. Tables whose noise would have a total variation above .1, measured alone, are not
-    looked at.
 
     **Numbers within bins.** A bin is cut into up to 32 cells, one of which is zero alone. It is halved, and halves are
     halved again, as far as noisy counts of the cells tell them apart (`skdp.synthesis.marginals.bin_shapes`). How
@@ -248,11 +222,8 @@ class DPMarginalSynthesizer(SampledTables):
     functions".
 
     McKenna, Mullins, Sheldon & Miklau (2022), "AIM: an adaptive and iterative mechanism for differentially private
-    synthetic data", for the selection of pairs and of tables; here scores have Gaussian noise, and rounds are fixed
+    synthetic data", for the selection of pairs; here scores have Gaussian noise, and rounds are fixed
     beforehand.
-
-    Barak, Chaudhuri, Dwork, Kale, McSherry & Talwar (2007), "Privacy, accuracy, and consistency too", for parities as
-    what is released of tables of many columns.
 
     Liu, Vietri & Wu (2021), "Iterative methods for private synthetic data: unifying framework and new methods", for
     mixtures of products.
@@ -285,8 +256,6 @@ class DPMarginalSynthesizer(SampledTables):
         other: Mapping[str, Any] | None = None,
         pairs: str = "auto",
         triples: bool | str = "auto",
-        parities: bool | str = "auto",
-        rounds: int = 0,
         n_components: int | None = None,
         max_iter: int | None = None,
         label_shares: Any = "bought",
@@ -310,8 +279,6 @@ class DPMarginalSynthesizer(SampledTables):
         self.other = other
         self.pairs = pairs
         self.triples = triples
-        self.parities = parities
-        self.rounds = rounds
         self.n_components = n_components
         self.max_iter = max_iter
         self.label_shares = label_shares
@@ -356,11 +323,9 @@ class DPMarginalSynthesizer(SampledTables):
         self._check_label_parameters()
         check_choice("pairs", self.pairs, PAIRS)
         check_choice("within_bins", self.within_bins, WITHIN_BINS)
-        for name in ("triples", "parities"):
-            if not isinstance(getattr(self, name), bool):
-                check_choice(name, getattr(self, name), ("auto",))
+        if not isinstance(self.triples, bool):
+            check_choice("triples", self.triples, ("auto",))
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
-        check_count("rounds", self.rounds, at_least=0, remedy="choose a whole number of rounds, such as 1, or 0")
         if self.n_components is not None:
             check_count("n_components", self.n_components, remedy="choose a whole number, or None for the rule")
         if self.max_iter is not None:
@@ -374,12 +339,9 @@ class DPMarginalSynthesizer(SampledTables):
         self._stated_table().read([f"x{j}" for j in range(width)])
         if self.schema is None and self.other:
             raise ValueError("other names columns of a schema, and there is none: numbers between bounds need none.")
-        if self.pairs == "select" or (n_features and self._stated_table().n_rounds(n_features)):
-            for name in ("triples", "parities"):
-                if getattr(self, name) is True:
-                    raise ValueError(f"{name}=True with pairs that are selected: choose pairs='all', or {name}=False.")
-            if self.rounds:
-                raise ValueError(f"rounds={self.rounds} with pairs that are selected: choose pairs='all', or rounds=0.")
+        selects = self.pairs == "select" or (n_features and self._stated_table().n_rounds(n_features))
+        if selects and self.triples is True:
+            raise ValueError("triples=True requires that all pairs are measured: set pairs='all', or triples=False.")
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> _Plan:
         """See `PrivateEstimator`."""
@@ -426,7 +388,7 @@ class DPMarginalSynthesizer(SampledTables):
             levels.append(len(self.classes_))
         measurement = plan.measurement
         bins_of_lines = [rows.form.columns[j].n_listed for j in rows.cells]
-        rules = self.triples, self.parities, self.n_components, self.max_iter, bins_of_lines, self.rounds
+        rules = self.triples, self.n_components, self.max_iter, bins_of_lines
         exclusions = exclusions_of(rows.form.columns, rows.schema.impossible)
         terms = measurement.terms_of(levels, targets.labels is not None, exclusions, *rules, len(rows.fractions))
         given = targets.weights, measurement.noise_multiplier, int(measurement.n), plan.stream.spawn("weight bound")

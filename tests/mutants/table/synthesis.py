@@ -91,8 +91,8 @@ FAULTS = faults_of(
             (
                 "pairs-selected-by-exact-scores",
                 "Measurement._select",
-                "found - doubt * of_scores",
-                "exact - doubt * of_scores",
+                "selection.best_pairs(found, open_pairs, levels, expected, deviation)",
+                "selection.best_pairs(exact, open_pairs, levels, expected, deviation)",
             ),
             ("pair-scores-not-charged", "Measurement._measure_selected", "sum(ROUND_SHARES)", "ROUND_SHARES[0]"),
             (
@@ -100,18 +100,6 @@ FAULTS = faults_of(
                 "Measurement._measure_selected",
                 "self._interactions(of_tables, sums, rows, stream.spawn('tables', t))",
                 "self._interactions(1.0, sums, rows, stream.spawn('tables', t))",
-            ),
-            (
-                "selected-tables-share-noise",
-                "Measurement._search",
-                "stream.spawn('selected tables', t)",
-                "stream.spawn('tables')",
-            ),
-            (
-                "parities-noise-of-whole-budget",
-                "Measurement._parities",
-                "self._release(PARITY_SHARE, vector, sums.sensitivity(), stream)",
-                "self._release(1.0, vector, sums.sensitivity(), stream)",
             ),
             ("tables-without-noise", "Measurement._release", "mechanism.release(vector, stream)", "vector"),
             (
@@ -124,9 +112,6 @@ FAULTS = faults_of(
         ],
         "skdp.synthesis.marginals.pair_selection": [
             ("pair-scores-sensitivity-of-one", "sensitivity", "math.sqrt(n_sets)", "1.0"),
-        ],
-        "skdp.synthesis.marginals.parities": [
-            ("parities-sensitivity-of-one", "ParitySums.sensitivity", "_n_sets(self.sets)", "1"),
         ],
         "skdp.synthesis.marginals.synthesizer": [
             (

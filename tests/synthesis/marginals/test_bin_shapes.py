@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarn
 
 FALSE_ALARM = 1e-6
 SCHEMA = {"pay": {"bounds": (-100, 1500), "gaps": [None]}, "age": {"edges": [0, 20, 65, 100]}, "job": ["a", "b"]}
-FAST = {"n_bins": 4, "n_components": 20, "max_iter": 60, "parities": False, "random_state": 0}
+FAST = {"n_bins": 4, "n_components": 20, "max_iter": 60, "random_state": 0}
 
 
 def people(n=600, seed=0):

@@ -106,12 +106,9 @@ ROWS = {
     "fraction": {"age": 40, "job": "clerk", "pay": 400.5, "member": False},
 }
 MODES = {
-    "columns": ({"parities": False}, False),
-    "labels": ({"triples": False, "parities": False}, True),
-    "triples": ({"triples": True, "parities": False}, True),
-    "parities": ({"parities": True}, True),
-    "parities of columns": ({"parities": True}, False),
-    "rounds": ({"rounds": 1, "parities": False}, True),
+    "columns": ({}, False),
+    "labels": ({"triples": False}, True),
+    "triples": ({"triples": True}, True),
     "selected": ({"pairs": "select"}, True),
 }
 
@@ -136,7 +133,7 @@ def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(mode, ad
     model = synthesizer(adjacency=adjacency, epsilon=20.0, **parameters)
     tables = [(rows, targets if with_labels else None) for rows, targets in ((frame, y), (other, other_y))]
     first, second = replay(lambda given: clone(model).fit(*given), *tables)
-    assert len(first.releases) >= (4 if mode == "selected" else 2 + ("parities" in mode))
+    assert len(first.releases) >= (4 if mode == "selected" else 2)
     assert max(moves(first, second)) <= (2.0 if adjacency == "replace_one" else 1.0) * (1 + 1e-12)
     assert_all_else_is_equal(first, second)
 
@@ -335,15 +332,11 @@ def test_selection_takes_the_pairs_that_depend_on_each_other():
     assert len(selection.candidates((2, 1, 3, 10_000, 5_000), [(0, 2)])) == 4  # 10,000 by 5,000 cells are too many
 
 
-@over_rows("n_levels, rounds", [(50, 0), (51, 0), (128, 0), (129, 2)])
+@over_rows("n_levels, rounds", [(128, 0), (129, 2)])
 def test_pairs_auto_measures_all_up_to_128_levels(n_levels, rounds):
-    """By the schema alone; parities are left out beyond 50 levels in one column, unless they are asked for."""
+    """By the schema alone."""
     schema = {"age": {"kind": "ordinal", "categories": list(range(n_levels))}, "a": [0, 1]}
     assert StatedTable(schema, None, 16, "auto").n_rounds(2) == rounds
-    for parities in ("auto", True):
-        all_pairs = measurement.Measurement(1.0, 0, "zero_out", 1e9)
-        terms = all_pairs.terms_of([n_levels, 2, 2, 2], False, (), False, parities, 1, 1, ())
-        assert bool(terms.parities) == (parities is True or n_levels <= 50)
 
 
 def test_without_noise_samples_have_the_tables_of_the_rows():
@@ -682,9 +675,6 @@ BAD_INPUT = [
     ({"pairs": "some"}, {}, ["pairs='some'", "'auto', 'all', 'select'"]),
     ({"triples": "some"}, {}, ["triples='some'"]),
     ({"triples": True}, {}, ["triples=True without labels"]),
-    ({"parities": "some"}, {}, ["parities='some'"]),
-    ({"parities": True, "pairs": "select"}, {"y": GOOD_Y}, ["parities=True", "pairs='all'"]),
-    ({"rounds": 1, "pairs": "select"}, {"y": GOOD_Y}, ["rounds=1", "pairs='all'"]),
     ({"triples": True, "pairs": "select"}, {"y": GOOD_Y}, ["triples=True", "pairs='all'"]),
     ({"n_components": 1.5}, {}, ["n_components=1.5"]),
     ({"other": {"age": "x"}}, {}, ["other names 'age'"]),
@@ -776,7 +766,7 @@ def test_a_step_that_changes_the_width_does_not_change_what_was_priced(width):
         (
             DPOneHotEncoder(sparse_output=False),
             {"bounds": (0, 1), "triples": True, "pairs": "select"},
-            "triples=True with pairs that are selected",
+            "triples=True requires that all pairs",
         ),
         (
             DPOneHotEncoder().set_output(transform="pandas"),
@@ -911,12 +901,9 @@ def test_the_noise_is_as_priced(released, monkeypatch, mode):
         assert len(others) == 4
         beside = [GaussianDpEvent(whole / math.sqrt(share)) for share in (0.02, 0.01)]
         events = [GaussianDpEvent(whole / math.sqrt(0.17)), *others, *beside]
-    else:  # shares that sum to one are priced as one release: tables, parities, cells of numbers, whole numbers
+    else:  # fractions that sum to one have the privacy cost of one release: tables, cells of numbers, whole numbers
         assert event == GaussianDpEvent(whole)
-        # in a round there are scores of tables and tables
-        shares = [0.95, 0.02, 0.02, 0.01] if "parities" in mode else [0.97, 0.02, 0.01]
-        shares = [0.87, 0.02, 0.08, 0.02, 0.01] if mode == "rounds" else shares
-        events = [GaussianDpEvent(whole / math.sqrt(share)) for share in shares]
+        events = [GaussianDpEvent(whole / math.sqrt(share)) for share in (0.97, 0.02, 0.01)]
     assert multipliers == pytest.approx([each.noise_multiplier for each in events], rel=1e-12)
     assert sum(1 / each.noise_multiplier**2 for each in events) == pytest.approx(1 / model.noise_multiplier_**2)
     for each, made in zip(events, noise, strict=True):
