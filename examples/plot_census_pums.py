@@ -55,13 +55,12 @@ source = f"{options.data or 'made-up people'}, n = {len(train):,}"
 # The models
 # ----------
 # Weights are divided by a bound and cut at it, so that nobody counts for more than one person of the largest weight.
-# The survey of made-up people gives the bound to everybody; that of a file, 9,999, is far above nearly all weights, and
-# a smaller one is bought in each fit. Trees see that columns interact: they are drawn from the bounds and a public seed
-# and cost next to nothing. People of a household tell of each other: with their labels as ``groups`` the promise is for
-# all rows of a household. No bound on weights is bought for groups, so they do without weights. One ledger composes all
-# fits for people; it would refuse the promise to households, which is of another kind.
+# The bound is public: the simulated survey states it, and for a PUMS file 500 is above most weights. Trees learn
+# interactions between columns: they are drawn from the bounds and a public seed, at next to no privacy cost. With
+# ``groups``, the household of each record, the guarantee is for all records of a household. One accountant composes all
+# person-level fits; it rejects household-level fits, whose privacy unit is another one.
 
-bound = 1.0 if people.sample_weight is None else "private" if options.data else people.sample_weight_bounds[1]
+bound = 1.0 if people.sample_weight is None else 500.0 if options.data else people.sample_weight_bounds[1]
 weighted, ledger = {"sample_weight": weights[train]}, skdp.PrivacyAccountant()
 public = {"delta": 1e-5, "classes": [0, 1], "weight_bound": bound, "accountant": ledger}
 models = {f"{e:g}": (skdp.DPLogisticRegression(epsilon=e, **public), weighted) for e in sorted(options.epsilons)}

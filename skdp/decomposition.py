@@ -16,15 +16,16 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_count, check_real
+from skdp._checks.row_weights import RowWeights, read_row_weights
 from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import RowSource, source_of, source_to_predict
 from skdp._checks.units import GROUP, Units
-from skdp._checks.weights import WeightReader, is_bought, weight_of_each
+from skdp._checks.weights import WeightReader, weight_of_each
 from skdp._fit.conductor import UnreadFit, conduct, warn_of_weak_delta
 from skdp._fit.step_traits import StepTraits
 from skdp._threads import WorkerPool, blas_within_quota, single_threaded_blas
 from skdp._typing import Doubles
-from skdp.accounting import DpEvent
+from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import (
     FitTerms,
     Price,
@@ -36,7 +37,6 @@ from skdp.mechanisms.second_moments import Moments, MomentSum, UnitBall, mean_we
 from skdp.mechanisms.spectrum import FEW_COLUMNS, about_mean
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.unit_norms import clip_moments
-from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 
 MEAN_SHARE = 0.03
 """Share of mu squared, the budget of a Gaussian release, that goes to the mean of ``center="private"``.
@@ -110,11 +110,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         Number of components to keep, from 1 to n_features. None keeps all, and so does a number above n_features where
         a pipeline learns that after the charge. "auto" keeps at least one component, and all
         whose noisy eigenvalues stand out of the noise; this is post-processing and costs nothing.
-    weight_bound : float, "private" or None, default=None
+    weight_bound : float or None, default=None
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
-        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
-        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
-        1, and a fit that is given weights then warns that they are cut there.
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit with weights then warns that larger weights are clipped to it.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -193,7 +192,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     weight_bound_ : float
-        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
+        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
     epsilon_ : float
         Price of the fit at `delta_`, at most `epsilon`.
     delta_ : float
@@ -360,11 +359,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
                 "groups with an iterator of blocks, whose units cannot be looked at before the charge: give an array, "
                 "a memory map or a file, or leave groups out."
             )
-        if sample_weight is not None or is_bought(self.weight_bound):
-            raise ValueError(
-                "sample_weight, or weight_bound='private', with rows that are not in memory: give an array, or leave "
-                "both out."
-            )
+        if sample_weight is not None:
+            raise ValueError("sample_weight requires rows in memory: pass X as an array, or omit sample_weight.")
         conduct(UnreadFit(self, X if source is None else source.of_features(), None, groups))
         if source is None:  # the number of rows of an iterator is not known before it ends
             warn_of_weak_delta(self.delta_, self.n_samples_)
@@ -396,14 +392,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowWeights:
         """See `PrivateEstimator`: labels are ignored."""
-        return self._weights().read_of_units(fit_params, n_samples)
+        return read_row_weights(self.weight_bound, n_samples, **fit_params)
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`: one Gaussian release, whatever the shape, and a bound on weights if it is bought."""
-        return StepPlan(self._weights().event_at, {})
-
-    def _weights(self) -> ReleaseWeights:
-        return ReleaseWeights(self.weight_bound, self.adjacency)
+        """See `PrivateEstimator`: one Gaussian release, whatever the shape."""
+        return StepPlan(GaussianDpEvent, {})
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
@@ -419,10 +412,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """See `PrivateEstimator`. For an iterator, whose shape is not known yet, they are 0 and None."""
         centring, norm, n = self._check_center(), self._check_data_norm(), self._public_n_samples(n_samples)
         weight = mean_weight(MEAN_SHARE) if centring.private else 0.0
-        event_at = self._weights().event_at
-        sigma = self._solve_noise(terms.budget, event_at)
+        sigma = self._solve_noise(terms.budget, GaussianDpEvent)
         mechanism = GaussianMechanism(sigma, sensitivity(weight, self.adjacency))
-        price = self._price(event_at(sigma), None, self.delta)
+        price = self._price(GaussianDpEvent(sigma), None, self.delta)
         return _Plan(centring, norm, weight, n, mechanism, price, terms.stream.spawn("gram"))
 
     def _check_rows(self, X: Any) -> Any:
@@ -431,11 +423,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     def _learn(self, plan: _Plan, rows: Any, targets: RowWeights | None) -> str:
         """See `PrivateEstimator`. Rows that are not in memory, and those of a rehearsal, have no weights."""
-        weights = targets or RowWeights.made_up(rows.shape[0] if is_bought(self.weight_bound) else 0)
-        given = weights, plan.mechanism.noise_multiplier, plan.n_public, plan.stream.spawn("weight bound")
-        self.weight_bound_, shares = self._weights().shares(*given)
+        weights = targets or RowWeights()
+        self.weight_bound_ = WeightReader.of(self.weight_bound).bound
         if weights.are_given or self._unit() == GROUP:
-            sums = self._release_weighted(rows, shares, weights.units, plan)
+            sums = self._release_weighted(rows, weights.shares, weights.units, plan)
         else:
             sums = self._release_rows(rows, plan)
         with single_threaded_blas() if len(sums.ball.center) <= FEW_COLUMNS else blas_within_quota():

@@ -18,14 +18,15 @@ from skdp._checks.leaks import report_classes_read
 from skdp._checks.notices import few_rows_notice, note_notice, tell_now
 from skdp._checks.parameters import absolute_path, show
 from skdp._checks.row_traits import row_indicators_of
+from skdp._checks.row_weights import RowWeights, read_row_weights
 from skdp._checks.rows import check_classes, check_labels, check_table, classes_of, encode_labels
 from skdp._checks.units import Units
 from skdp._checks.weights import WeightReader, weight_of_each
 from skdp._typing import Doubles
+from skdp.accounting import GaussianDpEvent
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan
 from skdp.mechanisms.unit_norms import average_units
 from skdp.mechanisms.unit_shares import reach_of_units, shares_of_units
-from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 
 COUNT_SHARE = 0.125
@@ -65,11 +66,10 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     bounds : (float, float) or sequence of (float, float), default=(-1.0, 1.0)
         Public bounds on the columns, one pair for all or one for each. Values beyond them are moved to the nearest
         bound, in ``fit`` and in predictions.
-    weight_bound : float, "private" or None, default=None
+    weight_bound : float or None, default=None
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
-        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
-        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
-        1, and a fit that is given weights then warns that they are cut there.
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit with weights then warns that larger weights are clipped to it.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -120,7 +120,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     bounds_ : ndarray of shape (n_features, 2)
         Bounds on the columns.
     weight_bound_ : float
-        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
+        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -263,11 +263,8 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     # --- the phases ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`: one Gaussian release, and the bound on weights if it is bought."""
-        return StepPlan(self._weights().event_at, {})
-
-    def _weights(self) -> ReleaseWeights:
-        return ReleaseWeights(self.weight_bound, self.adjacency)
+        """See `PrivateEstimator`: one Gaussian release."""
+        return StepPlan(GaussianDpEvent, {})
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
@@ -277,7 +274,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         WeightReader.of(self.weight_bound)
         n = self._public_n_samples(n_samples)
         if n_features is not None:
-            tell_now(self, self._weak_signal(self._solve_noise(terms.budget, self._weights().event_at), n, n_features))
+            tell_now(self, self._weak_signal(self._solve_noise(terms.budget, GaussianDpEvent), n, n_features))
 
     def _left_to_assume(self) -> str:
         """See `PrivateEstimator`."""
@@ -291,14 +288,14 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> ReleasePlan:
         """See `PrivateEstimator`."""
-        plan = self._plan_release(terms, sensitivity(n_features, self.adjacency), self._weights().event_at)
+        plan = self._plan_release(terms, sensitivity(n_features, self.adjacency))
         n = self._public_n_samples(n_samples)
         note_notice(self, self._weak_signal(plan.mechanism.noise_multiplier, n, n_features))
         return plan
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> _Labels:
         """See `PrivateEstimator`."""
-        weights = self._weights().read_of_units(fit_params, n_samples)
+        weights = read_row_weights(self.weight_bound, n_samples, **fit_params)
         if self.classes is not None:
             classes = check_classes("classes", self.classes)
             return _Labels(classes, encode_labels(check_labels(y, n_samples, classes=classes), classes), weights)
@@ -317,10 +314,8 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         n_classes, d = len(targets.classes), rows.shape[1]
         marked = self.indicator_weights_
         self.indicator_weights_ = np.zeros(d) if marked is None or len(marked) != d else marked
-        self.bounds_, n = self._check_bounds(d), self._public_n_samples(targets.weights.n_units(len(rows)))
-        given = targets.weights, plan.mechanism.noise_multiplier, n
-        self.weight_bound_, weights = self._weights().shares(*given, plan.stream_of("weight bound"))
-        weights = weight_of_each(weights, len(rows))
+        self.bounds_, self.weight_bound_ = self._check_bounds(d), WeightReader.of(self.weight_bound).bound
+        weights = weight_of_each(targets.weights.shares, len(rows))
         if targets.weights.units is not None:
             weights = self._clip_units(targets.weights.units, rows, targets.codes, weights)
         noisy = plan.release(sum_of_rows(rows, targets.codes, weights, n_classes, self.bounds_))

@@ -96,10 +96,10 @@ def tabular_pipeline(
     y_transform : {"log"} or None, default=None
         What of the targets a regressor fits, as for `skdp.DPRandomTreesRegressor`: "log" is for amounts whose errors
         count in percent, and needs `y_bounds` above 0. Predictions are targets in any case.
-    weight_bound : float, "private" or None, default=None
+    weight_bound : float or None, default=None
         Bound on the weights that ``fit(X, y, sample_weight=...)`` is given, as for the model, which alone takes them:
-        they are divided by it and cut at it. "private" buys one in every fit; None is a bound of 1. An instance may
-        have its own instead. Bounds, bins and categories are those of the rows, without weights.
+        they are divided by it and cut at it. None is a bound of 1. An instance may have its own
+        instead. Bounds, bins and categories are those of the rows, without weights.
     class_weight : dict of class to float, or None, default=None
         Public weights of the classes, as for the model. An instance may have its own instead.
     accountant : PrivacyAccountant, str, path-like or None, default=None

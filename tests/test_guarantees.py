@@ -86,7 +86,6 @@ from skdp.plotting._study import Study
 from skdp.preprocessing import DPTableVectorizer, dp_bounds
 from skdp.preprocessing.histograms.bought_bounds import BoughtBounds
 from skdp.preprocessing.histograms.counts import CountedColumns
-from skdp.preprocessing.histograms.weight_bound import WeightPurchase
 from skdp.statistics import describe
 from skdp.statistics.table_release import TableRelease
 from skdp.synthesis import DPWGAN, DPClassMixtureGenerator, DPMarginalSynthesizer
@@ -2192,25 +2191,6 @@ SENTENCES = {
             "tests/_checks/test_weights.py::test_weights_equal_to_the_bound_give_the_model_of_no_weights_but_for_the_noise",
             "tests/_checks/test_weights.py::test_weights_equal_to_the_bound_give_the_model_of_no_weights",
             "tests/_checks/test_weights.py::test_weights_equal_to_the_bound_search_as_without_weights",
-        ],
-    },
-    WeightPurchase: {
-        "The bound is a function of what a `skdp.preprocessing.histograms.purchase.Purchase` of one column releases, "
-        "and of public numbers.": [
-            "tests/_checks/test_weights.py::test_one_weight_moves_a_bought_bound_by_its_sensitivity_and_nothing_else",
-        ],
-        "What it costs is part of the event of the fit, which is charged before the weights are counted.": [
-            "tests/_checks/test_weights.py::test_a_bought_bound_is_part_of_the_price",
-            "tests/_checks/test_weights.py::test_the_charge_stands_before_weights_are_counted",
-        ],
-        "A row of weight 0, the null record, is a gap there and adds nothing to any count; so one row changes the "
-        "counts by no more than the sensitivity that `Purchase` proves.": [
-            "tests/_checks/test_weights.py::test_rows_of_weight_0_add_nothing_to_the_counts_of_a_purchase",
-            "tests/_checks/test_weights.py::test_one_weight_moves_a_bought_bound_by_its_sensitivity_and_nothing_else",
-        ],
-        "The sums of the fit are those of a fit whose public bound is the one that was bought (adaptive "
-        "composition).": [
-            "tests/_checks/test_weights.py::test_sums_beside_a_bought_bound_are_those_of_a_public_one",
         ],
     },
     count_people: {

@@ -209,14 +209,11 @@ def test_runs_for_groups_by_two_columns_have_no_joint_price():
     assert model.partial_fit(X, y, groups=home).epsilon_ > before
 
 
-@pytest.mark.parametrize(("parameters", "said"), [
-    ({"merge_equal_rows": True}, "merge_equal_rows=True with groups"),
-    ({"weight_bound": "private"}, "weight_bound='private' with groups"),
-])  # fmt: skip
-def test_what_is_not_offered_for_units_is_refused_by_name(parameters, said):
+def test_what_is_not_offered_for_units_is_refused_by_name():
     X, y, weights, labels = table(10, "any", np.random.default_rng(0))
-    with pytest.raises(ValueError, match=said):
-        skdp.DPLogisticRegression(classes=[0, 1], **parameters).fit(X, y, sample_weight=weights, groups=labels)
+    model = skdp.DPLogisticRegression(classes=[0, 1], merge_equal_rows=True)
+    with pytest.raises(ValueError, match="merge_equal_rows=True with groups"):
+        model.fit(X, y, sample_weight=weights, groups=labels)
 
 
 # --- tables ---
@@ -355,13 +352,6 @@ def test_a_unit_of_weighted_rows_moves_nothing_by_more(kind, size):
     assert_all_else_is_equal(*found)
 
 
-@pytest.mark.parametrize("make", [skdp.DPStandardScaler, skdp.DPQuantileBinner])
-def test_a_bound_on_weights_of_units_is_not_bought_of_columns(make):
-    X, _, weights, labels = table(10, "any", np.random.default_rng(0))
-    with pytest.raises(ValueError, match="weight_bound='private' with groups"):
-        make(weight_bound="private").fit(X, sample_weight=weights, groups=labels)
-
-
 def test_a_raw_table_is_fitted_for_households():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.integers(18, 90, 4000), "job": rng.choice(["clerk", "nurse"], 4000)})
@@ -460,16 +450,6 @@ def test_units_of_one_row_give_the_sums_of_rows_with_weights_bit_for_bit(kind, a
     one, other = ({k: v for k, v in leaves(vars(each)) if not k.startswith(tuple(f"['{n}']" for n in left_out))}
                   for each in (by_row, by_unit))  # fmt: skip
     assert one == other
-
-
-def test_what_sums_of_units_do_not_offer_is_refused_before_the_charge():
-    X, y, weights, labels = table(10, "any", np.random.default_rng(0))
-    for kind, make in SUMS.items():
-        ledger = skdp.PrivacyAccountant(5.0, 1e-5, unit="group")
-        model = make(accountant=ledger).set_params(weight_bound="private", random_state=None)
-        with pytest.raises(ValueError, match="weight_bound='private' with groups"):
-            model.fit(X, y, sample_weight=weights, groups=labels)
-        assert not ledger.history, kind
 
 
 def test_groups_of_an_iterator_are_refused_before_the_charge():

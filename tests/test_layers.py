@@ -30,6 +30,7 @@ FLOORS = {
         ("archives", "arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
         ("class_weight", "default_delta", "leaks", "readings", "rows", "weights"),
         ("notices", "sources", "table", "targets", "unit_runs", "units"),
+        ("row_weights",),
     ),
     "_fit": (("payment", "releases", "running", "step_traits"), ("conductor", "private_step"), ("joint_fit",)),
     "_guard": (
@@ -230,7 +231,7 @@ FLOORS = {
         ("cell_tree", "counts", "threshold"),
         ("edges", "powers_of_two"),
         ("purchase",),
-        ("bought_bounds", "weight_bound"),
+        ("bought_bounds",),
         ("sums",),
     ),
     "preprocessing.schema": (
@@ -384,7 +385,7 @@ def test_there_is_no_circle():
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (37, 11, 196), "accounting": (12, 9, 44)}
+    assert found == {"": (37, 11, 197), "accounting": (12, 9, 44)}
 
 
 def test_heavy_imports_stay_where_they_belong():

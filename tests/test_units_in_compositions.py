@@ -174,11 +174,10 @@ def test_weights_have_one_public_bound_for_all_steps_of_all_candidates():
         try:
             made.fit(X, y, sample_weight=weights, groups=labels)
         finally:
-            assert len(ledger.history) == (of_scaler == of_model != "private")
+            assert len(ledger.history) == (of_scaler == of_model)
 
     fit(2.0, 2.0)
     for of_scaler, of_model, named in (
-        ("private", 2.0, "'private' of DPStandardScaler"), (2.0, "private", "'private' of DPLogisticRegression"),
         (1.0, 2.0, "1.0 of DPStandardScaler"), (None, 2.0, "None of DPStandardScaler"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=f"weight_bound={named} in a search with weights"):

@@ -12,12 +12,9 @@ from skdp._checks.cells import NUMBER, all_finite, numbers_of, refuse, refuse_no
 from skdp._checks.leak_setting import warn
 from skdp._checks.parameters import check_real
 
-PRIVATE = "private"
-"""The `weight_bound` that is bought."""
-
 _GRID = 2.0**24
 
-_REMEDY = "choose a public number from 1e-30 to 1e30, such as the largest weight that can occur, 'private' or None"
+_REMEDY = "choose a public number from 1e-30 to 1e30, such as the largest weight that can occur, or None"
 
 
 @dataclass(frozen=True)
@@ -44,8 +41,8 @@ class WeightReader:
 
     @classmethod
     def of(cls, weight_bound: Any) -> WeightReader:
-        """Return the reader for a public bound, or refuse it; None is a bound of 1, as is one that is to be bought."""
-        if weight_bound is None or is_bought(weight_bound):
+        """Return the reader for a public bound, or refuse it; None is a bound of 1."""
+        if weight_bound is None:
             return cls(1.0)
         return cls(check_real("weight_bound", weight_bound, at_least=1e-30, at_most=1e30, remedy=_REMEDY))
 
@@ -113,34 +110,6 @@ def weight_of_each(weights: Any, n_rows: int) -> NDArray[np.float64]:
     return np.broadcast_to(np.asarray(weights, np.float64), (n_rows,))
 
 
-def is_bought(weight_bound: Any) -> bool:
-    """Whether the bound is one that a fit buys."""
-    return isinstance(weight_bound, str) and weight_bound == PRIVATE
-
-
-def read_weights(weight_bound: Any, sample_weight: Any, n_rows: int) -> tuple[Any, Any]:
-    """Return weights as shares of a public bound, and None; or 1.0, and checked weights whose bound is to be bought.
-
-    A purchase needs weights: without any, nothing could be bought.
-    """
-    if not is_bought(weight_bound):
-        return WeightReader.of(weight_bound)(sample_weight, n_rows), None
-    if sample_weight is None:
-        raise ValueError(
-            "weight_bound='private' without sample_weight, of which the bound would be bought: give weights, or None."
-        )
-    return 1.0, check_weights(sample_weight, n_rows)
-
-
-def refuse_bought_bound(weight_bound: Any, groups: Any) -> None:
-    """Refuse to buy a bound on weights where rows have units: the purchase is one for rows."""
-    if groups is not None and is_bought(weight_bound):
-        raise ValueError(
-            "weight_bound='private' with groups, for which no bound is bought: give a public weight_bound, such as the "
-            "largest weight that can occur."
-        )
-
-
 def warn_of_no_bound(weight_bound: Any, sample_weight: Any) -> None:
     """Say that weights are cut at 1 where no bound was given: to every fit with weights, whatever they are."""
     if weight_bound is None and sample_weight is not None:
@@ -151,13 +120,9 @@ def warn_of_no_bound(weight_bound: Any, sample_weight: Any) -> None:
 
 
 __all__ = [
-    "PRIVATE",
     "WeightReader",
     "check_weights",
     "exactly_summable",
-    "is_bought",
-    "read_weights",
-    "refuse_bought_bound",
     "warn_of_no_bound",
     "weight_of_each",
 ]

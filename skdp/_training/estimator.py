@@ -17,7 +17,7 @@ from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import (
     source_to_predict,
 )
-from skdp._checks.weights import WeightReader, refuse_bought_bound, warn_of_no_bound
+from skdp._checks.weights import WeightReader, warn_of_no_bound
 from skdp._fit.releases import Release, releases_of
 from skdp._training.checkpoint import Checkpoint
 from skdp._training.loop import start_of_run
@@ -85,7 +85,6 @@ class GradientEstimator(PrivateEstimator):
         sample_weight, units = fit_params.pop("sample_weight", None), fit_params.pop("groups", None)
         refuse_fit_params(fit_params, type(self).__name__)
         warn_of_no_bound(self.weight_bound, sample_weight)
-        refuse_bought_bound(self.weight_bound, units)
         task = self._task()
         targets = task.encode(y, sample_weight, n_samples, task.resolve(y, None, warm=False))
         return targets._replace(units=units)

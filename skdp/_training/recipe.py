@@ -12,7 +12,6 @@ import numpy as np
 from skdp._checks.notices import few_a_column_notice, few_rows_notice, note_notice, rare_classes_notice
 from skdp._checks.parameters import check_count, check_real
 from skdp._checks.sources import BlockRecipe, RowSource, cast_weights
-from skdp._checks.weights import WeightReader, is_bought
 from skdp._threads import blas_within_quota
 from skdp._training import defaults
 from skdp._training.averaging import Averaging
@@ -31,7 +30,6 @@ from skdp.base import Budget
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import SideRelease, column_sensitivity, event_with
-from skdp.preprocessing.histograms.weight_bound import WeightPurchase
 
 
 class Recipe:
@@ -174,12 +172,6 @@ class Recipe:
 
     def buy(self, plan: Plan, rows: Any, targets: Targets) -> tuple[Any, Targets]:
         """Buy what is bought before the first step, and return rows and targets as the steps read them."""
-        purchase = plan.purchases.get(_WEIGHT_BOUND)
-        if purchase is not None:
-            given = targets.to_bound, plan.run.plan.noise_multiplier, plan.n_public
-            (self.model.weight_bound_,) = plan.bought(_WEIGHT_BOUND, lambda stream: [purchase.buy(*given, stream)])
-            shares = WeightReader(self.model.weight_bound_).shares(targets.to_bound)
-            targets = targets._replace(weights=shares * targets.weights, to_bound=None)
         if START in plan.purchases and not plan.warm:  # current parameters, of a run that resumes, started there
             self._origin = self._count_classes(plan, rows, targets)
         return rows, targets
@@ -249,12 +241,10 @@ class Recipe:
     def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
         """Return the purchases beside the steps, by name (`Plan`); they follow from public quantities.
 
-        Each has the method ``event_at(noise_multiplier)``. The first one is a bound on weights, if that is bought.
-        A model without an intercept has nothing to correct, and starts at scores of 0.
+        Each has the method ``event_at(noise_multiplier)``. A model without an intercept has nothing to correct, and
+        starts at scores of 0.
         """
         bought: dict[str, Any] = {}
-        if is_bought(self.model.weight_bound):
-            bought[_WEIGHT_BOUND] = WeightPurchase.beside_steps(self.model.adjacency, sampling.rate, n_steps)
         if getattr(self.model, "fit_intercept", True) and self.task.fits_means:
             share = OFFSET_SHARE
             if self.anew and self.task.starts_at_counts:
@@ -283,7 +273,6 @@ class Recipe:
         )
 
 
-_WEIGHT_BOUND = "weight bound"
 _MOST_FALLING = 10**6  # steps: the shares are an array of that length
 
 

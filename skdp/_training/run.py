@@ -28,15 +28,13 @@ class Targets(NamedTuple):
     """Targets and weights of the rows, checked, as the loss reads them.
 
     `outputs` is public: it has a number of outputs, `n_outputs`, and what predictions need beside the model, such as
-    the classes. Weights are an array of shape (n,) of numbers in [0, 1], or 1.0. Where their bound is bought,
-    `to_bound` has weights as they are, to be multiplied with `weights` as shares of it. `units` says which rows are of
-    one unit; None where each row is its own.
+    the classes. Weights are an array of shape (n,) of numbers in [0, 1], or 1.0. `units` says which
+    rows are of one unit; None where each row is its own.
     """
 
     outputs: Any
     values: Any
     weights: Any
-    to_bound: Any = None
     units: Units | None = None
 
 

@@ -9,7 +9,7 @@ from skdp._checks.leaks import begin_record, note_leaks
 from skdp._checks.notices import tell_now
 from skdp._checks.rows import check_schema
 from skdp._checks.sources import RowSource, is_elsewhere, refuse_rows_elsewhere, source_to_fit
-from skdp._checks.weights import is_bought, refuse_bought_bound, warn_of_no_bound
+from skdp._checks.weights import warn_of_no_bound
 from skdp._fit.conductor import Fit, conduct, public_shape, units_of
 from skdp._training.run import Plan, Targets
 from skdp._training.run_lock import RunLock
@@ -49,7 +49,6 @@ class RunFit(Fit):
             begin_record(work, self.target.__dict__.get("_fitted_leaks"))
             note_leaks(work, *now)
         warn_of_no_bound(work.weight_bound, self._weights)
-        refuse_bought_bound(work.weight_bound, self._groups)
         self._source = self._find_source()
         rows, self.units = units_of(work, self._X if self._source is None else self._source, self._groups)
         if self._source is None:
@@ -96,11 +95,6 @@ class RunFit(Fit):
             self._X, self._y, self._weights, self._groups, task.parameter, are_named=are_named,
             n_samples_public=work.n_samples_public,
         )  # fmt: skip
-        if source is not None and is_bought(work.weight_bound):
-            raise ValueError(
-                "weight_bound='private' with rows that are not in memory, of which no bound is bought: give a public "
-                "weight_bound."
-            )
         if source is not None and getattr(work, "inference", False):
             raise ValueError(
                 "inference=True with rows that are not in memory, which are read once: use inference=False, or give "

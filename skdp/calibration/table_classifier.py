@@ -22,7 +22,7 @@ from skdp._checks.row_traits import first_row, indexable, take_rows
 from skdp._checks.rows import check_labels, classes_of, table_shape, without_labels
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.units import ROW, Units, take_unit
-from skdp._checks.weights import check_weights, refuse_bought_bound
+from skdp._checks.weights import WeightReader, check_weights
 from skdp._fit.conductor import Fit, conduct, units_of
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import private_steps
@@ -308,7 +308,7 @@ class TableFit(Fit):
         check_delta(work.delta)
         check_choice("adjacency", work.adjacency, ADJACENCIES)
         check_real("test_size", work.test_size, above=0, below=1, remedy="choose a share of the rows, such as 0.25")
-        refuse_bought_bound(work.weight_bound, True)
+        WeightReader.of(work.weight_bound)
         work._check_purpose()
         resolve_accountant(work.accountant)
         inner = _inner_of(work.estimator)

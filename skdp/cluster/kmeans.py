@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_count
+from skdp._checks.row_weights import RowWeights, read_row_weights
 from skdp._checks.rows import check_table
 from skdp._checks.weights import WeightReader, check_weights, exactly_summable, weight_of_each
 from skdp._fit.step_traits import StepTraits
@@ -24,7 +25,6 @@ from skdp.cluster.clustering import Clustering
 from skdp.cluster.rows import Cube, CubeRows, SharedNoise, SparseRows, WeightedRows, nearest, squared_distances
 from skdp.mechanisms.unit_norms import average_units
 from skdp.preprocessing.histograms.bought_bounds import BoughtBounds
-from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 from skdp.preprocessing.purchasing_transformer import BuyingPlan, bounds_of_any_width, bounds_of_columns
 
 
@@ -59,11 +59,10 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         `DPTableVectorizer` have bounds of (-1, 1).
     max_iter : int, default=5
         Number of noisy steps of Lloyd's algorithm. More steps have more noise each.
-    weight_bound : float, "private" or None, default=None
+    weight_bound : float or None, default=None
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
-        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
-        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
-        1, and a fit that is given weights then warns that they are cut there.
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit with weights then warns that larger weights are clipped to it.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -106,7 +105,7 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     bounds_ : ndarray of shape (n_features, 2)
         Bounds on the columns, public or bought.
     weight_bound_ : float
-        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
+        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -236,7 +235,7 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _event_at(self, noise_multiplier: float) -> DpEvent:
         """What a fit costs, whatever the number of columns."""
         bought = self._bought_bounds(bounds_of_any_width(self.bounds))
-        return self._weights().event_beside(bought.event_beside(self._clustering().event_at))(noise_multiplier)
+        return bought.event_beside(self._clustering().event_at)(noise_multiplier)
 
     def _clustering(self) -> Clustering:
         k = check_count("n_clusters", self.n_clusters, remedy="choose a whole number above 0, such as 8")
@@ -245,9 +244,6 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _bought_bounds(self, bounds: Any) -> BoughtBounds:
         return BoughtBounds(bounds, self.adjacency)
-
-    def _weights(self) -> ReleaseWeights:
-        return ReleaseWeights(self.weight_bound, self.adjacency)
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
@@ -276,7 +272,7 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowWeights:
         """See `PrivateEstimator`: labels are ignored, weights and units are kept."""
-        return self._weights().read_of_units(fit_params, n_samples)
+        return read_row_weights(self.weight_bound, n_samples, **fit_params)
 
     def __step_traits__(self) -> StepTraits:
         """See `PrivateEstimator`."""
@@ -285,10 +281,10 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _learn(self, plan: BuyingPlan, rows: Any, targets: RowWeights | None) -> str:
         """See `PrivateEstimator`."""
         n, sigma, stream = rows.shape[0], plan.noise_multiplier, plan.stream
-        targets = RowWeights.made_up(n) if targets is None else targets
+        targets = targets or RowWeights()
         bounds = self._bought_bounds(bounds_of_columns(self.bounds, rows.shape[1]))
-        self.weight_bound_, shares = self._weights().shares(targets, sigma, plan.n_public, stream.spawn("weight bound"))
-        weights = exactly_summable(average_units(targets.units, weight_of_each(shares, n)))
+        self.weight_bound_ = WeightReader.of(self.weight_bound).bound
+        weights = exactly_summable(average_units(targets.units, weight_of_each(targets.shares, n)))
         given = sigma, plan.n_public, stream.spawn("bounds"), weights, targets.units
         columns = [] if sp.issparse(rows) else list(rows.T.astype(np.float64))
         self.bounds_ = np.array(bounds.release(columns, *given))

@@ -95,11 +95,10 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
         Public weights of the classes; a class that is not named has weight 1. They are divided by the largest, so only
         their ratios count, and multiply clipped gradients, as weights of rows do. "balanced" would read the labels and
         is refused: give ``1 / share`` with public shares of the classes.
-    weight_bound : float, "private" or None, default=None
+    weight_bound : float or None, default=None
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
-        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
-        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
-        1, and a fit that is given weights then warns that they are cut there.
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit with weights then warns that larger weights are clipped to it.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -150,7 +149,7 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
     classes_ : ndarray of shape (n_classes,)
         Class labels known to the classifier.
     weight_bound_ : float
-        Bound by which weights were divided in the last run, public or bought; 1.0 for ``weight_bound=None``.
+        Bound by which weights were divided in the last run; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

@@ -10,16 +10,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_real, show
+from skdp._checks.row_weights import RowWeights, read_row_weights
 from skdp._checks.table import fitted_table
 from skdp._checks.weights import WeightReader, exactly_summable, weight_of_each
 from skdp._typing import Doubles
+from skdp.accounting import GaussianDpEvent
 from skdp.base import FitTerms, ReleasePlan, StepPlan
 from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes
 from skdp.ensemble.isolation import average_path_length, draw_leaves, is_leaf, path_lengths, weigh
 from skdp.ensemble.trees_of_tables import TreesOfTables
 from skdp.mechanisms.unit_shares import clip_counts
 from skdp.preprocessing.histograms.purchase import column_sensitivity
-from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 
 _N_DRAWN = 2000
 """People who are drawn for a threshold."""
@@ -56,11 +57,10 @@ class DPIsolationForest(TreesOfTables):
         Public categories of each column. None is for a column of numbers.
     trees_random_state : int, default=0
         Seed of the trees, which is public: a whole number from 0 on. It has nothing to do with the noise.
-    weight_bound : float, "private" or None, default=None
+    weight_bound : float or None, default=None
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
-        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
-        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
-        1, and a fit that is given weights then warns that they are cut there.
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit with weights then warns that larger weights are clipped to it.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -103,7 +103,7 @@ class DPIsolationForest(TreesOfTables):
     offset_ : float
         What is taken from scores to make ``decision_function``, which is below 0 for outliers.
     weight_bound_ : float
-        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
+        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -251,11 +251,8 @@ class DPIsolationForest(TreesOfTables):
     # --- the phases ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`: one Gaussian release, and the bound on weights if it is bought."""
-        return StepPlan(self._weights().event_at, {})
-
-    def _weights(self) -> ReleaseWeights:
-        return ReleaseWeights(self.weight_bound, self.adjacency)
+        """See `PrivateEstimator`: one Gaussian release."""
+        return StepPlan(GaussianDpEvent, {})
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
@@ -280,7 +277,7 @@ class DPIsolationForest(TreesOfTables):
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> ReleasePlan:
         """See `PrivateEstimator`."""
         sensitivity = column_sensitivity(int(self.n_estimators), self.adjacency)
-        return self._plan_release(terms, sensitivity, self._weights().event_at)
+        return self._plan_release(terms, sensitivity)
 
     def _check_rows(self, X: Any) -> TableCodes:
         """See `PrivateEstimator`."""
@@ -288,17 +285,15 @@ class DPIsolationForest(TreesOfTables):
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowWeights:
         """See `PrivateEstimator`: labels are ignored, weights and units are kept."""
-        return self._weights().read_of_units(fit_params, n_samples)
+        return read_row_weights(self.weight_bound, n_samples, **fit_params)
 
     def _learn(self, plan: ReleasePlan, rows: TableCodes, targets: RowWeights | None) -> str:
         """See `PrivateEstimator`."""
         n, sigma = rows.shape[0], plan.mechanism.noise_multiplier
-        targets = RowWeights.made_up(n) if targets is None else targets
-        n_public = self._public_n_samples(targets.n_units(n))
-        given = targets, sigma, n_public, plan.stream_of("weight bound")
-        self.weight_bound_, shares = self._weights().shares(*given)
+        targets = targets or RowWeights()
+        self.weight_bound_ = WeightReader.of(self.weight_bound).bound
         self.embedding_._grow()
-        noisy = plan.release(self._count(rows, weight_of_each(shares, n), targets))
+        noisy = plan.release(self._count(rows, weight_of_each(targets.shares, n), targets))
         self._set_counts(noisy, sigma)
         coins = np.random.default_rng(plan.stream_of("coins").words(4).tolist())
         self.offset_ = self._offset(plan.mechanism.standard_deviation, coins)

@@ -106,11 +106,10 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         Strength of the L2 penalty ``alpha / 2 * ||coef_||**2``, which is added to the mean loss.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
-    weight_bound : float, "private" or None, default=None
+    weight_bound : float or None, default=None
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
-        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
-        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
-        1, and a fit that is given weights then warns that they are cut there.
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit with weights then warns that larger weights are clipped to it.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -166,7 +165,7 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
     y_bounds_ : (float, float)
         Bounds on targets and predictions.
     weight_bound_ : float
-        Bound by which weights were divided in the last run, public or bought; 1.0 for ``weight_bound=None``.
+        Bound by which weights were divided in the last run; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

@@ -21,7 +21,7 @@ from skdp._checks.rows import check_classes, check_labels, check_shape, encode_l
 from skdp._checks.sources import source_to_predict
 from skdp._checks.table import Table, as_keys
 from skdp._checks.units import GROUP, ROW, Units, estimand_of, read_units
-from skdp._checks.weights import WeightReader, refuse_bought_bound, warn_of_no_bound
+from skdp._checks.weights import WeightReader, warn_of_no_bound
 from skdp._fit.conductor import EstimatorFit, conduct
 from skdp._fit.payment import Payment
 from skdp._typing import Doubles
@@ -239,7 +239,6 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """See `PrivateEstimator`."""
         check_real("level", self.level, above=0, below=1, remedy="choose a probability, such as 0.95")
         WeightReader.of(self.weight_bound)
-        refuse_bought_bound(self.weight_bound, True)
         self._check_targets_known()
         if self._unit() == ROW and any(getattr(each, "privacy_unit_", ROW) == GROUP for each in self._models()):
             raise ValueError(

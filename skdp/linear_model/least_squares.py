@@ -37,11 +37,10 @@ class DPLinearRegression(MomentsRegressor):
         Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
         If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
         none, and get sqrt(n_features), which suits columns in [-1, 1] and reads no data.
-    weight_bound : float, "private" or None, default=None
+    weight_bound : float or None, default=None
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
-        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
-        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
-        1, and a fit that is given weights then warns that they are cut there.
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit with weights then warns that larger weights are clipped to it.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     inference : bool, default=False
@@ -81,7 +80,7 @@ class DPLinearRegression(MomentsRegressor):
     data_norm_ : float
         Norm to which rows are scaled down.
     weight_bound_ : float
-        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
+        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -244,11 +243,10 @@ class DPRidge(MomentsRegressor):
         Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
         If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
         none, and get sqrt(n_features), which suits columns in [-1, 1] and reads no data.
-    weight_bound : float, "private" or None, default=None
+    weight_bound : float or None, default=None
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
-        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
-        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
-        1, and a fit that is given weights then warns that they are cut there.
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit with weights then warns that larger weights are clipped to it.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     inference : bool, default=False
@@ -290,7 +288,7 @@ class DPRidge(MomentsRegressor):
     data_norm_ : float
         Norm to which rows are scaled down.
     weight_bound_ : float
-        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
+        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

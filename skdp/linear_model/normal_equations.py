@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.notices import few_rows_notice, note_notice, tell_now
 from skdp._checks.parameters import check_real, check_switch
+from skdp._checks.row_weights import RowWeights, read_row_weights
 from skdp._checks.rows import check_schema, check_table, check_targets, read_cells
 from skdp._checks.sources import RowSource, source_to_fit, source_to_predict
 from skdp._checks.targets import (
@@ -27,7 +28,7 @@ from skdp._checks.targets import (
     report_bounds_read,
 )
 from skdp._checks.units import Units
-from skdp._checks.weights import WeightReader, is_bought, warn_of_no_bound, weight_of_each
+from skdp._checks.weights import WeightReader, warn_of_no_bound, weight_of_each
 from skdp._fit.conductor import UnreadFit, conduct
 from skdp._threads import WorkerPool
 from skdp._training.models.linear import clipped_scores
@@ -42,7 +43,6 @@ from skdp.linear_model.scores import SCORE_RELEASE, ScoreMoments, Scoring, is_lo
 from skdp.mechanisms.second_moments import MomentSum, UnitBall, sensitivity
 from skdp.mechanisms.unit_norms import clip_moments
 from skdp.preprocessing.histograms.purchase import event_with
-from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 
 INTERCEPT = 0.2
 """The entry of the intercept, where a row of norm `data_norm` has norm 1."""
@@ -130,11 +130,6 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         )
         if source is None or bounds is None:
             return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
-        if is_bought(self.weight_bound):
-            raise ValueError(
-                "weight_bound='private' with rows that are not in memory, of which no bound is bought: give a public "
-                "weight_bound."
-            )
         if self.inference:
             raise ValueError(
                 "inference=True with rows that are not in memory, which are read once: use inference=False, or give "
@@ -147,7 +142,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
     # --- the phases ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`: one Gaussian release or two, and the bound on weights if it is bought."""
+        """See `PrivateEstimator`: one Gaussian release or two."""
         return StepPlan(self._event_at(), {})
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
@@ -177,11 +172,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
 
     def _event_at(self) -> Callable[[float], DpEvent]:
         """What the fit costs at the noise multiplier of its first release."""
-        scores = (SCORE_RELEASE,) if self.inference else ()
-        return self._weights().event_beside(partial(event_with, scores, GaussianDpEvent) if scores else GaussianDpEvent)
-
-    def _weights(self) -> ReleaseWeights:
-        return ReleaseWeights(self.weight_bound, self.adjacency)
+        return partial(event_with, (SCORE_RELEASE,), GaussianDpEvent) if self.inference else GaussianDpEvent
 
     def _check_rows(self, X: Any) -> Any:
         """See `PrivateEstimator`."""
@@ -189,7 +180,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> BoundedTargets:
         """See `PrivateEstimator`."""
-        weights = self._weights().read_of_units(fit_params, n_samples)
+        weights = read_row_weights(self.weight_bound, n_samples, **fit_params)
         bounds = check_y_bounds(self.y_bounds)
         if bounds is None:
             report_bounds_read(self)
@@ -202,8 +193,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         units, radius = targets.weights.units, self._radius(rows.shape[1])
         n_units = rows.n_units if isinstance(rows, RowSource) else None
         n = self._public_n_samples(n_units or targets.weights.n_units(rows.shape[0]))
-        given = targets.weights, plan.mechanism.noise_multiplier, n
-        self.weight_bound_, weights = self._weights().shares(*given, plan.stream_of("weight bound"))
+        self.weight_bound_, weights = WeightReader.of(self.weight_bound).bound, targets.weights.shares
         intercept = INTERCEPT if self.fit_intercept else 0.0
         scale = TargetScale.of(targets.bounds, self.fit_intercept)
         by_position = not self._shifts_rows()

@@ -61,11 +61,10 @@ class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator)
         Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
         If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
         none, and get sqrt(n_features), which suits columns in [-1, 1] and reads no data.
-    weight_bound : float, "private" or None, default=None
+    weight_bound : float or None, default=None
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
-        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
-        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
-        1, and a fit that is given weights then warns that they are cut there. The weight of a rate is its exposure.
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit with weights then warns that larger weights are clipped to it. The weight of a rate is its exposure.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     n_groups_public : int or None, default=None
@@ -98,7 +97,7 @@ class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator)
     data_norm_ : float
         Norm to which rows are scaled down.
     weight_bound_ : float
-        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
+        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

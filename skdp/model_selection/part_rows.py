@@ -13,7 +13,7 @@ from skdp._checks.leak_setting import report_leak
 from skdp._checks.row_traits import first_row, take_rows
 from skdp._checks.rows import check_labels, check_targets, classes_of, number_of_columns
 from skdp._checks.units import Units
-from skdp._checks.weights import WeightReader, check_weights, is_bought, warn_of_no_bound
+from skdp._checks.weights import WeightReader, check_weights, warn_of_no_bound
 from skdp._fit.private_step import private_steps
 from skdp.pipeline import PrivatePipeline
 
@@ -68,8 +68,7 @@ def common_weight_reader(made: list[PrivatePipeline], sample_weight: Any, what: 
     weighted = [step for step in weighted if has_fit_parameter(step, "sample_weight")]
     bounds = [getattr(step, "weight_bound", None) for step in weighted]
     readers = [WeightReader.of(bound) for bound in bounds]
-    bought = [is_bought(bound) for bound in bounds]
-    faults = bought if any(bought) else [reader != readers[-1] for reader in readers]
+    faults = [reader != readers[-1] for reader in readers]
     if any(faults):
         at = faults.index(True)
         raise ValueError(

@@ -11,16 +11,16 @@ from sklearn.base import TransformerMixin
 
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import read_real, show
+from skdp._checks.row_weights import RowWeights, read_row_weights
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, as_numbers
 from skdp._checks.units import Units
-from skdp._checks.weights import WeightReader, exactly_summable, refuse_bought_bound
+from skdp._checks.weights import WeightReader, exactly_summable
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent
 from skdp.base import FitTerms, Price, PrivateEstimator, StepPlan, refuse_fit_params
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import Bounds
-from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 
 _LARGEST = 1e150
 """Size of a bound: its square has a double, as has that of the inverse of the least width."""
@@ -143,28 +143,19 @@ class WeightedColumnBuyer(ColumnBuyer):
 
     weight_bound: Any
 
-    def _weights(self) -> ReleaseWeights:
-        return ReleaseWeights(self.weight_bound, self.adjacency)
-
-    def _cost(self) -> Callable[[float], DpEvent]:
-        """See `ColumnBuyer`: the bound on weights, if it is bought."""
-        return self._weights().event_beside(self._event_at)
-
     def _check_own_parameters(self) -> None:
         """See `ColumnBuyer`."""
         WeightReader.of(self.weight_bound)
 
     def _check_targets(self, y: Any, n_samples: int, groups: Units | None = None, **fit_params: Any) -> Any:
         """See `PrivateEstimator`: labels are ignored, weights and units are kept."""
-        refuse_bought_bound(self.weight_bound, groups)
-        return self._weights().read(fit_params, n_samples), groups
+        return read_row_weights(self.weight_bound, n_samples, **fit_params), groups
 
     def _learn(self, plan: BuyingPlan, rows: Any, targets: tuple[RowWeights, Units | None] | None) -> str:
         """See `PrivateEstimator`."""
-        weights, units = (RowWeights.made_up(rows.shape[0]), None) if targets is None else targets
-        given = weights, plan.noise_multiplier, plan.n_public, plan.stream.spawn("weight bound")
-        self.weight_bound_, shares = self._weights().shares(*given)
-        return super()._learn(plan, rows._replace(weights=exactly_summable(shares)), units)
+        weights, units = targets or (RowWeights(), None)
+        self.weight_bound_ = WeightReader.of(self.weight_bound).bound
+        return super()._learn(plan, rows._replace(weights=exactly_summable(weights.shares)), units)
 
 
 def numbers_of(table: Table, j: int) -> Doubles:

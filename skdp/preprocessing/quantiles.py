@@ -51,11 +51,10 @@ class DPQuantileBinner(WeightedColumnBuyer):
         - "onehot" is a CSR matrix with a 1 in each row for each column of X: for its bin, or for a gap.
         - "onehot-dense" is the same as an array.
         - "ordinal" is an array of bin numbers, from 0, and -1 for gaps.
-    weight_bound : float, "private" or None, default=None
+    weight_bound : float or None, default=None
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
-        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
-        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
-        1, and a fit that is given weights then warns that they are cut there.
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit with weights then warns that larger weights are clipped to it.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -96,7 +95,7 @@ class DPQuantileBinner(WeightedColumnBuyer):
     bounds_ : list of (float, float)
         Bounds of each column, public or bought.
     weight_bound_ : float
-        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
+        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
     epsilon_ : float
         Price of the fit at `delta_`, at most `epsilon`.
     delta_ : float

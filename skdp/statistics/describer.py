@@ -16,7 +16,7 @@ from skdp._checks.parameters import absolute_path, check_choice, read_real, show
 from skdp._checks.rows import split_column
 from skdp._checks.table import Table
 from skdp._checks.units import ROW, Units
-from skdp._checks.weights import WeightReader, exactly_summable, refuse_bought_bound, warn_of_no_bound
+from skdp._checks.weights import WeightReader, exactly_summable, warn_of_no_bound
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.mechanisms.unit_norms import average_units
@@ -125,7 +125,6 @@ class TableDescriber(SchemaBuyer):
         """See `ColumnBuyer`."""
         super()._check_own_parameters()
         WeightReader.of(self.weight_bound)
-        refuse_bought_bound(self.weight_bound, True)
         check_choice("noise", self.noise, KINDS_OF_NOISE)
         if not isinstance(self.correlation, bool | np.bool_):
             raise ValueError(f"correlation={show(self.correlation)} is no truth value: use True or False.")

@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.leaks import report_classes_read
 from skdp._checks.parameters import check_count, read_real, show
+from skdp._checks.row_weights import RowWeights, read_row_weights
 from skdp._checks.rows import check_classes, check_labels, classes_of, encode_labels
 from skdp._typing import Doubles
 from skdp.base import PrivateEstimator
-from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 
 LABEL_SHARES = ("bought", "uniform")
 
@@ -158,12 +158,9 @@ class PrivateGenerator(PrivateEstimator):
                 "shares, one a class."
             )
 
-    def _weights(self) -> ReleaseWeights:
-        return ReleaseWeights(self.weight_bound, self.adjacency)
-
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowTargets:
         """See `PrivateEstimator`. Units are counted first: how many rows a single one has is nobody's business."""
-        weights = self._weights().read_of_units(fit_params, n_samples)
+        weights = read_row_weights(self.weight_bound, n_samples, **fit_params)
         if weights.units is not None and weights.units.n_units < 2:
             found = "1 group" if weights.units.n_units else "no group"
             raise ValueError(f"groups has {found}, which is no table to learn from: give 2 groups at least.")

@@ -12,6 +12,7 @@ from scipy import stats
 
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import absolute_path, check_count, check_real
+from skdp._checks.row_weights import RowWeights, read_row_weights
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
 from skdp._checks.weights import exactly_summable
@@ -20,7 +21,6 @@ from skdp.accounting import GaussianDpEvent
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan
 from skdp.evaluation.estimates import Estimate
 from skdp.mechanisms.unit_norms import average_units
-from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 from skdp.preprocessing.schema.matching import match_columns, read_schema
 from skdp.synthesis.marginals.column_levels import Levels
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, count
@@ -190,7 +190,7 @@ class SynthesisEvaluation(PrivateEstimator):
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowWeights:
         """See `PrivateEstimator`: units are kept."""
-        return ReleaseWeights(None, self.adjacency).read_of_units(fit_params, n_samples)
+        return read_row_weights(None, n_samples, **fit_params)
 
     def _learn(self, plan: ReleasePlan, rows: ComparedRows, targets: RowWeights) -> str:
         """See `PrivateEstimator`."""

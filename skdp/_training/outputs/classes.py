@@ -16,7 +16,7 @@ from skdp._checks.class_weight import class_weights
 from skdp._checks.leaks import report_classes_read
 from skdp._checks.parameters import show
 from skdp._checks.rows import check_classes, check_labels, classes_of, encode_labels, number_of_columns
-from skdp._checks.weights import WeightReader, read_weights
+from skdp._checks.weights import WeightReader
 from skdp._training.estimator import GradientEstimator
 from skdp._training.offset import ClassMeans, OutcomeCounts
 from skdp._training.run import Targets
@@ -113,14 +113,14 @@ class Classification(Task):
 
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: Outputs | None) -> Targets:
         """See `Task`."""
-        weights, to_bound = read_weights(self.model.weight_bound, sample_weight, n_samples)
+        weights = self.model._weight_reader()(sample_weight, n_samples)
         classes = None if outputs is None else outputs.classes
         labels = check_labels(y, n_samples, classes=classes, columns=self.takes_labels)
         if outputs is None:
             outputs = Outputs.of_classes(classes_of(labels))
         factors = self._class_factors(outputs)
         coded = label_columns(labels) if outputs.multilabel else encode_labels(labels, outputs.classes)
-        return Targets(outputs, coded, weights if factors is None else weights * factors[coded], to_bound)
+        return Targets(outputs, coded, weights if factors is None else weights * factors[coded])
 
     def reader(self, outputs: Outputs) -> ClassReader:
         """See `Task`."""

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.parameters import absolute_path, check_count, show
+from skdp._checks.row_weights import RowWeights
 from skdp._checks.rows import check_table
 from skdp._checks.weights import WeightReader, weight_of_each
 from skdp._typing import Doubles
-from skdp.accounting import DpEvent
+from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import FitTerms, Price, StepPlan
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.unit_norms import average_units
-from skdp.preprocessing.histograms.weight_bound import RowWeights
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.synthesis.class_mixture.mixture import ClassMixture
 from skdp.synthesis.class_mixture.noisy_moments import ClassMeasurement
@@ -68,11 +68,10 @@ class DPClassMixtureGenerator(PrivateGenerator):
     label_shares : {"bought", "uniform"} or sequence of float, default="bought"
         How labels of samples are drawn: by the noisy counts of the classes, all alike, or by public shares, one for
         each class in ascending order.
-    weight_bound : float, "private" or None, default=None
+    weight_bound : float or None, default=None
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
-        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
-        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
-        1, and a fit that is given weights then warns that they are cut there.
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit with weights then warns that larger weights are clipped to it.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -128,7 +127,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
     n_samples_ : int
         Public number n of rows, or of groups.
     weight_bound_ : float
-        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
+        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -241,7 +240,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`."""
-        return StepPlan(self._weights().event_at, {})
+        return StepPlan(GaussianDpEvent, {})
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
@@ -256,9 +255,8 @@ class DPClassMixtureGenerator(PrivateGenerator):
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> _Plan:
         """See `PrivateEstimator`."""
-        event_at = self._weights().event_at
-        noise = self._solve_noise(terms.budget, event_at)
-        price = self._price(event_at(noise), None, terms.budget.delta)
+        noise = self._solve_noise(terms.budget, GaussianDpEvent)
+        price = self._price(GaussianDpEvent(noise), None, terms.budget.delta)
         stream = terms.stream.spawn("class mixture", *map(int, terms.stream.words(2)))
         return _Plan(noise, self._public_n_samples(n_samples), price, stream)
 
@@ -290,7 +288,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
         measurement = ClassMeasurement(
             plan.noise_multiplier, self.n_components_, self.n_directions_, self.adjacency, plan.n_public
         )
-        blocks = ClassRows(rows, codes, Box.of(self.bounds_), self._weigh(plan, targets.weights, n))
+        blocks = ClassRows(rows, codes, Box.of(self.bounds_), self._weigh(targets.weights, n))
         self.mixture_, counts = measurement.measure(blocks, n_classes, plan.stream)
         self.class_count_ = self.weight_bound_ * counts.of_classes
         self._fitted_dtype = np.dtype(blocks.dtype).name
@@ -300,13 +298,12 @@ class DPClassMixtureGenerator(PrivateGenerator):
         self._set_price(plan.price)
         return ""
 
-    def _weigh(self, plan: _Plan, given: RowWeights, n: int) -> Doubles | None:
+    def _weigh(self, given: RowWeights, n: int) -> Doubles | None:
         """Return the weights of the rows in [0, 1], those of a unit adding up to 1 at most; None if each row has 1."""
-        terms = given, plan.noise_multiplier, plan.n_public, plan.stream.spawn("weight bound")
-        self.weight_bound_, shares = self._weights().shares(*terms)
+        self.weight_bound_ = WeightReader.of(self.weight_bound).bound
         if not given.are_given and given.units is None:
             return None
-        return average_units(given.units, weight_of_each(shares, n))
+        return average_units(given.units, weight_of_each(given.shares, n))
 
     # --- rules in public quantities ---
 

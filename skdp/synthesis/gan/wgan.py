@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.parameters import absolute_path, check_count, check_real, refuse_fit_params, show
+from skdp._checks.row_weights import RowWeights
 from skdp._fit.step_traits import traits_of
 from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp._training.progress import StepProgress
@@ -20,7 +21,6 @@ from skdp.base import FitTerms, Price, StepPlan
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.weight_bound import RowWeights
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.synthesis.gan.adversaries import LOT_SIZE, MARK, Adversaries
 from skdp.synthesis.gan.generated_rows import GeneratorNetwork

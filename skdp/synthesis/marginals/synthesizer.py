@@ -91,11 +91,10 @@ class DPMarginalSynthesizer(SampledTables):
         Where in its bin a number or a date comes back. "auto" buys how they lie there, for 2 % of mu^2, where the
         public size of the noise is small, and else is "uniform". Numbers of a type of integers come back whole, and
         dates as days.
-    weight_bound : float, "private" or None, default=None
+    weight_bound : float or None, default=None
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
-        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
-        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
-        1, and a fit that is given weights then warns that they are cut there.
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit with weights then warns that larger weights are clipped to it.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -154,7 +153,7 @@ class DPMarginalSynthesizer(SampledTables):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     weight_bound_ : float
-        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
+        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
     epsilon_ : float
         Price of the fit at `delta_`, at most `epsilon`.
     delta_ : float
@@ -304,9 +303,8 @@ class DPMarginalSynthesizer(SampledTables):
         return StepPlan(self._cost(n_rounds), {"pairs": "select" if n_rounds else "all"})
 
     def _cost(self, n_rounds: int) -> Callable[[float], DpEvent]:
-        """What a fit costs at a noise multiplier, with the bound on weights if it is bought."""
-        of_tables = partial(event_of, n_rounds=n_rounds)
-        return self._weights().event_beside(partial(event_with, self._purchases(), of_tables))
+        """What a fit costs at a noise multiplier."""
+        return partial(event_with, self._purchases(), partial(event_of, n_rounds=n_rounds))
 
     def _purchases(self) -> tuple[TablePurchase, ...]:
         """What is bought of the schema, if it leaves something out."""
@@ -391,11 +389,10 @@ class DPMarginalSynthesizer(SampledTables):
         rules = self.triples, self.n_components, self.max_iter, bins_of_lines
         exclusions = exclusions_of(rows.form.columns, rows.schema.impossible)
         terms = measurement.terms_of(levels, targets.labels is not None, exclusions, *rules, len(rows.fractions))
-        given = targets.weights, measurement.noise_multiplier, int(measurement.n), plan.stream.spawn("weight bound")
-        self.weight_bound_, shares = self._weights().shares(*given)
+        self.weight_bound_ = WeightReader.of(self.weight_bound).bound
         units = targets.weights.units
         has_weights = targets.weights.are_given or units is not None
-        exact = exactly_summable(weight_of_each(shares, len(codes[0]))) if has_weights else None
+        exact = exactly_summable(weight_of_each(targets.weights.shares, len(codes[0]))) if has_weights else None
         given_rows = LevelRows(codes, exact, units)
         found, mixture = measurement.measure(given_rows, terms, plan.stream)
         form = rows.shaped_form(measurement, given_rows, plan.stream) if terms.with_shapes else rows.form.shaped({})

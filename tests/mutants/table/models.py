@@ -124,8 +124,8 @@ FAULTS = faults_of(
             (
                 "inference-scores-not-charged",
                 "MomentsRegressor._event_at",
-                "(SCORE_RELEASE,) if self.inference else ()",
-                "()",
+                "partial(event_with, (SCORE_RELEASE,), GaussianDpEvent) if self.inference else GaussianDpEvent",
+                "GaussianDpEvent",
             ),
             (
                 "inference-scores-half-noise",

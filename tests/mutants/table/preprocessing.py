@@ -30,11 +30,10 @@ FAULTS = faults_of(
             ("threshold-delta-not-charged", "Purchase.event_at", "self.n_words", "False"),
             ("threshold-group-counted-by-row", "Purchase._locate", "columns.units", "None", "guarantees_units"),
             (
-                "weight-bound-not-charged",
+                "purchase-not-charged",
                 "event_with",
                 "compose([*(each.event_at(noise_multiplier) for each in purchases), event_at(noise_multiplier)])",
                 "event_at(noise_multiplier)",
-                "weights",
             ),
         ],
         "skdp.preprocessing.histograms.sums": [

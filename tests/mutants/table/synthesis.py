@@ -8,8 +8,8 @@ FAULTS = faults_of(
             (
                 "class-mixture-group-by-row",
                 "DPClassMixtureGenerator._weigh",
-                "average_units(given.units, weight_of_each(shares, n))",
-                "average_units(None, weight_of_each(shares, n))",
+                "average_units(given.units, weight_of_each(given.shares, n))",
+                "average_units(None, weight_of_each(given.shares, n))",
                 "guarantees_units",
             ),
         ],
@@ -124,8 +124,8 @@ FAULTS = faults_of(
             (
                 "synthesizer-schema-not-charged",
                 "DPMarginalSynthesizer._cost",
-                "partial(event_with, self._purchases(), of_tables)",
-                "of_tables",
+                "partial(event_with, self._purchases(), partial(event_of, n_rounds=n_rounds))",
+                "partial(event_of, n_rounds=n_rounds)",
             ),
         ],
         "skdp.synthesis.pair_quality": [
