@@ -10,10 +10,14 @@ PINS ?=
 # Processes that share the tests.
 JOBS ?= 2
 
-.PHONY: demo test coverage test-slow lint docs layers mutants mutants-check jit-off oldest nightly bench scaling benchmarks bench-compare package pins clean
+.PHONY: demo smoke test coverage test-slow lint docs layers mutants mutants-check jit-off oldest nightly bench scaling benchmarks bench-compare package pins clean
 
 demo: .venv/demo
 	$(BIN)/python examples/plot_census_pums.py --output census_privacy_utility.png
+
+# One test of each kind, for every edit; the first run compiles the kernels that it calls.
+smoke: .venv/test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) @tests/smoke.txt
 
 test: .venv/test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist worksteal $(COV)
