@@ -7,7 +7,6 @@ phases (`Fit`), never in the order of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import Any, TypeVar
 
 from skdp._checks.arithmetic import silent_arithmetic
@@ -221,8 +220,15 @@ def fit_publicly(target: Target, learn: Callable[[Target], object]) -> Target:
 
 def _anew(target: Target) -> Target:
     """A copy without what was learned earlier."""
-    work = copy(target)
+    work = copy_to_fit(target)
     forget(work)
+    return work
+
+
+def copy_to_fit(target: Target) -> Target:
+    """Return a shallow copy that learns in the place of `target`, without the hooks of pickling."""
+    work = object.__new__(type(target))
+    vars(work).update(vars(target))
     return work
 
 
@@ -274,6 +280,7 @@ __all__ = [
     "Fit",
     "UnreadFit",
     "conduct",
+    "copy_to_fit",
     "fit_publicly",
     "learn_under_charge",
     "public_shape",

@@ -135,17 +135,16 @@ class GradientEstimator(PrivateEstimator):
         run = recipe.plan_run(terms.budget, n, shape[1], outputs)
         earlier = releases_of(self) if warm else ()
         before = (self.n_steps_, self.n_iter_) if warm else (0, 0)
-        purchases = recipe.purchases(run.plan.sampling, run.plan.n_steps)
         checkpoint = self._make_checkpoint(run, outputs, earlier)
         if checkpoint is not None and checkpoint.continues(earlier):
             earlier, before = earlier[:-1], self._fitted_before  # the current state is of this run, interrupted
         if warm:
             recipe.check_present(run, outputs)
         paid = compose(release.event for release in earlier) if earlier else None
-        event = recipe.event_at(run.plan.sampling, run.plan.n_steps)(run.plan.noise_multiplier)
+        event = run.releases.with_purchases(run.plan.event, run.plan.noise_multiplier)
         price = self._price(event, paid, self.delta)  # a run without a price is refused here
         stream = terms.stream.spawn("from step", before[0])
-        return Plan(run, outputs, n, stream, price, earlier, before, checkpoint, warm, purchases)
+        return Plan(run, outputs, n, stream, price, earlier, before, checkpoint, warm, event)
 
     def _continues_the_first_run(self) -> bool:
         """Whether the current parameters are those of a first run that was interrupted, and whose file is there."""
@@ -227,7 +226,8 @@ class GradientEstimator(PrivateEstimator):
         fixed = {"lot_size": None, "sampling_rate": sampling.rate}
         known = self.get_params(deep=False)
         return StepPlan(
-            recipe.event_at(sampling, n_steps), {name: value for name, value in fixed.items() if name in known}
+            recipe.planned_releases(sampling, n_steps).event_at,
+            {name: value for name, value in fixed.items() if name in known},
         )
 
     def _check_merge_equal_rows(self) -> bool | str:

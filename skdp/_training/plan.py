@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,23 +62,25 @@ class DPSGDPlan:
 
     def mechanism_at(self, step: int) -> GaussianMechanism:
         """What releases the sum of a step, counted from 0."""
-        for stage in self._stages:
+        for stage, mechanism in self._mechanisms:
             if step < stage.n_steps:
-                return self._mechanism_of(stage.factor)
+                return mechanism
             step -= stage.n_steps
         raise IndexError(f"step {step} is not of the {self.n_steps} of the plan")
 
     @property
     def noise_factors(self) -> NDArray[np.float64]:
         """Noise of each step over `noise_multiplier`, of shape (n_steps,)."""
-        return np.repeat([each.factor for each in self._stages], [each.n_steps for each in self._stages])
+        stages = [stage for stage, _ in self._mechanisms]
+        return np.repeat([each.factor for each in stages], [each.n_steps for each in stages])
 
-    @property
-    def _stages(self) -> tuple[Stage, ...]:
-        return self.stages or (Stage(self.n_steps, 1.0),)
-
-    def _mechanism_of(self, factor: float) -> GaussianMechanism:
-        return GaussianMechanism(self.noise_multiplier * factor, self.max_grad_norm)
+    @cached_property
+    def _mechanisms(self) -> list[tuple[Stage, GaussianMechanism]]:
+        """The mechanism of each stage."""
+        return [
+            (stage, GaussianMechanism(self.noise_multiplier * stage.factor, self.max_grad_norm))
+            for stage in self.stages or (Stage(self.n_steps, 1.0),)
+        ]
 
     @property
     def event(self) -> DpEvent:
@@ -86,9 +89,9 @@ class DPSGDPlan:
     def event_of(self, n_steps: int) -> DpEvent:
         """The event of the first `n_steps` steps."""
         parts, left = [], n_steps
-        for stage in self._stages:
+        for stage, mechanism in self._mechanisms:
             count = min(left, stage.n_steps)
-            step = self.sampling.event(self._mechanism_of(stage.factor).event)
+            step = self.sampling.event(mechanism.event)
             parts.append(SelfComposedDpEvent(step, count))
             left -= count
         return parts[0] if len(parts) == 1 else compose(parts)

@@ -22,14 +22,12 @@ from skdp._training.models.merged_rows import GroupedModel
 from skdp._training.models.unit_layout import UnitLayout
 from skdp._training.noise_stages import Stage, falling_noise
 from skdp._training.offset import OFFSET_SHARE, Means, SumOfTerms
-from skdp._training.plan import event_of_steps
-from skdp._training.run import OFFSET, START, Plan, Run, Targets
+from skdp._training.run import OFFSET, START, Plan, PlannedReleases, Run, Targets
 from skdp._typing import Doubles, Vector
-from skdp.accounting import DpEvent
 from skdp.base import Budget
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.purchase import SideRelease, column_sensitivity, event_with
+from skdp.preprocessing.histograms.purchase import SideRelease, column_sensitivity
 
 
 class Recipe:
@@ -53,10 +51,7 @@ class Recipe:
 
     def __init__(self, model: Any, *, anew: bool = True) -> None:
         self.model, self.anew = model, anew
-
-    @property
-    def task(self) -> Any:
-        return self.model._task()
+        self.task: Any = model._task()
 
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         """Return the sampling of rows and the number of steps; `n` is the public number of rows."""
@@ -219,16 +214,14 @@ class Recipe:
         """Return the public facts about the rows that a checkpoint records."""
         return {"row_norm": self.model._fitted_row_norm} if self.model._fitted_row_norm else {}
 
-    def _calibrate_noise(self, budget: Budget, sampling: Sampling, n_steps: int) -> float:
+    def _calibrate_noise(self, budget: Budget, releases: PlannedReleases) -> float:
         """Return the given noise multiplier, or the one that spends epsilon."""
-        noise: float = self.model._solve_noise(budget, self.event_at(sampling, n_steps))
+        noise: float = self.model._solve_noise(budget, releases.event_at)
         return noise
 
-    def event_at(self, sampling: Sampling, n_steps: int) -> Callable[[float], DpEvent]:
-        """Return the event of a run, purchases included, as a function of its noise multiplier."""
-        steps = partial(event_of_steps, sampling, n_steps, stages=self.stages(sampling, n_steps))
-        purchases = tuple(self.purchases(sampling, n_steps).values())
-        return partial(event_with, purchases, steps) if purchases else steps
+    def planned_releases(self, sampling: Sampling, n_steps: int) -> PlannedReleases:
+        """Return the releases of a run, from public quantities."""
+        return PlannedReleases(sampling, n_steps, self.stages(sampling, n_steps), self.purchases(sampling, n_steps))
 
     def stages(self, sampling: Sampling, n_steps: int) -> tuple[Stage, ...]:
         """Return how the noise is spread over the steps: not at all where rows are sampled or it was given."""

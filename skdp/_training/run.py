@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from skdp._checks.units import Units
 from skdp._fit.releases import Release, new_release
 from skdp._training.averaging import Averaging
 from skdp._training.checkpoint import Checkpoint
+from skdp._training.noise_stages import Stage
 from skdp._training.optimizers import Optimizer
-from skdp._training.plan import DPSGDPlan
+from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp.accounting import DpEvent
 from skdp.base import Price
+from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import event_with
 
@@ -38,10 +39,33 @@ class Targets(NamedTuple):
     units: Units | None = None
 
 
+class PlannedReleases(NamedTuple):
+    """The steps of a run, and the releases beside them: all that its privacy cost depends on but the noise.
+
+    Calibration, the charged event and training read one value. `purchases` are the releases beside the steps, by name:
+    `OFFSET` after the last step, all others before the first one.
+    """
+
+    sampling: Sampling
+    n_steps: int
+    stages: tuple[Stage, ...]
+    purchases: Mapping[str, Any]
+
+    def event_at(self, noise_multiplier: float) -> DpEvent:
+        """Return the event of the run at a noise multiplier."""
+        steps = event_of_steps(self.sampling, self.n_steps, noise_multiplier, self.stages)
+        return self.with_purchases(steps, noise_multiplier)
+
+    def with_purchases(self, steps: DpEvent, noise_multiplier: float) -> DpEvent:
+        """Return the event of some steps and of all releases beside them."""
+        return event_with(self.purchases.values(), lambda _: steps, noise_multiplier) if self.purchases else steps
+
+
 class Run(NamedTuple):
     """A plan, the recipe that made it, and the other public constants that a run of it needs."""
 
     recipe: Any
+    releases: PlannedReleases
     plan: DPSGDPlan
     shape: Any
     radius: float
@@ -53,8 +77,8 @@ class Run(NamedTuple):
 class Plan(NamedTuple):
     """Everything that is decided about a fit before its rows are read.
 
-    `purchases` are what is bought beside the steps, by name: `OFFSET` after the last step, all else before the first
-    one. `earlier` holds the releases of earlier runs, and `before` their steps and epochs, if the fit starts from them.
+    `event` is that of the whole run. `earlier` holds the releases of earlier runs, and `before` their steps and epochs,
+    if the fit starts from them.
     """
 
     run: Run
@@ -66,18 +90,16 @@ class Plan(NamedTuple):
     before: tuple[int, int]
     checkpoint: Checkpoint | None
     warm: bool
-    purchases: Mapping[str, Any] = MappingProxyType({})
+    event: DpEvent
 
     @property
-    def event(self) -> DpEvent:
-        return self.event_of(self.run.plan.n_steps)
+    def purchases(self) -> Mapping[str, Any]:
+        """The releases beside the steps."""
+        return self.run.releases.purchases
 
     def event_of(self, n_steps: int) -> DpEvent:
-        """What the first `n_steps` steps cost, with what is bought beside them."""
-        steps = self.run.plan.event_of(n_steps)
-        if not self.purchases:
-            return steps
-        return event_with(self.purchases.values(), lambda _: steps, self.run.plan.noise_multiplier)
+        """Return the event of the first `n_steps` steps and of the releases beside them."""
+        return self.run.releases.with_purchases(self.run.plan.event_of(n_steps), self.run.plan.noise_multiplier)
 
     @property
     def bought_first(self) -> list[str]:
@@ -107,4 +129,4 @@ class Plan(NamedTuple):
         return Release(self.checkpoint.receipt, self.event, adjacency, unit)
 
 
-__all__ = ["OFFSET", "START", "Plan", "Run", "Targets"]
+__all__ = ["OFFSET", "START", "Plan", "PlannedReleases", "Run", "Targets"]

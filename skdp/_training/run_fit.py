@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any, TypeVar
 
 from skdp._checks.leaks import begin_record, note_leaks
@@ -10,7 +9,7 @@ from skdp._checks.notices import tell_now
 from skdp._checks.rows import check_schema
 from skdp._checks.sources import RowSource, is_elsewhere, refuse_rows_elsewhere, source_to_fit
 from skdp._checks.weights import warn_of_no_bound
-from skdp._fit.conductor import Fit, conduct, public_shape, units_of
+from skdp._fit.conductor import Fit, conduct, copy_to_fit, public_shape, units_of
 from skdp._training.run import Plan, Targets
 from skdp._training.run_lock import RunLock
 from skdp.accounting import resolve_accountant
@@ -36,7 +35,8 @@ class RunFit(Fit):
     _plan: Plan
 
     def __init__(self, target: Any, X: Any, y: Any, sample_weight: Any, groups: Any, *, named: Any, warm: bool) -> None:
-        super().__init__(target, copy(target))
+        super().__init__(target, copy_to_fit(target))
+        self._task = self.work._task()
         self._X, self._y, self._weights, self._groups = X, y, sample_weight, groups
         self._named, self._warm = named, warm
 
@@ -57,7 +57,7 @@ class RunFit(Fit):
             self._refuse_other_units()
         if self.units is not None and work._check_merge_equal_rows() is True:
             raise ValueError("merge_equal_rows=True with groups, whose rows are not merged: choose 'auto' or False.")
-        self._outputs = work._task().resolve(None if self._source else self._y, self._named, warm=warm)
+        self._outputs = self._task.resolve(None if self._source else self._y, self._named, warm=warm)
         work._note_rows(rows)
         if self._source is not None:
             check_schema(work, self._source.like(), reset=not warm)
@@ -84,7 +84,7 @@ class RunFit(Fit):
 
     def _find_source(self) -> RowSource | None:
         """Return the source of rows that are not in memory, which are read after the charge; None for all others."""
-        work, task = self.work, self.work._task()
+        work, task = self.work, self._task
         if not work._streams:
             refuse_rows_elsewhere(type(work).__name__, self._X)
             return None
@@ -117,7 +117,7 @@ class RunFit(Fit):
             self._rows, self._targets = self._source, Targets(self._outputs, None, 1.0)
             return
         self._rows = self.work._check_rows(self._X, reset=not self._warm)
-        targets = self.work._task().encode(self._y, self._weights, self._rows.shape[0], self._outputs)
+        targets = self._task.encode(self._y, self._weights, self._rows.shape[0], self._outputs)
         self._targets = targets._replace(units=self.units)
 
     def plan_read(self) -> None:
@@ -162,8 +162,11 @@ class RunFit(Fit):
 
 
 def fit_run(model: Fitted, X: Any, y: Any, sample_weight: Any, groups: Any, *, named: Any = None, warm: bool) -> Fitted:
-    """Fit a model by one run, under the lock of its checkpoint."""
+    """Fit a model by one run, under the lock of its checkpoint if it has one."""
     fit = RunFit(model, X, y, sample_weight, groups, named=named, warm=warm)
+    if fit.work.checkpoint is None:
+        conduct(fit)
+        return model
     with RunLock(fit.work.checkpoint) as lock:
         lock.take()
         conduct(fit)

@@ -33,8 +33,8 @@ class RunLock:
 
     Parameters
     ----------
-    path : str, path-like or None
-        Checkpoint of the run. If None, nothing is locked.
+    path : str or path-like
+        Checkpoint of the run.
 
     Notes
     -----
@@ -43,7 +43,7 @@ class RunLock:
     """
 
     def __init__(self, path: Any) -> None:
-        self._path = None if path is None else Path(os.fspath(path)).resolve()
+        self._path = Path(os.fspath(path)).resolve()
         self._file: Any = None
         self._is_held = False
 
@@ -55,8 +55,6 @@ class RunLock:
 
     def take(self) -> None:
         """Take the lock, or raise ValueError."""
-        if self._path is None:
-            return
         lock_path = self._path.with_name(self._path.name + ".lock")
         _ALL.add(self)
         try:

@@ -227,11 +227,12 @@ class NewtonRecipe(Recipe):
                 f"classes has too many, with a threshold between each two of them: name {MOST_COLUMNS + 1} at most."
             )
         sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
-        sigma = self._calibrate_noise(budget, sampling, n_steps)
+        releases = self.planned_releases(sampling, n_steps)
+        sigma = self._calibrate_noise(budget, releases)
         radius = self._check_radius(n_features)
         scale = RowScale(radius, INTERCEPT_ENTRY if getattr(self.model, "fit_intercept", True) else 0.0)
-        plan = DPSGDPlan(sampling, 1.0, sigma, n_steps, float(n), self.stages(sampling, n_steps))
-        return Run(self, plan, scale, radius, 1.0, momentum_sgd(constant(1.0), 0.0, 0.0), last_iterate())
+        plan = DPSGDPlan(sampling, 1.0, sigma, n_steps, float(n), releases.stages)
+        return Run(self, releases, plan, scale, radius, 1.0, momentum_sgd(constant(1.0), 0.0, 0.0), last_iterate())
 
     def averaging(self, n_steps: int) -> Averaging:
         """See `Recipe`."""

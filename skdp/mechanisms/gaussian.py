@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -73,10 +73,12 @@ class GaussianMechanism(AdditiveMechanism):
 
     noise_multiplier: float
     sensitivity: float
+    _event: GaussianDpEvent = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # as doubles: in the arithmetic of what was given, a product could overflow to 0
-        noise = GaussianDpEvent(self.noise_multiplier).noise_multiplier
+        event = GaussianDpEvent(self.noise_multiplier)
+        noise = event.noise_multiplier
         remedy = "give the norm that records are clipped to"
         sensitivity = check_real("sensitivity", self.sensitivity, above=0, remedy=remedy)
         if not _RANGE[0] <= noise * sensitivity <= _RANGE[1]:
@@ -84,13 +86,12 @@ class GaussianMechanism(AdditiveMechanism):
                 f"noise_multiplier={noise!r}, sensitivity={sensitivity!r}: their product, the standard deviation of "
                 "the noise, is not between 1e-288 and 1e298; scale the value."
             )
-        object.__setattr__(self, "noise_multiplier", noise)
-        object.__setattr__(self, "sensitivity", sensitivity)
+        vars(self).update(noise_multiplier=noise, sensitivity=sensitivity, _event=event)
 
     @property
     def event(self) -> GaussianDpEvent:
         """Event of one release."""
-        return GaussianDpEvent(self.noise_multiplier)
+        return self._event
 
     @property
     def standard_deviation(self) -> float:

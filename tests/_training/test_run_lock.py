@@ -235,12 +235,6 @@ def test_an_interrupt_at_any_line_while_it_is_taken_leaves_no_lock(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_file_there_is_nothing_to_lock():
-    with RunLock(None) as lock, RunLock(None) as other:
-        lock.take()
-        other.take()
-
-
 def test_a_lock_file_that_cannot_be_removed_does_not_fail_a_fit_that_is_published(tmp_path, monkeypatch):
     path, unlink = tmp_path / "run.npz", os.unlink
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -38,11 +38,11 @@ class LinearGeometry:
     radius: float
     fit_intercept: bool
 
-    @property
+    @cached_property
     def unit(self) -> float:
         return 1.0 / math.hypot(self.radius, 1.0 if self.fit_intercept else 0.0)
 
-    @property
+    @cached_property
     def icpt(self) -> float:
         return self.unit if self.fit_intercept else 0.0
 

@@ -24,7 +24,7 @@ from skdp._training.noise_kept import Carried, carried
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp._training.recipe import Recipe
-from skdp._training.run import Plan, Run
+from skdp._training.run import Plan, PlannedReleases, Run
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget
 from skdp.mechanisms.sampling import Sampling
@@ -38,7 +38,13 @@ class LinearSteps(Recipe):
     """
 
     def _linear_run(
-        self, plan: DPSGDPlan, geometry: Any, radius: float, learning_rate: float, penalty: NDArray[np.float64]
+        self,
+        releases: PlannedReleases,
+        plan: DPSGDPlan,
+        geometry: Any,
+        radius: float,
+        learning_rate: float,
+        penalty: NDArray[np.float64],
     ) -> Run:
         """Return the run of a plan; `penalty` is the second derivative of the penalty of strength 1."""
         momentum = check_real("momentum", self.model.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
@@ -46,7 +52,7 @@ class LinearSteps(Recipe):
         optimizer = momentum_sgd(constant(learning_rate), momentum, alpha * penalty if alpha else 0.0)
         averaging = self.averaging(plan.n_steps)
         count_threads(self.model.n_jobs)
-        return Run(self, plan, geometry, radius, learning_rate, optimizer, averaging)
+        return Run(self, releases, plan, geometry, radius, learning_rate, optimizer, averaging)
 
     def averaging(self, n_steps: int) -> Averaging:
         """See `Recipe`."""
@@ -113,7 +119,8 @@ class LinearRecipe(LinearSteps):
     def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
         geometry = LinearGeometry(self._check_radius(n_features), bool(self.model.fit_intercept))
         sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
-        sigma = self._calibrate_noise(budget, sampling, n_steps)
+        releases = self.planned_releases(sampling, n_steps)
+        sigma = self._calibrate_noise(budget, releases)
         lot_size = sampling.rate * n
         n_parameters = outputs.n_outputs * geometry.width(n_features)
         if outputs.n_outputs == 1:
@@ -123,11 +130,11 @@ class LinearRecipe(LinearSteps):
         else:
             by_rule = rule.default_max_grad_norm(sigma, lot_size, n_steps, n_parameters)
         clip = self._check_clip() or by_rule
-        plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size, self.stages(sampling, n_steps))
+        plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size, releases.stages)
         learning_rate = self._check_learning_rate() or rule.default_learning_rate(sigma, clip, lot_size, n_steps)
         penalty = np.zeros((outputs.n_outputs, geometry.width(n_features)))
         penalty[:, :n_features] = geometry.unit**2  # on coefficients of unscaled rows; `unit` scales theta
-        return self._linear_run(plan, geometry, geometry.radius, learning_rate, penalty.ravel())
+        return self._linear_run(releases, plan, geometry, geometry.radius, learning_rate, penalty.ravel())
 
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         """See `Recipe`."""

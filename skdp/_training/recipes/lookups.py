@@ -50,7 +50,8 @@ class LookupRecipe(LinearSteps):
     def _plan_one_hot(self, budget: Budget, n: int, n_features: int, form: OneHotForm, outputs: Any) -> Run:
         """Decide everything that precedes reading the data; `n` is the public number of rows."""
         sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
-        sigma = self._calibrate_noise(budget, sampling, n_steps)
+        releases = self.planned_releases(sampling, n_steps)
+        sigma = self._calibrate_noise(budget, releases)
         lot_size = sampling.rate * n
         signal = linear_rule.signal_of(sigma, lot_size, n_steps, outputs.n_outputs * (form.n_free + 1))
         by_rule = rules.RULES[self.task.loss_of(outputs)[0]]
@@ -58,11 +59,11 @@ class LookupRecipe(LinearSteps):
         geometry = OneHotGeometry(
             self._weigh(form, signal), rules.ENTRY_OF_INTERCEPT if self.model.fit_intercept else 0.0
         )
-        plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size, self.stages(sampling, n_steps))
+        plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size, releases.stages)
         rate = self._check_learning_rate() or by_rule.learning_rate(plan, signal)
         penalty = np.zeros((outputs.n_outputs, geometry.width))
         penalty[:, : form.blocks.n_columns] = self._scale(geometry) ** 2
-        return self._linear_run(plan, geometry, 1.0, rate, penalty.ravel())
+        return self._linear_run(releases, plan, geometry, 1.0, rate, penalty.ravel())
 
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         """See `LinearSteps`."""

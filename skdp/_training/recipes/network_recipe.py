@@ -63,11 +63,12 @@ class NetworkRecipe(Recipe):
         unit = self._input_norm(by_rule) / radius
         shape = _Shape(architecture, clip, unit, self._rows_at_once(max(architecture.widths)))
         sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
-        noise, stages = self._calibrate_noise(budget, sampling, n_steps), self.stages(sampling, n_steps)
-        plan = DPSGDPlan(sampling, max_norm, noise, n_steps, sampling.rate * n, stages)
+        releases = self.planned_releases(sampling, n_steps)
+        noise = self._calibrate_noise(budget, releases)
+        plan = DPSGDPlan(sampling, max_norm, noise, n_steps, sampling.rate * n, releases.stages)
         rate = self._first_rate(plan, by_rule)
         optimizer = self._make_optimizer(plan, self._schedule(rate, plan), shape)
-        return Run(self, plan, shape, radius, rate, optimizer, self.averaging(n_steps))
+        return Run(self, releases, plan, shape, radius, rate, optimizer, self.averaging(n_steps))
 
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         """See `Recipe`: those of a linear model of the columns, which a network has to learn first."""

@@ -50,8 +50,8 @@ FAULTS = faults_of(
             (
                 "gaussian-event-of-more-noise",
                 "GaussianMechanism.event",
-                "self.noise_multiplier",
-                "1.1 * self.noise_multiplier",
+                "self._event",
+                "GaussianDpEvent(1.1 * self.noise_multiplier)",
             ),
             (
                 "one-normal-for-all-coordinates",

@@ -178,8 +178,8 @@ FAULTS = faults_of(
             (
                 "falling-noise-event-constant",
                 "DPSGDPlan.event_of",
-                "self._mechanism_of(stage.factor)",
-                "self.mechanism",
+                "self.sampling.event(mechanism.event)",
+                "self.sampling.event(self.mechanism.event)",
             ),
             ("dpsgd-event-one-step-fewer", "DPSGDPlan.event", "self.n_steps", "self.n_steps - 1"),
         ],
@@ -190,13 +190,6 @@ FAULTS = faults_of(
                 "mechanism.release(self.sum_terms(means, plan, rows, targets), stream)",
                 "self.sum_terms(means, plan, rows, targets)",
                 "guarantees_neighbours",
-            ),
-            (
-                "intercept-means-not-charged",
-                "Recipe.event_at",
-                "self.purchases(sampling, n_steps).values()",
-                "(each for name, each in self.purchases(sampling, n_steps).items() if name != OFFSET)",
-                "guarantees_charges",
             ),
             (
                 "class-counts-sensitivity-of-one-label",
@@ -224,10 +217,17 @@ FAULTS = faults_of(
         ],
         "skdp._training.run": [
             (
+                "intercept-means-not-charged",
+                "PlannedReleases.with_purchases",
+                "self.purchases.values()",
+                "[each for name, each in self.purchases.items() if name != OFFSET]",
+                "guarantees_charges",
+            ),
+            (
                 "class-counts-outside-event",
-                "Plan.event_of",
-                "not self.purchases",
-                "list(self.purchases) == [START, OFFSET]",
+                "PlannedReleases.with_purchases",
+                "self.purchases.values()",
+                "[each for name, each in self.purchases.items() if name != START]",
                 "guarantees_charges",
             ),
         ],
