@@ -124,8 +124,8 @@ def narrow_bounds_notice(names: Sequence[str]) -> str:
     if not names:
         return ""
     return (
-        f"nearly all of {format_names(names)} lie within 1/32 of one of the bounds, or beyond it: if the schema is in "
-        "another unit than the cells, such as thousands, give bounds in theirs."
+        f"nearly all of {format_names(names)} lie within 1/32 of one of the bounds, or beyond it: set narrower bounds "
+        "in `schema`, in the unit of the cells if these are in another unit, such as thousands."
     )
 
 

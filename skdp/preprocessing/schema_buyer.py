@@ -102,7 +102,7 @@ def planned_purchase(
     fits_bins: bool = False,
 ) -> Purchase:
     """Return what a fit may buy, as far as that is known from parameters: a column of each kind represents all."""
-    bought = [each.kind for _, each in schema.items() if _is_wanted(each, fits_bins)]
+    bought = [each.kind for _, each in schema.items() if each.is_wanted(fits_bins)]
     unknown = schema.others == "buy"  # kinds follow from types, which are known at the fit
     words = unknown or "category" in bought
     numbers = unknown or any(kind != "category" for kind in bought)
@@ -136,7 +136,7 @@ def rows_to_buy(table: Table, columns: list[tuple[str, int, Column]], fits_bins:
         cells = table.cells(j)
         if column.is_bought and column.kind == "category":
             rows.words.append(as_keys(cells, column.gaps))
-        elif _is_wanted(column, fits_bins):
+        elif column.is_wanted(fits_bins):
             rows.numbers.append(read_line(cells, column))
     return rows
 
@@ -165,7 +165,8 @@ class BoughtColumns(NamedTuple):
     """What was bought of a table, by name of the column: it is complete, and what is left of its cells.
 
     With fewer rows than `least_rows`, a public number, that is not much. `beyond` are upper limits of the rows beyond
-    the bounds of numbers and dates. `of_bounds` is the notice of public bounds that are far too wide.
+    the bounds of numbers and dates. `of_bounds` is the notice of public bounds that are far too wide. Between `spans`
+    lies nearly all of each column whose bins within public bounds are estimated.
     """
 
     columns: dict[str, Column]
@@ -173,6 +174,7 @@ class BoughtColumns(NamedTuple):
     least_rows: float = 0.0
     beyond: Mapping[str, float] = {}
     of_bounds: str = ""
+    spans: Mapping[str, tuple[float, float]] = {}
 
 
 def bought_columns(
@@ -191,7 +193,7 @@ def bought_columns(
     rows are few, bins within public bounds are not estimated, and for `drops_words` categories beside numbers are not
     if only one that most of the rows have could be named: such columns are dropped.
     """
-    kinds = {name: each for name, _, each in rows.columns if _is_wanted(each, rows.fits_bins)}
+    kinds = {name: each for name, _, each in rows.columns if each.is_wanted(rows.fits_bins)}
     numbers = dict(zip([name for name, each in kinds.items() if each.kind != "category"], rows.numbers, strict=True))
     words = dict(zip([name for name, each in kinds.items() if each.kind == "category"], rows.words, strict=True))
     opened = [name for name, each in kinds.items() if each.is_bought]
@@ -208,30 +210,25 @@ def bought_columns(
     given = list(numbers.values()), list(words.values()), noise_multiplier, n_public, stream
     bought = purchase.release(*given, units=rows.units)
     held = dict(zip([*numbers, *words], bought.held, strict=True)) | dict.fromkeys(dropped, Held(0.0, 0.0))
-    made, narrow = dict.fromkeys(dropped, Column("drop")), []
+    made, narrow, spans = dict.fromkeys(dropped, Column("drop")), [], {}
     for name, categories in zip(words, bought.categories, strict=True):
         made[name] = replace(kinds[name], categories=tuple(categories), other=OTHER_CELL, gaps=_with_gaps(kinds[name]))
-    for name, inner, bounds in zip(numbers, bought.edges, bought.bounds, strict=True):
+    for name, inner, bounds, span in zip(numbers, bought.edges, bought.bounds, bought.spans, strict=True):
         column, edges = kinds[name], all_edges(inner, bounds)
         if column.is_bought:
             edges = _on_calendar(edges) if column.kind == "date" else edges
             made[name] = replace(column, bounds=(edges[0], edges[-1]), edges=edges, gaps=_with_gaps(column))
         elif bins_are_crowded(inner, bounds, planned.n_bins):
-            made[name] = replace(column, bounds=(edges[0], edges[-1]), edges=edges)
+            made[name], spans[name] = replace(column, bounds=(edges[0], edges[-1]), edges=edges), span
         if not column.is_bought and lie_at_a_bound(inner, bounds):
             narrow.append(name)
     remains = {name: remains_of(kinds[name].kind, held[name], n_public) for name in opened}
     beyond = {name: held[name].beyond for name in numbers if name in opened}
-    return BoughtColumns(made, remains, least_rows if opened else 0.0, beyond, narrow_bounds_notice(narrow))
+    return BoughtColumns(made, remains, least_rows if opened else 0.0, beyond, narrow_bounds_notice(narrow), spans)
 
 
 _FEW_FOR_WORDS = 2.0
 """Thresholds of a category that are more than all rows: then only one that most of the rows have could be named."""
-
-
-def _is_wanted(column: Column, fits_bins: bool) -> bool:
-    """Whether something of a column is bought, as far as public facts of that column say."""
-    return column.is_bought or (fits_bins and column.may_be_skewed)
 
 
 def _purchase_of(planned: Purchase, numbers: list[Column], n_words: int) -> Purchase:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,20 @@ from numpy.typing import NDArray
 from skdp._checks.readings import day_text
 from skdp._checks.table import Table
 from skdp._typing import Doubles
+from skdp.preprocessing.histograms.edges import AT_A_BOUND
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.kinds import Column
 
 OTHER, GAP, REST, LOST = "(other)", "(gap)", "(rest)", "(not estimated)"
 
 _LARGEST_WHOLE = 2.0**53
+
+_FEWEST, _OCTAVES = 8, 30.0
+"""Fewest cells that tell whether a column is skewed, and octaves below the farther bound in which some are then cut."""
+
+_NEARLY_ALL, _MOST, _SURE = 0.98, 0.9, 5.0
+"""Parts of a column that lie near a bound, if its bounds are told to be too wide, and in a small part of the range, if
+cells are narrower there; and standard deviations of noise that may not make a half of it."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,8 @@ class ColumnCells:
         Of all cells but that of the gaps, which comes last.
     is_clipped : bool
         Whether the bounds are privately estimated, so that rows of any size may lie beyond them.
+    is_whole : bool
+        Whether the type of the column has whole numbers only.
     """
 
     name: str
@@ -49,6 +59,7 @@ class ColumnCells:
     middles: Doubles
     labels: list[str]
     is_clipped: bool = False
+    is_whole: bool = False
 
     @classmethod
     def of(cls, name: str, position: int, column: Column, n_bins: int, is_whole: bool) -> ColumnCells:
@@ -59,12 +70,51 @@ class ColumnCells:
         cells_of = _whole_cells if _fits_whole(block, is_whole) else _line_cells
         breaks, left, right = cells_of(block, n_bins)
         middles = (left + right) / 2.0
-        return cls(name, block, breaks, left, right, middles, _labels_of_line(block, left, right))
+        return cls(name, block, breaks, left, right, middles, _labels_of_line(block, left, right), False, is_whole)
 
     @classmethod
     def _of_levels(cls, name: str, block: Block, labels: list[str]) -> ColumnCells:
         empty = np.empty(0)
         return cls(name, block, empty, empty, empty, empty, labels)
+
+    @property
+    def may_be_skewed(self) -> bool:
+        """Whether cells have equal widths between public bounds, and several numbers each."""
+        is_wide = self.is_line and len(self.widths) >= _FEWEST and bool(self.widths.max() > 0.0)
+        return is_wide and self.block.column.may_be_skewed
+
+    def holds(self, counts: Doubles, deviation: float, part: float, low: float, high: float) -> bool:
+        """Whether the cells within these ends hold this part of the noisy counts; half of them in spite of noise."""
+        within = (self.left >= low) & (self.right <= high)
+        total, room = float(counts[:-1].sum()), _SURE * deviation * math.sqrt(float(within.sum()))
+        return bool(counts[:-1][within].sum() > max(part * total, 0.5 * total + room))
+
+    def is_at_a_bound(self, counts: Doubles, deviation: float) -> bool:
+        """Whether nearly all lies within 1/32 of one of the bounds."""
+        low, high = float(self.left[0]), float(self.right[-1])
+        near = (high - low) * AT_A_BOUND
+        return any(self.holds(counts, deviation, _NEARLY_ALL, *end) for end in ((low, low + near), (high - near, high)))
+
+    def refined(self, counts: Doubles, deviation: float) -> ColumnCells:
+        """Return the same cells; or narrower ones in a sixteenth of the range, if most is there by noisy counts.
+
+        Half of them are of equal width. The others are parts of octaves: from the number there that is nearest to zero
+        to both bounds. All of it is a function of released counts.
+        """
+        if not self.may_be_skewed:
+            return self
+        low, high = bounds = float(self.left[0]), float(self.right[-1])
+        reach, before = 2.0 * AT_A_BOUND * (high - low), np.concatenate([[0.0], np.cumsum(counts[:-1])])
+        last = np.searchsorted(self.right, self.left + reach, side="right")
+        first = int((before[last] - before[:-1]).argmax())
+        begin, end = float(self.left[first]), float(self.right[last[first] - 1])
+        if not self.holds(counts, deviation, _MOST, begin, end):
+            return self
+        half, start = self.block.n_bins // 2, min(max(0.0, begin), end)
+        octaves = np.outer([low - start, high - start], 2.0 ** (-_OCTAVES * np.arange(half) / half))
+        edges = np.unique(np.clip([*bounds, *np.linspace(begin, end, half + 1), *(start + octaves).flat], *bounds))
+        column = replace(self.block.column, edges=tuple(edges.tolist()))
+        return ColumnCells.of(self.name, self.block.position, column, self.block.n_bins, self.is_whole)
 
     def as_lost(self) -> ColumnCells:
         """Return a single cell for all numbers or dates, because it is not known where they lie."""

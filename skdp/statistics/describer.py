@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names
-from skdp._checks.notices import note_notice
+from skdp._checks.notices import narrow_bounds_notice, note_notice
 from skdp._checks.parameters import absolute_path, check_choice, read_real, show
 from skdp._checks.rows import split_column
 from skdp._checks.table import Table
@@ -34,6 +34,7 @@ from skdp.statistics.table_release import (
     Questions,
     Shares,
     TableRelease,
+    add_up,
 )
 
 _PURCHASE = 0.1
@@ -238,8 +239,12 @@ class TableDescriber(SchemaBuyer):
         )
         given = DescribedRows([each.read(rows.table) for each in described], of_rows, weights)
         stream = plan.stream.spawn("description", self.noise)
-        self.tallies_ = self._release(plan.noise_multiplier).measure(given, asked, stream)
+        asked, self.tallies_ = self._release(plan.noise_multiplier).measure(given, asked, stream)
         self.questions_, self.schema_ = asked, TableSchema(columns)
+        whole = add_up(self.tallies_, asked.n)
+        known = zip(described, asked.cells, whole.counts, strict=True)
+        narrow = [a.name for a, b, counts in known if a.may_be_skewed and b.is_at_a_bound(counts, whole.deviation)]
+        note_notice(self, narrow_bounds_notice(narrow))
 
     def _weights_of(self, rows: SchemaRows) -> Doubles:
         """Weights of the rows, in [0, 1], which add up to 1 at most in each unit."""

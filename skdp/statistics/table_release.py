@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -28,6 +29,9 @@ ROUNDED, DISCRETE = KINDS_OF_NOISE = "rounded", "discrete"
 
 _COUNTS, _MOMENTS, _PAIRS = 0.65, 0.25, 0.1
 """Shares of mu^2 of the counts, the moments, and the tables and sums of pairs, where there are all of them."""
+
+_LOOK = 0.1
+"""Part of the share of counts for a first release, where columns may be skewed: it says where cells are narrower."""
 
 _BINS, _LEVELS = 8, 24
 """Cells of a number in a table that was asked for, and listed levels of a category in what nobody asked for."""
@@ -59,6 +63,10 @@ class DescribedRows(NamedTuple):
     values: list[NDArray[Any]]
     groups: NDArray[np.int32]
     weights: Doubles | None
+
+    def codes(self, cells: Sequence[ColumnCells]) -> list[NDArray[np.int32]]:
+        """Return the cell of each row in each column."""
+        return [each.codes(values) for each, values in zip(cells, self.values, strict=True)]
 
 
 class Questions(NamedTuple):
@@ -188,10 +196,14 @@ class TableRelease:
     **Guarantees.** `measure` costs as much as one Gaussian release of this noise multiplier. What it returns is a
     function of its releases and of what is public.
 
-    Proof. There are three Gaussian releases at most. Their noise multipliers are that of the whole, divided by the
-    roots of shares that add up to one and depend on the public columns alone. What the second and the third one count
-    depends on the first one's output, and their sensitivity is the same for whatever that may be. So they compose to
-    one release, as their mu^2 add up (Dong, Roth & Su 2022, corollary 2).
+    Proof. There are four Gaussian releases at most. Their noise multipliers are that of the whole, divided by the
+    roots of shares that add up to one and depend on the public columns alone. What a later one counts depends on the
+    output of those before, and its sensitivity is the same for whatever that may be. So they compose to one release,
+    as their mu^2 add up (Dong, Roth & Su 2022, corollary 2).
+
+    *Skewed columns.* Counts are released twice, where a column has public bounds and cells of equal width. If most of
+    it lies in a small part by the first counts, its cells are narrower there in the second; the cells of a column are
+    disjoint whatever their ends are. Else both are averaged by their precision, to the noise of one release.
 
     *Discrete noise.* A row adds 1 to one count of each column and of each table, which is what
     `skdp.mechanisms.DiscreteGaussianMechanism` prices: `event_of_counts` is the composition of both releases. There are
@@ -236,8 +248,8 @@ class TableRelease:
     def _discrete(self, share: float, n_counts: int) -> DiscreteGaussianMechanism:
         return DiscreteGaussianMechanism.near(self.noise_multiplier / math.sqrt(share), n_counts)
 
-    def measure(self, rows: DescribedRows, asked: Questions, stream: SecretStream) -> list[Tally]:
-        """Release, and return what is known of each subgroup.
+    def measure(self, rows: DescribedRows, asked: Questions, stream: SecretStream) -> tuple[Questions, list[Tally]]:
+        """Release, and return the questions, with the cells of skewed columns, and what is known of each subgroup.
 
         Parameters
         ----------
@@ -247,16 +259,15 @@ class TableRelease:
             Of these releases alone.
         """
         shares = self.shares or Shares.by_rule(len(asked.numbers), len(asked.tables) + len(asked.sums))
-        codes = [cells.codes(values) for cells, values in zip(asked.cells, rows.values, strict=True)]
-        tallies = self._counts(rows, codes, asked, shares.counts, stream.spawn("counts"))
+        asked, tallies = self._all_counts(rows, asked, shares.counts, stream)
         whole = add_up(tallies, asked.n)
         if asked.numbers and shares.moments:
             found = self._moments(rows, asked, whole, shares.moments, stream.spawn("moments"))
             tallies = [replace(each, moments=moments) for each, moments in zip(tallies, found, strict=True)]
         if (asked.tables or asked.sums) and shares.pairs:
-            pairs = self._pairs(rows, codes, asked, whole, shares.pairs, stream.spawn("pairs"))
+            pairs = self._pairs(rows, asked, whole, shares.pairs, stream.spawn("pairs"))
             tallies = [replace(each, tables=a, sums=b) for each, (a, b) in zip(tallies, pairs, strict=True)]
-        return tallies
+        return asked, tallies
 
     def _mechanism(
         self, share: float, bound: float, n_counts: int = 0
@@ -265,10 +276,21 @@ class TableRelease:
             return self._discrete(share, n_counts)
         return GaussianMechanism(self.noise_multiplier / math.sqrt(share), bound)
 
-    def _counts(
-        self, rows: DescribedRows, codes: list[NDArray[np.int32]], asked: Questions, share: float, stream: SecretStream
-    ) -> list[Tally]:
-        n_groups = len(asked.groups)
+    def _all_counts(
+        self, rows: DescribedRows, asked: Questions, share: float, stream: SecretStream
+    ) -> tuple[Questions, list[Tally]]:
+        if self.noise == DISCRETE or not any(cells.may_be_skewed for cells in asked.cells):
+            return asked, self._counts(rows, asked, share, stream.spawn("counts"))
+        first = self._counts(rows, asked, _LOOK * share, stream.spawn("first counts"))
+        whole = add_up(first, asked.n)
+        cells = [each.refined(count, whole.deviation) for each, count in zip(asked.cells, whole.counts, strict=True)]
+        asked, before = asked._replace(cells=cells), asked.cells
+        second = self._counts(rows, asked, (1.0 - _LOOK) * share, stream.spawn("counts"))
+        are_same = all(map(operator.is_, cells, before))
+        return asked, list(map(_averaged, first, second)) if are_same else second
+
+    def _counts(self, rows: DescribedRows, asked: Questions, share: float, stream: SecretStream) -> list[Tally]:
+        n_groups, codes = len(asked.groups), rows.codes(asked.cells)
         several = n_groups > 1
         mechanism = self._mechanism(share, column_sensitivity(len(codes) + several, self.adjacency), len(codes))
         sizes = [cells.size for cells in asked.cells]
@@ -277,17 +299,10 @@ class TableRelease:
             exact.append(_add_up(rows, asked, [], [], rows.weights)[:, None])
         noisy = released(mechanism, [each.ravel() for each in exact], stream)
         counts = [each.reshape(n_groups, -1) for each in noisy]
-        totals, of_total = _totals(counts, mechanism.standard_deviation, asked.n)
+        deviation, of_cells = mechanism.standard_deviation, counts[: len(codes)]
+        totals, of_total = _totals(counts, deviation, asked.n)
         return [
-            Tally(
-                total,
-                of_total,
-                [each[g] + (total - each[g].sum()) / each.shape[1] for each in counts[: len(codes)]],
-                mechanism.standard_deviation,
-                None,
-                {},
-                {},
-            )
+            Tally(total, of_total, [_adding_up(each[g], total) for each in of_cells], deviation, None, {}, {})
             for g, total in enumerate(totals.tolist())
         ]
 
@@ -319,7 +334,6 @@ class TableRelease:
     def _pairs(
         self,
         rows: DescribedRows,
-        codes: list[NDArray[np.int32]],
         asked: Questions,
         whole: Tally,
         share: float,
@@ -329,7 +343,7 @@ class TableRelease:
         mechanism = self._mechanism(share, bound, len(asked.tables))
         deviation = mechanism.standard_deviation
         tables, sums = _levels_of_tables(asked, whole, deviation), _levels_of_sums(asked, whole, deviation)
-        place = {cells.name: j for j, cells in enumerate(asked.cells)}
+        place, codes = {cells.name: j for j, cells in enumerate(asked.cells)}, rows.codes(asked.cells)
         exact = []
         for (first, second), (a, b) in tables.items():
             cells = [a.places[codes[place[first]]], b.places[codes[place[second]]]]
@@ -340,20 +354,22 @@ class TableRelease:
             exact.append(_add_up(rows, asked, [levels.places[codes[place[words]]]], [levels.size], weighted))
         noisy = released(mechanism, [each.ravel() for each in exact], stream)
         parts = [each.reshape(like.shape) for each, like in zip(noisy, exact, strict=True)]
-        of_sums = parts[len(tables) :]
+        of_tables = list(zip(tables.items(), parts[: len(tables)], strict=True))
+        of_sums = list(zip(sums.items(), parts[len(tables) :], strict=True))
         return [
             (
-                {
-                    pair: NoisyTable(*both, each[g], deviation)
-                    for (pair, both), each in zip(tables.items(), parts, strict=False)
-                },
-                {
-                    pair: NoisySums(one, each[g], deviation)
-                    for (pair, one), each in zip(sums.items(), of_sums, strict=True)
-                },
+                {pair: NoisyTable(*both, each[g], deviation) for (pair, both), each in of_tables},
+                {pair: NoisySums(one, each[g], deviation) for (pair, one), each in of_sums},
             )
             for g in range(len(asked.groups))
         ]
+
+
+def _averaged(first: Tally, second: Tally) -> Tally:
+    """Return counts of the same cells by both releases, as precise as by one of both shares."""
+    counts = [_LOOK * a + (1.0 - _LOOK) * b for a, b in zip(first.counts, second.counts, strict=True)]
+    n, root = _LOOK * first.n + (1.0 - _LOOK) * second.n, math.sqrt(_LOOK)
+    return replace(second, n=n, n_deviation=root * first.n_deviation, counts=counts, deviation=root * first.deviation)
 
 
 def _add_up(
@@ -418,6 +434,10 @@ def _middle_of_mass(cells: ColumnCells, shares: Doubles) -> float:
     return float(np.clip((present @ cells.middles / present.sum() - middle) / half, -1, 1)) if present.sum() else 0.0
 
 
+def _adding_up(counts: Doubles, total: float) -> Doubles:
+    return counts + (total - counts.sum()) / len(counts)
+
+
 def _totals(counts: Sequence[Doubles], deviation: float, n: float | None) -> tuple[Doubles, float]:
     """Return the number of rows of each subgroup and the deviation of its noise: by all columns, which all count them.
 
@@ -440,7 +460,7 @@ def add_up(tallies: Sequence[Tally], n: float | None) -> Tally:
     first = tallies[0]
     total = n or sum(each.n for each in tallies)
     counts = [np.sum(each, axis=0) for each in zip(*(tally.counts for tally in tallies), strict=True)]
-    counts = [each + (total - each.sum()) / len(each) for each in counts]
+    counts = [_adding_up(each, total) for each in counts]
     moments = None
     if first.moments is not None:
         added = np.sum([each.moments.sums for each in tallies if each.moments is not None], axis=0)

@@ -43,7 +43,7 @@ def test_a_test_is_charged_once_and_finds_what_is_there(name):
         found = TESTS[name](EFFECT, SEX, epsilon=0.5, accountant=accountant, **SETTINGS)
     assert len(accountant.history) == 1
     assert get_epsilon(accountant.history[0].event, 1e-5) == pytest.approx(0.5, rel=1e-3)
-    assert 1 <= len(releases) <= 2
+    assert 1 <= len(releases) <= 3  # counts of a number between bounds are released twice
     assert found.p_value < 0.01
     assert TESTS[name](AGE, SEX, epsilon=0.5, **SETTINGS).p_value > 0.01
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from unittest import mock
 
 import numpy as np
@@ -13,8 +14,12 @@ from replay import assert_all_else_is_equal, moves, recording, replay, run
 from scipy.stats import chi2
 
 from skdp.accounting import GaussianDpEvent, get_epsilon
+from skdp.exceptions import QualityWarning
 from skdp.mechanisms import GaussianMechanism
+from skdp.preprocessing import TableSchema
+from skdp.statistics.cells import ColumnCells
 from skdp.statistics.describer import TableDescriber
+from skdp.statistics.description import PrivateDescription
 from skdp.statistics.table_release import Shares, TableRelease, pairs_sensitivity
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
@@ -266,3 +271,83 @@ def test_a_gap_is_imputed_by_a_noisy_mean_and_not_by_the_exact_one():
     places = [place for place in one if "of_gaps" in place or "moments" in place]
     assert places
     assert all(one[place] == other[place] for place in places)
+
+
+# --- columns far within their bounds ---
+
+WIDE = {"amount": (0.0, 1e7), "height": (0.0, 100.0), "job": ["clerk", "nurse", "cook"]}
+
+
+def payments(n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    amount, height = np.exp(rng.normal(4.0, 1.5, n)), np.clip(rng.normal(50.0, 15.0, n), 0.0, 100.0)
+    return pd.DataFrame({"amount": amount, "height": height, "job": rng.choice(["clerk", "nurse", "cook"], n)})
+
+
+@combined(adjacency=["zero_out", "add_remove", "replace_one"], amount=[0.0, 1e9, np.nan])
+def test_one_row_moves_both_counts_of_skewed_columns_by_the_sensitivity(adjacency, amount):
+    public = {"n_samples_public": N} if adjacency == "add_remove" else {}
+    fit = describe_seeded(schema=WIDE, adjacency=adjacency, **public)
+    one = payments()
+    one.loc[N - 1] = [amount, 0.0, "clerk"]
+    if adjacency == "zero_out":
+        first = run(fit, one)
+        second = run(muting(fit, N - 1), one, first.releases)
+    else:
+        replaced = one.copy()
+        replaced.loc[N - 1] = [60.0, 99.0, "cook"]
+        first, second = replay(fit, one, one.iloc[:-1] if adjacency == "add_remove" else replaced)
+    most = 2.0 if adjacency == "replace_one" else 1.0
+    found = moves(first, second)
+    assert len(found) == 4  # two releases of counts, moments, and pairs
+    np.testing.assert_allclose(found[:2], most, rtol=1e-9)
+    assert max(found) <= most * (1.0 + 1e-9)
+    assert_all_else_is_equal(first, second)
+    wide = fit(one).questions_.cells[0]
+    assert wide.left[20] < 1e4  # most cells are where most numbers are
+
+
+def test_two_releases_of_the_same_cells_have_the_noise_of_one():
+    """Noise of averaged counts over the stated variance is chi-squared, false alarm 1e-6; it is that of one release."""
+    frame, schema = payments(2_000).drop(columns="amount"), {key: WIDE[key] for key in ("height", "job")}
+    settings = {"noise_multiplier": 5.0, "correlation": False}
+    with recording([]) as seen:
+        fitted = describe_seeded(schema=schema, **settings)(frame)
+    alone = describe_seeded(schema={**schema, "height": {"bounds": (0.0, 100.0), "scale": "log"}}, **settings)(frame)
+    (tally,) = fitted.tallies_
+    assert tally.deviation == pytest.approx(alone.tallies_[0].deviation, rel=1e-9)
+    noise = 0.1 * (seen[0].noisy - seen[0].exact) + 0.9 * (seen[1].noisy - seen[1].exact)
+    np.testing.assert_array_equal(seen[0].exact, seen[1].exact)
+    squares = float(((noise / tally.deviation) ** 2).sum())
+    assert chi2.ppf(5e-7, len(noise)) < squares < chi2.isf(5e-7, len(noise))
+    counts = np.split(seen[0].exact + noise, [len(tally.counts[0])])
+    for each, found in zip(counts, tally.counts, strict=True):
+        np.testing.assert_allclose(each + (2_000 - each.sum()) / len(each), found)
+
+
+def test_wide_bounds_leave_quantiles_and_are_told():
+    """Simulated amounts far within their bounds: the rank of each quantile, and the columns that the warning names."""
+    frame = payments(5_000)
+    fit = describe_seeded(schema=WIDE, epsilon=1.0, noise_multiplier=None)
+    with pytest.warns(QualityWarning, match="nearly all of 'amount' lie within 1/32 of one of the bounds"):
+        found = PrivateDescription.of(fit(frame))
+    figures = found.figures("amount")
+    for q in (0.05, 0.25, 0.5, 0.75, 0.95):
+        figure = figures[f"{q:.0%}"]
+        assert (frame["amount"] < figure.value).mean() == pytest.approx(q, abs=0.08)  # 0.5 off with equal widths
+        assert figure.low <= frame["amount"].quantile(q) <= figure.high
+    with warnings.catch_warnings(action="error", category=QualityWarning):
+        describe_seeded(schema=WIDE, epsilon=1.0, noise_multiplier=None)(frame.assign(amount=1e5 * frame["height"]))
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_narrow_cells_follow_the_counts_within_the_bounds(is_whole):
+    cells = ColumnCells.of("year", 0, TableSchema({"year": (0, 2030)})["year"], 64, is_whole)
+    counts = np.zeros(cells.size)
+    counts[cells.codes(np.array([1990.0]))] = counts[cells.codes(np.array([2025.0]))] = 1_000.0
+    finer = cells.refined(counts, 1.0)
+    assert (finer.left[0], finer.right[-1], finer.scale) == (0.0, 2030.0, cells.scale)
+    assert np.sum((finer.right >= 1_970.0) & (finer.left < 2_030.0)) > 15  # 2 of equal width
+    assert cells.refined(counts, 300.0) is cells  # noise may have made it
+    counts[cells.codes(np.array([20.0]))] = 500.0
+    assert cells.refined(counts, 1.0) is cells

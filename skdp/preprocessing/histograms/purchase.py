@@ -89,6 +89,8 @@ class Bought(NamedTuple):
         Of each column of numbers: the lower end of the cell in which the median lies, within the bounds.
     held : list of Held
         Of each column of numbers, then of each column of words.
+    spans : list of (float, float)
+        Between them lies nearly all of each column of numbers, whose bounds may be public.
     """
 
     edges: list[Doubles]
@@ -96,6 +98,7 @@ class Bought(NamedTuple):
     categories: list[list[str]]
     medians: list[float]
     held: list[Held]
+    spans: list[tuple[float, float]]
 
 
 class _Rounds(NamedTuple):
@@ -288,22 +291,20 @@ class Purchase:
         found, categories, held_words = self._locate(columns, words, rounds.locate, stream.spawn("locate"))
         cells = [found.pop(0) if pair is None else Cells.between(*pair) for pair in self._all_bounds]
         if not rounds.refine:
-            return Bought([], [], categories, [], held_words)
+            return Bought([], [], categories, [], held_words, [])
         deviation = rounds.refine[-1].standard_deviation
         size = int(np.clip(n_public / (_PER_CELL * deviation), _FEWEST, _MOST))
         for number, mechanism in enumerate(rounds.refine):
             cells = _refine(columns, cells, size, mechanism, stream.spawn("refine", number))
         edges = [np.empty(0) if each is None else equal_mass_edges(each, self.n_bins, deviation) for each in cells]
-        bounds = [
-            pair or (NOWHERE if each is None else bounds_of_mass(each))
-            for pair, each in zip(self._all_bounds, cells, strict=True)
-        ]
+        spans = [NOWHERE if each is None else bounds_of_mass(each) for each in cells]
+        bounds = [pair or span for pair, span in zip(self._all_bounds, spans, strict=True)]
         medians = [
             min(max(0.0 if each is None else median_cell(each), low), high)
             for each, (low, high) in zip(cells, bounds, strict=True)
         ]
         held = [_held_numbers(*each) for each in zip(cells, bounds, strict=True)]
-        return Bought(edges, bounds, categories, medians, [*held, *held_words])
+        return Bought(edges, bounds, categories, medians, [*held, *held_words], spans)
 
     @property
     def _all_bounds(self) -> list[Bounds]:

@@ -75,6 +75,10 @@ class Column:
         """Whether only the bounds of a number are public, so that most of it may lie in a small part between."""
         return self.kind == "number" and self.bounds is not None and self.edges is None and self.scale == "linear"
 
+    def is_wanted(self, fits_bins: bool) -> bool:
+        """Whether something of the column is bought, as far as public facts of it say."""
+        return self.is_bought or (fits_bins and self.may_be_skewed)
+
     def describe(self) -> dict[str, Any]:
         """Return the entries that make this column, as JSON can hold them."""
         show: Any = day_text if self.kind == "date" else _plain_number

@@ -13,7 +13,8 @@ from skdp._checks.parameters import check_choice, check_count, show
 from skdp._checks.table import Table
 from skdp.accounting import DpEvent
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase, noise_ratio
+from skdp.preprocessing.histograms.edges import lie_at_a_bound
+from skdp.preprocessing.histograms.purchase import BINS_SHARE, THRESHOLD_SHARE, Purchase, noise_ratio
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.preprocessing.schema.combinations import combinations_left
 from skdp.preprocessing.schema.kinds import Column
@@ -97,9 +98,9 @@ class StatedTable(NamedTuple):
         return N_ROUNDS if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_LEVELS else 0
 
     def purchases(self, adjacency: str, delta: Any) -> tuple[TablePurchase, ...]:
-        """Return what is bought, if the schema leaves something out."""
+        """Return what is bought: what the schema leaves out, and bins of numbers within public bounds."""
         schema = self.given()
-        if schema is None or schema.is_complete:
+        if schema is None or (schema.is_complete and not _fits_bins(schema)):
             return ()
         return (TablePurchase(schema, int(self.n_bins), adjacency, float(delta)),)
 
@@ -110,7 +111,7 @@ class TablePurchase(NamedTuple):
     Attributes
     ----------
     schema : TableSchema
-        It leaves something out.
+        It leaves something out, or has bounds of numbers.
     n_bins : int
     adjacency : str
     delta : float
@@ -132,16 +133,19 @@ class TablePurchase(NamedTuple):
     @property
     def _purchase(self) -> Purchase:
         # A level each is that of gaps and of other categories: with these a column has no more than MOST_ESTIMATED.
-        threshold = THRESHOLD_SHARE * self.delta
-        return planned_purchase(self.schema, self.n_bins, MOST_ESTIMATED - 2, self.adjacency, threshold)
+        given = self.n_bins, MOST_ESTIMATED - 2, self.adjacency, THRESHOLD_SHARE * self.delta
+        return planned_purchase(self.schema, *given, _fits_bins(self.schema))
+
+    def _noise_at(self, noise_multiplier: float) -> float:
+        return noise_ratio(BINS_SHARE if self.schema.is_complete else PURCHASE_SHARE) * noise_multiplier
 
     def event_at(self, noise_multiplier: float) -> DpEvent:
         """What it costs where the tables of counts have this noise multiplier."""
-        return self._purchase.event_at(noise_ratio(PURCHASE_SHARE) * noise_multiplier)
+        return self._purchase.event_at(self._noise_at(noise_multiplier))
 
     def buy(self, rows: SchemaRows, noise_multiplier: float, n_public: int, stream: SecretStream) -> BoughtColumns:
         """Release what is missing, at that price."""
-        return bought_columns(self._purchase, rows, noise_ratio(PURCHASE_SHARE) * noise_multiplier, n_public, stream)
+        return bought_columns(self._purchase, rows, self._noise_at(noise_multiplier), n_public, stream)
 
 
 class LevelTable(NamedTuple):
@@ -179,9 +183,14 @@ class LevelTable(NamedTuple):
         return frozenset(j for j, is_whole in zip(self.fractions, found, strict=True) if is_whole)
 
 
-def read_rows(table: Table, schema: TableSchema, n_bins: int, other: Any, has_cells: bool) -> LevelTable:
+def _fits_bins(schema: TableSchema) -> bool:
+    """Whether bins of numbers within public bounds are estimated: not where a combination may name a range of them."""
+    return not schema.impossible and any(column.may_be_skewed for _, column in schema.items())
+
+
+def read_rows(table: Table, schema: TableSchema, n_bins: int, other: Any, has_cells: bool, buys: bool) -> LevelTable:
     """Read all cells, and refuse before the charge what could not be synthesized after it."""
-    if not schema.is_complete:
+    if buys:
         return LevelTable(table.shape, schema, None, [], to_buy=_read_to_buy(table, schema, n_bins, other))
     form = form_of(table, match_columns(schema, table), n_bins, other)
     exclusions_of(form.columns, schema.impossible)
@@ -204,8 +213,8 @@ def _read_to_buy(table: Table, schema: TableSchema, n_bins: int, other: Any) -> 
                 f"column {format_names([name])} is not of a type of text, and its categories are bought: list them, or "
                 "convert the column to text."
             )
-    rows = rows_to_buy(table, columns)
-    lines = [name for name, _, column in columns if column.is_bought and column.kind != "category"]
+    rows = rows_to_buy(table, columns, _fits_bins(schema))
+    lines = [name for name, *_, column in columns if column.kind != "category" and column.is_wanted(rows.fits_bins)]
     for name, values in zip(lines, rows.numbers, strict=True):
         if bool(np.isinf(values).any()):
             refuse_not_finite("X", nan=False, where=f" in column {format_names([name])}")
@@ -217,6 +226,7 @@ def complete_rows(rows: LevelTable, bought: BoughtColumns, n_bins: int, other: A
     to_buy = rows.to_buy
     assert to_buy is not None  # something was bought
     columns = [(name, j, bought.columns.get(name, column)) for name, j, column in to_buy.columns]
+    columns = [(name, j, _between(column, bought.spans.get(name))) for name, j, column in columns]
     form = form_of(to_buy.table, columns, n_bins, other)
     left = combinations_left(rows.schema.impossible, {name: column for name, _, column in columns})
     left = tuple(each for each in left if is_possible_to_exclude(form.columns, each))
@@ -232,6 +242,19 @@ def _by_type(schema: TableSchema, name: str, column: Column, table: Table, j: in
     """The public column, where a type of truth values says all that there is to know."""
     is_unnamed = name not in schema and column.kind == "category"
     return Column("flag", gaps=("",)) if is_unnamed and table.is_boolean(j) else column
+
+
+def _between(column: Column, span: tuple[float, float] | None) -> Column:
+    """Return a column with bins that end at this span, too: few numbers beyond would be spread evenly to the bounds.
+
+    Numbers are moved between the ends of the span where nearly all is at one of the bounds, for which these are wide.
+    """
+    if span is None or column.edges is None:
+        return column
+    low, *inner, high = column.edges
+    ends = () if lie_at_a_bound(np.array(inner), (low, high)) else (low, high)
+    edges = tuple(np.unique(np.clip([*ends, *inner, *span], low, high)).tolist())
+    return replace(column, bounds=(edges[0], edges[-1]), edges=edges)
 
 
 def _made_up(column: Column) -> Column:

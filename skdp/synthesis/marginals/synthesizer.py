@@ -59,7 +59,9 @@ class DPMarginalSynthesizer(SampledTables):
     schema : TableSchema, mapping or None, default=None
         What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. What it leaves out
         (bounds and bins of numbers and dates, categories) is bought, for a tenth of the budget's mu^2, with a place for
-        gaps and for other categories; of types of truth values nothing has to be. In columns that it completes cells
+        gaps and for other categories; of types of truth values nothing has to be. Within bounds of numbers without
+        edges, bins are estimated where few of equal width would hold nearly all, for a twentieth of mu^2 if nothing is
+        left out; not with impossible combinations. In columns that it completes cells
         may be gaps where it says so (``"gaps"``); gaps come back as gaps. Combinations that it names as `impossible`
         are not drawn. If None, only names and types of the columns are public, unless there are `bounds`.
     bounds : (float, float), list of (float, float) or None, default=None
@@ -357,7 +359,8 @@ class DPMarginalSynthesizer(SampledTables):
         table = LocalTable(X, self)
         schema = self._stated_table().read(table.names)
         warn_of_objects(self, schema, table)
-        rows = read_rows(table, schema, int(self.n_bins), self.other or {}, self.within_bins == "auto")
+        given = int(self.n_bins), self.other or {}, self.within_bins == "auto", bool(self._purchases())
+        rows = read_rows(table, schema, *given)
         check_schema(self, table.source, reset=True)
         self._fitted_n_columns = rows.n_columns
         return rows

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from combinations import over_rows
 from replay import assert_all_else_is_equal, moves, replay
+from scipy.stats import kstest
 
 import skdp
 from skdp import DPMarginalSynthesizer, DPTableVectorizer, PrivacyAccountant, TableSchema
@@ -143,6 +144,43 @@ def test_one_row_moves_no_release_further_than_it_is_priced(change, adjacency):
     first, second = replay(fitted, one, other)
     assert max(moves(first, second)) <= 2.0 * (1.0 + 1e-9)  # replaced: twice what it adds, or what is priced
     assert_all_else_is_equal(first, second)
+
+
+WIDE = {"amount": (0, 1e7), "height": (0, 100), "job": ["clerk", "nurse"]}
+
+
+def payments(n, seed=0):
+    rng = np.random.default_rng(seed)
+    amount, height = np.exp(rng.normal(4.0, 1.5, n)), np.clip(rng.normal(50.0, 15.0, n), 0.0, 100.0)
+    return pd.DataFrame({"amount": amount, "height": height, "job": rng.choice(["clerk", "nurse"], n)})
+
+
+@pytest.mark.filterwarnings("ignore")
+@over_rows("adjacency", ["zero_out", "replace_one"])
+def test_one_row_moves_bins_within_bounds_by_the_sensitivity(adjacency):
+    one = payments(400)
+    other = one.copy()
+    other.loc[7] = [9e6, 1.0, "nurse"]
+
+    def fitted(table):
+        return DPMarginalSynthesizer(WIDE, random_state=0, epsilon=20.0, adjacency=adjacency, **FAST).fit(table)
+
+    first, second = replay(fitted, one, other)
+    assert max(moves(first, second)) <= 2.0 * (1.0 + 1e-9)
+    assert_all_else_is_equal(first, second)
+
+
+def test_wide_bounds_keep_the_marginal_and_are_told():
+    """Simulated amounts far within their bounds: Kolmogorov distance, which is 0.9 with bins of equal width."""
+    table, settings = payments(20_000), {"epsilon": 1.0, "delta": 1e-6, **FAST}
+    with pytest.warns(QualityWarning, match="nearly all of 'amount' lie within 1/32 of one of the bounds"):
+        model = DPMarginalSynthesizer(WIDE, random_state=0, **settings).fit(table)
+    assert kstest(model.sample(20_000, random_state=0)["amount"], table["amount"]).statistic < 0.12
+    assert model.schema_["height"] == TableSchema(WIDE)["height"]
+    assert get_epsilon(model.privacy_event_, 1e-6) == pytest.approx(1.0, rel=1e-3)
+    edges = {"amount": {"edges": [0, 1e3, 1e7]}, "height": {"edges": [0, 50, 100]}, "job": ["clerk", "nurse"]}
+    given = DPMarginalSynthesizer(edges, random_state=0, **settings).fit(table)
+    assert model.noise_multiplier_ == pytest.approx(given.noise_multiplier_ / 0.95**0.5, rel=1e-3)  # 5% of mu^2
 
 
 def test_synthesize_float_column_of_whole_numbers_stays_whole():

@@ -67,7 +67,7 @@ ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
 SCHEMA = {
     "age": {"edges": [0, 20, 40, 65, 100]},
     "job": ["clerk", "nurse", "none"],
-    "pay": {"bounds": (0, 1000), "gaps": [None]},
+    "pay": {"edges": [0, 200, 400, 600, 800, 1000], "gaps": [None]},  # no bins are estimated
     "member": "flag",
 }
 FAST = {"n_components": 8, "max_iter": 5, "n_bins": 5}
@@ -730,7 +730,7 @@ def test_rules_are_public():
     assert measurement.iterations(1e9, with_triples=True) == 3000
     frame = people(60)
     wide = pd.DataFrame({f"c{j}": frame["age"] for j in range(21)})
-    schema = {name: (0, 100) for name in wide}
+    schema = {name: {"edges": [0, 33, 67, 100]} for name in wide}
     assert len(synthesizer(schema=schema, n_bins=3).fit(wide).privacy_event_.events) == 5
     assert synthesizer(schema=schema, n_bins=3, pairs="all").fit(wide).privacy_event_ == GaussianDpEvent(
         synthesizer(schema=schema, n_bins=3, pairs="all").fit(wide).noise_multiplier_
@@ -893,7 +893,8 @@ def test_the_noise_is_as_priced(released, monkeypatch, mode):
     monkeypatch.setattr(GaussianMechanism, "_add_noise", kept)
     parameters, with_labels = MODES[mode]
     frame = people(400)
-    model = synthesizer(n_bins=30, epsilon=500.0, **parameters).fit(frame, labels(frame) if with_labels else None)
+    schema = {**SCHEMA, "pay": {"edges": np.linspace(0, 1000, 31), "gaps": [None]}}
+    model = synthesizer(schema=schema, epsilon=500.0, **parameters).fit(frame, labels(frame) if with_labels else None)
     whole, event = model.noise_multiplier_, model.privacy_event_
     if mode == "selected":  # the first one is priced as one release: columns, cells of numbers, whole numbers
         first, *others = event.events
