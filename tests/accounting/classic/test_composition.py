@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from accounting_reference import dpsgd
 from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,10 +27,6 @@ from skdp.accounting import (
 from skdp.accounting.formulas.response import randomised_response_epsilon
 
 STATEMENTS = ("optimal_exact", "optimal", "strong", "naive")
-
-
-def dpsgd(q, sigma, steps):
-    return SelfComposedDpEvent(PoissonSampledDpEvent(q, GaussianDpEvent(sigma)), steps)
 
 
 def test_strong_2016_falls_below_the_truth():

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from accounting_reference import dpsgd
 from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,6 @@ from skdp.accounting import (
     EpsilonDeltaDpEvent,
     GaussianDpEvent,
     LaplaceDpEvent,
-    PoissonSampledDpEvent,
     SelfComposedDpEvent,
     get_delta,
     get_epsilon,
@@ -23,10 +23,6 @@ from skdp.accounting.classic.moments import _log_e1, log_moments
 from skdp.accounting.releases import releases
 
 LAMBDAS = np.arange(1, 33)
-
-
-def dpsgd(q, sigma, steps):
-    return SelfComposedDpEvent(PoissonSampledDpEvent(q, GaussianDpEvent(sigma)), steps)
 
 
 def test_the_papers_case():
