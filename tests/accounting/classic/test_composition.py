@@ -89,6 +89,8 @@ def test_nothing_holds_where_the_deltas_alone_exceed():
     for method in (*STATEMENTS, "rdp"):
         assert get_epsilon(event, 1e-5, method=method) == math.inf
         assert get_delta(event, 200.0, method=method) >= 0.99e-4
+    large = SelfComposedDpEvent(EpsilonDeltaDpEvent(400.0, 0.0), 2)  # e^epsilon is beyond what the sums hold
+    assert [get_epsilon(large, 1e-5, method=method) for method in ("strong", "optimal_exact")] == [math.inf] * 2
 
 
 @settings(max_examples=4, deadline=None)

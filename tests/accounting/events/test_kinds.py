@@ -183,6 +183,7 @@ def test_an_event_is_written_charged_and_costs_less_with_more_noise_and_more_for
     again = PrivacyAccountant.from_json(accountant.to_json())
     assert again.history[0].event == SelfComposedDpEvent(event, 3)
     assert again.get_epsilon(1e-5) == get_epsilon(SelfComposedDpEvent(event, 3), 1e-5, **terms)
+    assert "3 x " in str(accountant)
     rows, number = mechanism_rows(SelfComposedDpEvent(event, 3))
     assert len(rows) == number >= 1
     assert 3 in [row["times"] for row in rows]
