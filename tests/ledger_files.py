@@ -7,6 +7,7 @@ import pathlib
 import sqlite3
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -64,16 +65,6 @@ ready()
 accountant = PrivacyAccountant(2.0, 1e-5, path=path)
 print(sum(admitted(lambda: accountant.spend(GaussianDpEvent(3.8), "script")) for _ in range(int(sys.argv[3]))))
 """
-FITS = """
-import numpy as np, warnings
-from skdp import DPLogisticRegression
-accountant = PrivacyAccountant.open(path)
-X, y = np.tile([[-1.0], [1.0]], (20, 1)), np.tile([0, 1], 20)
-model = DPLogisticRegression(epsilon=None, noise_multiplier=38.0, sampling_rate=1.0, max_iter=100, delta=1e-5,
-                             classes=[0, 1], accountant=accountant)
-ready()
-print(sum(admitted(lambda: model.fit(X, y)) for _ in range(int(sys.argv[3]))))
-"""
 
 
 def start(code, *arguments, **options):
@@ -100,6 +91,24 @@ def admitted(accountant, event):
     except BudgetExceededError:
         return 0
     return 1
+
+
+def exhaust(accountant, event, **options):
+    """Charge until refused; how often it was admitted."""
+    for count in range(5000):
+        try:
+            accountant.spend(event, **options)
+        except BudgetExceededError:
+            return count
+    raise AssertionError("never refused")
+
+
+def in_threads(work, number=8):
+    threads = [threading.Thread(target=work) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def model(accountant, **parameters):

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from accounting_reference import best_order, contour_delta
 from combinations import over_rows
-from scipy.stats import norm
 
 from skdp.accounting import (
     ComposedDpEvent,
@@ -57,27 +56,6 @@ def test_the_renyi_curve_of_a_gaussian_is_a_line():
     assert RenyiCurve(NonPrivateDpEvent())(2.0) == math.inf
 
 
-@over_rows(
-    ("event", "adjacency"),
-    [
-        (RUN, "zero_out"),
-        (RUN, "replace_one"),
-        (FIXED, "replace_one"),
-        (RandomAllocationDpEvent(1.0, 30), "zero_out"),
-        (PoissonSampledDpEvent(0.1, LaplaceDpEvent(1.0)), "replace_one"),
-        (ExponentialMechanismDpEvent(2.0), "zero_out"),
-        (RepeatAndSelectDpEvent(G, 4.0, 1.0), "zero_out"),
-    ],
-)
-def test_renyi_curves_rise_and_their_log_moments_are_convex(event, adjacency):
-    orders = np.linspace(1.5, 12.0, 22)
-    values = RenyiCurve(event, adjacency=adjacency)(orders)
-    assert np.all(np.diff(values) >= -1e-9 * values[1:])
-    moments = (orders - 1.0) * values
-    if not isinstance(event, RepeatAndSelectDpEvent):
-        assert np.all(np.diff(moments, 2) >= -1e-8 * moments[2:])
-
-
 def test_renyi_curves_refuse_what_has_none():
     with pytest.raises(TypeError, match="with delta > 0 has no Rényi divergence; use PrivacyProfile"):
         RenyiCurve(ComposedDpEvent((G, EpsilonDeltaDpEvent(0.1, 1e-6))))
@@ -85,19 +63,19 @@ def test_renyi_curves_refuse_what_has_none():
         RenyiCurve(FIXED)
     with pytest.raises(TypeError, match="no Rényi curve for groups"):
         RenyiCurve(FIXED, adjacency="replace_one", group_size=2)
-    with pytest.raises(ValueError, match=r"orders=1.0 is not valid"):
-        RenyiCurve(G)(1.0)
-    with pytest.raises(ValueError, match=r"adjacency='other' is not known"):
-        RenyiCurve(G, adjacency="other")
 
 
-@over_rows("adjacency", ["zero_out", "replace_one"])
 @over_rows(
-    "event", [G, RUN, LaplaceDpEvent(0.7), ComposedDpEvent((RUN, LaplaceDpEvent(3.0), EpsilonDeltaDpEvent(0.1, 1e-6)))]
+    ("event", "adjacency"),
+    [
+        (RUN, "zero_out"),
+        (LaplaceDpEvent(0.7), "replace_one"),
+        (ComposedDpEvent((RUN, LaplaceDpEvent(3.0), EpsilonDeltaDpEvent(0.1, 1e-6))), "zero_out"),
+    ],
 )
 def test_profiles_are_above_the_price_and_close_to_it(event, adjacency):
     profile = PrivacyProfile(event, adjacency=adjacency)
-    for epsilon in np.linspace(0.0, 0.9 * profile.epsilons[-1], 7):
+    for epsilon in np.linspace(0.0, 0.9 * profile.epsilons[-1], 4):
         delta = get_delta(event, float(epsilon), adjacency=adjacency)
         assert profile(epsilon) >= delta * (1.0 - 1e-3)  # both are bounds from above
         assert profile(epsilon) <= delta * 1.02 + 1e-11
@@ -110,13 +88,7 @@ def test_profiles_are_above_the_price_and_close_to_it(event, adjacency):
     assert profile.epsilon(delta) == pytest.approx(get_epsilon(event, delta, adjacency=adjacency), rel=5e-3)
 
 
-def test_the_trade_off_of_a_gaussian_is_that_of_two_normal_laws():
-    a = np.array([1e-4, 0.01, 0.1, 0.3, 0.5, 0.9])
-    for sigma in (0.5, 1.0, 5.0):
-        truth = norm.cdf(norm.isf(a) - 1.0 / sigma)
-        curve = PrivacyProfile(GaussianDpEvent(sigma)).trade_off(a)
-        assert np.all(curve <= truth + 1e-12)
-        np.testing.assert_allclose(curve, truth, atol=1e-4)
+def test_trade_offs_of_nothing_and_of_everything():
     assert PrivacyProfile(NoOpDpEvent()).trade_off(0.3) == pytest.approx(0.7)
     assert PrivacyProfile(NonPrivateDpEvent()).trade_off(0.3) == 0.0
     assert PrivacyProfile(G).trade_off(0.0) <= 1.0
@@ -140,17 +112,6 @@ def test_profiles_by_other_methods_and_what_they_refuse():
     assert PrivacyProfile(NonPrivateDpEvent())(5.0) == 1.0
     with pytest.raises(TypeError, match=r"ZCDpEvent has no price here by method='pld'; use method='rdp'"):
         PrivacyProfile(ZCDpEvent(0.1))
-    with pytest.raises(ValueError, match="not a guarantee"):
-        PrivacyProfile(G, method="gdp")
-    for make, named in (
-        (lambda: PrivacyProfile(G, least_delta=0.0), "delta=0"),
-        (lambda: PrivacyProfile(G, group_size=0), "group_size=0"),
-        (lambda: PrivacyProfile(G)(-1.0), "epsilon=-1.0"),
-        (lambda: PrivacyProfile(G).trade_off(1.5), "type_1=1.5"),
-    ):
-        with pytest.raises(ValueError, match=named) as error:
-            make()
-        assert "\n" not in str(error.value)
 
 
 # --- groups -------------------------------------------------------------------------------------------------------
@@ -280,14 +241,6 @@ def test_groups_of_fixed_samples_are_bounded_by_the_profile():
         get_epsilon(FIXED, 1e-5, group_size=2, method="rdp", **options)
 
 
-@over_rows("bad", [0, -1, 1.0, True, "2", 10**6])
-def test_group_sizes_are_validated(bad):
-    for price in (get_epsilon, get_delta):
-        with pytest.raises(ValueError, match=r"group_size=.* is not valid; give a whole number") as error:
-            price(G, 0.5, group_size=bad)
-        assert "\n" not in str(error.value)
-
-
 @over_rows(
     ("event", "adjacency"),
     [
@@ -316,22 +269,6 @@ def test_renyi_curves_near_order_1_are_above_the_divergence_of_kullback_and_leib
     for order in (1.0 + 1e-12, 1.0 + 1e-9, 1.0 + 1e-6):
         value = RenyiCurve(PoissonSampledDpEvent(0.1, GaussianDpEvent(1.0)))(order)
         assert truth * (1.0 - 1e-9) <= value <= truth * (1.0 + 1e-4)
-
-
-def test_trade_offs_are_drawn():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    from skdp.plotting import TradeOffDisplay
-
-    display = TradeOffDisplay.from_events({"Gaussian": G, "Laplace": LaplaceDpEvent(1.0)})
-    assert list(display.lines_) == ["Gaussian", "Laplace"]
-    x, y = display.lines_["Gaussian"].get_data()
-    np.testing.assert_allclose(y, norm.cdf(norm.isf(x) - 1.0), atol=2e-4)
-    one = TradeOffDisplay.from_events(FIXED, adjacency="replace_one", group_size=2, ax=display.ax_)
-    assert list(one.lines_) == [""]
-    with pytest.raises(TypeError, match="ZCDpEvent has no price"):
-        TradeOffDisplay.from_events(ZCDpEvent(0.1))
-    display.figure_.clear()
 
 
 def test_a_profile_is_above_the_contour_integral():

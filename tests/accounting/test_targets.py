@@ -20,7 +20,7 @@ from skdp.accounting import (
     calibrate_steps,
     compose,
 )
-from skdp.accounting.targets import EpsilonTarget, Risk, target_of
+from skdp.accounting.targets import EpsilonTarget, Risk
 
 ADVANTAGE, RATE = {"advantage": 0.1}, {"tpr": 0.03, "fpr": 0.01}
 
@@ -103,33 +103,6 @@ def test_the_gaussian_of_a_target_just_fits_it(target):
     smaller = target.of_size(0.5 * target.mu)
     assert smaller.mu == pytest.approx(0.5 * target.mu, rel=1e-6)
     assert smaller.price(GaussianDpEvent(2.0 / target.mu), "pld", "zero_out") == pytest.approx(smaller.goal, rel=1e-6)
-
-
-@over_rows(
-    "risk",
-    [
-        {},
-        {"advantage": 0.0},
-        {"advantage": 1.0},
-        {"advantage": True},
-        {"tpr": 0.1},
-        {"tpr": 0.1, "fpr": 0.1},
-        0.1,
-        {"advantage": 0.1, "tpr": 0.2, "fpr": 0.1},
-        {"advantage": "much"},
-        {"tpr": 0.2, "fpr": float("nan")},
-    ],
-)
-def test_what_is_no_risk_is_refused(risk):
-    with pytest.raises(ValueError, match=r"risk=.* is not valid; give \{'advantage': a\}"):
-        calibrate_noise_multiplier(GaussianDpEvent, risk=risk)
-
-
-def test_a_budget_is_one_of_both():
-    with pytest.raises(ValueError, match=r"epsilon=1.0 and risk=.*: set exactly one of them"):
-        target_of(1.0, 1e-6, ADVANTAGE)
-    with pytest.raises(ValueError, match="epsilon=None and risk=None: set exactly one of them"):
-        calibrate_noise_multiplier(GaussianDpEvent)
 
 
 def test_a_risk_out_of_reach_says_so():

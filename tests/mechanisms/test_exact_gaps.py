@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 from collections import Counter
@@ -12,19 +11,15 @@ import mpmath
 import numpy as np
 import pytest
 from combinations import over_rows
+from keyed_streams import stream
 
 from skdp._kernels.bits import gaps_from_words
 from skdp.mechanisms import streams
 from skdp.mechanisms.exact_gaps import certainty, decided_gap, exact_gap
-from skdp.mechanisms.streams import SecretStream
 
 LAST = 2**64 - 1
 NOTHING, EVERYTHING = itertools.repeat(0), itertools.repeat(LAST)
 RATES = [1e-9, 0.01, 0.999]
-
-
-def stream(name="gaps"):
-    return SecretStream(hashlib.sha256(name.encode()).digest())
 
 
 def ideal_quotient(digits, n_bits, rate):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 from collections import Counter
@@ -11,49 +10,17 @@ import mpmath
 import numpy as np
 import pytest
 from combinations import over_rows
+from keyed_streams import stream
 from scipy.stats import chi2, norm
 
 from skdp._kernels.bits import BLOCK, normals_from_words
 from skdp.mechanisms import streams
 from skdp.mechanisms.rounded_normals import decided_pair, error_bound, rounded_pair
-from skdp.mechanisms.streams import SecretStream
-
-
-def counts_by_runs(n_radius, n_angle, scale):
-    """The same with fewer looks: both numbers move away from 0 with the radius, so between two radii of one angle that
-    decide the same pair all do; and an axis says which of the two comes first, and whether the cosine is negative."""
-
-    def count(angle, first, last, found_first, found_last):
-        if found_first == found_last and (found_first is not None or last - first < 2):
-            counts[found_first] += last - first
-        elif last - first < 2:
-            counts[found_first] += 1
-        else:
-            middle = (first + last) // 2
-            found = decided_pair(middle, n_radius, angle, n_angle, 0, scale, 0.0)
-            count(angle, first, middle, found_first, found)
-            count(angle, middle, last, found, found_last)
-
-    counts = Counter()
-    end = (1 << n_radius) - 1  # which decides nothing
-    for angle in range(1 << n_angle):
-        count(angle, 0, end, decided_pair(0, n_radius, angle, n_angle, 0, scale, 0.0), None)
-        counts[None] += 1
-    both = Counter({None: 4 * counts.pop(None)})
-    for (cosine, sine), n in counts.items():
-        for pair in ((cosine, sine), (-cosine, sine), (sine, cosine), (sine, -cosine)):
-            both[pair] += n
-    return both
-
 
 HALF = BLOCK // 2
 LAST = 2**64 - 1
 SCALE = 1.37 * 2.0**26
 NOTHING, EVERYTHING = itertools.repeat((0, 0)), itertools.repeat((LAST, LAST))
-
-
-def stream(name="rounded"):
-    return SecretStream(hashlib.sha256(name.encode()).digest())
 
 
 def ideal_pair(radius, n_radius, angle, n_angle, axis):
@@ -295,9 +262,3 @@ def test_words_of_8_bits_have_the_law_of_a_rounded_normal():
     """Two bits of the word of an angle choose the axis."""
     counts = all_counts(8, 6, SHORT_SCALE)
     assert check_law(counts) < 0.1
-    assert counts == counts_by_runs(8, 6, SHORT_SCALE)
-
-
-@pytest.mark.slow
-def test_words_of_12_bits_have_the_law_of_a_rounded_normal():
-    assert check_law(counts_by_runs(12, 10, SHORT_SCALE)) < 0.01

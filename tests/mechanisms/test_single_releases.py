@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from combinations import over_rows
+from keyed_streams import stream
 
 from skdp import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, config_context
 from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
@@ -20,11 +21,8 @@ MECHANISMS = {
     DiscreteGaussianMechanism: (DiscreteGaussianMechanism(3.0, 2), DiscreteGaussianMechanism(0.3)),
     DiscreteLaplaceMechanism: (DiscreteLaplaceMechanism.for_epsilon(1.0), DiscreteLaplaceMechanism.for_epsilon(9.0)),
 }
+NOT_FINITE = (math.nan, math.inf)
 all_mechanisms = pytest.mark.parametrize("kind", MECHANISMS, ids=lambda kind: kind.__name__)
-
-
-def stream():
-    return SecretStream(hashlib.sha256(b"release").digest())
 
 
 @all_mechanisms
@@ -57,6 +55,39 @@ def test_release_adds_fresh_noise_once_and_keeps_the_value(kind):
     assert not np.array_equal(mechanism.release(value, source), mechanism.release(value, source))
 
 
+@over_rows(
+    ("make", "message"),
+    [
+        *((lambda bad=bad: GaussianMechanism(bad, 1.0).event, "noise_multiplier") for bad in (0.0, -1.0, *NOT_FINITE)),
+        *((lambda bad=bad: GaussianMechanism(1.0, bad), "sensitivity") for bad in (0.0, -1.0, *NOT_FINITE, "1")),
+        *(
+            (lambda pair=pair: GaussianMechanism(*pair), r"^noise_multiplier=[^\n]*scale the value\.$")
+            for pair in ((0.5, 5e-324), (1e-100, 1e-300), (1e100, 1e300))  # noise that no double holds
+        ),
+        *(
+            (lambda bad=bad: DiscreteGaussianMechanism(bad, 1), "^standard_deviation=.*(choose|give)")
+            for bad in (0.0, -1.0, 2.1e4, math.nan, "1")
+        ),
+        *((lambda bad=bad: DiscreteGaussianMechanism(1.0, bad), "^n_counts=.*(choose|give)") for bad in (0, 1.5)),
+        *(
+            (lambda bad=bad: DiscreteLaplaceMechanism(Fraction(bad)), "scale=")
+            for bad in (0, -1, 2**53, Fraction(1, 2**53))
+        ),
+        *((lambda bad=bad: DiscreteLaplaceMechanism(Fraction(1), bad), "sensitivity=") for bad in (0, -1, 1.5, 2**54)),
+    ],
+)
+def test_noise_that_cannot_be_drawn_or_priced_is_rejected(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@all_mechanisms
+def test_unknown_adjacency_is_rejected_without_accountant_too(kind):
+    for accountant in (None, PrivacyAccountant()):
+        with pytest.raises(ValueError, match=r"^adjacency='typo'"):
+            MECHANISMS[kind][0].release(1, accountant=accountant, adjacency="typo")
+
+
 @all_mechanisms
 def test_seed_is_reported_and_mechanism_is_frozen(kind):
     mechanism, value = MECHANISMS[kind][0], np.zeros(50, int)
@@ -69,13 +100,3 @@ def test_seed_is_reported_and_mechanism_is_frozen(kind):
         mechanism.release(value, random_state=3)
     with pytest.raises(dataclasses.FrozenInstanceError):
         mechanism.scale = Fraction(1)
-
-
-@over_rows("mechanism", [DiscreteGaussianMechanism(1.0), DiscreteLaplaceMechanism(Fraction(1))])
-@over_rows("bad", [1.0, [0.5], "3", None, [[1], [2, 3]], 2**60, np.ma.masked_array([1], [True])])
-def test_value_that_is_not_integer_raises_without_it(mechanism, bad):
-    accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match="value holds what is no whole number up to"):
-        mechanism.release(bad, accountant=accountant)
-    assert not accountant.history
-    assert isinstance(mechanism.release(7), int)

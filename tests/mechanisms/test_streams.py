@@ -23,6 +23,7 @@ import pytest
 import reference
 from combinations import over_rows
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from keyed_streams import FALSE_ALARM, stream
 from scipy.special import kolmogi, ndtr
 from scipy.stats import binom, chi2, norm, poisson
 
@@ -30,12 +31,7 @@ from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.tape import Tape, running
 
 GOLDEN = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "random.json").read_text())
-FALSE_ALARM = 1e-6
 Z_LIMIT = norm.isf(FALSE_ALARM / 2)  # 4.89
-
-
-def stream(name="test"):
-    return SecretStream(hashlib.sha256(name.encode()).digest())
 
 
 def aes_words(key, count):
@@ -577,24 +573,11 @@ def test_cost_grows_with_the_lot_and_not_with_n(n, rate):
     assert_two_sided(sum(lots), poisson(20 * expected))
 
 
-def test_second_reading_is_aes():
-    """The ECB that the next test leans on gives FIPS 197, appendix C.3."""
-    encryptor = Cipher(algorithms.AES256(bytes(range(32))), modes.ECB()).encryptor()
-    plain, secret = "00112233445566778899aabbccddeeff", "8ea2b7ca516745bfeafc49904b496089"
-    assert encryptor.update(bytes.fromhex(plain)).hex() == secret
-
-
 def test_same_purpose_gives_the_same_stream():
     root = stream()
     before = root.spawn("noise", 1).normal(10)
     root.words(5)
     np.testing.assert_array_equal(root.spawn("noise", 1).normal(10), before)
-
-
-def test_sizes_of_large_lots_are_binomial():
-    source = stream("sizes")
-    sizes = np.array([len(source.poisson_rows(50_000, 0.002)) for _ in range(5_000)])
-    assert_sizes_are_binomial(sizes, 50_000, 0.002)
 
 
 def test_almost_full_lots():

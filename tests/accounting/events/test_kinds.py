@@ -2,12 +2,24 @@
 
 import dataclasses
 import math
+import pickle
 
 import pytest
 from combinations import over_rows
 
 import skdp.accounting
-from skdp.accounting import METHODS, GaussianDpEvent, get_epsilon
+from skdp.accounting import (
+    METHODS,
+    ComposedDpEvent,
+    GaussianDpEvent,
+    NonPrivateDpEvent,
+    NoOpDpEvent,
+    PrivacyAccountant,
+    SelfComposedDpEvent,
+    from_dp_accounting,
+    get_epsilon,
+    to_dp_accounting,
+)
 from skdp.accounting.events import noise_events, sampling_events, specifications
 from skdp.accounting.events.composition import group_event
 from skdp.accounting.events.kinds import EVENT_KINDS, FORMS, Kind, adjacency_refusal, is_priced, kind_of
@@ -16,6 +28,7 @@ from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
 from skdp.accounting.methods import APPROXIMATIONS
 from skdp.accounting.rdp.others import _shift
 from skdp.accounting.releases import Releases
+from skdp.report.release_table import mechanism_rows
 
 EXAMPLES = {
     "GaussianDpEvent": GaussianDpEvent(2.0),
@@ -37,7 +50,51 @@ EXAMPLES = {
     "RepeatAndSelectDpEvent": skdp.accounting.RepeatAndSelectDpEvent(GaussianDpEvent(2.0), 4.0, 1.0),
     "WorstOfDpEvent": skdp.accounting.WorstOfDpEvent((GaussianDpEvent(2.0), GaussianDpEvent(3.0))),
 }
+WHOLE = (-1, 1.0, True, "3", math.nan)
+REAL = (math.nan, math.inf, True, "1", None, 1j)
+NOISE = (*REAL, 0.0, -1.0, 1e-101, 1e-308, 1e101, 10**400)  # a square that no double holds would be priced as free
+BAD = {
+    "noise_multiplier": NOISE,
+    "sampling_probability": (*REAL, -0.1, 1.1),
+    "epsilon": (*REAL, -1.0),
+    "delta": (*REAL, -1e-5, 1.0),
+    "rho": (*REAL, -0.1),
+    "xi": (*REAL, -0.1),
+    "mean": (*REAL, 0.5, 1e13),
+    "shape": (math.nan, True, "1", None, -0.1),
+    "standard_deviation": NOISE,
+    "noise_parameter": (*REAL, -0.1),
+    "num_buckets": (*WHOLE, 0),
+    "sensitivity": (*WHOLE, 10**7),
+    "sensitivities": (1.0, (-1.0, 1.0)),
+    "sampling_probs": (1.0, (0.5, 0.4), (1.0,), (1.5, -0.5)),
+    "truncated_batch_size": WHOLE,
+    "num_steps": (*WHOLE, 0),
+    "num_selected": (*WHOLE, 11),
+    "step_counts": (0, (), (4, 0)),
+    "source_dataset_size": (*WHOLE, 0),
+    "dataset_size": WHOLE,
+    "sample_size": WHOLE,
+    "count": (*WHOLE, 10**400),
+}
 TAKEN_APART = {"NoOpDpEvent", "NonPrivateDpEvent", "SelfComposedDpEvent", "ComposedDpEvent"}
+
+
+OUR_OWN = {
+    "EpsilonDeltaDpEvent": "from_privacy_parameters",
+    "DiscreteGaussianDpEvent": "ZCDpEvent",
+    "ExponentialMechanismDpEvent": "ZCDpEvent",
+    "ReportNoisyMaxDpEvent": "LaplaceDpEvent",
+    "RandomAllocationDpEvent": "SelfComposedDpEvent",
+    "WorstOfDpEvent": "",
+}
+"""Events that dp-accounting does not have, and what a refusal names instead."""
+NESTED = (
+    NoOpDpEvent(),
+    NonPrivateDpEvent(),
+    SelfComposedDpEvent(EXAMPLES["PoissonSampledDpEvent"], 7),
+    ComposedDpEvent((EXAMPLES["GaussianDpEvent"], SelfComposedDpEvent(ComposedDpEvent((EXAMPLES["ZCDpEvent"],)), 2))),
+)
 
 
 def events_of_the_library():
@@ -52,6 +109,44 @@ def events_of_the_library():
 def test_every_event_has_a_row():
     assert events_of_the_library() == {row.event.__name__: row.event for row in EVENT_KINDS.values()}
     assert set(EXAMPLES) | TAKEN_APART == {row.__name__ for row in EVENT_KINDS}
+
+
+@over_rows("event", [*EXAMPLES.values(), SelfComposedDpEvent(GaussianDpEvent(2.0), 3)])
+def test_field_that_is_not_valid_raises_one_line_that_names_it(event):
+    fields = [field.name for field in dataclasses.fields(event) if field.name not in ("event", "events")]
+    for name in fields:
+        for bad in BAD[name]:
+            with pytest.raises((ValueError, TypeError), match=f"{name}=.* is not valid; give a ") as error:
+                dataclasses.replace(event, **{name: bad})
+            assert "\n" not in str(error.value), (name, bad)
+
+
+@over_rows("event", [*(EXAMPLES[name] for name in EXAMPLES if name not in OUR_OWN), *NESTED])
+def test_round_trip_through_dp_accounting(event):
+    other = pytest.importorskip("dp_accounting.dp_event")
+    converted = to_dp_accounting(event)
+    assert type(converted) is getattr(other, type(event).__name__)
+    assert from_dp_accounting(converted) == event
+
+
+def test_event_without_counterpart_raises_with_a_substitute():
+    other = pytest.importorskip("dp_accounting.dp_event")
+    rows = [(EXAMPLES[name], substitute) for name, substitute in OUR_OWN.items()]
+    rows += [(SelfComposedDpEvent(EXAMPLES["EpsilonDeltaDpEvent"], 2), "from_privacy_parameters")]
+    for ours, substitute in [*rows, (DpEvent(), "an event of skdp.accounting")]:
+        with pytest.raises(TypeError, match=f"no counterpart in dp-accounting; .*{substitute}") as error:
+            to_dp_accounting(ours)
+        assert "\n" not in str(error.value)
+    for theirs in (other.UnsupportedDpEvent(), 3):
+        with pytest.raises(TypeError, match=r"no counterpart in skdp\.accounting"):
+            from_dp_accounting(theirs)
+    with pytest.raises(ValueError, match=r"noise_multiplier=0\.0"):
+        from_dp_accounting(other.GaussianDpEvent(0.0))
+
+
+def test_event_that_is_taken_apart_can_be_written():
+    for event in NESTED:
+        assert event_from_dict(event_to_dict(event)) == event
 
 
 def test_forms_are_the_fields_that_hold_releases_and_name_methods_that_exist():
@@ -76,12 +171,23 @@ def test_a_kind_has_a_price_under_the_neighbours_of_its_row(name):
 
 
 @over_rows("name", EXAMPLES)
-def test_more_noise_costs_less_and_a_group_no_less_than_one(name):
+def test_an_event_is_written_charged_and_costs_less_with_more_noise_and_more_for_a_group(name):
     event, kind = EXAMPLES[name], kind_of(EXAMPLES[name])
     method = "rdp" if name in ("ZCDpEvent", "RandomAllocationDpEvent") else "pld"
     terms = {"method": method, "adjacency": kind.adjacency or "zero_out"}
     price = get_epsilon(event, 1e-5, **terms)
-    assert event_from_dict(event_to_dict(event)) == event
+    assert event_from_dict(event_to_dict(event)) == pickle.loads(pickle.dumps(event)) == event
+    assert hash(pickle.loads(pickle.dumps(event))) == hash(event)
+    accountant = PrivacyAccountant()
+    accountant.spend(SelfComposedDpEvent(event, 3), "some", adjacency=terms["adjacency"])
+    again = PrivacyAccountant.from_json(accountant.to_json())
+    assert again.history[0].event == SelfComposedDpEvent(event, 3)
+    assert again.get_epsilon(1e-5) == get_epsilon(SelfComposedDpEvent(event, 3), 1e-5, **terms)
+    assert "3 x " in str(accountant)
+    rows, number = mechanism_rows(SelfComposedDpEvent(event, 3))
+    assert len(rows) == number >= 1
+    assert 3 in [row["times"] for row in rows]
+    assert all(row["mechanism"][:1].islower() or row["mechanism"].startswith(("Gaussian", "Laplace")) for row in rows)
     if kind.scaled is not None:
         assert get_epsilon(kind.scaled(event, 2.0), 1e-5, **terms) < price
     if (group := group_event(event, 2)) is not None:

@@ -9,9 +9,7 @@ import pytest
 from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import log_ndtr
 
-from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, get_delta, get_epsilon
 from skdp.accounting.formulas.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 
 LOG_MU = st.floats(-6.0, 3.0)
@@ -39,7 +37,7 @@ def test_delta_is_the_integral(mu, shift):
     assert gaussian_delta(epsilon, mu) == pytest.approx(integrated_delta(epsilon, mu), rel=2e-8)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(LOG_MU, LOG_DELTA)
 def test_epsilon_and_delta_are_inverse(log_mu, log_delta):
     mu, delta = 10.0**log_mu, 10.0**log_delta
@@ -50,7 +48,7 @@ def test_epsilon_and_delta_are_inverse(log_mu, log_delta):
         assert gaussian_delta(epsilon * (1.0 - 1e-8), mu) > delta * (1.0 - 1e-7)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.floats(-4.0, 4.0), LOG_DELTA)
 def test_mu_is_the_inverse_on_the_safe_side(log_epsilon, log_delta):
     epsilon, delta = 10.0**log_epsilon, 10.0**log_delta
@@ -70,27 +68,3 @@ def test_extremes_stay_finite_and_ordered():
 def test_no_noise_at_all_has_no_finite_price():
     assert gaussian_epsilon(1e-5, math.inf) == math.inf
     assert gaussian_delta(1.0, math.inf) == 1.0
-
-
-def test_delta_is_balle_and_wang():
-    for mu, epsilon in [(1.0, 1.0), (0.5, 2.0), (4.0, 20.0), (100.0, 5500.0)]:
-        a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-        plain = math.exp(log_ndtr(-a)) - math.exp(epsilon + log_ndtr(-b))
-        assert gaussian_delta(epsilon, mu) == pytest.approx(plain, rel=1e-9)
-
-
-def test_table_of_targets():
-    event = SelfComposedDpEvent(GaussianDpEvent(20.0), 100)
-    assert round(get_epsilon(event, 1e-5), 5) == 1.99309
-
-
-def test_composition_of_gaussians_is_one_gaussian():
-    many = SelfComposedDpEvent(GaussianDpEvent(10.0), 25)
-    assert get_epsilon(many, 1e-6) == pytest.approx(get_epsilon(GaussianDpEvent(2.0), 1e-6), rel=1e-10)
-    assert get_delta(many, 1.3) == pytest.approx(get_delta(GaussianDpEvent(2.0), 1.3), rel=1e-9)
-
-
-def test_replace_one_doubles_the_shift():
-    assert get_epsilon(GaussianDpEvent(4.0), 1e-6, adjacency="replace_one") == pytest.approx(
-        get_epsilon(GaussianDpEvent(2.0), 1e-6), rel=1e-12
-    )

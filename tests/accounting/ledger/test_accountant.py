@@ -6,11 +6,12 @@ import copy
 import math
 import multiprocessing
 import pickle
-import threading
+import re
 
 import numpy as np
 import pytest
 from combinations import over_rows
+from ledger_files import FIT, GAUSS, STEP, exhaust, in_threads
 
 from skdp.accounting import (
     Charge,
@@ -36,10 +37,6 @@ from skdp.accounting.formulas.gaussian import gaussian_mu
 from skdp.accounting.rdp.sampled import log_moment
 from skdp.exceptions import AccountantDetachedError, BudgetExceededError
 
-STEP = PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1))
-FIT = SelfComposedDpEvent(STEP, 200)
-GAUSS = GaussianDpEvent(20.0)
-
 
 def test_an_empty_accountant_costs_nothing():
     accountant = PrivacyAccountant()
@@ -49,12 +46,6 @@ def test_an_empty_accountant_costs_nothing():
     assert accountant.event == NoOpDpEvent()
     assert accountant.remaining() == accountant.remaining(FIT) == math.inf
     assert (accountant.epsilon, accountant.delta, accountant.adjacency) == (None, None, None)
-
-
-@over_rows("ceiling", [(1.0, None), (None, 1e-5), (0.0, 1e-5), (1.0, 0.0), (math.inf, 1e-5), ("1", 1e-5)])
-def test_ceiling_is_validated(ceiling):
-    with pytest.raises(ValueError, match=r"(epsilon|delta)=.*give"):
-        PrivacyAccountant(*ceiling)
 
 
 def test_spending_composes_jointly():
@@ -87,25 +78,6 @@ def test_reading_has_no_effect():
     assert pickle.dumps(accountant) == before
     with pytest.raises(AttributeError):
         accountant.epsilon = 5.0
-
-
-def test_unknown_events_and_labels_are_refused():
-    accountant = PrivacyAccountant()
-    with pytest.raises(TypeError, match="not a DpEvent"):
-        accountant.spend(1.0)
-    with pytest.raises(TypeError, match="label"):
-        accountant.spend(FIT, 3)
-    with pytest.raises(ValueError, match="adjacency"):
-        accountant.spend(FIT, adjacency="other")
-    assert accountant.history == ()
-
-
-def test_adjacencies_are_not_mixed():
-    accountant = PrivacyAccountant()
-    accountant.spend(FIT, adjacency="replace_one")
-    with pytest.raises(ValueError, match="cannot be mixed"):
-        accountant.spend(FIT)
-    assert accountant.get_epsilon(1e-5) == get_epsilon(FIT, 1e-5, adjacency="replace_one")
 
 
 def test_non_private_is_told_and_refused_under_a_ceiling():
@@ -150,14 +122,6 @@ def test_pickled_copy_reads_and_refuses_to_spend():
         pickle.loads(pickle.dumps(detached)).spend(FIT)
 
 
-def in_threads(work, number=8):
-    threads = [threading.Thread(target=work) for _ in range(number)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
 def spend_in_a_child(accountant, queue):
     try:
         accountant.spend(STEP)
@@ -184,16 +148,6 @@ def test_a_forked_process_cannot_spend():
 # --- ceilings (property 18) -------------------------------------------------------------------------------
 
 
-def exhaust(accountant, event, most=100_000):
-    """Charge until refused; how often it was admitted."""
-    for count in range(most):
-        try:
-            accountant.spend(event)
-        except BudgetExceededError:
-            return count
-    raise AssertionError("never refused")
-
-
 def test_first_plan_may_fill_the_ceiling():
     def plan(sigma):
         return SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(sigma)), 400)
@@ -204,7 +158,9 @@ def test_first_plan_may_fill_the_ceiling():
     accountant.spend(plan(sigma))
     assert 0.999 < accountant.get_epsilon() <= 1.0
     # PLD admitted what the adaptive filter would not: nothing further is admitted, however small
-    for tiny in (PoissonSampledDpEvent(1e-9, GaussianDpEvent(100.0)), GaussianDpEvent(1e6)):
+    assert accountant.remaining() == accountant.affordable(FIT).epsilon == 0.0
+    rare = PoissonSampledDpEvent(1e-9, GaussianDpEvent(100.0))
+    for tiny in (rare, GaussianDpEvent(1e9), EpsilonDeltaDpEvent(0.0, 1e-12)):
         assert accountant.remaining(tiny) == 0
         with pytest.raises(BudgetExceededError, match="nothing was charged"):
             accountant.spend(tiny)
@@ -275,15 +231,15 @@ def test_renyi_filter_holds_at_one_fixed_order():
     assert total + conversion > 1.9
 
 
-@over_rows("seed", range(3))
+@over_rows("seed", range(2))
 def test_no_sequence_ends_above_the_ceiling(seed):
     rng = np.random.default_rng(seed)
-    epsilon = float(10 ** rng.uniform(-1, 1))
+    epsilon = round(float(10 ** rng.uniform(-1, 1)), 2)
     accountant = PrivacyAccountant(epsilon, 1e-6)
     admitted = 0
     for _ in range(30):
         event = GaussianDpEvent(float(10 ** rng.uniform(0, 2.5)))
-        if seed % 3:
+        if seed:
             event = SelfComposedDpEvent(
                 PoissonSampledDpEvent(float(10 ** rng.uniform(-4, -1)), event), int(rng.integers(1, 50))
             )
@@ -295,6 +251,9 @@ def test_no_sequence_ends_above_the_ceiling(seed):
             continue
         assert promised >= 1
         admitted += 1
+        for text in (str(accountant), repr(accountant), accountant._repr_html_()) if admitted % 5 == 1 else ():
+            figures = [float(value) for value in re.findall(r"(?:epsilon|spent|left)=([0-9.e+-]+)", text)]
+            assert max(figures) == epsilon  # what is shown does not contradict the ceiling either
     assert admitted > 2
     assert accountant.get_epsilon() == accountant.spent <= epsilon
 
@@ -448,48 +407,12 @@ def test_threads_lose_nothing():
     assert accountant.get_epsilon(1e-5) == get_epsilon(SelfComposedDpEvent(STEP, 2000), 1e-5)
 
 
-def test_renyi_filter_stays_in_its_budget():
-    accountant = PrivacyAccountant(2.0, 1e-5)
-    first = SelfComposedDpEvent(STEP, 100)
-    predicted = accountant.remaining(first)
-    accountant.spend(first)
-    assert predicted > 2
-    assert accountant.remaining(first) == predicted - 1
-    accountant.spend(GaussianDpEvent(30.0))
-    left = accountant.remaining(STEP)
-    assert left > 0
-    assert exhaust(accountant, STEP) == left
-    # whatever order was fixed, the whole run is within epsilon by that order's Rényi price, hence by the best
-    assert accountant.get_epsilon(method="rdp") <= 2.0
-    assert accountant.get_epsilon() < accountant.get_epsilon(method="rdp")
-
-
-def test_replace_one_sampled_is_charged_until_the_ceiling():
-    accountant = PrivacyAccountant(5.0, 1e-5)
-    accountant.spend(STEP, adjacency="replace_one")
-    left = accountant.remaining(STEP)
-    assert left > 10
-    accountant.spend(SelfComposedDpEvent(STEP, left), adjacency="replace_one")
-    with pytest.raises(BudgetExceededError):
-        accountant.spend(STEP, adjacency="replace_one")
-
-
 def test_repr_is_of_help():
     accountant = PrivacyAccountant(1.0, 1e-5)
     accountant.spend(GAUSS)
     text = repr(accountant)
     assert all(word in text for word in ("epsilon=1", "delta=1e-05", "spent=", "charges=1", "zero_out"))
     assert repr(PrivacyAccountant()) == "PrivacyAccountant(charges=0)"
-
-
-def test_adaptive_figure_without_a_theorem_is_infinite():
-    accountant = PrivacyAccountant()
-    accountant.spend(EpsilonDeltaDpEvent(0.1, 1e-7))
-    accountant.spend(EpsilonDeltaDpEvent(0.1, 1e-7))
-    assert 0.2 < accountant.get_epsilon(1e-5, adaptive=True) < 1.0
-    accountant.spend(EpsilonDeltaDpEvent(0.1, 1e-6))  # more than a tenth of delta
-    assert accountant.get_epsilon(1e-5) < math.inf
-    assert accountant.get_epsilon(1e-5, adaptive=True) == math.inf
 
 
 def test_families_of_one_filter():
@@ -502,31 +425,3 @@ def test_families_of_one_filter():
     only = PrivacyAccountant(2.0, 1e-5, filter_family="gaussian")
     only.spend(STEP)
     assert only.remaining(STEP) == 0
-
-
-def test_approximations_are_not_charged():
-    accountant = PrivacyAccountant()
-    accountant.spend(FIT)
-    for method in ("gdp", "strong_2016", "moments_asymptotic"):
-        with pytest.raises(ValueError, match="not a guarantee"):
-            accountant.get_epsilon(1e-5, method=method)
-        with pytest.raises(ValueError, match="not a guarantee"):
-            accountant.get_delta(1.0, method=method)
-
-
-def test_every_event_can_be_written():
-    from skdp.accounting.events import specifications as all_events
-    from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
-
-    nested = [
-        NoOpDpEvent(),
-        NonPrivateDpEvent(),
-        LaplaceDpEvent(2.0),
-        all_events.EpsilonDeltaDpEvent(1.0, 1e-7),
-        all_events.ZCDpEvent(0.1),
-        all_events.SampledWithoutReplacementDpEvent(100, 10, GAUSS),
-        all_events.RepeatAndSelectDpEvent(FIT, 5.0, 1.0),
-        ComposedDpEvent((FIT, GAUSS)),
-    ]
-    for event in nested:
-        assert event_from_dict(event_to_dict(event)) == event

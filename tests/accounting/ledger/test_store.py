@@ -297,12 +297,3 @@ def test_between_charges_the_file_stands_alone(tmp_path, path, budget):
 def test_one_lock_for_all_logs():
     """A fork takes it first; a second lock could be held by a thread that the child does not have."""
     assert _sqlite.LOCK is _log.LOCK is _store.LOCK
-
-
-def test_a_path_is_text(tmp_path):
-    for path in (b"census.budget", 3, ""):
-        for make in (lambda path: PrivacyAccountant(1.0, 1e-5, path=path), PrivacyAccountant.open):
-            with pytest.raises(TypeError, match=r"path=|expected str") as error:
-                make(path)
-            assert "\n" not in str(error.value)
-    assert not (tmp_path / "census.budget").exists()

@@ -9,7 +9,7 @@ import signal
 import threading
 
 import pytest
-from ledger_files import CREATE, NO_LINKS, THIRD, THREE, fresh, one_line, refused, start, together
+from ledger_files import NO_LINKS, THIRD, THREE, fresh, one_line, refused, start
 
 from skdp import PrivacyAccountant
 from skdp.accounting.ledger import sqlite as placing
@@ -42,12 +42,6 @@ def test_other_errors_of_links_are_told(path, monkeypatch):
         PrivacyAccountant(**THREE, path=path)
     one_line(error)
     assert not os.path.exists(path)
-
-
-def test_scripts_that_create_the_file_at_once_share_it_without_hard_links(tmp_path, path):
-    found = together(tmp_path, path, NO_LINKS + CREATE, 3, 2)
-    assert sum(found) == PrivacyAccountant.open(path).verify() == 3
-    assert sorted(os.listdir(tmp_path)) == ["census.budget", "go"]
 
 
 DIES_COPYING = (

@@ -12,7 +12,7 @@ import time
 import joblib
 import numpy as np
 import pytest
-from ledger_files import CREATE, FITS, SPEND, THIRD, admitted, fresh, model, start, together
+from ledger_files import CREATE, NO_LINKS, SPEND, THIRD, admitted, fresh, in_threads, model, start, together
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
@@ -22,15 +22,6 @@ from skdp import PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, get_epsilon
 from skdp.accounting.ledger import sqlite as _sqlite
 from skdp.accounting.ledger import store as _store
-
-
-def in_threads(work, number=8):
-    threads = [threading.Thread(target=work) for _ in range(number)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
 
 # --- scripts that start together --------------------------------------------------------------------------------------
 
@@ -44,8 +35,9 @@ def test_five_scripts_at_once_and_a_ceiling_for_three(tmp_path, path, budget):
     assert budget.remaining(THIRD) == 0
 
 
-def test_scripts_that_create_the_file_at_once_share_it(tmp_path, path):
-    found = together(tmp_path, path, CREATE, 3, 2)
+@pytest.mark.parametrize("script", [CREATE, NO_LINKS + CREATE], ids=["links", "no hard links"])
+def test_scripts_that_create_the_file_at_once_share_it(tmp_path, path, script):
+    found = together(tmp_path, path, script, 3, 2)
     assert sum(found) == PrivacyAccountant.open(path).verify() == 3
     assert sorted(os.listdir(tmp_path)) == ["census.budget", "go"]
 
@@ -253,12 +245,6 @@ def test_death_inside_the_transaction_charges_nothing(path, budget):
     assert child.returncode == -signal.SIGKILL
     assert fresh(path).verify() == 1
     assert admitted(budget, THIRD) == 1
-
-
-def test_of_ten_fits_in_several_scripts_exactly_three_start(tmp_path, path, budget):
-    found = together(tmp_path, path, FITS, 4, 3)
-    assert sum(found) == len(budget.history) == budget.verify() == 3
-    assert {charge.label for charge in budget.history} == {"DPLogisticRegression"}
 
 
 def test_threads_share_the_balance(path, budget):

@@ -7,7 +7,6 @@ import math
 import pytest
 from accounting_reference import SMOOTH, best_order, contour_delta, dpsgd
 from combinations import over_combinations, over_rows
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from work import calls_at_most
 
@@ -103,35 +102,10 @@ def test_sampling_with_probability_one_is_the_closed_form():
 LOG_Q, LOG_SIGMA, LOG_STEPS, LOG_DELTA = (st.floats(*ends) for ends in ((-4, 0), (-0.4, 1.5), (0, 4), (-10, -2)))
 
 
-@settings(max_examples=8, deadline=None, derandomize=True)
-@given(LOG_Q, LOG_SIGMA, LOG_STEPS, LOG_DELTA, st.floats(0.05, 0.5))
-def test_monotone_in_everything(log_q, log_sigma, log_steps, log_delta, more):
-    q, sigma, steps, delta = 10**log_q, 10**log_sigma, int(10**log_steps), 10**log_delta
-    base = get_epsilon(dpsgd(q, sigma, steps), delta)
-    slack = 1.0 - 3e-4
-    assert base > 0.0
-    assert get_epsilon(dpsgd(q, sigma, math.ceil(steps * (1 + more))), delta) >= base * slack
-    assert get_epsilon(dpsgd(min(1.0, q * (1 + more)), sigma, steps), delta) >= base * slack
-    assert get_epsilon(dpsgd(q, sigma / (1 + more), steps), delta) >= base * slack
-    assert get_epsilon(dpsgd(q, sigma, steps), delta / (1 + more)) >= base * slack
-    assert base <= get_epsilon(dpsgd(q, sigma, steps), delta, method="rdp") * (1 + 1e-4) + 1e-5
-
-
-@settings(max_examples=6, deadline=None, derandomize=True)
-@given(LOG_Q, LOG_SIGMA, LOG_STEPS, LOG_DELTA)
-def test_delta_at_epsilon_gives_delta_back(log_q, log_sigma, log_steps, log_delta):
-    event, delta = dpsgd(10**log_q, 10**log_sigma, int(10**log_steps)), 10**log_delta
-    epsilon = get_epsilon(event, delta)
-    if epsilon > 1e-3:
-        # epsilon is an upper bound to about 1e-5; delta there may lie below by that times its slope
-        assert get_delta(event, epsilon * (1 - 1e-3) - 1e-4) > delta * (1 - 1e-6)
-        assert get_delta(event, epsilon * (1 + 1e-3) + 1e-4) < delta * (1 + 1e-6)
-
-
 EXTREME_Q = [1e-12, 1e-5, 0.5, 1 - 1e-12]
 
 
-@over_rows(("q", "sigma", "steps"), [(1e-12, 0.05, 1), (0.5, 1e6, 1000), (1 - 1e-12, 0.05, 1)])
+@over_rows(("q", "sigma", "steps"), [(1e-12, 0.05, 1), (0.5, 1e6, 1000), (1 - 1e-12, 0.05, 1), (0.5, 1e-5, 10**9)])
 def test_extreme_input_ends_in_time_and_below_the_unsampled_price(q, sigma, steps):
     check_extreme(q, sigma, steps)
 
@@ -145,7 +119,8 @@ def test_extreme_input_of_many_steps_ends_in_time_and_below_the_unsampled_price(
 def check_extreme(q, sigma, steps):
     with calls_at_most(8_000_000):
         for delta in (1e-15, 0.3):
-            epsilon = get_epsilon(dpsgd(q, sigma, steps), delta)
+            low, epsilon = get_epsilon_bounds(dpsgd(q, sigma, steps), delta)
+            assert 0.0 <= low <= epsilon
             assert 0.0 < epsilon <= get_epsilon(dpsgd(1.0, sigma, steps), delta)
         for epsilon in (0.0, 1.0, 1e4):
             assert 0.0 < get_delta(dpsgd(q, sigma, steps), epsilon) <= 1.0
@@ -168,12 +143,6 @@ def test_what_is_revealed_outright_is_taken_from_delta(adjacency, deltas, delta)
     assert (lower, upper) == (pytest.approx(found, rel=1e-6), found)
     assert get_delta(event, found, adjacency=adjacency) == pytest.approx(delta, rel=1e-6)
     assert get_epsilon(event, 0.999 * r, adjacency=adjacency) == math.inf
-
-
-def test_reading_twice_is_the_same():
-    event = dpsgd(0.01, 4.0, 10_000)
-    first = get_epsilon(event, 1e-5)
-    assert all(get_epsilon(dpsgd(0.01, 4.0, 10_000), 1e-5) == first for _ in range(100))
 
 
 def test_a_threshold_alone_costs_its_delta():

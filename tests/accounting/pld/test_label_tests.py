@@ -15,7 +15,6 @@ from skdp.accounting import (
     EpsilonDeltaDpEvent,
     ExponentialMechanismDpEvent,
     GaussianDpEvent,
-    LaplaceDpEvent,
     NoOpDpEvent,
     NumberOfTries,
     PoissonSampledDpEvent,
@@ -88,33 +87,3 @@ def test_of_nothing_and_of_bounds_from_above_nothing_is_said():
     (errors,) = errors_near(releases(EpsilonDeltaDpEvent(0.0, 0.01)), False, 0.1, 1e-3)
     assert errors.found.tolist() == pytest.approx([1.0, 0.01], rel=1e-9)
     assert errors.type_1.tolist() == [1.0, 0.0]
-
-
-def test_of_promises_all_that_the_best_test_finds_is_found():
-    size, revealed, count = 0.1, 1e-4, 6
-    type_1, found = near(SelfComposedDpEvent(EpsilonDeltaDpEvent(size, revealed), count), 0.2, 0.05)
-    kept, k = (1.0 - revealed) ** count, np.arange(count + 1)
-    errors = np.append(kept * binom.sf(k - 1, count, 1.0 / (1.0 + math.exp(size))), 0.0)
-    finds = np.append(1.0 - kept + kept * binom.sf(k - 1, count, 1.0 / (1.0 + math.exp(-size))), 1.0 - kept)
-    exact = np.interp(type_1, errors[::-1], finds[::-1])
-    assert np.all(found <= exact * (1.0 + 1e-15))
-    assert found == pytest.approx(exact, rel=1e-9)
-
-
-def test_of_bounded_noise_that_is_not_on_the_grid_nothing_is_made_up():
-    """Two Laplace releases of different scale, each with masses at its ends, against a fine lattice of both."""
-    scales = (1.0, 1.7)
-    type_1, found = near(compose([LaplaceDpEvent(scale) for scale in scales]), 0.8, 0.1)
-    edges = [np.linspace(-1.0 / scale, 1.0 / scale, 601) for scale in scales]
-
-    def masses(edge, end):
-        inner = 0.5 * np.exp(0.5 * (edge - end))
-        return np.concatenate([[0.5 * math.exp(-end)], np.diff(inner), [0.5]])
-
-    # a loss is counted at the upper end of its cell: no test finds more than the threshold of these sums
-    upper = [np.append(edge, edge[-1]) for edge in edges]
-    there = np.multiply.outer(*(masses(edge, edge[-1]) for edge in edges)).ravel()
-    loss = np.add.outer(*upper).ravel()
-    order = np.argsort(-loss)
-    finds, errors = np.cumsum(there[order]), np.cumsum((there * np.exp(-loss))[order])
-    check(type_1, found, lambda a: float(np.interp(a, errors, finds)), 2e-2)

@@ -21,7 +21,6 @@ from skdp.accounting import (
     LaplaceDpEvent,
     PoissonSampledDpEvent,
     SelfComposedDpEvent,
-    calibrate_noise_multiplier,
     get_delta,
     get_epsilon,
     get_epsilon_bounds,
@@ -114,24 +113,6 @@ def test_laplace_and_promises_and_their_mixtures(parts, delta):
     assert get_delta(event, 0.5) == pytest.approx(joint.get_delta_for_epsilon(0.5), rel=2e-3)
 
 
-@over_rows("seed", range(2))
-def test_calibrated_noise_meets_its_target_by_dp_accounting(seed):
-    """Judged by dp-accounting's pessimistic PLD, less what its own grid adds to it (steps h^2 (1 + order) / 6)."""
-    pytest.importorskip("dp_accounting")
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    rng = np.random.default_rng([17, seed])
-    q, steps = 10 ** rng.uniform(-3, 0), int(10 ** rng.uniform(0, 4))
-    epsilon, delta, width = 10 ** rng.uniform(-0.5, 0.8), 10 ** rng.uniform(-8, -4), 2e-5
-    sigma = calibrate_noise_multiplier(lambda s: dpsgd(q, s, steps), epsilon, delta)
-    one = pld.from_gaussian_mechanism(sigma, sampling_prob=q, value_discretization_interval=width)
-    theirs = one.self_compose(steps).get_epsilon_for_delta(delta)
-    loose = steps * width**2 * (1.0 - 2.0 * math.log(delta) / epsilon) / 6.0 + width
-    rounding = 1e-15 * steps / delta
-    assert theirs <= epsilon * (1.0 + rounding) + loose
-    assert theirs >= epsilon * (1.0 - 1e-3 - rounding)
-
-
 @pytest.mark.slow
 def test_large_drawn_table_against_dp_accounting():
     pytest.importorskip("dp_accounting")
@@ -153,18 +134,3 @@ def test_within_the_certified_interval_of_prv_accountant(q, sigma, steps, delta)
     ours = get_epsilon_bounds(dpsgd(q, sigma, steps), delta)
     assert max(low, ours[0]) <= min(high, ours[1])
     assert ours[1] - ours[0] < 0.1 * (high - low)
-
-
-def test_mixed_composition_against_dp_accounting():
-    pytest.importorskip("dp_accounting")
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    parts = [(0.05, 1.5, 200), (0.01, 0.9, 1000), (1.0, 6.0, 3)]
-    theirs = None
-    for q, sigma, count in parts:
-        one = pld.from_gaussian_mechanism(sigma, sampling_prob=q, value_discretization_interval=1e-4)
-        one = one.self_compose(count)
-        theirs = one if theirs is None else theirs.compose(one)
-    event = ComposedDpEvent(tuple(dpsgd(*part) for part in parts))
-    assert close(get_epsilon(event, 1e-6), theirs.get_epsilon_for_delta(1e-6), rel=2e-4)
-    assert get_delta(event, 2.0) == pytest.approx(theirs.get_delta_for_epsilon(2.0), rel=2e-3)

@@ -24,7 +24,6 @@ from skdp.accounting import (
     RepeatAndSelectDpEvent,
     SelfComposedDpEvent,
     WorstOfDpEvent,
-    ZCDpEvent,
     calibrate_noise_multiplier,
     calibrate_selection,
     cheapest_tries,
@@ -33,11 +32,9 @@ from skdp.accounting import (
     get_delta,
     get_epsilon,
     get_epsilon_bounds,
-    to_dp_accounting,
 )
 from skdp.accounting.formulas.gaussian import gaussian_delta
 from skdp.accounting.ledger.filters import rule_for
-from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
 from skdp.accounting.pld.profiles import Profile, ProfilePair, select_best
 from skdp.accounting.rdp.rdp import rdp
 from skdp.accounting.releases import releases
@@ -78,23 +75,6 @@ def test_known_laws():
     gamma = logarithmic.gamma
     np.testing.assert_allclose(logarithmic.pmf(k), (1 - gamma) ** k / k / math.log(1 / gamma), rtol=1e-11)
     assert NumberOfTries(8.0, INF).pmf(3) == pytest.approx(math.exp(-8) * 8**3 / 6, rel=1e-12)
-
-
-@over_rows(("mean", "shape"), LAWS[:6:2])
-def test_draws_follow_the_law(mean, shape):
-    law, source, n = NumberOfTries(mean, shape), random.Random(f"{mean} {shape}"), 20_000
-    drawn = np.array([law.draw((source.getrandbits(64), source.getrandbits(64))) for _ in range(n)])
-    expected = n * law.pmf(np.arange(400))
-    common = expected > 10
-    seen = np.bincount(np.minimum(drawn, 399), minlength=400)
-    rest = n - expected[common].sum()
-    statistic = ((seen - expected)[common] ** 2 / expected[common]).sum()
-    degrees = common.sum()
-    if rest > 5:
-        statistic += (seen[~common].sum() - rest) ** 2 / rest
-    else:
-        assert seen[~common].sum() < 40
-    assert statistic <= chi2.isf(1e-6, degrees)
 
 
 @over_rows(("mean", "shape"), LAWS)
@@ -165,7 +145,7 @@ def laws_of_the_best(law, one, other, source):
     return [(best_of(one[order], law), best_of(other[order], law)) for order in orders(one.size, source)]
 
 
-@over_rows(("mean", "shape"), LAWS[1::2])
+@over_rows(("mean", "shape"), [(10.0, 1.0), (3.0, 2.5), (5.0, INF)])
 def test_never_below_the_exact_law_of_a_toy(mean, shape):
     law, source = NumberOfTries(mean, shape), random.Random(7)
     for size, count, pieces in ((1.0, 1, 8), (0.4, 4, 3), (0.15, 16, 1)):
@@ -230,7 +210,7 @@ def test_composition_is_never_below_the_exact_law(mean, shape, toy, rest):
     event = compose([choice, choice] if rest is None else [choice, *rest])
     outcomes = laws_of_the_best(law, *responses(size, count, pieces), random.Random(3))
     outcomes = [(a[b > 0.0], b[b > 0.0]) for a, b in outcomes]
-    for epsilon in (0.3, 0.8, 1.4, 2.5):
+    for epsilon in (0.8, 2.5):
         if rest is None:
             worst = max(hockey_stick(np.outer(a, a), np.outer(b, b), epsilon) for a, b in outcomes)
         else:  # at least the last of the rest, exactly
@@ -283,7 +263,7 @@ def test_a_profile_that_is_not_convex_is_replaced_by_its_hull():
 @over_rows(("shape", "delta"), [(0.0, 0.3), (1.0, 0.03), (INF, 0.1), (0.0, 1e-5)])
 def test_a_selection_whose_losses_vanish_costs_next_to_nothing(shape, delta):
     """Its profile is short: its start is nearly as low as what is followed. delta(0) of a try is mu / sqrt(2 pi)."""
-    for noise in np.geomspace(1e5, 1e12, 5):
+    for noise in (1e5, 1e12):
         run = WorstOfDpEvent((SelfComposedDpEvent(GaussianDpEvent(3.76 * noise), 3), GaussianDpEvent(2.17 * noise)))
         for event in (run, compose([run, GaussianDpEvent(1e14)])):
             search = RepeatAndSelectDpEvent(event, 2.0, shape)
@@ -294,7 +274,7 @@ def test_a_selection_whose_losses_vanish_costs_next_to_nothing(shape, delta):
 def test_a_short_profile_is_moved_no_further_than_it_allows():
     for mean, shape in ((2.0, 0.0), (8.0, 1.0), (8.0, INF)):
         law = NumberOfTries(mean, shape)
-        for mu in (1e-8, 1e-5):
+        for mu in (1e-8, 1e-5, 0.3):
             long = np.linspace(0.0, 6.0 * mu, 501)
             base = Profile(long, np.array([gaussian_delta(e, mu) for e in long]))
             short = Profile(long[:2] * 0.01, np.array([gaussian_delta(e, mu) for e in long[:2] * 0.01]))
@@ -371,7 +351,8 @@ def test_the_end_of_every_scale_has_a_price_in_finite_time():
         EpsilonDeltaDpEvent(0.0, 1e-9),
         LaplaceDpEvent(0.01),
     )
-    for run, (mean, shape) in itertools.product(runs, ((1e6, 0.0), (1e6, INF), (2.0, 50.0))):
+    laws = itertools.cycle(((1e6, 0.0), (1e6, INF), (2.0, 50.0)))
+    for run, (mean, shape) in zip(runs, laws, strict=False):
         event = RepeatAndSelectDpEvent(run, mean, shape)
         with calls_at_most(1_000_000):
             assert get_epsilon(event, 1e-5) >= get_epsilon(run, 1e-5) * (1 - 1e-9)
@@ -441,20 +422,6 @@ def test_worst_of_in_its_simplest_form():
             WorstOfDpEvent(broken)
 
 
-def test_other_methods_refuse_by_name():
-    for event, name in (
-        (WorstOfDpEvent((G, LaplaceDpEvent(1.0))), "WorstOfDpEvent"),
-        (RepeatAndSelectDpEvent(G, 2.0, 0.0), "Repeat"),
-    ):
-        with pytest.raises(TypeError, match=f"{name}.*use method='pld'"):
-            get_epsilon(event, 1e-5, method="moments")
-    with pytest.raises(TypeError, match=r"ZCDpEvent.*use method='rdp'"):
-        get_epsilon(RepeatAndSelectDpEvent(ZCDpEvent(0.1), 3.0, 0.0), 1e-5)
-    pytest.importorskip("dp_accounting")
-    with pytest.raises(TypeError, match=r"WorstOfDpEvent.*no counterpart"):
-        to_dp_accounting(WorstOfDpEvent((G, LaplaceDpEvent(1.0))))
-
-
 # --- calibration, bounds, ledgers ---
 
 
@@ -504,36 +471,11 @@ def test_the_mechanism_itself_run_many_times(mean, shape):
     assert statistic <= chi2.isf(1e-6, kept.sum() - 1)
 
 
-def test_the_crude_bound_is_never_below_the_fine_one():
-    grid = np.linspace(0.0, 3.0, 501)
-    base = Profile(grid, np.array([gaussian_delta(e, 0.3) for e in grid]))
-    short = Profile(grid[:2] * 0.01, base.delta[:2])
-    for mean, shape in ((8.0, 0.0), (8.0, 1.0), (8.0, INF)):
-        law = NumberOfTries(mean, shape)
-        fine, crude = ProfilePair.of(select_best(base, law), 1), ProfilePair.of(select_best(short, law), 1)
-        for epsilon in (0.0, 0.1, 0.5):
-            assert fine.delta_at(epsilon) <= crude.delta_at(epsilon)
-
-
 def test_both_directions_of_a_sampled_try_are_covered():
     event = RepeatAndSelectDpEvent(dpsgd(0.6, 0.05, 3), 1.0 + 1e-9, 1.0)
     for epsilon in (0.05, 0.3, 1.0, 2.5):
         one = get_delta(dpsgd(0.6, 0.05, 3), epsilon)
         assert one * (1 - 1e-9) <= get_delta(event, epsilon) <= one * (1 + 1e-3)
-
-
-def test_written_and_read_again():
-    for event in (
-        WorstOfDpEvent((G, dpsgd(2.0))),
-        RepeatAndSelectDpEvent(WorstOfDpEvent((G, dpsgd(2.0))), 10.0, INF),
-        compose([RepeatAndSelectDpEvent(compose([dpsgd(2.0), G]), 3.0, 0.0), G]),
-    ):
-        assert event_from_dict(event_to_dict(event)) == event
-        ledger = PrivacyAccountant()
-        ledger.spend(event, label="search")
-        again = PrivacyAccountant.from_json(ledger.to_json())
-        assert again.event == ledger.event
-        assert again.get_epsilon(1e-5) == ledger.get_epsilon(1e-5)
 
 
 def test_a_ceiling_takes_searches():

@@ -1,0 +1,112 @@
+"""Arguments of prices, curves, calibration and accountants: each is rejected in one line that names it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from combinations import over_rows
+
+from skdp.accounting import (
+    GaussianDpEvent,
+    PrivacyAccountant,
+    PrivacyProfile,
+    RenyiCurve,
+    calibrate_jointly,
+    calibrate_noise_multiplier,
+    get_delta,
+    get_epsilon,
+    get_epsilon_bounds,
+)
+from skdp.accounting.targets import target_of
+
+G = GaussianDpEvent(1.0)
+RISK = {"advantage": 0.1}
+NO_RISKS = (
+    {},
+    {"advantage": 0.0},
+    {"advantage": 1.0},
+    {"advantage": True},
+    {"advantage": "much"},
+    {"tpr": 0.1},
+    {"tpr": 0.1, "fpr": 0.1},
+    {"tpr": 0.2, "fpr": math.nan},
+    {"advantage": 0.1, "tpr": 0.2, "fpr": 0.1},
+    0.1,
+)
+
+CALLS = [
+    *(
+        (price, (G, bad), {}, r"delta=.* above 0 and below 1")
+        for price in (get_epsilon, get_epsilon_bounds)
+        for bad in (0.0, 1.0, -1e-5, math.nan, "1e-5", True, None)
+    ),
+    *((get_delta, (G, bad), {}, r"epsilon=.* finite number") for bad in (-1.0, math.inf, math.nan, "1", False, None)),
+    *(
+        (price, (G, 0.5), {"group_size": bad}, "group_size=.* is not valid; give a whole number")
+        for price in (get_epsilon, get_delta)
+        for bad in (0, -1, 1.0, True, "2", 10**6)
+    ),
+    *(
+        (price, (G, 0.5), {"adjacency": "substitute"}, "zero_out, add_remove, replace_one")
+        for price in (get_epsilon, get_delta, get_epsilon_bounds)
+    ),
+    (get_epsilon, (G, 1e-5), {"method": "prv"}, "pld, rdp, moments"),
+    (RenyiCurve(G), (1.0,), {}, r"orders=1.0 is not valid"),
+    (RenyiCurve, (G,), {"adjacency": "other"}, "adjacency='other' is not known"),
+    (PrivacyProfile, (G,), {"method": "gdp"}, "not a guarantee"),
+    (PrivacyProfile, (G,), {"least_delta": 0.0}, "delta=0"),
+    (PrivacyProfile, (G,), {"group_size": 0}, "group_size=0"),
+    (PrivacyProfile(G), (-1.0,), {}, "epsilon=-1.0"),
+    (PrivacyProfile(G).trade_off, (1.5,), {}, "type_1=1.5"),
+    (PrivacyProfile(G).mu, (0.0,), {}, "alpha_min=0.0 is not valid; give a number from 1e-15 to below 0.5."),
+    (PrivacyProfile(G).mu_bounds, (0.5,), {}, "alpha_min=0.5 is not valid"),
+    (PrivacyProfile(G).bayes_risk, (1.0,), {}, "prior=1.0 is not valid; give a number above 0 and below 1."),
+    (PrivacyProfile(G).true_positive_rate, (1.5,), {}, "fpr=1.5 is not valid; give shares from 0 to 1."),
+    (PrivacyProfile(G).reconstruction, (-0.1,), {}, "baseline=-0.1 is not valid"),
+    *(
+        (calibrate_noise_multiplier, (GaussianDpEvent, bad, 1e-5), {}, r"epsilon=.*above 0")
+        for bad in (0.0, -1.0, math.nan, math.inf, "1")
+    ),
+    *(
+        (calibrate_jointly, ([GaussianDpEvent] * 2, 1.0, 1e-5, bad), {}, "shares=")
+        for bad in ([1.0], [1.0, 0.0], [1.0, -1.0], [1.0, math.nan])
+    ),
+    *(
+        (calibrate_noise_multiplier, (GaussianDpEvent,), {"risk": bad}, r"risk=.* not valid; give \{'advantage': a\}")
+        for bad in NO_RISKS
+    ),
+    (target_of, (1.0, 1e-6, RISK), {}, r"epsilon=1.0 and risk=.*: set exactly one of them"),
+    (calibrate_noise_multiplier, (GaussianDpEvent,), {}, "epsilon=None and risk=None: set exactly one of them"),
+    *(
+        (PrivacyAccountant, bad, {}, r"(epsilon|delta)=.*give")
+        for bad in ((1.0, None), (None, 1e-5), (0.0, 1e-5), (1.0, 0.0), (math.inf, 1e-5), ("1", 1e-5))
+    ),
+    (PrivacyAccountant, (1.0, 1e-5), {"unit": ""}, "unit=''"),
+    (PrivacyAccountant, (1.0, 1e-5), {"filter_family": "rdp "}, "filter_family='rdp '"),
+    (PrivacyAccountant, (1.0, 1e-5), {"risk": RISK}, r"epsilon=1.0 and risk=.*: a ceiling is one of them"),
+    (PrivacyAccountant, (), {"risk": RISK}, "delta=None is not valid"),
+    (PrivacyAccountant, (), {"risk": RISK, "delta": 0.2}, "from no epsilon at delta=0.2; lower delta, or raise the"),
+]
+
+
+@over_rows(("call", "arguments", "options", "message"), CALLS)
+def test_argument_that_is_not_valid_raises_one_line(call, arguments, options, message):
+    with pytest.raises(ValueError, match=message) as error:
+        call(*arguments, **options)
+    assert "\n" not in str(error.value)
+
+
+@over_rows(
+    ("arguments", "options", "kind", "message"),
+    [
+        ((1.0,), {}, TypeError, "not a DpEvent"),
+        ((G, 3), {}, TypeError, "label"),
+        ((G,), {"adjacency": "other"}, ValueError, "adjacency"),
+    ],
+)
+def test_charge_that_is_not_valid_leaves_the_accountant_empty(arguments, options, kind, message):
+    accountant = PrivacyAccountant()
+    with pytest.raises(kind, match=message):
+        accountant.spend(*arguments, **options)
+    assert accountant.history == ()
