@@ -244,8 +244,8 @@ PEOPLE.loc[:149, "gain"] = 1000.0 + np.arange(150) * 600.0
 def test_a_schema_in_another_unit_shows_in_what_trees_buy(bounds, told):
     """By noisy counts, and with the name that the table has; zeros of one row in twenty less are no unit."""
     schema = {"gain": (0, 100_000), "age": (0, 100), "pay": bounds}
-    model = skdp.tabular_pipeline(schema=schema, classes=[0, 1], epsilon=3.0)
-    model.set_params(model__n_estimators=10, model__max_iter=2, model__random_state=0)
+    model = skdp.tabular_pipeline(schema=schema, classes=[0, 1], epsilon=3.0, random_state=0)
+    model.set_params(model__n_estimators=10, model__max_iter=2)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(PEOPLE[["pay", "age", "gain"]], np.arange(3000) % 2)
