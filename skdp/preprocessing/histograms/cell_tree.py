@@ -54,7 +54,7 @@ class Cells:
         Amounts may lie close to zero beside their bounds. So half of the mass is taken to be spread evenly, and half
         to be the same in every octave.
         """
-        width = 2.0 ** math.ceil(math.log2((high - low) / _START))
+        width = 2.0 ** math.ceil(math.log2(max((high - low) / _START, np.finfo(float).tiny)))  # if bounds are tiny
         grid = width * np.arange(math.floor(low / width) + 1, math.ceil(high / width))
         octaves = 2.0 ** math.floor(math.log2(max(-low, high))) * _OCTAVES
         octaves = np.unique(np.clip([low, *-octaves, 0.0, *octaves, high], low, high))

@@ -306,6 +306,12 @@ def test_medians_of_whole_numbers_are_exact_and_lie_within_bounds():
     assert released(purchase(1, 0, bounds=((6.0, 9.0),)), columns[1:2], noise=5.0).medians == [6.0]
 
 
+def test_cells_between_subnormal_bounds_are_made():
+    for high in (5e-324, 2e-321, 1e-310):
+        breaks = Cells.between(0.0, high).breaks
+        assert breaks[0] == 0.0 and breaks[-1] == high
+
+
 def test_cells_between_bounds_have_round_breaks():
     cells = Cells.between(18, 90)
     assert cells.breaks.tolist() == [18.0, *np.arange(20.0, 89.0, 4.0), 90.0]
