@@ -225,8 +225,10 @@ def complete_rows(rows: LevelTable, bought: BoughtColumns, n_bins: int, other: A
     """Return the rows as levels of the columns that were bought. No cell is refused for what was bought."""
     to_buy = rows.to_buy
     assert to_buy is not None  # something was bought
-    columns = [(name, j, bought.columns.get(name, column)) for name, j, column in to_buy.columns]
-    columns = [(name, j, _between(column, bought.spans.get(name))) for name, j, column in columns]
+    columns = [
+        (name, j, _between(bought.columns.get(name, column), bought.spans.get(name), column.bounds))
+        for name, j, column in to_buy.columns
+    ]
     form = form_of(to_buy.table, columns, n_bins, other)
     left = combinations_left(rows.schema.impossible, {name: column for name, _, column in columns})
     left = tuple(each for each in left if is_possible_to_exclude(form.columns, each))
@@ -244,16 +246,18 @@ def _by_type(schema: TableSchema, name: str, column: Column, table: Table, j: in
     return Column("flag", gaps=("",)) if is_unnamed and table.is_boolean(j) else column
 
 
-def _between(column: Column, span: tuple[float, float] | None) -> Column:
+def _between(column: Column, span: tuple[float, float] | None, bounds: tuple[float, float] | None) -> Column:
     """Return a column with bins that end at this span, too: few numbers beyond would be spread evenly to the bounds.
 
+    Estimated edges can lie beyond the public bounds, and are moved to them, so that no synthetic number is beyond.
     Numbers are moved between the ends of the span where nearly all is at one of the bounds, for which these are wide.
     """
-    if span is None or column.edges is None:
+    if span is None or bounds is None or column.edges is None:
         return column
     low, *inner, high = column.edges
     ends = () if lie_at_a_bound(np.array(inner), (low, high)) else (low, high)
-    edges = tuple(np.unique(np.clip([*ends, *inner, *span], low, high)).tolist())
+    edges = tuple(np.unique(np.clip([*ends, *inner, *span], *bounds)).tolist())
+    edges = edges if len(edges) > 1 else bounds
     return replace(column, bounds=(edges[0], edges[-1]), edges=edges)
 
 

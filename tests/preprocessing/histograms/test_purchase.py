@@ -309,7 +309,8 @@ def test_medians_of_whole_numbers_are_exact_and_lie_within_bounds():
 def test_cells_between_subnormal_bounds_are_made():
     for high in (5e-324, 2e-321, 1e-310):
         breaks = Cells.between(0.0, high).breaks
-        assert breaks[0] == 0.0 and breaks[-1] == high
+        assert breaks[0] == 0.0
+        assert breaks[-1] == high
 
 
 def test_cells_between_bounds_have_round_breaks():

@@ -218,3 +218,16 @@ def test_synthesize_lost_column_is_missing(kind):
         assert made[lost].isna().all(axis=None)
         found += len(lost)
     assert found
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning", "ignore::skdp.exceptions.QualityWarning")
+@over_rows(
+    "low, high, noise, seed", [(0.999, 1.0, 0.05, 0), (0.999, 1.0, 0.3, 10), (1.0, 1.0, 0.05, 0), (0.0, 0.0, 0.05, 0)]
+)
+def test_synthesize_estimated_bins_stay_within_public_bounds(low, high, noise, seed):
+    """Noisy edges on a public bound are moved to it, also where all numbers lie there."""
+    table = pd.DataFrame({"v": np.random.default_rng(0).uniform(low, high, 3000), "c": ["a", "b"] * 1500})
+    schema = {"v": (0.0, 1.0), "c": ["a", "b"]}
+    budget = {"epsilon": None, "noise_multiplier": noise, "n_bins": 60, "random_state": seed}
+    made = DPMarginalSynthesizer(schema, n_components=20, max_iter=50, **budget).fit(table).sample(2000, random_state=0)
+    assert made["v"].between(0.0, 1.0).all()
