@@ -337,6 +337,7 @@ def outcome(vectorizer, table, monkeypatch):
             [["a", "clerk"]] * purchase.n_words,
             [40.0] * purchase.n_numbers,
             [Held(10.0, 1.0)] * (purchase.n_numbers + purchase.n_words),
+            [(18.0, 90.0)] * purchase.n_numbers,
         )
 
     with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as caught:
