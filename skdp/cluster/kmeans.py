@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -230,12 +231,12 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`."""
-        return StepPlan(self._event_at, {})
+        return StepPlan(self._cost(), {})
 
-    def _event_at(self, noise_multiplier: float) -> DpEvent:
-        """What a fit costs, whatever the number of columns."""
+    def _cost(self) -> Callable[[float], DpEvent]:
+        """Return the event of a fit as a function of its noise multiplier, whatever the number of columns."""
         bought = self._bought_bounds(bounds_of_any_width(self.bounds))
-        return bought.event_beside(self._clustering().event_at)(noise_multiplier)
+        return bought.event_beside(self._clustering().event_at)
 
     def _clustering(self) -> Clustering:
         k = check_count("n_clusters", self.n_clusters, remedy="choose a whole number above 0, such as 8")
@@ -256,8 +257,9 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> BuyingPlan:
         """See `PrivateEstimator`."""
-        sigma = self._solve_noise(terms.budget, self._event_at)
-        price = self._price(self._event_at(sigma), None, self.delta)
+        cost = self._cost()
+        sigma = self._solve_noise(terms.budget, cost)
+        price = self._price(cost(sigma), None, self.delta)
         return BuyingPlan(sigma, self._public_n_samples(n_samples), price, terms.stream.spawn("clusters"))
 
     def _check_rows(self, X: Any) -> Any:

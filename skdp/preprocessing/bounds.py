@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from skdp._checks.parameters import absolute_path
@@ -49,8 +49,8 @@ class ColumnBounds(ColumnBuyer):
         """Buy the bounds."""
         return self._fit_alone(X, y, groups=groups)
 
-    def _event_at(self, noise_multiplier: float) -> DpEvent:
-        return GaussianDpEvent(noise_multiplier)
+    def _cost(self) -> Callable[[float], DpEvent]:
+        return GaussianDpEvent
 
     def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
         mechanism = GaussianMechanism(plan.noise_multiplier, column_sensitivity(rows.shape[1], self.adjacency))

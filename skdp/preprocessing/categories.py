@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -203,8 +203,8 @@ class DPOneHotEncoder(ColumnBuyer):
         threshold = self.threshold_share * float(self.delta)
         return Purchase(0, n_features, 1, self.max_categories, self.adjacency, threshold)
 
-    def _event_at(self, noise_multiplier: float) -> DpEvent:
-        return self._purchase(1).event_at(noise_multiplier)
+    def _cost(self) -> Callable[[float], DpEvent]:
+        return self._purchase(1).event_at
 
     def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
         purchase = self._purchase(rows.shape[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from skdp._fit.private_step import PrivateStep
 from skdp._guard.public_rules import register
 from skdp.accounting import DpEvent, NoOpDpEvent
 from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase
-from skdp.preprocessing.histograms.sums import moments_event, release_moments
+from skdp.preprocessing.histograms.sums import moments_cost, release_moments
 from skdp.preprocessing.purchasing_transformer import (
     BuyingPlan,
     ColumnBuyer,
@@ -231,10 +231,10 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
     def _wants_words(self) -> bool:
         return self.strategy == "most_frequent"
 
-    def _event_at(self, noise_multiplier: float) -> DpEvent:
+    def _cost(self) -> Callable[[float], DpEvent]:
         if self.strategy == "mean":
-            return moments_event(bounds_of_any_width(self.bounds), self.adjacency, noise_multiplier)
-        return self._purchase(bounds_of_any_width(self.bounds)).event_at(noise_multiplier)
+            return moments_cost(bounds_of_any_width(self.bounds), self.adjacency)
+        return self._purchase(bounds_of_any_width(self.bounds)).event_at
 
     def _purchase(self, bounds: tuple[Any, ...]) -> Purchase:
         if self.strategy == "median":

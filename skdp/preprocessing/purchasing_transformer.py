@@ -61,16 +61,12 @@ class ColumnsRead(NamedTuple):
 class ColumnBuyer(TransformerMixin, PrivateEstimator):
     """Base of transformers that treat each column alone and learn of all columns together, in one joint release.
 
-    A subclass writes `_event_at`, `_check_own_parameters` and `_buy`.
+    A subclass writes `_cost`, `_check_own_parameters` and `_buy`.
     """
 
-    def _event_at(self, noise_multiplier: float) -> DpEvent:
-        """What a fit costs, whatever the number of columns."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what a fit costs: write _event_at.")
-
     def _cost(self) -> Callable[[float], DpEvent]:
-        """What a fit costs at a noise multiplier, with what it buys beside `_event_at`."""
-        return self._event_at
+        """Return the event of a fit as a function of its noise multiplier, whatever the number of columns."""
+        raise NotImplementedError(f"{type(self).__name__} does not state its privacy cost: write _cost.")
 
     def _check_own_parameters(self) -> None:
         """Refuse parameters that are unusable for any table."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -224,8 +224,8 @@ class DPQuantileBinner(WeightedColumnBuyer):
     def _purchase(self, bounds: tuple[Any, ...]) -> Purchase:
         return Purchase(len(bounds), 0, self.n_bins, 1, self.adjacency, 0.0, bounds)
 
-    def _event_at(self, noise_multiplier: float) -> DpEvent:
-        return self._purchase(bounds_of_any_width(self.bounds)).event_at(noise_multiplier)
+    def _cost(self) -> Callable[[float], DpEvent]:
+        return self._purchase(bounds_of_any_width(self.bounds)).event_at
 
     def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
         purchase = self._purchase(bounds_of_columns(self.bounds, rows.shape[1]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path
 from skdp._checks.table import fitted_table
 from skdp.accounting import DpEvent
-from skdp.preprocessing.histograms.sums import moments_event, release_moments
+from skdp.preprocessing.histograms.sums import moments_cost, release_moments
 from skdp.preprocessing.purchasing_transformer import (
     BuyingPlan,
     ColumnsRead,
@@ -201,8 +201,8 @@ class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
     def _check_width(self, n_features: int) -> None:
         bounds_of_columns(self.bounds, n_features)
 
-    def _event_at(self, noise_multiplier: float) -> DpEvent:
-        return moments_event(bounds_of_any_width(self.bounds), self.adjacency, noise_multiplier)
+    def _cost(self) -> Callable[[float], DpEvent]:
+        return moments_cost(bounds_of_any_width(self.bounds), self.adjacency)
 
     def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
         bounds = bounds_of_columns(self.bounds, rows.shape[1])

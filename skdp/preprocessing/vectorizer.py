@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -310,9 +310,9 @@ class DPTableVectorizer(SchemaBuyer):
             note_whole=self._note_whole if self._chooses_numbers() else None,
         )
 
-    def _event_at(self, noise_multiplier: float) -> DpEvent:
+    def _cost(self) -> Callable[[float], DpEvent]:
         """See `ColumnBuyer`."""
-        return self._purchase().event_at(noise_multiplier)
+        return self._purchase().event_at
 
     def _buy(self, plan: BuyingPlan, rows: SchemaRows) -> None:
         """See `ColumnBuyer`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn, Self
 
@@ -104,14 +104,15 @@ class TableDescriber(SchemaBuyer):
 
     # --- the price ---
 
-    def _event_at(self, noise_multiplier: float) -> DpEvent:
+    def _cost(self) -> Callable[[float], DpEvent]:
         """See `ColumnBuyer`: the purchase, where there is one, beside the release of the description."""
         if self.noise == DISCRETE:
-            return self._release(noise_multiplier).event_of_counts(self._n_columns(), len(self.crosstabs))
+            n_columns, n_tables = self._n_columns(), len(self.crosstabs)
+            return lambda noise: self._release(noise).event_of_counts(n_columns, n_tables)
         if self._given_schema().is_complete:
-            return GaussianDpEvent(noise_multiplier)
-        bought = self._purchase().event_at(_PURCHASE_RATIO * noise_multiplier)
-        return compose([bought, GaussianDpEvent(noise_multiplier)])
+            return GaussianDpEvent
+        purchase = self._purchase()
+        return lambda noise: compose([purchase.event_at(_PURCHASE_RATIO * noise), GaussianDpEvent(noise)])
 
     def _release(self, noise_multiplier: float) -> TableRelease:
         return TableRelease(noise_multiplier, self.adjacency, self.shares, self.noise)

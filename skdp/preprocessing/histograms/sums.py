@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,9 +67,9 @@ def sums_sensitivity(n_columns: int, n_moments: int, adjacency: str) -> float:
     return math.sqrt(n_columns if adjacency == "replace_one" else (1 + n_moments) * n_columns)
 
 
-def moments_event(bounds: tuple[Bounds, ...], adjacency: str, noise_multiplier: float) -> DpEvent:
-    """What moments cost, bounds included where one is bought: as much as one Gaussian release of this noise."""
-    return BoughtBounds(bounds, adjacency).event_beside(GaussianDpEvent)(noise_multiplier)
+def moments_cost(bounds: tuple[Bounds, ...], adjacency: str) -> Callable[[float], DpEvent]:
+    """Return the event of moments at a noise multiplier, with that of bounds: as much as one Gaussian release."""
+    return BoughtBounds(bounds, adjacency).event_beside(GaussianDpEvent)
 
 
 def release_moments(
@@ -93,7 +94,7 @@ def release_moments(
         Without the second, variances are those of numbers at either bound.
     adjacency : str
     noise_multiplier : float
-        Of the whole, as in `moments_event`.
+        Of the whole, as in `moments_cost`.
     n_public : int
     stream : SecretStream
     weights : ndarray of shape (n,) or 1.0
@@ -167,4 +168,4 @@ def _exact_sum(values: Doubles) -> float:
     return float(coarse.sum()) + float((values - coarse).sum())
 
 
-__all__ = ["ColumnMoments", "moments_event", "release_moments", "sums_sensitivity"]
+__all__ = ["ColumnMoments", "moments_cost", "release_moments", "sums_sensitivity"]
