@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -63,10 +62,6 @@ class DescribedRows(NamedTuple):
     values: list[NDArray[Any]]
     groups: NDArray[np.int32]
     weights: Doubles | None
-
-    def codes(self, cells: Sequence[ColumnCells]) -> list[NDArray[np.int32]]:
-        """Return the cell of each row in each column."""
-        return [each.codes(values) for each, values in zip(cells, self.values, strict=True)]
 
 
 class Questions(NamedTuple):
@@ -259,13 +254,14 @@ class TableRelease:
             Of these releases alone.
         """
         shares = self.shares or Shares.by_rule(len(asked.numbers), len(asked.tables) + len(asked.sums))
-        asked, tallies = self._all_counts(rows, asked, shares.counts, stream)
+        codes = [cells.codes(values) for cells, values in zip(asked.cells, rows.values, strict=True)]
+        asked, codes, tallies = self._all_counts(rows, codes, asked, shares.counts, stream)
         whole = add_up(tallies, asked.n)
         if asked.numbers and shares.moments:
             found = self._moments(rows, asked, whole, shares.moments, stream.spawn("moments"))
             tallies = [replace(each, moments=moments) for each, moments in zip(tallies, found, strict=True)]
         if (asked.tables or asked.sums) and shares.pairs:
-            pairs = self._pairs(rows, asked, whole, shares.pairs, stream.spawn("pairs"))
+            pairs = self._pairs(rows, codes, asked, whole, shares.pairs, stream.spawn("pairs"))
             tallies = [replace(each, tables=a, sums=b) for each, (a, b) in zip(tallies, pairs, strict=True)]
         return asked, tallies
 
@@ -277,20 +273,25 @@ class TableRelease:
         return GaussianMechanism(self.noise_multiplier / math.sqrt(share), bound)
 
     def _all_counts(
-        self, rows: DescribedRows, asked: Questions, share: float, stream: SecretStream
-    ) -> tuple[Questions, list[Tally]]:
+        self, rows: DescribedRows, codes: list[NDArray[np.int32]], asked: Questions, share: float, stream: SecretStream
+    ) -> tuple[Questions, list[NDArray[np.int32]], list[Tally]]:
+        """Release the counts, and return them with the cells of skewed columns and the cell of each row."""
         if self.noise == DISCRETE or not any(cells.may_be_skewed for cells in asked.cells):
-            return asked, self._counts(rows, asked, share, stream.spawn("counts"))
-        first = self._counts(rows, asked, _LOOK * share, stream.spawn("first counts"))
+            return asked, codes, self._counts(rows, codes, asked, share, stream.spawn("counts"))
+        first = self._counts(rows, codes, asked, _LOOK * share, stream.spawn("first counts"))
         whole = add_up(first, asked.n)
         cells = [each.refined(count, whole.deviation) for each, count in zip(asked.cells, whole.counts, strict=True)]
-        asked, before = asked._replace(cells=cells), asked.cells
-        second = self._counts(rows, asked, (1.0 - _LOOK) * share, stream.spawn("counts"))
-        are_same = all(map(operator.is_, cells, before))
-        return asked, list(map(_averaged, first, second)) if are_same else second
+        changed = [j for j, (before, now) in enumerate(zip(asked.cells, cells, strict=True)) if now is not before]
+        for j in changed:
+            codes[j] = cells[j].codes(rows.values[j])
+        asked = asked._replace(cells=cells)
+        second = self._counts(rows, codes, asked, (1.0 - _LOOK) * share, stream.spawn("counts"))
+        return asked, codes, second if changed else list(map(_averaged, first, second))
 
-    def _counts(self, rows: DescribedRows, asked: Questions, share: float, stream: SecretStream) -> list[Tally]:
-        n_groups, codes = len(asked.groups), rows.codes(asked.cells)
+    def _counts(
+        self, rows: DescribedRows, codes: list[NDArray[np.int32]], asked: Questions, share: float, stream: SecretStream
+    ) -> list[Tally]:
+        n_groups = len(asked.groups)
         several = n_groups > 1
         mechanism = self._mechanism(share, column_sensitivity(len(codes) + several, self.adjacency), len(codes))
         sizes = [cells.size for cells in asked.cells]
@@ -334,6 +335,7 @@ class TableRelease:
     def _pairs(
         self,
         rows: DescribedRows,
+        codes: list[NDArray[np.int32]],
         asked: Questions,
         whole: Tally,
         share: float,
@@ -343,7 +345,7 @@ class TableRelease:
         mechanism = self._mechanism(share, bound, len(asked.tables))
         deviation = mechanism.standard_deviation
         tables, sums = _levels_of_tables(asked, whole, deviation), _levels_of_sums(asked, whole, deviation)
-        place, codes = {cells.name: j for j, cells in enumerate(asked.cells)}, rows.codes(asked.cells)
+        place = {cells.name: j for j, cells in enumerate(asked.cells)}
         exact = []
         for (first, second), (a, b) in tables.items():
             cells = [a.places[codes[place[first]]], b.places[codes[place[second]]]]
