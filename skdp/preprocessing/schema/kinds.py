@@ -76,7 +76,7 @@ class Column:
         return self.kind == "number" and self.bounds is not None and self.edges is None and self.scale == "linear"
 
     def is_wanted(self, fits_bins: bool) -> bool:
-        """Whether something of the column is bought, as far as public facts of it say."""
+        """Whether something of the column is estimated privately, as far as public facts of it say."""
         return self.is_bought or (fits_bins and self.may_be_skewed)
 
     def describe(self) -> dict[str, Any]:

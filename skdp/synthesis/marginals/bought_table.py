@@ -98,7 +98,7 @@ class StatedTable(NamedTuple):
         return N_ROUNDS if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_LEVELS else 0
 
     def purchases(self, adjacency: str, delta: Any) -> tuple[TablePurchase, ...]:
-        """Return what is bought: what the schema leaves out, and bins of numbers within public bounds."""
+        """Return what is estimated privately: what the schema leaves out, and bins of numbers within public bounds."""
         schema = self.given()
         if schema is None or (schema.is_complete and not _fits_bins(schema)):
             return ()
@@ -188,9 +188,11 @@ def _fits_bins(schema: TableSchema) -> bool:
     return not schema.impossible and any(column.may_be_skewed for _, column in schema.items())
 
 
-def read_rows(table: Table, schema: TableSchema, n_bins: int, other: Any, has_cells: bool, buys: bool) -> LevelTable:
+def read_rows(
+    table: Table, schema: TableSchema, n_bins: int, other: Any, has_cells: bool, estimates: bool
+) -> LevelTable:
     """Read all cells, and refuse before the charge what could not be synthesized after it."""
-    if buys:
+    if estimates:
         return LevelTable(table.shape, schema, None, [], to_buy=_read_to_buy(table, schema, n_bins, other))
     form = form_of(table, match_columns(schema, table), n_bins, other)
     exclusions_of(form.columns, schema.impossible)
