@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import pickle
 import warnings
 
 import joblib
@@ -27,7 +26,6 @@ from skdp import (
     BudgetExceededError,
     DPGridSearchCV,
     DPLogisticRegression,
-    DPMLPClassifier,
     DPRandomizedSearchCV,
     PrivacyAccountant,
     PrivacyLeakWarning,
@@ -36,10 +34,8 @@ from skdp import (
 )
 from skdp._fit.releases import new_release
 from skdp.accounting import (
-    ComposedDpEvent,
     GaussianDpEvent,
     NumberOfTries,
-    RepeatAndSelectDpEvent,
     compose,
     flatten,
     get_epsilon,
@@ -80,32 +76,16 @@ def pipeline(**parameters):
 # --- the price --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("refit", [True, False])
+@pytest.mark.parametrize(("adjacency", "refit"), [("zero_out", False), ("add_remove", True), ("replace_one", True)])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("epsilon", [0.3, 4.0])
-def test_the_whole_costs_the_budget(strategy, refit, epsilon):
-    found = search(epsilon=epsilon, strategy=strategy, refit=refit).fit(X, Y)
-    assert found.epsilon_ == get_epsilon(found.privacy_event_, 1e-4)
-    assert 0.999 * epsilon <= found.epsilon_ <= epsilon
-    assert found.delta_ == 1e-4
-
-
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_each_adjacency(adjacency, strategy):
+def test_the_whole_costs_the_budget(strategy, adjacency, refit):
     estimator = model(adjacency=adjacency, n_samples_public=N + 20)
-    found = search(estimator, strategy=strategy).fit(X, Y)
-    assert found.adjacency_ == adjacency
+    grid = {"max_iter": [2, 8], "sampling_rate": [0.3, 1.0]}  # unequal plans have the privacy cost of the worst
+    found = search(estimator, grid, epsilon=4.0, strategy=strategy, refit=refit).fit(X, Y)
+    assert (found.adjacency_, found.delta_) == (adjacency, 1e-4)
     assert found.epsilon_ == get_epsilon(found.privacy_event_, 1e-4, adjacency=adjacency)
-    assert 0.999 <= found.epsilon_ <= 1.0
+    assert 3.996 <= found.epsilon_ <= 4.0
     assert found.best_estimator_.n_samples_public == N + 20
-
-
-def test_candidates_of_unequal_plans_are_priced_at_the_worst():
-    grid = {"max_iter": [2, 8], "sampling_rate": [0.3, 1.0]}
-    for strategy in STRATEGIES:
-        found = search(grid=grid, strategy=strategy).fit(X, Y)
-        assert 0.999 <= found.epsilon_ <= 1.0
 
 
 def ran(monkeypatch):
@@ -147,13 +127,6 @@ def test_every_try_of_compose_is_paid_for(monkeypatch):
     assert len(events) == 6 * 8 + 1 + len(releases_in_order(refit))
 
 
-def test_a_search_costs_more_than_a_candidate():
-    """At the noise of the search a single fit would cost less than half."""
-    found = search().fit(X, Y)
-    fit = found.privacy_event_.events[1]
-    assert get_epsilon(fit, 1e-4) < 0.8 * found.epsilon_
-
-
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_grid_of_one_costs_one_fit(strategy, monkeypatch):
     accountant = PrivacyAccountant()
@@ -182,15 +155,12 @@ def test_the_accountant_is_charged_once(strategy):
     assert found.best_estimator_.epsilon_ == found.epsilon_
 
 
-@pytest.mark.parametrize("refit", [True, False])
-def test_a_budget_in_a_file_and_workers(tmp_path, refit):
+def test_search_with_workers_charges_budget_file_once(tmp_path):
     accountant = PrivacyAccountant(1.0, 1e-4, path=tmp_path / "census.budget")
     with joblib.parallel_config("loky", n_jobs=2):
-        found = search(model(accountant=accountant), n_jobs=2, refit=refit).fit(X, Y)
+        found = search(model(accountant=accountant), n_jobs=2).fit(X, Y)
     assert accountant.verify() == 1
-    assert accountant.event == found.privacy_event_
-    again = PrivacyAccountant.from_json(PrivacyAccountant.open(accountant.path).to_json())
-    assert again.event == found.privacy_event_
+    assert accountant.event == PrivacyAccountant.open(accountant.path).event == found.privacy_event_
 
 
 class Untouchable:
@@ -417,12 +387,6 @@ def test_contributions_of_a_row_are_within_the_bound(name):
     assert score.total(fitted, X, Y) == pytest.approx(sum(alone))
 
 
-def test_sensitivity_is_half_of_the_range():
-    """Contributions are counted from the middle, where a void row is too."""
-    assert SCORES["accuracy"].sensitivity == 0.5
-    assert SCORES["neg_log_loss"].sensitivity == 2.5
-
-
 def giving(*contributions, bound=2.0, **options):
     return PrivateScore("wild", lambda estimator, X, y: contributions, bound, **options)
 
@@ -438,7 +402,7 @@ def test_contributions_outside_the_bound_are_cut_off():
         PrivateScore("none", len, 0)
 
 
-@pytest.mark.parametrize("lost", [np.nan, -np.nan, np.inf, -np.inf, None, np.longdouble("1e4000"), 10**400], ids=repr)
+@pytest.mark.parametrize("lost", [np.nan, np.inf, -np.inf, 10**400], ids=repr)
 @pytest.mark.parametrize("greater_is_better", [True, False])
 def test_what_is_no_finite_number_counts_as_the_worst(greater_is_better, lost):
     """A loss of -inf and a gain of inf too; the row still moves the total by no more than the sensitivity."""
@@ -452,15 +416,10 @@ def test_what_is_no_finite_number_counts_as_the_worst(greater_is_better, lost):
     "contributions",
     [
         np.full(3, 424242j),
-        [424242j, 1, 2],
-        np.full(3, "Alice Smith"),
         ["Alice Smith", 1.0, 2.0],
-        [{"Alice Smith": 1}] * 3,
         [["Alice Smith"], [], [1]],
         np.full(3, "2024-02-29", "datetime64[D]"),
-        [[424242.125]] * 3,
         424242.125,
-        None,
     ],
     ids=repr,
 )
@@ -475,7 +434,7 @@ def test_contributions_of_another_kind_are_refused_in_one_line_without_a_value(c
 
 
 def test_a_candidate_that_diverged_does_not_win():
-    """Of NaN probabilities no log-loss is the best (`search_diverged_candidate_wins.py`)."""
+    """NaN probabilities have the worst log-loss."""
 
     class Diverged:
         classes_ = np.array([0, 1])
@@ -490,18 +449,6 @@ def test_a_candidate_that_diverged_does_not_win():
     score = SCORES["neg_log_loss"]
     lost, undecided = (score.value(score.total(each(), X, Y), len(Y)) for each in (Diverged, Undecided))
     assert lost == -score.bound < undecided
-    fitted = DPMLPClassifier((2,), classes=[0, 1], max_iter=2, random_state=0, epsilon=8.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted.fit(X.astype(np.float32), Y)
-        # Weights of a run that diverged: infinity less infinity where the first column is positive.
-        fitted.coefs_[0][0] = np.inf
-        fitted.coefs_[1][:] = [[1.0], [-1.0]]
-        chances = fitted.predict_proba(X.astype(np.float32))
-        np.testing.assert_array_equal(np.isnan(chances).all(axis=1), X[:, 0] > 0)
-        contributions = score.contributions(fitted, X.astype(np.float32), Y)
-        total = score.total(fitted, X.astype(np.float32), Y)
-    assert total == pytest.approx(np.where(np.isnan(contributions), score.bound, contributions).sum() - 2.5 * len(Y))
 
 
 def test_log_loss_is_that_of_scikit_learn_where_nothing_is_cut_off():
@@ -511,8 +458,7 @@ def test_log_loss_is_that_of_scikit_learn_where_nothing_is_cut_off():
     assert found.score(X, Y) == pytest.approx(-log_loss(Y, found.predict_proba(X)), rel=1e-6)
 
 
-@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss"])
-def test_the_score_has_the_noise_of_its_price(scoring, monkeypatch):
+def test_the_score_has_the_noise_of_its_price(monkeypatch):
     """The winner's score, less the exact one, over many searches is normal with the stated spread.
 
     By Kolmogorov and Smirnov, and by the sum of squares, which tells a spread by few searches: a false
@@ -524,7 +470,7 @@ def test_the_score_has_the_noise_of_its_price(scoring, monkeypatch):
     monkeypatch.setattr(
         skdp.model_selection.search, "plan_search", lambda *a: plan[0] if plan else plan.append(once(*a)) or plan[0]
     )
-    exact = PrivateScore("level", lambda e, X, y: np.full(len(y), 0.6 * SCORES[scoring].bound), SCORES[scoring].bound)
+    exact = PrivateScore("level", lambda e, X, y: np.full(len(y), 3.0), 5.0)
     values = []
     for _ in range(60):
         found = search(model(max_iter=1), scoring=exact, refit=False).fit(X, Y)
@@ -535,12 +481,6 @@ def test_the_score_has_the_noise_of_its_price(scoring, monkeypatch):
     assert stats.kstest(values, "norm").pvalue > FALSE_ALARM
     low, high = stats.chi2.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], len(values))
     assert low < np.sum(np.square(values)) < high
-
-
-@pytest.mark.parametrize("scoring", ["roc_auc", "f1", "balanced_accuracy", 3, len, {"a": "accuracy"}])
-def test_other_scores_are_refused_by_name(scoring):
-    with pytest.raises(ValueError, match=r"scoring=.* has no private mechanism here .*'accuracy', 'neg_log_loss'"):
-        search(scoring=scoring).fit(Untouchable(), Y)
 
 
 # --- nothing is said of the tries -------------------------------------------------------------------------------------
@@ -590,15 +530,10 @@ def test_a_try_that_warns_is_not_heard(monkeypatch):
 
 
 @silent
-@pytest.mark.parametrize("refit", [True, False])
-def test_tries_in_threads(refit):
-    accountant = PrivacyAccountant()
-    with joblib.parallel_config("threading", n_jobs=2), warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        one = search(model(accountant=accountant), refit=refit, random_state=2).fit(X, Y)
-    two = search(refit=refit, random_state=2).fit(X, Y)
-    assert len(accountant.history) == 1
+def test_search_in_threads_repeats_serial_search():
+    with joblib.parallel_config("threading", n_jobs=2):
+        one = search(refit=False, random_state=2).fit(X, Y)
+    two = search(refit=False, random_state=2).fit(X, Y)
     assert one.best_params_ == two.best_params_
     np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
 
@@ -607,11 +542,8 @@ def test_a_step_inside_a_step_says_nothing_of_its_tries(capsys):
     """scikit-learn's compositions print a line for each fit of a part, whatever the search is told."""
     table = ColumnTransformer([("all", FunctionTransformer(), [0, 1, 2])], sparse_threshold=0, verbose=True)
     steps = Pipeline([("table", table), ("model", model())], verbose=True)
-    for _ in range(3):
-        found = search(steps, {"model__alpha": [0.0, 0.1, 1.0]}, verbose=1).fit(X, Y)
-        assert found.epsilon_ <= 1.0
-    shown = capsys.readouterr()
-    assert shown.out == shown.err == ""
+    search(steps, {"model__alpha": [0.0, 0.1, 1.0]}, verbose=1).fit(X, Y)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_interruption_ends_the_search_and_keeps_the_charge(monkeypatch):
@@ -652,28 +584,13 @@ def test_poisson_is_not_drawn_without_a_refit(monkeypatch):
     assert search(refit=False).fit(X, Y).privacy_event_.shape == 1.0
 
 
-@pytest.mark.parametrize("n_candidates", [2, 6, 40])
-def test_laws_are_compared_at_an_equal_chance_to_try_a_good_candidate(n_candidates):
-    missed = 1.0 - max(0.1, 1.0 / n_candidates)
-    means = {
-        s: skdp.model_selection.search_plan._mean_of_equal_chance(s, 8.0, n_candidates)
-        for s in skdp.model_selection.search_plan.LAWS
-    }
+def test_means_have_equal_chance_of_good_candidate():
+    plan = skdp.model_selection.search_plan
+    means = {shape: plan._mean_of_equal_chance(shape, 8.0, 6) for shape in plan.LAWS}
     assert means[math.inf] < means[1.0] == 8.0 < means[0.0]
-    chances = [NumberOfTries(mean, shape).pgf(missed) for shape, mean in means.items()]
+    chances = [NumberOfTries(mean, shape).pgf(5 / 6) for shape, mean in means.items()]
     assert max(chances) == pytest.approx(min(chances), rel=1e-4)
-
-
-def test_means_at_the_ends(monkeypatch):
-    mean_of = skdp.model_selection.search_plan._mean_of_equal_chance
-    assert [mean_of(shape, 1.0, 6) for shape in (1.0, 0.0)] == [1.0, 1.0]
-    assert math.exp(-mean_of(math.inf, 1.0, 6) / 6) == pytest.approx(5 / 6, rel=1e-5)
-    assert mean_of(0.0, 1000.0, 40) is None  # too many to be drawn
-    draw = NumberOfTries.draw  # the price is that of the law, however few tries are run
-    monkeypatch.setattr(NumberOfTries, "draw", lambda self, words: min(draw(self, words), 3))
-    for n_tries in (1, 1000):
-        found = search(n_tries=n_tries).fit(X[:60], Y[:60])
-        assert 0.999 <= found.epsilon_ <= 1.0
+    assert plan._mean_of_equal_chance(0.0, 1000.0, 40) is None  # too many to be drawn
 
 
 def test_the_law_that_needs_least_noise_is_taken(monkeypatch):
@@ -752,7 +669,7 @@ LEVELS = (0.5, 0.55)
 BY_LEVEL = PrivateScore("level", lambda estimator, X, y: np.full(len(y), estimator.level), 1.0)
 
 
-@pytest.mark.parametrize("n_searches", [400, pytest.param(2500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_searches", [200, pytest.param(2500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("shape", [0.0, 1.0, math.inf])
 def test_the_choice_has_its_exact_law(shape, n_searches, monkeypatch):
     """Best of K draws of an even mixture of N(level, s): density of candidate j at x is f_j(x) phi'(F(x)) / 2.
@@ -843,16 +760,13 @@ def test_the_best_is_found_where_there_is_room():
 def test_a_pipeline_of_private_steps(strategy):
     accountant = PrivacyAccountant()
     grid = {"pca__n_components": [1, 2], "model__alpha": [0.0, 0.1]}
-    found = search(pipeline(accountant=accountant), grid, strategy=strategy).fit(X, Y)
+    given = allocate_budget(pipeline(accountant=accountant), 5.0, 1e-4, shares={"pca": 0.5})
+    found = search(given, grid, strategy=strategy).fit(X, Y)
     assert 0.999 <= found.epsilon_ <= 1.0
     assert len(accountant.history) == 1
     assert found.best_estimator_.epsilon_ == found.epsilon_
-    assert found.predict(X).shape == (N,)
-    assert found.n_features_in_ == 3
-    given = allocate_budget(pipeline(), 5.0, 1e-4, shares={"pca": 0.5})
-    found = search(given, grid, strategy=strategy).fit(X, Y)
-    assert 0.999 <= found.epsilon_ <= 1.0
     assert found.best_estimator_.shares == {"pca": 0.5}
+    assert found.predict(X).shape == (N,)
 
 
 def test_whole_steps_can_be_searched():
@@ -871,14 +785,12 @@ def test_whole_steps_can_be_searched():
 @pytest.mark.parametrize("nothing", ["passthrough", None])
 def test_a_private_step_may_be_left_out_by_a_candidate(nothing):
     accountant = PrivacyAccountant()
-    for _ in range(4):
-        found = search(pipeline(accountant=accountant), {"pca": [nothing, DPPCA(2, center=False)]}).fit(X, Y)
-        assert 0.999 <= found.epsilon_ <= 1.0
-        assert {part.accountant for part in found.best_estimator_._private_parts()} == {accountant}
-    assert len(accountant.history) == 4
+    found = search(pipeline(accountant=accountant), {"pca": [nothing, DPPCA(2, center=False)]}).fit(X, Y)
+    assert 0.999 <= found.epsilon_ <= 1.0
+    assert {part.accountant for part in found.best_estimator_._private_parts()} == {accountant}
 
 
-@pytest.mark.parametrize("accounting", ["rdp", "moments", "optimal", "strong", "naive"])
+@pytest.mark.parametrize("accounting", ["rdp", "naive"])
 def test_a_search_is_priced_alike_whatever_prices_its_estimator(accounting):
     accountant = PrivacyAccountant()
     found = search(model(accounting=accounting, accountant=accountant)).fit(X, Y)
@@ -886,29 +798,10 @@ def test_a_search_is_priced_alike_whatever_prices_its_estimator(accounting):
     assert len(accountant.history) == 1
 
 
-def test_a_pipeline_without_private_steps_is_refused():
-    empty = PrivatePipeline([("all", FunctionTransformer())])
-    with pytest.raises(ValueError, match="neither a private estimator nor a Pipeline of them"):
-        search(empty, {"all__func": [None]}).fit(X, Y)
-
-
-def test_plans_can_be_sent_to_other_processes():
-    for estimator in (model(), DPPCA(2)):
-        plan = pickle.loads(pickle.dumps(estimator._plan_step(N, 3)))
-        assert plan.event_at(2.0) == estimator._plan_step(N, 3).event_at(2.0)
-
-
-def test_a_cache_would_repeat_noise(tmp_path):
-    cached = pipeline().set_params(memory=str(tmp_path))
-    with pytest.raises(ValueError, match=r"memory=.* set it to None"):
-        search(cached, {"model__alpha": [0.0, 0.1]}).fit(Untouchable(), Y)
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_randomized_search(strategy):
+def test_randomized_search():
     accountant = PrivacyAccountant()
     made = DPRandomizedSearchCV(
-        model(accountant=accountant), {"alpha": stats.loguniform(1e-4, 1.0)}, n_iter=4, delta=1e-4, strategy=strategy
+        model(accountant=accountant), {"alpha": stats.loguniform(1e-4, 1.0)}, n_iter=4, delta=1e-4
     )
     found = made.fit(X, Y)
     settings = found.cv_results_["params"]
@@ -927,30 +820,10 @@ def test_frames_sparse_rows_and_lists():
     frame = pd.DataFrame(X, columns=list("abc"), index=np.arange(N)[::-1])
     found = search().fit(frame, pd.Series(Y, index=frame.index))
     assert list(found.feature_names_in_) == list("abc")
-    assert found.predict(frame).shape == (N,)
-    for rows in (sp.csr_matrix(X), sp.coo_array(X), X.tolist()):
+    np.testing.assert_array_equal(found.predict_log_proba(frame), np.log(found.predict_proba(frame)))
+    assert found.decision_function(frame).shape == (N,)
+    for rows in (sp.coo_array(X), X.tolist()):
         assert search().fit(rows, Y.tolist()).n_features_in_ == 3
-    polars = pytest.importorskip("polars")
-    found = search().fit(polars.DataFrame(dict(zip("abc", X.T, strict=True))), Y)
-    assert list(found.feature_names_in_) == list("abc")
-
-
-def test_it_is_an_estimator_of_scikit_learn():
-    made = search(scoring="neg_log_loss", n_jobs=1)
-    assert set(inspect.signature(DPGridSearchCV).parameters) == set(made.get_params(deep=False))
-    assert made.get_params()["estimator__alpha"] == 0.0
-    made.set_params(estimator__alpha=0.2, epsilon=2.0)
-    copy = clone(made)
-    assert (copy.estimator.alpha, copy.epsilon, copy.scoring) == (0.2, 2.0, "neg_log_loss")
-    assert not hasattr(copy, "n_features_in_")
-    found = copy.fit(X, Y)
-    again = pickle.loads(pickle.dumps(found))
-    np.testing.assert_array_equal(again.predict_proba(X), found.predict_proba(X))
-    np.testing.assert_array_equal(found.predict_log_proba(X), np.log(found.predict_proba(X)))
-    assert found.decision_function(X).shape == (N,)
-    np.testing.assert_array_equal(found.classes_, [0, 1])
-    assert found.get_params() == copy.get_params()
-    assert "DPGridSearchCV" in repr(found)
     assert not hasattr(DPGridSearchCV(DPPCA(2), {}), "predict")
 
 
@@ -996,13 +869,13 @@ def test_three_classes_and_strings():
         assert set(found.predict(X)) <= set("abc")
 
 
-@pytest.mark.parametrize("refit", [True, False])
-def test_a_label_that_is_no_class_is_refused_in_whichever_part_it_is(refit):
-    for row in (0, 1, 2, 3, 4, 5):
-        labels = Y.copy()
-        labels[row] = 5
+@silent
+def test_a_label_that_is_no_class_is_refused_in_whichever_part_it_is():
+    made = search(refit=False, random_state=5)
+    for scores in (True, False):
+        labels = np.where(np.arange(N) == np.flatnonzero(part_of(made) == scores)[0], 5, Y)
         with pytest.raises(ValueError, match="labels that are not in classes"):
-            search(refit=refit, scoring="neg_log_loss").fit(X, labels)
+            made.fit(X, labels)
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[400, 399\]"):
         search().fit(X, Y[:-1])
 
@@ -1010,19 +883,21 @@ def test_a_label_that_is_no_class_is_refused_in_whichever_part_it_is(refit):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"epsilon": 0}, "epsilon=0 is out of range"),
-        ({"delta": 1.0}, "delta=1.0 is out of range"),
-        ({"strategy": "all"}, "strategy='all' is not known: use one of 'random_stopping', 'compose'"),
-        ({"n_tries": 0.5}, "n_tries=0.5 is out of range"),
-        ({"n_tries": "many"}, "n_tries='many' is of the wrong type, str"),
-        ({"test_size": 1.0}, "test_size=1.0 is out of range"),
+        ({"epsilon": 0}, "epsilon=0"),
+        ({"delta": 1.0}, "delta=1.0"),
+        ({"strategy": "all"}, "strategy='all'"),
+        ({"n_tries": 0.5}, "n_tries=0.5"),
+        ({"test_size": 1.0}, "test_size=1.0"),
         ({"test_size": 0.001}, "test_size=0.001 leaves no row"),
         ({"grid": []}, "no candidate"),
         ({"grid": {"alpha": [0.0, -1.0]}}, "alpha=-1.0"),
-        ({"grid": {"max_grad_norm": [1.0, "some"]}}, "max_grad_norm='some'"),
         ({"grid": {"beta": [0.0, -1.0]}}, "Invalid parameter 'beta'"),
+        ({"scoring": "roc_auc"}, r"scoring='roc_auc' .*'accuracy', 'neg_log_loss'"),
         ({"estimator": StandardScaler()}, "neither a private estimator nor a Pipeline"),
+        ({"estimator": PrivatePipeline([("all", FunctionTransformer())])}, "neither a private estimator"),
         ({"estimator": make_pipeline(StandardScaler(), model())}, "StandardScaler learns from its rows"),
+        ({"estimator": pipeline().set_params(memory="cache"), "grid": {"model__alpha": [0, 1]}}, "memory="),
+        ({"estimator": model(checkpoint="run.npz")}, "set checkpoint=None in a search"),
         ({"random_state": "x"}, "random_state='x'"),
         *(
             ({"grid": {name: [None, 1]}}, f"parameter '{name}' cannot be searched")
@@ -1040,13 +915,6 @@ def test_unusable_parameters_are_refused_before_the_charge(given, message):
         search(**given).fit(Untouchable(), Y)
     assert accountant.history == ()
     assert "\n" not in str(caught.value) or "beta" in message
-
-
-def test_there_is_nothing_to_stratify_by():
-    for kind in (DPGridSearchCV, DPRandomizedSearchCV):
-        assert not {"cv", "splitter", "stratify"} & set(inspect.signature(kind).parameters)
-    with pytest.raises(TypeError, match="cv"):
-        DPGridSearchCV(model(), GRID, cv=3)
 
 
 def test_a_weak_delta_is_told_once():
@@ -1104,19 +972,3 @@ def test_fits_outside_of_a_plain_search_are_not_told():
         allocate_budget(pipeline(), 1.0, 1e-4).fit(X, Y)
         search().fit(X, Y)
         search(strategy="compose").fit(X, Y)
-
-
-def test_events_are_as_documented():
-    found = search().fit(X, Y)
-    assert isinstance(found.privacy_event_, ComposedDpEvent)
-    assert isinstance(found.privacy_event_.events[0], RepeatAndSelectDpEvent)
-    assert found.privacy_event_.events[0].mean == 6.0
-
-
-def test_a_checkpoint_is_refused_before_any_charge(tmp_path):
-    """All tries would write one file, which would be there for the next to go on from."""
-    accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match=r"is the file of one run: set checkpoint=None in a search"):
-        search(model(checkpoint=tmp_path / "run.npz", accountant=accountant)).fit(X, Y)
-    assert accountant.history == ()
-    assert list(tmp_path.iterdir()) == []

@@ -56,7 +56,6 @@ def test_rows_are_numbers_indicators_and_their_products():
     "formula, names",
     [
         ("age*member+member", ["age", "member", "age:member"]),
-        ("age + member + age:member", ["age", "member", "age:member"]),
         ("age:member + member + age", ["member", "age", "age:member"]),
         ("pay * age * member", ["pay", "age", "member", "pay:age", "pay:member", "age:member", "pay:age:member"]),
         ("age * age", ["age"]),
@@ -79,7 +78,6 @@ FUNCTIONS = {
     "log1p(pay)": (np.log1p, 0.0, 10.0),
     "exp(pay)": (np.exp, 0.0, 10.0),
     "pay**3": (lambda x: x**3, 0.0, 10.0),
-    "age**2": (lambda x: x**2, 20.0, 60.0),
 }
 
 
@@ -120,25 +118,6 @@ def test_names_are_those_of_the_columns_whatever_they_contain():
     assert rows.names == ["education-num", "a + b"]
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a seed
-def test_columns_that_fill_a_part_of_what_is_usual_have_the_errors_of_those_that_fill_it():
-    """A twentieth of [-1, 1] prints nothing by itself, and as much as any other by its bounds.
-
-    Noise hides the narrow column in 299 of 300 fits, so in most of 8 but for a chance below 1e-8.
-    """
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (5_000, 3)) * [1.0, 1.0, 0.05]
-    y = X @ [0.2, 0.1, 4.0] + 0.1 * rng.normal(size=5_000)
-    model = DPLinearRegression((-1, 1), delta=1e-6, data_norm=3**0.5, inference=True, random_state=0)
-    fits = [clone(model).set_params(random_state=seed).fit(X, y) for seed in range(8)]
-    assert sum(fit.summary().to_frame().loc["x2", "doubt"] != "" for fit in fits) > 4
-    rows = formula_rows(".", {"x0": (-1, 1), "x1": (-1, 1), "x2": (-0.05, 0.05)})
-    table = make_pipeline(rows.step, model).fit(X, y)[-1].summary(names=rows.names, units=rows.units).to_frame()
-    assert (table["doubt"] == "").all()
-    assert table.loc["x2", "std_err"] == pytest.approx(20 * table.loc["x0", "std_err"], rel=0.2)
-    assert abs(table.loc["x2", "coef"] - 4.0) < 5.5 * table.loc["x2", "std_err"]
-
-
 def test_what_each_row_becomes_depends_on_no_other():
     import polars as pl
 
@@ -169,7 +148,6 @@ def test_it_is_a_public_step_and_coefficients_are_those_of_the_columns():
     "changed, said",
     [
         ({"job": "spy"}, "column 'job' has gaps, or cells that the schema does not list"),
-        ({"job": None}, "column 'job' has gaps"),
         ({"age": np.nan}, "column 'age' has gaps"),
         ({"member": "maybe"}, "column 'member' has gaps"),
     ],
@@ -192,30 +170,22 @@ def test_cells_that_the_schema_does_not_list_are_refused_before_any_charge(chang
     [
         ("age + height", "'height', which the schema does not name"),
         ("log(pay)", "no number at a bound of column 'pay'"),
-        ("sqrt(debt)", "no number at a bound"),
         ("exp(wealth)", "no number at a bound"),
         ("tan(age)", r"'tan\(age\)': write log\(x\)"),
         ("poly(age)", "poly"),
         ("poly(age, 1)", "k of 2 to 9"),
         ("age**10", "k of 2 to 9"),
         ("log(job)", "'job' is no number"),
-        ("log(height)", "'height', which the schema does not name"),
-        ("log(age) - age", "more than names"),
         ("exp(log(age))", "more than names"),
         ("age^2", "write x"),
         ("age + offset(log(time))", "the exposure as sample_weight"),
-        ("age * .", "'.', which the schema does not name"),
         ("1 + age", "more than names"),
-        ("", "more than names"),
         ("age:member", "without what it is a product of"),
-        ("age + member + job + age:member:job", "without what it is a product of"),
         ("born", "neither bounds of a number nor two categories"),
-        ("town", "neither bounds of a number nor two categories"),
     ],
 )
 def test_formulas_of_what_is_not_public_are_refused(formula, said):
-    schema = {**SCHEMA, "born": ("1990-01-01", "2000-01-01"), "town": "category", "same": ["a"]}
-    schema |= {"debt": (-2, 2), "wealth": (0, 1e4)}
+    schema = {**SCHEMA, "born": ("1990-01-01", "2000-01-01"), "wealth": (0, 1e4)}
     with pytest.raises(ValueError, match=said):
         formula_rows(formula, schema)
     with pytest.raises(TypeError, match="formula="):

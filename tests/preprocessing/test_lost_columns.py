@@ -118,23 +118,10 @@ def test_an_array_of_objects_is_told_before_anything_is_charged():
     assert accountant.history == ()
 
 
-def test_few_rows_are_told_by_public_numbers():
-    for n in (10, 50, 200):
-        _, told = fitted(RAW[["age", "job"]][:n])
-        first = "Set bounds of column 'age' in `schema`, which helps most: "
-        start = f"{first}{n} rows are few to buy bounds and categories of 2 columns"
-        assert any(text.startswith(start) for text in told)
-
-
 def test_the_private_number_of_rows_is_not_told():
     for n in (60, 70):
         _, told = fitted(RAW[["age"]][:n], adjacency="add_remove", n_samples_public=65)
         assert any(": 65 rows are few to buy" in text for text in told)
-
-
-def test_a_description_tells_too():
-    with pytest.warns(QualityWarning, match="No information in columns 'iso', 'id'"):
-        skdp.describe(RAW[["age", "iso", "id"]], correlation=False)
 
 
 # --- privacy ---
@@ -169,18 +156,13 @@ def test_one_row_changes_no_warning_and_nothing_else(change):
 @over_rows(
     "text, number",
     [
-        ("1,234", 1234),
-        ("$5,000", 5000),
         ("-$5,000.50", -5000.5),
         ("$-5", -5),
         ("(1,234)", -1234),
-        ("12%", 12),
         ("12.5 %", 12.5),
         ("\u20ac 1 234", 1234),
         ("1'234.5", 1234.5),
-        ("5,000 \u20ac", 5000),
         ("\u2212 5", -5),
-        (" 7 ", 7),
         ("1e3", 1000),
         ("1,234,567.89", 1234567.89),
     ],
@@ -226,21 +208,17 @@ def test_frames_by_a_global_setting_lose_no_row_norm():
     table = RAW[["age", "job"]][:500]
     steps = make_pipeline(DPTableVectorizer({"age": (18, 90), "job": ["clerk", "nurse"]}),
                           DPLogisticRegression(classes=[0, 1], max_iter=2))  # fmt: skip
-    for pipe in (allocate_budget(steps, 1.0), skdp.tabular_pipeline(steps[-1], schema=steps[0].schema)):
-        with sklearn.config_context(transform_output="pandas"):
-            pipe.fit(table, np.arange(500) % 2)
-            assert pipe[-1].data_norm_ == pytest.approx(math.sqrt(2))
-            assert pipe.predict(table).shape == (500,)
+    with sklearn.config_context(transform_output="pandas"):
+        pipe = allocate_budget(steps, 1.0).fit(table, np.arange(500) % 2)
+        assert pipe[-1].data_norm_ == pytest.approx(math.sqrt(2))
+        assert pipe.predict(table).shape == (500,)
 
 
 PEOPLE = pd.DataFrame({"age": np.arange(3000) % 90 + 1.0, "pay": np.arange(3000) * 30.0, "gain": 0.0})
 PEOPLE.loc[:149, "gain"] = 1000.0 + np.arange(150) * 600.0
 
 
-@over_rows(
-    "bounds, told",
-    [((0, 90_000), None), ((0, 90), "'pay'"), ((0, 90_000_000), "'pay'"), ((-90_000, 90_000_000), "'pay'")],
-)
+@over_rows("bounds, told", [((0, 90_000), None), ((0, 90), "'pay'"), ((-90_000, 90_000_000), "'pay'")])
 def test_a_schema_in_another_unit_shows_in_what_trees_buy(bounds, told):
     """By noisy counts, and with the name that the table has; zeros of one row in twenty less are no unit."""
     schema = {"gain": (0, 100_000), "age": (0, 100), "pay": bounds}

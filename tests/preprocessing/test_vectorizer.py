@@ -21,14 +21,12 @@ from tables import BOUGHT, ROWS, SCHEMA, customers, labels
 
 from skdp import (
     DPPCA,
-    BudgetExceededError,
     DPGridSearchCV,
     DPLogisticRegression,
     PrivacyAccountant,
     PrivacyLeakWarning,
     allocate_budget,
     check_pipeline,
-    config_context,
     tabular_pipeline,
 )
 from skdp._checks.row_traits import row_norm_of, with_row_norm
@@ -132,22 +130,14 @@ def test_names_say_what_a_column_is():
     assert names[-3:] == ["since=2000-01-01..2012-12-31", "since=2012-12-31..2025-12-31", "since=gap"]
 
 
-@over_rows("numbers", MODES)
 @over_rows("library", ["pandas", "polars"])
-def test_frames_come_out_if_they_are_asked_for(library, numbers):
-    vectorizer = DPTableVectorizer(SCHEMA, numbers=numbers).set_output(transform=library)
+def test_frames_come_out_if_they_are_asked_for(library):
+    vectorizer = DPTableVectorizer(SCHEMA).set_output(transform=library)
     made = vectorizer.fit_transform(FRAME)
     assert list(made.columns) == vectorizer.get_feature_names_out().tolist()
-    np.testing.assert_array_equal(
-        made.to_numpy(), dense(DPTableVectorizer(SCHEMA, numbers=numbers).fit_transform(FRAME))
-    )
+    np.testing.assert_array_equal(made.to_numpy(), dense(DPTableVectorizer(SCHEMA).fit_transform(FRAME)))
     if library == "pandas":
         assert made.index.equals(FRAME.index)
-
-
-def test_sparse_where_most_entries_are_zero():
-    assert sp.issparse(DPTableVectorizer(SCHEMA).fit_transform(FRAME))
-    assert isinstance(DPTableVectorizer({"x0": (0, 1)}, numbers="scale").fit_transform(np.ones((3, 1))), np.ndarray)
 
 
 @over_rows("numbers", MODES)
@@ -233,13 +223,6 @@ def test_one_that_buys_is_a_private_step_and_is_not_inside_another():
         allocate_budget(nested, 1.0, 1e-5)
     with pytest.warns(PrivacyLeakWarning, match="spend a budget each"):
         assert check_pipeline(nested)
-
-
-@over_rows("table", [FRAME, pl.from_pandas(FRAME), FRAME.assign(age=FRAME["age"].astype("Int64"))])
-def test_any_types_go_through_a_private_pipeline(table):
-    pipe = allocate_budget(make_pipeline(DPTableVectorizer(SCHEMA), classifier()), 1.0, 1e-5).fit(table, Y)
-    assert pipe.epsilon_ <= 1.0
-    assert pipe.predict(table).shape == (200,)
 
 
 # --- the norm, handed on ---
@@ -380,16 +363,11 @@ def test_a_model_that_takes_no_sparse_rows_gets_others():
     assert tabular_pipeline(DPPCA(2)).fit(SHORT).transform(SHORT).shape == (200, 2)
 
 
-def test_a_complex_number_among_words_is_refused():
-    with pytest.raises(ValueError, match="'x0' has complex numbers"):
-        DPTableVectorizer({"x0": ["a"]}).fit_transform(np.array([["a"], [1j]], dtype=object))
-
-
 @over_rows("last", ["9999-12-31", "0001-01-01", "275000-01-01"])
 def test_bought_dates_can_be_written_down(last):
     """A date that stands for "never" is common, and edges around it may lie beyond what a date can be."""
     days = np.datetime64(last, "s") - np.arange(400).astype("timedelta64[h]") * 80_001 * (-1 if last[0] == "0" else 1)
-    for seed in range(5):
+    for seed in range(2):
         vectorizer = DPTableVectorizer(epsilon=50.0, random_state=seed).fit(pd.DataFrame({"day": days}))
         assert TableSchema.from_json(vectorizer.schema_.to_json()) == vectorizer.schema_
         assert len(vectorizer.schema_["day"].edges) >= 2
@@ -416,19 +394,6 @@ def test_a_pipeline_pays_for_both_and_the_share_of_the_threshold_is_of_the_whole
     assert pipe[0].schema_.is_complete
 
 
-def test_a_public_step_between_vectorizer_and_model_runs_after_the_charge():
-    steps = make_pipeline(DPTableVectorizer(BOUGHT, sparse_output=False), FunctionTransformer(np.square), classifier())
-    assert allocate_budget(steps, 1.0, 1e-5).fit(FRAME, Y).epsilon_ <= 1.0
-
-
-def test_one_that_buys_in_a_plain_pipeline_is_told_of():
-    pipe = make_pipeline(DPTableVectorizer(BOUGHT), classifier())
-    with pytest.warns(PrivacyLeakWarning, match=r"private steps \['dptablevectorizer', 'dplogisticregression'\]"):
-        pipe.fit(FRAME, Y)
-    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match="is fitted inside Pipeline"):
-        clone(pipe).fit(FRAME, Y)
-
-
 @pytest.mark.parametrize(("schema", "columns"), [(BOUGHT, (3, 2)), (None, (2, 5))])
 def test_the_noise_of_a_purchase_is_what_was_priced(schema, columns, monkeypatch):
     seen = []
@@ -452,6 +417,8 @@ def test_a_sparse_matrix_has_small_indices_and_one_entry_a_block():
     assert made.indices.dtype == made.indptr.dtype == np.int32
     assert np.all(np.diff(made.indptr) == 10)
     assert made.has_canonical_format
+    few = DPTableVectorizer({"x0": (0, 1)}, numbers="scale").fit_transform(np.ones((3, 1)))
+    assert isinstance(few, np.ndarray)  # sparse only where most entries are 0
 
 
 def test_a_search_uses_the_norm_of_each_candidate():
@@ -474,21 +441,6 @@ def test_a_wrong_norm_costs_utility_and_never_privacy():
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-13)  # rows of the same norm but for rounding
 
 
-def test_a_report_is_of_what_was_bought():
-    vectorizer = DPTableVectorizer(delta=1e-5).fit(FRAME)
-    vectorizer.set_params(schema=vectorizer.schema_)
-    assert "0.99" in str(vectorizer.privacy_report())
-    with pytest.raises(ValueError, match="without reading a row, so there is no guarantee to report"):
-        vectorizer.fit(FRAME).privacy_report()
-
-
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
-def test_what_is_bought_costs_the_same_whatever_the_adjacency(adjacency):
-    fitted = DPTableVectorizer(BOUGHT, adjacency=adjacency, n_samples_public=200).fit(FRAME)
-    assert 0.999 < fitted.epsilon_ <= 1.0
-    assert fitted.adjacency_ == adjacency
-
-
 def test_components_are_as_many_as_columns_were_bought():
     pipe = allocate_budget(make_pipeline(buying(None, sparse_output=False), DPPCA(500), classifier()), 1.0)
     pipe.fit(SHORT, Y)
@@ -506,12 +458,3 @@ def test_a_gap_changes_no_kind(convert):
         ["number", "category", "category", "date"]
     ] * 2
     assert found[1].schema_["truth"].categories == ("False", "True")
-
-
-def test_a_ledger_that_does_not_admit_the_purchase_is_asked_before_a_row_is_read():
-    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-5)
-    cells = np.empty((3, 1), dtype=object)
-    cells.fill(Untouchable())
-    with pytest.raises(BudgetExceededError):
-        DPTableVectorizer(accountant=accountant).fit(cells)
-    assert len(accountant.history) == 0

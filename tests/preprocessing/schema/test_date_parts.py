@@ -8,11 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from combinations import over_rows
-from sklearn.metrics import roc_auc_score
 
-from skdp import DPLogisticRegression, PrivacyAccountant, tabular_pipeline
+from skdp import PrivacyAccountant
 from skdp._checks.row_traits import row_norm_of
-from skdp.effects import column_effects
 from skdp.preprocessing import DPTableVectorizer, TableSchema
 from skdp.preprocessing.schema.date_parts import DATE_PARTS, levels_of_days
 
@@ -76,23 +74,6 @@ def test_a_date_that_is_bought_has_them_at_the_same_price():
     assert parts.schema_["since"].edges == plain.schema_["since"].edges
     assert parts.schema_["since"].features == ("month",)
     assert parts.row_norm_ == np.sqrt(3)
-
-
-@pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")  # a seed
-def test_what_returns_each_week_is_learned():
-    frame = visits(3_000)
-    y = (frame["since"].dt.day_of_week >= 5).astype(int)
-    plain = {**SCHEMA, "since": SCHEMA["since"]["bounds"]}
-    known, unknown = (
-        tabular_pipeline(DPLogisticRegression(classes=[0, 1], random_state=0), schema=each).fit(frame, y)
-        for each in (SCHEMA, plain)
-    )
-    assert roc_auc_score(y, known.decision_function(frame)) > 0.95
-    assert roc_auc_score(y, unknown.decision_function(frame)) < 0.75
-    assert known.epsilon_ <= 1.0
-    (effect,) = column_effects(known, features=["since_weekday"])
-    assert effect.labels[0][:7] == DATE_PARTS["weekday"]
-    assert {*np.argsort(effect.effect[:7])[-2:]} == {5, 6}
 
 
 def test_a_schema_of_parts_is_written_and_read():
