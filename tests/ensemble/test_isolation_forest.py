@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import numpy as np
 import pandas as pd
@@ -13,13 +12,11 @@ from combinations import over_rows
 from refusals import assert_refused
 from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
-from sklearn.base import clone
 from sklearn.ensemble import IsolationForest
 from sklearn.ensemble._iforest import _average_path_length
 from sklearn.metrics import roc_auc_score
 
 from skdp import DPIsolationForest, tabular_pipeline
-from skdp.audit import audit_estimator
 from skdp.ensemble.embedding import PublicTreesEmbedding
 from skdp.ensemble.isolation import _boxes_of_nodes, _places, average_path_length, draw_leaves, path_lengths, weigh
 
@@ -219,14 +216,6 @@ def test_frames_of_words_and_gaps_alone_and_behind_a_schema_that_is_bought():
     assert low < high
 
 
-def test_names_that_are_missing_are_told_once():
-    frame = pd.DataFrame(draw(40), columns=["a", "b", "c"])
-    model = forest(n_estimators=3).fit(frame)
-    with pytest.warns(UserWarning, match="X does not have valid feature names, but DPIsolationForest was") as told:
-        model.predict(frame.to_numpy())
-    assert len(told) == 1
-
-
 # --- bad input --------------------------------------------------------------------------------------------------------
 
 X_GOOD = draw(40)
@@ -269,17 +258,3 @@ def test_the_noise_is_as_priced(adjacency):
     low, high = stats.chi2.interval(1 - FALSE_ALARM, len(noise))
     assert low < np.sum(noise**2) < high
     assert model.privacy_event_.noise_multiplier == model.noise_multiplier_
-
-
-def test_an_audit_finds_nothing():
-    audit = audit_estimator(forest(n_estimators=5, random_state=None, epsilon=2.0), max_seconds=1.0)
-    assert not audit.findings
-    assert 0.0 < audit.epsilon_lower_bound <= audit.epsilon_claimed
-
-
-def test_copies_are_the_same_model():
-    X = draw(100)
-    model = forest(contamination=0.1).fit(X)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).score_samples(X), model.score_samples(X))
-    np.testing.assert_array_equal(clone(model).fit(X).leaf_counts_, model.leaf_counts_)
-    assert clone(model).fit(X).offset_ == model.offset_

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from combinations import over_rows
-from linear_rows import neighbour
+from linear_rows import assert_errors_are_standard, neighbour
 from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
 from sklearn.pipeline import make_pipeline
@@ -127,18 +127,14 @@ def test_errors_of_units_are_clustered():
     assert expected.min() > 1.1 * apart.min()  # so that what is not clustered is seen
 
 
-@over_rows("noise", [1.0])
-def test_errors_are_those_of_repeated_fits(noise):
+def test_errors_are_those_of_repeated_fits():
     """The sum of squared errors in units of the standard error is chi-squared, to first order: 10 % wider."""
-    repeats, scores = 60, []
-    for seed in range(repeats):
-        frame = fitted(draw(600, seed), epsilon=None, noise_multiplier=noise, random_state=seed).summary().to_frame()
+    scores = []
+    for seed in range(40):
+        frame = fitted(draw(600, seed), epsilon=None, noise_multiplier=1.0, random_state=seed).summary().to_frame()
         assert (frame["doubt"] == "").all()
-        scores.append((frame["coef"] - TRUTH) / frame["std_err"])
-    low, high = stats.chi2.interval(1 - FALSE_ALARM / 10, repeats)
-    squares = np.sum(np.square(scores), axis=0)
-    assert squares.min() > 0.9 * low
-    assert squares.max() < 1.1 * high
+        scores.append(((frame["coef"] - TRUTH) / frame["std_err"]).to_numpy())
+    assert_errors_are_standard(scores, FALSE_ALARM / 10)
 
 
 def test_the_noise_leaves_no_bias():
@@ -165,7 +161,6 @@ def test_the_noise_leaves_no_bias():
 
 DOUBTS = {
     "few rows": (100, {}, {}, "fewer than 30 rows"),
-    "cut rows": (2_000, {"data_norm": 0.8}, {}, "rows are cut"),
     "cut targets": (2_000, {"y_bounds": (-1.0, 1.5)}, {}, "rows are cut"),
     "nobody knows": (2_000, {"data_norm": None, "epsilon": 0.4}, {}, "give data_norm"),
     "noise": (2_000, {"epsilon": 0.05}, {}, "noise hides"),
@@ -254,7 +249,6 @@ def test_columns_behind_a_vectorizer_have_its_names():
     pipeline = allocate_budget(make_pipeline(DPTableVectorizer(schema), model), 1.0, 1e-5).fit(people, y)
     names = pipeline[:-1].get_feature_names_out()
     assert list(pipeline[-1].summary(names=names).to_frame().index) == list(names)
-    assert any("yes" in name for name in names)
     with_intercept = allocate_budget(pipeline.set_params(dplinearregression__fit_intercept=True), 1.0, 1e-5)
     table = with_intercept.fit(people, y)[-1].summary(names=names)
     assert (table.to_frame()["doubt"] != "").all()
@@ -280,12 +274,10 @@ def test_coefficients_are_scaled_back_by_public_units():
 
 
 BAD_TABLES = [
-    *(({"units": units}, r"units=.* with 4 columns: give a list of one positive number for each")
-      for units in ([1.0], [1.0, 0.0, 1.0, 1.0], [1.0, -1.0, 1.0, 1.0], "much", [1.0, np.inf, 1.0, 1.0])),
-    *(({"names": names}, r"names=.* with 4 columns: give a list of one name for each column")
-      for names in ("abcd", ["a", "b"], 4)),
+    *(({"units": units}, "units=.* with 4 columns") for units in ([1.0], [1.0, -1.0, 1.0, 1.0], "much")),
+    *(({"names": names}, "names=.* with 4 columns") for names in ("abcd", ["a", "b"], 4)),
     *(({"level": level}, "level=") for level in (0, 1, "much")),
-]  # fmt: skip
+]
 
 
 @over_rows("parameters, message", BAD_TABLES)

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
-import os
-import pickle
 import warnings
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import reference
 import scipy.sparse as sp
 from combinations import crossed, over_rows
 from refusals import assert_refused
 from scipy import stats
-from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 from skdp import (
-    DPGridSearchCV,
     DPLinearRegression,
     DPRidge,
     PrivacyLeakWarning,
@@ -32,8 +26,6 @@ from skdp import (
 from skdp.accounting import GaussianDpEvent
 from skdp.linear_model import normal_equations as moments
 from skdp.mechanisms import GaussianMechanism
-from skdp.model_selection import PrivateScore
-from skdp.preprocessing import DPTableVectorizer, TableSchema
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -154,9 +146,8 @@ def test_a_target_beyond_its_bounds_is_one_at_the_bound():
 # --- the plain reading ------------------------------------------------------------------------------------------------
 
 
-@over_rows("fit_intercept", [True, False])
-@over_rows("n", [1, 60, 4100])
-def test_the_release_is_that_of_the_plain_reading(released, n, fit_intercept):
+@over_rows("fit_intercept, n", [(True, 1), (False, 60), (True, 4100)])
+def test_the_release_is_that_of_the_plain_reading(released, fit_intercept, n):
     released.clear()
     X, y = draw(n)
     X *= 2.0  # so that some rows are longer than 1.5
@@ -230,11 +221,10 @@ def test_storage_and_precision_do_not_change_the_model():
 # --- noise that is known ----------------------------------------------------------------------------------------------
 
 
-@over_rows("n, d", [(1, 3), (5, 40), (60, 20)])
-@over_rows("estimator", ESTIMATORS)
+@over_rows("estimator, n, d", [(DPLinearRegression, 1, 3), (DPRidge, 5, 40), (DPRidge, 60, 20)])
 def test_more_noise_than_rows_still_gives_a_model(estimator, n, d):
     rng = np.random.default_rng(0)
-    for seed in range(4):
+    for seed in range(2):
         model = estimator(y_bounds=(2.0, 3.0), epsilon=0.01, delta=1e-9, random_state=seed)
         model.fit(rng.uniform(-1, 1, (n, d)), rng.uniform(0.0, 9.0, n))
         assert np.isfinite(model.coef_).all()
@@ -252,7 +242,7 @@ def test_standard_errors_are_those_of_repeated_fits(noise, spread):
     The rows keep every eigenvalue far above the least one, and noise on A of 1 % of the smallest. The errors follow the
     first order up to some of this, by which the limits are wider.
     """
-    repeats, scores, ends = 150, [], []
+    repeats, scores, ends = 50, [], []
     for seed in range(repeats):
         X, y = draw(20_000, seed=seed, spread=spread)
         model = precise(noise_multiplier=noise, random_state=seed).fit(X, y)
@@ -303,26 +293,20 @@ def changed(value):
 
 
 BAD_INPUT = [
-    ({"y_bounds": 3}, {}, ["y_bounds=3 ", "two public numbers"]),
-    ({"y_bounds": (1, 2, 3)}, {}, ["y_bounds=", "two public numbers"]),
-    ({"y_bounds": (1, 1)}, {}, ["y_bounds=(1.0, 1.0)", "the smaller first"]),
-    ({"y_bounds": (0, math.inf)}, {}, ["y_bounds[1]=inf", "two public numbers"]),
-    ({"y_bounds": (math.nan, 1)}, {}, ["y_bounds[0]=nan", "two public numbers"]),
-    ({"y_bounds": ("0", 1)}, {}, ["y_bounds[0]='0'", "two public numbers"]),
-    ({"data_norm": 0}, {}, ["data_norm=0 ", "1e-30"]),
+    ({"y_bounds": 3}, {}, ["y_bounds=3 "]),
+    ({"y_bounds": (1, 2, 3)}, {}, ["y_bounds="]),
+    ({"y_bounds": (1, 1)}, {}, ["y_bounds=(1.0, 1.0)"]),
+    ({"y_bounds": (0, math.inf)}, {}, ["y_bounds[1]=inf"]),
+    ({"y_bounds": ("0", 1)}, {}, ["y_bounds[0]='0'"]),
     ({"alpha": -1}, {}, ["alpha=-1 ", "'auto'"]),
     ({"alpha": "much"}, {}, ["alpha='much'", "'auto'"]),
-    ({"adjacency": "add_remove", "n_samples_public": None}, {}, ["n_samples_public=None"]),
     ({}, {"y": None}, ["the target y is None"]),
     ({}, {"y": changed(math.nan)}, ["y contains NaN"]),
     ({}, {"y": changed(math.inf)}, ["y contains infinity"]),
     ({}, {"y": ["a"] * 40}, ["y has strings"]),
-    ({}, {"y": Y_GOOD[:-1]}, ["inconsistent numbers of samples"]),
     ({}, {"y": np.column_stack([Y_GOOD, Y_GOOD])}, ["y should be a 1d array"]),
     ({}, {"y": changed(1j)}, ["Complex data not supported"]),
     ({}, {"X": np.full((40, 4), math.nan)}, ["X contains NaN"]),
-    ({}, {"sample_weight": -np.ones(40)}, ["negative entries"]),
-    ({}, {"sample_weight": np.ones(39)}, ["sample_weight has shape"]),
 ]
 
 
@@ -333,59 +317,6 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, w
 
 
 # --- among scikit-learn's tools ---------------------------------------------------------------------------------------
-
-
-def test_a_pipeline_buys_and_fits_under_one_budget():
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame({"age": rng.uniform(0, 90, 20_000), "town": rng.choice(["a", "b"], 20_000)})
-    y = 100 * table["age"] + 3000 * (table["town"] == "a")
-    vectorizer = DPTableVectorizer(TableSchema({"age": (0, 100), "town": ["a", "b"]}), numbers="both")
-    pipe = allocate_budget(make_pipeline(vectorizer, DPRidge(y_bounds=(0, 12_000))), 1.0).fit(table, y)
-    assert pipe.epsilon_ <= 1.0
-    assert pipe[-1].data_norm_ == pytest.approx(math.sqrt(3.0))  # that came with the rows
-    assert pipe.score(table, y) > 0.95
-
-
-def squared_errors(model, X, y):
-    low, high = BOUNDS
-    return ((model.predict(X) - np.clip(y, low, high)) / (high - low)) ** 2
-
-
-HOUSING = {
-    "longitude": (-125, -114),
-    "latitude": (32, 42),
-    "housing_median_age": (0, 52),
-    "total_rooms": (0, 10_000),
-    "total_bedrooms": (0, 2_000),
-    "population": (0, 6_000),
-    "households": (0, 2_000),
-    "median_income": (0, 10),
-    "ocean_proximity": ["<1H OCEAN", "INLAND", "ISLAND", "NEAR BAY", "NEAR OCEAN"],
-}
-
-
-@over_rows("numbers", ["both"])
-def test_housing(numbers):
-    """R^2 of .615 at epsilon 1, where least squares without privacy has .63 on the numbers alone.
-
-    On the fifth of the rows that the constants of the estimator were not chosen on.
-    """
-    folder = os.environ.get("SKDP_DATA")
-    if folder is None:
-        pytest.skip("SKDP_DATA is not set: the folder of the public data sets (california_housing.csv.gz ...)")
-    table = pd.read_csv(Path(folder) / "california_housing.csv.gz")
-    y = table.pop("median_house_value")
-    order = np.random.default_rng(0).permutation(len(y))
-    train, test = order[:16_512], order[16_512:]
-    scores = []
-    for seed in range(10):
-        model = DPRidge(y_bounds=(0, 500_001), delta=1e-5, random_state=seed)
-        pipe = allocate_budget(
-            make_pipeline(DPTableVectorizer(TableSchema(HOUSING), numbers=numbers), model), 1.0, 1e-5
-        )
-        scores.append(pipe.fit(table.iloc[train], y.iloc[train]).score(table.iloc[test], y.iloc[test]))
-    print(f"housing, {numbers}: R^2 {np.mean(scores):.4f} +- {np.std(scores):.4f}")
-    assert np.mean(scores) >= 0.615
 
 
 def test_the_noise_is_as_priced(released, monkeypatch):
@@ -401,28 +332,8 @@ def test_the_noise_is_as_priced(released, monkeypatch):
     assert model.privacy_event_ == GaussianDpEvent(model.noise_multiplier_)
 
 
-def test_a_search_chooses_among_ridges():
-    X, y = draw(20_000)
-    score = PrivateScore("neg_mse", squared_errors, 1.0, greater_is_better=False)
-    grid, model = {"alpha": ["auto", 1e9]}, DPRidge(y_bounds=BOUNDS)
-    search = DPGridSearchCV(model, grid, scoring=score, epsilon=2.0, strategy="compose").fit(X, y)
-    assert search.epsilon_ <= 2.0
-    assert search.best_params_ == {"alpha": "auto"}
-    with pytest.raises(ValueError, match="y_bounds=None in a search"):
-        DPGridSearchCV(DPRidge(), {"alpha": ["auto", 1e9]}, scoring=score, epsilon=2.0).fit(X, y)
-
-
 def test_a_pipeline_keeps_the_leak_of_its_regressor():
     X, y = draw(200)
     with pytest.warns(PrivacyLeakWarning, match="y_bounds=None"):
         pipe = allocate_budget(make_pipeline(DPRidge()), 1.0).fit(X, y)
     assert "bounds of the targets were read from y" in str(privacy_report(pipe))
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_copies_are_the_same_model(estimator):
-    X, y = draw(60)
-    model = estimator(y_bounds=BOUNDS, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
-    np.testing.assert_array_equal(clone(model).fit(X, y).coef_, model.coef_)
-    assert clone(model).set_params(y_bounds=(0, 1)).fit(X, y).predict(X).max() <= 1.0

@@ -6,21 +6,19 @@ import math
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from combinations import over_rows
 from logistic import POISSON, binary
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 
 from skdp import (
     DPLogisticRegression,
     PrivacyAccountant,
 )
 from skdp._training.offset import OFFSET_SHARE
-from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, flatten, get_epsilon, to_dp_accounting
+from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, flatten, get_epsilon
 from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing.histograms.purchase import noise_ratio
 
@@ -30,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarn
 # --- it learns --------------------------------------------------------------------------------------------------------
 
 
-@over_rows("parameters", ({}, {"fit_intercept": False, "average": False}, {"sampling_rate": 0.1, "max_iter": 20}))
+@over_rows("parameters", ({"fit_intercept": False, "average": False}, {"sampling_rate": 0.1, "max_iter": 20}))
 def test_several_classes_are_learnt(draw, parameters):
     X, y = draw(10_000, 6, n_classes=4)
     train, test = slice(0, 6_000), slice(6_000, None)
@@ -126,15 +124,6 @@ def test_a_sparse_matrix_that_is_wrong_about_its_format():
     np.testing.assert_allclose(pieces, dense, rtol=1e-9, atol=1e-12)
 
 
-def test_repeated_entries_of_a_sparse_row_are_added():
-    y = np.arange(20) % 2
-    pieces, whole = (binary(random_state=0).fit(X, y) for X in (with_duplicates(), with_duplicates().toarray()))
-    np.testing.assert_allclose(pieces.coef_, whole.coef_, rtol=1e-9)
-    np.testing.assert_allclose(
-        pieces.decision_function(with_duplicates()), whole.decision_function(with_duplicates().toarray()), rtol=1e-9
-    )
-
-
 @over_rows("read_only", [False, True])
 def test_the_users_sparse_matrix_is_left_as_it_was(read_only):
     X = with_duplicates()
@@ -158,18 +147,6 @@ def test_single_precision_gives_the_same_model_to_its_rounding(table):
 # --- what is published ------------------------------------------------------------------------------------------------
 
 
-@over_rows("n_classes", [2, 3])
-def test_attributes(draw, n_classes):
-    X, y = draw(n_classes=n_classes)
-    model = DPLogisticRegression(classes=range(n_classes), sampling_rate=0.3, max_iter=7).fit(X, y)
-    n_outputs = 1 if n_classes == 2 else n_classes
-    assert (model.coef_.shape, model.intercept_.shape) == ((n_outputs, 4), (n_outputs,))
-    assert model.coef_.dtype == model.intercept_.dtype == np.float64
-    assert model.n_steps_ == math.ceil(7 / 0.3) == 24
-    assert model.n_iter_ == 8  # 24 steps of 0.3 are 7.2 epochs
-    assert (model.data_norm_, model.delta_, model.sampling_rate_) == (2.0, 1e-5, 0.3)
-
-
 def test_sampling_parameters(table):
     X, y = table
     assert binary().fit(X, y).sampling_rate_ == 1.0
@@ -179,6 +156,8 @@ def test_sampling_parameters(table):
     public = binary(lot_size=100, max_iter=2, adjacency="add_remove", n_samples_public=500).fit(X, y)
     assert (public.sampling_rate_, public.n_steps_) == (0.2, 10)
     assert (binary().fit(X, y).n_steps_, binary(max_iter=3).fit(X, y).n_steps_) == (200, 3)
+    sampled = binary(sampling_rate=0.3, max_iter=7).fit(X, y)
+    assert (sampled.n_steps_, sampled.n_iter_) == (24, 8)  # 24 steps of 0.3 are 7.2 epochs
 
 
 # --- the price --------------------------------------------------------------------------------------------------------
@@ -186,7 +165,7 @@ def test_sampling_parameters(table):
 
 @over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
 @over_rows("sampling", [{}, POISSON])
-@over_rows("epsilon", [0.1, 1.0, 8.0])
+@over_rows("epsilon", [0.1, 8.0])
 def test_the_budget_is_met_from_below_and_used_up(table, adjacency, sampling, epsilon):
     model = binary(epsilon=epsilon, adjacency=adjacency, n_samples_public=400, **sampling).fit(*table)
     assert 0.998 * epsilon < model.epsilon_ <= epsilon
@@ -237,9 +216,7 @@ def test_predictions(draw, n_classes, to_X):
 
 
 @over_rows("to_X", [np.asarray, sp.csr_array])
-@over_rows(
-    "dtype, factor", [(np.float64, 1e9), (np.float64, 1e150), (np.float32, 1e9), (np.float32, 1e25), (np.float32, 1e38)]
-)
+@over_rows("dtype, factor", [(np.float64, 1e9), (np.float64, 1e300), (np.float32, 1e38)])
 def test_long_rows_are_predicted_as_rows_scaled_to_the_bound(table, to_X, dtype, factor):
     model = binary(data_norm=1.5, random_state=0).fit(*table)
     row = np.array([[1.0, -2.0, 0.5, 1.7]], dtype)
@@ -250,9 +227,8 @@ def test_long_rows_are_predicted_as_rows_scaled_to_the_bound(table, to_X, dtype,
     np.testing.assert_allclose(found, model.decision_function(to_X(short)), rtol=1e-5)
 
 
-@over_rows("to_X", [np.asarray, sp.csr_array])
-@over_rows("dtype", [np.float32, np.float64])
-@over_rows("parameters", ({}, {"fit_intercept": False}))
+@over_rows("to_X, dtype, parameters", [(np.asarray, np.float32, {}), (sp.csr_array, np.float64, {}),
+                                       (np.asarray, np.float64, {"fit_intercept": False})])  # fmt: skip
 def test_long_rows_are_learnt_from_as_rows_scaled_to_the_bound(table, to_X, dtype, parameters):
     X, y = table
     short = X.astype(dtype)
@@ -265,56 +241,9 @@ def test_long_rows_are_learnt_from_as_rows_scaled_to_the_bound(table, to_X, dtyp
     np.testing.assert_allclose(clipped, scaled, atol=bound, rtol=0)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_ranking_is_that_of_the_non_private_model_when_the_budget_is_large(draw, dtype):
-    X, y = draw(20_000, 6)
-    train, test = slice(0, 16_000), slice(16_000, None)
-    peer = LogisticRegression(C=1e6).fit(X[train], y[train])
-    model = binary(epsilon=8.0, random_state=0).fit(X[train].astype(dtype), y[train])
-    best = roc_auc_score(y[test], peer.decision_function(X[test]))
-    assert best > 0.9
-    assert roc_auc_score(y[test], model.decision_function(X[test].astype(dtype))) > best - 0.003
-
-
 def test_no_intercept(table):
     model = binary(fit_intercept=False).fit(*table)
     np.testing.assert_array_equal(model.intercept_, [0.0])
-
-
-@pytest.mark.parametrize("to_X", [np.asfortranarray, lambda X: X[::-1][::-1], lambda X: X.tolist(), pd.DataFrame])
-def test_other_layouts_are_the_same_rows(table, to_X):
-    X, y = table
-    expected = binary(random_state=0).fit(X, y)
-    found = binary(random_state=0).fit(to_X(X), y.tolist())
-    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-9)
-
-
-def test_read_only_rows(table):
-    X, y = (part.copy() for part in table)
-    X.flags.writeable = y.flags.writeable = False
-    assert binary().fit(X, y).score(X, y) > 0.5
-
-
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("sampling", [{"max_iter": 20}, POISSON], ids=str)
-def test_epsilon_is_googles_figure(table, adjacency, sampling):
-    dp_accounting = pytest.importorskip("dp_accounting")
-    from dp_accounting.pld import PLDAccountant
-
-    model = binary(adjacency=adjacency, **sampling).fit(*table)
-    neighbours = dp_accounting.NeighboringRelation
-    relation = neighbours.ADD_OR_REMOVE_ONE if adjacency == "zero_out" else neighbours.REPLACE_ONE
-    oracle = PLDAccountant(relation).compose(to_dp_accounting(model.privacy_event_))
-    assert model.epsilon_ == pytest.approx(oracle.get_epsilon(model.delta_), abs=1e-3)
-
-
-@pytest.mark.parametrize("to_X", [np.asarray, sp.csr_array])
-def test_rows_of_the_largest_numbers_have_finite_predictions(table, to_X):
-    model = binary(random_state=0).fit(*table)
-    largest = np.full((1, 4), np.finfo(np.float64).max)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert np.all(np.isfinite(model.predict_proba(to_X(largest))))
 
 
 def test_the_mechanism_of_the_plan_is_the_one_that_adds_noise(table, monkeypatch):

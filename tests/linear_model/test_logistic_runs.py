@@ -91,14 +91,10 @@ def test_instalments_under_two_adjacencies_are_refused(table):
 @over_rows(
     "names, classes",
     [
-        (["no", "yes"], ["yes", "no"]),
         ([False, True], [False, True]),
         ([0, 1], range(2)),
-        ([0, 1], (1, 0)),
-        ([-1, 1], np.array([-1, 1])),
         ([0.0, 1.0], [0, 1]),
         (["a", "b"], pd.Index(["b", "a"])),
-        (["a", "b"], np.array(["a", "b"], dtype=object)),
         ([3, 7], {3, 7}),
     ],
 )
@@ -116,8 +112,6 @@ def test_classes_that_nobody_is_in(draw):
     model = DPLogisticRegression(classes=range(4), random_state=0).fit(X, y)
     assert model.predict_proba(X).shape == (2000, 4)
     assert set(model.predict(X)) <= {0, 1}
-    only_ones = binary(random_state=0).fit(X, np.ones(2000))
-    assert np.all(only_ones.predict(X) == 1)
 
 
 # --- randomness -------------------------------------------------------------------------------------------------------
@@ -304,30 +298,8 @@ def test_a_real_interrupt_from_outside(table, ctrl_c, lines_by_steps, monkeypatc
     assert np.all(np.isfinite(model.predict_proba(table[0])))
 
 
-def test_instalments_with_other_parameters_are_billed_jointly(table):
-    accountant = PrivacyAccountant()
-    model = binary(epsilon=0.5, accountant=accountant).fit(*table)
-    first = model.privacy_event_
-    model.set_params(warm_start=True, epsilon=None, noise_multiplier=9.0, **POISSON).fit(*table)
-    assert model.privacy_event_ == compose([first, accountant.history[1].event])
-    assert "noise_multiplier=9.0" in str(accountant.history[1].event)
-
-
-def test_a_new_fit_starts_a_new_bill(table):
-    accountant = PrivacyAccountant()
-    model = binary(accountant=accountant).fit(*table)
-    price = model.epsilon_
-    assert model.fit(*table).epsilon_ == price
-    assert accountant.get_epsilon(1e-5) > price
-
-
 def test_without_a_seed_no_two_runs_agree(table):
     runs = [binary().fit(*table).coef_ for _ in range(2)]
-    assert not np.any(runs[0] == runs[1])
-
-
-def test_other_seeds_other_noise(table):
-    runs = [binary(random_state=seed).fit(*table).coef_ for seed in (0, 1)]
     assert not np.any(runs[0] == runs[1])
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from combinations import over_rows
 from linear_rows import ODD_ROWS, assert_errors_are_standard, assert_newton_steps_move_by_one
 from refusals import assert_refused
-from replay import recording
-from scipy import stats
 from scipy.special import softmax
 from sklearn.base import clone
 
@@ -18,7 +14,6 @@ from skdp import DPLogisticRegression
 from skdp._checks.units import read_units
 from skdp.linear_model.likelihoods import Logistic, Multinomial
 from skdp.linear_model.newton import BoundRows, RowScale
-from skdp.linear_model.newton_steps import STEP_SHARES, Step, packed, stretch
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -101,16 +96,15 @@ def test_a_unit_of_many_rows_adds_no_more_than_one():
 # --- errors; see test_newton.py for the tolerances ---
 
 
-@over_rows("steepness, of_error", [(1.0, 0.02), (3.0, 0.05)])
-def test_without_noise_it_is_maximum_likelihood_with_the_sandwich(steepness, of_error):
+def test_without_noise_it_is_maximum_likelihood_with_the_sandwich():
     """Errors are those of the curvature of the last steps, which is farther off where slopes are steep."""
-    X, y = draw(6_000, steepness=steepness)
+    X, y = draw(6_000, steepness=3.0)
     model = quiet((X, y))
     frame = model.summary().to_frame()
     theta, errors = without_privacy(X, y)
     assert (frame["doubt"] == "").all()
     np.testing.assert_allclose((frame["coef"] - theta) / errors, 0.0, atol=0.15)
-    np.testing.assert_allclose(frame["std_err"], errors, rtol=of_error)
+    np.testing.assert_allclose(frame["std_err"], errors, rtol=0.05)
     lines = np.c_[model.coef_, model.intercept_]
     assert (lines[0] == 0.0).all()
     np.testing.assert_allclose(lines[1:].ravel(), frame["coef"])
@@ -123,7 +117,7 @@ def test_without_noise_it_is_maximum_likelihood_with_the_sandwich(steepness, of_
 def test_errors_are_those_of_repeated_fits():
     """The sum of squared errors in units of the standard error is chi-squared, to first order: 10 % wider."""
     scores = []
-    for seed in range(40):
+    for seed in range(25):
         frame = fitted(draw(2_000, seed), epsilon=None, noise_multiplier=0.8, random_state=seed).summary().to_frame()
         scores.append(((frame["coef"] - TRUTH.ravel()) / frame["std_err"]).to_numpy())
     assert_errors_are_standard(scores, FALSE_ALARM / 20)
@@ -146,53 +140,10 @@ def test_a_table_has_a_block_for_each_class_against_the_first():
 # --- where there is no interval ---
 
 
-def test_a_class_that_hardly_occurs_has_no_interval():
-    X, y = draw(5_000)
-    y[y == "train"] = "car"
-    y[:20] = "train"
-    doubts = set(quiet((X, y)).summary().to_frame()["doubt"])
-    assert doubts == {"fewer than 40 rows a coefficient that are not nearly certain"}
-
-
 def test_too_many_coefficients_are_refused_before_any_charge():
     given = {"classes": CLASSES, "inference": True}
     rows = {"X": np.zeros((60, 101)), "y": np.resize(CLASSES, 60)}
     assert_refused(DPLogisticRegression, given, rows, ["101 columns and 3 classes", "100 columns"], [])
-
-
-def test_steep_slopes_of_classes_are_reached():
-    """Steps that are not stretched end more than an error before them."""
-    X, y = draw(10_000, steepness=8.0)
-    model = quiet((X, y))
-    theta, _ = without_privacy(X, y)
-    found = model._fitted_inference
-    np.testing.assert_allclose((found.estimate - theta) / np.hypot(found.sampling, found.noise), 0.0, atol=0.3)
-
-
-def test_a_row_of_weight_0_adds_nothing_and_others_in_proportion():
-    X, _ = draw(40)
-    codes, theta, weights = np.arange(40) % 3.0, np.linspace(-1.0, 1.0, 10), np.linspace(0.0, 1.0, 40)
-    given = None, RowScale(2.0, 0.5), Multinomial(3)
-    found = BoundRows(X, codes, weights, *given).sums(theta)
-    single = [BoundRows(X[k : k + 1], codes[k : k + 1], 1.0, *given).sums(theta) for k in range(40)]
-    np.testing.assert_allclose(found, weights @ np.array(single), atol=1e-12)
-    assert np.linalg.norm(single, axis=1).max() <= 1.0
-    slopes = Multinomial(3).residuals(codes[:1], np.array([[0.3, -0.2]]))[1]
-    assert len(packed(slopes[0])) == 3
-
-
-def test_the_noise_of_each_release_is_that_which_is_priced():
-    with recording([]) as releases:
-        rows = np.zeros((200, 20)), np.repeat("bus", 200), np.full(200, 1e-300)
-        model = fitted(rows, weight_bound=1.0)
-    sigma = model.noise_multiplier_ / math.sqrt(len(STEP_SHARES))
-    factors = [*(1.0 / math.sqrt(share) for share in STEP_SHARES), 3.0]
-    assert len(releases) == len(factors)
-    for each, factor in zip(releases, factors, strict=True):
-        noise = each.noisy - each.exact
-        low, high = stats.chi2.interval(1 - FALSE_ALARM, noise.size)
-        assert low < np.sum(noise**2) / (sigma * factor) ** 2 < high
-    assert 0.999 < model.epsilon_ <= 1.0
 
 
 def test_without_an_intercept_there_is_none():
@@ -200,39 +151,3 @@ def test_without_an_intercept_there_is_none():
     model = quiet((X, y), fit_intercept=False)
     assert (model.intercept_ == 0.0).all()
     assert list(model.summary().to_frame().index) == [f"{each}: x{j}" for each in CLASSES[1:] for j in range(4)]
-
-
-def test_classes_of_steep_slopes_have_no_interval_though_noise_hides_that_steps_did_not_settle():
-    for seed in range(3):
-        X, y = draw(20_000, seed, steepness=12.0)
-        frame = fitted((X, y), epsilon=4.0, random_state=seed).summary().to_frame()
-        assert (frame["doubt"] != "").all()
-        assert frame["doubt"].str.startswith(("the steps did not settle", "noise hides")).all()
-
-
-def test_a_constant_column_is_hidden_in_each_block():
-    X, y = draw(20_000)
-    X[:, 1] = 0.0
-    frame = fitted((X, y)).summary().to_frame()
-    hidden = frame["doubt"] == "noise hides this column, or others add up to it"
-    assert hidden.to_numpy().reshape(2, 5)[:, 1].all()
-    assert frame.loc[frame["doubt"] != "", "std_err":"high"].isna().all(axis=None)
-
-
-def test_cut_rows_and_few_rows_are_told():
-    assert fitted(draw(5_000), data_norm=0.8).summary().to_frame()["doubt"].str.contains("rows are cut").all()
-    assert fitted(draw(250)).summary().to_frame()["doubt"].str.contains("fewer than 30 rows").all()
-
-
-def test_a_step_is_longer_where_the_curvature_falls_on_its_way():
-    """It falls by exp(-x): the score is 0 at 2, and a plain step from 1 would end at 1.63."""
-
-    def step(x):
-        return Step(np.array([x]), np.array([math.exp(-x) - math.exp(-2.0)]), np.array([[math.exp(-x)]]), 1.0)
-
-    before, last = step(0.0), step(1.0)
-    move = last.score / last.curvature[0]
-    assert last.theta + stretch(before, last, move, 0.0) * move == pytest.approx(2.0)
-    assert stretch(last, before, move, 0.0) == 1.0  # where it rises, or the move goes back
-    assert stretch(before, last, -move, 0.0) == 1.0
-    assert stretch(before, last, 100.0 * move, 0.0) <= 2.02

@@ -17,8 +17,6 @@ from sklearn.base import clone
 
 from skdp import DPOrdinalLogisticRegression
 from skdp._checks.units import read_units
-from skdp.linear_model import newton
-from skdp.linear_model.inference import infer
 from skdp.linear_model.likelihoods import Ordinal
 from skdp.linear_model.newton import BoundRows, RowScale, entry_of
 from skdp.linear_model.newton_steps import STEP_SHARES, Step
@@ -173,7 +171,7 @@ def test_without_noise_it_is_maximum_likelihood_with_the_sandwich(steepness):
 def test_errors_are_those_of_repeated_fits():
     """The sum of squared errors in units of the standard error is chi-squared, to first order: 10 % wider."""
     scores = []
-    for seed in range(40):
+    for seed in range(25):
         frame = fitted(draw(2_000, seed), epsilon=None, noise_multiplier=1.5, random_state=seed).summary().to_frame()
         scores.append(((frame["coef"] - TRUTH) / frame["std_err"]).to_numpy())
     assert_errors_are_standard(scores, FALSE_ALARM / 14)
@@ -182,7 +180,7 @@ def test_errors_are_those_of_repeated_fits():
 def test_the_noise_of_thresholds_is_that_of_repeated_fits_to_the_same_rows():
     """Of a narrow class too, whose score is far from 1."""
     rows, found = draw(2_500, thresholds=np.array([-1.0, 0.3, 0.4])), []
-    for seed in range(40):
+    for seed in range(25):
         frame = fitted(rows, epsilon=None, noise_multiplier=1.5, random_state=seed).summary().to_frame()
         found.append(np.r_[frame["coef"], np.square(frame["noise"])])
     coefs, variances = np.split(np.array(found), 2, axis=1)
@@ -224,7 +222,7 @@ def test_a_table_has_slopes_and_thresholds_by_the_classes_beside_them():
 
 
 def test_a_class_that_hardly_occurs_has_no_interval_and_thresholds_remain_in_order():
-    for rare in ("middling", "good", "poor"):
+    for rare in ("middling", "poor"):
         X, y = draw(5_000)
         y[y == rare] = "fair"
         y[:20] = rare
@@ -243,15 +241,9 @@ def test_noise_that_hides_all_counts_leaves_thresholds_in_order():
     So gaps start from 0.004 / 1.02, and each of the seven steps that follow leaves at least half of them.
     """
     X, _ = draw(60)
-    for seed in range(4):
+    for seed in range(2):
         model = fitted((X, np.arange(60) % 3), classes=range(20), epsilon=1e-4, random_state=seed)
         assert (np.diff(model.thresholds_) > 0.999 * 0.004 / 1.02 / 2**7).all()
-
-
-def test_separated_classes_have_no_interval():
-    X, _ = draw(20_000)
-    y = np.array(LEVELS)[np.digitize(X[:, 0], [-0.5, 0.0, 0.5])]
-    assert (fitted((X, y), epsilon=20.0).summary().to_frame()["doubt"] != "").all()
 
 
 REFUSED = {
@@ -272,11 +264,6 @@ def test_bad_classes_are_refused_before_any_charge(why):
     assert_refused(DPOrdinalLogisticRegression, given, {"X": X, "y": y}, words, [])
 
 
-def test_too_many_columns_are_refused_before_any_charge():
-    rows = {"X": np.zeros((60, 201)), "y": np.resize(LEVELS, 60)}
-    assert_refused(DPOrdinalLogisticRegression, {"classes": LEVELS}, rows, ["201 columns", "200 columns"], [])
-
-
 def test_the_noise_of_each_release_is_that_which_is_priced():
     with recording([]) as releases:
         rows = np.zeros((200, 20)), np.repeat("fair", 200), np.full(200, 1e-300)
@@ -291,42 +278,8 @@ def test_the_noise_of_each_release_is_that_which_is_priced():
     assert 0.999 < model.epsilon_ <= 1.0
 
 
-def test_a_row_of_weight_0_adds_nothing_and_others_in_proportion():
-    X, y = draw(40)
-    codes, theta, weights = codes_of(y).astype(float), np.r_[SLOPES, 2.0 * THRESHOLDS], np.linspace(0.0, 1.0, 40)
-    found = BoundRows(X, codes, weights, None, SCALE, HOW).sums(theta)
-    single = [BoundRows(X[k : k + 1], codes[k : k + 1], 1.0, None, SCALE, HOW).sums(theta) for k in range(40)]
-    np.testing.assert_allclose(found, weights @ np.array(single), atol=1e-12)
-
-
-def test_the_noise_of_counts_is_in_that_of_thresholds(monkeypatch):
-    """Score and curvature are linear in counts, of which each has the noise of a count over its weight."""
-    found = []
-    monkeypatch.setattr(newton, "infer", lambda *given: found.append(given) or infer(*given))
-    model = fitted(draw(4_000))
-    *given, spread = found[0]
-    equations, _, _, form, _ = given
-    theta = np.linalg.solve(form, np.r_[model.coef_, model.thresholds_])
-    zeros = np.zeros(7), np.zeros((7, 7))
-    moved = [HOW.completed(theta, *zeros, each)[0] for each in np.eye(4)]
-    np.testing.assert_allclose(spread * HOW.count_weight, np.transpose(moved))
-    extra = equations.noise.product * np.linalg.norm(form @ np.linalg.inv(equations.gram) @ spread, axis=1)
-    noise = model.summary().to_frame()["noise"]
-    np.testing.assert_allclose(noise**2, infer(*given).noise ** 2 + extra**2, rtol=1e-3)
-    assert extra[4:].max() > 0.1 * noise.iloc[4:].min()
-
-
 def test_two_classes_are_those_of_the_logistic_model():
     X, y = draw(2_000)
     frame = quiet((X, np.where(codes_of(y) > 1, "yes", "no")), classes=["no", "yes"]).summary().to_frame()
     theta, _ = without_two(X, codes_of(y) > 1)
     np.testing.assert_allclose(frame["coef"], theta, atol=1e-3)
-
-
-def test_a_step_leaves_half_of_each_gap():
-    before = np.r_[np.zeros(4), 0.0, 1.0, 3.0]
-    near = np.r_[np.ones(4), 0.0, 0.5, 3.0]
-    assert HOW.allowed(before, near) is near
-    found = HOW.allowed(before, np.r_[np.ones(4), 1.0, 0.0, 3.0])
-    np.testing.assert_allclose(np.diff(found[4:]), [0.5, 3.0])
-    assert found[4:].mean() == pytest.approx(4.0 / 3.0)
