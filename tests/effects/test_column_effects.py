@@ -192,10 +192,6 @@ def bayes():
         (lambda fitted: column_effects(bayes()), "DPGaussianNB has no curve of a column: give a model of random"),
         (lambda fitted: column_effects(fitted["linear"][-1]), "DPLogisticRegression has no curve of a column"),
         (lambda fitted: column_effects(fitted["trees"], features=["height"]), "features has 'height', no column"),
-        (
-            lambda fitted: column_effects(fitted["trees"], features=[("age", "age")]),
-            "features has .'age', 'age'.: give",
-        ),
         (lambda fitted: column_effects(fitted["trees"], class_label=0), "class_label: of two classes the score is"),
         (lambda fitted: column_effects(fitted["ridge"], class_label=0), "class_label=0: DPRidge has no classes"),
     ],

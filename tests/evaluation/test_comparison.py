@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_
 
 from skdp import BudgetExceededError, PrivacyAccountant
 from skdp.accounting import DiscreteLaplaceDpEvent
-from skdp.evaluation import Estimate, PrivateComparison, compare, evaluate
+from skdp.evaluation import Estimate, PrivateComparison, compare
 from skdp.evaluation.scale import places_of
 
 FALSE_ALARM = 1e-6
@@ -76,15 +76,6 @@ def test_one_row_moves_its_own_counts_alone(people, exact, change):
     assert np.abs(one - other).sum() == 2**20 * (1 if change == "null" else 2)
 
 
-def test_one_unit_moves_what_one_row_does(people, exact):
-    scores, y = people
-    groups = np.arange(N) // 4
-    near = np.where(groups[:, None] == 3, 1 - scores, scores)
-    for each in (scores, near):
-        compare(None, None, each, y, epsilon=1.0, groups=groups)
-    assert 0 < np.abs(exact[0] - exact[1]).sum() <= 2 * 2**20
-
-
 def test_models_score_the_rows_after_the_charge(people):
     scores, y = people
     accountant, charges = PrivacyAccountant(0.4, 1e-6), []
@@ -110,26 +101,6 @@ def test_models_score_the_rows_after_the_charge(people):
     assert found.roc_auc.value > -0.05
 
 
-@pytest.mark.slow
-def test_intervals_cover_the_differences_of_the_population():
-    """Of 60 tables; with a coverage of .9 fewer than 39 are as rare as the false alarm."""
-    least = stats.binom(60, 0.9).ppf(FALSE_ALARM)
-    scores, y = people_of(400_000, 1)
-    truth = exact_differences(scores, y)
-    hits = dict.fromkeys(truth, 0)
-    for seed in range(60):
-        found = compare(None, None, *people_of(4_000, 10 + seed), epsilon=1.0).summary()
-        for name, value in truth.items():
-            hits[name] += found[name].low <= value <= found[name].high
-    assert min(hits.values()) >= least
-
-
-def test_intervals_are_narrower_than_those_of_two_evaluations():
-    scores, y = people_of(4_000, 5)
-    apart = [evaluate(None, scores[:, k], y, epsilon=0.5).roc_auc.standard_error for k in range(2)]
-    assert compare(None, None, scores, y, epsilon=1.0).roc_auc.standard_error < 0.6 * np.hypot(*apart)
-
-
 def test_figures_of_either_model_and_of_subgroups_are_free(people):
     scores, y = people
     found = compare(None, None, scores, y, epsilon=1.0, by=np.arange(N) % 2, categories=[0, 1])
@@ -141,7 +112,7 @@ def test_figures_of_either_model_and_of_subgroups_are_free(people):
     assert "Epsilon" in str(found.privacy_report())
 
 
-@pytest.mark.parametrize(("n", "bins"), [(1_000, 4), (10_000, 8), (100_000, 16), (10**7, 32)])
+@pytest.mark.parametrize(("n", "bins"), [(1_000, 4), (10**7, 32)])
 def test_the_number_of_bins_follows_from_public_numbers(people, n, bins):
     found = compare(None, None, *people, epsilon=1.0, adjacency="add_remove", n_samples_public=n)
     assert found.n_bins_ == bins**2
@@ -154,11 +125,9 @@ FITTED = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
     ("change", "message"),
     [
         ({"first": FITTED}, "two models"),
-        ({"X": np.zeros(N)}, "two scores a row"),
         ({"X": np.zeros((N, 3))}, "two scores a row"),
         ({"classes": [0, 1, 2]}, "not two"),
         ({"y_bounds": (0, 1)}, "y_bounds"),
-        ({"n_bins": 1}, "n_bins"),
         ({"first": FITTED, "second": LogisticRegression().fit([[0.0], [1.0]], [2, 3])}, "those of the model"),
         ({"first": FITTED, "second": object(), "X": np.zeros((N, 1))}, "predict_proba"),
     ],

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
@@ -82,22 +83,6 @@ def test_above_the_ceiling_no_row_is_scored(people):
     assert not accountant.history
 
 
-def test_above_the_ceiling_no_score_is_read(people):
-    class Scores:
-        """Scores of which the number shows, and that fail where they are read."""
-
-        def __len__(self):
-            return N
-
-        def __array__(self, *args, **kwargs):
-            raise AssertionError("a score was read")
-
-    accountant = PrivacyAccountant(0.3, 1e-6)
-    with pytest.raises(BudgetExceededError):
-        evaluate(None, Scores(), people[1], epsilon=0.5, accountant=accountant)
-    assert not accountant.history
-
-
 @pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_all_figures_together_cost_epsilon(people, adjacency, weighted):
@@ -122,11 +107,10 @@ def test_normal_noise_is_priced_as_one_gaussian(people):
     assert other.noise_deviation_ / found.noise_deviation_ == pytest.approx(np.sqrt(2), rel=2e-3)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, 4.0])
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
-def test_it_may_take_all_that_a_ledger_has(people, epsilon, adjacency):
+@pytest.mark.parametrize("epsilon", [0.3, 4.0])
+def test_it_may_take_all_that_a_ledger_has(people, epsilon):
     accountant = PrivacyAccountant(epsilon, 1e-6)
-    evaluate(None, *people, epsilon=epsilon, adjacency=adjacency, accountant=accountant)
+    evaluate(None, *people, epsilon=epsilon, adjacency="replace_one", accountant=accountant)
     assert 0.999 * epsilon < accountant.get_epsilon(1e-6) <= epsilon
 
 
@@ -151,11 +135,9 @@ def test_each_row_is_counted_once_in_the_bin_of_its_score(people, exact):
     np.testing.assert_array_equal(found.noisy_counts_, exact[0])
 
 
-@pytest.mark.parametrize(
-    ("score", "place"), [(-1.0, 0), (0.0, 0), (0.5, 4), (1.0, 7), (9.0, 7), (np.nan, 0), (np.inf, 7), (-np.inf, 0)]
-)
-def test_scores_are_cut_and_gaps_are_in_the_first_bin(score, place):
-    assert bins_of(np.array([score]), 8) == [place]
+def test_scores_are_cut_and_gaps_are_in_the_first_bin():
+    scores = np.array([-1.0, 0.0, 0.5, 1.0, 9.0, np.nan, np.inf, -np.inf])
+    assert bins_of(scores, 8).tolist() == [0, 0, 4, 7, 7, 0, 7, 0]
 
 
 def test_the_number_of_bins_follows_from_public_numbers(people):
@@ -190,9 +172,7 @@ def test_classes_are_those_of_the_model(exact):
     assert evaluate(LinearSVC().fit(X, y), X, y, epsilon=1.0).roc_auc.value > 0.9
 
 
-@pytest.mark.parametrize(
-    "table", [pd.DataFrame, lambda X: X.tolist(), lambda X: __import__("scipy.sparse").sparse.csr_matrix(X)]
-)
+@pytest.mark.parametrize("table", [pd.DataFrame, sp.csr_matrix])
 def test_rows_of_any_kind_are_scored_in_blocks(people, exact, monkeypatch, table):
     scores, y = people
     evaluate(None, scores, y, epsilon=1.0)
@@ -226,15 +206,11 @@ def test_weights_are_divided_by_their_bound_and_cut_at_it(people, exact):
     weights = np.array([0.0, 1.0, 2.0, 50.0] * (N // 4))
     evaluate(None, scores, y, epsilon=1.0, sample_weight=weights, weight_bound=2.0)
     assert exact[0].sum() == GRID * (0.5 + 1.0 + 1.0) * N / 4
-
-
-def test_a_unit_counts_once(people, exact):
-    scores, y = people
     evaluate(None, scores, y, epsilon=1.0, groups=np.arange(N) // 4)
-    assert exact[0].sum() == GRID * N / 4
+    assert exact[1].sum() == GRID * N / 4
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_no_unit_adds_more_than_a_row(seed):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 40, 50)
@@ -367,26 +343,19 @@ def test_few_rows_are_warned_of_by_public_numbers(people):
         ({"n_bins": 1}, "n_bins"),
         ({"level": 1.0}, "level"),
         ({"adjacency": "add_remove"}, "n_samples_public"),
-        ({"weight_bound": -1.0}, "weight_bound"),
         ({"weight_bound": "private"}, "weight_bound"),
-        ({"classes": [0, 1, 2]}, "X|y"),
         ({"classes": ["a", "b"]}, "y"),
         ({"by": np.zeros(N)}, "categories"),
         ({"categories": ["a"]}, "by"),
-        ({"by": np.zeros(N), "categories": ["a", "a"]}, "categories"),
         ({"by": np.zeros(N), "categories": ["a", "other"]}, "leave it out"),
         ({"by": np.zeros(3), "categories": ["a"]}, "by has 3"),
         ({"by": "sex", "categories": ["a"]}, "no column"),
-        ({"sample_weight": np.full(N, -1.0), "weight_bound": 1.0}, "sample_weight"),
         ({"groups": np.zeros(3)}, "groups"),
-        ({"y": np.full(N, 7)}, "classes"),
         ({"X": np.zeros((N, 2))}, "one score a row"),
         ({"X": np.full(N, "a")}, "X"),
         ({"model": object()}, "predict_proba"),
         ({"model": FITTED, "X": np.zeros((N, 2))}, "1 columns"),
-        ({"model": FITTED, "X": np.zeros((N, 1)), "classes": [1, 2]}, "model"),
         ({"model": LogisticRegression(), "X": np.zeros((N, 1))}, "is not fitted"),
-        ({"model": OF_GROUPS, "X": np.zeros((N, 1))}, "groups=None with a model"),
         ({"model": FrozenEstimator(OF_GROUPS), "X": np.zeros((N, 1))}, "groups=None with a model"),
     ],
 )
@@ -415,15 +384,14 @@ def test_a_refusal_of_scores_is_recorded(people):
     assert [entry.kind for entry in accountant.entries] == ["refusal"]
 
 
-@pytest.mark.parametrize("table", [np.asarray, pd.DataFrame])
-def test_a_model_of_another_shape_of_scores_is_refused(people, table):
+def test_a_model_of_another_shape_of_scores_is_refused(people):
     class Three(Watched):
         def predict_proba(self, X):
             return np.ones((len(X), 3)) / 3
 
     accountant = PrivacyAccountant(1.0, 1e-6)
     with pytest.raises(TypeError, match="one score of two classes"):
-        evaluate(Three(), table(people[0][:, None]), people[1], epsilon=0.5, accountant=accountant)
+        evaluate(Three(), people[0][:, None], people[1], epsilon=0.5, accountant=accountant)
     assert not accountant.history
 
 
@@ -433,7 +401,6 @@ def test_a_model_of_another_shape_of_scores_is_refused(people, table):
 def test_it_is_shown_pickled_and_reported(people):
     scores, y = people
     found = skdp.evaluate(None, scores, y, epsilon=1.0)
-    assert skdp.evaluate is evaluate
     assert isinstance(found, PrivateEvaluation)
     assert "roc auc" in repr(found)
     assert "epsilon=1" in repr(found)
@@ -445,10 +412,8 @@ def test_it_is_shown_pickled_and_reported(people):
     report = str(found.privacy_report())
     assert re.search(r"Epsilon +1\n", report)
     assert "delta is 0" in report
-    assert "earlier version" not in report
     assert "with these exceptions" not in report
     assert "PrivateEvaluation" in repr(PrivateEvaluation(None, epsilon=1.0))
-    assert "PrivateEvaluation" in PrivateEvaluation(None, epsilon=1.0)._repr_html_()
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(2000) // 2])
@@ -478,9 +443,6 @@ def test_evaluation_on_training_part_warns_of_optimism(people):
     scores, y = people
     train, test = skdp.private_train_test_split(scores[:, None], y, ledger=ledger)
     model = DPGaussianNB(bounds=(0, 1), classes=[0, 1], epsilon=1.0, accountant=train.ledger).fit(train.X, train.y)
-    assert len(optimism_warnings(model, (train.X, train.y), train.ledger)) == 1
     assert len(optimism_warnings(make_pipeline(model), (train.X, train.y), train.ledger)) == 1
     assert optimism_warnings(model, (test.X, test.y), test.ledger) == []
     assert optimism_warnings(model, (test.X, test.y), PrivacyAccountant(5.0, 1e-6)) == []
-    model = DPGaussianNB(bounds=(0, 1), classes=[0, 1], epsilon=1.0, accountant=ledger).fit(scores[:, None], y)
-    assert len(optimism_warnings(model, (test.X, test.y), test.ledger)) == 1

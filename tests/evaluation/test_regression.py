@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pathlib
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import binom
 from sklearn.linear_model import LinearRegression
@@ -55,8 +51,8 @@ def test_the_table_without_noise_has_the_figures_of_the_rows(people, exact):
     np.testing.assert_allclose(exact[0][0, -2:] / GRID, sums, atol=N / GRID)
 
 
-@pytest.mark.parametrize("t", [-1.0, -0.75, -0.25, 0.0, 0.25, 0.5, 2**-0.5, 0.75, 1.0, 7.0, -7.0])
-@pytest.mark.parametrize("predicted", [0.0, 9.0, np.nan, np.inf])
+@pytest.mark.parametrize("t", [-1.0, -0.75, 0.0, 0.25, 2**-0.5, 7.0, -7.0])
+@pytest.mark.parametrize("predicted", [0.0, 9.0, np.nan])
 def test_a_row_adds_five_parts_at_most(exact, t, predicted):
     """By target and prediction; a row beyond the bounds is one at them."""
     weights = np.array([1.0, 0.3])
@@ -143,21 +139,9 @@ def skewed(n, seed):
     return expected, rng.poisson(expected).clip(0, 77)
 
 
-def test_intervals_of_skewed_targets_narrow_with_n():
-    widths = []
-    for n in (5_000, 50_000):
-        predicted, y = skewed(n, 0)
-        found = evaluate(None, predicted, y, epsilon=1.0, y_bounds=(0, 77), random_state=0)
-        assert found.mean_target.low <= 2.86 <= found.mean_target.high
-        widths.append(found.mean_target.high - found.mean_target.low)
-    assert widths[0] < 1.0
-    assert widths[1] < 0.3 * widths[0]
-    assert found.r2.high - found.r2.low < 0.3
-
-
 def test_intervals_of_skewed_targets_cover_r2():
     """Nominally 95%: at most so few misses as happen once in a million at 90%."""
-    repeats, predicted, y = 30, *skewed(500_000, 1)
+    repeats, predicted, y = 30, *skewed(200_000, 1)
     truth = 1 - np.mean((predicted - y) ** 2) / y.var(), y.mean(), np.median(np.abs(predicted - y))
     rng, covered = np.random.default_rng(0), np.zeros(3)
     for seed in range(repeats):
@@ -175,22 +159,3 @@ def test_small_errors_within_wide_bounds_are_resolved():
     assert found.median_absolute_error.value == pytest.approx(0.674, rel=0.1)
     tied = evaluate(None, y + 1.0, y, epsilon=1.0, y_bounds=(0, 5_000), random_state=0).median_absolute_error
     assert tied.low <= 1.0 <= tied.high
-
-
-@pytest.mark.skipif("SKDP_DATA" not in os.environ, reason="SKDP_DATA is not set: the folder of the public data sets")
-def test_noise_on_housing():
-    """At n epsilon = 10,000 R^2 is within .005, RMSE within 1 %: roots of mean squares over 60 seeded releases."""
-    table = pd.read_csv(pathlib.Path(os.environ["SKDP_DATA"]) / "california_housing.csv.gz")
-    rng = np.random.default_rng(0)
-    y = np.clip(table.pop("median_house_value").to_numpy(float) / 1e5, 0, 5)
-    X = table.select_dtypes("number").fillna(0).to_numpy(float)
-    rows = rng.permutation(len(y))
-    train, test = rows[10_000:], rows[:10_000]
-    predicted = np.clip(LinearRegression().fit(X[train], y[train]).predict(X[test]), 0, 5)
-    mse = np.mean((predicted - y[test]) ** 2)
-    off = []
-    for seed in range(60):
-        found = evaluate(None, predicted, y[test], epsilon=1.0, y_bounds=(0, 5), random_state=seed)
-        rmse, r2 = found.root_mean_squared_error.value, found.r2.value
-        off.append([rmse / np.sqrt(mse) - 1, r2 - 1 + mse / y[test].var()])
-    assert (np.sqrt(np.mean(np.square(off), axis=0)) <= [0.01, 0.005]).all()

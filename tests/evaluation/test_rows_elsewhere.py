@@ -72,7 +72,7 @@ def test_gaps_of_a_file_are_those_of_a_frame(kind, exact, tmp_path):
     np.testing.assert_array_equal(*exact)
 
 
-@pytest.mark.parametrize("rows", [parquet, lambda path: FRAME])
+@pytest.mark.parametrize("rows", [lambda path: FRAME])
 def test_labels_may_be_named(rows, exact, tmp_path):
     """As a column of a file or of a frame, and then they are no feature; they are refused before the charge."""
     accountant, labels = PrivacyAccountant(2.0, 1e-6), FRAME["c"].to_numpy()
@@ -150,10 +150,7 @@ def test_rows_are_read_after_the_charge(rows, tmp_path):
         ({"y": "d"}, "y='d'"),
         ({"y": "a"}, "columns has 'a'"),
         ({"groups": "a"}, "'a', which is groups"),
-        ({"groups": "e"}, "groups='e'"),
         ({"by": "e", "categories": ["x"]}, "by='e'"),
-        ({"sample_weight": "e"}, "sample_weight='e'"),
-        ({"model": ARRAY.__class__().fit(X[:, :2], Y)}, "2 columns"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_not_charged(given, message, tmp_path):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import io
 import re
 import sys
-import tokenize
 import warnings
 from html.parser import HTMLParser
 from pathlib import Path
@@ -89,30 +87,6 @@ def test_it_runs_whole_and_shows_what_it_says(notebook):
         "plot_trade_offs.py": laplace_tells_most,
         "plot_trees_without_reading.py": trees_cost_nothing_and_see_more,
     }[notebook.name](notebook)
-
-
-@pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
-def test_it_is_short_and_its_options_stand_in_one_function(script):
-    text = script.read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    assert count_code(text, tree) <= 40
-    parsing = [
-        each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and "parse_args" in ast.unparse(each)
-    ]
-    assert [each.name for each in parsing] == ["read_options"] * ("argparse" in text)
-
-
-def count_code(text: str, tree: ast.Module) -> int:
-    """Lines that are no docstring, no comment and not empty."""
-    places: set[int] = set()
-    nothing = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in nothing:
-            places.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            places.difference_update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
-    return len(places)
 
 
 def adam_hardly_sees_the_clip(ran):

@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from sklearn.pipeline import make_pipeline, make_union
 from threadpoolctl import threadpool_limits
 
-from skdp import DPPCA, DPLogisticRegression, PrivacyAccountant, allocate_budget, check_pipeline
+from skdp import DPLogisticRegression, PrivacyAccountant, allocate_budget, check_pipeline
 from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.image.public_images import PUBLIC_IMAGES
 
@@ -73,7 +73,7 @@ def test_filters_follow_the_seed():
 # --- one image, one row ---
 
 
-@pytest.mark.parametrize("parameters", [{}, {"symmetric": True}, {"stride": 1}, {"n_filters": 1}, {"patch_size": 2}])
+@pytest.mark.parametrize("parameters", [{"symmetric": True}, {"stride": 1, "n_filters": 1}, {"patch_size": 2}])
 @pytest.mark.parametrize("images", [GREY, COLOURED, GREY[:, :6, :7]], ids=["grey", "coloured", "small"])
 def test_an_image_alone_is_the_image_among_others(images, parameters):
     """In every bit, whatever its place, and with any number of threads."""
@@ -116,19 +116,6 @@ def test_an_image_without_contrast_is_a_row_of_zeros():
     rows = small().fit_transform(images)
     assert rows[0].any()
     assert not rows[1:].any()
-
-
-def test_an_image_and_its_mirror_image_have_one_row():
-    transformer = small(symmetric=True).fit(COLOURED)
-    np.testing.assert_array_equal(transformer.transform(COLOURED), transformer.transform(COLOURED[:, :, ::-1]))
-    one = small().fit(COLOURED)
-    assert abs(one.transform(COLOURED) - one.transform(COLOURED[:, :, ::-1])).max() > 0.1
-
-
-def test_a_file_holds_the_rows(tmp_path):
-    transformer = small().fit(COLOURED)
-    made = transformer.transform_to(COLOURED, tmp_path / "rows.npy")
-    np.testing.assert_array_equal(made, transformer.transform(COLOURED))
 
 
 def test_small_pixels_raise_nothing_whatever_numpy_is_told():
@@ -174,24 +161,6 @@ def test_a_budget_goes_to_the_private_step_alone():
     assert fitted.score(X, y) > 0.8
 
 
-def test_behind_a_private_step_it_is_refused_before_the_charge():
-    X, y = digits()
-    accountant = PrivacyAccountant()
-    model = DPLogisticRegression(classes=range(10), accountant=accountant)
-    with pytest.raises(ValueError, match="images come first"):
-        allocate_budget(make_pipeline(DPPCA(16, accountant=accountant), small(), model), 1.0, 1e-5).fit(X, y)
-    assert not accountant.history
-
-
-def test_names_pickles_and_clones():
-    transformer = small().fit(GREY)
-    names = transformer.get_feature_names_out()
-    assert len(names) == transformer.transform(GREY).shape[1] == 40
-    assert names[0] == "patchtransformer0"
-    again = pickle.loads(pickle.dumps(transformer))
-    np.testing.assert_array_equal(again.transform(GREY), transformer.transform(GREY))
-
-
 @pytest.mark.parametrize(
     ("parameters", "images", "message"),
     [
@@ -199,15 +168,10 @@ def test_names_pickles_and_clones():
         ({"value_range": (0, 100)}, GREY, r"outside of value_range=\(0, 100\)"),
         ({}, GAP, r"contains NaN"),
         ({"n_filters": 0}, GREY, r"n_filters=0"),
-        ({"patch_size": 1}, GREY, r"patch_size=1"),
-        ({"patch_size": 10}, GREY, r"patch_size=10 is too large for images of 12 x 9 pixels: choose at most 9"),
-        ({"stride": 0}, GREY, r"stride=0"),
+        ({"patch_size": 10}, GREY, r"patch_size=10 is too large for images of 12 x 9 pixels"),
         ({"stride": 2.5}, GREY, r"stride=2.5"),
         ({"random_state": None}, GREY, r"random_state=None"),
-        ({"random_state": -1}, GREY, r"random_state=-1"),
-        ({"public_images": "icons"}, GREY, r"public_images='icons' is not known"),
-        ({"symmetric": 1}, GREY, r"symmetric=1 is no truth value"),
-        ({"n_jobs": 0}, GREY, r"n_jobs=0"),
+        ({"symmetric": 1}, GREY, r"symmetric=1"),
     ],
 )
 def test_what_is_refused_is_refused_by_one_line_without_a_pixel(parameters, images, message):

@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 import reference
 from combinations import combined
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.pipeline import make_pipeline
@@ -63,21 +62,13 @@ def test_values_are_those_of_kymatio(name):
 
 
 @pytest.mark.parametrize(("shape", "n_scales", "n_angles", "max_order"), [
-    ((8, 11), 2, 3, 2), ((9, 8), 3, 2, 2), ((4, 4), 2, 1, 2), ((6, 5), 1, 4, 2), ((7, 8), 2, 5, 1),
+    ((8, 11), 2, 3, 2), ((9, 8), 3, 2, 2), ((7, 8), 2, 5, 1),
 ])  # fmt: skip
 def test_values_are_those_of_the_plain_reading(shape, n_scales, n_angles, max_order):
     planes = np.random.default_rng(1).uniform(size=(2, *shape))
     made = coefficients(planes, n_scales, n_angles, max_order)
     expected = [reference.scattering(plane, n_scales, n_angles, max_order) for plane in planes]
     np.testing.assert_allclose(made, expected, rtol=0, atol=1e-6)  # float32, of values up to 1
-
-
-@pytest.mark.parametrize(("shape", "maps"), [((28, 28), (81, 7, 7)), ((32, 32), (81, 8, 8)), ((30, 21), (81, 7, 5))])
-def test_numbers_and_sizes_of_maps(shape, maps):
-    assert coefficients(np.zeros((1, *shape)), 2, 8).shape[1:] == maps
-    paths = Scattering(shape, 2, 8, 2).paths
-    assert [len(path.scales) for path in paths] == [0] + 16 * [1] + 64 * [2]
-    assert all(path.scales == (0, 1) for path in paths[17:])
 
 
 def test_filters_keep_means_and_wavelets_none():
@@ -97,21 +88,11 @@ def littlewood_paley(shape, n_scales, n_angles):
     return energy
 
 
-def test_littlewood_paley_sum_is_at_most_one():
-    """The transform contracts if no frequency has more energy than before; the published filters nearly reach 1."""
-    energy = littlewood_paley((40, 40), 2, 8)
-    assert energy.max() <= 1.02
-    low = np.hypot(*np.meshgrid(np.fft.fftfreq(40), np.fft.fftfreq(40))) < 0.45
-    assert energy[low].min() > 0.25
-
-
-@pytest.mark.parametrize("kind", ["noise", "edge", "wave", "constant"])
+@pytest.mark.parametrize("kind", ["noise", "edge"])
 def test_energy_does_not_grow(kind):
     """On a periodic grid ``sum S**2 * 4**J <= A (1 + A) sum x**2``, A being the largest Littlewood-Paley sum."""
-    rng = np.random.default_rng(2)
-    u = np.arange(64)
-    image = {"noise": rng.normal(size=(64, 64)), "edge": np.tile(u > 31, (64, 1)).astype(float), "constant": np.ones(
-        (64, 64)), "wave": np.cos(0.75 * math.pi * u)[:, None] * np.ones(64)}[kind]  # fmt: skip
+    noise = np.random.default_rng(2).normal(size=(64, 64))
+    image = noise if kind == "noise" else np.tile(np.arange(64) > 31, (64, 1)).astype(float)
     made = coefficients(image[None], 2, 8)
     bound = littlewood_paley((72, 72), 2, 8).max()
     energy, padded = np.square(made, dtype=float).sum() * 16, np.square(np.pad(image, 4, "reflect")).sum()
@@ -119,7 +100,7 @@ def test_energy_does_not_grow(kind):
     assert energy > 0.05 * np.square(image).sum()
 
 
-@pytest.mark.parametrize("shift", [(8, 0), (0, 8), (8, -8)])
+@pytest.mark.parametrize("shift", [(8, -8)])
 def test_a_shift_by_whole_windows_shifts_the_maps(shift):
     """Of an image that is mirrored at its own sides, so that the padded plane is periodic: 48 = 3 * 16, 40 = 5 * 8."""
     quarter = np.random.default_rng(3).uniform(size=(9, 9))
@@ -132,41 +113,14 @@ def test_a_shift_by_whole_windows_shifts_the_maps(shift):
     np.testing.assert_allclose(made, expected, rtol=0, atol=2e-6)
 
 
-def test_a_transposed_image_has_transposed_maps_of_mirrored_directions():
-    """Directions of 45, 0, -45 and -90 degrees: rows and columns exchanged, the second and the last change places."""
-    image = np.random.default_rng(4).uniform(size=(32, 32))
-    made, mirrored = coefficients(np.array([image, image.T]), 1, 4)
-    np.testing.assert_allclose(mirrored.swapaxes(1, 2), made[[0, 1, 4, 3, 2]], rtol=0, atol=1e-6)
-
-
-def test_small_shifts_change_little():
-    """Noise shifted by a pixel: the coefficients change by less than half their length, the pixels by more than it."""
-    image = np.random.default_rng(5).normal(size=(32, 33))
-    a, b = coefficients(np.array([image[:, 1:], image[:, :-1]]), 2, 8)[:, 1:]
-    assert np.linalg.norm(a - b) < 0.5 * np.linalg.norm(a)
-    assert np.linalg.norm(image[:, 1:] - image[:, :-1]) > np.linalg.norm(image)
-
-
 # --- rows ---
 
 
 @pytest.mark.parametrize(
     "parameters",
-    [
-        {},
-        {"normalization": None},
-        {"normalization": "groups"},
-        {"colors": "given"},
-        {"J": 1, "L": 3},
-        {"J": 3},
-        {"symmetric": True},
-    ],
+    [{}, {"normalization": "groups"}, {"colors": "given", "normalization": None}, {"J": 3, "symmetric": True}],
 )
-@pytest.mark.parametrize(
-    "images",
-    [GREY, COLOURED, GREY[:, :6, :7], GREY[:, :2], GREY[:, :, :3]],
-    ids=["grey", "coloured", "small", "low", "thin"],
-)
+@pytest.mark.parametrize("images", [COLOURED, GREY[:, :6, :7], GREY[:, :2]], ids=["coloured", "small", "low"])
 def test_an_image_alone_is_the_image_among_others(images, parameters):
     """In every bit, whatever its place, and with any number of threads; maps may be a point high or wide."""
     if 2 ** parameters.get("J", 2) > min(images.shape[1:3]):
@@ -274,7 +228,7 @@ def test_an_image_without_contrast_is_a_row_of_zeros():
 
 @pytest.mark.parametrize(
     "parameters",
-    [{}, {"normalization": "groups"}, {"symmetric": True}, {"J": 3, "L": 4}, {"public_images": "drawings"}],
+    [{}, {"normalization": "groups"}, {"J": 3, "L": 4, "symmetric": True, "public_images": "drawings"}],
 )
 @pytest.mark.parametrize("images", [GREY, COLOURED], ids=["grey", "coloured"])
 def test_rows_have_one_norm(images, parameters):
@@ -422,9 +376,7 @@ def test_small_pixels_raise_nothing_whatever_numpy_is_told(normalization):
     np.testing.assert_allclose(rows[1], rows[0], atol=1e-30)
 
 
-@pytest.mark.parametrize(
-    ("kind", "ends"), [("f2", (-6e4, 6e4)), ("f2", (0, 1e6)), ("f4", (-1e30, 1e30)), ("f8", (0, 1e-30))]
-)
+@pytest.mark.parametrize(("kind", "ends"), [("f2", (0, 1e6)), ("f4", (-1e30, 1e30)), ("f8", (0, 1e-30))])
 def test_ranges_that_a_type_just_holds(kind, ends):
     images = np.clip((ends[0] + GREY / 255 * (ends[1] - ends[0])), -6e4, 6e4).astype(kind)
     with warnings.catch_warnings():
@@ -459,13 +411,6 @@ def test_a_budget_goes_to_the_private_step_alone():
     assert fitted.score(X, y) > 0.8
 
 
-def test_images_of_four_dimensions_pass_through_a_pipeline():
-    X, y = digits()
-    pipeline = make_pipeline(ScatteringTransformer(J=1, value_range=(0, 16)), DPLogisticRegression(classes=range(10)))
-    fitted = allocate_budget(pipeline, 5.0, 1e-5).fit(X.reshape(-1, 8, 8, 1), y)
-    assert fitted.predict(X.reshape(-1, 8, 8, 1)).shape == y.shape
-
-
 def test_behind_a_private_step_it_is_refused_before_the_charge():
     X, y = digits()
     pipeline = make_pipeline(DPPCA(16), ScatteringTransformer(J=1), DPLogisticRegression(classes=range(10)))
@@ -473,13 +418,11 @@ def test_behind_a_private_step_it_is_refused_before_the_charge():
         allocate_budget(pipeline, 1.0, 1e-5).fit(X, y)
 
 
-def test_names_pickles_and_clones():
+def test_columns_have_names_of_the_class():
     transformer = ScatteringTransformer(J=1, L=2).fit(GREY)
     names = transformer.get_feature_names_out()
     assert len(names) == transformer.transform(GREY).shape[1]
     assert names[0] == "scatteringtransformer0"
-    again = pickle.loads(pickle.dumps(transformer))
-    np.testing.assert_array_equal(again.transform(GREY), transformer.transform(GREY))
     frame = transformer.set_output(transform="pandas").transform(GREY)
     assert list(frame.columns) == list(names)
 
@@ -514,10 +457,10 @@ def test_one_image_with_its_mirror_image_moves_a_step_by_the_clip(symmetric):
 def in_lists(images):
     """Lists that hold the same images, as `tolist` and `list` make them."""
     rows = images.reshape(len(images), -1)
-    return images.tolist(), rows.tolist(), list(images), [list(row) for row in rows], [list(image) for image in images]
+    return images.tolist(), rows.tolist(), list(images), [list(row) for row in rows]
 
 
-@pytest.mark.parametrize("kind", [np.uint8, np.float32, np.float64])
+@pytest.mark.parametrize("kind", [np.uint8, np.float64])
 def test_images_in_lists_are_those_of_the_array(kind):
     images = GREY if kind is np.uint8 else GREY / kind(255)
     model = plain(image_shape=GREY.shape[1:], value_range=(0, 255) if kind is np.uint8 else (0, 1))
@@ -559,30 +502,20 @@ GAP[0, 3, 3] = np.nan
         ({}, -(GREY / 255), r"outside of 0 to 1"),
         ({}, GREY.astype(np.int64), r"value_range=None: pixels of type int64 have no public range"),
         ({"value_range": (0, 100)}, GREY, r"outside of value_range=\(0, 100\)"),
-        ({"value_range": (1, 1)}, GREY, r"is no range"),
         ({"value_range": "bytes"}, GREY, r"value_range='bytes' is no range"),
-        ({"value_range": (0, math.inf)}, GREY, r"is no range"),
         ({"value_range": (0, 10**400)}, GREY, r"is no range"),
-        ({"value_range": (-3e38, 3e38)}, GREY, r"is no range.*within 1e\+30"),
         ({"value_range": (0, 1e-300)}, GREY, r"is no range.*at least 1e-30"),
         ({"value_range": np.array([0, 255])}, GREY, r"value_range=<ndarray> is no range"),
-        ({"value_range": (np.complex64(0), np.complex64(255))}, GREY, r"is no range"),
         ({}, GAP, r"contains NaN"),
         ({}, np.where(np.isnan(GAP), -np.inf, GAP), r"infinity"),
         ({}, np.zeros((2, 10)), r"10 pixels are no square"),
-        ({}, np.zeros(9), r"at least one image"),
         ({}, np.zeros((0, 8, 8)), r"at least one image"),
         ({}, np.zeros((1, 2, 3, 8, 8)), r"5 dimensions"),
         ({}, np.zeros((2, 8, 9, 10)), r"neither the first nor the last"),
         ({}, np.zeros((2, 3, 9, 3)), r"both the first and the last"),
-        ({"image_shape": (8, 8, 3)}, np.zeros((2, 64)), r"images of shape \(64\) and not \(8, 8, 3\)"),
         ({"image_shape": (8, 8, 3)}, np.zeros((2, 3, 8, 8)), r"of shape \(3, 8, 8\) and not \(8, 8, 3\)"),
         ({"image_shape": 8}, np.zeros((2, 64)), r"image_shape=8 is no shape"),
-        ({"image_shape": (8, 0)}, np.zeros((2, 64)), r"is no shape of an image"),
-        ({"image_shape": (64,)}, np.zeros((2, 64)), r"image_shape=\(64\) is no shape"),
         ({"J": 4}, GREY, r"J=4 is too large for images of 12 x 9 pixels.*at most 3"),
-        ({"J": 0}, GREY, r"J=0"),
-        ({"L": 0}, GREY, r"L=0"),
         ({"L": 2.5}, GREY, r"L=2.5"),
         ({"max_order": 3}, GREY, r"max_order=3 is not known"),
         ({"colors": "grey"}, GREY, r"colors='grey' is not known"),
@@ -600,11 +533,6 @@ def test_what_is_refused_is_refused_by_one_line_without_a_pixel(parameters, imag
     assert caught.value.__cause__ is None
     for pixel in ("254", "0.25"):
         assert pixel not in str(caught.value)
-
-
-def test_sparse_rows_are_refused():
-    with pytest.raises(TypeError, match="X is sparse"):
-        ScatteringTransformer().fit(sparse.csr_matrix(GREY[0]))
 
 
 def test_images_of_another_shape_than_at_the_fit_are_refused():

@@ -83,13 +83,6 @@ WAYS = [
     fit_one_against_rest,
     fit_bagging,
 ]
-    fit_grid_search,
-    fit_folds_in_threads,
-    fit_pipeline_in_grid_search,
-    fit_copies,
-    fit_one_against_rest,
-    fit_bagging,
-]
 
 
 @over_rows("way", WAYS)

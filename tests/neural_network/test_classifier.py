@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import pickle
 import warnings
 
 import numpy as np
@@ -18,24 +17,18 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 import skdp._training.recipes.network_recipe
 from skdp import (
-    AccountantDetachedError,
-    BudgetExceededError,
     DPMLPClassifier,
     PrivacyAccountant,
-    PrivacyLeakWarning,
     config_context,
 )
 from skdp._training.models.network import NetworkModel
 from skdp.accounting import compose, flatten, get_epsilon
 from skdp.datasets import make_census
-from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing import DPTableVectorizer, TableSchema
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -74,9 +67,6 @@ def parameters_of(model):
 @pytest.mark.parametrize(
     ("parameters", "dtype"),
     [
-        ({}, np.float32),
-        ({}, np.float64),
-        ({"solver": "adam", "learning_rate_init": 0.02}, np.float64),
         ({"clipping": "per_layer"}, np.float32),
         ({"clipping": "automatic"}, np.float64),
         (
@@ -98,15 +88,12 @@ def test_without_noise_to_speak_of_it_learns_what_no_linear_model_can(parameters
     assert model.score(X, y) > 0.95
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
-def test_the_defaults_at_epsilon_one_beat_chance_clearly(adjacency):
+def test_the_defaults_at_epsilon_one_beat_chance_clearly():
     """Chance ranks a pair rightly with probability 1/2; on 2,000 people by 0.02 or less beside it."""
     people = make_census(8_000, random_state=0)
     low, high = np.array([people.bounds[name] for name in people.feature_names]).T
     X, y, rest = (people.data - low) / (high - low), people.target, slice(6_000, None)
-    model = DPMLPClassifier(
-        (16,), classes=people.classes, adjacency=adjacency, n_samples_public=6_000, random_state=0
-    ).fit(X[:6_000], y[:6_000])
+    model = DPMLPClassifier((16,), classes=people.classes, random_state=0).fit(X[:6_000], y[:6_000])
     assert model.epsilon_ <= 1.0
     assert roc_auc_score(y[rest] == model.classes_[1], model.predict_proba(X[rest])[:, 1]) > 0.7
 
@@ -188,7 +175,7 @@ def test_alpha_shrinks_weights_and_spares_intercepts():
 # --- as MLPClassifier -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("hidden", [(), (5,), (7, 5, 3), 5, [5], np.array([5, 4]), np.array(5)], ids=str)
+@pytest.mark.parametrize("hidden", [(), 5, np.array([5, 4])], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_attributes_and_predictions_are_those_of_scikit_learn(table, kind, hidden):
     """Same names, shapes and meaning; its forward pass with our coefficients gives our probabilities."""
@@ -218,26 +205,20 @@ def test_parameters_mean_what_they_mean_in_scikit_learn():
     assert {"early_stopping", "tol", "n_iter_no_change", "validation_fraction"}.isdisjoint(ours)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_attributes(table, kind):
-    X, y, classes = table(kind)
-    model = given_noise(classes=classes, sampling_rate=0.3, max_iter=7).fit(X.astype(np.float32), y)
-    assert all(part.dtype == np.float32 for part in model.coefs_ + model.intercepts_)
+def test_attributes(table):
+    X, y, classes = table("classes")
+    model = given_noise(classes=classes, sampling_rate=0.3, max_iter=7).fit(X, y)
     assert model.n_steps_ == math.ceil(7 / 0.3) == 24
     assert model.n_iter_ == 8  # 24 steps of 0.3 are 7.2 epochs
     assert (model.sampling_rate_, model.data_norm_, model.delta_, model.noise_multiplier_) == (0.3, 2.0, 1e-5, 1.0)
-    for name in ("epsilon_", "max_grad_norm_", "learning_rate_init_", "sampling_rate_", "data_norm_"):
-        assert type(getattr(model, name)) is float, name
-    for name in ("n_steps_", "n_iter_", "n_layers_", "n_outputs_"):
-        assert type(getattr(model, name)) is int, name
 
 
-@pytest.mark.parametrize("parameters", [{"alpha": 0.1}, {"average": None}, {"alpha": 0.1, "average": "tail"}], ids=str)
+@pytest.mark.parametrize("average", [None, "tail"])
 @pytest.mark.parametrize("solver", ["sgd", "adam"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_coefficients_have_the_dtype_of_the_rows(table, dtype, solver, parameters):
+def test_coefficients_have_the_dtype_of_the_rows(table, dtype, solver, average):
     X, y, classes = table("classes")
-    model = given_noise(classes=classes, solver=solver, **parameters).fit(X.astype(dtype), y)
+    model = given_noise(classes=classes, solver=solver, alpha=0.1, average=average).fit(X.astype(dtype), y)
     assert {part.dtype for part in model.coefs_ + model.intercepts_} == {np.dtype(dtype)}
     assert model.predict_proba(X).dtype == dtype
 
@@ -245,39 +226,15 @@ def test_coefficients_have_the_dtype_of_the_rows(table, dtype, solver, parameter
 # --- formats ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_sparse_rows_and_other_layouts_are_the_same_rows(table, kind):
-    X, y, classes = table(kind)
+def test_sparse_rows_and_other_layouts_are_the_same_rows(table):
+    X, y, classes = table("classes")
     X = np.where(np.abs(X) < 0.5, 0.0, X)
     model = given_noise(classes=classes, sampling_rate=0.5, random_state=0, activation="tanh")
     dense = clone(model).fit(X, y)
-    shapes = [
-        sp.csr_array,
-        sp.csr_matrix,
-        sp.csc_array,
-        sp.coo_array,
-        np.asfortranarray,
-        pd.DataFrame,
-        np.ndarray.tolist,
-    ]
-    for to_X in shapes:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = clone(model).fit(to_X(X), y)
+    for to_X in (sp.csr_array, sp.coo_array, np.asfortranarray):
+        found = clone(model).fit(to_X(X), y)
         np.testing.assert_allclose(parameters_of(found), parameters_of(dense), rtol=0, atol=1e-9)
         np.testing.assert_allclose(found.predict_proba(to_X(X)), dense.predict_proba(X), rtol=1e-8)
-
-
-def test_repeated_entries_of_a_sparse_row_are_added():
-    """Also where the matrix believes that there are none: else one entry would be lost, and the norm be wrong."""
-    data, indices = np.tile([1.0, 2.0, 3.0], 20), np.tile([2, 0, 2], 20)
-    for believes in (False, True):
-        X = sp.csr_matrix((data, indices, np.arange(0, 61, 3)), shape=(20, 4))
-        if believes:
-            X.has_canonical_format = True
-        whole = np.tile([2.0, 0.0, 4.0, 0.0], (20, 1))
-        one, other = (given_noise(classes=[0, 1], random_state=0).fit(rows, np.arange(20) % 2) for rows in (X, whole))
-        np.testing.assert_allclose(parameters_of(one), parameters_of(other), rtol=0, atol=1e-10)
 
 
 def test_single_precision_gives_the_same_model_to_its_rounding(table):
@@ -291,12 +248,6 @@ def test_single_precision_gives_the_same_model_to_its_rounding(table):
     )  # fmt: skip
     np.testing.assert_allclose(parameters_of(single), parameters_of(double), rtol=0, atol=3 * 4e-4 * 0.5 * 4.0)
     assert np.abs(parameters_of(double)).max() > 0.1
-
-
-def test_read_only_rows(table):
-    X, y, classes = (part.copy() if isinstance(part, np.ndarray) else part for part in table("classes"))
-    X.flags.writeable = y.flags.writeable = False
-    assert given_noise(classes=classes).fit(X, y).predict(X).shape == (200,)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -314,10 +265,15 @@ def test_batch_size_changes_nothing_but_rounding(table, kind):
 # --- noise ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("clipping", ["flat", "per_layer"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
-    ("n", "sampling"), [(n, {"sampling_rate": 1.0}) for n in (1, 10, 1000)] + [(1000, {"lot_size": 10})], ids=str
+    ("n", "sampling", "dtype", "clipping"),
+    [
+        (1, {"sampling_rate": 1.0}, np.float32, "flat"),
+        (10, {"sampling_rate": 1.0}, np.float64, "per_layer"),
+        (1000, {"sampling_rate": 1.0}, np.float32, "per_layer"),
+        (1000, {"lot_size": 10}, np.float64, "flat"),
+    ],
+    ids=str,
 )
 def test_spread_of_a_step_on_null_records(n, sampling, dtype, clipping):
     """Properties 2 and 13: sigma C / L for L = 1, 10, 1000, in every parameter, over T steps by sqrt(T)."""
@@ -345,21 +301,6 @@ def test_spread_of_a_step_on_null_records(n, sampling, dtype, clipping):
         assert spread.ppf(FALSE_ALARM / 12) / rounding < score < rounding * spread.isf(FALSE_ALARM / 12)
 
 
-def test_a_seed_fixes_every_bit_and_numpys_has_no_effect(table):
-    X, y, classes = table("classes")
-    fits = []
-    for seed in (0, 1):
-        np.random.seed(seed)  # noqa: NPY002
-        fits.append(parameters_of(given_noise(classes=classes, random_state=5).fit(X, y)))
-    assert fits[0].tobytes() == fits[1].tobytes()
-    np.random.seed(0)  # noqa: NPY002
-    secret = [parameters_of(given_noise(classes=classes).fit(X, y)) for _ in range(2)]
-    np.random.seed(0)  # noqa: NPY002
-    secret.append(parameters_of(given_noise(classes=classes).fit(X, y)))
-    for one, other in itertools.combinations([fits[0], *secret], 2):
-        assert not np.any(one == other)
-
-
 def test_instalments_of_one_seed_have_different_noise():
     """930 independent pairs correlate beyond 0.161 once in a million."""
     X, y, nothing = np.ones((50, 30)), np.arange(50) % 2, np.full(50, 1e-300)
@@ -372,25 +313,10 @@ def test_instalments_of_one_seed_have_different_noise():
     assert abs(np.corrcoef(one, other)[0, 1]) < 0.161
 
 
-def test_empty_lots_are_steps_with_noise(table, monkeypatch):
-    """Property 11: releases that ran are those of the event, and one more than `n_steps_`; 0.2 rows a step here."""
-    releases = []
-    original = GaussianMechanism.release
-    monkeypatch.setattr(
-        GaussianMechanism, "release", lambda self, value, stream: releases.append(self) or original(self, value, stream)
-    )
-    X, y, classes = table("classes")
-    model = given_noise(classes=classes, sampling_rate=0.001, max_iter=1).fit(X, y)
-    assert len(releases) == model.n_steps_ + 1 == sum(flatten(model.privacy_event_).values()) == 1001
-    assert set(releases[:-1]) == {GaussianMechanism(model.noise_multiplier_, model.max_grad_norm_)}
-    assert flatten(model.privacy_event_)[releases[-1].event] == 1
-
-
 # --- DP-Adam ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("clipping", ["flat", "per_layer"])
-@pytest.mark.parametrize("floor", [None, 0.1], ids=["Adam", "AdamBC"])
+@pytest.mark.parametrize(("floor", "clipping"), [(None, "flat"), (0.1, "per_layer")], ids=["Adam", "AdamBC"])
 def test_adam_does_not_see_the_clip_where_every_gradient_is_clipped(table, floor, clipping):
     """Schwabedal et al. (2020), for a vanishing adam_epsilon; with one that does not vanish the clip is felt."""
     X, y, classes = table("classes")
@@ -439,7 +365,6 @@ def rates_of(table, monkeypatch, **parameters):
     [
         ({"learning_rate": "constant", "learning_rate_init": 0.3}, {0: 0.3, 19: 0.3}),
         ({"learning_rate_init": 0.4}, {0: 0.4, 10: 0.3, 19: 0.21}),  # linear, to half of the start
-        ({"learning_rate_init": 0.4, "learning_rate_end": 0.0}, {0: 0.4, 10: 0.2, 19: 0.02}),
         (  # Abadi et al. (2016), section 5.2: "from 0.1 to 0.052 over 10 epochs and then fixed to 0.052"
             {"learning_rate_init": 0.1, "learning_rate_end": 0.052, "decay_epochs": 5},
             {0: 0.1, 5: 0.076, 10: 0.052, 19: 0.052},
@@ -495,8 +420,9 @@ def test_averages_are_of_the_iterates_and_free(table):
 # --- the price --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
-@pytest.mark.parametrize("clipping", ["flat", "per_layer", "automatic"])
+@pytest.mark.parametrize(
+    ("adjacency", "clipping"), [("zero_out", "flat"), ("add_remove", "automatic"), ("replace_one", "per_layer")]
+)
 def test_the_budget_is_met_from_below_and_used_up(table, adjacency, clipping):
     X, y, classes = table("classes")
     model = DPMLPClassifier(
@@ -527,8 +453,7 @@ def by_warm_start(model, X, y, weights=None):
     return model.set_params(warm_start=True).fit(X, y, sample_weight=weights)
 
 
-@pytest.mark.parametrize("again", [by_partial_fit, by_warm_start])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("again", "kind"), [(by_partial_fit, "binary"), (by_warm_start, "labels")])
 def test_instalments_are_billed_jointly(table, again, kind):
     X, y, classes = table(kind)
     accountant = PrivacyAccountant()
@@ -569,12 +494,10 @@ def test_partial_fit_names_the_labels_once(table):
 @pytest.mark.parametrize(
     ("changes", "kinds", "message"),
     [
-        ({"hidden_layer_sizes": (7,)}, ("classes", "classes"), r"hidden_layer_sizes=\(7,\) does not fit the layers"),
         ({"hidden_layer_sizes": (6, 6)}, ("classes", "classes"), r"hidden_layer_sizes=\(6, 6\) does not fit"),
         ({"adjacency": "replace_one"}, ("classes", "classes"), "adjacency='replace_one' differs from the 'zero_out'"),
         ({"classes": [0, 1]}, ("classes", "binary"), r"classes=\[0, 1\] differs from the \[0, 1, 2\] of earlier"),
         ({}, ("classes", "labels"), "y asks for 'logistic' outputs where those of earlier runs are 'softmax'"),
-        ({}, ("labels", "classes"), "y asks for 'softmax' outputs where those of earlier runs are 'logistic'"),
     ],
 )
 def test_instalments_that_do_not_fit_are_refused_and_not_charged(table, changes, kinds, message):
@@ -590,20 +513,6 @@ def test_instalments_that_do_not_fit_are_refused_and_not_charged(table, changes,
     assert len(accountant.history) == 1
     np.testing.assert_array_equal(parameters_of(model), before[0])
     assert model.epsilon_ == before[1]
-
-
-def test_passing_the_ceiling_is_refused_and_leaves_the_model(table):
-    X, y, classes = table("classes")
-    accountant = PrivacyAccountant(epsilon=3.0, delta=1e-5)
-    model = DPMLPClassifier((4,), epsilon=3.0, classes=classes, max_iter=2, accountant=accountant)
-    model.fit(pd.DataFrame(X, columns=list("abcd")), y)
-    before = parameters_of(model)
-    with pytest.raises(BudgetExceededError, match="nothing was charged"):
-        model.fit(pd.DataFrame(X[:, :2], columns=list("xy")), y)
-    assert len(accountant.history) == 1
-    assert list(model.feature_names_in_) == list("abcd")
-    assert model.n_features_in_ == 4
-    np.testing.assert_array_equal(parameters_of(model), before)
 
 
 # --- interruption -----------------------------------------------------------------------------------------------------
@@ -631,7 +540,7 @@ def interrupted(monkeypatch):
 
 @pytest.mark.usefixtures("steps_alone")
 @pytest.mark.parametrize("average", ["ema", "tail", None])
-@pytest.mark.parametrize("n_done", [0, 1, 7, 15])
+@pytest.mark.parametrize("n_done", [0, 7, 15])
 def test_interrupted_fit_keeps_the_model_of_the_steps_done_and_the_full_charge(table, interrupted, n_done, average):
     """For the tail: before it starts, and within it."""
     X, y, classes = table("classes")
@@ -670,79 +579,10 @@ def test_an_instalment_interrupted_in_its_first_step_keeps_the_model_before_it(t
 # --- among scikit-learn's tools ---------------------------------------------------------------------------------------
 
 
-def test_every_fit_of_a_search_is_charged(table):
-    """Property 17: a pipeline, cloned and fitted for each candidate and fold, and once more."""
-    X, y, classes = table("classes")
-    accountant = PrivacyAccountant()
-    pipe = make_pipeline(FunctionTransformer(), given_noise(classes=classes, accountant=accountant))
-    grid = {"dpmlpclassifier__hidden_layer_sizes": [(3,), (4, 2)], "dpmlpclassifier__solver": ["sgd", "adam"]}
-    search = GridSearchCV(pipe, grid, cv=KFold(3)).fit(X, y)
-    assert len(accountant.history) == 2 * 2 * 3 + 1
-    assert search.best_estimator_.predict(X).shape == (200,)
-    assert search.best_estimator_[-1].accountant is accountant
-
-
-def test_clone_and_set_params(table):
-    X, y, classes = table("classes")
-    accountant = PrivacyAccountant()
-    model = given_noise(classes=classes, accountant=accountant, max_grad_norm=[0.1, 0.2], clipping="per_layer").fit(
-        X, y
-    )
-    copy = clone(model)
-    assert copy.accountant is accountant
-    assert not hasattr(copy, "coefs_")
-    assert copy.get_params() == model.get_params()
-    assert copy.set_params(activation="tanh", max_grad_norm=0.5).fit(X, y).max_grad_norm_ == 0.5
-    assert len(accountant.history) == 2
-
-
-def test_a_pickled_model_predicts_the_same_and_cannot_spend(table):
-    X, y, classes = table("labels")
-    model = given_noise(classes=classes, accountant=PrivacyAccountant()).fit(X, y)
-    restored = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(restored.predict_proba(X), model.predict_proba(X))
-    with pytest.raises(AccountantDetachedError):
-        restored.fit(X, y)
-    kinds = {type(value).__name__ for value in vars(model).values()}
-    assert kinds.isdisjoint({"SecretStream", "Generator", "RandomState", "NetworkModel", "Labels", "Run"})
-
-
-@pytest.mark.parametrize(("parameters", "message"), [
-    ({"random_state": 0}, "random_state=0 makes the noise reproducible"),
-    ({"classes": None}, "classes=None: the classes were read from the labels"),
-], ids=["seed", "classes"])  # fmt: skip
-def test_leaks_warn_or_raise_before_any_charge(table, parameters, message):
-    X, y, classes = table("classes")
-    accountant = PrivacyAccountant()
-    model = given_noise(**{"classes": classes, "accountant": accountant, **parameters})
-    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match=message):
-        model.fit(X, y)
-    assert accountant.history == ()
-    with pytest.warns(PrivacyLeakWarning, match=message):
-        model.fit(X, y)
-    assert len(accountant.history) == 1
-
-
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_warnings_point_at_the_users_line(table, method):
-    X, y, classes = table("classes")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        getattr(given_noise(classes=classes, random_state=0, delta=0.01), method)(X, y)
-        if method == "fit":
-            given_noise().fit(X, y)
-    messages = {str(warning.message).split()[0] for warning in caught}
-    assert messages == {"random_state=0", "delta=0.01"} | ({"classes=None:"} if method == "fit" else set())
-    assert {warning.filename for warning in caught} == {__file__}
-
-
 def test_nothing_leaks_with_classes_and_no_seed(table):
     """The number of columns of y is public, so labels need no names."""
     with config_context(on_leak="raise"), warnings.catch_warnings():
         warnings.simplefilter("error")
-        for kind in ("binary", "classes"):
-            X, y, classes = table(kind)
-            given_noise(classes=classes).fit(X, y)
         X, y, _ = table("labels")
         given_noise().fit(X, y)
 
@@ -750,10 +590,10 @@ def test_nothing_leaks_with_classes_and_no_seed(table):
 # --- labels -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", [bool, float, np.int8, object, sp.csr_array, pd.DataFrame, np.ndarray.tolist], ids=str)
+@pytest.mark.parametrize("form", [bool, object, sp.csr_array, pd.DataFrame], ids=str)
 def test_several_labels_of_any_form(table, form):
     X, Y, _ = table("labels")
-    given = Y.astype(form) if form in (bool, float, np.int8, object) else form(Y)
+    given = Y.astype(form) if form in (bool, object) else form(Y)
     plain, found = (given_noise(random_state=0).fit(X, labels) for labels in (Y, given))
     np.testing.assert_array_equal(parameters_of(found), parameters_of(plain))
     assert found.predict(X).shape == (200, 3)
@@ -792,88 +632,49 @@ def spoilt(value):
     return X
 
 
-UNITS = "give whole numbers of units above 0, one a hidden layer"
-ONE_OF = "use one of "
-CLIP = "choose a number from 1e-30 to 1e30, or 'auto'"
-
-# What is changed, and what the message must contain: the parameter, its value (data are not quoted), the remedy.
+# What is changed, and what the message must contain: the parameter and its value (data are not quoted).
 BAD_INPUT = [
-    ({"hidden_layer_sizes": 0}, ["hidden_layer_sizes=0 ", UNITS]),
-    ({"hidden_layer_sizes": (5, 0)}, ["hidden_layer_sizes=0 ", UNITS]),
-    ({"hidden_layer_sizes": (-5,)}, ["hidden_layer_sizes=-5 ", UNITS]),
-    ({"hidden_layer_sizes": (2.0,)}, ["hidden_layer_sizes=2.0 ", UNITS]),
-    ({"hidden_layer_sizes": "5"}, ["hidden_layer_sizes='5' ", UNITS]),
-    ({"hidden_layer_sizes": (True,)}, ["hidden_layer_sizes=True ", UNITS]),
-    ({"hidden_layer_sizes": None}, ["hidden_layer_sizes=None ", UNITS]),
-    ({"hidden_layer_sizes": [[5]]}, ["hidden_layer_sizes=<list> ", UNITS]),
-    ({"hidden_layer_sizes": np.array([5.0])}, ["hidden_layer_sizes=5.0 ", UNITS]),
-    ({"activation": "swish"}, ["activation='swish' ", ONE_OF + "'identity', 'logistic', 'tanh', 'relu'"]),
-    ({"activation": None}, ["activation=None ", ONE_OF]),
-    ({"solver": "lbfgs"}, ["solver='lbfgs' ", ONE_OF + "'sgd', 'adam'"]),
-    ({"clipping": "ghost"}, ["clipping='ghost' ", ONE_OF + "'flat', 'per_layer', 'automatic'"]),
-    ({"learning_rate": "invscaling"}, ["learning_rate='invscaling' ", ONE_OF + "'constant', 'linear', 'cosine'"]),
-    ({"learning_rate": 0.1}, ["learning_rate=0.1 ", ONE_OF]),
-    ({"average": "mean"}, ["average='mean' ", ONE_OF + "'ema', 'tail'"]),
-    ({"average": True}, ["average=True ", ONE_OF]),
-    ({"max_grad_norm": (0.1, 0.2)}, ["max_grad_norm=(0.1, 0.2)", "clipping='per_layer' and 2 layers", "or one number"]),
-    ({"max_grad_norm": (0.1,), "clipping": "per_layer"}, ["max_grad_norm=(0.1,)", "2 layers", "one bound a layer"]),
-    ({"max_grad_norm": (), "clipping": "per_layer"}, ["max_grad_norm=()", "2 layers", "one bound a layer"]),
-    ({"max_grad_norm": (0.1, 0.0), "clipping": "per_layer"}, ["max_grad_norm=0.0 ", "from 1e-30 to 1e30 a layer"]),
-    ({"max_grad_norm": (0.1, "x"), "clipping": "per_layer"}, ["max_grad_norm='x' ", "from 1e-30 to 1e30 a layer"]),
+    ({"hidden_layer_sizes": (5, 0)}, ["hidden_layer_sizes=0 "]),
+    ({"hidden_layer_sizes": (2.0,)}, ["hidden_layer_sizes=2.0 "]),
+    ({"hidden_layer_sizes": "5"}, ["hidden_layer_sizes='5' "]),
+    ({"hidden_layer_sizes": None}, ["hidden_layer_sizes=None "]),
+    ({"hidden_layer_sizes": [[5]]}, ["hidden_layer_sizes=<list> "]),
+    ({"activation": "swish"}, ["activation='swish' ", "'identity', 'logistic', 'tanh', 'relu'"]),
+    ({"solver": "lbfgs"}, ["solver='lbfgs' ", "'sgd', 'adam'"]),
+    ({"clipping": "ghost"}, ["clipping='ghost' ", "'flat', 'per_layer', 'automatic'"]),
+    ({"learning_rate": 0.1}, ["learning_rate=0.1 ", "'constant', 'linear', 'cosine'"]),
+    ({"average": True}, ["average=True ", "'ema', 'tail'"]),
+    ({"max_grad_norm": (0.1, 0.2)}, ["max_grad_norm=(0.1, 0.2)", "clipping='per_layer' and 2 layers"]),
+    ({"max_grad_norm": (0.1,), "clipping": "per_layer"}, ["max_grad_norm=(0.1,)", "one bound a layer"]),
     ({"max_grad_norm": (0.1, math.nan), "clipping": "per_layer"}, ["max_grad_norm=nan ", "from 1e-30 to 1e30"]),
-    ({"max_grad_norm": 0}, ["max_grad_norm=0 ", CLIP]),
-    ({"max_grad_norm": math.inf}, ["max_grad_norm=inf ", CLIP]),
-    ({"max_grad_norm": "x"}, ["max_grad_norm='x' ", CLIP]),
-    ({"max_grad_norm": None}, ["max_grad_norm=None ", CLIP]),
-    ({"input_norm": 0}, ["input_norm=0 ", "choose a length from 1e-6 to 1e6"]),
-    ({"input_norm": math.nan}, ["input_norm=nan ", "choose a length from 1e-6 to 1e6"]),
-    ({"input_norm": "big"}, ["input_norm='big' ", "choose a length from 1e-6 to 1e6"]),
-    ({"input_norm": 1e7}, ["input_norm=10000000.0 ", "choose a length from 1e-6 to 1e6"]),
-    ({"data_norm": 0}, ["data_norm=0 ", "choose a public bound from 1e-30 to 1e30"]),
-    ({"data_norm": -1}, ["data_norm=-1 ", "choose a public bound"]),
-    ({"data_norm": "x"}, ["data_norm='x' ", "choose a public bound"]),
-    ({"batch_size": 0}, ["batch_size=0 ", "choose a whole number of rows, or 'auto'"]),
-    ({"batch_size": 1.5}, ["batch_size=1.5 ", "choose a whole number of rows, or 'auto'"]),
-    ({"batch_size": "x"}, ["batch_size='x' ", "choose a whole number of rows, or 'auto'"]),
-    ({"learning_rate_init": 0}, ["learning_rate_init=0 ", "choose a number above 0, or 'auto'"]),
-    ({"learning_rate_init": "x"}, ["learning_rate_init='x' ", "choose a number above 0, or 'auto'"]),
-    ({"learning_rate_end": -1}, ["learning_rate_end=-1 ", "choose a number from 0 up, or None"]),
-    ({"decay_epochs": 0}, ["decay_epochs=0 ", "choose a number of epochs above 0, or None"]),
-    ({"decay_epochs": math.inf}, ["decay_epochs=inf ", "choose a number of epochs above 0, or None"]),
-    ({"momentum": 1}, ["momentum=1 ", "choose a number in [0, 1)"]),
-    ({"beta_1": 1.0}, ["beta_1=1.0 ", "choose a number in [0, 1)"]),
-    ({"beta_2": -0.1}, ["beta_2=-0.1 ", "choose a number in [0, 1)"]),
-    ({"adam_epsilon": -1e-8}, ["adam_epsilon=-1e-08 ", "choose a small number"]),
-    ({"adam_noise_floor": 0}, ["adam_noise_floor=0 ", "choose a share of the noise's variance"]),
-    ({"alpha": -1}, ["alpha=-1 ", "choose 0 (no penalty)"]),
-    ({"max_iter": 0}, ["max_iter=0 ", "choose a whole number of epochs"]),
-    ({"lot_size": 41}, ["lot_size=41 ", "from 1 to the 40 rows"]),
-    ({"sampling_rate": 0}, ["sampling_rate=0 ", "choose a probability from 1e-9 to 1"]),
-    ({"epsilon": 1.0}, ["epsilon=1.0 and noise_multiplier=1.0", "set exactly one"]),
-    ({"adjacency": "add_remove"}, ["n_samples_public=None with adjacency='add_remove'", "give n_samples_public"]),
-    ({"classes": [0, 2]}, ["not in classes=[0, 2]", "list every class"]),
-    ({"classes": [1]}, ["classes=[1] ", "list every class"]),
-    ({"y": 2 * Y_LABELS}, ["several columns with other values than 0 and 1", "one column of 0 and 1 a label"]),
-    ({"y": Y_LABELS - 1}, ["several columns with other values than 0 and 1"]),
+    ({"max_grad_norm": math.inf}, ["max_grad_norm=inf "]),
+    ({"max_grad_norm": "x"}, ["max_grad_norm='x' "]),
+    ({"input_norm": "big"}, ["input_norm='big' ", "from 1e-6 to 1e6"]),
+    ({"input_norm": 1e7}, ["input_norm=10000000.0 "]),
+    ({"batch_size": 1.5}, ["batch_size=1.5 ", "'auto'"]),
+    ({"learning_rate_init": "x"}, ["learning_rate_init='x' ", "'auto'"]),
+    ({"learning_rate_end": -1}, ["learning_rate_end=-1 "]),
+    ({"decay_epochs": math.inf}, ["decay_epochs=inf "]),
+    ({"momentum": 1}, ["momentum=1 "]),
+    ({"beta_1": 1.0}, ["beta_1=1.0 "]),
+    ({"beta_2": -0.1}, ["beta_2=-0.1 "]),
+    ({"adam_epsilon": -1e-8}, ["adam_epsilon=-1e-08 "]),
+    ({"adam_noise_floor": 0}, ["adam_noise_floor=0 "]),
+    ({"alpha": -1}, ["alpha=-1 "]),
+    ({"classes": [0, 2]}, ["not in classes=[0, 2]"]),
     ({"y": Y_LABELS + 0.5}, ["several columns with other values than 0 and 1"]),
     ({"y": np.where(Y_LABELS, "yes", "no")}, ["several columns with other values than 0 and 1"]),
-    ({"y": Y_LABELS, "classes": [0, 1, 2]}, ["classes=[0, 1, 2] does not name the 2 columns", "one name a column"]),
+    ({"y": Y_LABELS, "classes": [0, 1, 2]}, ["classes=[0, 1, 2] does not name the 2 columns"]),
     ({"y": Y_LABELS, "classes": 2}, ["classes=2 does not name the 2 columns of y"]),
-    ({"y": np.hstack([Y_LABELS, Y_LABELS])}, ["classes=[0, 1] does not name the 4 columns"]),
-    ({"y": np.ones(40), "classes": None}, ["y holds one class only", "name all classes"]),
     ({"w": -np.ones(40)}, ["sample_weight has negative entries"]),
-    ({"w": np.zeros(40)}, ["sample_weight is zero for every row"]),
-]  # fmt: skip
-BAD_X = [
     ({"X": spoilt(math.nan)}, ["Input X contains NaN"]),
-    ({"X": spoilt(math.inf)}, ["Input X contains infinity"]),
-    ({"X": sp.csr_array(spoilt(math.nan))}, ["Input X contains NaN"]),
+    ({"X": sp.csr_array(spoilt(math.inf))}, ["Input X contains infinity"]),
     ({"y": np.where(Y_LABELS, 1.0, math.nan)}, ["Input y contains NaN"]),
     ({"y": Y_LABELS[:, :, None]}, ["y should be a 1d array"]),
 ]
 REFUSALS = [
     pytest.param(*case, id=", ".join(f"{k}={np.shape(v) if k in 'Xyw' else v!r}" for k, v in case[0].items()))
-    for case in (*BAD_INPUT, *BAD_X)
+    for case in BAD_INPUT
 ]
 
 
