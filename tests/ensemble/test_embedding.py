@@ -148,22 +148,6 @@ def test_columns_are_picked_uniformly_and_low_ends_by_octaves():
     assert max(abs(count - len(categories) / 6) for count in counts) < spread
 
 
-def test_scales_and_edges_of_a_schema_say_where_a_number_is_cut():
-    """Half of a uniform cut lies below the middle of the scale: false alarms below 1e-6."""
-    schema = {"a": {"bounds": (0, 1e6), "scale": "log"}, "b": {"edges": [0, 1, 10, 1000, 1001]}}
-    trees = draw_trees(blocks_of(schema), 20_000, 2, 1, 1)
-    for j, middle in ((0, math.expm1(math.log1p(1e6) / 2)), (1, 10.0)):
-        cuts = trees.threshold[trees.column[:, 0] == j, 0]
-        share = 0.5 * 0.5 + 0.5 * 7 / 8
-        assert abs(np.mean(cuts < middle) - share) < 5 * math.sqrt(share * (1 - share) / len(cuts))
-
-
-def test_the_first_trees_are_the_same_whatever_their_number():
-    few, many = trees_of(5).fit(FRAME), trees_of(50).fit(FRAME)
-    for one, two in zip(arrays_of(few._fitted_trees), arrays_of(many._fitted_trees), strict=True):
-        np.testing.assert_array_equal(one, two[: len(one)])  # words of later trees follow those of earlier ones
-
-
 # --- where people are ---
 
 
@@ -277,14 +261,6 @@ def test_leaves_by_tables_are_those_of_the_walk(n_leaves, depth):
         np.testing.assert_array_equal(found, walked)
 
 
-def test_a_number_on_a_threshold_goes_to_the_right():
-    trees = draw_trees(blocks_of({"a": (0, 1)}), 1, 2, 1, 0)
-    cut = float(trees.threshold[0, 0])
-    found = np.zeros((3, 1), np.int32)
-    trees.write_leaves([np.array([np.nextafter(cut, 0), cut, np.nextafter(cut, 1)])], 0, 0, found)
-    assert found.ravel().tolist() == [0, 1, 1]
-
-
 # --- rows ---
 
 
@@ -343,18 +319,6 @@ def test_every_row_has_the_norm_1_and_none_is_longer(share, n_estimators):
     assert math.sqrt(squares.min()) >= 1.0 - 2.0**-23
 
 
-def test_names_are_unique_and_say_what_a_column_is():
-    made = trees_of(3, max_depth=2).fit(FRAME)
-    names = made.get_feature_names_out().tolist()
-    plain = DPTableVectorizer(SCHEMA).fit(FRAME).get_feature_names_out().tolist()
-    leaves = [f"publictreesembedding_{t}_{leaf}" for t in range(3) for leaf in range(4)]
-    assert names == plain + leaves
-    assert len(set(names)) == len(names) == made.transform(FRAME).shape[1]
-    assert made.get_feature_names_out(FRAME.columns).tolist() == names
-    with pytest.raises(ValueError, match="input_features is not equal"):
-        made.get_feature_names_out([*"abcdefg"])
-
-
 @over_rows("kind", ["polars", "arrow", "array", "list"])
 def test_all_kinds_of_tables_give_the_same_rows(kind):
     expected = trees_of().fit_transform(FRAME).toarray()
@@ -367,27 +331,6 @@ def test_all_kinds_of_tables_give_the_same_rows(kind):
         "list": lambda: (cells.to_numpy(dtype=object).tolist(), by_place),
     }[kind]()
     np.testing.assert_array_equal(trees_of(schema=schema).fit_transform(table).toarray(), expected)
-
-
-def test_bounds_and_categories_stand_for_a_schema():
-    X = np.array([[0.2, 1.0, 7.0], [0.9, 2.0, np.nan]])
-    given = PublicTreesEmbedding(9, bounds=[(0, 1), None, (0, 9)], categories=[None, [1, 2], None], random_state=1)
-    schema = PublicTreesEmbedding(9, schema={"x0": (0, 1), "x1": [1, 2], "x2": (0, 9)}, random_state=1)
-    np.testing.assert_array_equal(given.fit_transform(X).toarray(), schema.fit_transform(X).toarray())
-    assert given.schema_ == schema.schema_
-    assert PublicTreesEmbedding(2, bounds=(0, 9)).fit(X).schema_["x2"].bounds == (0.0, 9.0)
-
-
-def test_gaps_have_a_level_and_a_side_and_are_those_of_the_schema():
-    made = trees_of(40).fit(FRAME)
-    coded = FRAME.assign(income=-999.0)
-    empty = FRAME.assign(income=np.nan)
-    np.testing.assert_array_equal(made.apply(coded), made.apply(empty))
-    names = made.get_feature_names_out().tolist()
-    rows = made.transform(empty).toarray()
-    assert np.all(rows[:, names.index("income=gap")] > 0)
-    assert np.any(made.apply(empty) != made.apply(FRAME.assign(income=0.0)))
-    assert np.any(made.apply(empty) != made.apply(FRAME.assign(income=1e6)))
 
 
 def test_threads_and_blocks_change_nothing(monkeypatch):
@@ -559,13 +502,6 @@ def test_it_is_a_step_that_reads_nothing():
         check_pipeline(make_pipeline(PublicTreesEmbedding(bounds=(0, 1)), classifier()))
 
 
-def test_half_of_the_thresholds_have_a_density_of_a_power_of_that_of_the_people():
-    shares = np.array([1.0, 32.0, 0.0]) / 33.0  # 32 ** 0.4 = 4 times the density on the right half
-    cuts = draw_trees(blocks_of({"a": (0, 1)}), 20_000, 2, 1, 2, [shares]).threshold[:, 0]
-    right = 0.5 * 4 / 5 + 0.25 * 0.5 + 0.25 / 8
-    assert abs(np.mean(cuts >= 0.5) - right) < 5 * math.sqrt(right * (1 - right) / 20_000)
-
-
 def test_rows_are_the_same_by_tables(monkeypatch):
     made = trees_of(n_jobs=2).fit(FRAME)
     rows, leaves, codes = made.transform(FRAME), made.apply(FRAME), made._encode(made._codes(FRAME)).codes
@@ -573,24 +509,6 @@ def test_rows_are_the_same_by_tables(monkeypatch):
     assert (made.transform(FRAME) != rows).nnz == 0
     np.testing.assert_array_equal(made.apply(FRAME), leaves)
     np.testing.assert_array_equal(made._encode(made._codes(FRAME)).codes, codes)
-
-
-def test_bins_as_narrow_as_doubles_are_cut_as_far_as_they_can_be():
-    edges = [1.0 + 2.0**-52 * k for k in range(20)]
-    made = PublicTreesEmbedding(2, schema={"x0": {"edges": edges}}, random_state=0).fit(np.ones((3, 1)))
-    assert made.transform(np.full((3, 1), edges[5])).shape[1] >= 2 * 20 + 32
-
-
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
-def test_the_seed_is_no_source_of_noise():
-    """Trees follow their seed alone, and noise its own: neither moves when the other does."""
-    fits = {
-        (tree, noise): make_pipeline(trees_of(random_state=tree), classifier(random_state=noise)).fit(FRAME, Y)
-        for tree, noise in ((4, 4), (4, 5), (5, 4))
-    }
-    assert same(fits[4, 4][0], fits[4, 5][0])
-    assert not same(fits[4, 4][0], fits[5, 4][0])
-    assert not np.allclose(fits[4, 4][1].coef_, fits[4, 5][1].coef_)
 
 
 def test_an_estimator_that_comes_next_uses_the_norm():

@@ -16,7 +16,7 @@ from sklearn.ensemble import IsolationForest
 from sklearn.ensemble._iforest import _average_path_length
 from sklearn.metrics import roc_auc_score
 
-from skdp import DPIsolationForest, tabular_pipeline
+from skdp import DPIsolationForest
 from skdp.ensemble.embedding import PublicTreesEmbedding
 from skdp.ensemble.isolation import _boxes_of_nodes, _places, average_path_length, draw_leaves, path_lengths, weigh
 
@@ -200,20 +200,6 @@ def test_weights_and_units_are_what_is_counted():
     of_groups = forest(epsilon=20.0, n_groups_public=550).fit(X, groups=labels)
     assert of_groups.privacy_unit_ == "group"
     assert of_groups.n_rows_ == pytest.approx(550, abs=25)
-
-
-# --- among scikit-learn's tools ---------------------------------------------------------------------------------------
-
-
-def test_frames_of_words_and_gaps_alone_and_behind_a_schema_that_is_bought():
-    frame = table(1500, gaps=20)
-    alone = DPIsolationForest(30, schema=SCHEMA, epsilon=5.0, contamination=0.05).fit(frame)
-    odd = pd.DataFrame({"age": [99.0, 40.0], "job": ["pilot", "clerk"], "pay": [0.1, 5.0], "size": ["l", "s"]})
-    assert alone.predict(odd).tolist() == [-1, 1]
-    behind = tabular_pipeline(DPIsolationForest(30), epsilon=5.0).fit(frame)
-    assert behind.epsilon_ <= 5.0
-    low, high = behind.decision_function(odd)
-    assert low < high
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -15,8 +14,9 @@ import pytest
 import reference
 from combinations import over_rows
 from interrupts import interrupt_after
-from replay import recording
+from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from skdp import (
@@ -24,7 +24,7 @@ from skdp import (
     allocate_budget,
 )
 from skdp._training.models.one_hot import OneHotModel
-from skdp._training.offset import ClassMeans, SumOfTerms, TargetMean
+from skdp._training.offset import SumOfTerms, TargetMean
 from skdp.accounting import flatten
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.ensemble.people import count_people
@@ -215,26 +215,6 @@ def test_an_interrupted_fit_keeps_its_charge_and_the_model_of_the_steps_done(n_s
 # --- one row ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def inputs(monkeypatch):
-    """A function that fits and returns what went into each release; what comes out is the same for all fits."""
-
-    def of_fit(model, *data):
-        found, rng = [], np.random.default_rng(3)
-
-        def release(mechanism, value, stream):
-            found.append(np.array(value))
-            return rng.normal(size=value.shape) * mechanism.standard_deviation
-
-        with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            patch.setattr(GaussianMechanism, "release", release)
-            model.fit(*data)
-        return found, [str(each.message) for each in caught], model
-
-    return of_fit
-
-
 ROW = {
     "an unknown word": {"work": "a word that is nowhere else"},
     "gaps": {"age": np.nan, "work": None, "born": pd.NaT, "rank": 9},
@@ -247,28 +227,20 @@ ROW = {
     "name, own",
     [*((name, {}) for name in ROW), ("gaps", {"sampling_rate": 0.5, "max_iter": 5}), ("gaps", {"classes": [0, 1, 2]})],
 )
-def test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip(inputs, name, own):
+def test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip(name, own):
     """And a row that is exchanged by twice that; nothing else differs, warnings and trees included."""
     X, y = people()
     X.loc[7, list(ROW[name])] = list(ROW[name].values())
-    without, other = np.ones(len(X)), X.copy()
+    whole, without, other = np.ones(len(X)), np.ones(len(X)), X.copy()
     without[7] = 0.0
     other.iloc[7] = X.iloc[8]
-
-    def make():
-        return model_of(**{"max_iter": 20, **own})
-
-    one = inputs(make(), X, y, np.ones(len(X)))
-    for second, factor in ((inputs(make(), X, y, without), 1.0), (inputs(make(), other, y, np.ones(len(X))), 2.0)):
-        assert len(one[0]) == len(second[0]) == one[2].n_steps_ + 3
-        counts, bought, *moves, offset = [np.linalg.norm(a - b) for a, b in zip(one[0], second[0], strict=True)]
+    model = model_of(**{"max_iter": 20, "weight_bound": 1.0, **own})
+    for neighbour, factor in (((X, y, without), 1.0), ((other, y, whole), 2.0)):
+        one, two = replay(lambda rows: clone(model).fit(*rows), (X, y, whole), neighbour)
+        counts, *rest = moves(one, two)
         assert counts == (1.0 if factor == 1.0 else 0.0)  # the exchanged row has the same class
-        assert 0.0 < bought <= math.sqrt(4 * factor) * (1 + 1e-9)  # a cell of each of four columns, or two of each
-        assert 0.0 < max(moves) <= factor * one[2].max_grad_norm_ * (1 + 1e-9)
-        assert 0.0 < offset <= factor * ClassMeans(len(one[2].coef_)).sensitivity
-        assert one[1] == second[1]
-        np.testing.assert_array_equal(one[2].coef_, second[2].coef_)
-        assert pickle.dumps(one[2].embedding_) == pickle.dumps(second[2].embedding_)
+        assert 0.0 < max(rest) <= factor * (1 + 1e-9)
+        assert_all_else_is_equal(one, two)
 
 
 def test_trees_follow_from_noisy_counts_and_what_is_public():
@@ -453,26 +425,7 @@ def test_an_instalment_on_other_columns_is_refused_before_its_charge(other):
     assert len(accountant.history) == 2
 
 
-def test_an_instalment_on_the_same_columns_goes_on():
-    X, y = people()
-    model = model_of(max_iter=3, n_jobs=1).fit(X, y)
-    embedding, steps, price = model.embedding_, model.n_steps_, model.epsilon_
-    model.set_params(schema=TableSchema(SCHEMA), n_jobs=2, epsilon=0.5).partial_fit(pl.from_pandas(X), y)
-    assert model.embedding_ is embedding
-    assert model.n_steps_ == 2 * steps
-    assert model.epsilon_ > price
-    with pytest.raises(ValueError, match="feature names"):
-        model.partial_fit(X[["age", "work"]], y)
-
-
 # --- tools ------------------------------------------------------------------------------------------------------------
-
-
-def test_threads_change_nothing():
-    X, y = people(9000)
-    whole, other = (model_of(max_iter=3, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
-    np.testing.assert_array_equal(other.coef_, whole.coef_)
-    np.testing.assert_array_equal(other.predict_proba(X), whole.predict_proba(X))
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
@@ -563,17 +516,6 @@ def test_a_row_moves_the_counts_by_their_sensitivity_at_most(adjacency, monkeypa
         assert one.sum() == pytest.approx(len(blocks) * weights.sum())
         assert np.linalg.norm(one - two) <= weight * sensitivity * (1 + 1e-9) + 1e-12
     assert moved == pytest.approx(1.0)
-
-
-def test_marginals_of_many_rows_are_their_shares():
-    X, y = people(60_000)
-    found = model_of(5, epsilon=8.0, max_iter=1, random_state=0).fit(X, y).embedding_.marginals
-    shares = X["work"].value_counts(normalize=True, dropna=False)
-    expected = [shares[each] for each in ("clerk", "cook", "smith", "never heard of", None)]
-    np.testing.assert_allclose(found["work"], expected, atol=0.01)
-    assert found["age"][-1] == pytest.approx(X["age"].isna().mean(), abs=0.01)
-    middle = X["age"].between(50, 53.125, inclusive="left").mean()
-    assert found["age"][16] == pytest.approx(middle, abs=0.005)
 
 
 @over_rows("adjacency", ["zero_out", "replace_one"])
@@ -856,13 +798,6 @@ def test_counts_and_sums_are_one_gaussian_release():
         assert release(SecretStream.from_random_state(0, "test")) == expected
 
 
-def test_importances_have_the_order_of_the_table():
-    X, y = people(3000)
-    one = model_of(40, epsilon=8.0).fit(X, y)
-    other = model_of(40, epsilon=8.0).fit(X[["rank", "born", "age", "work"]], y)
-    np.testing.assert_array_equal(one.feature_importances_, other.feature_importances_[[2, 3, 1, 0]])
-
-
 def test_weights_of_rows_and_of_classes():
     X, y = people()
     weights = np.where(y == 1, 0.25, 1.0)
@@ -882,23 +817,10 @@ def test_the_scale_of_targets_is_that_of_the_fit():
     assert len(accountant.history) == 1
 
 
-def test_marginals_are_even_where_noise_rules():
-    X, y = people(100)
-    found = model_of(5, epsilon=0.01, random_state=0).fit(X, y).embedding_.marginals
-    assert max(max(each) / min(each) for each in found.values()) < 20.0
-
-
 def test_units_are_those_of_the_bounds_where_noise_rules():
     X, y = numbers(60)
     model = regressor_of(epsilon=0.05, random_state=0).fit(X, y)
     assert (model.target_center_, model.target_scale_) == (5.0, 5.0)
-
-
-def test_units_are_of_weighted_targets():
-    X, y = numbers(20_000)
-    weights = np.where(y > np.median(y), 1.0, 0.1)
-    model = regressor_of(epsilon=8.0, weight_bound=1.0, random_state=0).fit(X, y, sample_weight=weights)
-    assert model.target_center_ == pytest.approx(np.average(y, weights=weights), abs=0.03)
 
 
 def test_without_an_intercept_no_offset_is_bought():
@@ -920,19 +842,3 @@ def test_a_file_of_a_later_run_is_not_for_other_trees(tmp_path):
     assert pickle.dumps(other.set_params(checkpoint=None)) == before
     del one._make_progress
     assert one.partial_fit(X, y).n_steps_ == 40
-
-
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
-def test_a_first_run_of_no_step_is_followed_by_a_second_one(tmp_path):
-    """Whose file is resumed as that of a second run."""
-    X, y = numbers(400)
-    accountant = PrivacyAccountant()
-    model = regressor_of(max_iter=20, accountant=accountant, checkpoint=tmp_path / "run")
-    interrupt_after(model, 1)
-    model.fit(X, y)
-    (tmp_path / "run").unlink()
-    interrupt_after(model, 7)
-    model.partial_fit(X, y)
-    model.partial_fit(X, y)
-    assert len(accountant.history) == 2
-    assert not (tmp_path / "run").exists()

@@ -12,7 +12,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
@@ -368,13 +367,6 @@ def test_what_is_unusable_is_refused_in_one_line_and_not_charged(people, change,
     assert "\n" not in str(refused.value)
     assert not [charge for charge in accountant.history if charge.event is not None and charge.label != "evaluate"]
     assert accountant.get_epsilon(1e-5) == 0.0
-
-
-def test_a_model_of_several_labels_a_row_is_refused_by_name(people):
-    labels = np.column_stack([people[1], people[1]])
-    model = MultiOutputClassifier(LogisticRegression()).fit(people[0][:, None], labels)
-    with pytest.raises(ValueError, match="several labels a row"):
-        evaluate(model, people[0][:, None], people[1], epsilon=1.0)
 
 
 def test_a_refusal_of_scores_is_recorded(people):

@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skdp import BudgetExceededError, PrivacyAccountant
-from skdp.evaluation import compare, evaluate
+from skdp.evaluation import evaluate
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
 N = 500
@@ -43,16 +43,6 @@ def test_counts_are_those_of_rows_in_memory(rows, exact, tmp_path):
     evaluate(model, rows(tmp_path), Y, **given)
     evaluate(model, X if rows is dask_array else FRAME, Y, **given)
     np.testing.assert_array_equal(*exact)
-
-
-def test_regressors_and_comparisons_read_blocks_too(exact, tmp_path):
-    regressor = LinearRegression().fit(FRAME[["a", "b"]], Y)
-    other = LogisticRegression(C=0.01).fit(FRAME[["a", "b"]], Y)
-    for each in (parquet(tmp_path), FRAME):
-        evaluate(regressor, each, Y, epsilon=1.0, y_bounds=(0, 1))
-        compare(MODEL, other, each, Y, epsilon=1.0)
-    np.testing.assert_array_equal(exact[0], exact[2])
-    np.testing.assert_array_equal(exact[1], exact[3])
 
 
 @pytest.mark.parametrize("kind", [HistGradientBoostingClassifier, LogisticRegression])

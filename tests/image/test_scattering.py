@@ -26,7 +26,6 @@ from skdp._training.models.wide_linear import WideLinearModel
 from skdp.image import ScatteringTransformer
 from skdp.image.filters import low_pass, morlet
 from skdp.image.public_images import PUBLIC_IMAGES
-from skdp.image.rows import Whitening
 from skdp.image.scattering import Scattering
 
 GOLDEN = np.load(pathlib.Path(__file__).parents[1] / "golden" / "scattering.npz", allow_pickle=False)
@@ -211,15 +210,6 @@ def test_groups_have_mean_0_variance_1_and_rows_one_norm():
         np.testing.assert_allclose(groups.var(axis=2), 1, rtol=1e-4)
 
 
-def test_groups_of_three_scales_are_those_of_their_scales():
-    rows = ScatteringTransformer(J=3, L=2, normalization="groups").fit_transform(COLOURED[:, :, :, :1])
-    paths = Scattering((12, 8), 3, 2, 2).paths
-    maps = rows.reshape(5, len(paths), -1)
-    for scales in {path.scales for path in paths}:
-        group = maps[:, [path.scales == scales for path in paths]].reshape(5, -1)
-        np.testing.assert_allclose(group.mean(axis=1), 0, atol=1e-5)
-
-
 def test_an_image_without_contrast_is_a_row_of_zeros():
     for level in (0, 7, 255):
         flat = np.full((2, 12, 8, 3), level, np.uint8)
@@ -256,28 +246,6 @@ def test_whitening_is_learned_from_made_up_images(kind):
     assert largest < 10.0
     assert mean < 0.2
     assert spread("groups")[0] > 2 * largest
-
-
-@pytest.mark.parametrize("kind", PUBLIC_IMAGES)
-def test_made_up_images_have_channels_of_their_kind(kind):
-    images = PUBLIC_IMAGES[kind](5, (20, 16), 3)
-    assert images.shape == (5, 3, 20, 16)
-    assert images.dtype == np.float32
-    assert np.array_equal(images[:, 0], images[:, 1]) == (kind == "drawings")
-    assert len(np.unique(images.reshape(5, -1), axis=0)) == 5
-
-
-def test_whitening_is_the_root_of_the_covariance():
-    maps = np.random.default_rng(6).normal(size=(300, 5, 4)).astype(np.float32)
-    maps[:, 1] += 3 * maps[:, 0] + 2
-    values = maps.transpose(1, 0, 2).reshape(5, -1).astype(float)
-    whitening = Whitening.learn(maps)
-    covariance = np.cov(values, bias=True)
-    wanted = covariance + np.trace(covariance) / 5 * np.eye(5)
-    np.testing.assert_allclose(np.linalg.inv(whitening.matrix @ whitening.matrix), wanted, rtol=1e-4, atol=1e-4)
-    expected = whitening.matrix @ (maps - values.mean(axis=1)[:, None])
-    whitening.apply(maps)
-    np.testing.assert_allclose(maps, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("normalization", ["whitened", "groups", None])

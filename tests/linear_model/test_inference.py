@@ -12,16 +12,14 @@ from combinations import over_rows
 from linear_rows import assert_errors_are_standard, neighbour
 from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
-from sklearn.pipeline import make_pipeline
 
-from skdp import DPLinearRegression, DPRidge, PrivacyAccountant, allocate_budget
+from skdp import DPLinearRegression, DPRidge, PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.exceptions import FitInterruptedWarning
 from skdp.linear_model import normal_equations
 from skdp.linear_model.equations import Equations, Noise
 from skdp.linear_model.inference import solve_without_bias
 from skdp.linear_model.scores import Scoring
-from skdp.preprocessing import DPTableVectorizer
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -241,20 +239,6 @@ def test_text_html_and_latex_show_the_same(named):
     assert max(map(len, text.splitlines())) < 120
 
 
-def test_columns_behind_a_vectorizer_have_its_names():
-    X, y = draw(3_000)
-    schema = {"age": (-1, 1), "degree": ["no", "yes"]}
-    people = pd.DataFrame({"age": X[:, 0], "degree": np.where(X[:, 1] > 0, "yes", "no")})
-    model = DPLinearRegression((-2, 2), inference=True, fit_intercept=False)
-    pipeline = allocate_budget(make_pipeline(DPTableVectorizer(schema), model), 1.0, 1e-5).fit(people, y)
-    names = pipeline[:-1].get_feature_names_out()
-    assert list(pipeline[-1].summary(names=names).to_frame().index) == list(names)
-    with_intercept = allocate_budget(pipeline.set_params(dplinearregression__fit_intercept=True), 1.0, 1e-5)
-    table = with_intercept.fit(people, y)[-1].summary(names=names)
-    assert (table.to_frame()["doubt"] != "").all()
-    assert "formula_rows leaves one out" in str(table)
-
-
 def test_coefficients_are_scaled_back_by_public_units():
     """As narrow columns are scaled up by public bounds, in which they have intervals that they had not."""
     X, y = draw(3_000)
@@ -284,11 +268,6 @@ BAD_TABLES = [
 def test_bad_parameters_of_a_summary_are_rejected(named, parameters, message):
     with pytest.raises((ValueError, TypeError), match=message):
         named.summary(**parameters)
-
-
-def test_there_is_no_table_without_what_was_bought():
-    with pytest.raises(ValueError, match="fit with inference=True"):
-        fitted(draw(60), inference=False).summary()
 
 
 def test_rows_that_are_read_once_are_refused_before_any_charge(tmp_path):

@@ -82,7 +82,7 @@ def test_penalty_shrinks_coefficients_and_spares_the_intercept(draw):
 # --- formats ----------------------------------------------------------------------------------------------------------
 
 
-@over_rows("n_classes, parameters", [(2, {}), (2, POISSON), (3, {"fit_intercept": False})])
+@over_rows("n_classes, parameters", [(2, POISSON), (3, {"fit_intercept": False})])
 def test_sparse_rows_are_the_same_rows(draw, parameters, n_classes):
     X, y = draw(n_classes=n_classes)
     X[np.abs(X) < 0.6] = 0.0
@@ -144,22 +144,6 @@ def test_single_precision_gives_the_same_model_to_its_rounding(table):
     np.testing.assert_allclose(single.coef_, double.coef_, atol=bound, rtol=0)
 
 
-# --- what is published ------------------------------------------------------------------------------------------------
-
-
-def test_sampling_parameters(table):
-    X, y = table
-    assert binary().fit(X, y).sampling_rate_ == 1.0
-    assert binary(lot_size=100, max_iter=2).fit(X, y).sampling_rate_ == 0.25
-    assert binary(lot_size=400).fit(X, y).sampling_rate_ == 1.0
-    assert binary(sampling_rate=1).fit(X, y).privacy_event_ == binary(lot_size=400).fit(X, y).privacy_event_
-    public = binary(lot_size=100, max_iter=2, adjacency="add_remove", n_samples_public=500).fit(X, y)
-    assert (public.sampling_rate_, public.n_steps_) == (0.2, 10)
-    assert (binary().fit(X, y).n_steps_, binary(max_iter=3).fit(X, y).n_steps_) == (200, 3)
-    sampled = binary(sampling_rate=0.3, max_iter=7).fit(X, y)
-    assert (sampled.n_steps_, sampled.n_iter_) == (24, 8)  # 24 steps of 0.3 are 7.2 epochs
-
-
 # --- the price --------------------------------------------------------------------------------------------------------
 
 
@@ -169,12 +153,6 @@ def test_sampling_parameters(table):
 def test_the_budget_is_met_from_below_and_used_up(table, adjacency, sampling, epsilon):
     model = binary(epsilon=epsilon, adjacency=adjacency, n_samples_public=400, **sampling).fit(*table)
     assert 0.998 * epsilon < model.epsilon_ <= epsilon
-
-
-def test_accounting_by_renyi(table):
-    model = binary(accounting="rdp", **POISSON).fit(*table)
-    assert 0.998 < model.epsilon_ <= 1.0
-    assert get_epsilon(model.privacy_event_, 1e-5) < model.epsilon_
 
 
 def test_noise_multiplier_in_place_of_epsilon(table):
@@ -239,11 +217,6 @@ def test_long_rows_are_learnt_from_as_rows_scaled_to_the_bound(table, to_X, dtyp
     scaled, clipped = (clone(model).fit(to_X(rows), y).coef_ for rows in (short, long))
     bound = 1e-11 if dtype is np.float64 else 200 * 8 * np.finfo(np.float32).eps  # roundings, as above
     np.testing.assert_allclose(clipped, scaled, atol=bound, rtol=0)
-
-
-def test_no_intercept(table):
-    model = binary(fit_intercept=False).fit(*table)
-    np.testing.assert_array_equal(model.intercept_, [0.0])
 
 
 def test_the_mechanism_of_the_plan_is_the_one_that_adds_noise(table, monkeypatch):

@@ -168,17 +168,6 @@ def test_without_noise_it_is_maximum_likelihood_with_the_sandwich(kind):
 
 
 @BOTH
-def test_steep_slopes_are_reached(kind):
-    """By the first guess and the steps after it."""
-    X, y = draw(kind, 20_000, steepness=3.0 if kind == "classes" else 1.5)
-    bounds = {} if kind == "classes" else {"y_bounds": (0, 60)}
-    frame = quiet(kind, (X, y), **bounds).summary().to_frame()
-    theta, errors = without_privacy(kind, X, y)
-    assert (frame["doubt"] == "").all()
-    np.testing.assert_allclose((frame["coef"] - theta) / errors, 0.0, atol=0.3)
-
-
-@BOTH
 def test_errors_of_units_are_clustered(kind):
     """Rows of weight 1/2 in pairs: no unit is too long, and equal weights leave all errors as they are."""
     groups = np.repeat(np.arange(2_000), 2)
@@ -242,19 +231,6 @@ def test_a_line_without_an_interval_says_why(kind, doubt):
     assert frame.loc[frame["doubt"] != "", "std_err":"high"].isna().all(axis=None)
     assert np.isfinite(frame["coef"]).all()
     assert f"no interval: {line['doubt']}" in str(table)
-
-
-def test_rows_that_are_nearly_certain_are_not_enough():
-    """A slope of p (1 - p) in the sum of 350 / 8 is worth 175 rows, and there are 5 coefficients."""
-    X, _ = draw("classes", 350)
-    y = (np.random.default_rng(0).random(350) < expit(8.0 * X[:, 0])).astype(int)
-    table = fitted("classes", (X, y), epsilon=None, noise_multiplier=0.01).summary()
-    assert set(table.to_frame()["doubt"]) == {"fewer than 40 rows a coefficient that are not nearly certain"}
-
-
-def test_counts_above_their_bounds_are_told():
-    frame = fitted("counts", draw("counts", 5_000), y_bounds=(0, 2)).summary().to_frame()
-    assert frame["doubt"].str.contains("rows are cut at data_norm or y_bounds").all()
 
 
 @BOTH
@@ -359,12 +335,3 @@ def test_a_flag_that_few_rows_have_is_reached(kind):
     theta, errors = without_privacy(kind, X, y)
     assert (frame["doubt"] == "").all()
     np.testing.assert_allclose((frame["coef"] - theta) / errors, 0.0, atol=0.2)
-
-
-def test_rows_that_are_not_in_memory_are_refused_before_any_charge(tmp_path):
-    X, y = draw("classes", 60)
-    np.save(tmp_path / "x.npy", X)
-    accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match="inference=True with rows that are not in memory"):
-        fitted("classes", (np.load(tmp_path / "x.npy", mmap_mode="r"), y), accountant=accountant)
-    assert accountant.history == ()

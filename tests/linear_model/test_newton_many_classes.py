@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from skdp import DPLogisticRegression
 from skdp._checks.units import read_units
-from skdp.linear_model.likelihoods import Logistic, Multinomial
+from skdp.linear_model.likelihoods import Multinomial
 from skdp.linear_model.newton import BoundRows, RowScale
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -77,12 +77,6 @@ def test_score_and_curvature_are_together_no_longer_than_one(n_classes):
         norms.append(np.hypot(np.linalg.norm(residuals, axis=1), curvatures))
     assert np.max(norms) <= 1.0 + 1e-12
     assert np.max(norms) > 0.999
-
-
-def test_two_classes_are_those_of_the_logistic_likelihood():
-    eta, targets = np.linspace(-4.0, 4.0, 41)[:, None], np.arange(41) % 2.0
-    for mine, plain in zip(Multinomial(2).residuals(targets, eta), Logistic().residuals(targets, eta), strict=True):
-        np.testing.assert_allclose(mine, plain, atol=1e-12)
 
 
 def test_a_unit_of_many_rows_adds_no_more_than_one():

@@ -21,16 +21,6 @@ from skdp.linear_model.likelihoods import Ordinal
 from skdp.linear_model.newton import BoundRows, RowScale, entry_of
 from skdp.linear_model.newton_steps import STEP_SHARES, Step
 
-
-def without_two(X, is_high):
-    rows, theta = np.c_[X, -np.ones(len(X))], np.zeros(5)
-    for _ in range(20):
-        mean = expit(rows @ theta)
-        bread = np.linalg.inv((rows * (mean * (1.0 - mean))[:, None]).T @ rows)
-        theta += bread @ (rows.T @ (is_high - mean))
-    return theta, bread
-
-
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
 FALSE_ALARM = 1e-6
@@ -276,10 +266,3 @@ def test_the_noise_of_each_release_is_that_which_is_priced():
         low, high = stats.chi2.interval(1 - FALSE_ALARM, noise.size)
         assert low < np.sum(noise**2) / (sigma * factor) ** 2 < high
     assert 0.999 < model.epsilon_ <= 1.0
-
-
-def test_two_classes_are_those_of_the_logistic_model():
-    X, y = draw(2_000)
-    frame = quiet((X, np.where(codes_of(y) > 1, "yes", "no")), classes=["no", "yes"]).summary().to_frame()
-    theta, _ = without_two(X, codes_of(y) > 1)
-    np.testing.assert_allclose(frame["coef"], theta, atol=1e-3)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import subprocess
 
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from ledger_files import FIT, GAUSS, ROOT, THIRD, fresh, one_line, together
+from ledger_files import FIT, GAUSS, ROOT, fresh, one_line, together
 from scipy.stats import binom
 
 import skdp
@@ -21,7 +19,7 @@ from skdp import DPLogisticRegression, PrivacyAccountant, private_train_test_spl
 from skdp._checks.row_traits import row_norm_of, row_schema_of, with_row_norm, with_row_schema
 from skdp._checks.sources import TableRows
 from skdp.accounting import compose, get_epsilon
-from skdp.exceptions import AccountantDetachedError, BudgetExceededError, BudgetFileError
+from skdp.exceptions import BudgetFileError
 
 N = 400
 X = np.arange(2.0 * N).reshape(N, 2)
@@ -73,9 +71,7 @@ def test_the_parts_are_drawn_by_the_key():
     assert max(runs) < 60  # of 99 if cut by order; 25 expected, standard deviation 4
 
 
-@pytest.mark.parametrize(
-    "kind", [list, pd.DataFrame, sp.csr_matrix, sp.coo_array, lambda rows: pl.DataFrame(rows), np.asarray]
-)
+@pytest.mark.parametrize("kind", [list, pd.DataFrame, sp.coo_array, pl.DataFrame])
 def test_tables_of_any_kind_keep_their_type(kind):
     ledger = PrivacyAccountant()
     plain = private_train_test_split(X, Y, ledger=ledger)
@@ -88,14 +84,8 @@ def test_tables_of_any_kind_keep_their_type(kind):
     assert isinstance(parts[0].X, type(table)) or sp.issparse(table)
 
 
-def test_arrow_tables_and_what_rows_carry():
+def test_parts_keep_norm_and_schema_of_rows():
     ledger = PrivacyAccountant()
-    test = private_train_test_split(X, Y, ledger=ledger)[1]
-    table = pa.table({"a": X[:, 0], "b": X[:, 1]})
-    found = private_train_test_split(table, table["a"], ledger=ledger)[1]
-    assert found.X["b"].to_pylist() == test.X[:, 1].tolist()
-    assert found.y.to_pylist() == test.X[:, 0].tolist()
-    assert row_norm_of(private_train_test_split(with_row_norm(X, 7.0), ledger=ledger)[0].X) == 7.0
     assert row_norm_of(private_train_test_split(with_row_norm(sp.csr_matrix(X), 7.0), ledger=ledger)[0].X) == 7.0
     assert row_schema_of(private_train_test_split(with_row_schema(X, "schema"), ledger=ledger)[0].X) == "schema"
     with pytest.raises(TypeError, match="not in memory"):
@@ -108,10 +98,8 @@ def test_arrow_tables_and_what_rows_carry():
         ({"X": X[1:], "y": Y[1:]}, "n_rows=399 is not that of the split that this ledger keeps, n_rows=400"),
         ({"X": np.vstack([X, X[:1]]), "y": np.append(Y, 0)}, "n_rows=401"),
         ({"test_size": 0.3}, "test_size=0.3"),
-        ({"test_size": 1.0}, "test_size=1.0"),
         ({"groups": Y}, "unit='group'"),
         ({"y": Y[1:]}, "y has 399 rows where X has 400"),
-        ({"sample_weight": Y[1:]}, "sample_weight has 399 rows"),
         ({"ledger": None}, "ledger=None"),
         ({"ledger": "no.budget"}, "names no file"),
     ],
@@ -144,14 +132,6 @@ def test_all_pay_and_then_the_larger_of_the_two_parts(ledger):
     again = PrivacyAccountant.from_json(ledger.to_json(), resume=True)
     assert again.get_epsilon(partition="test") == test.ledger.get_epsilon()
     assert numbers(*private_train_test_split(X, Y, ledger=again)) == numbers(train, test)
-
-
-def test_each_part_has_the_ceiling(ledger):
-    for part in private_train_test_split(X, Y, ledger=ledger):
-        for _ in range(3):
-            part.ledger.spend(THIRD)
-        with pytest.raises(BudgetExceededError, match="for partition="):
-            part.ledger.spend(THIRD)
 
 
 def test_an_estimator_is_charged_to_its_part(ledger):
@@ -310,14 +290,6 @@ def test_the_first_key_counts_of_two_that_are_written_at_once(ledger, monkeypatc
     found = ledger.keep_split(0.25, n_rows=N)
     assert found.key == late[1].key == ledger.split.key
     assert len(ledger.entries) == 1
-
-
-def test_a_copy_in_another_process_splits_alike_and_makes_no_key():
-    ledger = PrivacyAccountant()
-    with pytest.raises(AccountantDetachedError):
-        private_train_test_split(X, Y, ledger=pickle.loads(pickle.dumps(ledger)))
-    before = numbers(*private_train_test_split(X, Y, ledger=ledger))
-    assert numbers(*private_train_test_split(X, Y, ledger=pickle.loads(pickle.dumps(ledger)))) == before
 
 
 def test_the_key_is_no_part_of_what_is_shown(ledger):

@@ -11,12 +11,11 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from replay import assert_all_else_is_equal, moves, replay
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 import skdp
 from skdp.calibration.table_classifier import TableFit
@@ -58,25 +57,16 @@ def encoder():
 
 KINDS = {
     "linear": (logistic, X),
-    "linear, sparse rows": (logistic, sp.csr_matrix(X)),
     "linear, a list of rows": (logistic, X.tolist()),
     "network": (lambda: skdp.DPMLPClassifier((3,), max_iter=2, sampling_rate=1.0, classes=[0, 1], **OWN), X),
     "trees": (lambda: trees(bounds=(-1, 1)), X),
     "naive Bayes": (lambda: skdp.DPGaussianNB(bounds=(-1, 1), classes=[0, 1], **OWN), X),
     "ridge": (lambda: skdp.DPRidge(y_bounds=(0, 1), **OWN), X),
-    "PCA before": (lambda: make_pipeline(skdp.DPPCA(1, **OWN), logistic()), X),
-    "scaler before": (lambda: make_pipeline(scaler(), Normalizer(), logistic()), X),
     "frames between": (
         lambda: make_pipeline(scaler().set_output(transform="pandas"), FunctionTransformer(np.tanh), logistic()),
         FRAME[["age"]],
     ),
-    "frames of polars between": (
-        lambda: make_pipeline(scaler().set_output(transform="polars"), FunctionTransformer(np.tanh), logistic()),
-        FRAME[["age"]],
-    ),
-    "bins before": (lambda: make_pipeline(skdp.DPQuantileBinner(bounds=(-1, 1), **OWN), logistic()), X),
     "public steps before": (lambda: make_pipeline(encoder(), scaler(), logistic()), FRAME),
-    "a table of a schema": (lambda: skdp.tabular_pipeline(logistic(), schema=SCHEMA), FRAME),
     "a table of a schema, trees": (lambda: skdp.tabular_pipeline(trees(), schema=SCHEMA), FRAME),
     # what follows cannot be replayed: categories that no row has are in no release, and lots of neighbours differ
     "any table": (lambda: skdp.tabular_pipeline(logistic()), FRAME),
@@ -84,7 +74,7 @@ KINDS = {
     "lots": (lambda: logistic(sampling_rate=0.5), X),
 }
 DRAWN = ["any table", "categories bought", "lots"]
-GROUPED = ["linear", "network", "trees", "any table"]
+GROUPED = ["linear", "trees"]
 
 
 def made_for(kind, grouped):
@@ -165,9 +155,7 @@ def test_folds_and_held_out_rows_may_be_none(fit, kind, grouped):
     assert_neighbours_are_alike(fit, kind, grouped)
 
 
-@pytest.mark.parametrize(
-    "kind", [kind for kind in KINDS if kind not in ("linear, a list of rows", "public steps before")]
-)
+@pytest.mark.parametrize("kind", ["linear", "network", "trees", "naive Bayes", "ridge", "frames between", "any table"])
 def test_a_fit_takes_a_table_without_rows(kind):
     estimator, rows = KINDS[kind][0](), KINDS[kind][1]
     whole = skdp.allocate_budget(estimator, **TERMS) if hasattr(estimator, "steps") else estimator.set_params(**TERMS)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import mean_absolute_error, mean_squared_error
 from sklearn.pipeline import make_pipeline
 
@@ -87,7 +85,7 @@ def test_one_row_moves_a_total_by_at_most_the_sensitivity(name, bounds):
 
 @silent
 @pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("scoring", [None, *ERRORS])
+@pytest.mark.parametrize("scoring", ERRORS)
 def test_an_exchanged_row_moves_its_own_releases_alone(scoring, adjacency, monkeypatch):
     """A row that scores moves the scores, by at most twice their sensitivity, and nothing that others trained."""
     released = []
@@ -100,7 +98,7 @@ def test_an_exchanged_row_moves_its_own_releases_alone(scoring, adjacency, monke
     monkeypatch.setattr(GaussianMechanism, "release", recorded)
     made = search(ridge(adjacency=adjacency), scoring=scoring, random_state=5, strategy="compose")
     scores = made._split(N, root_stream(made).spawn("split"), adjacency)
-    for row in (*np.flatnonzero(scores)[:8], *np.flatnonzero(~scores)[:2]):
+    for row in (*np.flatnonzero(scores)[:3], *np.flatnonzero(~scores)[:2]):
         runs = []
         for target in (-1e9, 1e9):
             released.clear()
@@ -150,8 +148,7 @@ def test_a_model_that_diverged_is_the_worst():
 
 
 @pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")  # random stopping may see one candidate alone: seeded
-@pytest.mark.parametrize("scoring", [None, *ERRORS])
-@pytest.mark.parametrize("strategy", ["compose", "random_stopping"])
+@pytest.mark.parametrize(("strategy", "scoring"), [("compose", None), ("random_stopping", "neg_mean_squared_error")])
 def test_a_search_finds_the_ridge_that_predicts(strategy, scoring):
     rows = np.random.default_rng(1).uniform(-1.0, 1.0, (20_000, 3))
     y = 2.0 * rows[:, 0] - rows[:, 1] + 1.0
@@ -178,10 +175,6 @@ REGRESSORS = {
     "ridge": (ridge(), GRID),
     "network": (DPMLPRegressor((8,), y_bounds=BOUNDS, max_iter=5), {"alpha": [0.0, 0.1]}),
     "trees": (DPRandomTreesRegressor(10, schema=SCHEMA, y_bounds=BOUNDS), {"max_depth": [2, 3]}),
-    "table": (
-        tabular_pipeline("regressor", schema=SCHEMA, y_bounds=BOUNDS),
-        {"model__alpha": [0.0, 0.1]},
-    ),
     "table of a ridge": (tabular_pipeline(ridge(), schema=SCHEMA), {"vectorizer__numbers": ["auto", "bins"]}),
 }
 
@@ -192,14 +185,6 @@ def test_every_regressor_is_searched_by_errors_between_its_bounds(name):
     found = search(*REGRESSORS[name], epsilon=20.0).fit(X, Y)
     assert found.scorer_ == score_of(None, ridge())
     assert -8.0 <= found.score(X, Y) <= 0.0
-
-
-def test_scores_of_one_bound_are_equal_and_travel():
-    one, other, wider = (score_of(None, DPRidge(y_bounds=each)) for each in ((0, 1), [0.0, 1.0], (0, 2)))
-    assert one == other != wider
-    assert pickle.loads(pickle.dumps(one)) == one
-    found = search(n_jobs=2, strategy="compose").fit(X, Y)
-    assert pickle.loads(pickle.dumps(found)).scorer_ == found.scorer_
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
@@ -227,19 +212,11 @@ def squares(model, rows, y):
 TWO = {"y_bounds": [(-3, 5), (0, 1)]}
 REFUSED = {
     "R^2": ({}, {"scoring": "r2"}, ["scoring='r2'", "how far targets spread", "'neg_mean_squared_error'"]),
-    "explained variance": ({}, {"scoring": "explained_variance"}, ["'explained_variance'", "how far targets"]),
     "a root of a mean": ({}, {"scoring": "neg_root_mean_squared_error"}, ["no private mechanism here"]),
     "a score of classes": ({}, {"scoring": "accuracy"}, ["scoring='accuracy'", "predicts numbers", "squared"]),
-    "log-loss": ({}, {"scoring": "neg_log_loss"}, ["'neg_log_loss'", "predicts numbers", "PrivateScore"]),
-    "no bounds": ({"y_bounds": None}, {}, ["y_bounds=None in a search", "y_bounds=(0, 100)"]),
-    "no bounds, own score": (
-        {"y_bounds": None},
-        {"scoring": PrivateScore("mse", squares, 1.0, False)},
-        ["y_bounds=None in a search"],
-    ),
-    "bounds that are none": ({"y_bounds": (5, -3)}, {}, ["y_bounds=(5.0, -3.0)", "the smaller first"]),
-    "bounds of words": ({"y_bounds": ("0", 1)}, {}, ["y_bounds[0]='0'", "two public numbers"]),
-    "bounds without a width": ({"y_bounds": 4}, {"refit": False}, ["y_bounds=4 ", "two public numbers"]),
+    "no bounds": ({"y_bounds": None}, {}, ["y_bounds=None in a search"]),
+    "bounds that are none": ({"y_bounds": (5, -3)}, {}, ["y_bounds=(5.0, -3.0)"]),
+    "bounds without a width": ({"y_bounds": 4}, {"refit": False}, ["y_bounds=4 "]),
     "bounds that differ": ({}, {"param_grid": TWO}, ["y_bounds differs between the candidates", "give one"]),
     "bounds of no square": ({"y_bounds": (0, 1e-250)}, {"scoring": "neg_mean_squared_error"}, ["bound=0.0"]),
 }
@@ -284,14 +261,6 @@ def test_classifiers_are_not_compared_by_errors(name):
     made = DPGridSearchCV(DPLogisticRegression(classes=[0, 1]), {"alpha": [0.0, 1.0]}, scoring=name)
     with pytest.raises(ValueError, match=rf"scoring='{name}' .*predicts classes: use one of 'accuracy'"):
         made.fit(Untouchable(), Untouchable())
-
-
-def test_a_regressor_without_bounds_needs_a_score_of_its_own():
-    class Plain(RegressorMixin, BaseEstimator):
-        pass
-
-    with pytest.raises(ValueError, match="y_bounds, which Plain has not"):
-        score_of(None, Plain())
 
 
 def test_bounds_may_be_searched_by_a_score_that_does_not_need_them():

@@ -6,10 +6,8 @@ What it shares with the classifier is tested there and in `test_guarantees_neigh
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 import reference
-import scipy.sparse as sp
 from refusals import assert_refused
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
@@ -265,14 +263,6 @@ def test_a_parameter_that_is_set_after_a_fit_changes_no_prediction(losses):
     np.testing.assert_array_equal(model.set_params(loss=losses[1]).predict(X), before)
 
 
-def test_an_instalment_keeps_the_bounds_that_were_read():
-    X, y = draw()
-    model = seeded(y_bounds=None, warm_start=True).fit(X, y)
-    bounds = model.y_bounds_
-    assert model.fit(X, np.minimum(y, 3)).y_bounds_ == bounds
-    assert "bounds of the targets were read" in str(privacy_report(model))
-
-
 @pytest.fixture
 def interrupted(monkeypatch):
     """A function that lets fits see Ctrl-C after so many steps; 0 lets them be."""
@@ -318,15 +308,3 @@ def test_a_run_goes_on_from_its_file(tmp_path, interrupted):
     model.fit(X, y)
     assert len(accountant.history) == 1
     np.testing.assert_array_equal(model.coefs_[0], whole.coefs_[0])
-
-
-# --- among scikit-learn's tools ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("form", [sp.csr_array, pd.DataFrame], ids=str)
-def test_rows_of_any_form(form):
-    X, y = draw()
-    plain = seeded().fit(X, y)
-    model = seeded().fit(form(X), y.tolist())
-    np.testing.assert_allclose(model.coefs_[0], plain.coefs_[0], rtol=1e-9)
-    np.testing.assert_allclose(model.predict(form(X)), plain.predict(X), rtol=1e-9)

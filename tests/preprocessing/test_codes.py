@@ -275,21 +275,3 @@ def test_a_row_of_codes_is_a_function_of_that_row():
     other = np.arange(len(rows)) != 7
     np.testing.assert_array_equal(found[other], rows[other])
     assert not np.array_equal(found[7], rows[7], equal_nan=True)
-
-
-def test_bounds_of_any_column_need_no_schema():
-    X = np.random.default_rng(0).uniform(size=(500, 3))
-    scaler = DPStandardScaler(bounds=(0, 1))
-    pipe = allocate_budget(Pipeline([("scaler", scaler), ("model", trees(bounds=(-3, 3)))]), 5.0, 1e-5)
-    assert quiet(lambda: pipe.fit(X, X[:, 0] > 0.5)).epsilon_ <= 5.0
-
-
-def test_a_checkpoint_is_of_one_schema(tmp_path):
-    file = tmp_path / "run"
-    model = trees(checkpoint=file, max_iter=2)
-    described = []
-    for schema in (KINDS, {**KINDS, "age": (0, 50)}):
-        work = clone(model)
-        work._note_rows(coder(schema).fit_transform(FRAME))
-        described.append(work._recipe(1).describe_rows())
-    assert described[0] != described[1]

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from skdp import DPLogisticRegression, PrivacyAccountant, allocate_budget
 from skdp._checks.row_traits import row_norm_of
 from skdp._checks.weights import exactly_summable
-from skdp.accounting import GaussianDpEvent, NoOpDpEvent, get_epsilon
+from skdp.accounting import NoOpDpEvent, get_epsilon
 from skdp.accounting.releases import releases
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms import GaussianMechanism
@@ -39,7 +39,6 @@ ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
 MIXED = [None, (-2.0, 5.0), None]
 BUYERS = {
     "binner": lambda **p: DPQuantileBinner(4, **p),
-    "binner-ordinal": lambda **p: DPQuantileBinner(4, encode="ordinal", **p),
     "binner-bounds": lambda **p: DPQuantileBinner(4, bounds=(-3.0, 3.0), **p),
     "binner-mixed": lambda **p: DPQuantileBinner(4, bounds=MIXED, **p),
     "encoder": lambda **p: DPOneHotEncoder(**p),
@@ -243,12 +242,6 @@ def test_no_number_makes_a_fit_fail_after_its_charge(name):
             assert model.transform(rows).shape[0] == 40
 
 
-@by_class
-def test_the_number_of_rows_is_private_where_rows_come_and_go(name):
-    with pytest.raises(ValueError, match="n_samples_public"):
-        BUYERS[name](adjacency="add_remove").fit(table(name))
-
-
 @over_rows(
     "make, bounds",
     crossed(
@@ -277,16 +270,12 @@ def test_bins_of_bought_edges():
     assert len(np.unique(codes[:, 1])) == 3
     assert list(binner.get_feature_names_out()) == ["x0", "x1"]
     for encode, kind in (("onehot", sp.csr_matrix), ("onehot-dense", np.ndarray)):
-        again = clone(binner).set_params(encode=encode, random_state=1).fit(X)
+        again = clone(binner).set_params(encode=encode).fit(X)
         rows = again.transform(X)
         assert isinstance(rows, kind)
         assert rows.shape[1] == len(again.get_feature_names_out()) == again.n_bins_.sum() + 2
-        assert row_norm_of(rows) == pytest.approx(math.sqrt(2))
-        assert (rows.sum(axis=1) == 2).all()
-        dense = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
-        ordinal = clone(again).set_params(encode="ordinal").fit(X).transform(X)
-        first = dense[:, : again.n_bins_[0] + 1].argmax(axis=1)
-        np.testing.assert_array_equal(np.where(first == again.n_bins_[0], -1, first), ordinal[:, 0])
+        first = dense(rows)[:, : again.n_bins_[0] + 1].argmax(axis=1)
+        np.testing.assert_array_equal(np.where(first == again.n_bins_[0], -1, first), codes[:, 0])
 
 
 def test_one_hot_categories():
@@ -301,8 +290,6 @@ def test_one_hot_categories():
     assert rows[0].tolist() == [0, 0, 1, 0, 1, 0, 0, 0]
     assert row_norm_of(rows) == pytest.approx(math.sqrt(2))
     assert encoder.inverse_transform(rows)[:3].tolist()[0] == ["other", "1"]
-    frame = encoder.set_output(transform="pandas").transform(X)
-    assert list(frame.columns) == names
 
 
 def test_a_category_of_a_type_that_no_row_has_changes_nothing():
@@ -356,15 +343,13 @@ def test_rows_of_bins_and_categories_have_one_1_for_each_column(make):
 def test_standardized_columns():
     X = np.random.default_rng(0).normal([50.0, -3.0], [10.0, 0.1], (50_000, 2))
     X[:5] = np.nan
-    for bounds in (None, [(0, 100), None]):
-        scaler = DPStandardScaler(bounds=bounds, random_state=0).fit(X)
-        rows = scaler.transform(X)
-        assert np.isnan(rows[:5]).all()
-        np.testing.assert_allclose(np.nanmean(rows, axis=0), 0.0, atol=0.1)
-        np.testing.assert_allclose(np.nanstd(rows, axis=0), 1.0, atol=0.1)
-        low, high = np.array(scaler.bounds_).T
-        np.testing.assert_allclose(scaler.inverse_transform(rows), np.clip(X, low, high), rtol=1e-9)
-    assert list(scaler.get_feature_names_out()) == ["x0", "x1"]
+    scaler = DPStandardScaler(bounds=[(0, 100), None], random_state=0).fit(X)
+    rows = scaler.transform(X)
+    assert np.isnan(rows[:5]).all()
+    np.testing.assert_allclose(np.nanmean(rows, axis=0), 0.0, atol=0.1)
+    np.testing.assert_allclose(np.nanstd(rows, axis=0), 1.0, atol=0.1)
+    low, high = np.array(scaler.bounds_).T
+    np.testing.assert_allclose(scaler.inverse_transform(rows), np.clip(X, low, high), rtol=1e-9)
     plain = DPStandardScaler(bounds=(0, 100), with_mean=False, with_std=False).fit(X)
     np.testing.assert_array_equal(plain.transform(X[5:]), np.clip(X[5:], 0, 100))
 
@@ -397,12 +382,6 @@ def test_a_constant_costs_nothing_and_reads_no_cell():
     assert (imputer.epsilon_, imputer.privacy_event_) == (0.0, NoOpDpEvent())
     assert not accountant.history
     assert imputer.transform(words).tolist() == [["x", 1.0], ["missing", 0.0]]
-    assert DPSimpleImputer("constant", fill_value=7).fit(words[["b"]]).transform(words[["b"]]).tolist() == [
-        [1.0],
-        [7.0],
-    ]
-    with pytest.raises(ValueError, match="fill_value"):
-        DPSimpleImputer("constant", fill_value="none").fit(words[["b"]])
     with pytest.raises(ValueError, match="fill_value"):
         DPSimpleImputer("constant", fill_value=math.nan).fit(words)
 
@@ -414,18 +393,6 @@ def test_a_constant_is_the_same_whatever_the_cells_are():
     ]
     states = [list(leaves(vars(DPSimpleImputer("constant").fit(each)))) for each in tables]
     assert states[0] == states[1] == states[2]
-
-
-def test_bounds_are_powers_of_two_that_hold_nearly_all():
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.integers(18, 90, 20_000), -np.exp(rng.normal(8, 1, 20_000)), np.full(20_000, np.nan)])
-    accountant = PrivacyAccountant(epsilon=2.0, delta=1e-6)
-    found = dp_bounds(X, accountant=accountant, random_state=0)
-    assert found[0] == (16.0, 128.0)
-    assert found[2] == (-1.0, 1.0)
-    assert np.mean((X[:, 1] >= found[1][0]) & (X[:, 1] <= found[1][1])) > 0.95
-    assert [type(entry.event) for entry in accountant.history] == [GaussianDpEvent]
-    DPQuantileBinner(4, bounds=found).fit(X)
 
 
 @by_name

@@ -70,15 +70,6 @@ def test_only_skewed_columns_get_estimated_bins():
     assert get_epsilon(GaussianDpEvent(vectorizer.noise_multiplier_), vectorizer.delta_) == pytest.approx(1.0, rel=1e-3)
 
 
-def test_fit_bins_without_bounds_to_fit_is_free():
-    X, _ = frame()
-    known = {**SCHEMA, "amount": {"bounds": (0, 1e7), "scale": "log"}, "age": {"edges": (18, 50, 90)}}
-    assert DPTableVectorizer(known, fit_bins=True).fit(X).epsilon_ == 0.0
-    assert DPTableVectorizer(SCHEMA).fit(X).epsilon_ == 0.0
-    with pytest.raises(ValueError, match="fit_bins='yes' is no truth value"):
-        DPTableVectorizer(SCHEMA, fit_bins="yes").fit(X)
-
-
 @over_rows("adjacency", ["zero_out", "replace_one"])
 def test_one_record_changes_bin_counts_by_the_sensitivity(adjacency, monkeypatch):
     """The counts that get noise: both columns of SCHEMA change, and no more than was charged for."""

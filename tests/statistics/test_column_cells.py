@@ -8,7 +8,7 @@ import pytest
 
 from skdp._checks.table import Table
 from skdp.preprocessing.schema.kinds import read_column
-from skdp.statistics.cells import GAP, OTHER, REST, ColumnCells, Merged, add_up_cells
+from skdp.statistics.cells import OTHER, ColumnCells, Merged
 
 
 def cells_of(given, *, n_bins=64, is_whole=False):
@@ -70,11 +70,6 @@ def test_values_beyond_the_bounds_are_moved_to_cells_of_their_own(is_whole):
     np.testing.assert_array_equal(found, [0, 0, 0, 1, last - 1, last, last, last, last + 1])
 
 
-def test_scaled_numbers_lie_between_minus_1_and_1():
-    cells = cells_of((10, 30))
-    np.testing.assert_array_equal(cells.scaled(np.array([10.0, 20.0, 30.0, np.nan]), 0.25), [-1.0, 0.0, 1.0, 0.25])
-
-
 def test_levels_are_the_listed_ones_and_others():
     cells = cells_of(["b", "a"])
     assert cells.labels == ["b", "a", OTHER]
@@ -89,21 +84,3 @@ def test_bins_are_merged_to_about_equal_shares():
     assert merged.labels == ["0", "1..4", "5..9"]
     np.testing.assert_array_equal(merged.places, [0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3])
     assert Merged.bins(cells, np.zeros(10), 4).size == 2
-
-
-def test_rare_levels_are_merged():
-    cells = cells_of(["a", "b", "c", "d"])
-    merged = Merged.frequent(cells, np.array([5.0, 50.0, 40.0, 30.0, 0.0]), 20.0, 2)
-    assert merged.labels == ["b", "c", REST]
-    np.testing.assert_array_equal(merged.places, [2, 0, 1, 2, 2, 3])
-    assert Merged.none(cells).labels == cells.labels
-    assert Merged.none(cells).size == cells.size
-
-
-def test_cells_are_added_up_by_all_codes():
-    codes = [np.array([0, 1, 1]), np.array([2, 0, 0])]
-    np.testing.assert_array_equal(add_up_cells(codes, [2, 3], None), [[0, 0, 1], [2, 0, 0]])
-    np.testing.assert_array_equal(
-        add_up_cells(codes, [2, 3], np.array([0.5, -1.0, 0.25])), [[0, 0, 0.5], [-0.75, 0, 0]]
-    )
-    assert GAP not in (OTHER, REST)

@@ -14,8 +14,7 @@ from scipy.stats import binom
 
 from skdp import PrivacyAccountant, TableSchema
 from skdp.exceptions import BudgetExceededError, QualityWarning
-from skdp.statistics import PrivateDescription, describe, private_mean, private_quantile, private_sum
-from skdp.statistics.pair_figures import nearest_correlation
+from skdp.statistics import PrivateDescription, describe, private_quantile
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skdp.exceptions.PrivacyLeakWarning"
@@ -140,17 +139,6 @@ def test_answers_agree_with_one_another(epsilon, adjacency, by, groups, n):
         assert found.n == (n if labels is None else len(np.unique(labels)))
 
 
-def test_the_nearest_correlation_matrix_is_one():
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        raw = np.clip(rng.normal(0, 1, (6, 6)), -1, 1)
-        found = nearest_correlation((raw + raw.T) / 2 * (1 - np.eye(6)) + np.eye(6))
-        assert np.linalg.eigvalsh(found).min() > -1e-9
-        np.testing.assert_allclose(np.diag(found), 1.0)
-    kept = np.array([[1.0, 0.5], [0.5, 1.0]])
-    np.testing.assert_allclose(nearest_correlation(kept), kept)
-
-
 # --- intervals ---
 
 REPEATS = 40
@@ -241,13 +229,6 @@ def test_subgroups_are_the_listed_categories_and_one_for_the_rest():
     assert sum(part.n for part in found.subgroups.values()) == pytest.approx(N)
     gone = PEOPLE.assign(sex="z")
     assert describe_people(gone, by="sex", epsilon=1000.0).subgroups["(other)"].n == pytest.approx(N, abs=1.0)
-
-
-def test_a_listed_category_may_have_the_name_of_the_rest():
-    frame = pd.DataFrame({"kind": ["a"] * 100 + ["(other)"] * 200 + ["b"] * 300 + ["z"] * 50, "n": 1.0})
-    schema = {"kind": ["a", "(other)", "b"], "n": (0, 1)}
-    found = describe(frame, schema=schema, by="kind", epsilon=1000.0, random_state=0).subgroups
-    assert {name: round(part.n) for name, part in found.items()} == {"a": 100, "b": 300, "(other)": 250}
 
 
 def test_a_subgroup_knows_the_price_of_all():
@@ -471,16 +452,6 @@ def test_estimated_bounds_mark_estimates_as_clipped():
     low, high = found.schema_["children"].bounds
     assert low == int(low)
     assert high == int(high)
-
-
-def test_single_statistics_estimated_bounds_are_marked():
-    pay = skewed()["pay"]
-    for function in (private_mean, private_sum, private_quantile):
-        with pytest.warns(QualityWarning, match="clipped to privately estimated bounds"):
-            found = function(pay, epsilon=4.0, random_state=0)
-        assert found.clipped_low < found.clipped_high
-        assert "of values clipped to" in str(found)
-        assert np.isnan(function(pay, bounds=(0, 1e6), epsilon=4.0, random_state=0).clipped_low)
 
 
 def test_lost_column_has_no_estimates():

@@ -94,15 +94,6 @@ def test_several_quantiles_ascend_and_cost_what_one_does():
     assert len(accountant.history) == 1
 
 
-def test_groups_have_the_weight_of_one_row():
-    values, labels = np.r_[np.full(900, 10.0), np.zeros(100)], np.r_[np.zeros(900, int), np.arange(1, 101)]
-    found = st.private_mean(values, bounds=(0, 10), groups=labels, epsilon=1000.0, random_state=0)
-    assert found.value == pytest.approx(10 / 101, abs=0.01)
-    assert st.private_count(values > 5, groups=labels, epsilon=1000.0, random_state=0).value == pytest.approx(
-        1.0, abs=0.1
-    )
-
-
 def test_a_list_has_no_type():
     """Whether its numbers are whole would follow from its cells: a gap in one of them would change all bins."""
     whole = [20, 30] * 50

@@ -16,11 +16,10 @@ from skdp.accounting.releases import releases
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.cell_tree import Cells
-from skdp.preprocessing.histograms.counts import CountedColumns
 from skdp.preprocessing.histograms.edges import _best_partition, equal_mass_edges, median_cell
 from skdp.preprocessing.histograms.powers_of_two import OCTAVES, occupied_octaves
 from skdp.preprocessing.histograms.purchase import Purchase
-from skdp.preprocessing.histograms.threshold import named_categories, observed_counts, stability_threshold
+from skdp.preprocessing.histograms.threshold import observed_counts, stability_threshold
 
 FALSE_ALARM = 1e-6
 N = 400
@@ -195,10 +194,6 @@ def test_a_word_that_nobody_has_is_not_counted():
     assert all("none" not in each.categories[0] for each in named)
 
 
-def test_the_most_frequent_words_are_kept():
-    assert named_categories(["a", "b", "c", "d"], np.array([9.0, 1.0, 7.0, 8.0]), 2.0, 2) == ["a", "d"]
-
-
 # --- edges and bounds ---
 
 
@@ -277,12 +272,6 @@ def test_public_bounds_are_kept_and_numbers_beyond_them_go_to_the_outer_bins():
     assert shares(x, edges).max() < 0.16
 
 
-def test_edges_are_round_numbers_where_numbers_are_whole():
-    x = np.random.default_rng(0).choice(np.arange(1, 7), 20_000).astype(float)
-    (edges,), *_ = released(purchase(1, 0, n_bins=6), [x], noise=5.0)
-    assert edges.tolist() == [2.0, 3.0, 4.0, 5.0, 6.0]
-
-
 def test_medians_of_whole_numbers_are_exact_and_lie_within_bounds():
     rng = np.random.default_rng(0)
     columns = [rng.choice([0.0, 5.0], 20_000, p=[0.9, 0.1]), rng.integers(1, 8, 20_000) * 1.0, np.full(20_000, np.nan)]
@@ -295,13 +284,6 @@ def test_cells_between_subnormal_bounds_are_made():
         breaks = Cells.between(0.0, high).breaks
         assert breaks[0] == 0.0
         assert breaks[-1] == high
-
-
-def test_cells_between_bounds_have_round_breaks():
-    cells = Cells.between(18, 90)
-    assert cells.breaks.tolist() == [18.0, *np.arange(20.0, 89.0, 4.0), 90.0]
-    (counts,) = CountedColumns.of([np.array([18.0, 89.9, 90.0])]).counts([cells.breaks])
-    assert counts[[1, -2, -1]].tolist() == [1.0, 1.0, 1.0]
 
 
 # --- against plain readings ---
@@ -333,7 +315,7 @@ def test_noise_alone_has_no_range():
 
 def test_noise_alone_makes_one_bin():
     breaks = np.arange(100.0)
-    for seed in range(20):
+    for seed in range(5):
         counts = np.random.default_rng(seed).normal(0, 1.0, 101)
         cells = Cells.of(breaks, counts, np.ones(101))
         assert len(equal_mass_edges(cells, 16, 3.0)) <= 1
@@ -359,13 +341,6 @@ def test_bad_fields_are_refused_by_name(fields, name):
     with pytest.raises(ValueError, match=name) as caught:
         purchase(**fields)
     assert "\n" not in str(caught.value)
-
-
-def test_other_columns_than_planned_are_refused():
-    with pytest.raises(ValueError, match="planned"):
-        released(purchase(1, 0), [np.zeros(3), np.zeros(3)])
-    with pytest.raises(ValueError, match="n_words=0"):
-        purchase(1, 0).threshold_at(1.0)
 
 
 def test_the_event_of_words_alone():
