@@ -24,7 +24,7 @@ from skdp import (
     config_context,
 )
 from skdp._checks.row_traits import row_norm_of
-from skdp.ensemble import PublicTreesEmbedding, embedding, leaf_tables
+from skdp.ensemble import PublicTreesEmbedding, embedding
 from skdp.ensemble.leaf_tables import LeafTables
 from skdp.ensemble.trees import draw_trees
 from skdp.preprocessing import DPTableVectorizer, TableSchema
@@ -500,15 +500,6 @@ def test_it_is_a_step_that_reads_nothing():
     with config_context(on_leak="raise"):
         assert check_pipeline(make_pipeline(trees_of(), classifier())) in (None, [], ())
         check_pipeline(make_pipeline(PublicTreesEmbedding(bounds=(0, 1)), classifier()))
-
-
-def test_rows_are_the_same_by_tables(monkeypatch):
-    made = trees_of(n_jobs=2).fit(FRAME)
-    rows, leaves, codes = made.transform(FRAME), made.apply(FRAME), made._encode(made._codes(FRAME)).codes
-    monkeypatch.setattr(leaf_tables, "_FEWEST_ROWS", 0)
-    assert (made.transform(FRAME) != rows).nnz == 0
-    np.testing.assert_array_equal(made.apply(FRAME), leaves)
-    np.testing.assert_array_equal(made._encode(made._codes(FRAME)).codes, codes)
 
 
 def test_an_estimator_that_comes_next_uses_the_norm():

@@ -604,18 +604,6 @@ def test_a_model_that_diverged_has_an_offset_that_no_row_decides():
     assert np.abs(found[-1][1]) <= found[-1][0] <= len(X)
 
 
-def test_the_mean_of_skewed_and_weighted_targets_is_right():
-    """A wage that a fifth does not have and of which some have much: a clip cuts its tail."""
-    rng, n = np.random.default_rng(0), 20_000
-    X = rng.uniform(-1, 1, (n, 2))
-    wage = np.where(rng.random(n) < 0.2, 0.0, np.exp(rng.normal(-2.5 + 0.5 * X[:, 0], 0.8)))
-    weights = np.where(X[:, 1] > 0, 10.0, 1.0)
-    model = regressor_of(y_bounds=(0, 1), epsilon=4.0, weight_bound=10.0, random_state=0)
-    expected = np.average(np.clip(wage, 0, 1), weights=weights)
-    found = np.average(model.fit(X, wage, sample_weight=weights).predict(X), weights=weights)
-    assert found == pytest.approx(expected, rel=0.03)
-
-
 @over_rows("after", [False, True])
 def test_a_run_that_ends_beside_its_offset_buys_it_once(after, tmp_path, monkeypatch):
     X, y = numbers(20_000)
@@ -828,17 +816,3 @@ def test_without_an_intercept_no_offset_is_bought():
     model = regressor_of(fit_intercept=False, max_iter=5).fit(X, y)
     assert sum(flatten(model.privacy_event_).values()) == 5 + 2
     np.testing.assert_array_equal(model.intercept_, [0.0])
-
-
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
-def test_a_file_of_a_later_run_is_not_for_other_trees(tmp_path):
-    X, y = numbers(400)
-    one, other = (regressor_of(max_iter=20).fit(X, y) for _ in range(2))
-    interrupt_after(one, 7)
-    one.set_params(checkpoint=tmp_path / "run").partial_fit(X, y)
-    before = pickle.dumps(other)
-    with pytest.raises(ValueError, match="is of another run"):
-        other.set_params(checkpoint=tmp_path / "run").partial_fit(X, y)
-    assert pickle.dumps(other.set_params(checkpoint=None)) == before
-    del one._make_progress
-    assert one.partial_fit(X, y).n_steps_ == 40

@@ -96,18 +96,6 @@ def test_a_threshold_that_is_none_is_refused(found, bad):
         found.calibration_curve(0)
 
 
-def test_a_linear_density_within_bins_takes_out_the_width_of_a_bin():
-    """Two triangles, of which the area under the curve is 5/6: without slopes eight bins are off by .002."""
-    edges = np.linspace(0, 1, 9)
-    tables = np.array([[np.diff(2 * edges - edges**2), np.diff(edges**2)]])
-    negatives, positives = tables[0]
-    plain = (positives * (np.cumsum(negatives) - negatives / 2)).sum()
-    assert abs(plain - 5 / 6) > 2e-3
-    assert binary_metrics.roc_auc(tables)[0] == pytest.approx(5 / 6, abs=2e-4)
-    np.testing.assert_allclose(binary_metrics.refined(tables).reshape(2, 8, -1).sum(-1), tables[0], atol=1e-12)
-    assert binary_metrics.refined(np.array([[[0.0, 0.0, 9.0], [9.0, 0.0, 0.0]]])).min() >= 0.0
-
-
 @pytest.mark.parametrize("total", [None, 50.0])
 def test_projection_gives_the_nearest_counts(total):
     rng = np.random.default_rng(0)

@@ -24,7 +24,6 @@ from skdp import DPPCA, DPLogisticRegression, PrivacyAccountant, allocate_budget
 from skdp._training.models.linear import LinearGeometry
 from skdp._training.models.wide_linear import WideLinearModel
 from skdp.image import ScatteringTransformer
-from skdp.image.filters import low_pass, morlet
 from skdp.image.public_images import PUBLIC_IMAGES
 from skdp.image.scattering import Scattering
 
@@ -68,48 +67,6 @@ def test_values_are_those_of_the_plain_reading(shape, n_scales, n_angles, max_or
     made = coefficients(planes, n_scales, n_angles, max_order)
     expected = [reference.scattering(plane, n_scales, n_angles, max_order) for plane in planes]
     np.testing.assert_allclose(made, expected, rtol=0, atol=1e-6)  # float32, of values up to 1
-
-
-def test_filters_keep_means_and_wavelets_none():
-    for j in range(3):
-        for angle in range(8):
-            assert abs(morlet((40, 36), j, angle, 8)[0, 0]) < 1e-12
-    assert low_pass(40, 2)[0] == pytest.approx(1.0, abs=1e-12)  # a Riemann sum of a Gaussian of deviation 1.6
-
-
-def littlewood_paley(shape, n_scales, n_angles):
-    """Energy of all filters at each frequency, that of real images: the mean over a frequency and its negative."""
-    energy = np.multiply.outer(*(low_pass(n, n_scales) for n in shape)) ** 2
-    for j in range(n_scales):
-        for angle in range(n_angles):
-            wave = morlet(shape, j, angle, n_angles) ** 2
-            energy += (wave + np.roll(wave[::-1, ::-1], 1, axis=(0, 1))) / 2
-    return energy
-
-
-@pytest.mark.parametrize("kind", ["noise", "edge"])
-def test_energy_does_not_grow(kind):
-    """On a periodic grid ``sum S**2 * 4**J <= A (1 + A) sum x**2``, A being the largest Littlewood-Paley sum."""
-    noise = np.random.default_rng(2).normal(size=(64, 64))
-    image = noise if kind == "noise" else np.tile(np.arange(64) > 31, (64, 1)).astype(float)
-    made = coefficients(image[None], 2, 8)
-    bound = littlewood_paley((72, 72), 2, 8).max()
-    energy, padded = np.square(made, dtype=float).sum() * 16, np.square(np.pad(image, 4, "reflect")).sum()
-    assert energy <= bound**2 * padded * (1 + 1e-5)
-    assert energy > 0.05 * np.square(image).sum()
-
-
-@pytest.mark.parametrize("shift", [(8, -8)])
-def test_a_shift_by_whole_windows_shifts_the_maps(shift):
-    """Of an image that is mirrored at its own sides, so that the padded plane is periodic: 48 = 3 * 16, 40 = 5 * 8."""
-    quarter = np.random.default_rng(3).uniform(size=(9, 9))
-    folded = 8 - abs(np.arange(41) % 16 - 8)
-    image = quarter[np.ix_(folded, folded)]
-    moved = quarter[np.ix_(*(8 - abs((np.arange(41) - by) % 16 - 8) for by in shift))]
-    made, expected = coefficients(np.array([moved, image]), 2, 8)
-    for axis, by in zip((1, 2), shift, strict=True):
-        expected = np.take(expected, (np.arange(10) - by // 4) % 4, axis=axis)  # maps have a period of 4
-    np.testing.assert_allclose(made, expected, rtol=0, atol=2e-6)
 
 
 # --- rows ---
@@ -175,16 +132,6 @@ def test_layouts_of_one_image_give_one_row():
     expected = ScatteringTransformer().fit_transform(squares)
     np.testing.assert_array_equal(ScatteringTransformer().fit_transform(squares.reshape(7, 81)), expected)
     np.testing.assert_array_equal(ScatteringTransformer().fit_transform(squares[..., None]), expected)
-
-
-def test_ranges_of_pixels():
-    """Bytes, floats and a range that is given are one image, up to the rounding of floats."""
-    rows = plain().fit_transform(GREY)
-    for images, ends in (
-        (GREY / 255, None), ((GREY / 255).astype(np.float32), None), (GREY.astype(int), (0, 255)),
-        (GREY / 127.5 - 1, (-1, 1)), (GREY.astype(np.float32), (0.0, 255.0)),
-    ):  # fmt: skip
-        np.testing.assert_allclose(plain(value_range=ends).fit_transform(images), rows, rtol=0, atol=2e-6)
 
 
 def test_coefficients_are_those_of_planes():

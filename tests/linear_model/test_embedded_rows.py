@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 
 import numpy as np
@@ -14,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from interrupts import interrupt_after
 from replay import assert_all_else_is_equal, moves, replay
-from scipy import stats
 from sklearn.pipeline import make_pipeline
 
 from skdp import DPLogisticRegression, PrivacyAccountant, allocate_budget
@@ -22,8 +20,6 @@ from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._training.models.one_hot import Blocks, OneHotForm, rows_of_sparse
 from skdp.accounting import compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
-
-FALSE_ALARM = 1e-6
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning:"),  # a replay needs a seed
@@ -59,10 +55,6 @@ def entries_of(Z):
     """Entry of the block of each column."""
     form = row_form_of(Z)
     return np.repeat(form.weights, form.blocks.widths)
-
-
-def levels_of(Z):
-    return Z.indices.reshape(Z.shape[0], -1) - np.cumsum([0, *row_form_of(Z).blocks.widths[:-1]])
 
 
 # --- the form of rows -------------------------------------------------------------------------------------------------
@@ -195,44 +187,6 @@ def test_a_fit_is_that_of_random_trees(run, n_classes):
             assert getattr(one, name) == pytest.approx(getattr(other, name), rel=2e-4)
         one.set_params(epsilon=other.epsilon).partial_fit(Z, y, sample_weight=weights)  # nothing more is bought
         other.partial_fit(X, y, sample_weight=weights)
-
-
-@pytest.mark.usefixtures("steps_alone")
-@over_rows("n_classes", [2, 3])
-@over_rows("fit_intercept", [False, True])
-def test_one_step_is_the_clipped_mean_gradient(n_classes, fit_intercept):
-    """Under a public number of 1,000 rows; the first gradient is that at scores of 0."""
-    Z, y = embedded(40, n_classes, plain_share=0.2)
-    model = model_of(
-        classes=range(n_classes), epsilon=None, noise_multiplier=1e-3, adjacency="add_remove", n_samples_public=1000,
-        max_iter=1, momentum=0.0, learning_rate=1.0, max_grad_norm=0.3, average=False, fit_intercept=fit_intercept,
-    ).fit(Z, y)  # fmt: skip
-    form, intercept, n_outputs = row_form_of(Z), 0.2 if fit_intercept else 0.0, len(model.coef_)
-    rows = np.array([reference.one_hot_row(each, form.blocks.widths, form.weights, intercept) for each in levels_of(Z)])
-    theta = np.zeros(n_outputs * rows.shape[1])
-    plain = reference.one_hot_clipped_gradients(rows, y, np.ones(40), theta, n_outputs, 0.3, "logistic", 0.0)
-    table = -plain.sum(axis=0).reshape(n_outputs, -1) / 1000
-    # A row of norm 1 is the row itself times this, less what the projection removes.
-    squares = [w * w * (1 - 1 / k) for w, k in zip(form.weights, form.blocks.widths, strict=True)]
-    unit, noise = 1 / math.sqrt(sum(squares) + intercept**2), 1e-3 * 0.3 / 1000
-    np.testing.assert_allclose(model.coef_, unit * table[:, : Z.shape[1]], rtol=0, atol=7 * noise * unit)
-    if fit_intercept:
-        np.testing.assert_allclose(model.intercept_, table[:, -1] * rows[0, -1], rtol=0, atol=7 * noise)
-
-
-@over_rows("n_classes, own", [(2, {"alpha": 50.0, "average": False}), (3, {"alpha": 0.5})])
-def test_spread_of_a_fit_to_null_records_is_that_of_the_price(own, n_classes):
-    """After an instalment too: normals of that spread, less the mean of each block."""
-    Z, y = embedded(60, n_classes, 60)
-    nothing = np.append(1e-30, np.zeros(59))  # not all may be muted
-    model = model_of(classes=range(n_classes), max_iter=20, **own).fit(Z, y, nothing)
-    widths = np.repeat(row_form_of(Z).blocks.widths, row_form_of(Z).blocks.widths)
-    spread = stats.chi2(len(model.coef_) * (len(widths) - len(row_form_of(Z).weights)))
-    for seed in (6, 7):
-        assert model.coef_noise_.shape == model.coef_.shape
-        square = float(np.sum((model.coef_ / model.coef_noise_) ** 2 * (1.0 - 1.0 / widths)))
-        assert spread.ppf(FALSE_ALARM / 4) < square < spread.isf(FALSE_ALARM / 4)
-        model.set_params(random_state=seed).partial_fit(Z, y, sample_weight=nothing)
 
 
 # --- one row ----------------------------------------------------------------------------------------------------------

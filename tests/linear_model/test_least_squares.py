@@ -10,7 +10,9 @@ import pytest
 import reference
 import scipy.sparse as sp
 from combinations import crossed, over_rows
+from linear_rows import neighbour
 from refusals import assert_refused
+from replay import assert_all_else_is_equal, moves, replay
 from scipy import stats
 from sklearn.linear_model import LinearRegression, Ridge
 
@@ -54,15 +56,12 @@ def draw(n, seed=0, spread=0.2, dtype=np.float64):
 ROWS = {
     "inside": (lambda x: 0.1 * x, 1.0, 1.0),
     "on the bound": (lambda x: 1.5 * x / np.linalg.norm(x), BOUNDS[1], 1.0),
-    "enormous": (lambda x: 1e9 * x, BOUNDS[0], 1.0),
     "overflowing": (lambda x: np.full_like(x, np.finfo(x.dtype).max), 1e300, 1.0),
     "zero": (np.zeros_like, -1e300, 1.0),
     "almost zero": (lambda x: np.finfo(x.dtype).smallest_subnormal * np.sign(x), 1.0, 1.0),
-    "heavy": (lambda x: x, BOUNDS[1], 1e6),
     "heaviest": (lambda x: 1e9 * x, 1e9, 1.7e308),
     "light": (lambda x: x, BOUNDS[1], 1e-3),
 }
-STATE = ("coef_", "intercept_", "coef_std_", "intercept_std_")
 
 
 @over_rows(
@@ -75,38 +74,21 @@ STATE = ("coef_", "intercept_", "coef_std_", "intercept_std_")
         row=ROWS,
     ),
 )
-def test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else(
-    released, row, adjacency, dtype, fit_intercept, storage
-):
+def test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else(row, adjacency, dtype, fit_intercept, storage):
     """Properties 1, 13, 21 and 24."""
-    released.clear()
     X, y = draw(60, dtype=dtype)
     make, target, weight = ROWS[row]
     weights = np.ones(60)
     X[17], y[17], weights[17] = make(X[17]), target, weight
-    other_X, other_y, other_weights = X.copy(), y.copy(), weights.copy()
-    if adjacency == "add_remove":
-        other_X, other_y, other_weights = (np.delete(each, 17, axis=0) for each in (X, y, weights))
-    elif adjacency == "zero_out":
-        other_weights[17] = 0.0
-    else:  # a row across, as far away as can be
-        other_X[17] = np.roll(np.clip(X[17], -1, 1), 1) * [1e3, -1e3, 1e3, -1e3]
-        other_y[17], other_weights[17] = -target, 1e6
-    weighted = adjacency == "zero_out" or dtype == np.float64 or weight != 1.0
-    models, messages = [], []
-    for rows, targets, w in ((X, y, weights), (other_X, other_y, other_weights)):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model = linear(adjacency=adjacency, fit_intercept=fit_intercept, data_norm=1.5)
-            models.append(model.fit(storage(rows), targets, sample_weight=w if weighted else None))
-        messages.append([(each.category, str(each.message)) for each in caught])
-    (one, mechanism), (other, same) = released
-    assert mechanism == same
-    factor = 2.0 if adjacency == "replace_one" else 1.0
-    assert np.linalg.norm(one - other) <= factor * mechanism.sensitivity * (1 + 1e-12)
-    assert messages[0] == messages[1]
-    for name in vars(models[0]).keys() - {*STATE, "_fitted_releases"}:
-        assert str(vars(models[0])[name]) == str(vars(models[1])[name]), name
+
+    def fit(rows):
+        model = linear(adjacency=adjacency, fit_intercept=fit_intercept, data_norm=1.5, weight_bound=1.0)
+        return model.fit(storage(rows[0]), *rows[1:])
+
+    one, other = replay(fit, (X, y, weights), neighbour(adjacency, (X, y, weights), 17, -target))
+    assert len(one.releases) == 1
+    assert max(moves(one, other)) <= (2.0 if adjacency == "replace_one" else 1.0) * (1 + 1e-12)
+    assert_all_else_is_equal(one, other)
 
 
 @over_rows("adjacency", ADJACENCIES)
@@ -206,20 +188,6 @@ def test_without_noise_it_is_the_one_of_scikit_learn(fit_intercept, weighted):
 
 
 # --- noise that is known ----------------------------------------------------------------------------------------------
-
-
-@over_rows("estimator, n, d", [(DPLinearRegression, 1, 3), (DPRidge, 5, 40), (DPRidge, 60, 20)])
-def test_more_noise_than_rows_still_gives_a_model(estimator, n, d):
-    rng = np.random.default_rng(0)
-    for seed in range(2):
-        model = estimator(y_bounds=(2.0, 3.0), epsilon=0.01, delta=1e-9, random_state=seed)
-        model.fit(rng.uniform(-1, 1, (n, d)), rng.uniform(0.0, 9.0, n))
-        assert np.isfinite(model.coef_).all()
-        assert np.all(model.coef_std_ > 0)
-        assert np.isfinite(model.coef_std_).all()
-        predicted = model.predict(rng.uniform(-9, 9, (50, d)))
-        assert predicted.min() >= 2.0
-        assert predicted.max() <= 3.0
 
 
 @over_rows("noise, spread", [(1e-3, 0.3), (4.0, 0.3)])

@@ -18,8 +18,7 @@ from skdp import (
     PrivacyAccountant,
 )
 from skdp._training.offset import OFFSET_SHARE
-from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, flatten, get_epsilon
-from skdp.mechanisms import GaussianMechanism
+from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
 from skdp.preprocessing.histograms.purchase import noise_ratio
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -217,17 +216,3 @@ def test_long_rows_are_learnt_from_as_rows_scaled_to_the_bound(table, to_X, dtyp
     scaled, clipped = (clone(model).fit(to_X(rows), y).coef_ for rows in (short, long))
     bound = 1e-11 if dtype is np.float64 else 200 * 8 * np.finfo(np.float32).eps  # roundings, as above
     np.testing.assert_allclose(clipped, scaled, atol=bound, rtol=0)
-
-
-def test_the_mechanism_of_the_plan_is_the_one_that_adds_noise(table, monkeypatch):
-    """Property 11: releases that ran are those of the event, and two more than `n_steps_`; empty lots count."""
-    releases = []
-    original = GaussianMechanism.release
-    monkeypatch.setattr(
-        GaussianMechanism, "release", lambda self, value, stream: releases.append(self) or original(self, value, stream)
-    )
-    model = binary(sampling_rate=0.001, max_iter=1).fit(*table)  # 0.4 rows a step: most lots are empty
-    assert len(releases) == model.n_steps_ + 2 == sum(flatten(model.privacy_event_).values()) == 1002
-    assert set(releases[1:-1]) == {GaussianMechanism(model.noise_multiplier_, model.max_grad_norm_)}
-    assert releases[0].event == releases[-1].event
-    assert flatten(model.privacy_event_)[releases[-1].event] == 2

@@ -14,7 +14,6 @@ from refusals import assert_refused
 from sklearn.base import clone
 
 from skdp import (
-    BudgetExceededError,
     BudgetFileError,
     PrivacyAccountant,
 )
@@ -118,24 +117,6 @@ def test_a_path_names_the_ledger_of_a_file_that_exists(tmp_path, monkeypatch):
     assert [charge.event for charge in ledger.history] == [model.privacy_event_] * 2
     assert binary(accountant=pathlib.Path(ledger.path)).fit(X_GOOD, Y_GOOD).epsilon_ > 0.9
     assert len(ledger.history) == 3
-
-
-def test_passing_the_ceiling_is_refused():
-    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
-    model = binary(epsilon=1.1, accountant=accountant)
-    with pytest.raises(BudgetExceededError, match=r"needs epsilon 1\.[01].*, 1 is left .*epsilon=1\.0") as caught:
-        model.fit(X_GOOD, Y_GOOD)
-    assert "\n" not in str(caught.value)
-    assert accountant.history == ()
-    assert not hasattr(model, "coef_")
-    model.set_params(epsilon=1.0).fit(X_GOOD, Y_GOOD)  # the plan that fills the ceiling is admitted
-    before = model.coef_.copy(), model.epsilon_, model.privacy_event_
-    with pytest.raises(BudgetExceededError, match="nothing was charged") as caught:
-        model.partial_fit(X_GOOD, Y_GOOD)
-    assert "\n" not in str(caught.value)
-    assert len(accountant.history) == 1
-    np.testing.assert_array_equal(model.coef_, before[0])
-    assert (model.epsilon_, model.privacy_event_) == before[1:]
 
 
 def test_one_bill_holds_one_adjacency():

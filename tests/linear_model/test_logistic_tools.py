@@ -8,7 +8,6 @@ import pickle
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from combinations import over_rows
@@ -154,19 +153,6 @@ def test_no_key_is_left_behind(table, seed, monkeypatch):
             assert form not in place
     kinds = {type(value).__name__ for value in vars(model).values()}
     assert kinds.isdisjoint({"SecretStream", "Generator", "RandomState", "LinearModel", "ThreadPoolExecutor"})
-
-
-def test_names_of_columns_are_kept_and_checked(table):
-    X, y = table
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    model = binary(random_state=0).fit(frame, y)
-    np.testing.assert_array_equal(model.feature_names_in_, list("abcd"))
-    assert model.feature_names_in_.dtype == object
-    np.testing.assert_allclose(model.coef_, binary(random_state=0).fit(X, y).coef_, rtol=1e-9)
-    with pytest.warns(UserWarning, match="X does not have valid feature names"):
-        np.testing.assert_array_equal(model.predict(frame.to_numpy()), model.predict(frame))
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(frame[list("dcba")])
 
 
 def test_bagging_sets_seeds_and_is_told_so(table):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import re
 from functools import partial
 
 import numpy as np
 import pytest
 from combinations import over_rows
-from linear_rows import ODD_ROWS, assert_errors_are_standard, assert_newton_steps_move_by_one
+from linear_rows import (
+    ODD_ROWS,
+    assert_errors_are_standard,
+    assert_newton_noise_is_as_priced,
+    assert_newton_steps_move_by_one,
+)
 from refusals import assert_refused
 from replay import recording
 from scipy import stats
@@ -21,11 +25,9 @@ from skdp import (
     DPPoissonRegressor,
     PrivacyAccountant,
 )
-from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.linear_model import newton
 from skdp.linear_model.likelihoods import LIKELIHOODS
 from skdp.linear_model.newton import BoundRows, RowScale
-from skdp.linear_model.newton_steps import STEP_SHARES
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -137,17 +139,8 @@ def test_the_noise_of_each_release_is_that_which_is_priced(kind):
     with recording([]) as releases:
         null = np.full(200, 1e-300)
         model = fitted(kind, (np.zeros((200, columns)), np.zeros(200), null), accountant=accountant, weight_bound=1.0)
-    sigma = model.noise_multiplier_ / math.sqrt(len(STEP_SHARES))  # of all steps as one
-    factors = [*(1.0 / math.sqrt(share) for share in STEP_SHARES), 3.0]
-    assert len(releases) == len(factors)
-    for each, factor in zip(releases, factors, strict=True):
-        noise = each.noisy - each.exact
-        low, high = stats.chi2.interval(1 - FALSE_ALARM, noise.size)
-        assert low < np.sum(noise**2) / (sigma * factor) ** 2 < high
-    # Gaussians are one of the root of the sum of 1 / sigma**2
-    assert model.epsilon_ == pytest.approx(get_epsilon(GaussianDpEvent(sigma * math.sqrt(0.9)), 1e-5), rel=1e-9)
+    assert_newton_noise_is_as_priced(releases, model, FALSE_ALARM)
     assert accountant.get_epsilon(1e-5) == pytest.approx(model.epsilon_)
-    assert 0.999 < model.epsilon_ <= 1.0
 
 
 # --- errors ---

@@ -7,7 +7,12 @@ import math
 import numpy as np
 import pytest
 from combinations import over_rows
-from linear_rows import ODD_ROWS, assert_errors_are_standard, assert_newton_steps_move_by_one
+from linear_rows import (
+    ODD_ROWS,
+    assert_errors_are_standard,
+    assert_newton_noise_is_as_priced,
+    assert_newton_steps_move_by_one,
+)
 from refusals import assert_refused
 from replay import recording
 from scipy import stats
@@ -19,7 +24,7 @@ from skdp import DPOrdinalLogisticRegression
 from skdp._checks.units import read_units
 from skdp.linear_model.likelihoods import Ordinal
 from skdp.linear_model.newton import BoundRows, RowScale, entry_of
-from skdp.linear_model.newton_steps import STEP_SHARES, Step
+from skdp.linear_model.newton_steps import Step
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -258,11 +263,4 @@ def test_the_noise_of_each_release_is_that_which_is_priced():
     with recording([]) as releases:
         rows = np.zeros((200, 20)), np.repeat("fair", 200), np.full(200, 1e-300)
         model = fitted(rows, weight_bound=1.0)
-    sigma = model.noise_multiplier_ / math.sqrt(len(STEP_SHARES))
-    factors = [*(1.0 / math.sqrt(share) for share in STEP_SHARES), 3.0]
-    assert len(releases) == len(factors)
-    for each, factor in zip(releases, factors, strict=True):
-        noise = each.noisy - each.exact
-        low, high = stats.chi2.interval(1 - FALSE_ALARM, noise.size)
-        assert low < np.sum(noise**2) / (sigma * factor) ** 2 < high
-    assert 0.999 < model.epsilon_ <= 1.0
+    assert_newton_noise_is_as_priced(releases, model, FALSE_ALARM)

@@ -10,7 +10,6 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from replay import assert_all_else_is_equal, moves, replay
 from scipy import integrate, stats
 from sklearn.base import clone
@@ -671,28 +670,6 @@ def test_randomized_search():
 
 
 # --- manners ----------------------------------------------------------------------------------------------------------
-
-
-def test_frames_sparse_rows_and_lists():
-    frame = pd.DataFrame(X, columns=list("abc"), index=np.arange(N)[::-1])
-    found = search().fit(frame, pd.Series(Y, index=frame.index))
-    assert list(found.feature_names_in_) == list("abc")
-    np.testing.assert_array_equal(found.predict_log_proba(frame), np.log(found.predict_proba(frame)))
-    assert found.decision_function(frame).shape == (N,)
-    for rows in (sp.coo_array(X), X.tolist()):
-        assert search().fit(rows, Y.tolist()).n_features_in_ == 3
-    assert not hasattr(DPGridSearchCV(DPPCA(2), {}), "predict")
-
-
-def test_the_estimator_that_is_given_stays_as_it_is():
-    given = model(epsilon=3.0, random_state=9, verbose=1)
-    before = given.get_params()
-    found = search(given).fit(X, Y)
-    assert given.get_params() == before
-    assert found.best_estimator_.epsilon == 3.0  # the parameter; what was spent is epsilon_
-    assert found.best_estimator_.noise_multiplier is None
-    assert found.best_estimator_.random_state is None  # the seed of the estimator was not used
-    assert not hasattr(given, "coef_")
 
 
 def test_inside_a_pipeline_and_a_cross_validation():

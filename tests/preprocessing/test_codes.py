@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 from combinations import over_rows
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from tables import BOUGHT, SCHEMA, customers, labels
 
 from skdp import (
     DPGridSearchCV,
-    DPLogisticRegression,
     PrivacyAccountant,
     allocate_budget,
 )
@@ -251,19 +250,6 @@ def test_a_wrong_schema_costs_utility_and_never_privacy():
 
 
 # --- from a table in one line ---
-
-
-@over_rows("public", [{"bounds": [(-1, 1)] * 3}, {"schema": {"x0": (0, 1)}}])
-def test_public_trees_of_other_columns_than_are_bought_are_refused_before_the_charge(public):
-    accountant, rng = PrivacyAccountant(), np.random.default_rng(0)
-    steps = [
-        DPTableVectorizer(numbers="codes", accountant=accountant),
-        PublicTreesEmbedding(4, 2, **public),
-        DPLogisticRegression(classes=[0, 1], max_iter=1),
-    ]
-    with pytest.raises(ValueError, match="are for columns that the step before it may not give"):
-        allocate_budget(make_pipeline(*steps), 2.0, 1e-5).fit(rng.uniform(-1, 1, (100, 2)), np.resize([0, 1], 100))
-    assert not any(entry.event for entry in accountant.history)
 
 
 def test_a_row_of_codes_is_a_function_of_that_row():

@@ -101,18 +101,6 @@ def test_the_norm_of_a_row_is_at_most_the_one_that_is_stated(numbers):
     assert np.linalg.norm(dense(vectorizer.transform(extreme))) == pytest.approx(vectorizer.row_norm_, rel=1e-12)
 
 
-@over_rows("numbers", MODES)
-def test_names_are_unique_and_as_many_as_columns(numbers):
-    schema = TableSchema({**dict(SCHEMA.items()), "age=gap": ["x"], "job=clerk": (0, 1)})
-    frame = FRAME.assign(**{"age=gap": "x", "job=clerk": 0.5})
-    vectorizer = DPTableVectorizer(schema, numbers=numbers).fit(frame)
-    names = vectorizer.get_feature_names_out()
-    assert len(set(names)) == len(names) == vectorizer.transform(frame).shape[1]
-    assert np.array_equal(vectorizer.get_feature_names_out([*FRAME.columns, "age=gap", "job=clerk"]), names)
-    with pytest.raises(ValueError, match="input_features is not equal"):
-        vectorizer.get_feature_names_out([*"abcdefghi"])
-
-
 def test_names_say_what_a_column_is():
     names = DPTableVectorizer(SCHEMA, n_bins=2).fit(FRAME).get_feature_names_out().tolist()
     assert names[:3] == ["age=18..54", "age=54..90", "age=gap"]

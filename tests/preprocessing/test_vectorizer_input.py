@@ -272,6 +272,7 @@ def test_one_row_changes_its_own_row_and_nothing_else(change, schema, monkeypatc
 # --- types of storage ---
 
 _WORDS = ["a", None, "", "b"]
+_DATES = pd.Series(pd.to_datetime(["2001-02-03", None, "2020-01-01", "1999-12-31"]))
 SAME = {
     "number": [
         pd.Series([1.0, 5.0, 3.0, 2.0]),
@@ -307,10 +308,10 @@ SAME = {
         pd.Series(["a", pd.NA, pd.NaT, "b"], dtype=object),
     ],
     "date": [
-        pd.Series(pd.to_datetime(["2001-02-03", None, "2020-01-01", "1999-12-31"])),
-        pd.Series(pd.to_datetime(["2001-02-03", None, "2020-01-01", "1999-12-31"])).astype("datetime64[ns]"),
-        pd.Series(pd.to_datetime(["2001-02-03", None, "2020-01-01", "1999-12-31"])).dt.tz_localize("UTC"),
-        pd.Series(pd.to_datetime(["2001-02-03", None, "2020-01-01", "1999-12-31"])).astype("date32[day][pyarrow]"),
+        _DATES,
+        _DATES.astype("datetime64[ns]"),
+        _DATES.dt.tz_localize("UTC"),
+        _DATES.astype("date32[day][pyarrow]"),
     ],
 }
 PUBLIC = {"number": (0, 4), "number with gaps": (0, 4), "truth": (0, 1), "truth with gaps": ["True", "x"],

@@ -205,19 +205,3 @@ def test_a_ledger_of_discrete_noise_is_charged_for_nothing_else():
         describe(CATEGORIES, schema=LEVELS, correlation=False, noise="discrete", epsilon=0.3, accountant=accountant)
     assert len(accountant.history) == 2
     assert 0.0 < accountant.remaining() < 1.0
-
-
-@pytest.mark.parametrize("groups", [None, np.arange(N) // 2])
-def test_statistics_with_groups_state_estimand(groups):
-    settings = {"groups": groups, "epsilon": 1.0, "delta": 1e-6}
-    frame = describe(pd.DataFrame({"age": AGE, "job": JOB}), schema={"age": (18, 90), "job": JOBS}, **settings)
-    shown = [
-        str(st.private_mean(AGE, bounds=(18, 90), **settings)),
-        str(st.private_quantile(AGE, bounds=(18, 90), **settings)),
-        str(st.private_chi2_test(JOB, SEX, categories=[JOBS, SEXES], **settings)),
-        str(st.private_top_k(JOB, categories=JOBS, **settings).attrs),
-        repr(frame),
-        frame.to_html(),
-        str(frame.to_frame().attrs),
-    ]
-    assert ["each group has the weight of one row" in each for each in shown] == [groups is not None] * 7

@@ -69,7 +69,7 @@ def test_only_what_is_missing_is_bought():
         ({"bounds": [1, 2, 3]}, "bounds=(1, 2, 3)"),
         ({"kind": "number", "bounds": 5}, "bounds=5"),
         ({"edges": [2, 1]}, "edges=(2, 1)"),
-        ({"edges": [0, 1], "bounds": [0, 1]}, "bounds and edges"),
+        ({"edges": [0, 1], "bounds": [0, 1]}, "it has bounds and edges"),
         ([], "its list of categories"),
         ([1, "1"], "the category '1' is there twice"),
         (["a", None], "the category None"),
