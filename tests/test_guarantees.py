@@ -272,16 +272,16 @@ SENTENCES = {
     },
     PatchTransformer: {
         "``fit`` reads shape, names and types of the table and no pixel.": [
-            "tests/image/test_patches.py::test_a_fit_reads_no_pixel_and_costs_nothing",
+            "tests/image/test_public_transformers.py::test_a_fit_reads_no_pixel_and_costs_nothing",
         ],
         "The transformer is a public step: it has no event, and is free.": [
-            "tests/image/test_patches.py::test_it_is_a_step_that_reads_nothing",
-            "tests/image/test_patches.py::test_a_budget_goes_to_the_private_step_alone",
+            "tests/image/test_public_transformers.py::test_it_is_a_step_that_reads_nothing",
+            "tests/image/test_public_transformers.py::test_a_budget_goes_to_the_private_step_alone",
         ],
         "``transform`` treats images one by one: a row of the output is a function of that image and of the "
         "parameters, in every bit.": [
-            "tests/image/test_patches.py::test_one_image_changes_its_own_row_and_nothing_else",
-            "tests/image/test_patches.py::test_an_image_alone_is_the_image_among_others",
+            "tests/image/test_public_transformers.py::test_one_image_changes_its_own_row_and_nothing_else",
+            "tests/image/test_public_transformers.py::test_an_image_alone_is_the_image_among_others",
         ],
         "Filters are drawn from the seed, and whitening is learned from images that are made up.": [
             "tests/image/test_patches.py::test_filters_follow_the_seed",
@@ -289,11 +289,11 @@ SENTENCES = {
         ],
         "Every row has the norm sqrt(n_features), within rounding; it is 0 for an image without any response above the "
         "threshold.": [
-            "tests/image/test_patches.py::test_rows_have_one_norm",
-            "tests/image/test_patches.py::test_an_image_without_contrast_is_a_row_of_zeros",
+            "tests/image/test_public_transformers.py::test_rows_have_one_norm",
+            "tests/image/test_public_transformers.py::test_an_image_without_contrast_is_a_row_of_zeros",
         ],
         "The norm is the default clip of private estimators, whether or not they stand in a pipeline.": [
-            "tests/image/test_patches.py::test_a_budget_goes_to_the_private_step_alone",
+            "tests/image/test_public_transformers.py::test_a_budget_goes_to_the_private_step_alone",
         ],
         "A refusal is one line without a pixel.": [
             "tests/image/test_patches.py::test_what_is_refused_is_refused_by_one_line_without_a_pixel",
@@ -301,30 +301,30 @@ SENTENCES = {
     },
     ScatteringTransformer: {
         "``fit`` reads shape, names and types of the table and no pixel.": [
-            "tests/image/test_scattering.py::test_a_fit_reads_no_pixel_and_costs_nothing",
+            "tests/image/test_public_transformers.py::test_a_fit_reads_no_pixel_and_costs_nothing",
         ],
         "The transformer is a public step: it has no event, and is free.": [
-            "tests/image/test_scattering.py::test_it_is_a_step_that_reads_nothing",
-            "tests/image/test_scattering.py::test_a_budget_goes_to_the_private_step_alone",
+            "tests/image/test_public_transformers.py::test_it_is_a_step_that_reads_nothing",
+            "tests/image/test_public_transformers.py::test_a_budget_goes_to_the_private_step_alone",
         ],
         "``transform`` treats images one by one: a row of the output is a function of that image and of the "
         "parameters, in every bit.": [
-            "tests/image/test_scattering.py::test_one_image_changes_its_own_row_and_nothing_else",
-            "tests/image/test_scattering.py::test_an_image_alone_is_the_image_among_others",
+            "tests/image/test_public_transformers.py::test_one_image_changes_its_own_row_and_nothing_else",
+            "tests/image/test_public_transformers.py::test_an_image_alone_is_the_image_among_others",
         ],
         "Images that whitening is learned from are made up: they are the same at each fit, and depend on nothing but "
         "the shape of an image and on parameters.": [
             "tests/image/test_scattering.py::test_whitening_is_learned_from_made_up_images",
-            "tests/image/test_scattering.py::test_a_fit_reads_no_pixel_and_costs_nothing",
+            "tests/image/test_public_transformers.py::test_a_fit_reads_no_pixel_and_costs_nothing",
         ],
         'Unless ``normalization=None``, every row has the norm sqrt(n_features), within rounding; with "groups" it is '
         "0 for an image without any contrast.": [
             "tests/image/test_scattering.py::test_groups_have_mean_0_variance_1_and_rows_one_norm",
-            "tests/image/test_scattering.py::test_rows_have_one_norm",
-            "tests/image/test_scattering.py::test_an_image_without_contrast_is_a_row_of_zeros",
+            "tests/image/test_public_transformers.py::test_rows_have_one_norm",
+            "tests/image/test_public_transformers.py::test_an_image_without_contrast_is_a_row_of_zeros",
         ],
         "It is the default clip of private estimators, whether or not they stand in a pipeline.": [
-            "tests/image/test_scattering.py::test_a_budget_goes_to_the_private_step_alone",
+            "tests/image/test_public_transformers.py::test_a_budget_goes_to_the_private_step_alone",
         ],
         "A refusal is one line without a pixel.": [
             "tests/image/test_scattering.py::test_what_is_refused_is_refused_by_one_line_without_a_pixel",

@@ -15,6 +15,7 @@ from reference import leaves_of_row, vectorized_row
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from tables import BOUGHT, ROWS, SCHEMA, customers, labels
+from unread import UnreadCell
 
 from skdp import (
     DPLogisticRegression,
@@ -360,18 +361,9 @@ def test_the_seed_is_public_and_gives_the_same_trees_again():
 # --- a public step: it reads no row, and treats rows one by one ---
 
 
-class Untouchable:
-    """A cell that raises if it is looked at."""
-
-    def _refuse(self, *_):
-        raise AssertionError("a cell was read")
-
-    __hash__ = __eq__ = __str__ = __repr__ = __float__ = __bool__ = _refuse
-
-
 def test_a_fit_reads_no_cell_and_costs_nothing():
     cells = np.empty((3, 2), dtype=object)
-    cells.fill(Untouchable())
+    cells.fill(UnreadCell())
     made = PublicTreesEmbedding(5, schema={"x0": (0, 1), "x1": ["a"]}).fit(cells)
     assert (made.epsilon_, made.delta_) == (0.0, 0.0)
     with pytest.raises(ValueError, match=r"^column 'x0' has nested cells"):

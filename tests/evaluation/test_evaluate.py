@@ -284,15 +284,13 @@ def test_a_row_that_is_refused_is_so_whatever_is_beside_it(people):
 
 
 @pytest.mark.parametrize(
-    ("scores", "y"),
+    ("scores", "y", "adjacency"),
     [
-        (np.linspace(0, 1, 60), np.ones(60, int)),
-        (np.full(60, 0.3), np.arange(60) % 2),
-        (np.full(60, np.nan), np.zeros(60, int)),
-        (np.zeros(60), np.zeros(60, int)),
+        (np.linspace(0, 1, 60), np.ones(60, int), "add_remove"),
+        (np.full(60, 0.3), np.arange(60) % 2, "zero_out"),
+        (np.full(60, np.nan), np.zeros(60, int), "add_remove"),
     ],
 )
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove"])
 def test_no_data_are_refused_or_warned_of(scores, y, adjacency):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import math
-import pickle
-import warnings
 
 import numpy as np
 import pytest
 import reference
-from sklearn.base import clone
-from sklearn.datasets import load_digits
-from sklearn.pipeline import make_pipeline, make_union
-from threadpoolctl import threadpool_limits
 
-from skdp import DPLogisticRegression, PrivacyAccountant, allocate_budget, check_pipeline
-from skdp.image import PatchTransformer, ScatteringTransformer
+from skdp.image import PatchTransformer
 from skdp.image.public_images import PUBLIC_IMAGES
 
 RNG = np.random.default_rng(0)
@@ -70,95 +63,7 @@ def test_filters_follow_the_seed():
     assert abs(rows[0] - rows[2]).max() > 0.1
 
 
-# --- one image, one row ---
-
-
-@pytest.mark.parametrize("parameters", [{"symmetric": True}, {"stride": 1, "n_filters": 1}, {"patch_size": 2}])
-@pytest.mark.parametrize("images", [GREY, COLOURED, GREY[:, :6, :7]], ids=["grey", "coloured", "small"])
-def test_an_image_alone_is_the_image_among_others(images, parameters):
-    """In every bit, whatever its place, and with any number of threads."""
-    transformer = small(**parameters).fit(images)
-    rows = transformer.transform(images)
-    for i, image in enumerate(images):
-        np.testing.assert_array_equal(transformer.transform(image[None])[0], rows[i])
-    np.testing.assert_array_equal(transformer.transform(images[::-1]), rows[::-1])
-    np.testing.assert_array_equal(clone(transformer).set_params(n_jobs=2).fit_transform(images), rows)
-    with threadpool_limits(2):
-        np.testing.assert_array_equal(transformer.transform(images), rows)
-
-
-def test_one_image_changes_its_own_row_and_nothing_else():
-    changed = COLOURED.copy()
-    changed[2] = 255 - changed[2] // 2
-    before, after = small().fit(COLOURED), small().fit(changed)
-    a, b = before.transform(COLOURED), after.transform(changed)
-    np.testing.assert_array_equal(np.delete(a, 2, axis=0), np.delete(b, 2, axis=0))
-    assert not np.array_equal(a[2], b[2])
-    assert pickle.dumps(before) == pickle.dumps(after)
-
-
-def test_a_fit_reads_no_pixel_and_costs_nothing():
-    fitted = small().fit(GAP)
-    assert pickle.dumps(fitted) == pickle.dumps(small().fit(0.5 * np.ones((3, 12, 9))))
-    assert (fitted.epsilon_, fitted.delta_) == (0.0, 0.0)
-    assert (fitted.image_shape_, fitted.maps_shape_) == ((12, 9), (10, 2, 2))
-    assert fitted.n_features_in_ == 108
-
-
-@pytest.mark.parametrize("images", [GREY, COLOURED], ids=["grey", "coloured"])
-def test_rows_have_one_norm(images):
-    rows = small().fit_transform(images)
-    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), math.sqrt(rows.shape[1]), rtol=1e-5)
-
-
-def test_an_image_without_contrast_is_a_row_of_zeros():
-    images = np.concatenate([GREY[:1], np.zeros_like(GREY[:1]), np.full_like(GREY[:1], 200)])
-    rows = small().fit_transform(images)
-    assert rows[0].any()
-    assert not rows[1:].any()
-
-
-def test_small_pixels_raise_nothing_whatever_numpy_is_told():
-    """An error of arithmetic would tell of the image that has them."""
-    images = np.zeros((2, 12, 9))
-    images[1, 3, 4], images[1, 5, 5] = 1e-42, 1e-310
-    with np.errstate(all="raise"), warnings.catch_warnings():
-        warnings.simplefilter("error")
-        rows = small().fit_transform(images)
-    np.testing.assert_allclose(rows[1], rows[0], atol=1e-6)
-
-
 # --- in pipelines ---
-
-
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X.astype(np.uint8), y
-
-
-def both():
-    return make_union(
-        ScatteringTransformer(J=1, value_range=(0, 16)), small(n_filters=20, stride=1, value_range=(0, 16))
-    )
-
-
-def test_it_is_a_step_that_reads_nothing():
-    model = DPLogisticRegression(classes=range(10))
-    assert check_pipeline(make_pipeline(small(value_range=(0, 16)), model)) == []
-    assert check_pipeline(make_pipeline(both(), model)) == []
-
-
-def test_a_budget_goes_to_the_private_step_alone():
-    X, y = digits()
-    accountant = PrivacyAccountant(1.0, 1e-5)
-    pipeline = make_pipeline(both(), DPLogisticRegression(classes=range(10), accountant=accountant))
-    fitted = allocate_budget(pipeline, 1.0, 1e-5).fit(X, y)
-    assert 0.999 <= fitted.epsilon_ <= 1.0
-    assert len(accountant.history) == 1
-    rows = fitted[0].transform(X)
-    assert fitted[-1].data_norm_ == pytest.approx(math.sqrt(9 * 16 + 160))
-    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), math.sqrt(9 * 16 + 160), rtol=1e-5)
-    assert fitted.score(X, y) > 0.8
 
 
 @pytest.mark.parametrize(

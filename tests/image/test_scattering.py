@@ -6,7 +6,6 @@ import errno
 import math
 import os
 import pathlib
-import pickle
 import resource
 import warnings
 
@@ -15,12 +14,7 @@ import pandas as pd
 import pytest
 import reference
 from combinations import combined
-from sklearn.base import clone
-from sklearn.datasets import load_digits
-from sklearn.pipeline import make_pipeline
-from threadpoolctl import threadpool_limits
 
-from skdp import DPPCA, DPLogisticRegression, PrivacyAccountant, allocate_budget, check_pipeline
 from skdp._training.models.linear import LinearGeometry
 from skdp._training.models.wide_linear import WideLinearModel
 from skdp.image import ScatteringTransformer
@@ -72,52 +66,6 @@ def test_values_are_those_of_the_plain_reading(shape, n_scales, n_angles, max_or
 # --- rows ---
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [{}, {"normalization": "groups"}, {"colors": "given", "normalization": None}, {"J": 3, "symmetric": True}],
-)
-@pytest.mark.parametrize("images", [COLOURED, GREY[:, :6, :7], GREY[:, :2]], ids=["coloured", "small", "low"])
-def test_an_image_alone_is_the_image_among_others(images, parameters):
-    """In every bit, whatever its place, and with any number of threads; maps may be a point high or wide."""
-    if 2 ** parameters.get("J", 2) > min(images.shape[1:3]):
-        parameters = {**parameters, "J": min(images.shape[1:3]).bit_length() - 1}
-    transformer = ScatteringTransformer(**parameters).fit(images)
-    rows = transformer.transform(images)
-    for i, image in enumerate(images):
-        np.testing.assert_array_equal(transformer.transform(image[None])[0], rows[i])
-    np.testing.assert_array_equal(transformer.transform(images[::-1]), rows[::-1])
-    np.testing.assert_array_equal(clone(transformer).set_params(n_jobs=2).fit_transform(images), rows)
-    with threadpool_limits(2):
-        np.testing.assert_array_equal(transformer.transform(images), rows)
-
-
-@pytest.mark.parametrize("parameters", [{}, {"normalization": None}])
-def test_one_image_changes_its_own_row_and_nothing_else(parameters):
-    changed = COLOURED.copy()
-    changed[2] = 255 - changed[2] // 2
-    before = ScatteringTransformer(**parameters).fit(COLOURED)
-    after = ScatteringTransformer(**parameters).fit(changed)
-    a, b = before.transform(COLOURED), after.transform(changed)
-    others = [0, 1, 3, 4]
-    np.testing.assert_array_equal(a[others], b[others])
-    assert not np.array_equal(a[2], b[2])
-    assert pickle.dumps(before) == pickle.dumps(after)
-
-
-def test_a_fit_reads_no_pixel_and_costs_nothing():
-    """Whatever the pixels are, gaps included: all that is kept of a fit is the same, bit by bit."""
-    transformer = ScatteringTransformer().fit(COLOURED)
-    assert (transformer.epsilon_, transformer.delta_) == (0.0, 0.0)
-    assert transformer.image_shape_ == (12, 8, 3)
-    assert transformer.maps_shape_ == (243, 3, 2)
-    assert transformer.n_features_in_ == 12 * 8 * 3
-    kept = pickle.dumps(transformer)
-    for other in (COLOURED[::-1], COLOURED // 2, 0 * COLOURED, 255 - 0 * COLOURED, COLOURED % 7 + 8, COLOURED / 255):
-        assert pickle.dumps(ScatteringTransformer().fit(other)) == kept
-    for gap in (np.nan, -np.inf, 1e300):
-        assert pickle.dumps(ScatteringTransformer().fit(np.full(COLOURED.shape, gap))) == kept
-
-
 def test_layouts_of_one_image_give_one_row():
     rows = ScatteringTransformer().fit_transform(COLOURED)
     first = np.ascontiguousarray(np.moveaxis(COLOURED, 3, 1))
@@ -155,22 +103,6 @@ def test_groups_have_mean_0_variance_1_and_rows_one_norm():
         groups = maps[:, :, part].reshape(5, 3, -1)
         np.testing.assert_allclose(groups.mean(axis=2), 0, atol=1e-5)
         np.testing.assert_allclose(groups.var(axis=2), 1, rtol=1e-4)
-
-
-def test_an_image_without_contrast_is_a_row_of_zeros():
-    for level in (0, 7, 255):
-        flat = np.full((2, 12, 8, 3), level, np.uint8)
-        assert not ScatteringTransformer(normalization="groups").fit_transform(flat).any()
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [{}, {"normalization": "groups"}, {"J": 3, "L": 4, "symmetric": True, "public_images": "drawings"}],
-)
-@pytest.mark.parametrize("images", [GREY, COLOURED], ids=["grey", "coloured"])
-def test_rows_have_one_norm(images, parameters):
-    rows = ScatteringTransformer(**parameters).fit_transform(images)
-    np.testing.assert_allclose(np.linalg.norm(rows.astype(float), axis=1), math.sqrt(rows.shape[1]), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", PUBLIC_IMAGES)
@@ -281,16 +213,6 @@ def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_it_as_it_was(tmp
     assert [each.name for each in tmp_path.iterdir()] == ["rows.npy"]
 
 
-@pytest.mark.parametrize("normalization", ["whitened", "groups", None])
-def test_small_pixels_raise_nothing_whatever_numpy_is_told(normalization):
-    """An error of arithmetic would tell of the image that has them."""
-    images = np.zeros((2, 12, 9))
-    images[1, 3, 4], images[1, 5, 5] = 1e-42, 1e-310
-    with np.errstate(all="raise"):
-        rows = ScatteringTransformer(normalization=normalization).fit_transform(images)
-    np.testing.assert_allclose(rows[1], rows[0], atol=1e-30)
-
-
 @pytest.mark.parametrize(("kind", "ends"), [("f2", (0, 1e6)), ("f4", (-1e30, 1e30)), ("f8", (0, 1e-30))])
 def test_ranges_that_a_type_just_holds(kind, ends):
     images = np.clip((ends[0] + GREY / 255 * (ends[1] - ends[0])), -6e4, 6e4).astype(kind)
@@ -302,35 +224,6 @@ def test_ranges_that_a_type_just_holds(kind, ends):
 
 
 # --- in pipelines ---
-
-
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X.astype(np.uint8), y
-
-
-def test_it_is_a_step_that_reads_nothing():
-    model = DPLogisticRegression(classes=range(10))
-    assert check_pipeline(make_pipeline(ScatteringTransformer(J=1, value_range=(0, 16)), model)) == []
-
-
-def test_a_budget_goes_to_the_private_step_alone():
-    X, y = digits()
-    accountant = PrivacyAccountant(1.0, 1e-5)
-    step = ScatteringTransformer(J=1, value_range=(0, 16))
-    pipeline = make_pipeline(step, DPLogisticRegression(classes=range(10), accountant=accountant))
-    fitted = allocate_budget(pipeline, 1.0, 1e-5).fit(X, y)
-    assert 0.999 <= fitted.epsilon_ <= 1.0
-    assert len(accountant.history) == 1
-    assert fitted[-1].data_norm_ == pytest.approx(math.sqrt(9 * 16))
-    assert fitted.score(X, y) > 0.8
-
-
-def test_behind_a_private_step_it_is_refused_before_the_charge():
-    X, y = digits()
-    pipeline = make_pipeline(DPPCA(16), ScatteringTransformer(J=1), DPLogisticRegression(classes=range(10)))
-    with pytest.raises(ValueError, match="images come first"):
-        allocate_budget(pipeline, 1.0, 1e-5).fit(X, y)
 
 
 def test_columns_have_names_of_the_class():

@@ -171,5 +171,3 @@ def test_processes_cannot_spend(table):
     ):
         search.fit(*table)
     assert accountant.history == ()
-    with joblib.parallel_config("loky", n_jobs=2):
-        assert cross_val_score(binary(), *table, cv=KFold(2), error_score="raise").shape == (2,)

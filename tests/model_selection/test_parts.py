@@ -255,7 +255,7 @@ print(sum(1 << row for row in test.y))
 
 def test_two_processes_at_once_get_the_same_parts(path, tmp_path):
     accountant = PrivacyAccountant(2.0, 1e-5, path=path)
-    found = together(tmp_path, path, SPLIT, 4, 0)
+    found = together(tmp_path, path, SPLIT, 2, 0)
     assert set(found) == {sum(1 << row for row in private_train_test_split(X, Y, ledger=accountant)[1].y.tolist())}
     assert [entry.kind for entry in accountant.entries] == ["split"]
 

@@ -10,6 +10,7 @@ from replay import assert_all_else_is_equal, moves, replay
 from sklearn.base import clone
 from sklearn.metrics import mean_absolute_error, mean_squared_error
 from sklearn.pipeline import make_pipeline
+from unread import UnreadTable
 
 from skdp import (
     DPPCA,
@@ -181,21 +182,6 @@ def test_every_regressor_is_searched_by_errors_between_its_bounds(name):
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
-class Untouchable:
-    """A table of a public shape whose rows may not be read."""
-
-    shape = (N, 3)
-
-    def __array__(self, *arguments, **keywords):
-        raise AssertionError("the rows were read")
-
-    def __getitem__(self, rows):
-        raise AssertionError("the rows were read")
-
-    def __len__(self):
-        return N
-
-
 def squares(model, rows, y):
     return (model.predict(rows) - y) ** 2
 
@@ -219,7 +205,7 @@ def test_what_cannot_be_scored_is_refused_in_one_line_before_a_row_is_read(case)
     accountant = PrivacyAccountant()
     made = search(ridge(accountant=accountant, **parameters)).set_params(**given)
     with pytest.raises(ValueError, match=r"\A[^\n]+\Z") as refusal:
-        made.fit(Untouchable(), Untouchable())
+        made.fit(UnreadTable(N, 3), UnreadTable(N, 3))
     assert all(word in str(refusal.value) for word in words), refusal.value
     assert accountant.history == ()
 
@@ -251,7 +237,7 @@ def test_labels_that_one_candidate_refuses_are_refused_before_the_charge():
 def test_classifiers_are_not_compared_by_errors(name):
     made = DPGridSearchCV(DPLogisticRegression(classes=[0, 1]), {"alpha": [0.0, 1.0]}, scoring=name)
     with pytest.raises(ValueError, match=rf"scoring='{name}' .*predicts classes: use one of 'accuracy'"):
-        made.fit(Untouchable(), Untouchable())
+        made.fit(UnreadTable(N, 3), UnreadTable(N, 3))
 
 
 def test_bounds_may_be_searched_by_a_score_that_does_not_need_them():

@@ -18,6 +18,7 @@ from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from unread import UnreadTable
 
 import skdp.model_selection.search
 import skdp.model_selection.search_plan
@@ -168,25 +169,10 @@ def test_search_with_workers_charges_budget_file_once(tmp_path):
     assert accountant.event == PrivacyAccountant.open(accountant.path).event == found.privacy_event_
 
 
-class Untouchable:
-    """A table of a public shape whose rows may not be read."""
-
-    shape = (N, 3)
-
-    def __array__(self, *arguments, **keywords):
-        raise AssertionError("the rows were read")
-
-    def __getitem__(self, rows):
-        raise AssertionError("the rows were read")
-
-    def __len__(self):
-        return N
-
-
 def test_above_the_ceiling_no_row_is_read_and_nothing_is_charged():
     accountant = PrivacyAccountant(0.5, 1e-4)
     with pytest.raises(BudgetExceededError):
-        search(model(accountant=accountant)).fit(Untouchable(), Untouchable())
+        search(model(accountant=accountant)).fit(UnreadTable(N, 3), UnreadTable(N, 3))
     assert accountant.history == ()
 
 
@@ -643,7 +629,7 @@ def test_whole_steps_can_be_searched():
         ({"pca": [DPPCA(2), PCA(2)]}, r"PCA learns from its rows; use skdp\.DPPCA"),
     ):
         with pytest.raises(ValueError, match=message):
-            search(pipeline(), bad).fit(Untouchable(), Y)
+            search(pipeline(), bad).fit(UnreadTable(N, 3), Y)
 
 
 @pytest.mark.parametrize("nothing", ["passthrough", None])
@@ -725,7 +711,7 @@ def test_unusable_parameters_are_refused_before_the_charge(given, message):
     if hasattr(given["estimator"], "accountant"):
         given["estimator"].set_params(accountant=accountant)
     with pytest.raises(ValueError, match=message) as caught:
-        search(**given).fit(Untouchable(), Y)
+        search(**given).fit(UnreadTable(N, 3), Y)
     assert accountant.history == ()
     assert "\n" not in str(caught.value) or "beta" in message
 

@@ -66,7 +66,6 @@ def parameters_of(model):
 @pytest.mark.parametrize(
     ("parameters", "dtype"),
     [
-        ({"clipping": "per_layer"}, np.float32),
         ({"clipping": "automatic"}, np.float64),
         (
             {"hidden_layer_sizes": (16, 16), "activation": "tanh", "solver": "adam", "learning_rate_init": 0.02},

@@ -47,14 +47,13 @@ def draw(n=300, seed=0, dtype=np.float64):
 # --- it learns --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("loss", "dtype"), [("squared_error", np.float32), ("huber", np.float64)])
-def test_without_noise_to_speak_of_it_learns_what_no_linear_model_can(loss, dtype):
+def test_without_noise_to_speak_of_it_learns_what_no_linear_model_can():
     """A product of two columns: a plane explains nothing of it, a network most."""
-    X = np.random.default_rng(0).uniform(-1, 1, (2_000, 2)).astype(dtype)
+    X = np.random.default_rng(0).uniform(-1, 1, (2_000, 2)).astype(np.float32)
     y = 50.0 + 10.0 * X[:, 0] * X[:, 1]
     assert LinearRegression().fit(X, y).score(X, y) < 0.05
     model = DPMLPRegressor(
-        loss=loss, y_bounds=(40, 60), epsilon=None, noise_multiplier=1e-3, sampling_rate=0.2, max_iter=100,
+        loss="huber", y_bounds=(40, 60), epsilon=None, noise_multiplier=1e-3, sampling_rate=0.2, max_iter=100,
         random_state=0,
     ).fit(X, y)  # fmt: skip
     assert model.score(X, y) > 0.85
