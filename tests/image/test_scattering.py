@@ -67,19 +67,19 @@ def test_values_are_those_of_the_plain_reading(shape, n_scales, n_angles, max_or
 
 
 def test_layouts_of_one_image_give_one_row():
-    rows = ScatteringTransformer().fit_transform(COLOURED)
+    rows = plain().fit_transform(COLOURED)
     first = np.ascontiguousarray(np.moveaxis(COLOURED, 3, 1))
-    flat = ScatteringTransformer((12, 8, 3))
+    flat = plain(image_shape=(12, 8, 3))
     for transformer, images in (
-        (ScatteringTransformer(), first), (flat, COLOURED.reshape(5, -1)), (flat, COLOURED),
-        (ScatteringTransformer((3, 12, 8)), first.reshape(5, -1)), (flat, pd.DataFrame(COLOURED.reshape(5, -1))),
+        (plain(), first), (flat, COLOURED.reshape(5, -1)), (flat, COLOURED),
+        (plain(image_shape=(3, 12, 8)), first.reshape(5, -1)), (flat, pd.DataFrame(COLOURED.reshape(5, -1))),
         (flat, np.asfortranarray(COLOURED.reshape(5, -1))),
     ):  # fmt: skip
         np.testing.assert_array_equal(transformer.fit_transform(images), rows)
     squares = GREY[:, :9, :9]
-    expected = ScatteringTransformer().fit_transform(squares)
-    np.testing.assert_array_equal(ScatteringTransformer().fit_transform(squares.reshape(7, 81)), expected)
-    np.testing.assert_array_equal(ScatteringTransformer().fit_transform(squares[..., None]), expected)
+    expected = plain().fit_transform(squares)
+    np.testing.assert_array_equal(plain().fit_transform(squares.reshape(7, 81)), expected)
+    np.testing.assert_array_equal(plain().fit_transform(squares[..., None]), expected)
 
 
 def test_coefficients_are_those_of_planes():
