@@ -82,11 +82,6 @@ def test_the_rule_does_not_increase_and_stays_well_below_one_record():
     assert all(10 * delta * n < 1 + 1e-9 for n, delta in zip(numbers, deltas, strict=True))
 
 
-def test_the_rule_needs_a_number_of_rows():
-    with pytest.raises(ValueError, match=r"^delta='auto' .* give n_samples_public, .* or delta as a number"):
-        default_delta(0)
-
-
 @over_rows("bad", ["auto ", "1e-5", 0, 1, -0.1, np.nan, None, True])
 def test_what_is_no_delta_is_refused(bad):
     with pytest.raises(ValueError, match=r"^delta=.*: choose a number in \(0, 1\), well below 1/n, or 'auto'\.$"):
@@ -148,13 +143,6 @@ def test_instalments_keep_the_first_delta(make):
     assert warm.delta_ == 1e-6
     assert model.set_params(delta=1e-4).fit(X[:200], Y[:200]).delta_ == 1e-4
     assert model.set_params(warm_start=False, delta="auto", accountant=None).fit(X[:200], Y[:200]).delta_ == 1e-5
-
-
-def test_a_weak_delta_is_told_where_it_was_given():
-    with pytest.warns(UserWarning, match=r"delta=0\.01 is at least 1/n for n=300"):
-        logistic(delta=0.01).fit(X[:300], Y[:300])
-    with pytest.warns(UserWarning, match=r"delta=0\.01 is at least 1/n for n=300"):
-        logistic(accountant=PrivacyAccountant(3.0, 0.01)).fit(X[:300], Y[:300])
 
 
 def test_an_iterator_needs_to_be_told():
