@@ -128,7 +128,7 @@ SENTENCES = {
         "Parameters are checked and the accountant is asked before a row is read; rows in memory are checked before "
         "the charge; the charge is made before training reads a row.": [
             "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
-            "tests/test_guarantees_charges.py::test_training_never_sees_the_rows_of_a_fit_above_the_ceiling",
+            "skdp/testing/charges.py::check_ceiling_is_asked_before_rows_are_read",
             "tests/_fit/test_refusals.py::test_parameters_and_ceiling_are_looked_at_before_the_rows",
             "tests/_fit/test_refusals.py::test_rows_are_refused_before_the_charge_and_the_ledger_notes_it",
         ],
@@ -666,7 +666,7 @@ SENTENCES = {
     DPGaussianNB: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is given "
         "and `random_state` is None.": [
-            "tests/test_naive_bayes.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
+            "skdp/testing/releases.py::check_neighbours_move_releases_by_the_sensitivity",
             "tests/test_naive_bayes.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
             "skdp/testing/charges.py::check_releases_cost_what_is_charged",
             "tests/test_naive_bayes.py::test_the_noise_is_as_priced",
@@ -988,7 +988,7 @@ SENTENCES = {
         ],
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is "
         "None.": [
-            "tests/test_decomposition.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
+            "skdp/testing/releases.py::check_neighbours_move_releases_by_the_sensitivity",
             "tests/test_decomposition.py::test_no_pair_is_further_apart_than_the_sensitivity_says",
             "skdp/testing/charges.py::check_releases_cost_what_is_charged",
             "tests/test_decomposition.py::test_noise_of_the_moments_is_symmetric_and_as_priced",
@@ -1716,7 +1716,7 @@ SENTENCES = {
             "test_a_record_that_is_replaced_is_told_apart_no_better_than_is_priced",
         ],
         "`release` charges the accountant before it draws noise, and nothing that it refuses is charged.": [
-            "tests/mechanisms/test_discrete_gaussian.py::test_a_release_alone_is_charged_before_it_draws",
+            "tests/mechanisms/test_single_releases.py::test_release_is_charged_before_it_draws",
             "tests/mechanisms/test_discrete_gaussian.py::test_what_is_no_whole_number_is_refused_without_its_value",
         ],
         "Every whole number can come of every value.": [
@@ -1737,7 +1737,7 @@ SENTENCES = {
             "tests/mechanisms/test_discrete_laplace.py::test_its_price_is_that_of_its_event",
         ],
         "`release` charges the accountant before it draws noise, and nothing that it refuses is charged.": [
-            "tests/mechanisms/test_discrete_laplace.py::test_a_release_alone_is_charged_before_it_draws",
+            "tests/mechanisms/test_single_releases.py::test_release_is_charged_before_it_draws",
             "tests/mechanisms/test_discrete_laplace.py::test_what_is_no_whole_number_is_refused_without_its_value",
         ],
     },
@@ -1766,8 +1766,7 @@ SENTENCES = {
             "tests/test_guarantees_noise.py::test_a_mechanism_states_the_noise_it_adds",
         ],
         "`release` charges the accountant before it draws noise.": [
-            "tests/mechanisms/test_gaussian_mechanism.py::test_the_charge_stands_when_noise_is_drawn",
-            "tests/mechanisms/test_gaussian_mechanism.py::test_a_release_that_the_ceiling_refuses_draws_no_noise",
+            "tests/mechanisms/test_single_releases.py::test_release_is_charged_before_it_draws",
         ],
         "A value that it rejects is not charged.": [
             "tests/mechanisms/test_gaussian_mechanism.py::test_what_is_no_finite_number_is_refused_without_its_value",
@@ -1864,7 +1863,7 @@ SENTENCES = {
         ],
         "A report reads no row: fits to neighbouring tables with the same noise have equal reports, if classes are "
         "named.": [
-            "tests/report/test_document.py::test_reports_of_neighbouring_tables_are_equal",
+            "skdp/testing/releases.py::check_a_report_can_be_written",
         ],
         "The probability of a right guess is at most (e^epsilon + delta) / (1 + e^epsilon), and at most (1 + delta(0)) "
         "/ 2 by the privacy profile delta(epsilon).": [
@@ -2346,7 +2345,7 @@ SENTENCES = {
         "Parameters, rows, test rows and scorer are checked before the charge; the scorer is tried on a model that is "
         "fitted to the test rows.": [
             "tests/plotting/test_displays.py::test_what_is_refused_costs_nothing_and_shows_no_cell",
-            "tests/plotting/test_displays.py::test_models_that_cannot_be_studied_are_refused",
+            "tests/plotting/test_displays.py::test_display_invalid_argument_raises_without_figure",
             "tests/plotting/test_displays.py::test_without_matplotlib_nothing_is_paid",
         ],
     },
