@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -21,11 +20,8 @@ from skdp import (
     DPPCA,
     DPTableVectorizer,
     PrivacyAccountant,
-    PrivacyLeakWarning,
     allocate_budget,
-    check_pipeline,
     naive_bayes,
-    privacy_report,
     tabular_pipeline,
 )
 from skdp._checks.row_traits import row_indicators_of, take_rows
@@ -298,21 +294,6 @@ def test_bad_input_is_refused_in_one_line_before_any_charge():
 
 
 # --- the charge, and what is published --------------------------------------------------------------------------------
-
-
-def test_classes_read_from_the_labels_are_a_leak_that_is_told_and_kept():
-    X, y = draw(60)
-    model = bayes(classes=None, random_state=None)
-    assert [each.reads for each in check_pipeline(model)] == ["reads its classes from y, which is not paid for"]
-    with pytest.warns(PrivacyLeakWarning, match="classes=None"):
-        model.fit(X, y)
-    assert model.classes_.tolist() == CLASSES
-    assert "classes were read from the labels" in str(privacy_report(model))
-    model.set_params(classes=CLASSES)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.fit(X, y)
-    assert "classes were read" not in str(privacy_report(model))
 
 
 # --- among scikit-learn's tools ---------------------------------------------------------------------------------------
