@@ -647,21 +647,6 @@ def legend_of(ax):
     return [text.get_text() for text in texts]
 
 
-def test_names_of_charges_and_units_are_drawn_as_they_are(plt):
-    accountant = PrivacyAccountant(9.0, DELTA, unit="a $\\frac{$ household")
-    for name in NAMES:
-        accountant.spend(GaussianDpEvent(20.0), name)
-    display = BudgetDisplay.from_accountant(accountant)
-    labels = [f"{number}. {name or 'charge'}" for number, name in enumerate(NAMES, 1)]
-    ticks = display.ax_.get_yticklabels()
-    for text, label, name in zip(ticks, labels, NAMES, strict=False):
-        assert text.get_text() == (shown(label) if name is LONG else label.replace(name, shown(name)))
-    assert is_plain(display.note_)
-    assert "$\\frac{$" in display.note_.get_text()
-    assert all(map(is_plain, ticks))
-    drawn(display, plt)
-
-
 def test_names_of_models_scores_and_methods_are_drawn_as_they_are(plt):
     for name in NAMES[:5]:
         lines = PrivacyUtilityDisplay.from_scores(
