@@ -30,7 +30,7 @@ from skdp import (
 )
 from skdp._checks.cells import numbers_of, shape_of, values_of
 from skdp._checks.rows import check_classes, check_labels, check_targets, classes_of, encode_labels
-from skdp._checks.table import Table, _distinct, as_days, as_keys, as_numbers, as_truth
+from skdp._checks.table import Table, as_days, as_keys, as_numbers, as_truth
 from skdp._checks.weights import check_weights
 from skdp.mechanisms import GaussianMechanism
 from skdp.model_selection import PrivateScore
@@ -313,16 +313,6 @@ def test_a_score_of_ones_own_is_given_no_list_of_rows():
         search.fit(rows, y)
     assert ledger.get_epsilon(1e-4) == 0.0
     assert search.fit(np.array(rows), y).best_index_ in (0, 1)
-
-
-@over_rows("odd", [1.0, 0.5, -1.0, 4095.0, 4096.0, math.inf])
-def test_whole_numbers_are_told_apart_without_sorting(odd):
-    values = np.append(np.random.default_rng(0).integers(0, 40, 5000), odd)
-    for each in (values, values.astype(np.float32), values == odd):
-        found, expected = _distinct(each), np.unique(each, return_inverse=True)
-        for one, other in zip(found, expected, strict=True):
-            assert one.dtype == other.dtype
-            np.testing.assert_array_equal(one, other)
 
 
 def test_a_gap_in_a_list_is_no_word_for_other_rows():

@@ -171,20 +171,3 @@ def test_the_largest_number_of_rows_of_the_steps_decides(first):
     assert pipe.fit(X, Y).delta_ == 1e-8
     found = DPGridSearchCV(pipe, {"dppca__n_components": [1, 2]}, epsilon=1.0).fit(X[:300], Y[:300])
     assert found.delta_ == 1e-8
-
-
-def test_a_checkpoint_made_with_the_same_number_is_resumed(tmp_path):
-    """A run that was interrupted under ``delta=1e-5``, the default of earlier versions, goes on under the rule."""
-    path = tmp_path / "run.npz"
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    model = logistic(delta=1e-5, checkpoint=path, accountant=PrivacyAccountant())
-    model._make_progress = lambda plan: type("Bar", (), {"__call__": stop, "close": lambda self: None})()
-    with pytest.warns(UserWarning, match="interrupted after 1 of 2 steps"):
-        model.fit(X[:300], Y[:300])
-    resumed = logistic(checkpoint=path, accountant=model.accountant).fit(X[:300], Y[:300])
-    assert len(model.accountant.history) == 1
-    assert (resumed.n_steps_, resumed.delta_) == (2, 1e-5)
-    assert not path.exists()

@@ -239,12 +239,3 @@ def test_only_a_worker_of_the_sender_obeys(monkeypatch):
     del private
     assert received() is None
     assert not leaks_are_errors()
-
-
-@pytest.mark.parametrize("parameters", [{"classes": None}, {"random_state": 0}])
-def test_other_leaks_are_errors_there_too(parameters):
-    run = [delayed(_fit)(model(**parameters), X, Y) for _ in range(2)]
-    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning), parallel_config("loky", n_jobs=2):
-        Parallel()(run)
-    with parallel_config("loky", n_jobs=2):
-        Parallel()(run)
