@@ -479,7 +479,7 @@ def test_no_array_of_the_size_of_the_rows_is_made(lots, sparse):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_no_row_is_found_that_adds_more(layout, dtype, data):
     """Hypothesis looks for a row, weight and parameters that pass the clip, over the whole range of the dtype."""
