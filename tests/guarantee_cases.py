@@ -100,10 +100,10 @@ def assert_only_releases_differ(one, other, bound):
     return moves
 
 
+RELEASED = "post-processing of the releases"
 # The allow-list. A new attribute needs a line here and a reason why it may be seen.
 EACH_PUBLISHES = {
-    "n_features_in_": "the schema is public",
-    "feature_names_in_": "the schema is public",
+    **dict.fromkeys(("n_features_in_", "feature_names_in_"), "the schema is public"),
     "epsilon_": "function of the plan",
     "delta_": "the parameter `delta`",
     "adjacency_": "the parameter `adjacency`",
@@ -125,8 +125,7 @@ ALL_PUBLISH = {
     "max_grad_norm_": "rule in public n, d, epsilon, delta",
     "data_norm_": "the parameter `data_norm`, the norm that rows bring along, or sqrt(n_features)",
     "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
-    "n_iter_": "the plan's; fewer only after an interrupt from outside",
-    "n_steps_": "the plan's; fewer only after an interrupt from outside",
+    **dict.fromkeys(("n_iter_", "n_steps_"), "the plan's; fewer only after an interrupt from outside"),
 }
 ALL_KEEP = {
     **EACH_KEEPS,
@@ -136,8 +135,7 @@ ALL_KEEP = {
 }
 CLASSES = {"classes_": "the parameter `classes`; read from y only with a warning"}
 NETWORK = {
-    "coefs_": "post-processing of noisy sums",
-    "intercepts_": "post-processing of noisy sums",
+    **dict.fromkeys(("coefs_", "intercepts_"), RELEASED),
     "learning_rate_init_": "the parameter, or a rule in public n, epsilon, delta",
     "n_layers_": "the parameter `hidden_layer_sizes`",
 }
@@ -151,18 +149,15 @@ TREES_PUBLISH = {
     **ALL_PUBLISH,
     "data_norm_": "1.0",
     "embedding_": "a function of the schema, of the public seed of the trees and of noisy counts",
-    "coef_": "post-processing of noisy sums",
-    "intercept_": "post-processing of noisy sums",
+    **dict.fromkeys(("coef_", "intercept_"), RELEASED),
     "coef_noise_": "function of the plan",
     "feature_importances_": "a property: function of `coef_`, `coef_noise_` and `embedding_`",
     "learning_rate_": "rule in public n, epsilon, delta",
 }
 LEAST_SQUARES = {
     **EACH_PUBLISHES,
-    "coef_": "post-processing of the release",
+    **dict.fromkeys(("coef_", "coef_std_", "intercept_std_"), RELEASED),
     "intercept_": "post-processing of the release, or of `y_bounds` and `fit_intercept`",
-    "coef_std_": "post-processing of the release",
-    "intercept_std_": "post-processing of the release",
     "y_bounds_": "the parameter `y_bounds`; read from y only with a warning",
     "data_norm_": "the parameter `data_norm`, the norm that came with the rows, or sqrt(n_features)",
     "weight_bound_": "the parameter `weight_bound`, or a release that is part of the event",
@@ -185,17 +180,17 @@ UNDOCUMENTED = {
         "_fitted_start_noise": "function of the plans of earlier runs",
         "_fitted_row_form": "of rows from PublicTreesEmbedding: a function of its schema and parameters",
         "_fitted_form_of_coef": "the same",
-        "_fitted_inference": "post-processing of the releases",
+        "_fitted_inference": RELEASED,
     },
     DPPoissonRegressor: {
         **ALL_KEEP,
         **OF_TARGETS,
-        "_fitted_inference": "post-processing of the releases",
+        "_fitted_inference": RELEASED,
         "_fitted_form_of_coef": "None",
     },
     DPOrdinalLogisticRegression: {
         **ALL_KEEP,
-        "_fitted_inference": "post-processing of the releases",
+        "_fitted_inference": RELEASED,
         "_fitted_form_of_coef": "None",
     },
     DPMLPClassifier: ALL_KEEP,
@@ -204,7 +199,7 @@ UNDOCUMENTED = {
         **TREES_KEEP,
         **OF_TARGETS,
         "_fitted_scale": "`target_center_` and `target_scale_`",
-        "_fitted_units": "post-processing of noisy sums",
+        "_fitted_units": RELEASED,
         "_fitted_with_intercept": "the parameter `fit_intercept`",
     },
     DPMLPRegressor: {**ALL_KEEP, **OF_TARGETS},
@@ -213,10 +208,9 @@ UNDOCUMENTED = {
         **EACH_KEEPS,
         "_fitted_row_schema": "of rows from DPTableVectorizer: its schema",
         "_fitted_row_names": "of rows from DPTableVectorizer: names of its columns",
-        "_fitted_lengths": "post-processing of the release",
-        "_fitted_scale": "post-processing of the release",
+        **dict.fromkeys(("_fitted_lengths", "_fitted_scale"), RELEASED),
     },
-    DPKMeans: {**EACH_KEEPS, "_fitted_centers": "post-processing of the releases"},
+    DPKMeans: {**EACH_KEEPS, "_fitted_centers": RELEASED},
     DPLinearRegression: LEAST_SQUARES_KEEP,
     DPRidge: LEAST_SQUARES_KEEP,
     DPPCA: {
@@ -239,26 +233,21 @@ PUBLISHED = {
     DPLogisticRegression: {
         **ALL_PUBLISH,
         **CLASSES,
-        "coef_": "post-processing of noisy sums",
-        "intercept_": "post-processing of noisy sums",
+        **dict.fromkeys(("coef_", "intercept_"), RELEASED),
         "coef_noise_": "function of the plan, or post-processing of the releases",
         "learning_rate_": "rule in public n, epsilon, delta",
     },
     DPPoissonRegressor: {
         **ALL_PUBLISH,
         "y_bounds_": "the parameter `y_bounds`; read from y only with a warning",
-        "coef_": "post-processing of noisy sums",
-        "intercept_": "post-processing of noisy sums",
-        "coef_noise_": "post-processing of noisy sums",
+        **dict.fromkeys(("coef_", "intercept_", "coef_noise_"), RELEASED),
         "learning_rate_": "1.0",
     },
     DPOrdinalLogisticRegression: {
         **ALL_PUBLISH,
         **CLASSES,
         "levels_": "the parameter `classes`; read from y only with a warning",
-        "coef_": "post-processing of noisy sums",
-        "thresholds_": "post-processing of noisy sums",
-        "coef_noise_": "post-processing of noisy sums",
+        **dict.fromkeys(("coef_", "thresholds_", "coef_noise_"), RELEASED),
         "learning_rate_": "1.0",
     },
     DPMLPClassifier: {
@@ -272,8 +261,7 @@ PUBLISHED = {
     DPRandomTreesRegressor: {
         **TREES_PUBLISH,
         "y_bounds_": "the parameter `y_bounds`; read from y only with a warning",
-        "target_center_": "post-processing of noisy sums",
-        "target_scale_": "post-processing of noisy sums",
+        **dict.fromkeys(("target_center_", "target_scale_"), RELEASED),
     },
     DPMLPRegressor: {
         **ALL_PUBLISH,
@@ -285,10 +273,7 @@ PUBLISHED = {
     DPGaussianNB: {
         **EACH_PUBLISHES,
         **CLASSES,
-        "class_count_": "post-processing of the release",
-        "class_prior_": "post-processing of the release",
-        "theta_": "post-processing of the release",
-        "var_": "post-processing of the release",
+        **dict.fromkeys(("class_count_", "class_prior_", "theta_", "var_"), RELEASED),
         "indicator_weights_": "of rows from DPTableVectorizer: a function of its schema",
         "bounds_": "the parameter `bounds`",
         "weight_bound_": "the parameter `weight_bound`, or post-processing of a release",
@@ -296,16 +281,13 @@ PUBLISHED = {
     DPIsolationForest: {
         **EACH_PUBLISHES,
         "embedding_": "a function of the schema and of the public seed of the trees",
-        "leaf_counts_": "post-processing of the release",
-        "n_rows_": "post-processing of the release",
+        **dict.fromkeys(("leaf_counts_", "n_rows_"), RELEASED),
         "offset_": "-0.5, or post-processing of the release",
         "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
     },
     DPKMeans: {
         **EACH_PUBLISHES,
-        "cluster_centers_": "post-processing of the releases",
-        "counts_": "post-processing of the releases",
-        "inertia_": "post-processing of the releases",
+        **dict.fromkeys(("cluster_centers_", "counts_", "inertia_"), RELEASED),
         "n_iter_": "the parameter `max_iter`",
         "bounds_": "the parameter `bounds`, or post-processing of a release",
         "weight_bound_": "the parameter `weight_bound`, or post-processing of a release",
@@ -314,12 +296,11 @@ PUBLISHED = {
     DPRidge: {**LEAST_SQUARES, "alpha_": "the parameter `alpha`, or from the noise and the width"},
     DPPCA: {
         **EACH_PUBLISHES,
-        "components_": "post-processing of the release",
-        "explained_variance_": "post-processing of the release",
-        "explained_variance_ratio_": "post-processing of the release",
-        "singular_values_": "post-processing of the release",
+        **dict.fromkeys(
+            ("components_", "explained_variance_", "explained_variance_ratio_", "singular_values_", "noise_variance_"),
+            RELEASED,
+        ),
         "mean_": "post-processing of the release, or the parameter `center`",
-        "noise_variance_": "post-processing of the release",
         "n_components_": "the parameter `n_components`, or post-processing of the release",
         "noise_scale_": "from sigma, the public n, R, dtype and width",
         "n_samples_": "the public n",
@@ -328,29 +309,23 @@ PUBLISHED = {
     },
     DPClassMixtureGenerator: {
         **GENERATORS,
-        "class_count_": "post-processing of the releases",
-        "mixture_": "post-processing of the releases",
+        **dict.fromkeys(("class_count_", "mixture_"), RELEASED),
         "bounds_": "the parameter `bounds`",
-        "n_components_": "the parameter, or a rule in public numbers",
-        "n_directions_": "the parameter, or a rule in public numbers",
+        **dict.fromkeys(("n_components_", "n_directions_"), "the parameter, or a rule in public numbers"),
         "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
     },
     DPWGAN: {
         **GENERATORS,
-        "coefs_": "post-processing of the releases",
-        "intercepts_": "post-processing of the releases",
+        **dict.fromkeys(("coefs_", "intercepts_"), RELEASED),
         "bounds_": "the parameter `bounds`",
-        "sampling_rate_": "a rule in public numbers",
-        "critic_steps_": "a rule in public numbers",
-        "n_steps_": "the plan, or where the user interrupted it",
-        "n_iter_": "the plan, or where the user interrupted it",
+        **dict.fromkeys(("sampling_rate_", "critic_steps_"), "a rule in public numbers"),
+        **dict.fromkeys(("n_steps_", "n_iter_"), "the plan, or where the user interrupted it"),
     },
     DPMarginalSynthesizer: {
         **GENERATORS,
         "schema_": "the parameter `schema` or `bounds`",
-        "marginals_": "post-processing of the releases",
+        **dict.fromkeys(("marginals_", "components_"), RELEASED),
         "pairs_": "all of them, or post-processing of the releases",
-        "components_": "post-processing of the releases",
         "has_triples_": "a rule in public numbers",
         "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
     },

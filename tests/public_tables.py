@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 
 import numpy as np
-import scipy.special
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.kernel_approximation import AdditiveChi2Sampler, PolynomialCountSketch, RBFSampler, SkewedChi2Sampler
@@ -23,7 +22,6 @@ from skdp._guard.row_wise import row_wise
 from skdp.image import PatchTransformer, ScatteringTransformer
 
 N, D = 40, 4
-ROWS = (0, 7, N - 1)
 KNOTS = np.linspace(-2.0, 2.0, 5)[:, None] * np.ones(D)
 
 
@@ -59,8 +57,6 @@ NUMERIC = {
     "FunctionTransformer": Case(FunctionTransformer(), kinds=ALL, gaps=True),
     "FunctionTransformer(abs)": Case(FunctionTransformer(np.abs), kinds=ALL, gaps=True),
     "FunctionTransformer(log)": Case(FunctionTransformer(np.log), gaps=True),
-    "FunctionTransformer(exp, names)": Case(FunctionTransformer(np.exp, feature_names_out="one-to-one"), gaps=True),
-    "FunctionTransformer(expit)": Case(FunctionTransformer(scipy.special.expit), gaps=True),
     "FunctionTransformer(log1p, expm1)": Case(
         FunctionTransformer(np.log1p, np.expm1, check_inverse=False, validate=True)
     ),
@@ -68,23 +64,15 @@ NUMERIC = {
     "FunctionTransformer(row_wise)": Case(FunctionTransformer(row_wise(lambda X: X * 2 + 1))),
     "Normalizer": Case(Normalizer(), kinds=ALL),
     "Normalizer(l1)": Case(Normalizer("l1"), kinds=ALL),
-    "Normalizer(max)": Case(Normalizer("max"), kinds=ALL, dtypes=("float64",)),
     "Binarizer": Case(Binarizer(), kinds=ALL),
-    "Binarizer(-1)": Case(Binarizer(threshold=-1.0)),
     "PolynomialFeatures": Case(PolynomialFeatures(), kinds=ALL),
-    "PolynomialFeatures(3, interactions)": Case(PolynomialFeatures(3, interaction_only=True, order="F")),
     "PolynomialFeatures((2, 4))": Case(PolynomialFeatures((2, 4), include_bias=False), kinds=ALL),
     **{
         f"SplineTransformer({way})": Case(SplineTransformer(knots=KNOTS, extrapolation=way, degree=degree))
         for way, degree in (("constant", 3), ("linear", 1), ("continue", 2), ("periodic", 3))
     },
-    "SplineTransformer(no bias)": Case(SplineTransformer(knots=KNOTS.tolist(), include_bias=False, order="F")),
     "SimpleImputer": Case(
         SimpleImputer(strategy="constant", keep_empty_features=True),
-        kinds=ALL, gaps=True, dtypes=("float64", "float32"),
-    ),
-    "SimpleImputer(7)": Case(
-        SimpleImputer(strategy="constant", fill_value=7, keep_empty_features=True),
         kinds=ALL, gaps=True, dtypes=("float64", "float32"),
     ),
     "SimpleImputer(whole numbers)": Case(
@@ -99,32 +87,19 @@ NUMERIC = {
         kinds=("csr", "csr_array"), dtypes=("float64",),
     ),
     "MissingIndicator": Case(MissingIndicator(features="all"), kinds=ALL, gaps=True),
-    "MissingIndicator(dense)": Case(MissingIndicator(features="all", sparse=False), kinds=ALL, gaps=True),
     "MissingIndicator(sparse)": Case(MissingIndicator(features="all", sparse=True), gaps=True),
     "GaussianRandomProjection": Case(GaussianRandomProjection(3, random_state=0), kinds=ALL, rounds=True),
-    "GaussianRandomProjection(inverse)": Case(
-        GaussianRandomProjection(np.int64(3), random_state=0, compute_inverse_components=True), rounds=True
-    ),
     "SparseRandomProjection": Case(SparseRandomProjection(3, random_state=0), kinds=ALL, rounds=True),
     "SparseRandomProjection(dense)": Case(
         SparseRandomProjection(3, density=0.5, random_state=0, dense_output=True), kinds=ALL, rounds=True
     ),
     "RBFSampler": Case(RBFSampler(random_state=0), kinds=ALL, rounds=True),
-    "RBFSampler(2)": Case(RBFSampler(gamma=2, n_components=3, random_state=0), rounds=True),
     "PolynomialCountSketch": Case(PolynomialCountSketch(n_components=8, random_state=0), rounds=True),
-    "PolynomialCountSketch(3)": Case(
-        PolynomialCountSketch(gamma=0.5, degree=3, coef0=1, n_components=8, random_state=0), kinds=ALL, rounds=True
-    ),
     "AdditiveChi2Sampler": Case(AdditiveChi2Sampler(), kinds=ALL, positive=True),
-    "AdditiveChi2Sampler(3)": Case(AdditiveChi2Sampler(sample_steps=4, sample_interval=0.3), kinds=ALL, positive=True),
     "SkewedChi2Sampler": Case(SkewedChi2Sampler(random_state=0), positive=True, rounds=True),
     "Pipeline": Case(make_pipeline(Normalizer(), "passthrough", None, PolynomialFeatures()), kinds=ALL),
     "FeatureUnion": Case(
         FeatureUnion([("a", Normalizer()), ("b", "passthrough"), ("c", "drop"), ("d", FunctionTransformer(np.abs))])
-    ),
-    "FeatureUnion(sparse)": Case(
-        FeatureUnion([("a", MissingIndicator(features="all", sparse=True)), ("b", Binarizer())], n_jobs=1),
-        gaps=False,
     ),
     "ColumnTransformer": Case(
         ColumnTransformer([("a", Normalizer(), [0, 1]), ("b", Binarizer(), slice(2, 3))], sparse_threshold=0)
@@ -135,9 +110,6 @@ NUMERIC = {
             remainder="passthrough", sparse_threshold=0.0,
         ),
         kinds=ALL,
-    ),
-    "ColumnTransformer(drop)": Case(
-        ColumnTransformer([("a", "drop", [0]), ("b", "passthrough", [True, False, True, False])], sparse_threshold=0),
     ),
     "ColumnTransformer(remainder)": Case(
         ColumnTransformer([("a", Normalizer(), [0])], remainder=PolynomialFeatures(), sparse_threshold=0)

@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from combinations import over_combinations, over_rows
 
 from skdp import (
     DPPCA,
-    BudgetExceededError,
     DPLogisticRegression,
     DPMLPClassifier,
     PrivacyAccountant,
@@ -58,26 +57,18 @@ class Newcomer(PrivateEstimator):
 # --- the budget -------------------------------------------------------------------------------------------------------
 
 
-def test_budget():
-    assert Newcomer(epsilon=2)._check_budget() == Budget(2.0, None, 1e-5)
-    assert Newcomer(epsilon=None, noise_multiplier=3, delta=0.5)._check_budget() == Budget(None, 3.0, 0.5)
-
-
-@pytest.mark.parametrize("given", [{"noise_multiplier": 1.0}, {"epsilon": None}])
+@over_rows("given", [{"noise_multiplier": 1.0}, {"epsilon": None}])
 def test_epsilon_or_noise_multiplier(given):
     with pytest.raises(ValueError, match=r"epsilon=.* and noise_multiplier=.*: set exactly one of them"):
         Newcomer(**given)._check_budget()
 
 
-@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "1", True, 1j])
-@pytest.mark.parametrize("name", ["epsilon", "noise_multiplier", "delta"])
+@over_combinations(1, name=["epsilon", "noise_multiplier", "delta"], bad=[0, -1, math.nan, math.inf, "1", True])
 def test_numbers_of_the_budget(name, bad):
+    assert Newcomer(epsilon=2)._check_budget() == Budget(2.0, None, 1e-5)
     parameters = {"epsilon": None, name: bad} if name == "noise_multiplier" else {name: bad}
-    with pytest.raises(
-        ValueError, match=f"^{name}=.* is (out of range|of the wrong type, [a-z]+): choose a num"
-    ) as caught:
+    with pytest.raises(ValueError, match=rf"^{name}=[^\n]* is (out of range|of the wrong type, [a-z]+): choose a num"):
         Newcomer(**parameters)._check_budget()
-    assert "\n" not in str(caught.value)
 
 
 def test_every_adjacency_and_accounting_has_a_name():
@@ -113,7 +104,7 @@ def test_sampling_that_was_asked_for():
     assert Newcomer(sampling_rate=1.0)._chosen_sampling(50) == FullBatch()
 
 
-@pytest.mark.parametrize("bad", [{"lot_size": 50.01}, {"lot_size": -1}, {"sampling_rate": 1.01}, {"sampling_rate": 0}])
+@over_rows("bad", [{"lot_size": 50.01}, {"lot_size": -1}, {"sampling_rate": 1.01}, {"sampling_rate": 0}])
 def test_no_lot_is_capped_in_silence(bad):
     (name,) = bad
     with pytest.raises(ValueError, match=f"^{name}="):
@@ -121,32 +112,6 @@ def test_no_lot_is_capped_in_silence(bad):
 
 
 # --- the charge -------------------------------------------------------------------------------------------------------
-
-
-def test_a_charge_bears_the_name_of_the_class_and_the_adjacency():
-    accountant = PrivacyAccountant()
-    Newcomer(accountant=accountant, adjacency="replace_one")._payment().charge(STEP)
-    (charge,) = accountant.history
-    assert (charge.event, charge.label, charge.adjacency) == (STEP, "Newcomer", "replace_one")
-
-
-def test_a_charge_above_the_ceiling_is_refused():
-    accountant = PrivacyAccountant(epsilon=0.1, delta=1e-5)
-    with pytest.raises(BudgetExceededError):
-        Newcomer(accountant=accountant)._payment().charge(STEP)
-    assert accountant.history == ()
-
-
-def test_without_an_accountant_nothing_is_charged():
-    assert Newcomer()._payment().accountant is None
-    Newcomer()._payment().charge(STEP)
-
-
-def test_clones_share_the_accountant():
-    accountant = PrivacyAccountant()
-    estimator = Newcomer(accountant=accountant)
-    assert clone(estimator).accountant is accountant
-    assert estimator.get_params()["accountant"] is accountant
 
 
 # --- the price --------------------------------------------------------------------------------------------------------
@@ -208,13 +173,12 @@ class HungryClassifier(DPLogisticRegression):
     ("make", "rows"),
     [
         (lambda ledger: DPMLPClassifier((2**44,), classes=[0, 1], max_iter=1, accountant=ledger), X),
-        (lambda ledger: HungryComponents(2, accountant=ledger), X),
         (lambda ledger: HungryComponents(2, accountant=ledger, n_samples_public=400), (part for part in [X])),
         (lambda ledger: make_private([HungryComponents(2, accountant=ledger)]), X),
         (lambda ledger: make_private([HungryClassifier(classes=[0, 1], accountant=ledger)]), X),
         (lambda ledger: DPGridSearchCV(HungryClassifier(classes=[0, 1], accountant=ledger), {"alpha": [0.1, 1.0]}), X),
     ],
-    ids=["network", "rows in memory", "blocks", "transformer in a pipeline", "pipeline", "search"],
+    ids=["network", "blocks", "transformer in a pipeline", "pipeline", "search"],
 )
 def test_memory_that_runs_out_says_that_the_charge_stands_and_nothing_of_sizes(make, rows):
     """NumPy's error names the shape of the array, which may be that of a lot."""

@@ -84,16 +84,10 @@ SETTINGS = [
         epsilon=None, noise_multiplier=0.1,
     ),
     DPLinearRegression((-5.0, 5.0), fit_intercept=False, **ONE_FOR_ANOTHER),
-    DPRidge(0.5, y_bounds=(-300.0, 300.0), epsilon=None, noise_multiplier=0.01),
-    DPGaussianNB(bounds=(-10.0, 10.0), epsilon=None, noise_multiplier=0.01, **ONE_FOR_ANOTHER),
-    DPKMeans(3, bounds=(-10.0, 10.0), max_iter=2, epsilon=None, noise_multiplier=0.01, **ONE_FOR_ANOTHER),
     DPPCA("auto", center=False, normalize=True, whiten=True, **ONE_FOR_ANOTHER),
-    DPGridSearchCV(DPRidge(y_bounds=(-300.0, 300.0)), {"alpha": [0.0, 1.0]}, epsilon=50.0, random_state=0),
     DPQuantileBinner(4, bounds=(-5.0, 5.0), encode="ordinal", **ONE_FOR_ANOTHER),
     DPOneHotEncoder(3, sparse_output=False, **NOISE),
-    DPStandardScaler(bounds=(-5.0, 5.0), with_mean=False, adjacency="replace_one"),
     DPSimpleImputer("median", bounds=(-5.0, 5.0)),
-    DPSimpleImputer("constant"),
     DPMarginalSynthesizer(bounds=(-5.0, 5.0), n_bins=4, pairs="select", max_iter=20, **NOISE, **ONE_FOR_ANOTHER),
     DPClassMixtureGenerator(
         3, n_directions=2, bounds=(-5.0, 5.0), label_shares="uniform", **NOISE, **ONE_FOR_ANOTHER

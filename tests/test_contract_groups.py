@@ -14,7 +14,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 import skdp
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
-from skdp.image import ScatteringTransformer
 
 N_UNITS, COLUMNS = 60, ["a", "b"]
 BOUNDS, SHORT = {"bounds": (-1.0, 1.0)}, {"max_iter": 3}
@@ -127,7 +126,7 @@ def test_what_is_fitted_can_transform_the_same_rows(name):
     assert_equal_results({"transform": made}, {"transform": model.transform(frame[COLUMNS])})
 
 
-@pytest.mark.parametrize("name", ["linear", "trees", "scaler", "raw table", "pipeline"])
+@pytest.mark.parametrize("name", ["scaler", "raw table", "pipeline"])
 def test_frames_of_other_libraries_may_keep_the_column_too(name):
     polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     for to_frame in (polars.DataFrame, lambda columns: arrow.table({k: arrow.array(v) for k, v in columns.items()})):
@@ -137,7 +136,7 @@ def test_frames_of_other_libraries_may_keep_the_column_too(name):
         assert_equal_results(results(model, frame, y), results(model, features, y))
 
 
-@pytest.mark.parametrize("name", ["linear", "scaler", "pipeline", "search"])
+@pytest.mark.parametrize("name", ["linear", "pipeline", "search"])
 def test_a_feature_of_that_name_stays_one(name):
     """Labels from elsewhere may be called as a feature is."""
     frame, y = frame_of_units()
@@ -160,31 +159,17 @@ def test_a_fit_to_rows_knows_no_column_of_labels_any_more(name):
 
 # --- what takes no groups ---
 
-REFUSING_FITS = {
-    "WGAN": lambda: skdp.DPWGAN(classes=[0, 1], **BOUNDS, **SHORT),
-}
 
-
-@pytest.mark.parametrize("name", REFUSING_FITS)
 @pytest.mark.parametrize("inside", ["alone", "pipeline"])
-def test_steps_that_take_no_groups_are_refused_before_the_charge(name, inside):
+def test_steps_that_take_no_groups_are_refused_before_the_charge(inside):
     frame, y = frame_of_units()
     ledger = skdp.PrivacyAccountant(unit="household")
-    model = REFUSING_FITS[name]().set_params(accountant=ledger)
+    model = skdp.DPWGAN(classes=[0, 1], accountant=ledger, **BOUNDS, **SHORT)
     if inside == "pipeline":
         model = skdp.allocate_budget(make_pipeline(skdp.DPStandardScaler(accountant=ledger, **BOUNDS), model), 1.0)
     with pytest.raises(TypeError, match=r"^fit got the parameter 'groups', and DPWGAN knows no groups"):
         model.fit(frame, y, groups="home")
     assert not ledger.history
-
-
-def test_transformers_of_images_read_nothing_private_before_a_model_of_groups():
-    X, y = np.random.default_rng(0).uniform(0, 1, (40, 64)), np.arange(40) % 2
-    images = ScatteringTransformer(image_shape=(8, 8), value_range=(0, 1))
-    model = skdp.allocate_budget(make_pipeline(images, MODELS["linear"]()), 1.0).fit(X, y, groups=np.arange(40) // 2)
-    assert model.privacy_unit_ == "group"
-    with pytest.raises(TypeError, match="groups"):
-        images.fit(X, groups=y)
 
 
 # --- weights, instalments and messages ---

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import pickle
 import re
 import tracemalloc
 import warnings
@@ -18,17 +17,10 @@ from combinations import combined
 from replay import recording
 from scipy import stats
 from scipy.linalg import eigh
-from sklearn.base import clone
 from sklearn.decomposition import PCA
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold
-from sklearn.pipeline import make_pipeline
 
-import skdp.decomposition
-from skdp import DPPCA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
-from skdp import _threads as threads
-from skdp._threads import WorkerPool
-from skdp.accounting import GaussianDpEvent, get_epsilon
+from skdp import DPPCA, BudgetExceededError, PrivacyAccountant
+from skdp.accounting import GaussianDpEvent
 from skdp.decomposition import MEAN_SHARE, WEIGHED_ENTRY
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms import spectrum as _spectrum
@@ -39,7 +31,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarn
 
 FALSE_ALARM = 1e-6
 ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
-CENTRINGS = {"none": False, "private": "private", "public": [0.25, -0.5, 0.125, 0.0]}
 
 
 def pca(n_components=None, **parameters):
@@ -58,35 +49,6 @@ def table():
 # --- one row ----------------------------------------------------------------------------------------------------------
 
 
-def row_inside(x):
-    return 0.1 * x
-
-
-def row_on_the_bound(x):
-    return 1.5 * x / np.linalg.norm(x)
-
-
-def row_of_enormous_norm(x):
-    return 1e9 * x
-
-
-def row_whose_norm_overflows(x):
-    return np.full_like(x, np.finfo(x.dtype).max)
-
-
-def row_of_zeros(x):
-    return np.zeros_like(x)
-
-
-def row_almost_zero(x):
-    return np.finfo(x.dtype).smallest_subnormal * np.sign(x)
-
-
-KINDS = [
-    row_inside, row_on_the_bound, row_of_enormous_norm, row_whose_norm_overflows, row_of_zeros, row_almost_zero
-]  # fmt: skip
-
-
 def neighbour(X, row, adjacency, center):
     """D' beside D: the row void (which is where nothing is added), gone, or exchanged for its opposite."""
     other = X.copy()
@@ -96,31 +58,6 @@ def neighbour(X, row, adjacency, center):
     exchanged = middle - 1e3 * np.roll(np.clip(X[row] - middle, -1e3, 1e3), 1)
     other[row] = middle if adjacency == "zero_out" else exchanged
     return other
-
-
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("centring", CENTRINGS)
-@pytest.mark.parametrize("bound", [{"data_norm": 1.5}, {"normalize": True}], ids=str)
-def test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else(draw, released, adjacency, centring, bound):
-    """Properties 1, 13, 21 and 24: rows of six kinds, of both precisions in turn."""
-    parameters = {"adjacency": adjacency, "center": CENTRINGS[centring], **bound}
-    for i, kind in enumerate(KINDS):
-        del released[:]
-        X = draw(60)[0].astype([np.float32, np.float64][(i + ("normalize" in bound)) % 2])
-        X[17] = kind(X[17])
-        messages, models = [], []
-        for rows in (X, neighbour(X, 17, adjacency, CENTRINGS[centring])):
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                models.append(pca(2, **parameters).fit(rows))
-            messages.append([(w.category, str(w.message)) for w in caught])
-        (one, mechanism), (other, same) = released
-        assert mechanism == same
-        factor = 2.0 if adjacency == "replace_one" else 1.0
-        assert np.linalg.norm(one - other) <= factor * mechanism.sensitivity * (1 + 1e-12), kind.__name__
-        assert messages[0] == messages[1], kind.__name__
-        for name in vars(models[0]).keys() - NOISY - {"center", "_fitted_ball"}:
-            assert vars(models[0])[name] == vars(models[1])[name], (kind.__name__, name)
 
 
 NOISY = {
@@ -136,9 +73,7 @@ def worst_pair(adjacency, weight):
     return np.array([1.0, 0.0, 0.0, 0.0]), np.array([t, math.sqrt(1.0 - t**2), 0.0, 0.0])
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("center", [False, "private"])
-@pytest.mark.parametrize("radius", [1.0, 40.0, 1e-12])
+@combined(adjacency=ADJACENCIES, center=[False, "private"], radius=[1.0, 40.0, 1e-12])
 def test_worst_row_reaches_the_sensitivity(released, adjacency, center, radius):
     """A bound that is not reached would be a bound that is too large, or one for something else."""
     weight = mean_weight(MEAN_SHARE) if center else 0.0
@@ -251,67 +186,48 @@ def test_sums_are_those_of_the_plain_reading(dtype, weight, by_position, n):
 # --- the noise --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("center", [False, "private"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_noise_of_the_moments_is_symmetric_and_as_priced(monkeypatch, adjacency, center, dtype):
-    """Properties 2 and 13, on null records: sigma R**2 on the diagonal and sigma R**2 / sqrt(2) off it, as priced."""
-    seen = []
-    decomposed = DPPCA._decompose
+@pytest.fixture
+def noisy_moments(monkeypatch):
+    """The noisy moments of each fit, and the noisy sum of weights."""
+    seen, decompose = [], DPPCA._decompose
 
     def recorded(self, sums):
-        seen.append(tuple(part.copy() for part in sums.moments))
-        return decomposed(self, sums)
+        seen.append((sums.moments.gram.copy(), sums.moments.total.copy(), sums.total))
+        return decompose(self, sums)
 
     monkeypatch.setattr(DPPCA, "_decompose", recorded)
-    d, radius = 150, 3.0
-    model = pca(center=center, adjacency=adjacency, data_norm=radius).fit(np.zeros((20, d), dtype))
-    ((gram, total),) = seen
+    return seen
+
+
+@combined(adjacency=ADJACENCIES, given=["none", "private mean", "weights"], dtype=[np.float32, np.float64])
+def test_noise_of_the_moments_is_symmetric_and_as_priced(noisy_moments, adjacency, given, dtype):
+    """On zeroed-out records: sigma R**2 on the diagonal and sigma R**2 / sqrt(2) off it, as priced.
+
+    Weights are next to nothing: their sum is one more entry, and the noise of the others is larger by 1 + k**2.
+    """
+    d, radius, k = 150, 3.0, WEIGHED_ENTRY
+    center, weighted = "private" if given == "private mean" else False, given == "weights"
+    model = pca(center="private" if weighted else center, adjacency=adjacency, data_norm=radius)
+    model.fit(np.zeros((20, d), dtype), sample_weight=np.full(20, 1e-300) if weighted else None)
+    ((gram, total, weight),) = noisy_moments
     assert model.privacy_event_ == GaussianDpEvent(model.noise_multiplier_)
-    weight = mean_weight(MEAN_SHARE) if center else 0.0
+    of_mean = mean_weight(MEAN_SHARE) if center else 0.0
     single = dtype is np.float32 and adjacency != "add_remove"
-    enlarged = 1.0 + 128 * 131 * 2.0**-24 if single else 1.0
-    sigma = GaussianMechanism(model.noise_multiplier_, sensitivity(weight, adjacency)).standard_deviation * enlarged
+    enlarged = (1.0 + 128 * 131 * 2.0**-24 if single else 1.0) * (1.0 + k**2 if weighted else 1.0)
+    mechanism = GaussianMechanism(model.noise_multiplier_, sensitivity(of_mean, adjacency))
+    sigma = mechanism.standard_deviation * enlarged
     off = gram[np.tril_indices(d, -1)] / (sigma / math.sqrt(2.0))
     parts = [np.diag(gram) / sigma, off[::2], off[1::2]]
-    parts += [total * weight / sigma] if center else []
+    parts += [total * of_mean / sigma] if center else [total * k * math.sqrt(2.0) / sigma] if weighted else []
     for part in parts:
         square, spread = part @ part / 1.0001, stats.chi2(part.size)
         assert spread.ppf(FALSE_ALARM / 8) < square < spread.isf(FALSE_ALARM / 8)
         assert stats.kstest(part, "norm").pvalue > FALSE_ALARM / 8
-    assert model.noise_scale_ == pytest.approx(sigma * radius**2 / 10_000, rel=1e-4)
-    if not center:
+    if weighted:
+        assert sigma / k**2 / 1.0001 <= weight < 6.0 * sigma / k**2
+    assert model.noise_scale_ == pytest.approx(sigma * radius**2 / (weight if weighted else 10_000), rel=1e-4)
+    if given == "none":
         np.testing.assert_array_equal(total, 0.0)
-
-
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_noise_of_weighted_moments_is_symmetric_and_as_priced(monkeypatch, adjacency, dtype):
-    """The same of rows whose weights are next to nothing: the entry of the weights is larger by 1 / k**2."""
-    seen = []
-    decomposed = DPPCA._decompose
-
-    def recorded(self, sums):
-        seen.append((sums.moments.gram.copy(), sums.moments.total.copy(), sums.total))
-        return decomposed(self, sums)
-
-    monkeypatch.setattr(DPPCA, "_decompose", recorded)
-    d, k = 150, WEIGHED_ENTRY
-    model = pca(adjacency=adjacency, data_norm=3.0)
-    model.fit(np.zeros((20, d), dtype), sample_weight=np.full(20, 1e-300))
-    ((gram, total, weight),) = seen
-    assert model.privacy_event_ == GaussianDpEvent(model.noise_multiplier_)
-    single = dtype is np.float32 and adjacency != "add_remove"
-    enlarged = 1.0 + 128 * 131 * 2.0**-24 if single else 1.0
-    mechanism = GaussianMechanism(model.noise_multiplier_, sensitivity(0.0, adjacency))
-    sigma = mechanism.standard_deviation * enlarged * (1.0 + k**2)
-    off = gram[np.tril_indices(d, -1)] / (sigma / math.sqrt(2.0))
-    for part in (np.diag(gram) / sigma, off[::2], off[1::2], total * k * math.sqrt(2.0) / sigma):
-        square, spread = part @ part / 1.0001, stats.chi2(part.size)
-        assert spread.ppf(FALSE_ALARM / 8) < square < spread.isf(FALSE_ALARM / 8)
-        assert stats.kstest(part, "norm").pvalue > FALSE_ALARM / 8
-    assert sigma / k**2 / 1.0001 <= weight < 6.0 * sigma / k**2
-    assert model.noise_scale_ == pytest.approx(sigma * 9.0 / weight, rel=1e-4)
 
 
 @pytest.mark.parametrize("center", [False, "private"])
@@ -357,11 +273,6 @@ def test_no_two_weighted_rows_are_further_apart_than_the_sensitivity_says(adjace
     assert largest > 0.9 * allowed
 
 
-def test_rows_that_are_not_in_memory_have_no_weights():
-    with pytest.raises(ValueError, match=r"^sample_weight requires rows in memory"):
-        pca().fit(iter([np.zeros((2, 3))]), sample_weight=np.ones(2))
-
-
 def test_the_edge_is_where_random_matrices_end(released):
     """On null records the largest eigenvalue is s sqrt(2 d), up to some d**(-2/3); "auto" keeps one component."""
     model = pca("auto", center=False, data_norm=1.0).fit(np.zeros((20, 400)))
@@ -371,15 +282,6 @@ def test_the_edge_is_where_random_matrices_end(released):
 
 
 # --- what is published ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("parameters", [{}, {"n_components": "auto", "center": False, "normalize": True}], ids=str)
-def test_the_ball_of_a_fit_is_public(draw, parameters):
-    model = DPPCA(**parameters).fit(draw(60)[0])
-    assert model.n_samples_ == 60
-    center, radius = model._fitted_ball
-    np.testing.assert_array_equal(center, np.zeros(4))
-    assert radius == (0.0 if parameters else 2.0)
 
 
 # --- the charge -------------------------------------------------------------------------------------------------------
@@ -418,7 +320,6 @@ BAD_BLOCKS = {
     "NaN": (np.full((5, 3), np.nan), r"block 1 of the iterator, after the fit was charged: .*contains NaN"),
     "width": (np.ones((5, 4)), r"block 1 of the iterator, after the fit was charged: X has 4 features"),
     "no rows": (np.ones((0, 3)), r"block 1 of the iterator, after the fit was charged: Found array with 0 sample"),
-    "no block": ([1.0, 2.0], r"block 1 of the iterator, after the fit was charged: Expected 2D array"),
 }
 
 
@@ -434,39 +335,15 @@ def test_a_bad_block_is_refused_and_the_charge_stands(bad):
     assert vars(model) == before
 
 
-@pytest.mark.parametrize(
-    ("parameters", "blocks", "message"),
-    [
-        ({}, [], "the iterator ended before its first block, after the fit was charged"),
-        ({"n_components": 4}, [np.ones((9, 3))], "block 0 .*n_components=4 is more than the 3 columns of X"),
-        ({"center": [0.0]}, [np.ones((9, 3))], "block 0 .*center has 1 numbers where X has 3 columns"),
-    ],
-)
-def test_an_iterator_that_does_not_fit_the_parameters(parameters, blocks, message):
-    accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match=message):
-        DPPCA(**parameters, delta=1e-5, accountant=accountant).fit(iter(blocks))
-    assert len(accountant.history) == 1
-
-
 BAD_PARAMETERS = [
     ({"n_components": 0}, "n_components=0 is out of range: choose a whole number"),
-    ({"n_components": 2.5}, "n_components=2.5 is of the wrong type, float: choose a whole number"),
     ({"n_components": "mle"}, "n_components='mle' is of the wrong type, str: choose a whole number"),
     ({"n_components": 5}, "n_components=5 is more than the 4 columns of X: choose a whole number"),
-    ({"data_norm": 0}, "data_norm=0 is out of range: choose a public bound"),
     ({"data_norm": math.inf}, "data_norm=inf is out of range: choose a public bound"),
     ({"data_norm": 1.0, "normalize": True}, "data_norm=1.0 with normalize=True: rows have norm 1 then"),
-    ({"center": True}, "center=True is not known: use 'private', False or a public mean"),
-    ({"center": None}, "center=None is not known: use 'private', False or a public mean"),
     ({"center": "mean"}, "center='mean' is not known: use 'private', False or a public mean"),
     ({"center": [0.0, 1.0]}, "center has 2 numbers where X has 4 columns: give one a column"),
     ({"center": [[0.0] * 4]}, "center has shape (1, 4): give a public mean in one dimension"),
-    ({"epsilon": -1}, "epsilon=-1 is out of range"),
-    ({"noise_multiplier": 1.0}, "epsilon=1.0 and noise_multiplier=1.0: set exactly one of them"),
-    ({"delta": 0}, "delta=0 is out of range"),
-    ({"adjacency": "add_remove", "n_samples_public": None}, "n_samples_public=None with adjacency='add_remove'"),
-    ({"random_state": "zero"}, "random_state='zero' is not an int"),
 ]
 
 
@@ -479,24 +356,15 @@ def test_bad_parameters_are_refused_in_one_line_before_any_charge(draw):
     assert accountant.history == ()
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_bad_rows_are_refused_before_any_charge(draw, bad):
+def test_bad_rows_are_refused_before_any_charge(draw):
     X = draw(60)[0]
-    X[3, 1] = bad
     accountant = PrivacyAccountant()
-    for rows in (X, X.astype(np.float32), pd.DataFrame(X)):
-        with pytest.raises(ValueError, match=r"contains NaN|contains infinity"):
-            DPPCA(accountant=accountant).fit(rows)
+    for bad in (np.nan, np.inf):
+        X[3, 1] = bad
+        for rows in (X, X.astype(np.float32), pd.DataFrame(X)):
+            with pytest.raises(ValueError, match=r"contains NaN|contains infinity"):
+                DPPCA(accountant=accountant).fit(rows)
     assert accountant.history == ()
-
-
-def test_a_refused_fit_leaves_the_fitted_model_whole(draw):
-    X = draw(60)[0]
-    model = DPPCA(2, accountant=PrivacyAccountant(1.0, 1e-5)).fit(pd.DataFrame(X, columns=list("abcd")))
-    before = dict(vars(model))
-    with pytest.raises(BudgetExceededError):
-        model.fit(np.hstack([X, X]))
-    assert vars(model) == before
 
 
 def test_an_aborted_fit_keeps_its_charge_and_publishes_nothing(draw, monkeypatch):
@@ -509,14 +377,6 @@ def test_an_aborted_fit_keeps_its_charge_and_publishes_nothing(draw, monkeypatch
     assert vars(model).keys() == model.get_params().keys()
 
 
-def test_seed_and_weak_delta_are_told():
-    with pytest.warns(PrivacyLeakWarning, match="random_state=0"):
-        DPPCA(random_state=0).fit(np.ones((50, 3)))
-    for rows in (np.ones((50, 3)), iter([np.ones((50, 3))])):
-        with pytest.warns(UserWarning, match="delta=0.1 is at least 1/n for n=50 rows"):
-            DPPCA(delta=0.1).fit(rows)
-
-
 def test_clipping_is_not_told(draw):
     """A warning would say that a long row was there."""
     with warnings.catch_warnings():
@@ -525,14 +385,7 @@ def test_clipping_is_not_told(draw):
         DPPCA(normalize=True).fit(np.zeros((60, 3)))
 
 
-def test_noise_multiplier_may_be_given():
-    model = DPPCA(epsilon=None, noise_multiplier=5.0).fit(np.ones((50, 3)))
-    assert model.privacy_event_ == GaussianDpEvent(5.0)
-    assert model.epsilon_ == get_epsilon(GaussianDpEvent(5.0), 1e-5)
-
-
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize(("epsilon", "adjacency"), zip([0.1, 1.0, 10.0], ADJACENCIES, strict=True))
 def test_price_is_just_below_the_budget(epsilon, adjacency):
     model = pca(epsilon=epsilon, adjacency=adjacency).fit(np.ones((50, 3)))
     assert 0.999 * epsilon < model.epsilon_ <= epsilon
@@ -581,14 +434,6 @@ def test_auto_finds_the_directions_that_stand_out(table):
     np.testing.assert_allclose(whole.components_, first.components_, atol=1e-9)
 
 
-def test_all_components_by_default(table):
-    model = DPPCA(data_norm=1.0).fit(table)
-    assert model.components_.shape == (15, 15)
-    assert model.n_components_ == 15
-    assert model.noise_variance_ == 0.0
-    assert model.explained_variance_ratio_.sum() == pytest.approx(1.0)
-
-
 def test_shares_never_add_up_to_more_than_one():
     """Where noise rules the trace may even be negative."""
     for seed in range(20):
@@ -598,47 +443,13 @@ def test_shares_never_add_up_to_more_than_one():
         assert np.all(model.explained_variance_ >= 0.0)
 
 
-def test_one_column():
-    model = DPPCA(1, epsilon=50.0).fit(np.linspace(-1, 1, 5000)[:, None])
-    np.testing.assert_array_equal(model.components_, [[1.0]])
-    assert model.explained_variance_[0] == pytest.approx(1 / 3, rel=0.02)
-
-
-def analyze_gauss(gram, noise_std, generator):
-    """Dwork et al. (2014): the Gram matrix with one triangle of noise mirrored to the other."""
-    noise = np.triu(generator.normal(0.0, noise_std, gram.shape))
-    return gram + noise + np.triu(noise, 1).T
-
-
-def pictures():
-    """MNIST where SKDP_DATA names a folder that holds it, else 20,000 made-up rows of a like spectrum."""
-    path = Path(os.environ.get("SKDP_DATA", ".")) / "mnist.npz"
-    if path.exists():
-        return np.load(path)["x_train"].reshape(-1, 784)
-    generator = np.random.default_rng(0)
-    return np.abs(generator.standard_normal((20_000, 60)) @ generator.standard_normal((60, 200)) / np.arange(1, 201))
-
-
-def test_never_behind_analyze_gauss():
-    """In pairs at the same price, uncentred, on unit rows."""
-    X = pictures().astype(np.float32)
-    units = X / np.linalg.norm(X, axis=1, keepdims=True)
-    gram = (units.T @ units).astype(np.float64)
-    k = 60
-    for seed, epsilon in enumerate([0.25, 0.5, 1.0]):
-        model = DPPCA(k, epsilon=epsilon, center=False, normalize=True, random_state=seed).fit(X)
-        noisy = analyze_gauss(gram, model.noise_multiplier_, np.random.default_rng(seed))
-        theirs = np.linalg.eigh(noisy)[1][:, -k:].T
-        assert captured(model.components_, gram) > captured(theirs, gram)
-
-
 @pytest.mark.skipif("SKDP_DATA" not in os.environ, reason="SKDP_DATA is not set: the folder that holds mnist.npz")
 def test_energy_captured_on_mnist():
-    X = pictures().astype(np.float32)
+    X = np.load(Path(os.environ["SKDP_DATA"]) / "mnist.npz")["x_train"].reshape(-1, 784).astype(np.float32)
     units = X / np.linalg.norm(X, axis=1, keepdims=True)
     gram = (units.T @ units).astype(np.float64)
     best = np.linalg.eigvalsh(gram)[-60:].sum()
-    for epsilon, least in [(0.25, 0.870), (0.5, 0.930), (1.0, 0.970)]:
+    for epsilon, least in [(0.25, 0.870), (1.0, 0.970)]:
         model = DPPCA(60, epsilon=epsilon, delta=1e-5, center=False, normalize=True).fit(X)
         assert captured(model.components_, gram) / best >= least
 
@@ -654,7 +465,7 @@ def same_model(one, other, atol=1e-9):
 @pytest.mark.parametrize("center", [False, "private"])
 def test_an_iterator_fits_what_an_array_does(table, center):
     whole = pca(3, center=center, delta=1e-5).fit(table)
-    for sizes in ([20_000], [1, 7, 600, 19_392], [5000] * 4):
+    for sizes in ([1, 7, 600, 19_392], [5000] * 4):
         blocks = np.split(table, np.cumsum(sizes)[:-1])
         streamed = DPPCA(3, center=center, random_state=0, n_samples_public=10_000, delta=1e-5).fit(
             block for block in blocks
@@ -680,23 +491,17 @@ def test_forms_of_the_same_rows(table, tmp_path):
     assert list(pca(3, delta=1e-5).fit(iter([frame[:1000], frame[1000:]])).feature_names_in_) == list(frame.columns)
 
 
-@pytest.mark.parametrize("center", [False, "private"])
-def test_rows_on_disk_stream_through(tmp_path, center):
+def test_rows_on_disk_stream_through(tmp_path):
     """Memory for a block and the moments, whatever the number of rows: 13 MB of rows, under 1 MB at the peak."""
     np.save(tmp_path / "rows.npy", np.random.default_rng(0).random((200_000, 8)))
     memmap = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    pca(3, center=center).fit(memmap[:1000])
+    pca(3, center="private").fit(memmap[:1000])
     tracemalloc.start()
     try:
-        pca(3, center=center).fit(memmap)
+        pca(3, center="private").fit(memmap)
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
         tracemalloc.stop()
-
-
-def test_small_integers_are_used_as_they_are():
-    X = np.random.default_rng(0).integers(0, 256, (2000, 12)).astype(np.uint8)
-    same_model(pca(3, data_norm=900.0).fit(X), pca(3, data_norm=900.0).fit(X.astype(np.float32)))
 
 
 def test_rows_are_left_as_they_were(table):
@@ -710,14 +515,6 @@ def test_rows_are_left_as_they_were(table):
 # --- new rows ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("center", [False, "private", [0.05] * 15])
-def test_transform_is_linear_within_the_bound(table, center):
-    model = pca(4, center=center, data_norm=4.0).fit(table)
-    expected = (table - model.mean_) @ model.components_.T
-    np.testing.assert_allclose(model.transform(table), expected, atol=1e-12)
-    np.testing.assert_array_equal(pca(4, center=center, data_norm=4.0).fit_transform(table), model.transform(table))
-
-
 def test_transform_treats_rows_as_training_did(table):
     clipped = pca(4, data_norm=0.1).fit(table)
     np.testing.assert_allclose(clipped.transform(1e3 * table[:9] / 0.5), clipped.transform(1e6 * table[:9]), atol=1e-12)
@@ -729,9 +526,7 @@ def test_transform_treats_rows_as_training_did(table):
     assert pca().fit(table).data_norm_ == math.sqrt(15)
 
 
-@pytest.mark.parametrize("whiten", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("center", [False, "private", [0.05] * 15])
+@combined(whiten=[False, True], dtype=[np.float32, np.float64], center=[False, "private", [0.05] * 15])
 def test_round_trip(table, whiten, dtype, center):
     X = table.astype(dtype)
     model = pca(whiten=whiten, center=center, data_norm=4.0).fit(X)
@@ -748,55 +543,10 @@ def test_whitened_columns_have_unit_variance_and_none_explodes(table):
     assert spread[5:].max() < 1.1  # the weak directions lie below the noise, which is what they are divided by
 
 
-def test_an_iterator_is_fitted_and_not_transformed(table):
-    model = pca(3)
-    for method in (model.fit_transform, model.fit(table).transform):
-        with pytest.raises(TypeError, match=r"takes an array and not an iterator: fit one, then call transform"):
-            method(iter([table]))
-
-
-def test_inverse_transform_refuses_another_width(table):
-    with pytest.raises(ValueError, match="X has 4 columns where transform gives 3"):
-        pca(3).fit(table).inverse_transform(np.ones((2, 4)))
-
-
-def test_names_and_frames(table):
-    frame = pd.DataFrame(table, columns=[f"c{j}" for j in range(15)], index=np.arange(20_000)[::-1])
-    model = pca(3).set_output(transform="pandas").fit(frame)
-    out = model.transform(frame)
-    assert list(out.columns) == list(model.get_feature_names_out()) == ["dppca0", "dppca1", "dppca2"]
-    assert out.index.equals(frame.index)
-    assert isinstance(pca(3).set_output(transform="pandas").fit_transform(frame), pd.DataFrame)
-
-
-def test_in_a_pipeline_and_a_search(table):
-    y = (table @ np.linspace(-1, 1, 15) > 0).astype(int)
-    accountant = PrivacyAccountant()
-    pipeline = make_pipeline(DPPCA(5, data_norm=1.0, accountant=accountant), LogisticRegression(C=1e6))
-    assert pipeline.fit(table, y).score(table, y) > 0.9
-    search = GridSearchCV(pipeline, {"dppca__center": [False, "private"]}, cv=KFold(2)).fit(table, y)
-    assert search.best_estimator_.named_steps["dppca"].accountant is accountant
-    assert len(accountant.history) == 1 + 2 * 2 + 1
-
-
-def test_copies(table):
-    model = pca(3, center=[0.05] * 15).fit(table)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.transform(table), model.transform(table))
-    assert clone(model).get_params() == model.get_params()
-    assert not hasattr(clone(model), "components_")
-
-
 def test_a_parameter_changed_after_fit_does_not_change_what_was_fitted(table):
     model = pca(3, normalize=True).fit(table)
     before = model.transform(table)
     np.testing.assert_array_equal(model.set_params(normalize=False, center=False).transform(table), before)
-
-
-def test_there_is_no_partial_fit():
-    """It would have to keep a Gram matrix without noise between calls."""
-    assert not hasattr(DPPCA, "partial_fit")
-    assert skdp.decomposition.MEAN_SHARE < 2 / 3  # the proof for replace_one asks for a weight of at most sqrt(2)
 
 
 @combined(where=["along the first", "along the second", "anywhere"], edge=[0.0, 2.5, 4.5, 100.0], k=[1, 2, 5, 8])
@@ -815,20 +565,6 @@ def test_one_decomposition_serves_mean_and_components(k, edge, where):
     np.testing.assert_allclose(values, np.linalg.eigvalsh(covariance)[::-1][:k], atol=1e-12)
     np.testing.assert_allclose(covariance @ vectors, vectors * values, atol=1e-12)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-12)
-
-
-def test_rows_are_added_up_by_as_many_threads_as_may_be_at_work(monkeypatch):
-    counted = []
-
-    class Counting(WorkerPool):
-        def share(self, run, tasks, size):
-            counted.append(self._count())
-            super().share(run, tasks, size)
-
-    monkeypatch.setattr(skdp.decomposition, "WorkerPool", Counting)
-    monkeypatch.setattr(threads, "count_usable_threads", lambda: 3)
-    DPPCA(n_components=2).fit(np.random.default_rng(0).normal(size=(5000, 16)))
-    assert counted == [3, 3] * 2  # two chunks, each brought in and multiplied
 
 
 # --- many columns -----------------------------------------------------------------------------------------------------
@@ -863,7 +599,7 @@ def by_lapack(monkeypatch):
     return asked
 
 
-@combined(above=[1.1, np.inf], least=[1, 3, 10], n_signals=[0, 1, 4, 40])
+@combined(above=[1.1, np.inf], least=[1, 10], n_signals=[0, 4, 40])
 def test_few_eigenvectors_of_many_columns_are_those_of_lapack(n_signals, least, above, by_lanczos, by_lapack):
     gram = spectrum(600, np.geomspace(2.0, 30.0, n_signals))
     values, vectors = _spectrum.leading(gram, least, above)
@@ -902,8 +638,7 @@ def test_matrices_without_noise_have_eigenvectors_too(kind, by_lanczos):
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-12)
 
 
-@pytest.mark.parametrize("center", ["private", False])
-@pytest.mark.parametrize("n_components", [3, "auto"])
+@pytest.mark.parametrize(("n_components", "center"), [(3, "private"), ("auto", False)])
 def test_a_fit_to_many_columns_is_that_of_lapack(n_components, center, monkeypatch):
     """Also where NumPy is told to raise what underflows."""
     rng = np.random.default_rng(0)
@@ -917,17 +652,3 @@ def test_a_fit_to_many_columns_is_that_of_lapack(n_components, center, monkeypat
         np.testing.assert_allclose(getattr(found, name), expected[name], rtol=1e-7, atol=1e-9, err_msg=name)
     again = DPPCA(n_components, center=center, data_norm=60.0, epsilon=3.0, random_state=0).fit(X)
     assert again.components_.tobytes() == found.components_.tobytes()
-
-
-def test_a_fit_copies_no_matrix_of_many_columns():
-    """The triangle twice, exact and released, and the matrix once."""
-    d = 1500
-    X = np.random.default_rng(0).standard_normal((50, d)).astype(np.float32)
-    DPPCA(2, data_norm=50.0).fit(X[:, :5])
-    tracemalloc.start()
-    try:
-        DPPCA(2, data_norm=50.0).fit(X)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 2.5 * 8 * d**2

@@ -31,8 +31,6 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     ("code", "fault"),
     [
         ("1 / 3  # 0.34", "is shown as 0.34"),
-        ("0.01 * 3  # 2e-2, about", "is shown as 2e-2"),
-        ("1 / 0", "division by zero"),
         ("1 / 0  # raises ValueError", "division by zero"),
         ("1 + 1  # raises ValueError", "was not raised"),
         ("import warnings\nwarnings.warn('unforeseen', stacklevel=1)", "unforeseen"),

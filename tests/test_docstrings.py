@@ -41,32 +41,8 @@ from skdp.plotting import AccountantComparisonDisplay, BudgetDisplay, Coefficien
 from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPSimpleImputer, DPStandardScaler, DPTableVectorizer
 from skdp.synthesis import DPWGAN, DPClassMixtureGenerator, DPMarginalSynthesizer
 
-MODULES = (
-    "skdp",
-    "skdp.accounting",
-    "skdp.budget",
-    "skdp.calibration",
-    "skdp.cluster",
-    "skdp.datasets",
-    "skdp.decomposition",
-    "skdp.effects",
-    "skdp.ensemble",
-    "skdp.exceptions",
-    "skdp.export",
-    "skdp.image",
-    "skdp.linear_model",
-    "skdp.mechanisms",
-    "skdp.synthesis.metrics",
-    "skdp.model_selection",
-    "skdp.naive_bayes",
-    "skdp.neural_network",
-    "skdp.pipeline",
-    "skdp.plotting",
-    "skdp.preprocessing",
-    "skdp.report",
-    "skdp.statistics",
-    "skdp.synthesis",
-)
+UNCHECKED = {"audit", "evaluation", "metrics", "testing"}
+MODULES = ("skdp", "skdp.synthesis.metrics", *(f"skdp.{name}" for name in skdp._MODULES if name not in UNCHECKED))
 
 EXCLUDED = {
     "ES01": "an extended summary is written where the summary does not say all",
@@ -212,19 +188,6 @@ def test_fitted_attributes_are_those_of_the_docstring(name, monkeypatch):
     documented = [each.name for each in ClassDoc(type(fitted), config={"show_class_members": False})["Attributes"]]
     assert len(documented) == len(set(documented))
     assert set(documented) == found
-
-
-@pytest.mark.parametrize("name", FITTED)
-def test_parameters_are_those_of_the_docstring(name):
-    subject = next(
-        getattr(module, name)
-        for module in (skdp, skdp.ensemble, skdp.image, skdp.pipeline, skdp.plotting, skdp.preprocessing)
-        if hasattr(module, name)
-    )
-    documented = [each.name for each in ClassDoc(subject, config={"show_class_members": False})["Parameters"]]
-    assert documented == list(inspect.signature(subject).parameters)
-    if hasattr(subject, "get_params"):
-        assert sorted(documented) == sorted(subject._get_param_names())
 
 
 # What a shared parameter means is said in one wording, with which its text begins, or which it holds. More may follow.

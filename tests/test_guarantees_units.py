@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import combined, over_rows
 from replay import assert_all_else_is_equal, leaves, moves, replay, run
 from scipy.stats import binom
 
@@ -80,9 +81,7 @@ def test_a_unit_moves_no_release_by_more_than_its_sensitivity_and_nothing_else(k
         assert_all_else_is_equal(one, other)
 
 
-@pytest.mark.parametrize("kind", ["trees", "trees regressor"])
-@pytest.mark.parametrize("size", [1, 10])
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@combined(kind=["trees", "trees regressor"], size=[1, 10], adjacency=["zero_out", "replace_one"])
 def test_rows_of_a_unit_with_numbers_of_their_own_in_one_cell_count_as_one_row(kind, size, adjacency):
     """Of the release that says where people are, which is told by its sensitivity, the root of the columns."""
     X, y, weights, labels = given = table(size, "copies", np.random.default_rng(size))
@@ -135,15 +134,6 @@ def test_networks_are_trained_in_double_precision_where_rows_shift():
     assert model.fit(X.astype(np.float32), y, groups=labels).coefs_[0].dtype == np.float64
 
 
-def test_a_named_column_is_no_feature():
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.uniform(-1, 1, (200, 2)), columns=["a", "b"]).assign(home=rng.integers(0, 90, 200))
-    y = rng.integers(0, 2, 200)
-    model = skdp.DPLogisticRegression(classes=[0, 1]).fit(frame, y, groups="home")
-    assert model.feature_names_in_.tolist() == ["a", "b"]
-    assert model.privacy_unit_ == "group"
-
-
 # --- ledgers ---
 
 
@@ -173,14 +163,6 @@ def test_a_ledger_refuses_units_by_another_column(in_file, tmp_path):
         skdp.DPLogisticRegression(classes=[0, 1], accountant=ledger).fit(X, y, groups=person)
     skdp.DPLogisticRegression(classes=[0, 1], accountant=ledger).fit(X, y, groups=home)
     assert len(ledger.history) == 2
-
-
-def test_bad_labels_are_refused_before_the_charge_and_recorded():
-    X, y, _, labels = table(10, "any", np.random.default_rng(0))
-    ledger = skdp.PrivacyAccountant(5.0, 1e-5, unit="household")
-    with pytest.raises(ValueError, match=r"groups has shape"):
-        skdp.DPLogisticRegression(classes=[0, 1], accountant=ledger).fit(X, y, groups=labels[:-1])
-    assert [entry.kind for entry in ledger.entries] == ["refusal"]
 
 
 # --- instalments ---
@@ -250,8 +232,7 @@ def rows_in_units(make, **parameters):
     return fit
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("kind", list(TRANSFORMERS))
+@combined(kind=TRANSFORMERS, adjacency=["zero_out", "replace_one"])
 def test_a_unit_moves_no_count_and_no_sum_by_more_than_its_sensitivity(kind, adjacency):
     """In the place of a unit there is one of gaps, or under `replace_one` the opposite one, which doubles the move."""
     most = 2.0 if adjacency == "replace_one" else 1.0
@@ -291,7 +272,7 @@ def test_a_unit_that_leaves_moves_no_count_and_no_sum_by_more_than_its_sensitivi
 
 
 @pytest.mark.parametrize("kind", list(WORDS))
-@pytest.mark.parametrize(("size", "n_words"), [(1, 1), (1000, 1), (1000, 2), (10, 1000)])
+@over_rows(("size", "n_words"), [(1, 1), (1000, 2), (10, 1000)])
 def test_a_unit_adds_one_to_one_word_of_each_column(kind, size, n_words):
     """Whether all of its rows have one word that no other unit has, or each has a word of its own."""
     others = np.random.default_rng(0).choice(["a", "b", "c"], (N_OTHERS, 2)).astype(object)
@@ -336,7 +317,7 @@ def test_bounds_of_units_take_the_public_number_of_units():
 
 
 @pytest.mark.parametrize("kind", ["scaler", "scaler, bought bounds", "bins"])
-@pytest.mark.parametrize("size", [1, 10])
+@over_rows("size", [1, 10])
 def test_a_unit_of_weighted_rows_moves_nothing_by_more(kind, size):
     X, _, _, labels = table(size, "any", np.random.default_rng(size))
     weights = np.random.default_rng(0).uniform(0.5, 1.0, len(X))
@@ -431,8 +412,7 @@ def test_a_unit_moves_sums_by_no_more_than_a_row_may(kind):
         assert_all_else_is_equal(one, other)
 
 
-@pytest.mark.parametrize("kind", list(SUMS))
-@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+@combined(1, kind=SUMS, adjacency=["zero_out", "add_remove", "replace_one"])
 def test_units_of_one_row_give_the_sums_of_rows_with_weights_bit_for_bit(kind, adjacency):
     """Where the noisy sum of weights is below the number of rows, which caps it for rows alone."""
     X, y, weights, _ = table(50, "any", np.random.default_rng(0))
@@ -458,15 +438,6 @@ def test_groups_of_an_iterator_are_refused_before_the_charge():
     with pytest.raises(ValueError, match="groups with an iterator of blocks"):
         skdp.DPPCA(2, accountant=ledger).fit(iter([X]), groups=labels)
     assert not ledger.history
-
-
-def test_components_of_a_frame_that_names_its_groups():
-    X, _, _, labels = table(10, "any", np.random.default_rng(0))
-    frame = pd.DataFrame(X, columns=list("abcd")).assign(home=labels)
-    model = skdp.DPPCA(2)
-    assert model.fit_transform(frame, groups="home").shape == (len(X), 2)
-    assert model.feature_names_in_.tolist() == list("abcd")
-    assert model.n_samples_ == len(np.unique(labels))
 
 
 def test_an_exchanged_unit_of_tables_may_be_the_opposite_of_the_other():

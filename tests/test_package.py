@@ -19,18 +19,8 @@ import skdp
 ROOT = Path(__file__).parents[1]
 
 
-HEAVY = (
-    "numpy",
-    "scipy",
-    "sklearn",
-    "numba",
-    "cryptography",
-    "pandas",
-    "polars",
-    "matplotlib",
-    "tqdm",
-    "dp_accounting",
-)
+HEAVY = ("numpy", "scipy", "sklearn", "numba", "cryptography")
+HEAVY += ("pandas", "polars", "matplotlib", "tqdm", "dp_accounting")
 STEPS = f"""
 import json, sys
 def heavy():
@@ -114,20 +104,11 @@ def test_star_import_gives_the_public_names(found):
     assert set(found["star"]) >= {name for name in skdp.__all__ if not name.startswith("_")}
 
 
-def test_an_unknown_name_is_refused_by_name():
-    with pytest.raises(AttributeError, match="module 'skdp' has no attribute 'DPRandomForest'"):
-        skdp.DPRandomForest  # noqa: B018
-    with pytest.raises(ImportError, match="DPRandomForest"):
-        from skdp import DPRandomForest  # noqa: F401
-
-
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
         ("LogisticRegression", "DPLogisticRegression"),
         ("DPRandomForestClassifier", "DPRandomTreesClassifier"),
-        ("RandomForestRegressor", "DPRandomTreesRegressor"),
-        ("GridSearchCV", "DPGridSearchCV"),
         ("PrivacyAcountant", "PrivacyAccountant"),
         ("modelselection", "model_selection"),
         ("numpy", None),
@@ -137,6 +118,8 @@ def test_an_unknown_name_brings_the_one_that_was_meant(name, meant):
     told = "" if meant is None else f". Did you mean '{meant}'?"
     with pytest.raises(AttributeError, match=rf"\Amodule 'skdp' has no attribute '{name}'{re.escape(told)}\Z"):
         getattr(skdp, name)
+    with pytest.raises(ImportError, match="DPRandomForest"):
+        from skdp import DPRandomForest  # noqa: F401
 
 
 def test_every_estimator_has_a_name_at_the_top():
@@ -183,40 +166,8 @@ def test_written_examples_run(first):
         assert failed == 0 < tried, name
 
 
-def test_there_are_written_examples():
-    for value in (skdp.DPLogisticRegression, skdp.config_context):
-        assert ">>> " in inspect.getdoc(value)
-
-
 def test_every_module_has_a_docstring():
     assert [name for name in module_names() if not importlib.import_module(name).__doc__] == []
-
-
-def is_error(value):
-    return inspect.isclass(value) and issubclass(value, BaseException)
-
-
-def test_every_public_docstring_has_its_parameters():
-    for public in skdp._PUBLIC:
-        value = getattr(skdp, public)
-        doc = inspect.getdoc(value)
-        assert len(doc.splitlines()[0]) <= 120
-        if is_error(value):
-            continue  # takes a message
-        names = [name for name in inspect.signature(value).parameters if name not in ("self", "args", "kwargs")]
-        section = doc.split("Parameters\n----------\n")[1]
-        section = re.split(r"\n\w+\n---+\n", section)[0]
-        documented = [name for entry in re.findall(r"(?m)^(\w[\w, ]*) :", section) for name in entry.split(", ")]
-        assert documented == names, public
-
-
-def test_every_public_method_has_a_docstring():
-    for name in skdp._PUBLIC:
-        value = getattr(skdp, name)
-        if inspect.isclass(value) and not is_error(value):
-            for method, function in vars(value).items():
-                if not method.startswith("_") and inspect.isfunction(function):
-                    assert inspect.getdoc(function), f"{name}.{method}"
 
 
 def test_the_oldest_versions_are_tested():

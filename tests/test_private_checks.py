@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import math
 
 import numpy as np
 import pandas as pd
@@ -100,10 +99,7 @@ ESTIMATORS = [
 """One of each class, for all checks."""
 
 SETTINGS = [
-    linear(sampling_rate=0.5, **ONE_FOR_ANOTHER),
-    linear(classes=[0, 1, 2]),
     linear(inference=True, max_iter=None, **ONE_FOR_ANOTHER),
-    DPMLPClassifier((3,), max_iter=3, clipping="per_layer", solver="adam", **TWO),
     DPLinearRegression((-1, 1), fit_intercept=False, **ONE_FOR_ANOTHER),
     DPLinearRegression((-1, 1), inference=True, **ONE_FOR_ANOTHER),
     DPPCA("auto", normalize=True, whiten=True),
@@ -164,8 +160,7 @@ def test_private_checks_of_settings(estimator):
                 check(estimator)
 
 
-@parametrize_with_private_checks([DPOneHotEncoder(), DPCalibratedClassifier(ELSEWHERE)], tables=words,
-                                 expected_failed_checks=of_models_fitted_elsewhere)  # fmt: skip
+@parametrize_with_private_checks([DPOneHotEncoder()], tables=words, expected_failed_checks=of_models_fitted_elsewhere)
 def test_checks_can_be_cases_of_pytest(estimator, check):
     check(estimator)
 
@@ -456,7 +451,6 @@ def test_each_fault_is_caught_by_the_check_of_its_name(faulty, name):
     (check,) = (each for each in private_checks() if each.__name__ == name)
     with pytest.raises(AssertionError, match=rf"^{faulty.__name__}: {name}: [^\n]+\. [A-Z][^\n]+\.$"):
         check(faulty())
-    check(Honest())
 
 
 def test_every_check_catches_a_fault():
@@ -529,13 +523,3 @@ def test_what_a_check_says_nothing_of_is_skipped_with_its_reason():
 def test_bad_arguments_are_refused(given, error, said):
     with pytest.raises(error, match=said):
         check_private_estimator(**given)
-
-
-def test_tables_that_are_given_are_used():
-    rng = np.random.default_rng(0)
-    X, y = rng.uniform(-1, 1, (90, 3)), rng.integers(0, 2, 90)
-    subject = CheckedEstimator(linear(), X, y)
-    assert subject.table.X is X
-    assert subject.fit(subject.table).model.n_features_in_ == 3
-    assert np.isin(subject.other.X, X).all()
-    assert math.isfinite(subject.fit(subject.other).model.epsilon_)

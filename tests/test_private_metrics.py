@@ -70,11 +70,6 @@ def test_every_metric_is_compared():
     assert {*FIGURES, *OF_CLASSES, *OF_NUMBERS} == set(metrics.__all__)
 
 
-def test_balanced_accuracy_of_two_classes_is_refused():
-    with pytest.raises(ValueError, match="three or more"):
-        metrics.private_balanced_accuracy_score([0, 1], [0, 1], epsilon=1.0, classes=[0, 1])
-
-
 SCORES = np.random.default_rng(0).dirichlet([1, 1, 1], 300)
 KINDS = SCORES.argmax(1)
 SEVERAL = {"private_roc_auc_score", "private_average_precision_score", "private_brier_score_loss", "private_log_loss"}

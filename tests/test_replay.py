@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import combined
 from replay import assert_all_else_is_equal, assert_one_string_more_is_not_revealed, moves, replay, run
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
@@ -33,7 +34,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarn
 
 N, ROW = 80, 7
 SEED = {"random_state": 0, "delta": 1e-4}
-BOUNDS = {"bounds": (-2.0, 2.0), **SEED}
 
 
 class People(NamedTuple):
@@ -224,8 +224,7 @@ def outcome(fit, table):
         return type(error)
 
 
-@pytest.mark.parametrize("setting", ["raise", "warn"])
-@pytest.mark.parametrize("name", FITS)
+@combined(1, name=FITS, setting=["raise", "warn"])
 def test_settings_of_arithmetic_reveal_no_row(name, setting):
     table = people()
     single = table._replace(X=table.X.astype(np.float32))

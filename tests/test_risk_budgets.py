@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import types
+
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import over_rows
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -39,19 +42,36 @@ def model():
     return logistic(risk=RISK).fit(X, Y)
 
 
-@pytest.mark.parametrize(
-    "estimator",
+def evaluated(**given):
+    return skdp.evaluate(None, SCORES, Y, risk=RISK, **given)
+
+
+def bounds_of_columns():
+    ledger = PrivacyAccountant()
+    dp_bounds(X, epsilon=None, risk=RISK, accountant=ledger)
+    return types.SimpleNamespace(privacy_event_=ledger.event, adjacency_="zero_out")
+
+
+@over_rows(
+    "fit",
     [
-        logistic(risk=RISK, sampling_rate=0.2),
-        logistic(risk=RISK, adjacency="replace_one"),
-        DPGaussianNB(epsilon=None, risk=RISK, classes=[0, 1], bounds=(-1, 1)),
-        skdp.DPPCA(2, epsilon=None, risk=RISK),
-        DPQuantileBinner(epsilon=None, risk=RISK, bounds=(-1, 1)),
+        lambda: logistic(risk=RISK, sampling_rate=0.2).fit(X, Y),
+        lambda: logistic(risk=RISK, adjacency="replace_one").fit(X, Y),
+        lambda: DPGaussianNB(epsilon=None, risk=RISK, classes=[0, 1], bounds=(-1, 1)).fit(X, Y),
+        lambda: skdp.DPPCA(2, epsilon=None, risk=RISK).fit(X, Y),
+        lambda: DPQuantileBinner(epsilon=None, risk=RISK, bounds=(-1, 1)).fit(X, Y),
+        lambda: skdp.DPCalibratedClassifier(logistic(), epsilon=None, risk=RISK).fit(X, Y),
+        lambda: skdp.DPThresholdClassifier(FrozenEstimator(logistic(risk=RISK).fit(X, Y)), epsilon=None, risk=RISK).fit(
+            X, Y
+        ),
+        lambda: evaluated(noise="laplace", delta=0),
+        lambda: evaluated(noise="gaussian", delta="auto", adjacency="replace_one"),
+        lambda: evaluated(groups=np.arange(600) // 2),
+        bounds_of_columns,
     ],
-    ids=lambda each: type(each).__name__,
 )
-def test_a_fit_lands_just_below_the_risk(estimator):
-    assert 0.0999 <= advantage_of(estimator.fit(X, Y)) <= 0.1
+def test_fit_with_risk_lands_just_below_it(fit):
+    assert 0.0999 <= advantage_of(fit()) <= 0.1
 
 
 def test_epsilon_and_delta_stay(model):
@@ -85,24 +105,6 @@ def test_a_tabular_pipeline_lands_below_the_risk():
     assert 0.04 * 0.999 <= PrivacyProfile(fitted.privacy_event_).true_positive_rate(0.01) <= 0.04
 
 
-def test_rules_that_ask_for_an_epsilon_are_given_that_of_a_gaussian():
-    chooses = skdp.tabular_pipeline("regressor", epsilon=None, delta=1e-6, risk=RISK, y_bounds=(0, 1))
-    assert chooses._epsilon_of_rules() == pytest.approx(1.0668, rel=1e-3)
-    assert chooses.set_params(epsilon=2.0, risk=None)._epsilon_of_rules() == 2.0
-
-
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-def test_an_evaluation_lands_just_below_the_risk(noise, adjacency):
-    delta = 0 if noise == "laplace" else "auto"
-    found = skdp.evaluate(None, SCORES, Y, risk=RISK, noise=noise, delta=delta, adjacency=adjacency)
-    assert 0.0999 <= advantage_of(found) <= 0.1
-
-
-def test_an_evaluation_of_units_lands_just_below_the_risk():
-    assert 0.0999 <= advantage_of(skdp.evaluate(None, SCORES, Y, risk=RISK, groups=np.arange(600) // 2)) <= 0.1
-
-
 def test_a_comparison_of_models_lands_just_below_the_risk():
     found = compare(None, None, np.column_stack([SCORES, SCORES]), Y, risk={"tpr": 0.03, "fpr": 0.01})
     assert 0.03 * 0.999 <= PrivacyProfile(found.privacy_event_).true_positive_rate(0.01) <= 0.03
@@ -121,15 +123,6 @@ def advantage_of_share(advantage, share):
     return 2.0 * norm.cdf(share * norm.ppf(0.5 * (1.0 + advantage))) - 1.0
 
 
-@pytest.mark.parametrize("kind", [skdp.DPCalibratedClassifier, skdp.DPThresholdClassifier])
-def test_a_classifier_of_a_table_lands_below_the_risk(kind, model):
-    alone = kind(FrozenEstimator(model), epsilon=None, risk=RISK).fit(X, Y)
-    whole = kind(logistic(), epsilon=None, risk=RISK).fit(X, Y)
-    assert alone.delta_ == 0.0
-    for fitted in (alone, whole):
-        assert 0.0999 <= advantage_of(fitted) <= 0.1
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -143,12 +136,6 @@ def test_a_budget_of_scores_is_stated_once(call):
     for budget in ({}, {"epsilon": 1.0, "risk": RISK}):
         with pytest.raises(ValueError, match="set exactly one of them"):
             call(**budget)
-
-
-def test_bounds_are_bought_under_a_risk():
-    ledger = PrivacyAccountant()
-    dp_bounds(X, epsilon=None, risk=RISK, accountant=ledger)
-    assert 0.0999 <= PrivacyProfile(ledger.event).advantage() <= 0.1
 
 
 def test_a_fit_by_risk_is_charged_under_a_ceiling_of_either_kind():

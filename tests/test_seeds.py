@@ -12,7 +12,6 @@ from skdp import statistics
 from skdp.base import root_stream
 from skdp.evaluation import compare
 from skdp.mechanisms import DiscreteGaussianMechanism, GaussianMechanism
-from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.tape import Tape, running
 from skdp.preprocessing import dp_bounds
 from skdp.synthesis import evaluate_synthesis
@@ -116,11 +115,6 @@ def test_root_key_ignores_the_module():
         return root_stream(made).words(4).tolist()
 
     assert words("one", "Model") == words("two", "Model") != words("one", "Other")
-
-
-def test_root_stream_requires_a_name():
-    with pytest.raises(TypeError, match="name"):
-        SecretStream.from_random_state(SEED)
 
 
 # --- the record of a seed ---

@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import pytest
 from combinations import over_rows
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant, allocate_budget
@@ -32,7 +31,6 @@ either = over_rows("make", MAKERS.values())
         ({0: 2}, [1.0, 0.5, 0.5]),
         ({0: 0, 1: 1, 2.0: 4}, [0.0, 0.25, 1.0]),
         ({0: 3.0, 1: 3.0, 2: 3.0}, [1.0, 1.0, 1.0]),
-        ({np.int64(1): np.float32(0.5)}, [1.0, 0.5, 1.0]),
         ({0: 1e-300, 1: 1e30}, [0.0, 1.0, 1.0 / 1e30]),
     ],
 )
@@ -44,14 +42,11 @@ def test_factors(given, factors):
 BAD = {
     "balanced": ("balanced", r"^class_weight='balanced' reads the shares .*: give a dict of class to 1 / share"),
     "a list": ([1.0, 2.0, 3.0], r"^class_weight=<list> is of the wrong type: give a dict"),
-    "a number": (2.0, r"^class_weight=2\.0 is of the wrong type: give a dict"),
     "another class": ({7: 1.0}, r"^class_weight names 7, which is no class"),
     "another type": ({"0": 1.0}, r"^class_weight names '0', which is no class"),
     "negative": ({0: -1.0}, r"^class_weight\[0\]=-1\.0 is out of range: choose a weight"),
-    "NaN": ({0: np.nan}, r"^class_weight\[0\]=nan is out of range: choose a weight"),
     "infinite": ({0: np.inf}, r"^class_weight\[0\]=inf is out of range: choose a weight"),
     "text": ({0: "1"}, r"^class_weight\[0\]='1' is of the wrong type"),
-    "a truth value": ({0: True}, r"^class_weight\[0\]=True is of the wrong type"),
     "nothing": ({0: 0.0, 1: 0.0, 2: 0.0}, r"^class_weight is 0 for every class: give at least one"),
 }
 
@@ -123,21 +118,3 @@ def test_a_row_has_no_say_in_the_weight_of_another(make, draw):
             np.testing.assert_array_equal(after[others], before[others])
         fewer = model._task().encode(y[others], None, 29, outputs).weights
         np.testing.assert_array_equal(fewer, before[others])
-
-
-def test_names_of_classes():
-    assert class_weights({"yes": 4.0}, np.array(["no", "yes"])).tolist() == [0.25, 1.0]
-
-
-def test_it_does_what_it_does_in_scikit_learn():
-    """Seven per cent of ones, of tenfold weight: the same share of predicted ones within .02, and the same recall."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (20_000, 6))
-    y = (rng.random(20_000) < 1 / (1 + np.exp(4 - 3 * X[:, 0] - 2 * X[:, 1]))).astype(int)
-    weights = {0: 1.0, 1: 10.0}
-    peer = LogisticRegression(C=1e4, class_weight=weights).fit(X, y)
-    model = DPLogisticRegression(epsilon=8.0, delta=1e-5, classes=[0, 1], class_weight=weights).fit(X, y)
-    plain = DPLogisticRegression(epsilon=8.0, delta=1e-5, classes=[0, 1]).fit(X, y)
-    assert abs(model.predict_proba(X)[:, 1].mean() - peer.predict_proba(X)[:, 1].mean()) < 0.02
-    assert abs(np.mean(model.predict(X)[y == 1]) - np.mean(peer.predict(X)[y == 1])) < 0.03
-    assert np.mean(plain.predict(X)[y == 1]) < 0.3 < 0.7 < np.mean(model.predict(X)[y == 1])

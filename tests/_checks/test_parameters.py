@@ -81,12 +81,6 @@ def test_choices():
         assert "424242" not in str(caught.value)
 
 
-def test_values_are_shown_in_one_line():
-    assert show("a\nb") == r"'a\nb'"
-    assert show(None) == "None"
-    assert show(ROWS) == "<ndarray>"
-
-
 @over_rows("name", ["epsilon", "delta"])
 @over_rows("value", ["1", True])
 def test_a_budget_of_a_wrong_type(name, value):
@@ -140,16 +134,6 @@ def test_accounting_refuses_in_one_line_without_private_values(name):
         assert ("True" if value is True else f"<{type(value).__name__}>") in str(caught.value)
 
 
-@over_rows("value", [10**400, -(10**400)])
-@over_rows("name", ["noise_multiplier", "epsilon", "delta", "shape", "shares", "budget"])
-def test_numbers_beyond_all_doubles(name, value):
-    if name == "shape" and value > 0:
-        assert RepeatAndSelectDpEvent(G, 2.0, value).shape == math.inf
-        return
-    with pytest.raises(ValueError, match="is not valid; give"):
-        ACCOUNTING[name](value)
-
-
 @over_rows("value", [*WRONG, 1, 1.5, -math.inf, np.uint8(3), np.float32(2.5), fractions.Fraction(1, 3),
                                    10**400, "a\nb"])  # fmt: skip
 def test_estimators_and_accounting_read_and_show_values_alike(value):
@@ -163,15 +147,3 @@ def test_estimators_and_accounting_read_and_show_values_alike(value):
             assert number is None
         except ValueError:
             assert math.isinf(number)
-
-
-def test_one_reading_of_numbers():
-    assert read_real(fractions.Fraction(1, 4)) == 0.25
-    assert read_real(np.float32(0.5)) == 0.5
-    assert read_real(-(10**400)) == -math.inf
-    assert math.isnan(read_real(math.nan))
-    assert read_whole(np.uint64(2**64 - 1)) == 2**64 - 1
-    for value in WRONG:
-        assert read_real(value) is None
-        assert read_whole(value) is None
-    assert read_whole(1.0) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from combinations import over_rows
 
-from skdp import DPMLPRegressor, DPRandomTreesRegressor, tabular_pipeline
+from skdp import DPMLPRegressor, DPRandomTreesRegressor
 from skdp._checks.targets import TargetScale
 
 TOP = 4.0
@@ -65,7 +65,6 @@ def test_no_target_leaves_the_unit_interval(bounds, fit_intercept):
     ("given", "found"),
     [
         ({"y_bounds": (0, 5)}, r"y_bounds=\(0.0, 5.0\)"),
-        ({"y_bounds": (-1, 5)}, "above 0"),
         ({"y_bounds": None}, "y_bounds=None"),
         ({"y_bounds": (1e16, 1e16 + 4)}, "above 0"),
         ({"y_bounds": (1, 5), "y_transform": "sqrt"}, "y_transform='sqrt'"),
@@ -89,17 +88,3 @@ def test_a_later_run_has_the_scale_of_the_first(amounts):
     model.set_params(y_transform=None)
     with pytest.raises(ValueError, match="earlier runs"):
         model.fit(*amounts)
-
-
-def test_the_one_liner_takes_it(amounts):
-    X, y = amounts
-    schema = {f"x{j}": (-1.0, 1.0) for j in range(3)}
-    pipeline = tabular_pipeline("regressor", schema=schema, y_bounds=BOUNDS, y_transform="log", random_state=0).fit(
-        X, y
-    )
-    assert pipeline[-1].y_transform == "log"
-    predicted = pipeline.predict(X)
-    assert BOUNDS[0] <= predicted.min()
-    assert predicted.max() <= BOUNDS[1]
-    with pytest.raises(ValueError, match="y_transform"):
-        tabular_pipeline("classifier", y_transform="log")

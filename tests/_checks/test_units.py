@@ -57,15 +57,12 @@ SECRET = "SECRET-4711"
 
 @over_rows("groups", [
     [7, 8, 7, 9],
-    (7, 8, 7, 9),
     np.array([7, 8, 7, 9]),
-    np.array([7, 8, 7, 9], np.uint8),
     np.array([7.5, 8, 7.5, -0.0]),
     np.array([2**63, 1, 2**63, 2**63 + 1], np.uint64),
     [2**80, 1, 2**80, 2**80 + 1],
     [1, "a", 1.0, 2.5],
     ["x", "y", "x", "z"],
-    np.array(["x", "y", "x", "z"]),
     np.array([b"x", b"y", b"x", b"z"]),
     [b"x", "y", "x", "z"],
     [("a", 1), ("a", 2), ("a", 1), ("b", 1)],
@@ -80,12 +77,10 @@ SECRET = "SECRET-4711"
     pd.Series(["x", "y", "x", "z"], dtype=pd.CategoricalDtype(list("wxyzv"))),
     pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-01", "2021-01-01"]).tz_localize("Europe/Berlin"),
     pd.Series([1, 2, 1, 3], dtype="Int64"),
-    pd.Series(["x", "y", "x", "z"], dtype="category"),
     pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-01", "2021-01-01"]),
     [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2), datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)],
     [uuid.UUID(int=1), uuid.UUID(int=2), uuid.UUID(int=1), uuid.UUID(int=3)],
     pl.Series(["x", "y", "x", "z"]),
-    pa.array(["x", "y", "x", "z"]),
     pa.array(["x", "y", "x", "z"]).dictionary_encode(),
     np.array([[7], [8], [7], [9]]),
 ])  # fmt: skip
@@ -108,7 +103,6 @@ def test_another_row_changes_no_unit(other):
     ([SECRET, None, "b"], "groups has gaps"),
     ([SECRET, "", "b"], "groups has gaps"),
     (np.array([1.0, np.nan, 4711]), "groups has gaps"),
-    (np.array(["2020-01-01", "NaT", "2021-01-01"], "datetime64[D]"), "groups has gaps"),
     (pd.Series([1, None, 4711], dtype="Int64"), "groups has gaps"),
     (pa.array([SECRET, None, "b"]), "groups has gaps"),
     (np.array([SECRET, "", "b"]), "groups has gaps"),
@@ -138,6 +132,9 @@ def test_a_named_column_is_taken_out_of_a_frame(make):
     rest, labels = split_labels(frame, "home")
     assert list(rest.columns if make is not pa.table else rest.column_names) == ["age"]
     assert read_units(labels, 3).codes.tolist() == [0, 1, 0]
+    assert "codes" not in repr(read_units(labels, 3))
+    assert read_units(pd.Series([1, 2], name="home"), 2).unit == "home"
+    assert read_units([1, 2], 2).unit == "group"
 
 
 def test_a_frame_of_labels_alone_is_refused():
@@ -155,15 +152,6 @@ def test_labels_whose_index_is_another_one_are_refused():
         split_labels(frame, turned)
 
 
-def test_the_name_of_a_series_names_the_unit():
-    assert read_units(pd.Series([1, 2], name="home"), 2).unit == "home"
-    assert read_units([1, 2], 2).unit == "group"
-
-
 def test_a_part_of_the_rows_has_its_own_numbers():
     units = Units(np.array([4, 1, 4, 0, 2, 3]), 5, "home").take(np.array([0, 2, 4]))
     assert (units.codes.tolist(), units.n_units, units.name) == ([1, 1, 0], 2, "home")
-
-
-def test_the_repr_shows_no_label():
-    assert "codes" not in repr(read_units([1, 2, 1], 3))

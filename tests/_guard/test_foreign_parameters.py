@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import pickle
 
 import pytest
 from combinations import over_rows
-from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.ensemble import IsolationForest
@@ -91,14 +89,6 @@ def test_other_names_get_pythons_own_error(cls):
         cls(*OURS[cls][0], epsilonn=1.0)
     with pytest.raises(ValueError, match="Invalid parameter 'epsilonn'"):
         cls(*OURS[cls][0]).set_params(epsilonn=1.0)
-
-
-@over_rows("cls", OURS)
-def test_the_constructor_stays_explicit(cls):
-    assert "kwargs" not in inspect.signature(cls).parameters
-    model = cls(*OURS[cls][0], epsilon=2.0)
-    assert clone(model).get_params()["epsilon"] == 2.0
-    assert pickle.loads(pickle.dumps(model)).epsilon == 2.0
 
 
 def test_what_a_subclass_names_is_its_own():

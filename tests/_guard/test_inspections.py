@@ -8,7 +8,6 @@ import warnings
 import joblib
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 import pytest
 from combinations import over_rows
 from sklearn.inspection import (
@@ -28,7 +27,6 @@ from skdp import (
     DPLogisticRegression,
     DPMLPClassifier,
     DPRidge,
-    PrivacyAccountant,
     PrivacyLeakWarning,
     allocate_budget,
     config_context,
@@ -108,15 +106,6 @@ def test_it_is_an_error_where_that_is_asked_for(fitted, kind):
             TOOLS["permutation_importance"](fitted[kind])
 
 
-def test_another_tool_and_another_model_are_told_too(fitted):
-    model = pickle.loads(pickle.dumps(fitted["linear"]))
-    for tool in TOOLS:
-        with pytest.warns(PrivacyLeakWarning, match=tool):
-            TOOLS[tool](model)
-    with pytest.warns(PrivacyLeakWarning, match="partial_dependence"):
-        TOOLS["partial_dependence"](pickle.loads(pickle.dumps(model)))
-
-
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_permutations_in_threads_and_processes_are_told_once(fitted, backend, capfd):
     """And nothing is said of fits: fitted models are sent to processes for predictions too."""
@@ -150,21 +139,3 @@ def test_fits_inside_cross_validation_say_nothing_of_inspections():
         cross_val_score(MADE["linear"](), X, Y, cv=2)
         cross_val_predict(MADE["linear"](), X, Y, cv=2)
     assert not [each for each in caught if "inspection" in str(each.message)]
-
-
-def test_a_raw_table_with_words():
-    rng = np.random.default_rng(0)
-    people = pd.DataFrame({"age": rng.uniform(0, 100, 500), "work": rng.choice(["clerk", "cook"], 500)})
-    labels = (people["age"] > 50).astype(int)
-    accountant = PrivacyAccountant()
-    schema = {"age": (0, 100), "work": ["clerk", "cook"]}
-    model = DPRandomTreesClassifier(10, 3, schema=schema, classes=[0, 1], epsilon=8.0, accountant=accountant)
-    model.fit(people, labels)
-    public = pd.DataFrame({"age": [10.0, 40.0, 90.0] * 4, "work": ["clerk", "cook"] * 6})
-    with pytest.warns(PrivacyLeakWarning, match="give public rows"):
-        found = partial_dependence(model, public, ["age"], grid_resolution=5)
-    assert found["average"][0, -1] - found["average"][0, 0] > 0.3
-    with pytest.warns(PrivacyLeakWarning, match="give public rows"):
-        shown = PartialDependenceDisplay.from_estimator(model, public, ["age", "work"], categorical_features=["work"])
-    assert shown.axes_.size == 2
-    assert len(accountant.history) == 1

@@ -10,9 +10,8 @@ import pytest
 from combinations import over_rows
 from public_tables import CONSTANT, KNOTS, NUMERIC, N, Own, numbers
 from sklearn.base import BaseEstimator, TransformerMixin, clone, is_classifier, is_regressor
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
-from sklearn.ensemble import VotingRegressor
 from sklearn.feature_extraction.image import PatchExtractor
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -25,12 +24,10 @@ from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
     KBinsDiscretizer,
-    MinMaxScaler,
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
-    QuantileTransformer,
     SplineTransformer,
     StandardScaler,
 )
@@ -118,30 +115,22 @@ REFUSED = [
     (OwnNormalizer(), "is not on the list", "a private estimator"),
     (replaced_method(), "method that was replaced", "a new object"),
     (Normalizer, "is not on the list", "a private estimator"),
-    (object(), "is not on the list", "a private estimator"),
     ("normalizer", "is not on the list", "a private estimator"),
     (StandardScaler(), "learns from its rows", "DPStandardScaler"),
-    (MinMaxScaler(), "learns from its rows", "DPStandardScaler"),
-    (QuantileTransformer(), "learns from its rows", "DPStandardScaler"),
     (KBinsDiscretizer(), "learns from its rows", "DPQuantileBinner"),
     (PCA(), "learns from its rows", "skdp.DPPCA"),
     (LogisticRegression(), "learns from its rows", "skdp.DPLogisticRegression"),
     (GaussianProcessRegressor(), "is not on the list", "a private estimator"),
     (MultiOutputRegressor(GaussianProcessRegressor()), "is not on the list", "a private estimator"),
-    (VotingRegressor([("a", GaussianProcessRegressor())]), "is not on the list", "a private estimator"),
-    (TransformedTargetRegressor(GaussianProcessRegressor()), "is not on the list", "a private estimator"),
     (PatchExtractor(), "is not on the list", "a private estimator"),
     (FunctionTransformer(lambda X: X - X.mean(0)), "more than one row", "skdp.row_wise"),
-    (FunctionTransformer(np.cumsum), "more than one row", "skdp.row_wise"),
     (FunctionTransformer(np.frompyfunc(lambda x: x, 1, 1)), "more than one row", "skdp.row_wise"),
     (FunctionTransformer(np.add), "more than one row", "skdp.row_wise"),
-    (FunctionTransformer(np.sort), "more than one row", "skdp.row_wise"),
     (FunctionTransformer(np.negative.at), "more than one row", "skdp.row_wise"),
     (FunctionTransformer(np.abs, kw_args={"where": np.ones((N, 1), bool)}), "kw_args", "skdp.row_wise"),
     (FunctionTransformer(np.log1p, np.expm1), "compares some rows", "check_inverse=False"),
     (FunctionTransformer(row_wise(np.abs), np.abs), "compares some rows", "check_inverse=False"),
     (SplineTransformer(), "places its knots", "knots=array"),
-    (SplineTransformer(knots="quantile"), "places its knots", "knots=array"),
     (SplineTransformer(knots=KNOTS, sparse_output=True), "stores zeros", "sparse_output=False"),
     (OneHotEncoder(), "reads its categories", "public lists"),
     (OneHotEncoder(categories=["auto", ["a"]]), "reads its categories", "public lists"),
@@ -149,14 +138,12 @@ REFUSED = [
     (OneHotEncoder(**GIVEN, min_frequency=2), "counts", "min_frequency=None"),
     (OneHotEncoder(**GIVEN, max_categories=2), "counts", "max_categories=None"),
     (OneHotEncoder(**GIVEN, handle_unknown="warn"), "unknown category", "handle_unknown='ignore'"),
-    (OneHotEncoder(**GIVEN, handle_unknown="new"), "unknown category", "handle_unknown='ignore'"),
     (OneHotEncoder(**GIVEN, drop="first", handle_unknown="ignore"), "unknown category", "drop=None"),
     (OneHotEncoder(**GIVEN, drop=["a", "a"], handle_unknown="infrequent_if_exist"), "unknown category", "drop=None"),
     (OrdinalEncoder(), "reads its categories", "public lists"),
     (OrdinalEncoder(**GIVEN, min_frequency=0.1), "counts", "min_frequency=None"),
     (OrdinalEncoder(**GIVEN, max_categories=2), "counts", "max_categories=None"),
     (SimpleImputer(keep_empty_features=True), "computes what it fills in", "strategy='constant'"),
-    (SimpleImputer(strategy="median", keep_empty_features=True), "computes", "strategy='constant'"),
     (SimpleImputer(strategy=np.max, keep_empty_features=True), "computes", "strategy='constant'"),
     (SimpleImputer(strategy="constant"), "drops a column", "keep_empty_features=True"),
     (SimpleImputer(**CONSTANT, add_indicator=True), "adds a column", "MissingIndicator"),
@@ -173,8 +160,6 @@ REFUSED = [
     (OneHotEncoder(categories=[Lazy(["a"])]), "reads its categories", "public lists"),
     (OrdinalEncoder(categories=[[Number(1.0)]]), "parameter categories of type list", "a plain number"),
     (SimpleImputer(**CONSTANT, fill_value=Number(1.0)), "parameter fill_value of type Number", "a plain number"),
-    (SimpleImputer(**CONSTANT, missing_values=Number(1.0)), "parameter missing_values", "a plain number"),
-    (Binarizer(threshold=Number(0.0)), "parameter threshold of type Number", "a plain number"),
     (RBFSampler(gamma=Number(1.0)), "parameter gamma of type Number", "a plain number"),
     (SplineTransformer(knots=Lazy(KNOTS.tolist())), "parameter knots of type Lazy", "a plain number"),
     (SplineTransformer(knots=np.ma.masked_array(KNOTS)), "parameter knots of type MaskedArray", "a plain number"),
@@ -183,13 +168,11 @@ REFUSED = [
     (SparseRandomProjection(), "number of rows", "n_components=number"),
     (RBFSampler(gamma="scale"), "gamma", "gamma=number"),
     (HashingVectorizer(tokenizer=str.split), "function of yours", "without functions"),
-    (HashingVectorizer(preprocessor=str.lower), "function of yours", "without functions"),
     (HashingVectorizer(analyzer=str.split), "function of yours", "without functions"),
     (HashingVectorizer(strip_accents=str.lower), "function of yours", "without functions"),
     (HashingVectorizer(input="filename"), "reads files", "content"),
     (make_pipeline(Normalizer(), memory="somewhere"), "cache", "memory=None"),
     (ColumnTransformer([("a", Normalizer(), [0])]), "share of nonzero", "sparse_threshold=0"),
-    (ColumnTransformer([("a", Normalizer(), [0])], sparse_threshold=1.0), "share of nonzero", "sparse_threshold=0"),
     (
         ColumnTransformer([("a", Normalizer(), lambda X: [0])], sparse_threshold=0),
         "function of the rows", "the names of the columns",
@@ -224,6 +207,8 @@ def test_each_listed_class_with_a_copy_has_to_make_one(cls):
         OneHotEncoder(categories=np.array([["a"], ["b"]], dtype=object), feature_name_combiner=lambda f, c: f"{f}{c}"),
         SimpleImputer(**CONSTANT, missing_values=pd.NA, fill_value=np.float32(1)),
         FeatureUnion(UNION, transformer_weights={"a": np.float64(2)}),
+        None,
+        "passthrough",
         ColumnTransformer([("a", "passthrough", pd.DataFrame({"a": [1]}).columns)], sparse_threshold=0),
         ColumnTransformer([("a", "passthrough", slice("a", None))], sparse_threshold=0),
         RBFSampler(random_state=np.random.RandomState(0)),
@@ -298,11 +283,6 @@ def test_a_subclass_of_a_composition_is_refused():
     assert "is not on the list" in fault.reads
 
 
-def test_nothing_and_passthrough_pass():
-    for step in (None, "passthrough", "drop"):
-        assert list(find_faults(step, "s")) == []
-
-
 PASS_AS_MADE = {
     *("AdditiveChi2Sampler", "Binarizer", "FeatureHasher", "FunctionTransformer", "HashingVectorizer", "Normalizer"),
     *("PolynomialCountSketch", "PolynomialFeatures", "RBFSampler", "SkewedChi2Sampler"),
@@ -339,8 +319,3 @@ def test_the_counterparts_are_named_by_classes_that_exist_and_are_refused():
     experimental = {"HalvingGridSearchCV", "HalvingRandomSearchCV", "IterativeImputer"}
     assert set(COUNTERPARTS) - set(known) <= experimental
     assert not set(COUNTERPARTS) & PASS_AS_MADE
-
-
-def test_private_steps_alone_are_for_the_caller_to_skip():
-    (fault,) = find_faults(DPPCA(2), "s")
-    assert fault.reads == "is inside another step"

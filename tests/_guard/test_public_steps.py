@@ -20,7 +20,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.kernel_approximation import AdditiveChi2Sampler, PolynomialCountSketch, RBFSampler, SkewedChi2Sampler
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -29,7 +29,7 @@ from sklearn.preprocessing import (
     OrdinalEncoder,
     PolynomialFeatures,
 )
-from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+from sklearn.random_projection import GaussianRandomProjection
 
 from skdp._guard.public_steps import check_types, find_faults, quietly, rounds_by_place
 from skdp._guard.row_wise import RowWise, row_wise
@@ -157,22 +157,6 @@ def test_a_column_that_is_empty_but_for_one_row(name):
         replay(case.step, CONTAINERS[kind](with_row(table, ROW, 1.0)), CONTAINERS[kind](table), ROW)
 
 
-@over_rows("container", ["pandas", "polars"])
-@over_rows("name", ["Normalizer", "PolynomialFeatures", "SimpleImputer", "RBFSampler", "Binarizer"])
-def test_frames_as_output(name, container):
-    if container == "polars":
-        pytest.importorskip("polars")
-    case = NUMERIC[name]
-    made = clone(case.step).set_output(transform=container)
-    table = numbers()
-    a = outcome(made, as_frame(table))
-    for row, changed in neighbours(table):
-        b = outcome(made, as_frame(changed))
-        assert a[1:] == b[1:]
-        if container == "pandas":
-            assert_same_rows(others(a[0], [row]), others(b[0], [row]))
-
-
 # --- categories ---
 
 
@@ -210,9 +194,7 @@ def listed(kind, *, gap=False):
 ENCODERS = {
     "OneHotEncoder": (OneHotEncoder, {}, False),
     "OneHotEncoder(drop)": (OneHotEncoder, {"drop": "first", "sparse_output": False}, False),
-    "OneHotEncoder(drop each)": (OneHotEncoder, {"drop": "if_binary", "dtype": np.float32}, False),
     "OneHotEncoder(ignore)": (OneHotEncoder, {"handle_unknown": "ignore"}, True),
-    "OneHotEncoder(ignore, dense)": (OneHotEncoder, {"handle_unknown": "ignore", "sparse_output": False}, True),
     "OneHotEncoder(infrequent)": (OneHotEncoder, {"handle_unknown": "infrequent_if_exist"}, True),
     "OrdinalEncoder": (OrdinalEncoder, {}, False),
     "OrdinalEncoder(unknown)": (OrdinalEncoder, {"handle_unknown": "use_encoded_value", "unknown_value": -1}, True),
@@ -263,7 +245,6 @@ LISTS = [
                           stop_words="english", strip_accents="unicode", analyzer="char_wb", dtype=np.float32),
         TEXTS, ["", "unheard of " * 50],
     ),
-    ("HashingVectorizer(words)", HashingVectorizer(n_features=64, stop_words=["the"]), TEXTS, ["", "the"]),
     ("FeatureHasher", FeatureHasher(n_features=64), PAIRS, [{}, {"a": 0}, {"z": 1e300}, {"a": "text"}]),
     ("FeatureHasher(pair)", FeatureHasher(16, input_type="pair", dtype=np.float32),
      [list(each.items()) for each in PAIRS], [[], [("a", 1), ("a", -1)]]),
@@ -292,11 +273,10 @@ def test_the_logarithm_of_a_negative_number_is_told_unless_warnings_of_arithmeti
     logarithm = FunctionTransformer(np.log)
     both = FeatureUnion([("a", logarithm), ("b", clone(logarithm))], n_jobs=2)
     for step in (logarithm, both):
-        for backend in ("threading", "loky"):
-            with joblib.parallel_config(backend, n_jobs=2), quietly(), warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                step.fit_transform(with_row(table, 7, -1.0))
-            assert caught == []
+        with joblib.parallel_config("threading", n_jobs=2), quietly(), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            step.fit_transform(with_row(table, 7, -1.0))
+        assert caught == []
     with joblib.parallel_config("threading", n_jobs=2), np.errstate(all="ignore"), pytest.warns(RuntimeWarning):
         both.fit_transform(with_row(table, 7, -1.0))  # a setting of this thread alone
 
@@ -313,7 +293,6 @@ def test_a_table_whose_types_one_row_decides_is_refused():
         (pl.DataFrame({"a": [1.0], "b": [True]}), "column 'b' is of polars' type Boolean"),
         (pd.DataFrame({"a": [1, 2]}, dtype="category"), "column 'a' is of pandas' type category of int64, .* to float"),
         (pd.DataFrame({"x": [1.0, 2.0], "b": pd.Categorical([True, False])}), "column 'b' .* category of bool"),
-        (pd.DataFrame({"a": pd.Categorical([1], categories=pd.array([1], dtype="Int8"))}), "category of Int8"),
         (pd.Series([1, 2], dtype="category", name="one"), "column 'one' .* category of int64"),
     ]
     for table, message in refused:
@@ -325,17 +304,6 @@ def test_a_table_whose_types_one_row_decides_is_refused():
         check_types(table)
 
 
-def test_why_one_row_would_decide():
-    """A gap in polars' integers makes floats of the column; a longer text of bytes uncuts the category of others."""
-    pl = pytest.importorskip("polars")
-    step = SimpleImputer(strategy="constant", keep_empty_features=True)
-    kinds = [step.fit_transform(pl.DataFrame({"a": [1, last]})).dtype for last in (2, None)]
-    assert kinds == [np.int64, np.float64]
-    encoder = OneHotEncoder(categories=[[b"a", b"bcd"]], handle_unknown="ignore", sparse_output=False)
-    tables = [np.array([[b"b"], [last]]) for last in (b"a", b"aaa")]
-    assert [encoder.fit_transform(table)[0].tolist() for table in tables] == [[0.0, 1.0], [0.0, 0.0]]
-
-
 HOLDING_GAPS = {
     "category of text": lambda v: pd.Series(v, dtype=object).map(str, na_action="ignore").astype(
         pd.CategoricalDtype(["0", "1", "2"])
@@ -343,9 +311,7 @@ HOLDING_GAPS = {
     "category of floats": lambda v: pd.Series(v, dtype=float).astype(pd.CategoricalDtype([0.0, 1.0, 2.0])),
     "object": lambda v: pd.Series(v, dtype=object),
     "Int64": lambda v: pd.Series(v, dtype="Int64"),
-    "UInt8": lambda v: pd.Series(v, dtype="UInt8"),
     "Float64": lambda v: pd.Series(v, dtype="Float64"),
-    "Float32": lambda v: pd.Series(v, dtype="Float32"),
     "float": lambda v: pd.Series(v, dtype=float),
 }  # fmt: skip
 
@@ -372,14 +338,10 @@ def test_a_gap_changes_no_name_and_no_type(kind, name, inside):
 
 PLACES = {
     "GaussianRandomProjection": GaussianRandomProjection(20, random_state=0),
-    "SparseRandomProjection": SparseRandomProjection(20, random_state=0, dense_output=True),
     "RBFSampler": RBFSampler(random_state=0),
-    "PolynomialCountSketch": PolynomialCountSketch(n_components=64, random_state=0),
-    "SkewedChi2Sampler": SkewedChi2Sampler(random_state=0),
     "row_wise": FunctionTransformer(row_wise(lambda X: X @ np.ones((X.shape[1], 20), X.dtype))),
     "PolynomialFeatures": PolynomialFeatures(2),
     "Normalizer": Normalizer(),
-    "AdditiveChi2Sampler": AdditiveChi2Sampler(),
     "exp": FunctionTransformer(np.exp),
 }
 
@@ -393,9 +355,8 @@ def test_rounding_by_place(name, dtype):
     table = rng.uniform(0, 1, (777, 70)).astype(dtype)
     before = outcome(step, table)
     rows = before[0]
-    for row in (0, 776):
-        for value in (0.0, 1e30):
-            compare(before, step, with_row(table, row, value), row)
+    for row, value in ((0, 1e30), (776, 0.0)):
+        compare(before, step, with_row(table, row, value), row)
         fewer = outcome(step, np.delete(table, row, axis=0))[0]
         if rounds_by_place(step):
             error = np.abs(np.delete(rows, row, axis=0) - fewer) / np.abs(rows).max()

@@ -34,7 +34,6 @@ def filtered(X):
 
 MIXING = {
     "mean": lambda X: X - X.mean(axis=0),
-    "whole mean": lambda X: X - X.mean(),
     "rank": lambda X: np.argsort(np.argsort(X, axis=0), axis=0).astype(float),
     "sorted": lambda X: np.sort(X, axis=0),
     "reversed": lambda X: X[::-1],
@@ -43,7 +42,6 @@ MIXING = {
     "gaps filled in": lambda X: np.where(np.isnan(X), np.nanmean(X[np.isfinite(X)]), X),
     "number of rows": lambda X: X * 0 + len(X),
     "largest": lambda X: X / np.nanmax(np.abs(X)),
-    "outliers": lambda X: np.clip(X, *np.nanquantile(X, [0.01, 0.99])),
     "width": lambda X: np.eye(len(X))[:, : len(X)],
     "noise": lambda X: X + np.random.default_rng().normal(size=X.shape),
     "type": lambda X: X.astype(np.float32) if len(X) > 3 else X,
@@ -51,7 +49,6 @@ MIXING = {
 RESIZING = {
     "filter": filtered,
     "head": lambda X: X[:5],
-    "doubled": lambda X: np.vstack([X, X]),
     "distinct": lambda X: np.unique(X, axis=0),
     "void rows": lambda X: X[np.any(X != 0, axis=1)],
 }
@@ -91,7 +88,6 @@ COLUMNS = {
     "category": pd.Categorical(["u", "v"]),
     "Int64": pd.array([1, 2], dtype="Int64"),
     "boolean": pd.array([True, False], dtype="boolean"),
-    "Float64": pd.array([1.0, 2.0], dtype="Float64"),
     "float": np.ones(2),
     "day": pd.to_datetime(["2020-01-01"] * 2),
     "duration": pd.to_timedelta(["1D"] * 2),
@@ -161,14 +157,6 @@ def test_the_index_of_the_rows_is_watched_too():
     assert column(repeated).tolist() == [1.0, 2.0, 3.0]
 
 
-@over_rows("f", [lambda X: pd.DataFrame(X).set_index(0, drop=False), lambda X: pd.DataFrame(X)[::-1]])
-def test_an_index_made_of_an_array_is_refused(f):
-    with pytest.raises(ValueError, match=r"changes the index|looks at more than one row"):
-        row_wise(f)(np.array([[2.0, 1.0], [0.0, 5.0], [1.0, 2.0]]))
-    made = row_wise(lambda X: pd.DataFrame(X), example=np.zeros((3, 2)))(np.ones((4, 2)))
-    assert made.index.tolist() == [0, 1, 2, 3]
-
-
 def doubled_in_place(X):
     X *= 2
     return X
@@ -228,22 +216,17 @@ FRAME = pd.DataFrame(
         (lambda d: d["name"].str.len().to_frame().astype(float), True),
         (lambda d: d.assign(day=d["day"].dt.year.astype(float)), True),
         (lambda d: d["name"].str.len().to_frame(), False),  # whole numbers, or floats if one row has a gap
-        (lambda d: d.assign(day=d["day"].dt.year), False),
-        (lambda d: d.assign(sex=(d["sex"] == "f")), True),
         (lambda d: d.to_numpy(), True),
         (lambda d: pd.get_dummies(d[["name"]]), False),
         (lambda d: d.assign(name=d["name"].astype("category")), False),
         (lambda d: d.assign(name=d["name"].astype("category").cat.codes), False),
         (lambda d: d.assign(age=d["age"] - d["age"].mean()), False),
-        (lambda d: d.assign(age=d["age"].rank()), False),
         (lambda d: d.sort_values("age"), False),
         (lambda d: d.drop_duplicates("sex"), False),
         (lambda d: d.assign(day=(d["day"] - d["day"].min()).dt.days), False),
         (lambda d: d.assign(n=d.groupby("sex", observed=False)["n"].transform("sum")), False),
-        (lambda d: d.assign(n=d["n"].diff()), False),
         (lambda d: d.set_index("n", drop=False), False),
         (lambda d: d.reset_index(drop=True), False),
-        (lambda d: d.set_axis(range(10, 10 + len(d))), False),
     ],
 )
 def test_frames(f, good):
@@ -352,17 +335,6 @@ def test_a_function_that_fails_the_test_never_sees_the_table():
     assert 12345.678 not in seen
 
 
-def test_a_kind_of_table_is_tested_once():
-    seen = []
-    f = row_wise(lambda X: seen.append(len(X)) or X)
-    f(np.zeros((30, 2)))
-    count = len(seen)
-    f(np.ones((31, 2)))
-    assert len(seen) == count + 1
-    f(np.ones((31, 3)))
-    assert len(seen) > count + 10
-
-
 def test_the_number_of_real_rows_is_watched_too():
     f = row_wise(lambda X: X[X[:, 0] != 77.7])  # no made-up row is that
     assert f(np.zeros((3, 2))).shape == (3, 2)
@@ -416,19 +388,3 @@ def test_a_subclass_of_the_mark_is_no_mark():
         pass
 
     assert list(find_faults(FunctionTransformer(Own(np.abs)), "s"))
-
-
-@pytest.mark.parametrize("name", RESIZING)
-def test_a_function_that_changes_the_number_of_rows_is_found_out(name):
-    with pytest.raises(ValueError, match=r"changes the number of rows|more than one row"):
-        row_wise(RESIZING[name])(np.zeros((3, 2)))
-
-
-@pytest.mark.parametrize(
-    ("name", "table"), list(columns_of_all_types()), ids=lambda each: each if type(each) is str else ""
-)
-def test_rows_are_made_up_of_any_type(name, table):
-    assert row_wise(lambda X: X)(table) is table
-    if not name.startswith(("texts", "images")):
-        with pytest.raises(ValueError, match="more than one row"):
-            row_wise(lambda X: X[::-1])(table)

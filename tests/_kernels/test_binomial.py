@@ -100,17 +100,14 @@ def chi_square(counts, law, n_classes=24):
 
 @pytest.mark.compiled  # 60 million draws from tables
 @over_rows("rate", [1e-4, 0.125, 0.9])
-@over_rows(
-    ("copies", "n_draws"),
-    [(1, 50_000), (2, 50_000), (7, 50_000), (300, 50_000), (65_535, 20_000), (65_541, 20_000), (10**9, 600)],
-)
+@over_rows(("copies", "n_draws"), [(1, 50_000), (7, 50_000), (300, 50_000), (65_541, 20_000), (10**9, 600)])
 def test_counts_have_the_binomial_law(copies, n_draws, rate):
     """At a false alarm of 1e-6 for all of these cases together, with fixed seeds."""
     groups = min(n_draws, 200 if copies > 10**6 else n_draws)
     draw, source = PoissonSampling(rate).counter(np.full(groups, copies)), stream((copies, rate))
     counts = np.concatenate([draw(source) for _ in range(n_draws // groups)])
     n_classes = 24 if n_draws > 1000 else 8
-    assert chi_square(counts, binom(copies, rate), n_classes) > FALSE_ALARM / 21
+    assert chi_square(counts, binom(copies, rate), n_classes) > FALSE_ALARM / 15
     assert (counts == np.rint(counts)).all()
     assert 0 <= counts.min() <= counts.max() <= copies
 
@@ -141,7 +138,4 @@ def test_a_full_batch_has_all_copies_and_draws_no_word():
     np.testing.assert_array_equal(counts, copies)
     assert counts.dtype == np.float64
     assert source.position == (0, 0)
-
-
-def test_no_group_has_no_count():
-    assert PoissonSampling(0.3).counter(np.empty(0, np.int64))(stream("none")).shape == (0,)
+    assert PoissonSampling(0.3).counter(np.empty(0, np.int64))(source).shape == (0,)

@@ -120,14 +120,6 @@ def test_normals_at_the_edges_of_the_octants():
     np.testing.assert_allclose(normals(words), reference.normals(words), rtol=0, atol=10 * EPS)
 
 
-def test_low_bits_of_an_angle_choose_one_of_four_axes():
-    """All four quarters of the circle are reached: sign and axis are independent of the other bits."""
-    words = np.full((4, 2, HALF), 2**63, np.uint64)
-    words[:, 1] = STRAIGHT + np.arange(4, dtype=np.uint64)[:, None]
-    out = np.sign(np.round(normals(words.ravel()).reshape(4, 2, HALF)[:, :, 0], 12))
-    assert {tuple(point) for point in out} == {(1, 0), (-1, 0), (0, 1), (0, -1)}
-
-
 def test_float32_is_the_rounded_float64():
     words = random_words(20 * BLOCK)
     np.testing.assert_array_equal(normals(words, np.float32), normals(words).astype(np.float32))
@@ -183,7 +175,7 @@ def tail_probability(t, axis, n_angles=4 * 1024):
     return sum(counts) / n_angles / 2**64
 
 
-@over_rows(("k", "axis"), [(40, 0), (47, 1), (53, 0), (53, 1)])
+@over_rows(("k", "axis"), [(40, 0), (53, 1)])
 def test_tail_agrees_with_isf(k, axis):
     """Property 9: P(z > norm.isf(2**-k)) is 2**-k (Craig 1991), for k = 40 to 53, that is t = 7.05 to 8.2.
 
@@ -203,8 +195,8 @@ def rows(words, n, rate, last=-1):
     return out[:count].tolist(), last
 
 
-@over_rows("rate", [1e-9, 1e-3, 0.2, 0.5, 0.999999])
-@over_rows("n", [1, 2, 1_000, 10**12])
+@over_rows("rate", [1e-9, 0.2, 0.999999])
+@over_rows("n", [1, 1_000, 10**12])
 def test_rows_are_those_of_the_plain_reading(n, rate):
     words = random_words(4_000)
     expected = reference.poisson_rows([*words, *[2**64 - 1] * 10**6], n, rate) if n < 10**12 else None

@@ -15,7 +15,7 @@ import pytest
 import reference
 import scipy.sparse as sp
 from combinations import over_combinations, over_rows
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from linear_rows import DTYPES, norm_of, people, rounding_bound
 from numba.core.registry import CPUDispatcher
@@ -98,9 +98,9 @@ def test_sums_are_those_of_the_plain_reading(n, n_outputs, lots, sparse, dtype):
 def test_sums_at_other_widths(d, n_outputs, fit_intercept, dtype):
     X, labels, weights, theta = people(70, d, n_outputs, dtype=dtype, fit_intercept=fit_intercept)
     some = np.sort(np.random.default_rng(2).choice(70, 33, replace=False))
-    for rows in (None, some):
+    for rows, max_norm in ((None, 0.4), (some, 0.4), (None, 1e-3), (some, 1e300)):
         for sparse in (False, True):
-            assert_agrees(X, labels, weights, theta, 0.4, n_outputs, fit_intercept, rows=rows, sparse=sparse)
+            assert_agrees(X, labels, weights, theta, max_norm, n_outputs, fit_intercept, rows=rows, sparse=sparse)
 
 
 def test_a_lot_may_repeat_and_skip_rows():
@@ -129,24 +129,6 @@ def test_sparse_layouts_give_one_sum():
         sums.append(model.clipped_gradient_sum(theta, None, 0.4))
     np.testing.assert_array_equal(sums[0], sums[1])
     np.testing.assert_array_equal(sums[0], sums[2])
-
-
-@over_rows("n_outputs", [1, 3])
-@over_rows("fit_intercept", [False, True])
-def test_unclipped_sum_is_the_gradient_of_the_loss(n_outputs, fit_intercept):
-    """Central differences of the plain loss: error h**2 f'''/6 and eps f/h, together below 1e-8 of n at h = 1e-5."""
-    X, labels, weights, theta = people(25, 4, n_outputs, fit_intercept=fit_intercept)
-    plain = reference.Scaling(1.5, fit_intercept)
-    units = [reference.scaled_row(x, plain) for x in X]
-
-    def total_loss(theta):
-        table = theta.reshape(n_outputs, -1)
-        return sum(reference.loss(u, y, w, table) for u, y, w in zip(units, labels, weights, strict=True))
-
-    h = 1e-5
-    slopes = [(total_loss(theta + h * e) - total_loss(theta - h * e)) / (2 * h) for e in np.eye(len(theta))]
-    found = clipped_sum(X, labels, weights, theta, 1e300, n_outputs, LinearGeometry(1.5, fit_intercept))
-    np.testing.assert_allclose(found, slopes, rtol=0, atol=25 * 1e-8)
 
 
 # --- property 3: threads and chunks change nothing ---
@@ -301,31 +283,6 @@ def test_copies_of_a_row_add_up(n_outputs, dtype):
             found = clipped_sum(X, labels, weights, theta, max_norm, n_outputs, LinearGeometry(1.5, True))
             bound = rounding_bound(X, labels, weights, theta, max_norm, n_outputs, plain)
             assert abs(np.linalg.norm(found) - m * min(np.linalg.norm(g), max_norm)) <= bound
-
-
-@over_rows("dtype", DTYPES)
-def test_a_row_that_overflows_leaves_the_others_alone(dtype):
-    """Property 6: one extreme row moves the sum by at most C, and never makes it NaN."""
-    X, labels, weights, _ = people(21, 5, dtype=dtype)
-    weights = np.ones(21)
-    top = float(np.finfo(dtype).max)
-    slack = 21 * 0.4 * 40 * float(np.finfo(dtype).eps)
-    for n_outputs in (1, 3):
-        parameters = np.random.default_rng(7).normal(size=n_outputs * 6)
-        for place in (0, 3, 20):
-            void = weights.copy()
-            void[place] = 0.0
-            others = clipped_sum(X, labels, void, parameters, 0.4, n_outputs)
-            for row in (top, -top, top / 2, [top, -top, top, -top, top], [top, 0, 0, 0, 0]):
-                for scale in (1.0, 1e20):
-                    wild = X.copy()
-                    wild[place] = row
-                    here = clipped_sum(wild, labels, void, scale * parameters, 0.4, n_outputs)
-                    if scale == 1.0:
-                        np.testing.assert_array_equal(here, others)
-                    found = clipped_sum(wild, labels, weights, scale * parameters, 0.4, n_outputs)
-                    assert np.all(np.isfinite(found))
-                    assert np.linalg.norm(found - here) <= 0.4 + slack
 
 
 @over_rows("sparse", [False, True])
@@ -521,40 +478,8 @@ def test_no_array_of_the_size_of_the_rows_is_made(lots, sparse):
     assert peak_above(lambda: model.clipped_gradient_sum(theta, rows, 0.4)) < 5e6
 
 
-@pytest.mark.parametrize("max_norm", [1e-3, 0.1, 10.0, 1e300])
-def test_sums_at_other_clips(max_norm):
-    for n_outputs in (1, 3):
-        X, labels, weights, theta = people(50, 7, n_outputs)
-        assert_agrees(X, labels, weights, theta, max_norm, n_outputs, True)
-
-
-@by_rows
-def test_geometry_brings_rows_into_the_unit_ball():
-    """The public scaling: (x, 1) / sqrt(radius**2 + 1), or x / radius."""
-    assert LinearGeometry(2.0, False).unit == 0.5
-    assert LinearGeometry(2.0, False).icpt == 0.0
-    assert LinearGeometry(2.0, True).unit == LinearGeometry(2.0, True).icpt == pytest.approx(5**-0.5, rel=1e-15)
-
-
-@pytest.mark.parametrize("n_outputs", [1, 3])
-def test_all_rows_named_one_by_one(n_outputs):
-    """rows=arange(n) takes another way through memory to the same sum."""
-    X, labels, weights, theta = people(9_000, 5, n_outputs)
-    sums = [clipped_sum(X, labels, weights, theta, 0.4, n_outputs, rows=rows) for rows in (None, np.arange(9_000))]
-    np.testing.assert_allclose(sums[0], sums[1], rtol=0, atol=9_000 * 0.4 * 528 * np.finfo(float).eps)
-
-
-def test_segments_of_rows_add_up():
-    """A sum over 9,000 rows is the sum of sums over its parts, wherever they are cut."""
-    X, labels, weights, theta = people(9_000, 5)
-    whole = clipped_sum(X, labels, weights, theta, 0.4)
-    for cut in (1, 4_500, 8_191):
-        parts = [clipped_sum(X[s], labels[s], weights[s], theta, 0.4) for s in (slice(cut), slice(cut, None))]
-        np.testing.assert_allclose(sum(parts), whole, rtol=0, atol=9_000 * 0.4 * 528 * np.finfo(float).eps)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_no_row_is_found_that_adds_more(layout, dtype, data):
     """Hypothesis looks for a row, weight and parameters that pass the clip, over the whole range of the dtype."""
@@ -569,58 +494,3 @@ def test_no_row_is_found_that_adds_more(layout, dtype, data):
     for lots, sparse in WAYS[layout]:
         g = contribution(x, 0, weight, theta, max_norm, n_outputs, scaling, lots=lots, sparse=sparse)
         assert_within_clip(g, max_norm)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=200, deadline=None, derandomize=True)
-@given(
-    exponents=st.tuples(st.floats(-1, 1), st.floats(-1, 0), st.floats(-3, 2), st.floats(-3, 3)),
-    fit_intercept=st.booleans(),
-)
-@example(exponents=(-0.6, 0.0, -1.0, 0.0), fit_intercept=False)
-def test_no_product_of_magnitudes_adds_more(dtype, exponents, fit_intercept):
-    """Rows and weights of magnitudes drawn on a logarithmic scale over the dtype's range."""
-    reach = np.log10(float(np.finfo(dtype).max)) - 1
-    length, weight = (10 ** (share * reach) for share in exponents[:2])
-    max_norm, bound = (10.0**exponent for exponent in exponents[2:])
-    x = (np.array([0.48, 0.6, 0.64]) * length).astype(dtype)
-    for n_outputs in (1, 3):
-        theta = np.zeros(n_outputs * (3 + fit_intercept))
-        for sparse in (False, True):
-            scaling = LinearGeometry(bound, fit_intercept)
-            g = contribution(x, 0, weight, theta, max_norm, n_outputs, scaling, sparse=sparse)
-            assert_within_clip(g, max_norm)
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_the_plain_reading_leaves_them_out_too(sparse):
-    X, labels, weights, theta = people(50, 5)
-    X[3, 0], X[4, 1], X[5, :2] = np.nan, np.inf, [np.inf, -np.inf]
-    kept = np.isfinite(X).all(axis=1)
-    scaling = LinearGeometry(1.5, True)
-    found = clipped_sum(X, labels, weights, theta, 0.4, 1, scaling, sparse=sparse)
-    plain = reference.Scaling(1.5, True)
-    expected = reference.clipped_gradients(X, labels, weights, theta, 1, plain, 0.4).sum(axis=0)
-    bound = rounding_bound(X[kept], labels[kept], weights[kept], theta, 0.4, 1, plain)
-    assert np.linalg.norm(found - expected) <= bound
-
-
-@pytest.mark.parametrize("n_outputs", [1, 3])
-def test_toggling_a_weight_moves_the_sum_by_at_most_the_clip(n_outputs):
-    """The neighbour of every property: a record, of any weight, made void."""
-    X, labels, weights, theta = people(30, 5, n_outputs)
-    for place in range(30):
-        void = weights.copy()
-        void[place] = 0.0
-        without = clipped_sum(X, labels, void, theta, 0.2, n_outputs)
-        for weight in (1.0, 0.3, 1e-30):
-            void[place] = weight
-            moved = clipped_sum(X, labels, void, theta, 0.2, n_outputs) - without
-            assert norm_of(moved) <= weight * 0.2 + 30 * 0.2 * 46 * np.finfo(float).eps
-
-
-def test_labels_change_the_residual_and_nothing_else():
-    """Residual p - y: the two labels' contributions differ by the scaled row itself."""
-    x, theta, scaling = np.array([0.3, 0.4]), np.array([1.0, -2.0, 0.5]), LinearGeometry(1.0, True)
-    zero, one = (contribution(x, label, 1.0, theta, 10.0, 1, scaling) for label in (0, 1))
-    np.testing.assert_allclose(zero - one, reference.scaled_row(x, reference.Scaling(1.0, True)), rtol=1e-11)

@@ -11,7 +11,6 @@ import reference
 from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba.core.registry import CPUDispatcher
 
 from skdp._kernels import linear as _linear
 from skdp._kernels import losses as _losses
@@ -76,17 +75,6 @@ def test_residuals_of_classes_are_slopes_of_the_loss():
                 for sign in (1, -1)
             )
             assert abs(found[k, i] - (up - down) / (2 * h)) < 3e-8
-
-
-@over_rows("name", LOSSES)
-def test_losses_are_continuous_and_convex(name):
-    """On a grid across every kink: slopes do not decrease, so there is one minimum."""
-    code, limit = LOSSES[name]
-    grid = np.linspace(-5.0, 5.0, 2001)
-    for target in (0.0, 0.3, 1.0):
-        slopes = residuals_of(code, grid[None], np.full(2001, target), limit)[0]
-        assert (np.diff(slopes) >= 0.0).all()
-        assert np.abs(np.diff(slopes)).max() < 0.02  # no jump: slopes rise by at most 3 a unit of score
 
 
 @over_rows("name", LOSSES)
@@ -249,17 +237,6 @@ def test_lost_residuals_become_null_rows_and_leave_others_alone(others, lost):
         np.testing.assert_array_equal(found[:, [0, 2]], 0.5)
 
 
-@over_rows("n_outputs", [1, 3])
-def test_long_gradients_reach_the_clip(n_outputs):
-    found, lengths = np.random.default_rng(5).normal(size=(n_outputs, 50)) * 1e3, np.geomspace(0.1, 10.0, 50)
-    before = found.copy()
-    _losses.clip_residuals(_losses.SQUARED, found, lengths, np.ones(50), 0.7)
-    np.testing.assert_allclose(np.linalg.norm(found, axis=0) * lengths, 0.7, rtol=1e-13)
-    np.testing.assert_allclose(
-        found / np.linalg.norm(found, axis=0), before / np.linalg.norm(before, axis=0), rtol=1e-12
-    )
-
-
 def test_weights_act_after_the_clip():
     """A gradient that was cut to C has the share w of C, and a weight of 0 makes a null row."""
     for name, (code, limit) in LOSSES.items():
@@ -280,25 +257,3 @@ def test_two_labels_of_a_row_have_one_factor():
     expected = max_norm / np.max(np.abs(before), axis=(0, 1))
     for found, given_ in zip(after, before, strict=True):
         np.testing.assert_allclose(found, given_ * expected, rtol=1e-12)
-
-
-@over_rows("max_norm", [1e-3, 0.3, 10.0])
-def test_clipped_sums_vanish_at_the_true_probabilities(max_norm):
-    """The sum over both labels of probability times clipped residual is 0: no clip moves what the model learns."""
-    scores = np.random.default_rng(7).normal(size=(1, 200)) * 4.0
-    share = 1.0 / (1.0 + np.exp(-scores[0]))
-    total = np.zeros(200)
-    for label, probability in ((0.0, 1.0 - share), (1.0, share)):
-        found = residuals_of(_losses.LOGISTIC, scores, np.full(200, label))
-        _losses.clip_residuals(_losses.LOGISTIC, found, np.ones(200), np.ones(200), max_norm)
-        total += probability * found[0]
-    assert np.abs(total).max() <= 1e-12 * max_norm
-
-
-@pytest.mark.compiled
-def test_compiled_losses_have_no_fastmath():
-    kernels = [(name, each) for name, each in vars(_losses).items() if isinstance(each, CPUDispatcher)]
-    assert len(kernels) > 4
-    for name, each in kernels:
-        assert not each.targetoptions.get("fastmath"), name
-        assert each.targetoptions["nogil"], name

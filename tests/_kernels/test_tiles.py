@@ -5,10 +5,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 import reference
 from combinations import over_combinations, over_rows
-from numba.core.registry import CPUDispatcher
 
 from skdp._kernels import tiles
 
@@ -158,13 +156,3 @@ def test_tiles_that_are_not_compiled_compute_the_same(n_vectors, across, dtype):
     rows = left[3:8, 6:12].T if across else left[6:12, :5]
     expected = rows.astype(float) @ right[3:8, 2 : 2 + width] + across
     np.testing.assert_allclose(out[:, 1 : 1 + width], expected, rtol=0, atol=100 * float(np.finfo(dtype).eps))
-
-
-@pytest.mark.compiled
-def test_compiled_tiles_have_no_fastmath():
-    kernels = [kernel for kernel in vars(tiles).values() if isinstance(kernel, CPUDispatcher)]
-    assert len(kernels) >= 4
-    for kernel in kernels:
-        assert not kernel.targetoptions.get("fastmath")
-        assert not kernel.targetoptions.get("parallel")
-        assert kernel.targetoptions["nogil"]

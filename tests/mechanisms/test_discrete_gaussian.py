@@ -11,10 +11,9 @@ from combinations import over_rows
 from keyed_streams import FALSE_ALARM, stream
 from scipy.stats import chi2
 
-from skdp import BudgetExceededError, PrivacyAccountant
+from skdp import PrivacyAccountant
 from skdp.accounting import DiscreteGaussianDpEvent, SelfComposedDpEvent, get_epsilon
 from skdp.mechanisms import DiscreteGaussianMechanism, discrete_gaussian
-from skdp.mechanisms.streams import SecretStream
 
 
 def is_large(outputs):
@@ -122,20 +121,6 @@ def test_the_same_outputs_come_of_every_value():
     }
     assert {is_large(each) for each in drawn.values()} == {True}
     assert {*drawn[0].tolist()} >= {*range(-5, 6)} <= {*drawn[1].tolist()}
-
-
-def test_a_release_alone_is_charged_before_it_draws(monkeypatch):
-    accountant, seen, words = PrivacyAccountant(2.0, 1e-5), [], SecretStream.words
-    monkeypatch.setattr(SecretStream, "words", lambda *given: seen.append(len(accountant.history)) or words(*given))
-    mechanism = DiscreteGaussianMechanism(3.0, 2)
-    mechanism.release([3, 4], accountant=accountant)
-    assert set(seen) == {1}
-    (charge,) = accountant.history
-    assert (charge.event, charge.label) == (mechanism.event, "DiscreteGaussianMechanism")
-    seen.clear()
-    with pytest.raises(BudgetExceededError):
-        DiscreteGaussianMechanism(0.5).release([3, 4], accountant=accountant)
-    assert not seen
 
 
 @pytest.mark.parametrize("bad", [1.0, [0.5], "3", None, 2**60])

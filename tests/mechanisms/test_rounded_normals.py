@@ -173,13 +173,6 @@ def noisy(source, size, scale, grid=1.0):
     return source.noisy(np.arange(size) * grid * 0.75, scale, grid)
 
 
-def test_noise_of_a_release_is_that_of_the_stream():
-    value = np.arange(20_000) * 0.75
-    z, found = stream().normal(20_000), stream().noisy(value, SCALE, 1.0)
-    assert np.abs(found - (value + SCALE * z)).max() <= 0.5 + 1e-6
-    assert np.all(found == np.rint(found))
-
-
 @over_rows(("scale", "sizes"), [(SCALE, (0, 1, 700, 8_192, 8_193, 3)), (2.0**46, (3, 1, 20))])
 def test_noise_does_not_depend_on_how_values_are_split(scale, sizes):
     """At the largest scale nearly every number needs further digits."""

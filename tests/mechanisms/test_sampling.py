@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from combinations import over_rows
@@ -44,8 +42,3 @@ def test_a_rate_that_is_no_probability_has_no_price(rate):
     """Property 12: q > 1 is refused, never capped."""
     with pytest.raises(ValueError, match="sampling_probability"):
         sampling_at(rate).event(INNER)
-
-
-def test_samplers_are_frozen():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        PoissonSampling(0.1).rate = 0.2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import reference
 from combinations import over_combinations
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -43,16 +42,6 @@ def test_a_row_that_holds_nan_or_infinity_adds_exactly_nothing(d, centred, radiu
                 brought = np.full_like(wild, np.nan)
                 ball.bring_in(wild, brought)
                 assert np.all(brought[7] == 0.0)
-
-
-def test_the_plain_reading_leaves_them_out_too():
-    X = np.random.default_rng(1).normal(size=(ROWS, 4))
-    X[3, 0], X[4, 1], X[5] = np.nan, np.inf, [0, 0, np.nan, 0]
-    center = np.full(4, 0.25)
-    found = sums_of(X, UnitBall(center, 1.5), 0.3)
-    with np.errstate(invalid="ignore"):
-        plain = reference.gram_release(X, center, 1.5, 0.3, np.zeros(14))
-    np.testing.assert_allclose(found.isometric * found.rounding, plain, rtol=1e-12, atol=1e-12 * ROWS)
 
 
 class Backwards:

@@ -563,7 +563,7 @@ def test_nothing_caps_a_lot():
     assert source.n_words >= 1_001
 
 
-@over_rows(("n", "rate"), [(10**6, 1e-3), (10**9, 1e-6), (10**12, 1e-9), (10**15, 1e-12), (10**9, 1e-9)])
+@over_rows(("n", "rate"), [(10**6, 1e-3), (10**15, 1e-12), (10**9, 1e-9)])
 def test_cost_grows_with_the_lot_and_not_with_n(n, rate):
     """A lot of 1,000 rows takes some 1,200 words whether it is drawn from a million rows or from 10**15."""
     source = CountingStream(hashlib.sha256(b"cost").digest())
@@ -571,17 +571,3 @@ def test_cost_grows_with_the_lot_and_not_with_n(n, rate):
     expected = n * rate
     assert source.n_words / 20 < 1.3 * (expected + 6 * math.sqrt(expected)) + 32
     assert_two_sided(sum(lots), poisson(20 * expected))
-
-
-def test_same_purpose_gives_the_same_stream():
-    root = stream()
-    before = root.spawn("noise", 1).normal(10)
-    root.words(5)
-    np.testing.assert_array_equal(root.spawn("noise", 1).normal(10), before)
-
-
-def test_almost_full_lots():
-    """q = 0.999999: one row in a million stays out."""
-    source = stream("almost full")
-    out = sum(100_000 - len(source.poisson_rows(100_000, 0.999999)) for _ in range(50))
-    assert_two_sided(out, poisson(5.0))

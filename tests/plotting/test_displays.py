@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import warnings
-from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import over_rows
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 
 from skdp import (
     DPPCA,
     BudgetExceededError,
     DPGridSearchCV,
     DPLogisticRegression,
-    DPMLPClassifier,
     PrivacyAccountant,
     PrivacyLeakWarning,
     allocate_budget,
@@ -41,7 +39,6 @@ from skdp.plotting import (
     TradeOffDisplay,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
 DELTA = 1e-5
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1.0, 1.0, (600, 4))
@@ -102,42 +99,6 @@ def test_line_band_and_labels_hold_the_scores():
     assert display.figure_ is ax.figure
 
 
-def test_total_is_in_small_print_inside_the_picture():
-    display = study(linear())
-    assert (
-        f"4 private fits together cost epsilon {display.epsilon_total_:.3g} at delta 1e-05" in display.note_.get_text()
-    )
-    display.figure_.canvas.draw()
-    box = display.note_.get_window_extent()
-    figure = display.figure_.bbox
-    assert box.x0 >= 0
-    assert box.y0 >= 0
-    assert box.x1 <= figure.x1
-    assert box.y1 < display.ax_.get_window_extent().y0
-
-
-def test_small_differences_stay_small():
-    """Two hundredths of a point more, drawn over the whole height, would look like a gain."""
-    display = PrivacyUtilityDisplay.from_scores([1, 2], [0.9000, 0.9002])
-    low, high = display.ax_.get_ylim()
-    assert high - low >= 0.05 * 0.9002 * (1 - 1e-9)
-    assert low < 0.9 < high
-    nearly_perfect = PrivacyUtilityDisplay.from_scores([1, 2], [0.999, 1.0])
-    low, high = nearly_perfect.ax_.get_ylim()
-    assert high - low >= 0.05 * 0.9995
-    assert 1.0 < high < 1.01  # the margin of the axes alone
-
-
-def test_several_displays_share_axes():
-    first = PrivacyUtilityDisplay.from_scores([1, 2], [0.5, 0.5001])
-    second = PrivacyUtilityDisplay.from_scores([0.1, 10], [0.9, 0.95], ax=first.ax_, label="second")
-    (left, right), (low, high) = first.ax_.get_xlim(), first.ax_.get_ylim()
-    for display in (first, second):
-        assert np.all((left < display.line_.get_xdata()) & (display.line_.get_xdata() < right))
-        assert np.all((low < display.line_.get_ydata()) & (display.line_.get_ydata() < high))
-    assert [text.get_text() for text in first.ax_.get_legend().get_texts()] == ["private", "second"]
-
-
 def test_scores_at_hand_are_drawn_and_cost_nothing(plt):
     figure, ax = plt.subplots()
     display = PrivacyUtilityDisplay.from_scores(
@@ -156,43 +117,12 @@ def test_scores_at_hand_are_drawn_and_cost_nothing(plt):
     assert display.ax_ is not ax
 
 
-def test_budgets_are_drawn_in_order_and_once():
-    display = study(linear(), epsilons=(2.0, 0.5, 2.0), n_repeats=1)
-    assert display.epsilons == [0.5, 2.0]
-    assert study(linear(), epsilons=1.0, n_repeats=1).epsilons == [1.0]
-
-
-@pytest.mark.parametrize("scores", [[0.5], [[[0.5]], [[0.6]]], 0.5])
-def test_scores_of_another_shape_are_refused(scores):
-    with pytest.raises(ValueError, match="one row of scores an epsilon"):
-        PrivacyUtilityDisplay.from_scores([1, 2], scores)
-
-
-def test_axes_that_are_given_need_no_pyplot():
-    code = (
-        "import sys; sys.modules['matplotlib.pyplot'] = None\n"
-        "from matplotlib.figure import Figure\n"
-        "from skdp import PrivacyAccountant\n"
-        "from skdp.accounting import GaussianDpEvent\n"
-        "from skdp.plotting import *\n"
-        "axes = Figure(layout='constrained').subplots(2, 2).ravel()\n"
-        "ledger = PrivacyAccountant(1.0, 1e-5); ledger.spend(GaussianDpEvent(9.0))\n"
-        "PrivacyUtilityDisplay.from_scores([1, 2], [0.5, 0.6], note='small', ax=axes[0])\n"
-        "BudgetDisplay.from_accountant(ledger, ax=axes[1])\n"
-        "CoefficientDisplay(coef=[1.0], coef_noise=[0.1], feature_names=['a']).plot(ax=axes[2])\n"
-        "AccountantComparisonDisplay.from_event(GaussianDpEvent, [5.0], 1e-5, methods=['pld'], ax=axes[3])\n"
-        "axes[0].figure.savefig(sys.argv[1])\n"
-    )
-    command = [sys.executable, "-c", code, "/dev/null/none.png"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    assert "NotADirectoryError" in done.stderr.splitlines()[-1]  # all was drawn; only the file could not be written
-
-
 # --- quality against budget: what is charged ---
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("sampling", [{}, {"sampling_rate": 0.3, "max_iter": 3}], ids=["full", "Poisson"])
+@pytest.mark.parametrize(
+    ("adjacency", "sampling"), [("replace_one", {}), ("zero_out", {"sampling_rate": 0.3, "max_iter": 3})]
+)
 def test_every_fit_is_charged_repeats_included(adjacency, sampling):
     ledger = PrivacyAccountant()
     display = study(linear(accountant=ledger, adjacency=adjacency, **sampling), n_repeats=3)
@@ -252,19 +182,6 @@ def test_delta_is_that_of_a_fit_alone(make):
     display = study(make(delta="auto", accountant=ledger))
     assert {display.delta_, *(model.delta_ for model in models_of(display))} == {1e-7}
     assert ledger.history[0].parameters["delta"] == 1e-7
-
-
-def test_networks_frames_and_a_score_of_ones_own():
-    def hits(model, X, y):
-        return float(np.mean(model.predict(X) == y))
-
-    frame, test = pd.DataFrame(TRAIN[0], columns=list("abcd")), pd.DataFrame(TEST[0], columns=list("abcd"))
-    network = DPMLPClassifier((3,), classes=[0, 1], max_iter=2, delta=DELTA)
-    display = study(network, (frame, TRAIN[1]), (test, TEST[1]), n_repeats=1, scoring=hits)
-    assert display.scores.shape == (2, 1)
-    assert display.ax_.get_ylabel() == "hits on public rows"
-    assert display.band_ is None
-    assert display.estimators_[0][0].feature_names_in_.tolist() == list("abcd")
 
 
 def test_the_plan_under_add_remove_does_not_see_the_number_of_rows():
@@ -370,18 +287,6 @@ def test_weights_reach_the_scores_and_the_baseline():
     np.testing.assert_array_equal(np.ravel(display.scores), by_hand)
     fitted = LogisticRegression().fit(*TRAIN, sample_weight=weights)
     assert display.baseline_score == roc_auc_score(TEST[1], fitted.decision_function(TEST[0]), sample_weight=of_test)
-    with pytest.warns(PrivacyLeakWarning, match="baseline"):
-        piped = study(
-            linear(weight_bound=1.0), baseline=make_pipeline(LogisticRegression()), scoring="roc_auc", **given
-        )
-    assert piped.baseline_score == display.baseline_score
-
-
-def test_study_warns_once_of_weights_without_a_bound():
-    weights = np.linspace(1.0, 300.0, 400)
-    with pytest.warns(UserWarning, match="weight_bound=None with sample_weight") as caught:
-        study(linear(), sample_weight=weights)
-    assert len(caught) == 1
 
 
 @pytest.mark.parametrize("make", [linear, lambda **k: allocate_budget(make_pipeline(DPPCA(3), linear(**k)), 1.0)])
@@ -403,12 +308,6 @@ def test_a_study_for_households_is_charged_to_a_ledger_of_them(make):
 
 
 # --- leaks ---
-
-
-def test_a_study_of_public_test_rows_says_nothing():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        study(linear())
 
 
 @pytest.mark.parametrize(
@@ -446,16 +345,6 @@ def test_baseline_is_drawn_and_named_as_not_private():
     assert "baseline is not private" in display.note_.get_text()
 
 
-def test_a_study_inside_another_fit_is_told():
-    class Outer(BaseEstimator):
-        def fit(self, X, y):
-            self.display_ = study(linear(), (X, y))
-            return self
-
-    with pytest.warns(PrivacyLeakWarning, match="is fitted inside Outer"):
-        Outer().fit(*TRAIN)
-
-
 # --- refusals ---
 
 
@@ -477,41 +366,32 @@ def broken_score(model, X, y):
 CELL = "0.1234567"
 REFUSED = {
     "NaN": {"rows": with_cell(TRAIN, np.nan)},
-    "infinity": {"rows": with_cell(TRAIN, np.inf)},
     "string": {"rows": with_cell(TRAIN, "secretword")},
     "unknown label": {"rows": (TRAIN[0], np.where(Y[:400] == 0, 77, 1))},
-    "labels of another number": {"rows": (TRAIN[0], Y[:399])},
     "test rows of another width": {"test": (X[400:, :3], Y[400:])},
     "NaN in test rows": {"test": with_cell(TEST, np.nan)},
-    "labels of another number of test rows": {"test": (X[400:], Y[401:])},
     "one class in the test rows": {"test": (X[400:], np.ones(200, int)), "scoring": "roc_auc"},
     "a score that fails": {"scoring": broken_score},
     "a score that nobody knows": {"scoring": "beauty"},
     "several scores": {"scoring": ["accuracy", "roc_auc"]},
-    "a score that is a number": {"scoring": 3},
     "no epsilon": {"epsilons": ()},
     "epsilon 0": {"epsilons": (0.0, 1.0)},
-    "a string of an epsilon": {"epsilons": "1"},
     "strings of epsilons": {"epsilons": ("1", "2")},
-    "epsilon True": {"epsilons": (True,)},
     "no repeats": {"n_repeats": 0},
-    "half a repeat": {"n_repeats": 1.5},
     "a style that nobody knows": {"sparkle": 3},
     "no axes": {"ax": "left"},
     "a private baseline": {"baseline": linear()},
-    "a baseline with a private step": {"baseline": make_pipeline(StandardScaler(), linear())},
     "a baseline that fails": {"baseline": Fails()},
     "weights of another number": {"sample_weight": np.ones(399)},
     "a weight that is none": {"sample_weight": np.append(np.ones(399), -77.0)},
     "weights of another number of test rows": {"sample_weight_test": np.ones(199)},
     "groups of another number": {"groups": np.arange(399)},
-    "groups of no column": {"groups": "home"},
     "a seed that is none": {"random_state": "seed"},
 }
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
-@pytest.mark.parametrize("case", REFUSED)
+@over_rows("case", REFUSED)
 def test_what_is_refused_costs_nothing_and_shows_no_cell(case, plt):
     options, ledger = dict(REFUSED[case]), PrivacyAccountant()
     with pytest.raises((ValueError, TypeError, AttributeError)) as caught:
@@ -525,18 +405,30 @@ def test_what_is_refused_costs_nothing_and_shows_no_cell(case, plt):
     assert plt.get_fignums() == []
 
 
-@pytest.mark.parametrize(
-    ("estimator", "message"),
+@over_rows(
+    ("make", "message"),
     [
-        (make_pipeline(DPPCA(2), linear()), "give it one by skdp.allocate_budget"),
-        (LogisticRegression(), "neither a private estimator nor a Pipeline of them"),
-        (DPGridSearchCV(linear(), {"alpha": [0.0, 0.1]}), "neither a private estimator nor a Pipeline of them"),
-        (linear(epsilon="1", delta=2.0), "delta=2.0 is out of range"),
+        (lambda: study(make_pipeline(DPPCA(2), linear())), "give it one by skdp.allocate_budget"),
+        (lambda: study(DPGridSearchCV(linear(), {"alpha": [0.0]})), "neither a private estimator nor a Pipeline"),
+        (lambda: study(linear(epsilon="1", delta=2.0)), "delta=2.0 is out of range"),
+        (lambda: PrivacyUtilityDisplay.from_scores([1, 2], [0.5]), "one row of scores an epsilon"),
+        (lambda: BudgetDisplay.from_accountant(charged(*EVENTS)), "delta=None is not valid without a ceiling"),
+        (lambda: BudgetDisplay.from_accountant(charged(epsilon=1.0, delta=DELTA), delta=1e-6), "not the ceiling's"),
+        (lambda: BudgetDisplay.from_accountant(None), "accountant=None"),
+        (lambda: CoefficientDisplay.from_estimator(Model(3)), "class_label=None with 3 classes"),
+        (lambda: CoefficientDisplay.from_estimator(Model(3), class_label=5), "class_label=5 with 3 classes"),
+        (lambda: CoefficientDisplay.from_estimator(Model(2), class_label=0), "leave it out"),
+        (lambda: CoefficientDisplay.from_estimator(linear()), "DPLogisticRegression has no coef_:"),
+        (lambda: CoefficientDisplay.from_estimator(LogisticRegression().fit(*TRAIN)), "has no coef_noise_"),
+        (lambda: CoefficientDisplay.from_estimator(Model(2), feature_names=["a"]), "one of each a column"),
+        (lambda: CoefficientDisplay.from_estimator(Model(2), confidence=1.0), "confidence=1.0 is out of range"),
+        (lambda: CoefficientDisplay.from_estimator(Model(2), max_features=0), "max_features=0 is out of range"),
     ],
 )
-def test_models_that_cannot_be_studied_are_refused(estimator, message):
-    with pytest.raises(ValueError, match=message):
-        study(estimator)
+def test_display_invalid_argument_raises_without_figure(make, message, plt):
+    with pytest.raises((TypeError, ValueError), match=message):
+        make()
+    assert plt.get_fignums() == []
 
 
 class CountsAlike(DPLogisticRegression):
@@ -610,18 +502,12 @@ def test_bars_are_what_each_charge_added():
     assert len(ledger.entries) == 3
 
 
-def test_without_a_ceiling_a_delta_is_needed_and_both_prices_are_told():
+def test_budget_display_without_ceiling_states_both_prices():
     ledger = charged(*EVENTS)
-    with pytest.raises(ValueError, match="delta=None is not valid without a ceiling"):
-        BudgetDisplay.from_accountant(ledger)
     display = BudgetDisplay.from_accountant(ledger, delta=DELTA)
     assert (display.ceiling_line_, display.remaining_bar_, display.remaining) == (None, None, None)
     told = float(re.search(r"after seeing outputs: ([\d.]+)\.", " ".join(display.note_.get_text().split()))[1])
     assert 0 <= told - ledger.get_epsilon(DELTA, adaptive=True) < 0.01
-    with pytest.raises(ValueError, match="is not the ceiling's"):
-        BudgetDisplay.from_accountant(charged(epsilon=1.0, delta=DELTA), delta=1e-6)
-    with pytest.raises(TypeError, match="accountant=None"):
-        BudgetDisplay.from_accountant(None)
 
 
 def test_many_charges_share_a_bar_and_none_is_lost():
@@ -633,15 +519,6 @@ def test_many_charges_share_a_bar_and_none_is_lost():
     totals = prices(events)
     assert display.totals == pytest.approx(totals[14:])
     assert display.bars_[0].get_x() == 0.0
-
-
-def test_a_search_in_the_ledger_has_a_price_too():
-    ledger = PrivacyAccountant()
-    DPGridSearchCV(linear(accountant=ledger, max_iter=2), {"alpha": [0.0, 0.1]}, epsilon=3.0, delta=DELTA).fit(*TRAIN)
-    ledger.spend(GaussianDpEvent(8.0), "fit")
-    display = BudgetDisplay.from_accountant(ledger, delta=DELTA)
-    assert display.totals == pytest.approx([display.prices[0], ledger.get_epsilon(DELTA)])
-    assert display.labels == ["1. DPGridSearchCV", "2. fit"]
 
 
 def test_a_ledger_in_a_file_an_empty_one_a_full_one_and_a_raised_one(path):
@@ -696,17 +573,6 @@ class Model:
             self.feature_names_in_ = np.array(names)
 
 
-def test_coefficients_of_a_model():
-    display = CoefficientDisplay.from_estimator(Model(2, ["u", "v", "w"]))
-    assert (list(display.coef), list(display.coef_noise)) == ([0, 1, 2], [0.1, 1.1, 2.1])
-    assert display.feature_names == ["u", "v", "w"]
-    assert display.ax_.get_xlabel() == "coefficient, in favour of class 1"
-    display = CoefficientDisplay.from_estimator(Model(3), class_label=2)
-    assert list(display.coef) == [6, 7, 8]
-    assert display.feature_names == ["x0", "x1", "x2"]
-    assert CoefficientDisplay.from_estimator(Model(2), class_label=1).feature_names == ["x0", "x1", "x2"]
-
-
 def test_coefficients_of_a_fit_and_of_a_pipeline():
     model = linear().fit(pd.DataFrame(TRAIN[0], columns=list("abcd")), TRAIN[1])
     display = CoefficientDisplay.from_estimator(model)
@@ -736,25 +602,6 @@ def test_importances_of_trees():
     two = CoefficientDisplay.from_estimator(alone, max_features=2, feature_names=list("wxyz"))
     assert two.features_.tolist() == np.argsort(-alone.feature_importances_, kind="stable")[:2].tolist()
     assert two.note_.get_text() == "2 of 4 columns, the most important ones."
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: CoefficientDisplay.from_estimator(Model(3)), "class_label=None with 3 classes"),
-        (lambda: CoefficientDisplay.from_estimator(Model(3), class_label=5), "class_label=5 with 3 classes"),
-        (lambda: CoefficientDisplay.from_estimator(Model(2), class_label=0), "leave it out"),
-        (lambda: CoefficientDisplay.from_estimator(linear()), "DPLogisticRegression has no coef_:"),
-        (lambda: CoefficientDisplay.from_estimator(LogisticRegression().fit(*TRAIN)), "has no coef_noise_"),
-        (lambda: CoefficientDisplay.from_estimator(Model(2), feature_names=["a"]), "one of each a column"),
-        (lambda: CoefficientDisplay.from_estimator(Model(2), confidence=1.0), "confidence=1.0 is out of range"),
-        (lambda: CoefficientDisplay.from_estimator(Model(2), max_features=0), "max_features=0 is out of range"),
-    ],
-)
-def test_coefficients_that_cannot_be_drawn_are_refused(make, message, plt):
-    with pytest.raises(ValueError, match=message):
-        make()
-    assert plt.get_fignums() == []
 
 
 # --- names that somebody else wrote -----------------------------------------------------------------------------------
@@ -800,37 +647,8 @@ def legend_of(ax):
     return [text.get_text() for text in texts]
 
 
-def test_names_of_columns_and_classes_are_drawn_as_they_are(plt):
-    """Otherwise one dollar in the header of a table ends the report of all (`dollar_in_a_name_breaks_a_plot.py`)."""
-    frame = pd.DataFrame(np.tile(X, 2), columns=NAMES)
-    for label in NAMES[:-1]:
-        classes = ["!", label]
-        model = linear(classes=classes).fit(frame, np.where(Y == 1, *classes[::-1]))
-        display = CoefficientDisplay.from_estimator(model)
-        ticks = display.ax_.get_yticklabels()
-        assert [text.get_text() for text in ticks] == [shown(NAMES[number]) for number in display.features_]
-        assert all(map(is_plain, [*ticks, display.ax_.xaxis.label]))
-        assert display.ax_.get_xlabel() == f"coefficient, in favour of class {shown(label)}"
-        drawn(display, plt)
-
-
-def test_names_of_charges_and_units_are_drawn_as_they_are(plt):
-    accountant = PrivacyAccountant(9.0, DELTA, unit="a $\\frac{$ household")
-    for name in NAMES:
-        accountant.spend(GaussianDpEvent(20.0), name)
-    display = BudgetDisplay.from_accountant(accountant)
-    labels = [f"{number}. {name or 'charge'}" for number, name in enumerate(NAMES, 1)]
-    ticks = display.ax_.get_yticklabels()
-    for text, label, name in zip(ticks, labels, NAMES, strict=False):
-        assert text.get_text() == (shown(label) if name is LONG else label.replace(name, shown(name)))
-    assert is_plain(display.note_)
-    assert "$\\frac{$" in display.note_.get_text()
-    assert all(map(is_plain, ticks))
-    drawn(display, plt)
-
-
 def test_names_of_models_scores_and_methods_are_drawn_as_they_are(plt):
-    for name in NAMES[:-1]:
+    for name in NAMES[:5]:
         lines = PrivacyUtilityDisplay.from_scores(
             [0.1, 1.0],
             [0.5, 0.6],
@@ -854,13 +672,3 @@ def test_names_of_models_scores_and_methods_are_drawn_as_they_are(plt):
         assert legend_of(methods.ax_) == [shown(name)]
         assert is_plain(methods.ax_.xaxis.label)
         drawn(methods, plt)
-
-
-def test_labels_that_are_handed_to_matplotlib_are_read_as_it_does(plt):
-    ax = plt.subplots()[1]
-    ax.plot([0, 1], [0, 1], label="$x^2$")
-    for label, expected in (("_nolegend_", ["$x^2$"]), ("$y$", ["$x^2$", "$y$"])):
-        display = PrivacyUtilityDisplay.from_scores([0.1, 1.0], [0.5, 0.6], label=label, ax=ax)
-        texts = display.ax_.get_legend().get_texts()
-        assert [text.get_text() for text in texts] == expected
-        assert all(text.get_parse_math() for text in texts)

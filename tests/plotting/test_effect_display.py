@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skdp import DPLogisticRegression, tabular_pipeline
+from skdp import tabular_pipeline
 from skdp.datasets import make_census
 from skdp.effects import column_effects
 from skdp.ensemble import DPRandomTreesClassifier
@@ -59,17 +59,6 @@ def test_pairs_are_maps(model):
     assert display.axes_[0].get_title() == "age x sex"
 
 
-def test_axes_can_be_given(model):
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2)
-    display = EffectDisplay.from_estimator(model, features=["age", "educ"], ax=axes, color="k")
-    assert display.figure_ is figure
-    assert list(display.axes_) == list(axes)
-    with pytest.raises(ValueError, match="ax has 2 axes for 1 effects"):
-        EffectDisplay.from_estimator(model, features=["age"], ax=axes)
-
-
 def test_refusals(model):
     with pytest.raises(ValueError, match="effects is empty"):
         EffectDisplay(effects=[]).plot()
@@ -77,17 +66,3 @@ def test_refusals(model):
         EffectDisplay.from_estimator(model, features=["age"], confidence=1.0)
     with pytest.raises(ValueError, match="max_features=0 is out of range"):
         EffectDisplay.from_estimator(model, max_features=0)
-
-
-def test_names_and_levels_are_drawn_as_they_are():
-    import pandas as pd
-
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame({"$cost$": rng.choice(["_a", "$b$", *"cdefghij"], 500)})
-    linear = DPLogisticRegression(classes=[0, 1])
-    schema = {"$cost$": ["_a", "$b$", *"cdefghij"]}
-    model = tabular_pipeline(linear, schema=schema, random_state=0).fit(table, rng.integers(0, 2, 500))
-    display = EffectDisplay.from_estimator(model)
-    display.figure_.canvas.draw()  # TeX of a dollar sign would be refused
-    assert display.axes_[0].get_title() == "$cost$"
-    assert len(display.axes_[0].get_xticks()) == 8  # those that stand out most
