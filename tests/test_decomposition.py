@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 
-import skdp.decomposition
+import skdp._fit.fit
 from skdp import DPPCA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
 from skdp import _threads as threads
 from skdp._threads import WorkerPool
@@ -193,7 +193,7 @@ def test_rounding_of_a_block_is_within_what_is_declared(dtype, d):
     sums.ball.bring_in(unit, unit)
     exact = b * reference.moment_vector(unit[0].astype(np.float64), 0.3)
     allowed = (sums.rounding - 1.0) / 2.0 * sensitivity(0.3, "zero_out")
-    assert np.linalg.norm(sums.isometric * sums.rounding - exact) <= allowed + 1e-12 * b
+    assert np.linalg.norm(sums.vector * sums.rounding - exact) <= allowed + 1e-12 * b
     assert sums.rounding < (1.002 if dtype is np.float32 else 1 + 1e-9)
 
 
@@ -241,8 +241,8 @@ def test_sums_are_those_of_the_plain_reading(dtype, weight, by_position, n):
     sums.add(X)
     plain = reference.gram_release(X, center, 30.0, weight, np.zeros(15 + 5 * bool(weight)))
     single = by_position and dtype is not np.float64
-    np.testing.assert_allclose(sums.isometric * sums.rounding, plain, rtol=3e-5 if single else 1e-11, atol=1e-9 * n)
-    gram, total = sums.moments(sums.isometric)
+    np.testing.assert_allclose(sums.vector * sums.rounding, plain, rtol=3e-5 if single else 1e-11, atol=1e-9 * n)
+    gram, total = sums.read(sums.vector)
     units = np.array([reference.in_ball(x, center, 30.0) for x in X])
     np.testing.assert_allclose(gram, np.tril(units.T @ units), rtol=3e-5 if single else 1e-11, atol=1e-9 * n)
     np.testing.assert_allclose(total, units.sum(axis=0) if weight else np.zeros(5), rtol=3e-5, atol=1e-4)
@@ -825,7 +825,7 @@ def test_rows_are_added_up_by_as_many_threads_as_may_be_at_work(monkeypatch):
             counted.append(self._count())
             super().share(run, tasks, size)
 
-    monkeypatch.setattr(skdp.decomposition, "WorkerPool", Counting)
+    monkeypatch.setattr(skdp._fit.fit, "WorkerPool", Counting)
     monkeypatch.setattr(threads, "count_usable_threads", lambda: 3)
     DPPCA(n_components=2).fit(np.random.default_rng(0).normal(size=(5000, 16)))
     assert counted == [3, 3] * 2  # two chunks, each brought in and multiplied

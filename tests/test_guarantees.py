@@ -1142,7 +1142,7 @@ SENTENCES = {
         ],
     },
     MomentSum: {
-        "A row changes `isometric` by at most `sensitivity`, rounding within a block included, and not at all if it "
+        "A row changes `vector` by at most `sensitivity`, rounding within a block included, and not at all if it "
         "holds NaN or infinity.": [
             "tests/test_decomposition.py::test_worst_row_reaches_the_sensitivity",
             "tests/test_decomposition.py::test_a_block_of_equal_rows_in_single_precision",
@@ -1151,7 +1151,7 @@ SENTENCES = {
             "tests/test_decomposition.py::test_rows_of_any_length_end_in_the_ball",
             "tests/mechanisms/test_second_moments.py::test_a_row_that_holds_nan_or_infinity_adds_exactly_nothing",
         ],
-        "The Euclidean norm of `isometric`, but for a factor that depends on dtype and width, is the Frobenius norm of "
+        "The Euclidean norm of `vector`, but for a factor that depends on dtype and width, is the Frobenius norm of "
         "the sums.": [
             "tests/test_decomposition.py::test_sums_are_those_of_the_plain_reading",
         ],

@@ -324,10 +324,10 @@ class TableRelease:
                 u *= np.sqrt(rows.weights[part, None])
             for g, each in enumerate(sums):
                 each.add(u[rows.groups[part] == g])
-        noisy = released(mechanism, [each.isometric for each in sums], stream)
+        noisy = released(mechanism, [each.vector for each in sums], stream)
         found = []
         for each, vector in zip(sums, noisy, strict=True):
-            lower = each.moments(vector).gram
+            lower = each.read(vector).gram
             scale = (weight**2 + d) * mechanism.standard_deviation * each.rounding
             found.append(MomentsOfNumbers(_unweighted(lower + np.tril(lower, -1).T, weight), scale, weight, of_gaps))
         return found

@@ -30,6 +30,7 @@ from skdp.linear_model import newton
 from skdp.linear_model.likelihoods import LIKELIHOODS, Logistic
 from skdp.linear_model.newton import BoundRows, RowScale
 from skdp.linear_model.newton_steps import STEP_SHARES, Step, best_between, packed, unpacked
+from skdp.linear_model.scores import ScoreSum
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -348,7 +349,7 @@ def test_interrupt_in_standard_errors_keeps_coefficients(kind, monkeypatch):
     def interrupted(*given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(newton, "sum_scores", interrupted)
+    monkeypatch.setattr(ScoreSum, "add", interrupted)
     accountant = PrivacyAccountant()
     with pytest.warns(UserWarning, match="before that of the standard errors: the model up to there is kept"):
         model = fitted(kind, draw(kind, 2_000), accountant=accountant)
