@@ -75,9 +75,9 @@ class ClassMoments(VectorQuery):
         d = len(self.bounds)
         found = np.empty((len(rows), self.width))
         found[:, 0] = math.sqrt(COUNT_SHARE * d)
-        scaled = found[:, 1 : 1 + d]
-        scaled[:] = scale_rows(rows, self.bounds)
-        np.subtract(scaled**2, 0.5, out=found[:, 1 + d :])
+        found[:, 1 : 1 + d] = scaled = scale_rows(rows, self.bounds)
+        scaled *= scaled
+        np.subtract(scaled, 0.5, out=found[:, 1 + d :])
         return found
 
 
@@ -462,7 +462,7 @@ def scale_rows(X: NDArray[Any], bounds: Doubles) -> Doubles:
     """Return columns moved between their bounds, and scaled to [-1, 1]."""
     low, high = bounds.T
     half = 0.5 * high - 0.5 * low
-    return np.clip((np.clip(X, low, high) - low) / half - 1.0, -1.0, 1.0)
+    return np.clip((X - low) / half - 1.0, -1.0, 1.0)
 
 
 __all__ = ["DPGaussianNB"]

@@ -76,13 +76,22 @@ class ColumnSums(VectorQuery):
         """See `VectorQuery`: counts of all columns, then their first and second moments."""
         d = len(self.low)
         found = np.empty((len(rows), self.width))
-        held, scaled = ~np.isnan(rows), found[:, d : 2 * d]
-        found[:, :d] = held
-        scaled[:] = np.clip((np.clip(rows, self.low, self.high) - self.low) / self._half - 1.0, -1.0, 1.0)
-        scaled[~held] = 0.0
-        scaled[:] = np.rint(_GRID * scaled) / _GRID
+        scaled = rows - self.low
+        scaled /= self._half
+        scaled -= 1.0
+        np.clip(scaled, -1.0, 1.0, out=scaled)
+        missing = np.isnan(scaled)
+        np.subtract(1.0, missing, out=found[:, :d])
+        np.copyto(scaled, 0.0, where=missing)
+        scaled *= _GRID
+        np.rint(scaled, out=scaled)
+        scaled /= _GRID
+        found[:, d : 2 * d] = scaled
         if self._n_moments == 2:
-            found[:, 2 * d :] = np.floor(_GRID * (scaled * scaled)) / _GRID
+            scaled *= scaled
+            scaled *= _GRID
+            np.floor(scaled, out=scaled)
+            np.divide(scaled, _GRID, out=found[:, 2 * d :])
         return found
 
     @silent_arithmetic

@@ -135,7 +135,7 @@ FAULTS = faults_of(
             (
                 "naive-bayes-values-not-clipped",
                 "scale_rows",
-                "np.clip((np.clip(X, low, high) - low) / half - 1.0, -1.0, 1.0)",
+                "np.clip((X - low) / half - 1.0, -1.0, 1.0)",
                 "(np.minimum(np.maximum(X, -1e+50), 1e+50) - low) / half - 1.0",
             ),
         ],
