@@ -216,7 +216,7 @@ class StepFit(Fit):
         """See `Fit`: rows and groups are those of the pipeline, which has read them."""
         self.rows, n, (self.n_rows, self.n_features) = self._given
         self.units = groups
-        if self.rows is not None and not self._kept:
+        if self.rows is not None and (not self._kept or self._kept[0] is None):  # they were not read yet
             self.model._note_rows(self.rows, self.are_raw)
         self._settle(n)
 

@@ -18,9 +18,9 @@ DETECTED = {
     "classes": "kernel-softmax-clip-per-class",
     "grid search, random search": "search-scores-without-noise search-refit-not-charged",
     "inference": "inference-scores-not-charged inference-scores-half-noise",
-    "isolation": "isolation-forest-sensitivity-of-one-tree",
+    "isolation": "cell-counts-of-one-column",
     "isolation replace": "histogram-replace-one-single-cell",
-    "isolation groups": "isolation-forest-group-by-row",
+    "isolation groups": "cell-counts-group-by-row",
     "kmeans": (
         "kmeans-offsets-not-clipped kmeans-counts-outside-sensitivity kmeans-leaf-counts-outside-sensitivity "
         "kmeans-tree-by-exact-counts kmeans-steps-share-noise"

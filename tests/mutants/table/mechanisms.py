@@ -154,6 +154,23 @@ FAULTS = faults_of(
                 "guarantees_units",
             ),
         ],
+        "skdp.mechanisms.cell_counts": [
+            (
+                "histogram-sensitivity-of-one-column",
+                "column_sensitivity",
+                "n_columns / 2.0 if adjacency == 'replace_one' else n_columns",
+                "1 / 2.0 if adjacency == 'replace_one' else 1",
+            ),
+            ("histogram-replace-one-single-cell", "column_sensitivity", "n_columns / 2.0", "n_columns / 4.0"),
+            ("cell-counts-of-one-column", "CellCounts.sensitivity", "self.n_columns", "1", "isolation_forest"),
+            (
+                "cell-counts-group-by-row",
+                "CellSum.add",
+                "clip_counts(units, list(cells.T), weight_of_each(weights, n_rows))",
+                "weight_of_each(weights, n_rows)",
+                "guarantees_units",
+            ),
+        ],
         "skdp.mechanisms.streams": [
             ("stream-spawn-ignores-purpose", "SecretStream.subkey", "repr(purpose).encode()", "b'purpose'"),
             ("stream-key-constant", "SecretStream.from_random_state", "os.urandom", "bytes"),

@@ -33,21 +33,6 @@ FAULTS = faults_of(
                 "_public_seed(self.random_state) + int(np.nan_to_num(np.max(table.cells(0).values)))",
             ),
         ],
-        "skdp.ensemble.isolation_forest": [
-            (
-                "isolation-forest-sensitivity-of-one-tree",
-                "DPIsolationForest._plan_fit",
-                "column_sensitivity(int(self.n_estimators), self.adjacency)",
-                "1.0",
-            ),
-            (
-                "isolation-forest-group-by-row",
-                "DPIsolationForest._count",
-                "clip_counts(targets.units, list(leaves.T), weights)",
-                "weights",
-                "guarantees_units",
-            ),
-        ],
         "skdp.ensemble.leaf_model": [
             ("tree-cell-counts-sensitivity-of-one", "TreesRecipe._grow", "len(blocks)", "1", "guarantees_neighbours"),
         ],

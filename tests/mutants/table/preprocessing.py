@@ -15,13 +15,6 @@ FAULTS = faults_of(
         ],
         "skdp.preprocessing.histograms.purchase": [
             (
-                "histogram-sensitivity-of-one-column",
-                "column_sensitivity",
-                "n_columns / 2.0 if adjacency == 'replace_one' else n_columns",
-                "1 / 2.0 if adjacency == 'replace_one' else 1",
-            ),
-            ("histogram-replace-one-single-cell", "column_sensitivity", "n_columns / 2.0", "n_columns / 4.0"),
-            (
                 "quantile-edges-from-exact-counts",
                 "_refine",
                 "released(mechanism, columns.counts(breaks), stream)",
