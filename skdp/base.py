@@ -4,55 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from skdp._checks.default_delta import check_delta, delta_for
-from skdp._checks.leak_setting import report_leak
-from skdp._checks.leaks import SEEDED, begin_record, note_leaks
+from skdp._checks.default_delta import delta_for
+from skdp._checks.leaks import begin_record
 from skdp._checks.notices import begin_notices, note_notice, raw_columns_notice
-from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, refuse_fit_params
+from skdp._checks.parameters import absolute_path, check_real, refuse_fit_params
 from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._checks.rows import check_labels, check_table, encode_labels
 from skdp._checks.units import GROUP, ROW
+from skdp._fit.budget import Budget, Price, payment_of, public_n, read_budget, root_stream, solve_noise, unit_of
 from skdp._fit.conductor import EstimatorFit, conduct
+from skdp._fit.fit import Fit, NoisySum, begin, warn_of_weak_delta
 from skdp._fit.payment import Payment
-from skdp._fit.private_step import FitTerms, PrivateStep, StepPlan
+from skdp._fit.private_step import FitStep, FitTerms, PrivateStep, StepPlan
 from skdp._fit.releases import PUBLICATION, Release, depend_on, new_release, releases_of
 from skdp._fit.step_traits import StepTraits, traits_of
 from skdp._guard.foreign_fits import Watched
 from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_init
 from skdp.accounting import (
-    ADJACENCIES,
-    METHODS,
     DpEvent,
     GaussianDpEvent,
     compose,
     get_epsilon,
     resolve_accountant,
 )
-from skdp.accounting.calibration.noise import calibrate_to
-from skdp.accounting.targets import Risk, target_of
+from skdp.accounting.targets import Risk
 from skdp.export.exported import Exported
 from skdp.mechanisms.gaussian import GaussianMechanism, finite_value
 from skdp.mechanisms.sampling import Sampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
 from skdp.report.reported import Reported
-
-
-class Budget(NamedTuple):
-    """The privacy parameters of an estimator, checked. One of epsilon, noise_multiplier and risk is not None.
-
-    A `delta` of None is not known before the number of rows is; wherever a fit is planned it is a number.
-    """
-
-    epsilon: float | None
-    noise_multiplier: float | None
-    delta: float | None
-    risk: Risk | None = None
 
 
 def check_whole_budget(whole: Any) -> None:
@@ -65,14 +51,6 @@ def check_whole_budget(whole: Any) -> None:
         check_real("epsilon", whole.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
     else:
         Risk.read(whole.risk)
-
-
-class Price(NamedTuple):
-    """An event and its epsilon at delta."""
-
-    event: DpEvent
-    epsilon: float
-    delta: float
 
 
 class ReleasePlan:
@@ -110,20 +88,6 @@ class ReleasePlan:
 _TO_PUBLISH = "random_state=None for a result that you publish"
 
 
-def root_stream(estimator: Any, drawn: str = "the noise", *, remedy: str = "random_state=None") -> SecretStream:
-    """The stream of a fit, by its public name. A seed makes what is `drawn` reproducible: that leak is reported."""
-    name = getattr(estimator, "_public_name", "") or type(estimator).__name__
-    stream = SecretStream.from_random_state(estimator.random_state, name)
-    if estimator.random_state is not None:
-        report_leak(
-            f"random_state={estimator.random_state!r} makes {drawn} reproducible. The guarantee does not hold against "
-            "those who know the seed. If it is used for two fits, anyone can subtract their noise, as the difference "
-            f"of the outputs is exact: use {remedy}."
-        )
-        note_leaks(estimator, SEEDED)
-    return stream
-
-
 class PrivateEstimator(Watched, Reported, Exported, BaseEstimator):
     """Base class of private estimators.
 
@@ -150,6 +114,7 @@ class PrivateEstimator(Watched, Reported, Exported, BaseEstimator):
     delta: Any  # a number or "auto"; in the copy that a fit works on, a number
     _public_name = ""  # of the function that fits this estimator; "": it is public itself, by the name of its class
     _fitted_row_norm: float | None = None
+    _asks_a_fit = False  # whether ``fit`` asks a fit object (`skdp._fit.fit`)
     _noise_is_allotted = False  # whether a pipeline chose `noise_multiplier`, as a share of its budget
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -214,7 +179,7 @@ class PrivateEstimator(Watched, Reported, Exported, BaseEstimator):
 
     def __private_step__(self) -> PrivateStep | None:
         """This estimator as a step of a pipeline or a search; None if it reads nothing of its rows."""
-        return PrivateStep(self)
+        return FitStep(self) if self._asks_a_fit else PrivateStep(self)
 
     def _fit_alone(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Go through the phases of a fit on a copy, charge it, and publish what it learned: a body for ``fit``."""
@@ -249,22 +214,7 @@ class PrivateEstimator(Watched, Reported, Exported, BaseEstimator):
     # --- the budget ---
 
     def _check_budget(self) -> Budget:
-        given = {name: getattr(self, name, None) for name in ("epsilon", "noise_multiplier", "risk")}
-        if sum(value is not None for value in given.values()) != 1:
-            told = " and ".join(f"{name}={value!r}" for name, value in given.items() if name != "risk" or value)
-            raise ValueError(f"{told}: set exactly one of them (epsilon=None frees noise_multiplier and risk).")
-        check_choice("adjacency", self.adjacency, ADJACENCIES)
-        check_choice("accounting", self.accounting, METHODS)
-        resolve_accountant(self.accountant)
-        delta = check_delta(self.delta)
-        epsilon, noise = self.epsilon, self.noise_multiplier
-        if epsilon is not None:
-            epsilon = check_real("epsilon", epsilon, above=0, remedy="choose a number above 0, such as 1.0")
-        if noise is not None:
-            noise = check_real(
-                "noise_multiplier", noise, at_least=1e-3, at_most=1e9, remedy="choose a number from 1e-3 to 1e9"
-            )
-        return Budget(epsilon, noise, delta, None if given["risk"] is None else Risk.read(given["risk"]))
+        return read_budget(self)
 
     def _settle_delta(self, terms: FitTerms, n_samples: int, earlier: float | None = None) -> FitTerms:
         """The terms with delta as a number, which this very object, a copy made for the fit, is given too.
@@ -277,11 +227,7 @@ class PrivateEstimator(Watched, Reported, Exported, BaseEstimator):
         return terms._replace(budget=terms.budget._replace(delta=self.delta))
 
     def _solve_noise(self, budget: Budget, event_at: Callable[[float], DpEvent]) -> float:
-        """The noise multiplier that was given, or the one at which `event_at` costs epsilon, or has the risk."""
-        if budget.noise_multiplier is not None:
-            return budget.noise_multiplier
-        target = target_of(budget.epsilon, budget.delta, budget.risk)
-        return calibrate_to(event_at, target, method=self.accounting, adjacency=self.adjacency)
+        return solve_noise(self, budget, event_at)
 
     def _plan_release(
         self, terms: FitTerms, sensitivity: float, event_at: Callable[[float], DpEvent] = GaussianDpEvent
@@ -296,17 +242,8 @@ class PrivateEstimator(Watched, Reported, Exported, BaseEstimator):
         return ReleasePlan(mechanism, price, terms.stream.spawn("release", *map(int, terms.stream.words(2))))
 
     def _public_n_samples(self, n_samples: int) -> int:
-        """The number of rows, or of units, that rules may use: under add_remove the data's own is private."""
-        name = "n_samples_public" if self._unit() == ROW else "n_groups_public"
-        given = getattr(self, name, None)
-        if given is not None:
-            return check_count(name, given, remedy="give a whole number above 0")
-        if self.adjacency == "add_remove":
-            raise ValueError(
-                f"{name}=None with adjacency='add_remove': the number of {self._units_in_words()} is private there, so "
-                f"give {name}, a round number near it, or use adjacency='zero_out'."
-            )
-        return n_samples
+        """Return the number of rows, or of units, that rules may use: under add_remove the data's own is private."""
+        return public_n(self, n_samples)
 
     def _chosen_sampling(self, n: int) -> Sampling | None:
         """The sampling that the user's lot_size or sampling_rate asks for, None where neither is set."""
@@ -327,17 +264,11 @@ class PrivateEstimator(Watched, Reported, Exported, BaseEstimator):
 
     def _payment(self) -> Payment:
         """Where a fit of this estimator is charged."""
-        accountant = resolve_accountant(self.accountant)
-        seeded = {"seeded": self.random_state is not None}
-        parameters = {} if accountant is None else {**self._public_parameters(), **seeded}
-        unit, name = self._unit(), self.__dict__.get("_fitted_group_name")
-        if name:
-            parameters["groups"] = name
-        return Payment(accountant, type(self).__name__, self.adjacency, parameters, unit)
+        return payment_of(self)
 
     def _unit(self) -> str:
         """What the fit is private for: a row, or a group of rows."""
-        return str(self.__dict__.get("privacy_unit_", ROW))
+        return unit_of(self)
 
     def _units_in_words(self) -> str:
         return "rows" if self._unit() == ROW else "groups"
@@ -432,14 +363,17 @@ class JointPrice(Watched, Reported, Exported):
 
 __all__ = [
     "Budget",
+    "Fit",
     "FitTerms",
     "JointPrice",
+    "NoisySum",
     "Price",
     "PrivateEstimator",
     "ReleasePlan",
     "StepPlan",
     "StepTraits",
     "absolute_path",
+    "begin",
     "check_labels",
     "check_real",
     "check_table",
@@ -448,4 +382,5 @@ __all__ = [
     "refuse_fit_params",
     "root_stream",
     "traits_of",
+    "warn_of_weak_delta",
 ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,27 +16,16 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_count, check_real
-from skdp._checks.row_weights import RowWeights, read_row_weights
 from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import RowSource, source_of, source_to_predict
-from skdp._checks.units import GROUP, Units
-from skdp._checks.weights import WeightReader, weight_of_each
-from skdp._fit.conductor import UnreadFit, conduct, warn_of_weak_delta
+from skdp._checks.weights import WeightReader
 from skdp._fit.step_traits import StepTraits
-from skdp._threads import WorkerPool, blas_within_quota, single_threaded_blas
+from skdp._threads import blas_within_quota, single_threaded_blas
 from skdp._typing import Doubles
-from skdp.accounting import DpEvent, GaussianDpEvent
-from skdp.base import (
-    FitTerms,
-    Price,
-    PrivateEstimator,
-    StepPlan,
-)
-from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.mechanisms.second_moments import Moments, MomentSum, UnitBall, mean_weight, sensitivity
+from skdp.accounting import GaussianDpEvent
+from skdp.base import NoisySum, PrivateEstimator, StepPlan, begin, warn_of_weak_delta
+from skdp.mechanisms.second_moments import BallMoments, Moments, ProductQuery, UnitBall, mean_weight
 from skdp.mechanisms.spectrum import FEW_COLUMNS, about_mean
-from skdp.mechanisms.streams import SecretStream
-from skdp.mechanisms.unit_norms import clip_moments
 
 MEAN_SHARE = 0.03
 """Share of mu squared, the budget of a Gaussian release, that goes to the mean of ``center="private"``.
@@ -65,22 +54,6 @@ class _Centring(NamedTuple):
 
     public: Doubles | None
     private: bool
-
-
-class _Plan(NamedTuple):
-    """Everything that is decided about a fit before its rows are read; `n_public` is 0 if it depends on an iterator."""
-
-    centring: _Centring
-    norm: float | None
-    weight: float
-    n_public: int
-    mechanism: GaussianMechanism
-    price: Price
-    stream: SecretStream
-
-    @property
-    def event(self) -> DpEvent:
-        return self.price.event
 
 
 class _Sums(NamedTuple):
@@ -284,6 +257,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     ((20000, 3), True)
     """
 
+    _asks_a_fit = True
+
     def __init__(
         self,
         n_components: int | str | None = None,
@@ -351,18 +326,27 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged, and no block was drawn.
         """
-        source = None if isinstance(X, Iterator) else source_of(X, y if isinstance(y, str) else None, None, groups)
-        if source is None and not isinstance(X, Iterator):
-            return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
-        if source is None and groups is not None:
-            raise ValueError(
-                "groups with an iterator of blocks, whose units cannot be looked at before the charge: give an array, "
-                "a memory map or a file, or leave groups out."
-            )
-        if sample_weight is not None:
-            raise ValueError("sample_weight requires rows in memory: pass X as an array, or omit sample_weight.")
-        conduct(UnreadFit(self, X if source is None else source.of_features(), None, groups))
-        if source is None:  # the number of rows of an iterator is not known before it ends
+        fit = begin(self, _rows_to_fit(X, y, sample_weight, groups), groups)
+        model, d, weight_reader = fit.model, fit.n_features, WeightReader.of(fit.model.weight_bound)
+        centering, norm = model._read_parameters(d if fit.precedes_charge else None)
+        of_groups = fit.units is not None
+        is_weighted = of_groups or sample_weight is not None
+        query_of = partial(_query, centering, norm, is_weighted, of_groups, not model._shifts_rows())
+        fit.plan()
+
+        rows, weights = fit.rows, 1.0
+        if not isinstance(rows, RowSource | Iterator):
+            rows = fit.read_rows(check_table, by_blocks=True)
+            weights = fit.read(weight_reader.read, sample_weight, fit.n_rows)
+        fit.charge()
+
+        if isinstance(rows, Iterator):
+            rows, d = model._check_blocks(rows, centering)
+        query = query_of(d or 1)
+        noisy = fit.release(query, rows, weights=weights)
+        sums = query.sums_of(noisy, fit.n or noisy.n_rows)
+        fit.publish(weight_bound_=weight_reader.bound, **model._decompose(sums))
+        if isinstance(fit.rows, Iterator):  # whose number of rows is not known before it ends
             warn_of_weak_delta(self.delta_, self.n_samples_)
         return self
 
@@ -388,114 +372,40 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         _refuse_iterator(X, "fit_transform")
         return self.fit(X, y, sample_weight, groups).transform(X)
 
-    # --- the phases ---
-
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowWeights:
-        """See `PrivateEstimator`: labels are ignored."""
-        return read_row_weights(self.weight_bound, n_samples, **fit_params)
-
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`: one Gaussian release, whatever the shape."""
+        """See `PrivateEstimator`: one Gaussian release."""
         return StepPlan(GaussianDpEvent, {})
 
-    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """See `PrivateEstimator`."""
-        centring = self._check_center()
-        self._check_data_norm()
-        self._check_n_components()
-        WeightReader.of(self.weight_bound)
-        self._public_n_samples(n_samples)
-        if n_features is not None:
-            self._check_width(n_features, centring)
+    def _check_blocks(self, blocks: Iterator[Any], centering: _Centring) -> tuple[Iterator[NDArray[Any]], int]:
+        """Return blocks that are checked as they are read, after the charge, and their number of columns."""
 
-    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int | None, targets: Any) -> _Plan:
-        """See `PrivateEstimator`. For an iterator, whose shape is not known yet, they are 0 and None."""
-        centring, norm, n = self._check_center(), self._check_data_norm(), self._public_n_samples(n_samples)
-        weight = mean_weight(MEAN_SHARE) if centring.private else 0.0
-        sigma = self._solve_noise(terms.budget, GaussianDpEvent)
-        mechanism = GaussianMechanism(sigma, sensitivity(weight, self.adjacency))
-        price = self._price(GaussianDpEvent(sigma), None, self.delta)
-        return _Plan(centring, norm, weight, n, mechanism, price, terms.stream.spawn("gram"))
+        def checked() -> Iterator[NDArray[Any]]:
+            for number, block in enumerate(blocks):
+                refusal = ""
+                try:
+                    rows = check_table(self, block, reset=number == 0, by_blocks=True)
+                    self._check_width(rows.shape[1], centering)
+                except (TypeError, ValueError) as error:
+                    refusal = f"block {number} of the iterator, after the fit was charged: {error}"
+                if refusal:
+                    raise ValueError(refusal)
+                yield rows
 
-    def _check_rows(self, X: Any) -> Any:
-        """See `PrivateEstimator`."""
-        return check_table(self, X, reset=True, by_blocks=True)
-
-    def _learn(self, plan: _Plan, rows: Any, targets: RowWeights | None) -> str:
-        """See `PrivateEstimator`. Rows that are not in memory, and those of a rehearsal, have no weights."""
-        weights = targets or RowWeights()
-        self.weight_bound_ = WeightReader.of(self.weight_bound).bound
-        if weights.are_given or self._unit() == GROUP:
-            sums = self._release_weighted(rows, weights.shares, weights.units, plan)
-        else:
-            sums = self._release_rows(rows, plan)
-        with single_threaded_blas() if len(sums.ball.center) <= FEW_COLUMNS else blas_within_quota():
-            fitted = self._decompose(sums)
-        self.noise_multiplier_ = plan.mechanism.noise_multiplier
-        self.__dict__.update(fitted)
-        self._set_price(plan.price)
-        return ""
-
-    def _release_rows(self, rows: Any, plan: _Plan) -> _Sums:
-        """Release the moments of rows that all count alike, of which there are a public number."""
-        sums = self._sum_of_blocks(rows, plan)
-        moments = sums.moments(plan.mechanism.release(sums.isometric, plan.stream))
-        n = plan.n_public or sums.n_rows
-        return _Sums(moments, n, plan.mechanism.standard_deviation * sums.rounding, n, sums.ball)
-
-    def _release_weighted(self, rows: Any, shares: Any, units: Units | None, plan: _Plan) -> _Sums:
-        """Release the moments of rows with weights in [0, 1], and the sum of the weights, in one Gram matrix."""
-        d = rows.shape[1]
-        ball, size = _ball(plan.centring, plan.norm, d), 1.0 + WEIGHED_ENTRY**2
-        new_sum = partial(SumOfWeighted, ball, by_position=not self._shifts_rows())
-        if isinstance(rows, RowSource):
-            sums = rows.add_up(new_sum).of_z
-        else:
-            with closing(WorkerPool()) as pool:
-                (one := new_sum(pool=pool)).add(rows, shares, units)
-            sums = one.of_z
-        mechanism = GaussianMechanism(plan.mechanism.noise_multiplier, sensitivity(0.0, self.adjacency))
-        gram = size * sums.moments(mechanism.release(sums.isometric, plan.stream)).gram
-        noise = mechanism.standard_deviation * sums.rounding * size
-        # A row weighs 1 at most; of a unit k**2 times its weight is bounded by 1 + k**2.
-        most = plan.n_public * (size / WEIGHED_ENTRY**2 if self._unit() == GROUP else 1.0)
-        total = min(max(float(gram[d, d]) / WEIGHED_ENTRY**2, noise / WEIGHED_ENTRY**2, 1.0), float(most))
-        mean = gram[d, :d] / WEIGHED_ENTRY if plan.centring.private else np.zeros(d)
-        return _Sums(Moments(np.ascontiguousarray(gram[:d, :d]), mean), total, noise, plan.n_public, ball)
-
-    def _sum_of_blocks(self, X: Any, plan: _Plan) -> MomentSum:
-        by_position = not self._shifts_rows()
-        if isinstance(X, RowSource):
-            ball = _ball(plan.centring, plan.norm, X.n_features)
-            return X.add_up(partial(MomentSum, ball, plan.weight, by_position=by_position))
-        sums: MomentSum | None = None
-        with closing(WorkerPool()) as pool:
-            for block in self._check_blocks(X, plan.centring) if isinstance(X, Iterator) else [X]:
-                if sums is None:
-                    ball = _ball(plan.centring, plan.norm, block.shape[1])
-                    sums = MomentSum(ball, plan.weight, by_position=by_position, pool=pool)
-                sums.add(block)
-        if sums is None:
+        found = checked()
+        if (first := next(found, None)) is None:
             raise ValueError("the iterator ended before its first block, after the fit was charged: give it rows.")
-        return sums
-
-    def _check_blocks(self, blocks: Iterator[Any], centring: _Centring) -> Iterator[NDArray[Any]]:
-        for number, block in enumerate(blocks):
-            refusal = ""
-            try:
-                rows = check_table(self, block, reset=number == 0, by_blocks=True)
-                self._check_width(rows.shape[1], centring)
-            except (TypeError, ValueError) as error:
-                refusal = f"block {number} of the iterator, after the fit was charged: {error}"
-            if refusal:
-                raise ValueError(refusal)
-            yield rows
+        return chain([first], found), first.shape[1]
 
     # --- checks and decisions before the data are read ---
 
-    def _check_n_components(self) -> None:
+    def _read_parameters(self, n_features: int | None) -> tuple[_Centring, float | None]:
+        """Check parameters, and return the centering and the bound on the norm of rows."""
+        centering, norm = self._check_center(), self._check_data_norm()
         if self.n_components is not None and not self._by_edge():
             check_count("n_components", self.n_components, remedy=_N_COMPONENTS_REMEDY)
+        if n_features is not None:
+            self._check_width(n_features, centering)
+        return centering, norm
 
     def __step_traits__(self) -> StepTraits:
         """See `PrivateEstimator`."""
@@ -551,6 +461,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     # --- post-processing of the release ---
 
+    @silent_arithmetic
     def _decompose(self, sums: _Sums) -> dict[str, Any]:
         """Compute the fitted attributes.
 
@@ -562,7 +473,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         wanted = 1 if self._by_edge() else min(int(self.n_components or d), d)
         trace = float(np.trace(moments.gram)) / total_weight
         gram = np.divide(moments.gram, total_weight, out=moments.gram)
-        mean, values, vectors = about_mean(moments.total / total_weight, gram, edge, wanted, and_above=self._by_edge())
+        with single_threaded_blas() if d <= FEW_COLUMNS else blas_within_quota():
+            spectrum = about_mean(moments.total / total_weight, gram, edge, wanted, and_above=self._by_edge())
+        mean, values, vectors = spectrum
         k, radius = len(values), ball.radius or 1.0
         variances = np.maximum(values, 0.0) * radius**2
         trace -= float(mean @ mean)
@@ -670,55 +583,76 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         return tags
 
 
-class SumOfWeighted:
-    """Sum of w z z' over rows x in a ball and their entries k, z = (x, k) / sqrt(1 + k**2), with weights w.
+class UnweightedMoments(BallMoments):
+    """The second moments and the sum of rows without weights, whose number is public or noise."""
 
-    Parameters
-    ----------
-    ball : UnitBall
-    by_position : bool
-        See `MomentSum`, like `pool`.
+    def sums_of(self, noisy: NoisySum, n: int) -> _Sums:
+        """Return the moments of n rows, with the noise in them."""
+        return _Sums(noisy.value, n, noisy.deviation, n, self.ball)
 
-    Attributes
-    ----------
-    of_z : MomentSum
+
+@dataclass(frozen=True, eq=False)
+class WeightedMoments(ProductQuery):
+    """The second moments of z = (x, k) / sqrt(1 + k**2) over rows x in a ball; k is `WEIGHED_ENTRY`.
+
+    They contain the sum of weights, and the weighted sum of rows.
     """
 
-    def __init__(self, ball: UnitBall, *, by_position: bool, pool: WorkerPool | None = None) -> None:
-        self._ball, self._by_position = ball, by_position
-        center = np.zeros(len(ball.center) + 1)
-        self.of_z = MomentSum(UnitBall(center, 1.0), 0.0, by_position=by_position, pool=pool)
+    ball: UnitBall
+    by_position: bool
+    has_mean: bool
+    of_groups: bool
 
     @property
-    def n_rows(self) -> int:
-        return self.of_z.n_rows
+    def width(self) -> int:
+        """See `ProductQuery`."""
+        return len(self.ball.center) + 1
 
-    def add(self, rows: NDArray[Any], weights: Any = 1.0, units: Units | None = None) -> None:
-        """Add rows with weights in [0, 1]; with units, of which it has all rows, each adds no more than a row may."""
-        width, each = len(self.of_z.ball.center), weight_of_each(weights, len(rows))
-        each = clip_moments(units, lambda chosen: self._vectors(rows[chosen]), width, each)
-        for start in range(0, len(rows), _TRANSFORM_ROWS):
-            part = slice(start, start + _TRANSFORM_ROWS)
-            z = self._vectors(rows[part])
-            z *= np.sqrt(each[part, None]).astype(z.dtype)  # after the clip: z is in the unit ball
-            self.of_z.add(z)
-
-    def _vectors(self, block: NDArray[Any]) -> NDArray[Any]:
-        dtype = np.float32 if self._by_position and np.can_cast(block.dtype, np.float32) else np.float64
-        inside = np.empty(block.shape, dtype)
-        self._ball.bring_in(block, inside)
-        z = np.full((len(inside), block.shape[1] + 1), WEIGHED_ENTRY, dtype)
+    def vectors(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """See `ProductQuery`."""
+        dtype = np.float32 if self.by_position and np.can_cast(rows.dtype, np.float32) else np.float64
+        inside = np.empty(rows.shape, dtype)
+        self.ball.bring_in(rows, inside)
+        z = np.full((len(inside), self.width), WEIGHED_ENTRY, dtype)
         z[:, :-1] = inside
         z *= dtype(1.0 / math.sqrt(1.0 + WEIGHED_ENTRY**2))
         return z
 
-    def clip(self) -> None:
-        """Clip the sum, of all rows of one unit, to what a row may add."""
-        self.of_z.clip()
+    def sums_of(self, noisy: NoisySum, n: int) -> _Sums:
+        """Return the moments of x, the sum of weights, and the noise in them; n is the number of rows or groups."""
+        d, size, k = self.width - 1, 1.0 + WEIGHED_ENTRY**2, WEIGHED_ENTRY
+        gram, noise = size * noisy.value.gram, noisy.deviation * size
+        # A row weighs 1 at most; of a group, k**2 times its weight is bounded by 1 + k**2.
+        most = n * (size / k**2 if self.of_groups else 1.0)
+        total = min(max(float(gram[d, d]) / k**2, noise / k**2, 1.0), float(most))
+        mean = gram[d, :d] / k if self.has_mean else np.zeros(d)
+        return _Sums(Moments(np.ascontiguousarray(gram[:d, :d]), mean), total, noise, n, self.ball)
 
-    def merge(self, other: SumOfWeighted) -> None:
-        """Add the sum over other rows."""
-        self.of_z.merge(other.of_z)
+
+def _query(
+    centering: _Centring, norm: float | None, is_weighted: bool, of_groups: bool, by_position: bool, n_features: int
+) -> UnweightedMoments | WeightedMoments:
+    """Return what is released of rows with this number of columns."""
+    ball = _ball(centering, norm, n_features)
+    if is_weighted:
+        return WeightedMoments(ball, by_position, centering.private, of_groups)
+    return UnweightedMoments(ball, mean_weight(MEAN_SHARE) if centering.private else 0.0, by_position)
+
+
+def _rows_to_fit(X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
+    """Return rows in memory as they are, an iterator of blocks, or the source of rows that are not in memory."""
+    is_iterator = isinstance(X, Iterator)
+    source = None if is_iterator else source_of(X, y if isinstance(y, str) else None, None, groups)
+    if source is None and not is_iterator:
+        return X
+    if is_iterator and groups is not None:
+        raise ValueError(
+            "groups with an iterator of blocks, whose units cannot be looked at before the charge: give an array, "
+            "a memory map or a file, or leave groups out."
+        )
+    if sample_weight is not None:
+        raise ValueError("sample_weight requires rows in memory: pass X as an array, or omit sample_weight.")
+    return X if source is None else source.of_features()
 
 
 def _ball(centring: _Centring, norm: float | None, n_features: int) -> UnitBall:

@@ -26,7 +26,8 @@ from skdp._checks.protocols import is_private
 from skdp._checks.rows import table_shape, without_labels
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.units import ROW, take_unit
-from skdp._fit.conductor import Fit, conduct, units_of
+from skdp._fit.conductor import PhasedFit, conduct
+from skdp._fit.fit import units_of
 from skdp._fit.joint_fit import Allocation, JointFit
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
@@ -594,7 +595,7 @@ class PrivatePipeline(JointPrice, _FittedSteps):
         return {name: step.estimator.epsilon_ for name, step in self._private_steps()}
 
 
-class PipelineFit(Fit):
+class PipelineFit(PhasedFit):
     """The fit of a pipeline: one charge for all steps, which are fitted as copies and replaced together.
 
     `rows` are those that the last step was fitted to; private.
@@ -609,7 +610,7 @@ class PipelineFit(Fit):
         self._X, self._y, self._params = X, y, dict(params)
 
     def plan(self) -> None:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         whole = self.work
         check_budget(whole)
         groups = self._params.pop("groups", None)
@@ -627,17 +628,17 @@ class PipelineFit(Fit):
         self.event, self.delta, self.n_public = allocation.event, whole.delta, public_rows_of(whole, n_samples)
 
     def read(self) -> None:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         self._steps.prepare(self._X, self._y)
 
     def learn(self) -> str:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         self.rows, interrupted = self._steps.learn(self.work._timed)
         take_fit(self.work, self._steps, self.event)
         return interrupted
 
     def parameters(self) -> dict[str, Any]:
-        """See `Fit`: the steps as they are now, with what the fitted ones learned."""
+        """See `PhasedFit`: the steps as they are now, with what the fitted ones learned."""
         return {"steps": self.target._with_learned(self.work.steps)}
 
 

@@ -15,10 +15,12 @@ from skdp import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
+from skdp._fit.budget import Budget, root_stream
 from skdp._fit.releases import new_release, releases_of
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
-from skdp.base import Budget, PrivateEstimator, root_stream
+from skdp.base import PrivateEstimator
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
+from skdp.mechanisms.second_moments import MomentSum
 from skdp.model_selection import DPGridSearchCV
 from skdp.pipeline import PrivatePipeline
 
@@ -151,17 +153,21 @@ Y = (X[:, 0] > 0).astype(int)
 N_HUGE = 2**47  # doubles, for which no machine has addresses
 
 
-class HungryComponents(DPPCA):
-    """Components that need more memory than there is, but for a few rows."""
+@pytest.fixture
+def hungry_sums(monkeypatch):
+    """Sums of second moments that need more memory than there is, but for a few rows."""
+    add = MomentSum.add
 
-    def _learn(self, plan, rows, targets):
-        if not hasattr(rows, "shape") or len(rows) > 100:
+    def hungry_add(self, rows, *weights):
+        if len(rows) > 100:
             np.empty(N_HUGE)
-        return super()._learn(plan, rows, targets)
+        add(self, rows, *weights)
+
+    monkeypatch.setattr(MomentSum, "add", hungry_add)
 
 
 class HungryClassifier(DPLogisticRegression):
-    """The same of a classifier."""
+    """A classifier that needs more memory than there is, but for a few rows."""
 
     def _learn(self, plan, rows, targets):
         if len(rows) > 100:
@@ -173,14 +179,14 @@ class HungryClassifier(DPLogisticRegression):
     ("make", "rows"),
     [
         (lambda ledger: DPMLPClassifier((2**44,), classes=[0, 1], max_iter=1, accountant=ledger), X),
-        (lambda ledger: HungryComponents(2, accountant=ledger, n_samples_public=400), (part for part in [X])),
-        (lambda ledger: make_private([HungryComponents(2, accountant=ledger)]), X),
+        (lambda ledger: DPPCA(2, accountant=ledger, n_samples_public=400), (part for part in [X])),
+        (lambda ledger: make_private([DPPCA(2, accountant=ledger)]), X),
         (lambda ledger: make_private([HungryClassifier(classes=[0, 1], accountant=ledger)]), X),
         (lambda ledger: DPGridSearchCV(HungryClassifier(classes=[0, 1], accountant=ledger), {"alpha": [0.1, 1.0]}), X),
     ],
     ids=["network", "blocks", "transformer in a pipeline", "pipeline", "search"],
 )
-def test_memory_that_runs_out_says_that_the_charge_stands_and_nothing_of_sizes(make, rows):
+def test_memory_that_runs_out_says_that_the_charge_stands_and_nothing_of_sizes(make, rows, hungry_sums):
     """NumPy's error names the shape of the array, which may be that of a lot."""
     ledger = PrivacyAccountant()
     with pytest.raises(MemoryError) as caught:

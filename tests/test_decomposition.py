@@ -128,7 +128,7 @@ def test_rounding_of_a_block_is_within_what_is_declared(dtype, d):
     sums.ball.bring_in(unit, unit)
     exact = b * reference.moment_vector(unit[0].astype(np.float64), 0.3)
     allowed = (sums.rounding - 1.0) / 2.0 * sensitivity(0.3, "zero_out")
-    assert np.linalg.norm(sums.isometric * sums.rounding - exact) <= allowed + 1e-12 * b
+    assert np.linalg.norm(sums.vector * sums.rounding - exact) <= allowed + 1e-12 * b
     assert sums.rounding < (1.002 if dtype is np.float32 else 1 + 1e-9)
 
 
@@ -176,8 +176,8 @@ def test_sums_are_those_of_the_plain_reading(dtype, weight, by_position, n):
     sums.add(X)
     plain = reference.gram_release(X, center, 30.0, weight, np.zeros(15 + 5 * bool(weight)))
     single = by_position and dtype is not np.float64
-    np.testing.assert_allclose(sums.isometric * sums.rounding, plain, rtol=3e-5 if single else 1e-11, atol=1e-9 * n)
-    gram, total = sums.moments(sums.isometric)
+    np.testing.assert_allclose(sums.vector * sums.rounding, plain, rtol=3e-5 if single else 1e-11, atol=1e-9 * n)
+    gram, total = sums.read(sums.vector)
     units = np.array([reference.in_ball(x, center, 30.0) for x in X])
     np.testing.assert_allclose(gram, np.tril(units.T @ units), rtol=3e-5 if single else 1e-11, atol=1e-9 * n)
     np.testing.assert_allclose(total, units.sum(axis=0) if weight else np.zeros(5), rtol=3e-5, atol=1e-4)

@@ -25,6 +25,8 @@ class WeightReader:
     ----------
     bound : float
         By which weights are divided, and at which they are cut.
+    is_public : bool
+        Whether the bound was given. If not, a fit with weights warns that they are cut at 1.
 
     Notes
     -----
@@ -38,13 +40,19 @@ class WeightReader:
     """
 
     bound: float
+    is_public: bool = True
 
     @classmethod
     def of(cls, weight_bound: Any) -> WeightReader:
         """Return the reader for a public bound, or refuse it; None is a bound of 1."""
         if weight_bound is None:
-            return cls(1.0)
+            return cls(1.0, is_public=False)
         return cls(check_real("weight_bound", weight_bound, at_least=1e-30, at_most=1e30, remedy=_REMEDY))
+
+    def read(self, sample_weight: Any, n_rows: int) -> Any:
+        """Return the shares of all rows of a fit, and warn if the bound is not public; see `__call__`."""
+        warn_of_no_bound(self.bound if self.is_public else None, sample_weight)
+        return self(sample_weight, n_rows)
 
     def __call__(self, sample_weight: Any, n_rows: int, *, of_block: bool = False) -> Any:
         """Return the shares, an array of float64 of shape (n_rows,); 1.0 for weights of None.

@@ -1,13 +1,13 @@
 """How anything private is fitted: every fit of the library goes through `conduct`.
 
 An estimator, one whose rows are read after the charge, a run that may resume, a pipeline and a search differ in their
-phases (`Fit`), never in the order of them.
+phases (`PhasedFit`), never in the order of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.cells import shape_of
@@ -15,17 +15,14 @@ from skdp._checks.leaks import note_leaks
 from skdp._checks.notices import tell_rest
 from skdp._checks.rows import check_schema
 from skdp._checks.sources import RowSource, refuse_rows_elsewhere
-from skdp._checks.units import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read_units, split_labels
+from skdp._fit.fit import units_of, warn_of_interrupt, warn_of_weak_delta
 from skdp._fit.payment import Payment, charged
-from skdp._fit.releases import PUBLICATION, forget, publish
+from skdp._fit.releases import PUBLICATION, Target, copy_to_fit, publish
 from skdp._guard.foreign_fits import report_foreign_fit
 from skdp._guard.totals import FitPrice
-from skdp.exceptions import FitInterruptedWarning, warn
-
-Target = TypeVar("Target")
 
 
-class Fit:
+class PhasedFit:
     """One fit: phases that `conduct` calls once each, in the order in which they stand here.
 
     Attributes
@@ -90,23 +87,20 @@ class Fit:
         """Do what follows the publication of a fit that was not interrupted."""
 
 
-def conduct(fit: Fit) -> None:
+def conduct(fit: PhasedFit) -> None:
     """Fit and publish: what was learned is published in one assignment."""
     interrupted = learn_under_charge(fit)
     with PUBLICATION:
         publish(fit.target, fit.work, **fit.parameters())
     if interrupted:
-        warn(
-            f"fit was interrupted {interrupted}: the model up to there is kept, and so is the full charge.",
-            FitInterruptedWarning,
-        )
+        warn_of_interrupt(interrupted)
     else:
         fit.finish()
     tell_rest(fit.target)
 
 
 @silent_arithmetic
-def learn_under_charge(fit: Fit) -> str:
+def learn_under_charge(fit: PhasedFit) -> str:
     """Plan, admit, read, charge and learn; where an interrupt cut it short, or "" if none did.
 
     Notes
@@ -135,7 +129,7 @@ def learn_under_charge(fit: Fit) -> str:
     return charged(fit.learn)
 
 
-def _admit(fit: Fit) -> None:
+def _admit(fit: PhasedFit) -> None:
     """Report leaks, and raise what the charge would raise; nothing is charged."""
     if fit.is_paid():
         note_leaks(fit.work, *report_foreign_fit(fit.target))
@@ -146,18 +140,19 @@ def _admit(fit: Fit) -> None:
     payment.check(fit.event)
 
 
-class EstimatorFit(Fit):
+class EstimatorFit(PhasedFit):
     """The fit of a private estimator to rows in memory: its phases are methods of `PrivateEstimator`."""
 
     def __init__(self, target: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
         refuse_rows_elsewhere(type(target).__name__, X)
-        super().__init__(target, _anew(target))
+        super().__init__(target, copy_to_fit(target))
         self._X, self._y, self._fit_params = X, y, fit_params
 
     def plan(self) -> None:
-        """See `Fit`. Rows that show no shape are read first."""
+        """See `PhasedFit`. Rows that show no shape are read first."""
         self._terms = self.work._check_terms()
-        self._X, self.units = units_of(self.work, self._X, self._fit_params.pop("groups", None))
+        groups = self._fit_params.pop("groups", None)
+        self._X, self.units = units_of(self.work, self._X, groups)
         if self.units is not None:
             self._fit_params["groups"] = self.units
         self.work._note_rows(self._X)
@@ -175,16 +170,16 @@ class EstimatorFit(Fit):
         self.n_public = self.work._public_n_samples(shape[0])
 
     def read(self) -> None:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         self._rows = self.work._check_rows(self._X)
         self._targets = self.work._check_targets(self._y, self._rows.shape[0], **self._fit_params)
 
     def plan_read(self) -> None:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         self._plan_for(self._rows.shape)
 
     def learn(self) -> str:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         interrupted: str = self.work._learn(self._plan, self._rows, self._targets)
         return interrupted
 
@@ -193,11 +188,11 @@ class UnreadFit(EstimatorFit):
     """The same with rows that are read, and refused, after the charge: a `RowSource`, or an iterator of blocks."""
 
     def __init__(self, target: Any, X: Any, targets: Any = None, groups: Any = None) -> None:
-        Fit.__init__(self, target, _anew(target))
+        PhasedFit.__init__(self, target, copy_to_fit(target))
         self._rows, self._targets, self._groups = X, targets, groups
 
     def plan(self) -> None:
-        """See `Fit`. The number of rows of an iterator is not known before it ends."""
+        """See `PhasedFit`. The number of rows of an iterator is not known before it ends."""
         if isinstance(self._rows, RowSource):
             check_schema(self.work, self._rows.like(), reset=True)
         self._terms = self.work._check_terms()
@@ -207,53 +202,15 @@ class UnreadFit(EstimatorFit):
             self.n_public = None
 
     def read(self) -> None:
-        """See `Fit`: nothing is read before the charge."""
+        """See `PhasedFit`: nothing is read before the charge."""
 
 
 def fit_publicly(target: Target, learn: Callable[[Target], object]) -> Target:
     """Fit what reads nothing private: `learn` sets the attributes of a copy, and they are published together."""
-    work = _anew(target)
+    work = copy_to_fit(target)
     learn(work)
     publish(target, work)
     return target
-
-
-def _anew(target: Target) -> Target:
-    """A copy without what was learned earlier."""
-    work = copy_to_fit(target)
-    forget(work)
-    return work
-
-
-def copy_to_fit(target: Target) -> Target:
-    """Return a shallow copy that learns in the place of `target`, without the hooks of pickling."""
-    work = object.__new__(type(target))
-    vars(work).update(vars(target))
-    return work
-
-
-def units_of(work: Any, X: Any, groups: Any, payment: Payment | None = None) -> tuple[Any, Any]:
-    """Return a table without the labels of its rows, and the units that these give; None where there are no labels.
-
-    Of a `RowSource`, which keeps its units, what is public of them is returned.
-
-    What the fit is private for is noted on `work`, a copy made for it. A refusal of labels is recorded by `payment`,
-    that of `work` unless another one is given.
-    """
-    for name in UNIT_FACTS:
-        work.__dict__.pop(name, None)
-    work.privacy_unit_ = ROW if groups is None else GROUP
-    if groups is None:
-        return X, None
-    with (payment or work._payment()).recording_refusals():
-        if isinstance(X, RowSource):
-            units: Units | CountedUnits = X.find_units()
-        else:
-            X, labels = split_labels(X, groups)
-            units = read_units(labels, int(shape_of("X", X)[0]), groups if isinstance(groups, str) else None)
-    if units.name:
-        work._fitted_group_name = units.name
-    return X, units
 
 
 def public_shape(X: Any) -> tuple[int, int] | None:
@@ -265,25 +222,12 @@ def public_shape(X: Any) -> tuple[int, int] | None:
     return (n_samples, n_features) if n_samples > 0 and n_features > 0 else None
 
 
-def warn_of_weak_delta(delta: float, n: int, of_groups: bool = False) -> None:
-    """Warn where publishing a whole record, of n public rows or units, would satisfy delta."""
-    if delta * n >= 1:
-        what = "groups" if of_groups else "rows"
-        warn(
-            f"delta={delta!r} is at least 1/n for n={n} {what}: publishing one whole record would satisfy it; "
-            f"choose a delta well below {1 / n:.1g}."
-        )
-
-
 __all__ = [
     "EstimatorFit",
-    "Fit",
+    "PhasedFit",
     "UnreadFit",
     "conduct",
-    "copy_to_fit",
     "fit_publicly",
     "learn_under_charge",
     "public_shape",
-    "units_of",
-    "warn_of_weak_delta",
 ]

@@ -13,9 +13,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import clone
 
+from skdp._checks.notices import note_notice, tell_now
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import row_form_of
+from skdp._checks.rows import table_shape
 from skdp._checks.units import take_unit
+from skdp._fit.fit import BEGUN, CHARGED, PLANNED, READ, Fit, Paused
 from skdp._fit.step_traits import traits_of
 from skdp.accounting import DpEvent, PrivacyAccountant, resolve_accountant
 
@@ -141,10 +144,7 @@ class PrivateStep:
         take_unit(stand_in, self.estimator)
         stand_in._note_rows(rows, are_raw=False)
         checked = stand_in._check_rows(rows)
-        dtypes = rows.dtypes if hasattr(rows, "iloc") else [getattr(rows, "dtype", None)]
-        holds_objects = any(getattr(dtype, "kind", "") == "O" for dtype in dtypes)
-        if holds_objects and isinstance(checked, np.ndarray) and checked.dtype.kind != "O":
-            raise ValueError("X holds Python objects where numbers are needed: have the step before it return numbers.")
+        refuse_objects(rows, checked)
         return stand_in, checked
 
     def rehearse(self, rows: Any, n_samples: int) -> Any:
@@ -166,6 +166,142 @@ class PrivateStep:
         self.estimator._set_price(price, releases)
 
 
+def refuse_objects(rows: Any, checked: Any) -> None:
+    """Reject simulated rows of objects where numbers are needed: any cell could turn out to be no number."""
+    dtypes = rows.dtypes if hasattr(rows, "iloc") else [getattr(rows, "dtype", None)]
+    holds_objects = any(getattr(dtype, "kind", "") == "O" for dtype in dtypes)
+    if holds_objects and isinstance(checked, np.ndarray) and checked.dtype.kind != "O":
+        raise ValueError("X holds Python objects where numbers are needed: have the step before it return numbers.")
+
+
+class StepFit(Fit):
+    """The fit of a step, which a pipeline or a search runs up to a stage, or whole, and for which it is charged.
+
+    What one pass has read is kept for the next, so that nothing is read, or warned of, twice.
+
+    Attributes
+    ----------
+    are_raw : bool
+        Whether the rows come from the user, or from public steps; then a notice may be due.
+    interrupted : str
+        Where an interrupt cut the fit short, or "".
+    """
+
+    def __init__(self, estimator: Any, number: int, rehearsal: bool = False) -> None:
+        # Steps of one class and one seed have independent noise by their numbers.
+        super().__init__(estimator, ("step of a pipeline", number), *[("rehearsal", 0)] * rehearsal)
+        take_unit(self.model, estimator)
+        self._is_rehearsal = rehearsal
+        if rehearsal:
+            self._stream.track = None  # nothing that is simulated is a release, and an audit counts those of each step
+        self._kept: list[Any] = []
+        self.are_raw, self.interrupted = True, ""
+
+    def run(self, until: str, X: Any, n: int, shape: tuple[int, int | None], y: Any = None, **params: Any) -> Any:
+        """Run ``fit`` of the estimator up to a stage, or to its end; `n` is the number of rows or groups.
+
+        Return the rows as it reads them, and the fitted estimator at the end.
+        """
+        self._until, self._given, self.precedes_charge = until, (X, n, shape), until != "publish"
+        self._stage, self._released, self._n_reads = BEGUN, set(), 0
+        self.estimator._allotted_fit = self
+        try:
+            return self.estimator.fit(None, y, **params)  # `take` has the rows: they are in memory, maps included
+        except Paused:
+            return self._kept[0] if self._kept else None
+        finally:
+            self.estimator.__dict__.pop("_allotted_fit", None)
+
+    def take(self, X: Any, groups: Any) -> None:
+        """See `Fit`: rows and groups are those of the pipeline, which has read them."""
+        self.rows, n, (self.n_rows, self.n_features) = self._given
+        self.units = groups
+        if self.rows is not None and (not self._kept or self._kept[0] is None):  # they were not read yet
+            self.model._note_rows(self.rows, self.are_raw)
+        self._settle(n)
+
+    def warn(self, notice: str) -> None:
+        """See `Fit`: of a width that is known after the charge alone, a warning waits for the end."""
+        if notice and not self._is_rehearsal:
+            (note_notice if self._until == "publish" else tell_now)(self.model, notice)
+
+    def _admit(self) -> None:
+        """See `Fit`: the whole is admitted."""
+
+    def read(self, reader: Any, *given: Any, **how: Any) -> Any:
+        """See `Fit`. The rows are the first that is read, and are None while there are none."""
+        self._advance(READ, PLANNED, READ)
+        place = self._n_reads
+        self._n_reads += 1
+        if self._until == "read" or (self._until == "targets" and place > 0):
+            raise Paused
+        if place == len(self._kept):
+            self._kept.append(None)
+        elif self._kept[place] is not None:
+            return self._kept[place]
+        if place > 0 or self.rows is not None:
+            self._kept[place] = reader(*given, **how)
+        return self._kept[place]
+
+    def charge(self) -> None:
+        """See `Fit`: the whole is charged before the last pass."""
+        self._advance(CHARGED, PLANNED, READ)
+        if self._until != "publish":
+            raise Paused
+
+    def _tell(self, interrupted: str) -> None:
+        """See `Fit`: the whole does that."""
+        self.interrupted = interrupted
+
+
+class FitStep(PrivateStep):
+    """A step whose ``fit`` asks a fit object. Nothing of it is called but ``fit``, `_plan_step` and ``transform``."""
+
+    def begin(self, number: int) -> None:
+        """See `PrivateStep`."""
+        self._number, self._fit = number, StepFit(self.estimator, number)
+        self._params: dict[str, Any] = {}
+        self._y: Any = None
+
+    def check_parameters(self, n_samples: int, n_features: int | None) -> None:
+        """See `PrivateStep`: ``fit`` up to its first look at rows."""
+        self._fit.run("read", None, n_samples, (n_samples, n_features))
+
+    def check_rows(self, X: Any, are_raw: bool = True) -> Any:
+        """See `PrivateStep`: ``fit`` up to its first look at labels. Behind another step, rows are read by `learn`."""
+        self._rows, self._fit.are_raw = X, are_raw
+        if not are_raw:
+            return X
+        n, d = table_shape(X)
+        return self._fit.run("targets", X, n, (n, d))
+
+    def check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
+        """See `PrivateStep`: ``fit`` up to the charge."""
+        self._y, self._params = y, fit_params
+        units = fit_params.get("groups")
+        self._fit.run("charge", None, n_samples if units is None else units.n_units, (n_samples, None), y, **fit_params)
+
+    def check_made_up(self, rows: Any) -> tuple[Any, Any]:
+        """See `PrivateStep`."""
+        stand_in = clone(self.estimator)
+        take_unit(stand_in, self.estimator)
+        fit = StepFit(stand_in, self._number, rehearsal=True)
+        fit.are_raw = False
+        checked = fit.run("targets", rows, self.public_n_samples(len(rows)), table_shape(rows))
+        refuse_objects(rows, checked)
+        return fit, checked
+
+    def rehearse(self, rows: Any, n_samples: int) -> Any:
+        """See `PrivateStep`."""
+        fit, _ = self.check_made_up(rows)
+        return fit.run("publish", rows, n_samples, table_shape(rows)).transform(rows)
+
+    def learn(self, rows: Any, n_samples: int) -> str:
+        """See `PrivateStep`: the whole ``fit``."""
+        self._fit.run("publish", self._rows, n_samples, table_shape(self._rows), self._y, **self._params)
+        return self._fit.interrupted
+
+
 def step_of(estimator: Any) -> PrivateStep:
     """The private step that an estimator is."""
     step: PrivateStep = estimator.__private_step__()
@@ -181,4 +317,4 @@ def private_steps(steps: Iterable[tuple[str, Any]]) -> list[tuple[str, PrivateSt
     return found
 
 
-__all__ = ["FitTerms", "PrivateStep", "StepPlan", "private_steps", "step_of"]
+__all__ = ["FitStep", "FitTerms", "PrivateStep", "StepPlan", "private_steps", "step_of"]

@@ -6,10 +6,12 @@ import secrets
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from skdp._checks.units import ROW
 from skdp.accounting import DpEvent
+
+Target = TypeVar("Target")
 
 
 @dataclass(frozen=True)
@@ -72,17 +74,25 @@ def publish(target: Any, fitted: Any, **parameters: Any) -> None:
     thread, the state is the old one or the new one, each with its own price. Attributes that `fitted` no longer has,
     such as names of columns, are removed afterwards.
     """
-    learned = {name: value for name, value in fitted.__dict__.items() if _is_learned(name)}
+    learned = dict(parameters)
+    for name, value in fitted.__dict__.items():
+        if _is_learned(name):
+            learned[name] = value
     # `dict.update` of string keys runs in C without calling Python code, so no signal handler runs within it.
-    target.__dict__.update({**parameters, **learned})
-    for name in [name for name in target.__dict__ if _is_learned(name) and name not in learned]:
-        target.__dict__.pop(name, None)
+    target.__dict__.update(learned)
+    for name in tuple(target.__dict__):
+        if _is_learned(name) and name not in learned:
+            target.__dict__.pop(name, None)
 
 
-def forget(fitted: Any) -> None:
-    """Take away what was learned earlier, of a copy that is fitted anew."""
-    for name in [name for name in fitted.__dict__ if _is_learned(name)]:
-        del fitted.__dict__[name]
+def copy_to_fit(target: Target, *, keep_learned: bool = False) -> Target:
+    """Return a shallow copy that learns in the place of `target`, without what was learned earlier.
+
+    The hooks of pickling are not called.
+    """
+    copied = object.__new__(type(target))
+    vars(copied).update({name: value for name, value in vars(target).items() if keep_learned or not _is_learned(name)})
+    return copied
 
 
 def _is_learned(name: str) -> bool:
@@ -90,4 +100,4 @@ def _is_learned(name: str) -> bool:
     return name.startswith("_fitted") or (name.endswith("_") and not name.endswith("__"))
 
 
-__all__ = ["PUBLICATION", "Release", "depend_on", "forget", "ids_of", "new_release", "publish", "releases_of"]
+__all__ = ["PUBLICATION", "Release", "copy_to_fit", "depend_on", "ids_of", "new_release", "publish", "releases_of"]

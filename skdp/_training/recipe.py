@@ -25,9 +25,10 @@ from skdp._training.offset import OFFSET_SHARE, Means, SumOfTerms
 from skdp._training.run import OFFSET, START, Plan, PlannedReleases, Run, Targets
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget
+from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.purchase import SideRelease, column_sensitivity
+from skdp.preprocessing.histograms.purchase import SideRelease
 
 
 class Recipe:

@@ -9,7 +9,9 @@ from skdp._checks.notices import tell_now
 from skdp._checks.rows import check_schema
 from skdp._checks.sources import RowSource, is_elsewhere, refuse_rows_elsewhere, source_to_fit
 from skdp._checks.weights import warn_of_no_bound
-from skdp._fit.conductor import Fit, conduct, copy_to_fit, public_shape, units_of
+from skdp._fit.conductor import PhasedFit, conduct, public_shape
+from skdp._fit.fit import units_of
+from skdp._fit.releases import copy_to_fit
 from skdp._training.run import Plan, Targets
 from skdp._training.run_lock import RunLock
 from skdp.accounting import resolve_accountant
@@ -18,7 +20,7 @@ from skdp.exceptions import BudgetExceededError
 Fitted = TypeVar("Fitted")
 
 
-class RunFit(Fit):
+class RunFit(PhasedFit):
     """One run of a `GradientEstimator`.
 
     Parameters
@@ -35,13 +37,13 @@ class RunFit(Fit):
     _plan: Plan
 
     def __init__(self, target: Any, X: Any, y: Any, sample_weight: Any, groups: Any, *, named: Any, warm: bool) -> None:
-        super().__init__(target, copy_to_fit(target))
+        super().__init__(target, copy_to_fit(target, keep_learned=True))
         self._task = self.work._task()
         self._X, self._y, self._weights, self._groups = X, y, sample_weight, groups
         self._named, self._warm = named, warm
 
     def plan(self) -> None:
-        """See `Fit`. Outputs that no one named are read from the targets first."""
+        """See `PhasedFit`. Outputs that no one named are read from the targets first."""
         work, warm = self.work, self._warm
         self._terms = work._check_terms()
         if warm:  # the state depends on earlier runs too
@@ -112,7 +114,7 @@ class RunFit(Fit):
         self.event, self.delta, self.n_public = self._plan.event, self._plan.price.delta, self._plan.n_public
 
     def read(self) -> None:
-        """See `Fit`. A source is read, and refused, after the charge."""
+        """See `PhasedFit`. A source is read, and refused, after the charge."""
         if self._source is not None:
             self._rows, self._targets = self._source, Targets(self._outputs, None, 1.0)
             return
@@ -121,11 +123,11 @@ class RunFit(Fit):
         self._targets = targets._replace(units=self.units)
 
     def plan_read(self) -> None:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         self._plan_for(self._rows.shape, self._targets.outputs)
 
     def prepare(self) -> None:
-        """See `Fit`. The file of the run is written before the charge, with the state that training starts from."""
+        """See `PhasedFit`. The file of the run, with the initial state, is written before the charge."""
         plan, rows = self._plan, self._rows
         if not self._warm:
             tell_now(self.work, self.work._weak_signal(plan.run, plan.n_public, rows.shape[1]))
@@ -135,14 +137,14 @@ class RunFit(Fit):
             self.work._begin_file(plan, rows.dtype)
 
     def is_paid(self) -> bool:
-        """See `Fit`: whether the run resumes from a file, and this ledger already holds its charge."""
+        """See `PhasedFit`: whether the run resumes from a file, and this ledger already holds its charge."""
         plan, accountant = self._plan, resolve_accountant(self.work.accountant)
         if accountant is None or plan.checkpoint is None or not plan.checkpoint.begun:
             return False
         return any(charge.note == plan.note and charge.event == plan.event for charge in accountant.history)
 
     def charge(self) -> None:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         try:
             self.payment().charge(self._plan.event, self._plan.note)
         except BudgetExceededError:  # others charged since the ledger was asked
@@ -151,12 +153,12 @@ class RunFit(Fit):
             raise
 
     def learn(self) -> str:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         interrupted: str = self.work._learn(self._plan, self._rows, self._targets)
         return interrupted
 
     def finish(self) -> None:
-        """See `Fit`. An interrupted run keeps its checkpoint, from which the next fit resumes."""
+        """See `PhasedFit`. An interrupted run keeps its checkpoint, from which the next fit resumes."""
         if self._plan.checkpoint is not None:
             self._plan.checkpoint.finish()
 

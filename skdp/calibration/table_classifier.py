@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -23,10 +22,11 @@ from skdp._checks.rows import check_labels, classes_of, table_shape, without_lab
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.units import ROW, Units, take_unit
 from skdp._checks.weights import WeightReader, check_weights
-from skdp._fit.conductor import Fit, conduct, units_of
+from skdp._fit.conductor import PhasedFit, conduct
+from skdp._fit.fit import units_of
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import private_steps
-from skdp._fit.releases import forget, ids_of, new_release
+from skdp._fit.releases import copy_to_fit, ids_of, new_release
 from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_init
 from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import check_types
@@ -247,7 +247,7 @@ class _Rows(NamedTuple):
         return _Rows(take_rows(self.X, rows), self.y[rows], weights, self.units and self.units.take(rows))
 
 
-class TableFit(Fit):
+class TableFit(PhasedFit):
     """The fit of a `TableClassifier`: one charge for the fit of its estimator, if it has one, and for the table."""
 
     work: TableClassifier
@@ -256,14 +256,13 @@ class TableFit(Fit):
 
     def __init__(self, target: TableClassifier, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         refuse_rows_elsewhere(type(target).__name__, X)
-        super().__init__(target, copy(target))
-        forget(self.work)
+        super().__init__(target, copy_to_fit(target))
         self._X, self._y, self._given, self._groups = X, y, sample_weight, groups
 
     # --- before a row is read ---
 
     def plan(self) -> None:
-        """See `Fit`. Classes that no one named are read from the labels here."""
+        """See `PhasedFit`. Classes that no one named are read from the labels here."""
         work = self.work
         begin_record(work)
         self._check()
@@ -392,7 +391,7 @@ class TableFit(Fit):
     # --- before the charge ---
 
     def payment(self) -> Payment:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         work = self.work
         names = ("epsilon" if work.risk is None else "risk", "delta", "test_size", "weight_bound")
         inner = _inner_of(work.estimator)
@@ -404,7 +403,7 @@ class TableFit(Fit):
         return Payment(resolve_accountant(work.accountant), type(work).__name__, work.adjacency, kept, unit)
 
     def read(self) -> None:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         n = table_shape(self._X)[0]
         weights = None if self._given is None else check_weights(self._given, n)
         labels = check_labels(self._y, n, classes=self._table.classes_)
@@ -420,7 +419,7 @@ class TableFit(Fit):
     # --- after it ---
 
     def learn(self) -> str:
-        """See `Fit`. An interrupted fit has no result."""
+        """See `PhasedFit`. An interrupted fit has no result."""
         work, rows, counted = self.work, self._rows, self._counted
         fitted: Any = None
         if self._fitting is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -15,18 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_count
-from skdp._checks.row_weights import RowWeights, read_row_weights
 from skdp._checks.rows import check_table
 from skdp._checks.weights import WeightReader, check_weights, exactly_summable, weight_of_each
 from skdp._fit.step_traits import StepTraits
 from skdp._typing import Doubles
-from skdp.accounting import DpEvent
-from skdp.base import FitTerms, PrivateEstimator, StepPlan
+from skdp.base import PrivateEstimator, StepPlan, begin
 from skdp.cluster.clustering import Clustering
 from skdp.cluster.rows import Cube, CubeRows, SharedNoise, SparseRows, WeightedRows, nearest, squared_distances
 from skdp.mechanisms.unit_norms import average_units
 from skdp.preprocessing.histograms.bought_bounds import BoughtBounds
-from skdp.preprocessing.purchasing_transformer import BuyingPlan, bounds_of_any_width, bounds_of_columns
+from skdp.preprocessing.purchasing_transformer import bounds_of_any_width, bounds_of_columns
 
 
 class NoFitTransform:
@@ -166,6 +163,8 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     (True, (2,))
     """
 
+    _asks_a_fit = True
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -225,95 +224,51 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
+        fit = begin(self, X, groups)
+        model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
+        clustering = model._clustering()
+        missing = BoughtBounds(bounds_of_columns(model.bounds, fit.n_features), model.adjacency)
+        fit.plan(missing.event_beside(clustering.event_at))
 
-    # --- the phases ---
+        rows = fit.read_rows(_read_rows)
+        weights = fit.read(weight_reader.read, sample_weight, fit.n_rows)
+        fit.charge()
+
+        weights = exactly_summable(average_units(fit.units, weight_of_each(weights, fit.n_rows)))
+        columns = [] if sp.issparse(rows) else list(rows.T.astype(np.float64))
+        given = fit.noise_multiplier, fit.n, fit.spawn("bounds"), weights, fit.units
+        cube = Cube(np.array(missing.release(columns, *given)))
+        releases = SharedNoise(missing.noise_left(fit.noise_multiplier), fit.spawn("clusters"))
+        coins = np.random.default_rng(fit.spawn("coins").words(4).tolist())
+        found = clustering.find(WeightedRows(_rows_in(cube, rows), weights), fit.n, releases, coins)
+        centers = cube.take_out(found.centers)
+        return fit.publish(
+            bounds_=cube.bounds,
+            cluster_centers_=centers,
+            counts_=found.counts * weight_reader.bound,
+            inertia_=found.inertia * weight_reader.bound,
+            n_iter_=clustering.n_steps,
+            weight_bound_=weight_reader.bound,
+            _fitted_centers=cube.bring_in(centers),
+        )
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`."""
-        return StepPlan(self._cost(), {})
-
-    def _cost(self) -> Callable[[float], DpEvent]:
-        """Return the event of a fit as a function of its noise multiplier, whatever the number of columns."""
-        bought = self._bought_bounds(bounds_of_any_width(self.bounds))
-        return bought.event_beside(self._clustering().event_at)
+        """See `PrivateEstimator`: the releases of `Clustering`, and that of bounds if there are none."""
+        missing = BoughtBounds(bounds_of_any_width(self.bounds), self.adjacency)
+        return StepPlan(missing.event_beside(self._clustering().event_at), {})
 
     def _clustering(self) -> Clustering:
         k = check_count("n_clusters", self.n_clusters, remedy="choose a whole number above 0, such as 8")
         steps = check_count("max_iter", self.max_iter, remedy="choose a whole number above 0, such as 5")
         return Clustering(k, steps, self.adjacency)
 
-    def _bought_bounds(self, bounds: Any) -> BoughtBounds:
-        return BoughtBounds(bounds, self.adjacency)
-
-    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """See `PrivateEstimator`."""
-        self._clustering()
-        WeightReader.of(self.weight_bound)
-        bounds_of_any_width(self.bounds)
-        if n_features is not None:
-            bounds_of_columns(self.bounds, n_features)
-        self._public_n_samples(n_samples)
-
-    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> BuyingPlan:
-        """See `PrivateEstimator`."""
-        cost = self._cost()
-        sigma = self._solve_noise(terms.budget, cost)
-        price = self._price(cost(sigma), None, self.delta)
-        return BuyingPlan(sigma, self._public_n_samples(n_samples), price, terms.stream.spawn("clusters"))
-
-    def _check_rows(self, X: Any) -> Any:
-        """See `PrivateEstimator`: sparse rows stay sparse."""
-        rows = check_table(self, X, reset=True, sparse=True)
-        if sp.issparse(rows) and None in bounds_of_columns(self.bounds, rows.shape[1]):
-            raise ValueError(
-                "bounds=None and X is sparse: bounds of sparse rows are not bought, so give public ones, or pass "
-                "X.toarray()."
-            )
-        return rows
-
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowWeights:
-        """See `PrivateEstimator`: labels are ignored, weights and units are kept."""
-        return read_row_weights(self.weight_bound, n_samples, **fit_params)
-
     def __step_traits__(self) -> StepTraits:
         """See `PrivateEstimator`."""
         return replace(super().__step_traits__(), sets_width=True)
 
-    def _learn(self, plan: BuyingPlan, rows: Any, targets: RowWeights | None) -> str:
-        """See `PrivateEstimator`."""
-        n, sigma, stream = rows.shape[0], plan.noise_multiplier, plan.stream
-        targets = targets or RowWeights()
-        bounds = self._bought_bounds(bounds_of_columns(self.bounds, rows.shape[1]))
-        self.weight_bound_ = WeightReader.of(self.weight_bound).bound
-        weights = exactly_summable(average_units(targets.units, weight_of_each(targets.shares, n)))
-        given = sigma, plan.n_public, stream.spawn("bounds"), weights, targets.units
-        columns = [] if sp.issparse(rows) else list(rows.T.astype(np.float64))
-        self.bounds_ = np.array(bounds.release(columns, *given))
-        coins = np.random.default_rng(stream.spawn("coins").words(4).tolist())
-        scaled = WeightedRows(self._scaled(rows), weights)
-        releases = SharedNoise(bounds.noise_left(sigma), stream.spawn("releases"))
-        found = self._clustering().find(scaled, plan.n_public, releases, coins)
-        self.cluster_centers_ = self._cube.take_out(found.centers)
-        self.counts_, self.inertia_ = found.counts * self.weight_bound_, found.inertia * self.weight_bound_
-        self.n_iter_, self.noise_multiplier_ = int(self.max_iter), sigma
-        self._derive_state()
-        self._set_price(plan.price)
-        return ""
-
     def _derive_state(self) -> None:
         """See `PrivateEstimator`."""
-        self._fitted_centers = self._cube.bring_in(self.cluster_centers_)
-
-    # --- scaled rows ---
-
-    @property
-    def _cube(self) -> Cube:
-        return Cube(self.bounds_)
-
-    def _scaled(self, X: Any) -> CubeRows:
-        """Columns moved between their bounds and scaled to [-1, 1]; sparse rows where they are looked at."""
-        return SparseRows(X, self._cube) if sp.issparse(X) else self._cube.bring_in(X)
+        self._fitted_centers = Cube(self.bounds_).bring_in(self.cluster_centers_)
 
     # --- new rows ---
 
@@ -374,7 +329,7 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _checked(self, X: Any) -> CubeRows:
         check_is_fitted(self)
-        return self._scaled(check_table(self, X, reset=False, sparse=True))
+        return _rows_in(Cube(self.bounds_), check_table(self, X, reset=False, sparse=True))
 
     @property
     def _n_features_out(self) -> int:
@@ -386,6 +341,22 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         bounds = self.bounds if isinstance(self.bounds, list) else [self.bounds]
         tags.input_tags.sparse = all(pair is not None for pair in bounds)
         return tags
+
+
+def _read_rows(model: DPKMeans, X: Any, *, reset: bool) -> Any:
+    """Return checked rows, of which sparse ones stay sparse."""
+    rows = check_table(model, X, reset=reset, sparse=True)
+    if sp.issparse(rows) and None in bounds_of_columns(model.bounds, rows.shape[1]):
+        raise ValueError(
+            "bounds=None and X is sparse: bounds of sparse rows are not bought, so give public ones, or pass "
+            "X.toarray()."
+        )
+    return rows
+
+
+def _rows_in(cube: Cube, rows: Any) -> CubeRows:
+    """Return rows in the cube; sparse ones where they are looked at."""
+    return SparseRows(rows, cube) if sp.issparse(rows) else cube.bring_in(rows)
 
 
 __all__ = ["DPKMeans"]

@@ -61,8 +61,8 @@ def release_moments(rows: WeightedRows, adjacency: str, most: float, releases: S
         z /= math.sqrt(size)
         z *= np.sqrt(rows.weights[part, None])
         sums.add(z)
-    noisy = releases.release(share, sums.isometric, sensitivity(0.0, adjacency), "moments")
-    gram = size * sums.moments(noisy.value).gram
+    noisy = releases.release(share, sums.vector, sensitivity(0.0, adjacency), "moments")
+    gram = size * sums.read(noisy.value).gram
     total = float(np.clip(gram[d, d] / ENTRY**2, max(1.0, noisy.deviation), max(most, 1.0)))
     mean = np.clip(gram[d, :d] * math.sqrt(d) / (ENTRY * total), -1.0, 1.0)
     lower = gram[:d, :d] * (d / total)

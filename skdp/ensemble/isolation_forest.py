@@ -10,17 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_real, show
-from skdp._checks.row_weights import RowWeights, read_row_weights
 from skdp._checks.table import fitted_table
-from skdp._checks.weights import WeightReader, exactly_summable, weight_of_each
+from skdp._checks.weights import WeightReader
 from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent
-from skdp.base import FitTerms, ReleasePlan, StepPlan
+from skdp.base import StepPlan, begin
 from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes
 from skdp.ensemble.isolation import average_path_length, draw_leaves, is_leaf, path_lengths, weigh
 from skdp.ensemble.trees_of_tables import TreesOfTables
-from skdp.mechanisms.unit_shares import clip_counts
-from skdp.preprocessing.histograms.purchase import column_sensitivity
+from skdp.mechanisms.cell_counts import CellCounts
 
 _N_DRAWN = 2000
 """People who are drawn for a threshold."""
@@ -175,6 +173,8 @@ class DPIsolationForest(TreesOfTables):
     leaf_counts_: Doubles
     n_rows_: float
 
+    _asks_a_fit = True
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -246,78 +246,50 @@ class DPIsolationForest(TreesOfTables):
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
+        fit = begin(self, X, groups)
+        model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
+        outlier_share = model._check_contamination()
+        model._check_columns(fit.n_features)
+        fit.plan()
 
-    # --- the phases ---
+        rows = fit.read_rows(_read_codes)
+        weights = fit.read(weight_reader.read, sample_weight, fit.n_rows)
+        fit.charge()
+
+        model.embedding_._grow()
+        trees = model.embedding_._fitted_trees
+        leaves = model.embedding_._leaves(rows.codes)
+        noisy = fit.release(CellCounts(leaves.shape[1], trees.n_leaves), leaves, weights=weights)
+        counts = np.where(is_leaf(trees), noisy.value, 0.0)
+        deviation = fit.noise_multiplier * np.sqrt(trees.n_leaves)  # of the mean of the sums, or a little more
+        n_rows = float(max(counts.sum(axis=1).mean(), deviation, 2.0))
+        model._keep_lengths(counts, n_rows)
+        coins = np.random.default_rng(fit.spawn("coins").words(4).tolist())
+        offset, bound = model._offset(outlier_share, counts, noisy.deviation, coins), weight_reader.bound
+        return fit.publish(offset_=offset, leaf_counts_=counts * bound, n_rows_=n_rows * bound, weight_bound_=bound)
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`: one Gaussian release."""
         return StepPlan(GaussianDpEvent, {})
 
-    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """See `PrivateEstimator`."""
-        self._check_contamination()
-        WeightReader.of(self.weight_bound)
-        self._public_n_samples(n_samples)
+    def _check_columns(self, n_features: int | None) -> None:
+        """Reject parameters that do not fit the columns. Codes have a schema, which is checked with the rows."""
         embedding = self._embedding()
         if self._takes_codes():
-            return  # rows without a schema are refused when they are read
+            return
         if n_features is None:  # a list says how many columns there are
             n_features = next((len(each) for each in (self.bounds, self.categories) if isinstance(each, list)), 1)
         embedding._public_blocks([f"x{j}" for j in range(n_features)])
 
     def _check_contamination(self) -> float | None:
-        """Return the share of outliers, None for "auto"."""
+        """Return the fraction of outliers, None for "auto"."""
         if isinstance(self.contamination, str):
             if self.contamination == "auto":
                 return None
             raise ValueError(f"contamination={show(self.contamination)}: {_SHARE}.")
         return check_real("contamination", self.contamination, above=0, at_most=0.5, remedy=_SHARE)
 
-    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> ReleasePlan:
-        """See `PrivateEstimator`."""
-        sensitivity = column_sensitivity(int(self.n_estimators), self.adjacency)
-        return self._plan_release(terms, sensitivity)
-
-    def _check_rows(self, X: Any) -> TableCodes:
-        """See `PrivateEstimator`."""
-        return self._read_table(X)
-
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowWeights:
-        """See `PrivateEstimator`: labels are ignored, weights and units are kept."""
-        return read_row_weights(self.weight_bound, n_samples, **fit_params)
-
-    def _learn(self, plan: ReleasePlan, rows: TableCodes, targets: RowWeights | None) -> str:
-        """See `PrivateEstimator`."""
-        n, sigma = rows.shape[0], plan.mechanism.noise_multiplier
-        targets = targets or RowWeights()
-        self.weight_bound_ = WeightReader.of(self.weight_bound).bound
-        self.embedding_._grow()
-        noisy = plan.release(self._count(rows, weight_of_each(targets.shares, n), targets))
-        self._set_counts(noisy, sigma)
-        coins = np.random.default_rng(plan.stream_of("coins").words(4).tolist())
-        self.offset_ = self._offset(plan.mechanism.standard_deviation, coins)
-        self.leaf_counts_, self.n_rows_ = self.leaf_counts_ * self.weight_bound_, self.n_rows_ * self.weight_bound_
-        self._derive_state()
-        self.noise_multiplier_ = sigma
-        self._set_price(plan.price)
-        return ""
-
-    def _count(self, rows: TableCodes, weights: Doubles, targets: RowWeights) -> Doubles:
-        """Sums of the weights in each leaf of each tree; what a unit adds is clipped to the norm of a row."""
-        leaves = self.embedding_._leaves(rows.codes)
-        weights = exactly_summable(clip_counts(targets.units, list(leaves.T), weights))
-        n_leaves = self.embedding_._fitted_trees.n_leaves
-        return np.array([np.bincount(each, weights, minlength=n_leaves) for each in leaves.T], np.float64)
-
-    def _set_counts(self, noisy: Doubles, noise_multiplier: float) -> None:
-        """Publish the counts, and keep the path lengths that follow from them."""
-        trees = self.embedding_._fitted_trees
-        self.leaf_counts_ = np.where(is_leaf(trees), noisy, 0.0)
-        deviation = noise_multiplier * np.sqrt(trees.n_leaves)  # of the mean of the sums, or a little more
-        self.n_rows_ = float(max(self.leaf_counts_.sum(axis=1).mean(), deviation, 2.0))
-        self._keep_lengths(self.leaf_counts_, self.n_rows_)
-
+    @silent_arithmetic
     def _keep_lengths(self, counts: Doubles, n_rows: float) -> None:
         """Keep what scores are made of; millionths of a row are left out, which a product with a bound may round."""
         self._fitted_lengths = path_lengths(self.embedding_._fitted_trees, np.round(counts, 6))
@@ -327,14 +299,13 @@ class DPIsolationForest(TreesOfTables):
         """See `PrivateEstimator`: lengths of paths are by rows of the largest weight, as they were counted."""
         self._keep_lengths(self.leaf_counts_ / self.weight_bound_, self.n_rows_ / self.weight_bound_)
 
-    def _offset(self, deviation: float, coins: np.random.Generator) -> float:
-        """Return the quantile of the scores of people who are drawn from the counts, and weighed by them."""
-        share, embedding = self._check_contamination(), self.embedding_
+    @silent_arithmetic
+    def _offset(self, share: float | None, counts: Doubles, deviation: float, coins: np.random.Generator) -> float:
+        """Return the quantile of the scores of simulated records, drawn from the counts and weighted by them."""
         if share is None:
             return -0.5
-        given = embedding._fitted_trees, embedding._fitted_blocks, self.leaf_counts_
-        leaves = draw_leaves(*given, _N_DRAWN, coins)
-        scores, weights = self._scores(leaves), weigh(leaves, self.leaf_counts_, deviation)
+        leaves = draw_leaves(self.embedding_._fitted_trees, self.embedding_._fitted_blocks, counts, _N_DRAWN, coins)
+        scores, weights = self._scores(leaves), weigh(leaves, counts, deviation)
         order = np.argsort(scores, kind="stable")
         place = np.searchsorted(np.cumsum(weights[order]), share)
         return float(scores[order][min(int(place), _N_DRAWN - 1)])
@@ -402,5 +373,11 @@ class DPIsolationForest(TreesOfTables):
 
 
 _SHARE = "choose a share of outliers in (0, 0.5], or 'auto'"
+
+
+def _read_codes(model: DPIsolationForest, X: Any, *, reset: bool) -> TableCodes:
+    """Return the cells of the columns as codes."""
+    return model._read_table(X)
+
 
 __all__ = ["DPIsolationForest"]

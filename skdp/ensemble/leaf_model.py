@@ -24,8 +24,9 @@ from skdp.effects.columns import report_rows
 from skdp.ensemble.embedding import TableCodes, one_hot_blocks, plain_blocks
 from skdp.ensemble.people import PEOPLE_SHARE, count_people, notice_of_edges, shares_of_people
 from skdp.ensemble.trees_of_tables import TreesOfTables
+from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.sampling import Sampling
-from skdp.preprocessing.histograms.purchase import SideRelease, column_sensitivity
+from skdp.preprocessing.histograms.purchase import SideRelease
 
 
 class TreesRecipe(LookupRecipe):

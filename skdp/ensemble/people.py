@@ -58,7 +58,7 @@ def count_people(
     weights : ndarray of shape (n,)
         Private, in [0, 1].
     mechanism : GaussianMechanism
-        Of the sensitivity `skdp.preprocessing.histograms.purchase.column_sensitivity` of these columns.
+        Of the sensitivity `skdp.mechanisms.cell_counts.column_sensitivity` of these columns.
     stream : SecretStream
         Of this release alone.
     units : Units or None

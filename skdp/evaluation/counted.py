@@ -484,7 +484,7 @@ class CountingFit(EstimatorFit):
         super().__init__(target, X, given.pop("y"), given)
 
     def plan(self) -> None:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         self.work._has_weights = self._fit_params["sample_weight"] is not None
         self.work._note_targets(self._y)
         if self._source is not None and "groups" in self._named:
@@ -495,7 +495,7 @@ class CountingFit(EstimatorFit):
         self.work._check_targets_known()  # which rows that show no shape are read with
 
     def read(self) -> None:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         if self._source is not None and self._named:
             self._source.check_targets()
             named = {name: column for name, column in self._named.items() if name != "groups"}

@@ -388,9 +388,9 @@ class DPRidge(MomentsRegressor):
         remedy = "choose a number from 0 to 1e30, or 'auto'"
         return check_real("alpha", self.alpha, at_least=0, at_most=1e30, remedy=remedy) / radius**2
 
-    def _set_alpha(self, least: float, radius: float) -> None:
+    def _of_ridge(self, alpha: float) -> dict[str, float]:
         """See `MomentsRegressor`."""
-        self.alpha_ = self._ridge(least, radius) * radius**2
+        return {"alpha_": alpha}
 
 
 __all__ = ["DPLinearRegression", "DPRidge"]

@@ -24,9 +24,9 @@ from skdp.base import Budget
 from skdp.linear_model.inference import MOST_NOISE_OF_COUNTS, NOT_SETTLED, Grounds, NewtonPath, infer
 from skdp.linear_model.likelihoods import LIKELIHOODS, BoundedCounts, Likelihood, LikelihoodScores, Multinomial, Ordinal
 from skdp.linear_model.newton_steps import STEP_SHARES, Pool, Step, next_theta, packed, settled_pool
-from skdp.linear_model.scores import is_longer, release_scores, sum_scores
+from skdp.linear_model.scores import ScoreQuery, is_longer, scores_of
 from skdp.mechanisms.sampling import FullBatch, Sampling
-from skdp.mechanisms.second_moments import UnitBall, sensitivity
+from skdp.mechanisms.second_moments import UnitBall
 from skdp.mechanisms.unit_shares import shares_of_units
 from skdp.preprocessing.histograms.purchase import SideRelease
 
@@ -317,10 +317,12 @@ class NewtonRecipe(Recipe):
             doubt = ""
         clip = bound.likelihood.clip(root, math.exp(-self._outcome(plan).shift))
         how = LikelihoodScores(theta, bound.likelihood, clip)
-        sums = sum_scores(bound.with_targets, bound.is_cut(theta), bound.weights, bound.units, how)
+        query = ScoreQuery(bound.with_targets, how)
+        (sums := query.new_sum(model.adjacency)).add(bound.is_cut(theta), bound.weights, bound.units)
         price = plan.purchases[_SCORES]
-        mechanism = price.mechanism(sensitivity(0.0, model.adjacency), plan.run.plan.noise_multiplier)
-        found = release_scores(sums, mechanism, plan.stream.spawn(_SCORES), how.clip)
+        mechanism = price.mechanism(query.sensitivity(model.adjacency), plan.run.plan.noise_multiplier)
+        noisy = sums.read(mechanism.release(sums.vector, plan.stream.spawn(_SCORES)))
+        found = scores_of(noisy, mechanism.standard_deviation * sums.rounding, how.clip)
         first = Pool.of(self._steps[:1], plan.n_public, bound.likelihood, 0.0).equations
         slopes = bound.likelihood.slopes(theta, bool(plan.run.shape.intercept))
         offset, entry = np.zeros(len(theta)), entry_of(plan.run.shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -14,9 +14,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.notices import few_rows_notice, note_notice, tell_now
+from skdp._checks.notices import few_rows_notice
 from skdp._checks.parameters import check_real, check_switch
-from skdp._checks.row_weights import RowWeights, read_row_weights
 from skdp._checks.rows import check_schema, check_table, check_targets, read_cells
 from skdp._checks.sources import RowSource, source_to_fit, source_to_predict
 from skdp._checks.targets import (
@@ -27,21 +26,17 @@ from skdp._checks.targets import (
     check_y_bounds,
     report_bounds_read,
 )
-from skdp._checks.units import Units
-from skdp._checks.weights import WeightReader, warn_of_no_bound, weight_of_each
-from skdp._fit.conductor import UnreadFit, conduct
-from skdp._threads import WorkerPool
+from skdp._checks.weights import WeightReader, warn_of_no_bound
 from skdp._training.models.linear import clipped_scores
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent
-from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan
+from skdp.base import Fit, NoisySum, PrivateEstimator, StepPlan, begin
 from skdp.effects.columns import report_rows
 from skdp.linear_model.coefficient_table import HasCoefficientTable
-from skdp.linear_model.equations import Equations, Noise, Solution, solve
+from skdp.linear_model.equations import Equations, Noise, solve
 from skdp.linear_model.inference import Grounds, infer, solve_without_bias
-from skdp.linear_model.scores import SCORE_RELEASE, ScoreMoments, Scoring, is_longer, release_scores, sum_scores
-from skdp.mechanisms.second_moments import MomentSum, UnitBall, sensitivity
-from skdp.mechanisms.unit_norms import clip_moments
+from skdp.linear_model.scores import SCORE_RELEASE, ScoreQuery, Scoring, is_longer, scores_of
+from skdp.mechanisms.second_moments import ProductQuery, UnitBall
 from skdp.preprocessing.histograms.purchase import event_with
 
 INTERCEPT = 0.2
@@ -56,8 +51,6 @@ FLOOR = 0.7
 AUTO_ALPHA = 0.1
 """The ridge of ``alpha="auto"``, divided by that least eigenvalue."""
 
-_ROWS = 2048
-
 _ROWS_OF_SIGNAL = 2.0
 """Rows are few (`skdp._checks.notices`) below 20 sigma w, w being the columns with intercept and target. Of 50 to
 20,000 rows of 3, 10 and 40 columns at epsilon 1, R^2 of eight fits spread by .04 to 1.2 (standard deviation) below, by
@@ -65,15 +58,59 @@ _ROWS_OF_SIGNAL = 2.0
 
 
 class BoundedTargets(NamedTuple):
-    """Targets in [-1, 1], weights, and the bounds that the targets had.
-
-    Targets and weights of rows that are not in memory are left out here. `beyond` says which targets were moved.
-    """
+    """Targets in [-1, 1], the bounds that they had, and which of them were moved to a bound."""
 
     scaled: Doubles
-    weights: RowWeights
     bounds: TargetBounds
-    beyond: Any = False
+    beyond: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class TargetMoments(ProductQuery):
+    """The second moments of z = (x, intercept, target), scaled to a norm of at most 1; see `DPLinearRegression`.
+
+    Parameters
+    ----------
+    ball : UnitBall
+        Into which rows x are brought.
+    intercept : float
+        Entry of the intercept, 0 for none.
+    by_position : bool
+        See `MomentSum`.
+    """
+
+    ball: UnitBall
+    intercept: float
+    by_position: bool
+
+    @property
+    def width(self) -> int:
+        """See `ProductQuery`."""
+        return len(self.ball.center) + bool(self.intercept) + 1
+
+    @property
+    def size(self) -> float:
+        """Squared norm of the longest z before it is scaled."""
+        return 1.0 + self.intercept**2 + TARGET**2
+
+    def vectors(self, rows: Any, targets: Doubles) -> NDArray[Any]:
+        """See `ProductQuery`; in float64 where the place of a row may shift."""
+        d = len(self.ball.center)
+        dtype = rows.dtype if self.by_position else np.dtype(np.float64)
+        block = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        inside = np.empty(block.shape, dtype)
+        self.ball.bring_in(block, inside)
+        z = np.full((len(inside), self.width), self.intercept, dtype)
+        z[:, :d] = inside
+        z[:, -1] = TARGET * targets
+        z *= dtype.type(1.0 / math.sqrt(self.size))
+        return z
+
+    def equations_of(self, noisy: NoisySum, n: int) -> Equations:
+        """Return the normal equations, by released moments of n rows or groups."""
+        deviation = noisy.deviation * self.size
+        noise = Noise(deviation, deviation / (math.sqrt(2.0) * TARGET), deviation / TARGET**2)
+        return Equations.of(noisy.value, self.size, TARGET, noise, n)
 
 
 class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
@@ -81,6 +118,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
 
     inference: bool
     weight_bound: Any
+    _asks_a_fit = True
 
     def _ridge(self, least: float, radius: float) -> float:
         """The ridge that is added to the normal equations of rows of norm 1, whose least eigenvalue is `least`."""
@@ -118,141 +156,112 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        bounds = check_y_bounds(self.y_bounds)
-        source = source_to_fit(
-            X,
-            y,
-            sample_weight,
-            groups,
-            "y_bounds",
-            are_named=bounds is not None,
-            n_samples_public=self.n_samples_public,
-        )
-        if source is None or bounds is None:
-            return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
-        if self.inference:
-            raise ValueError(
-                "inference=True with rows that are not in memory, which are read once: use inference=False, or give "
-                "the rows as an array."
-            )
-        warn_of_no_bound(self.weight_bound, sample_weight)
-        conduct(UnreadFit(self, source, BoundedTargets(np.empty(0), RowWeights(), bounds), groups))
-        return self
+        fit = begin(self, _rows_to_fit(self, X, y, sample_weight, groups), groups)
+        model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
+        bounds = model._read_parameters()
+        fit.plan(model._event_at())
+        fit.warn(model._weak_signal(fit))
 
-    # --- the phases ---
+        rows, weights, targets = fit.rows, 1.0, None
+        if not isinstance(rows, RowSource):
+            rows = fit.read_rows(check_table, sparse=True)
+            weights = fit.read(weight_reader.read, sample_weight, fit.n_rows)
+            targets = fit.read(_read_targets, model, y, fit.n_rows, bounds)
+        fit.charge()
+
+        query, bounds = model._query(fit.n_features or 1), bounds if targets is None else targets.bounds
+        scale = TargetScale.of(bounds, model.fit_intercept)
+        given = TargetReader(bounds, scale, weight_reader) if targets is None else targets.scaled
+        equations = query.equations_of(fit.release(query, rows, given, weights=weights), fit.n)
+        learned = model._solve(equations, scale, query.ball.radius)
+        inference, interrupted = model._infer(fit, query, rows, targets, weights, equations, scale)
+        learned |= {"y_bounds_": bounds, "data_norm_": query.ball.radius, "weight_bound_": weight_reader.bound}
+        return fit.publish(interrupted=interrupted, _fitted_inference=inference, **learned)
+
+    # --- what it releases ---
+
+    def _query(self, n_features: int) -> TargetMoments:
+        radius = self._check_data_norm() or self._fitted_row_norm or math.sqrt(n_features)
+        ball, intercept = UnitBall(np.zeros(n_features), radius), INTERCEPT if self.fit_intercept else 0.0
+        return TargetMoments(ball, intercept, not self._shifts_rows())
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`: one Gaussian release or two."""
         return StepPlan(self._event_at(), {})
 
-    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """See `PrivateEstimator`."""
-        self._check_data_norm()
-        check_y_bounds(self.y_bounds)
-        self._ridge(1.0, 1.0)
-        check_switch("inference", self.inference)
-        WeightReader.of(self.weight_bound)
-        n = self._public_n_samples(n_samples)
-        if n_features is not None:
-            tell_now(self, self._weak_signal(self._solve_noise(terms.budget, self._event_at()), n, n_features))
-
-    def _weak_signal(self, noise_multiplier: float, n_public: int, n_features: int) -> str:
-        """Return the notice of rows that are too few."""
-        width = n_features + bool(self.fit_intercept) + 1
-        signal = n_public / (_ROWS_OF_SIGNAL * noise_multiplier * width)
-        return few_rows_notice(self, noise_multiplier, n_public, width - 1, signal)
-
-    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> ReleasePlan:
-        """See `PrivateEstimator`."""
-        plan = self._plan_release(terms, sensitivity(0.0, self.adjacency), self._event_at())
-        if n_features is not None:  # a source of rows does not tell it before the charge
-            n = self._public_n_samples(n_samples)
-            note_notice(self, self._weak_signal(plan.mechanism.noise_multiplier, n, n_features))
-        return plan
-
     def _event_at(self) -> Callable[[float], DpEvent]:
-        """What the fit costs at the noise multiplier of its first release."""
+        """Return the event of a fit as a function of the noise multiplier of its first release."""
         return partial(event_with, (SCORE_RELEASE,), GaussianDpEvent) if self.inference else GaussianDpEvent
 
-    def _check_rows(self, X: Any) -> Any:
-        """See `PrivateEstimator`."""
-        return check_table(self, X, reset=True, sparse=True)
+    def _read_parameters(self) -> TargetBounds | None:
+        """Check parameters, and return the public bounds of the targets, None where they are read from them."""
+        self._check_data_norm()
+        self._ridge(1.0, 1.0)
+        check_switch("inference", self.inference)
+        return check_y_bounds(self.y_bounds)
 
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> BoundedTargets:
-        """See `PrivateEstimator`."""
-        weights = read_row_weights(self.weight_bound, n_samples, **fit_params)
-        bounds = check_y_bounds(self.y_bounds)
-        if bounds is None:
-            report_bounds_read(self)
-        values, bounds = bring_into_bounds(given := check_targets(y, n_samples), bounds)
-        scale = TargetScale.of(bounds, self.fit_intercept)
-        return BoundedTargets((values - scale.middle) / scale.half, weights, bounds, values != given)
+    def _weak_signal(self, fit: Fit) -> str:
+        """Return the warning that there are few rows."""
+        if fit.n_features is None:
+            return ""
+        width = fit.n_features + bool(self.fit_intercept) + 1
+        signal = fit.n / (_ROWS_OF_SIGNAL * fit.noise_multiplier * width)
+        return few_rows_notice(self, fit.noise_multiplier, fit.n, width - 1, signal)
 
-    def _learn(self, plan: ReleasePlan, rows: Any, targets: BoundedTargets) -> str:
-        """See `PrivateEstimator`."""
-        units, radius = targets.weights.units, self._radius(rows.shape[1])
-        n_units = rows.n_units if isinstance(rows, RowSource) else None
-        n = self._public_n_samples(n_units or targets.weights.n_units(rows.shape[0]))
-        self.weight_bound_, weights = WeightReader.of(self.weight_bound).bound, targets.weights.shares
-        intercept = INTERCEPT if self.fit_intercept else 0.0
-        scale = TargetScale.of(targets.bounds, self.fit_intercept)
-        by_position = not self._shifts_rows()
-        new_sum = partial(SumOfRows, rows.shape[1], radius, intercept, by_position=by_position)
-        if isinstance(rows, RowSource):
-            sums = rows.add_up(new_sum, TargetReader(targets.bounds, scale, WeightReader.of(self.weight_bound))).of_z
-        else:
-            with closing(WorkerPool()) as pool:
-                (one := new_sum(pool=pool)).add(rows, targets.scaled, weights, units)
-            sums = one.of_z
-        moments = sums.moments(plan.release(sums.isometric))
-        size = 1.0 + intercept**2 + TARGET**2
-        deviation = plan.mechanism.standard_deviation * sums.rounding * size
-        noise = Noise(deviation, deviation / (math.sqrt(2.0) * TARGET), deviation / TARGET**2)
-        equations = Equations.of(moments, size, TARGET, noise, n)
+    # --- post-processing of the release ---
+
+    @silent_arithmetic
+    def _solve(self, equations: Equations, scale: TargetScale, radius: float) -> dict[str, Any]:
+        """Return coefficients and their standard errors, in the units of y and X."""
         least = FLOOR * equations.edge
-        self._set_coefficients(solve(equations, least, self._ridge(least, radius), bool(intercept)), scale, radius)
-        self._fitted_inference, interrupted = None, ""
+        ridge = self._ridge(least, radius)
+        theta, errors = solve(equations, least, ridge, bool(self.fit_intercept))
+        d, unit = len(theta) - bool(self.fit_intercept), scale.half / radius
+        learned: dict[str, Any] = {"coef_": theta[:d] * unit, "coef_std_": errors[:d] * unit}
+        learned |= {"intercept_": scale.middle, "intercept_std_": 0.0}
+        if self.fit_intercept:
+            learned["intercept_"] = scale.middle + float(theta[d]) * INTERCEPT * scale.half
+            learned["intercept_std_"] = float(errors[d]) * INTERCEPT * scale.half
+        return learned | self._of_ridge(ridge * radius**2)
+
+    def _of_ridge(self, alpha: float) -> dict[str, float]:
+        """Return the penalty that is published, where there is one."""
+        return {}
+
+    def _infer(self, fit: Fit, *given: Any) -> tuple[Any, str]:
+        """Return what `summary` needs, from a second release, and where an interrupt cut that short, or ""."""
         try:
-            if self.inference:
-                theta = solve_without_bias(equations)
-                how = Scoring.at(theta, equations, size, TARGET)
-                scores = sum_scores(*one.to_score(rows, targets.scaled, targets.beyond, weights, units), how)
-                self._infer(equations, how, self._release_scores(plan, scores, how), scale, radius)
+            return (self._release_scores(fit, *given) if self.inference else None), ""
         except KeyboardInterrupt:
-            interrupted = "after the release of the coefficients, before that of their standard errors"
-        self.y_bounds_, self.data_norm_ = targets.bounds, radius
-        self.noise_multiplier_ = plan.mechanism.noise_multiplier
-        self._set_alpha(least, radius)
-        self._set_price(plan.price)
-        return interrupted
+            return None, "after the release of the coefficients, before that of their standard errors"
 
-    def _release_scores(self, plan: ReleasePlan, scores: MomentSum, how: Scoring) -> ScoreMoments:
-        mechanism = SCORE_RELEASE.mechanism(sensitivity(0.0, self.adjacency), plan.mechanism.noise_multiplier)
-        return release_scores(scores, mechanism, plan.stream_of("scores"), how.clip)
-
-    def _infer(
-        self, equations: Equations, how: Scoring, found: ScoreMoments, scale: TargetScale, radius: float
-    ) -> None:
-        """Keep what `summary` tells, in the units of y and X."""
-        d = len(how.theta) - bool(self.fit_intercept)
-        units = np.full(len(how.theta), scale.half / radius)
+    @silent_arithmetic
+    def _release_scores(
+        self,
+        fit: Fit,
+        query: TargetMoments,
+        rows: Any,
+        targets: BoundedTargets,
+        weights: Any,
+        equations: Equations,
+        scale: TargetScale,
+    ) -> Any:
+        """Return standard errors by the moments of scores, in the units of y and X."""
+        theta, radius = solve_without_bias(equations), query.ball.radius
+        how = Scoring.at(theta, equations, query.size, TARGET)
+        if fit.units is not None:
+            weights = query.clip_weights(weights, fit.units, rows, targets.scaled)
+        scores = ScoreQuery(lambda part: query.vectors(rows[part], targets.scaled[part]), how)
+        cut, noise = is_longer(rows, radius) | targets.beyond, SCORE_RELEASE.ratio * fit.noise_multiplier
+        noisy = fit.release(scores, cut, weights=weights, noise_multiplier=noise, part="scores")
+        d = len(theta) - bool(self.fit_intercept)
+        units = np.full(len(theta), scale.half / radius)
         units[d:] = INTERCEPT * scale.half
         is_known = self.data_norm is not None or self._fitted_row_norm is not None
-        inference = infer(equations, how.theta, found, np.diag(units), Grounds(is_known))
+        found = scores_of(noisy.value, noisy.deviation, how.clip)
+        inference = infer(equations, theta, found, np.diag(units), Grounds(is_known))
         inference.estimate[d:] += scale.middle
-        self._fitted_inference = inference
-
-    def _set_alpha(self, least: float, radius: float) -> None:
-        """Publish the ridge, where there is one."""
-
-    def _set_coefficients(self, solution: Solution, scale: TargetScale, radius: float) -> None:
-        theta, errors = solution
-        d = len(theta) - bool(self.fit_intercept)
-        self.coef_, self.coef_std_ = theta[:d] * (scale.half / radius), errors[:d] * (scale.half / radius)
-        self.intercept_, self.intercept_std_ = scale.middle, 0.0
-        if self.fit_intercept:
-            self.intercept_ = scale.middle + float(theta[d]) * INTERCEPT * scale.half
-            self.intercept_std_ = float(errors[d]) * INTERCEPT * scale.half
+        return inference
 
     # --- checks of parameters ---
 
@@ -261,9 +270,6 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
             return None
         remedy = "choose a public bound from 1e-30 to 1e30, or None"
         return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
-
-    def _radius(self, n_features: int) -> float:
-        return self._check_data_norm() or self._fitted_row_norm or math.sqrt(n_features)
 
     # --- what a coefficient is worth ---
 
@@ -310,85 +316,29 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         return tags
 
 
-class SumOfRows:
-    """Sum of z z' over rows z = (x, intercept, target), scaled to a norm of at most 1 each; `DPLinearRegression`.
+def _rows_to_fit(model: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
+    """Return rows in memory as they are, or the source of rows that are not in memory."""
+    are_named = check_y_bounds(model.y_bounds) is not None
+    public = {"are_named": are_named, "n_samples_public": model.n_samples_public}
+    source = source_to_fit(X, y, sample_weight, groups, "y_bounds", **public)
+    if source is None or not are_named:
+        return X
+    if model.inference:
+        raise ValueError(
+            "inference=True with rows that are not in memory, which are read once: use inference=False, or give "
+            "the rows as an array."
+        )
+    warn_of_no_bound(model.weight_bound, sample_weight)
+    return source
 
-    Parameters
-    ----------
-    n_features : int
-    radius : float
-        Norm to which rows are scaled down.
-    intercept : float
-        Entry of the intercept, 0 for none.
-    by_position : bool
-        See `MomentSum`, like `pool`.
 
-    Attributes
-    ----------
-    of_z : MomentSum
-    """
-
-    def __init__(
-        self, n_features: int, radius: float, intercept: float, *, by_position: bool, pool: WorkerPool | None = None
-    ) -> None:
-        self._ball, self._intercept = UnitBall(np.zeros(n_features), radius), intercept
-        self._by_position = by_position
-        width = n_features + bool(intercept) + 1
-        self.of_z = MomentSum(UnitBall(np.zeros(width), 1.0), 0.0, by_position=by_position, pool=pool)
-
-    @property
-    def n_rows(self) -> int:
-        return self.of_z.n_rows
-
-    def add(self, rows: Any, targets: Doubles, weights: Any, units: Units | None = None) -> None:
-        """Add rows with targets in [-1, 1] and weights in [0, 1], 1.0 for none.
-
-        With units, of which it has all rows, each unit adds no more than a row may.
-        """
-        weights = self._clip_units(rows, targets, weights, units)
-        roots = np.sqrt(weights) if isinstance(weights, np.ndarray) else None
-        for start in range(0, rows.shape[0], _ROWS):
-            part = slice(start, start + _ROWS)
-            z = self._vectors(rows[part], targets[part])
-            if roots is not None:  # after the clip: z is in the unit ball
-                z *= roots[part, None].astype(z.dtype)
-            self.of_z.add(z)
-
-    def _clip_units(self, rows: Any, targets: Doubles, weights: Any, units: Units | None) -> Any:
-        """Return weights times shares by which each unit adds no more than a row may."""
-        if units is None:
-            return weights
-        width, each = len(self.of_z.ball.center), weight_of_each(weights, rows.shape[0])
-        return clip_moments(units, lambda chosen: self._vectors(rows[chosen], targets[chosen]), width, each)
-
-    def to_score(
-        self, rows: Any, targets: Doubles, beyond: Any, weights: Any, units: Units | None
-    ) -> tuple[Any, Any, Any, Any]:
-        """Return what `sum_scores` needs of the rows that were added: vectors, whether cut, weights and units."""
-        cut = is_longer(rows, self._ball.radius) | beyond
-        weights = self._clip_units(rows, targets, weights, units)
-        return lambda part: self._vectors(rows[part], targets[part]), cut, weights, units
-
-    def clip(self) -> None:
-        """Clip the sum, of all rows of one unit, to what a row may add."""
-        self.of_z.clip()
-
-    def _vectors(self, rows: Any, targets: Doubles) -> NDArray[Any]:
-        """Return z of each row, in float64 where its place may shift."""
-        d, width = len(self._ball.center), len(self.of_z.ball.center)
-        dtype = rows.dtype if self._by_position else np.dtype(np.float64)
-        block = rows if isinstance(rows, np.ndarray) else rows.toarray()
-        inside = np.empty(block.shape, dtype)
-        self._ball.bring_in(block, inside)
-        z = np.full((len(inside), width), self._intercept, dtype)
-        z[:, :d] = inside
-        z[:, -1] = TARGET * targets
-        z *= dtype.type(1.0 / math.sqrt(1.0 + self._intercept**2 + TARGET**2))
-        return z
-
-    def merge(self, other: SumOfRows) -> None:
-        """Add the sum over other rows."""
-        self.of_z.merge(other.of_z)
+def _read_targets(model: Any, y: Any, n_rows: int, bounds: TargetBounds | None) -> BoundedTargets:
+    """Return targets between their bounds, which are read from them where they are not public."""
+    if bounds is None:
+        report_bounds_read(model)
+    values, bounds = bring_into_bounds(given := check_targets(y, n_rows), bounds)
+    scale = TargetScale.of(bounds, model.fit_intercept)
+    return BoundedTargets((values - scale.middle) / scale.half, bounds, values != given)
 
 
 __all__ = ["AUTO_ALPHA", "FLOOR", "INTERCEPT", "TARGET", "MomentsRegressor"]

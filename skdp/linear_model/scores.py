@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.units import Units
+from skdp._checks.weights import weight_of_each
 from skdp._typing import Doubles
 from skdp.linear_model.equations import Equations, symmetric
-from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.row_products import row_products
-from skdp.mechanisms.second_moments import MomentSum, UnitBall
-from skdp.mechanisms.streams import SecretStream
+from skdp.mechanisms.second_moments import Moments, MomentSum, UnitBall, sensitivity
 from skdp.preprocessing.histograms.purchase import SideRelease
 
 SCORE_RELEASE = SideRelease.beside_steps(0.1, 1.0, 1)
@@ -109,46 +109,61 @@ def is_longer(rows: Any, radius: float) -> NDArray[np.bool_]:
     return found
 
 
-def sum_scores(
-    vectors: Callable[[slice], NDArray[Any]], cut: NDArray[np.bool_], weights: Any, units: Units | None, how: ScoreRule
-) -> MomentSum:
-    """Return the sum of x x' over units, x in the unit ball holding the clipped score of one, and whether it was cut.
+@dataclass(frozen=True, eq=False)
+class ScoreQuery:
+    """Query (`skdp.mechanisms.bounded_sum`) of the second moments of scores.
 
     Parameters
     ----------
     vectors : callable
         ``vectors(part)`` returns the z of a slice of the rows.
-    cut : ndarray of shape (n,), bool
-        Whether a row or its target is beyond its bound.
-    weights : float or ndarray of shape (n,)
-        In [0, 1].
-    units : Units or None
     how : ScoreRule
+    """
+
+    vectors: Callable[[slice], NDArray[Any]]
+    how: ScoreRule
+
+    def sensitivity(self, adjacency: str) -> float:
+        """Return that of `skdp.mechanisms.second_moments.MomentSum`."""
+        return sensitivity(0.0, adjacency)
+
+    def new_sum(self, adjacency: str, pool: Any = None) -> ScoreSum:
+        """Return an empty sum; it shares no work."""
+        return ScoreSum(self)
+
+
+class ScoreSum(MomentSum):
+    """Sum of x x' over units, x in the unit ball holding the clipped score of one, and whether a row of it was cut.
 
     Notes
     -----
-    **Guarantees.** A unit adds x x' with a norm of x of at most 1 to the sum, whatever its rows, its weights and
-    `how` are; one whose rows have weight 0 adds nothing. What it adds depends on its own rows alone.
+    **Guarantees.** A unit adds x x' with a norm of x of at most 1 to the sum, whatever its rows, its weights and the
+    rule of scores are; one whose rows have weight 0 adds nothing. What it adds depends on its own rows alone.
 
     So the sensitivity is that of `skdp.mechanisms.second_moments.MomentSum`, which itself brings each x into the ball.
     """
-    d, n = how.width, len(cut)
-    sums = MomentSum(UnitBall(np.zeros(d + 1), 1.0), 0.0, by_position=False)
-    each = np.broadcast_to(np.asarray(weights, np.float64), (n,))
-    flags = cut & (each > 0.0)
-    total = np.zeros((0 if units is None else units.n_units, d))
-    for start in range(0, n, _ROWS):
-        part = slice(start, start + _ROWS)
-        scores = how.of_rows(vectors(part)) * each[part, None]
-        if units is None:
-            sums.add(_into_ball(scores, flags[part], how.clip))
-        else:
-            np.add.at(total, units.codes[part], scores)
-    if units is not None:
-        of_units = np.zeros(units.n_units, bool)
-        np.logical_or.at(of_units, units.codes, flags)
-        sums.add(_into_ball(total, of_units, how.clip))
-    return sums
+
+    def __init__(self, query: ScoreQuery) -> None:
+        super().__init__(UnitBall(np.zeros(query.how.width + 1), 1.0), 0.0, by_position=False)
+        self._query = query
+
+    def add(self, cut: NDArray[np.bool_], weights: Any = 1.0, units: Units | None = None) -> None:
+        """Add all rows, given whether each row or its target is beyond its bound, and weights in [0, 1]."""
+        (vectors, how), n = (self._query.vectors, self._query.how), len(cut)
+        each = weight_of_each(weights, n)
+        flags = cut & (each > 0.0)
+        total = np.zeros((0 if units is None else units.n_units, how.width))
+        for start in range(0, n, _ROWS):
+            part = slice(start, start + _ROWS)
+            scores = how.of_rows(vectors(part)) * each[part, None]
+            if units is None:
+                super().add(_into_ball(scores, flags[part], how.clip))
+            else:
+                np.add.at(total, units.codes[part], scores)
+        if units is not None:
+            of_units = np.zeros(units.n_units, bool)
+            np.logical_or.at(of_units, units.codes, flags)
+            super().add(_into_ball(total, of_units, how.clip))
 
 
 def _into_ball(scores: Doubles, cut: NDArray[np.bool_], clip: float) -> Doubles:
@@ -160,11 +175,10 @@ def _into_ball(scores: Doubles, cut: NDArray[np.bool_], clip: float) -> Doubles:
     return x
 
 
-def release_scores(sums: MomentSum, mechanism: GaussianMechanism, stream: SecretStream, clip: float) -> ScoreMoments:
-    """Release the moments of scores, once, and bring them back to the units of scores."""
-    gram = symmetric(sums.moments(mechanism.release(sums.isometric, stream)).gram)
-    deviation = mechanism.standard_deviation * sums.rounding / _CUT
-    return ScoreMoments(gram[:-1, :-1] * (clip**2 / (1.0 - _CUT)), float(gram[-1, -1]) / _CUT, deviation)
+def scores_of(noisy: Moments, deviation: float, clip: float) -> ScoreMoments:
+    """Return released moments in the units of scores; `deviation` is that of the noise of a diagonal entry."""
+    gram = symmetric(noisy.gram)
+    return ScoreMoments(gram[:-1, :-1] * (clip**2 / (1.0 - _CUT)), float(gram[-1, -1]) / _CUT, deviation / _CUT)
 
 
-__all__ = ["CLIP", "SCORE_RELEASE", "ScoreMoments", "ScoreRule", "Scoring", "is_longer", "release_scores", "sum_scores"]
+__all__ = ["CLIP", "SCORE_RELEASE", "ScoreMoments", "ScoreQuery", "ScoreRule", "Scoring", "is_longer", "scores_of"]

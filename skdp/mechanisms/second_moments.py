@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.units import Units
+from skdp._checks.weights import weight_of_each
 from skdp._kernels.gram import add_gram, add_rows, rows_into_ball
 from skdp._kernels.tiles import ROWS, SUMMED_ROWS, room_for
 from skdp._typing import Doubles
+from skdp.mechanisms.unit_norms import clip_moments
 from skdp.mechanisms.unit_shares import share_of_sum
 
 BLOCK_ROWS = SUMMED_ROWS
 """Rows that are summed up in their dtype. More rows would need more noise for rounding in float32 (here .1 %)."""
 
 _CHUNK_ROWS, _CHUNK_VALUES = (16 * BLOCK_ROWS, 32 * BLOCK_ROWS), 1 << 20  # multiplied while they are in cache
+_VECTOR_ROWS = 4096  # whose vectors are formed at a time
 _SLICES = 8  # of a chunk, that threads bring into the ball
 _COST = 64  # of a number that is brought in, in multiplications
 _RECTANGLE_ROWS, _RECTANGLE_COLUMNS = 16 * ROWS, 256  # of the Gram matrix, so that sums stay in a core's cache
@@ -94,8 +99,8 @@ class MomentSum:
 
     Notes
     -----
-    **Guarantees.** A row changes `isometric` by at most `sensitivity`, rounding within a block included, and not at all
-    if it holds NaN or infinity. The Euclidean norm of `isometric`, but for a factor that depends on dtype and width, is
+    **Guarantees.** A row changes `vector` by at most `sensitivity`, rounding within a block included, and not at all
+    if it holds NaN or infinity. The Euclidean norm of `vector`, but for a factor that depends on dtype and width, is
     the Frobenius norm of the sums.
 
     Proof. A symmetric matrix has as many degrees of freedom as its lower triangle. With the entries off the diagonal
@@ -106,8 +111,8 @@ class MomentSum:
     number of their terms, times 1 + gamma for their own errors, gamma = b u / (1 - b u). Over all partial sums these
     numbers add up to at most b (b + 1) / 2 - 1. So the error of a block is at most u (b (b + 1) / 2 + b) (1 + gamma),
     and that of two neighbouring blocks twice that, relative to one row. A row mapped into the ball lies in it up to
-    theta = 4 u + d 2**-52. `isometric` is divided by `rounding`, which is (1 + the error of two blocks) times
-    (1 + theta)**2, and `moments` multiplies by it again. Blocks, and all rows of the sum of x, are added in float64,
+    theta = 4 u + d 2**-52. `vector` is divided by `rounding`, which is (1 + the error of two blocks) times
+    (1 + theta)**2, and `read` multiplies by it again. Blocks, and all rows of the sum of x, are added in float64,
     for whose rounding the noise has room (`skdp.mechanisms.GaussianMechanism`).
     """
 
@@ -122,8 +127,8 @@ class MomentSum:
         self._rectangles = _cut_triangle(d)
         self._rooms: dict[type, NDArray[Any]] = {}
 
-    def add(self, X: NDArray[Any]) -> None:
-        """Add rows, of shape (m, d) and any real dtype."""
+    def add(self, X: NDArray[Any], weights: float = 1.0) -> None:
+        """Add rows, of shape (m, d) and any real dtype, which all have a weight of 1."""
         dtype = np.float32 if self._by_position and np.can_cast(X.dtype, np.float32) else np.float64
         d = len(self.ball.center)
         room = self._rooms.get(dtype, np.empty((0, 0)))
@@ -145,7 +150,7 @@ class MomentSum:
 
         Sums of x x' stay positive semidefinite.
         """
-        share = share_of_sum(self.rounding * self.isometric, math.hypot(1.0, self.weight))
+        share = share_of_sum(self.rounding * self.vector, math.hypot(1.0, self.weight))
         self._triangle *= share
         self._total *= share
 
@@ -186,7 +191,7 @@ class MomentSum:
         return (1.0 + theta) ** 2 * (1.0 + 2.0 * roundoff * (b * (b + 1) / 2 + b) * (1.0 + gamma))
 
     @property
-    def isometric(self) -> Doubles:
+    def vector(self) -> Doubles:
         """The sums as a vector, which one row changes by at most `sensitivity`."""
         # Entries off the diagonal occur twice in the matrix, hence sqrt(2) in a norm of squares.
         triangle = self._triangle * (math.sqrt(2.0) / self.rounding)
@@ -195,8 +200,8 @@ class MomentSum:
             return triangle
         return np.concatenate([triangle, self._total * (self.weight / self.rounding)])
 
-    def moments(self, released: Doubles) -> Moments:
-        """Convert a vector such as `isometric`, exact or noisy, back to sums."""
+    def read(self, released: Doubles) -> Moments:
+        """Convert a vector such as `vector`, exact or noisy, back to sums."""
         d = len(self.ball.center)
         gram, first = np.zeros((d, d)), 0
         for row in range(d):  # no copy of the triangle: of many columns it takes as much memory as all else
@@ -205,6 +210,94 @@ class MomentSum:
         gram[np.diag_indices(d)] *= math.sqrt(2.0)
         total = released[first:] * (self.rounding / self.weight) if self.weight else np.zeros(d)
         return Moments(gram, total)
+
+
+@dataclass(frozen=True, eq=False)
+class BallMoments:
+    """Query (`skdp.mechanisms.bounded_sum`) of sums of x x' and x over rows mapped into a ball, without weights.
+
+    Parameters
+    ----------
+    ball : UnitBall
+    weight : float
+        Of the sum of x, 0 for none.
+    by_position : bool
+        See `MomentSum`.
+    """
+
+    ball: UnitBall
+    weight: float
+    by_position: bool
+
+    def sensitivity(self, adjacency: str) -> float:
+        """Return that of `MomentSum.vector`."""
+        return sensitivity(self.weight, adjacency)
+
+    def new_sum(self, adjacency: str, pool: Sharing | None = None) -> MomentSum:
+        """Return an empty sum."""
+        return MomentSum(self.ball, self.weight, by_position=self.by_position, pool=pool)
+
+
+class ProductQuery:
+    """Base of queries (`skdp.mechanisms.bounded_sum`) of sums of z z' over vectors z in the unit ball.
+
+    Notes
+    -----
+    **Guarantees.** `sensitivity` is the largest norm of what a record adds, or half of the largest change if it is
+    replaced.
+
+    Proof. For rows it is that of `MomentSum` without a sum of z. The sums of two groups are positive semidefinite, with
+    Frobenius norms of at most 1 (`skdp.mechanisms.unit_norms.clip_moments`). Their inner product is not negative, so
+    that they differ by at most sqrt(2), which is what two rows may differ by.
+    """
+
+    by_position: bool
+
+    @property
+    def width(self) -> int:
+        """Length of z."""
+        raise NotImplementedError(f"{type(self).__name__} has no vectors: write width.")
+
+    def vectors(self, rows: Any, *targets: Any) -> NDArray[Any]:
+        """Return z of each row, of shape (m, width)."""
+        raise NotImplementedError(f"{type(self).__name__} has no vectors: write vectors.")
+
+    def sensitivity(self, adjacency: str) -> float:
+        """Return that of `MomentSum.vector`."""
+        return sensitivity(0.0, adjacency)
+
+    def clip_weights(self, weights: Any, units: Units, rows: Any, *targets: Any) -> Doubles:
+        """Return weights with which no group adds more than a row may."""
+
+        def chosen_vectors(chosen: NDArray[np.int64]) -> Doubles:
+            return np.asarray(self.vectors(rows[chosen], *[target[chosen] for target in targets]), np.float64)
+
+        return clip_moments(units, chosen_vectors, self.width, weight_of_each(weights, rows.shape[0]))
+
+    def new_sum(self, adjacency: str, pool: Sharing | None = None) -> ProductSum:
+        """Return an empty sum."""
+        return ProductSum(self, pool)
+
+
+class ProductSum(MomentSum):
+    """The sum of w z z' over the vectors z of a `ProductQuery`, with weights w."""
+
+    def __init__(self, query: ProductQuery, pool: Sharing | None = None) -> None:
+        super().__init__(UnitBall(np.zeros(query.width), 1.0), 0.0, by_position=query.by_position, pool=pool)
+        self._query = query
+
+    def add(self, rows: Any, *targets_and_weights: Any, units: Units | None = None) -> None:
+        """Add rows, with targets if the query takes any, and weights in [0, 1]; all rows of each group."""
+        *targets, weights = targets_and_weights or (1.0,)
+        if units is not None:
+            weights = self._query.clip_weights(weights, units, rows, *targets)
+        roots = np.sqrt(weights) if isinstance(weights, np.ndarray) else None
+        for start in range(0, rows.shape[0], _VECTOR_ROWS):
+            part = slice(start, start + _VECTOR_ROWS)
+            z = self._query.vectors(rows[part], *[target[part] for target in targets])
+            if roots is not None:  # after the clip: z is in the unit ball
+                z *= roots[part, None].astype(z.dtype)
+            super().add(z)
 
 
 def _cut_triangle(d: int) -> list[tuple[int, int, int, int]]:

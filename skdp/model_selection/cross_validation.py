@@ -19,7 +19,8 @@ from skdp._checks.row_traits import indexable, take_rows
 from skdp._checks.rows import check_classes, table_shape
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.units import ROW, take_unit
-from skdp._fit.conductor import Fit, learn_under_charge, units_of
+from skdp._fit.conductor import PhasedFit, learn_under_charge
+from skdp._fit.fit import units_of
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import private_steps
 from skdp._guard.public_rules import takes_any_types
@@ -209,7 +210,7 @@ class OutOfFoldScores:
                 yield rows[block], scores
 
 
-class FoldsFit(Fit):
+class FoldsFit(PhasedFit):
     """All fits and the table of scores: one plan, one charge. See `cross_validate`.
 
     Attributes
@@ -238,7 +239,7 @@ class FoldsFit(Fit):
         self._one_vs_rest, self._level, self._random_state = one_vs_rest, level, random_state
 
     def plan(self) -> None:
-        """See `Fit`. Classes that no one named are read from the labels here."""
+        """See `PhasedFit`. Classes that no one named are read from the labels here."""
         if self._y is None:
             raise ValueError(f"y=None with {_WHAT}, which scores the rows: give one label or target a row.")
         self._template = template = private_template(self.target, self.epsilon, self._delta, self.risk)
@@ -334,7 +335,7 @@ class FoldsFit(Fit):
         return worst_of([compose([*fits[:j], *fits[j + 1 :], self._counting.event]) for j in range(self._cv)])
 
     def payment(self) -> Payment:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         kept = {
             "estimator": type(self.target).__name__,
             **({"epsilon": self.epsilon} if self.risk is None else {"risk": dict(self.risk)}),
@@ -349,7 +350,7 @@ class FoldsFit(Fit):
         return Payment(self._accountant, "cross_validate", self.adjacency, kept, unit)
 
     def read(self) -> None:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         n_rows = table_shape(self._X)[0]
         if self._labels is None:
             self._labels = checked_labels(self._last, self._y, n_rows)
@@ -362,7 +363,7 @@ class FoldsFit(Fit):
         )
 
     def learn(self) -> str:
-        """See `Fit`. An interrupted cross-validation has no result."""
+        """See `PhasedFit`. An interrupted cross-validation has no result."""
         folds = draw_folds(self._stream.spawn("folds"), self._rows.n_units, self._cv, self.adjacency)
         with silence():  # what a fit or a model would say of its rows
             self.models = [self._fitted(j, self._rows.of_units(folds != j)) for j in range(self._cv)]

@@ -6,7 +6,6 @@ import contextlib
 import math
 import os
 from collections.abc import Callable, Iterator
-from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -27,10 +26,11 @@ from skdp._checks.rows import number_of_columns, table_shape
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.units import ROW
 from skdp._checks.weights import check_weights
-from skdp._fit.conductor import Fit, conduct, units_of
+from skdp._fit.conductor import PhasedFit, conduct
+from skdp._fit.fit import units_of
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import private_steps, step_of
-from skdp._fit.releases import forget, new_release
+from skdp._fit.releases import copy_to_fit, new_release
 from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_init
 from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import check_types
@@ -435,7 +435,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
 # --- small parts ---
 
 
-class SearchFit(Fit):
+class SearchFit(PhasedFit):
     """The fit of a search: one charge for all tries, the choice and the refit."""
 
     work: PrivateSearch
@@ -443,13 +443,12 @@ class SearchFit(Fit):
 
     def __init__(self, target: PrivateSearch, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         refuse_rows_elsewhere("a search", X)
-        super().__init__(target, copy(target))
-        forget(self.work)
+        super().__init__(target, copy_to_fit(target))
         self._X, self._y, self._given, self._groups = X, y, sample_weight, groups
         self._kept: dict[str, Any] = {}
 
     def plan(self) -> None:
-        """See `Fit`. Classes that no one named are read from the labels here."""
+        """See `PhasedFit`. Classes that no one named are read from the labels here."""
         work, y = self.work, self._y
         begin_record(work)
         self._terms, self._template = work._check(self._X, y)
@@ -481,12 +480,12 @@ class SearchFit(Fit):
         get_epsilon(self.event, terms.delta, adjacency=terms.adjacency)  # without a price: refused here
 
     def payment(self) -> Payment:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         unit = self.work.__dict__.get("privacy_unit_", ROW)
         return Payment(self._accountant, type(self.target).__name__, self._terms.adjacency, self._kept, unit)
 
     def read(self) -> None:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         n_samples = table_shape(self._X)[0]
         if self._labels is None:
             self._labels = checked_labels(self._last, self._y, n_samples)
@@ -494,7 +493,7 @@ class SearchFit(Fit):
         self._weights = None if self._reader is None else PartWeights.of(self._reader, self._given, n_samples)
 
     def learn(self) -> str:
-        """See `Fit`. An interrupted search has no result."""
+        """See `PhasedFit`. An interrupted search has no result."""
         work, n = self.work, self.n_public
         rows = PartRows(self._X, self._labels, self._weights, self.units)
         tried, best, fitted = work._try_and_refit(self._plan, self._terms, n, rows, self._stream)

@@ -17,7 +17,8 @@ from skdp._checks.parameters import show
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import column_names, table_shape
 from skdp._checks.units import ROW, Units, split_labels
-from skdp._fit.conductor import Fit, units_of
+from skdp._fit.conductor import PhasedFit
+from skdp._fit.fit import units_of
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import private_steps
 from skdp.accounting import DpEvent, PrivacyAccountant, SelfComposedDpEvent, compose
@@ -29,7 +30,7 @@ from skdp.pipeline import PrivatePipeline, public_rows_of, weighted_steps
 Scorer = Callable[..., float]
 
 
-class Study(Fit):
+class Study(PhasedFit):
     """Fits of one model at several budgets, each repeated with fresh noise, all of it decided before a row is read.
 
     Parameters
@@ -86,7 +87,7 @@ class Study(Fit):
         self._stream, self._is_seeded = root_stream(random_state), random_state is not None
 
     def plan(self) -> None:
-        """See `Fit`: from the shape of the rows, and public numbers alone."""
+        """See `PhasedFit`: from the shape of the rows, and public numbers alone."""
         given = getattr(self.target, "delta", "auto")
         self.work = template = private_template(self.target, self._epsilons[0], given)
         steps = [step for _, step in private_steps(template.steps)]
@@ -123,7 +124,7 @@ class Study(Fit):
         return n_rows if self.units is None else self.units.n_units, n_features
 
     def payment(self) -> Payment:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         kept = {
             "estimator": type(seen_by_the_user(self.work)).__name__,
             "epsilons": self._epsilons,
@@ -137,11 +138,11 @@ class Study(Fit):
         return Payment(self._accountant, "PrivacyUtilityDisplay", self.adjacency, kept, unit)
 
     def read(self) -> None:
-        """See `Fit`."""
+        """See `PhasedFit`."""
         self._fits[0].check_rows(*self._rows, self.units, self._weights)
 
     def prepare(self) -> None:
-        """See `Fit`: test rows, a scorer or a baseline that would fail after the charge are refused."""
+        """See `PhasedFit`: test rows, a scorer or a baseline that would fail after the charge are refused."""
         self._rehearse(*self._test)
         if self._baseline is not None:
             self.baseline_score = score_baseline(self._baseline, self.score, self._rows, self._weights)
@@ -173,7 +174,7 @@ class Study(Fit):
         return seen_by_the_user(fit._replace(pipeline=pipeline).run(1.0, None, X, y, weights, units))
 
     def learn(self) -> str:
-        """See `Fit`. What a fit would say was said before, once for all of them."""
+        """See `PhasedFit`. What a fit would say was said before, once for all of them."""
         seeds = range(len(self._fits)), range(self.n_repeats)
         self.models = [[self._fitted(self._fits[i], self._seed(i, j)) for j in seeds[1]] for i in seeds[0]]
         return ""

@@ -7,11 +7,12 @@ from typing import Any, Self
 
 from skdp._checks.parameters import absolute_path
 from skdp.accounting import DpEvent, GaussianDpEvent
+from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.preprocessing.histograms.counts import CountedColumns
 from skdp.preprocessing.histograms.edges import bounds_of_mass
 from skdp.preprocessing.histograms.powers_of_two import OCTAVES, occupied_octaves
-from skdp.preprocessing.histograms.purchase import NOWHERE, column_sensitivity, released
+from skdp.preprocessing.histograms.purchase import NOWHERE, released
 from skdp.preprocessing.purchasing_transformer import BuyingPlan, ColumnBuyer, ColumnsRead
 
 

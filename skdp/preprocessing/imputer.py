@@ -15,7 +15,8 @@ from skdp._checks.parameters import absolute_path, check_choice, check_real, ref
 from skdp._checks.readings import key_of, number_of
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, fitted_table
-from skdp._fit.conductor import fit_publicly, units_of
+from skdp._fit.conductor import fit_publicly
+from skdp._fit.fit import units_of
 from skdp._fit.private_step import PrivateStep
 from skdp._guard.public_rules import register
 from skdp.accounting import DpEvent, NoOpDpEvent
@@ -119,7 +120,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
     - With ``strategy="constant"`` no cell is read in ``fit``, and nothing is charged.
     - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
       `skdp.preprocessing.histograms.purchase.Purchase` and, for means, in
-      `skdp.preprocessing.histograms.sums.sums_sensitivity`.
+      `skdp.preprocessing.histograms.sums.ColumnSums`.
     - A gap adds nothing to any count or sum. ``transform`` treats rows one by one.
     - A table that is refused is refused before any charge, in one line without a cell.
 

@@ -11,11 +11,9 @@ from sklearn.base import TransformerMixin
 
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import read_real, show
-from skdp._checks.row_weights import RowWeights, read_row_weights
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, as_numbers
 from skdp._checks.units import Units
-from skdp._checks.weights import WeightReader, exactly_summable
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent
 from skdp.base import FitTerms, Price, PrivateEstimator, StepPlan, refuse_fit_params
@@ -43,13 +41,11 @@ class BuyingPlan(NamedTuple):
 class ColumnsRead(NamedTuple):
     """A table whose cells were read: float64 numbers with NaN for gaps, or codes and keys, of each column.
 
-    Weights of rows are numbers in [0, 1], `exactly_summable`; 1.0 for none. Units of rows are None where each row is
-    one.
+    Units of rows are None where each row is one.
     """
 
     table: Table
     columns: list[Any]
-    weights: Any = 1.0
     units: Units | None = None
 
     @property
@@ -58,7 +54,20 @@ class ColumnsRead(NamedTuple):
         return self.table.shape
 
 
-class ColumnBuyer(TransformerMixin, PrivateEstimator):
+class ReadsRawColumns(TransformerMixin):
+    """Base of transformers of raw tables: their tags."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.requires_fit = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class ColumnBuyer(ReadsRawColumns, PrivateEstimator):
     """Base of transformers that treat each column alone and learn of all columns together, in one joint release.
 
     A subclass writes `_cost`, `_check_own_parameters` and `_buy`.
@@ -105,12 +114,8 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
         return BuyingPlan(sigma, self._public_n_samples(n_samples), price, terms.stream.spawn("columns"))
 
     def _check_rows(self, X: Any) -> Any:
-        """See `PrivateEstimator`: all cells are read, since a refusal after the charge would be paid for."""
-        table = Table(X, self)
-        read: Any = _keys_of if self._wants_words() else numbers_of
-        columns = [read(table, j) for j in range(table.shape[1])]
-        check_schema(self, table.source, reset=True)
-        return ColumnsRead(table, columns)
+        """See `PrivateEstimator`."""
+        return read_columns(self, X, reset=True, as_text=self._wants_words())
 
     def _check_targets(self, y: Any, n_samples: int, groups: Units | None = None, **fit_params: Any) -> Any:
         """See `PrivateEstimator`: labels are ignored, units are kept."""
@@ -124,35 +129,6 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
         self._set_price(plan.price)
         return ""
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.requires_fit = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
-
-
-class WeightedColumnBuyer(ColumnBuyer):
-    """Base of those whose ``fit`` takes weights of rows, and which have the parameter `weight_bound`."""
-
-    weight_bound: Any
-
-    def _check_own_parameters(self) -> None:
-        """See `ColumnBuyer`."""
-        WeightReader.of(self.weight_bound)
-
-    def _check_targets(self, y: Any, n_samples: int, groups: Units | None = None, **fit_params: Any) -> Any:
-        """See `PrivateEstimator`: labels are ignored, weights and units are kept."""
-        return read_row_weights(self.weight_bound, n_samples, **fit_params), groups
-
-    def _learn(self, plan: BuyingPlan, rows: Any, targets: tuple[RowWeights, Units | None] | None) -> str:
-        """See `PrivateEstimator`."""
-        weights, units = targets or (RowWeights(), None)
-        self.weight_bound_ = WeightReader.of(self.weight_bound).bound
-        return super()._learn(plan, rows._replace(weights=exactly_summable(weights.shares)), units)
-
 
 def numbers_of(table: Table, j: int) -> Doubles:
     """Column j as numbers, NaN for gaps; refused if its type is one of dates."""
@@ -162,6 +138,15 @@ def numbers_of(table: Table, j: int) -> Doubles:
             "DPTableVectorizer, or give days as numbers."
         )
     return as_numbers(table.cells(j))
+
+
+def read_columns(model: Any, X: Any, *, reset: bool, as_text: bool = False) -> ColumnsRead:
+    """Return a raw table whose cells were read: all of them, since a rejection after the charge would be charged."""
+    table = Table(X, model)
+    read: Any = _keys_of if as_text else numbers_of
+    columns = [read(table, j) for j in range(table.shape[1])]
+    check_schema(model, table.source, reset=reset)
+    return ColumnsRead(table, columns)
 
 
 def _keys_of(table: Table, j: int) -> tuple[NDArray[np.int64], list[str]]:
@@ -198,8 +183,10 @@ def _pair(value: Any) -> tuple[float, float]:
     raise ValueError(f"bounds={shown} is no range: give two public numbers up to 1e150, low below high.")
 
 
-def bounds_of_columns(bounds: Any, n_features: int) -> tuple[Bounds, ...]:
-    """The public bounds of each column, None where they are bought."""
+def bounds_of_columns(bounds: Any, n_features: int | None) -> tuple[Bounds, ...]:
+    """Return the public bounds of each column, None where there are none; of an unknown number, those of any column."""
+    if n_features is None:
+        return bounds_of_any_width(bounds)
     found = check_bounds(bounds)
     if not isinstance(found, list):
         return (found,) * n_features
@@ -219,9 +206,10 @@ __all__ = [
     "BuyingPlan",
     "ColumnBuyer",
     "ColumnsRead",
-    "WeightedColumnBuyer",
+    "ReadsRawColumns",
     "bounds_of_any_width",
     "bounds_of_columns",
     "check_bounds",
     "numbers_of",
+    "read_columns",
 ]

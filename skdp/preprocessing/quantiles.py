@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,18 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_choice, check_count
-from skdp._checks.table import fitted_table
+from skdp._checks.table import Table, fitted_table
+from skdp._checks.weights import WeightReader, exactly_summable
 from skdp._fit.step_traits import StepTraits
-from skdp.accounting import DpEvent
+from skdp._typing import Doubles
+from skdp.base import PrivateEstimator, StepPlan, begin
 from skdp.preprocessing.histograms.edges import all_edges
 from skdp.preprocessing.histograms.purchase import Purchase
 from skdp.preprocessing.purchasing_transformer import (
-    BuyingPlan,
-    ColumnsRead,
-    WeightedColumnBuyer,
+    ReadsRawColumns,
     bounds_of_any_width,
     bounds_of_columns,
     numbers_of,
+    read_columns,
 )
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
@@ -32,7 +33,7 @@ from skdp.preprocessing.vectorizer import DPTableVectorizer
 _ENCODINGS = ("onehot", "onehot-dense", "ordinal")
 
 
-class DPQuantileBinner(WeightedColumnBuyer):
+class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
     """Bins of nearly equal mass for each column of numbers, with differential privacy for each row.
 
     Edges of all columns come from one joint purchase. Numbers that are more frequent than a bin should be get bins of
@@ -144,6 +145,8 @@ class DPQuantileBinner(WeightedColumnBuyer):
     (8, True)
     """
 
+    _asks_a_fit = True
+
     def __init__(
         self,
         n_bins: int = 16,
@@ -205,42 +208,50 @@ class DPQuantileBinner(WeightedColumnBuyer):
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
+        fit = begin(self, X, groups)
+        model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
+        model._check_own_parameters()
+        histograms = model._histograms(bounds_of_columns(model.bounds, fit.n_features))
+        fit.plan(histograms.event_at)
+
+        rows = fit.read_rows(read_columns)
+        weights = exactly_summable(fit.read(weight_reader.read, sample_weight, fit.n_rows))
+        fit.charge()
+
+        stream = fit.spawn("columns")
+        found = histograms.release(rows.columns, [], fit.noise_multiplier, fit.n, stream, weights, fit.units)
+        return fit.publish(weight_bound_=weight_reader.bound, **model._learned(rows.table, found.edges, found.bounds))
 
     def _check_own_parameters(self) -> None:
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
         check_choice("encode", self.encode, _ENCODINGS)
-        super()._check_own_parameters()
-        bounds_of_any_width(self.bounds)
 
-    def _check_width(self, n_features: int) -> None:
-        bounds_of_columns(self.bounds, n_features)
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`: histograms of all columns."""
+        self._check_own_parameters()
+        return StepPlan(self._histograms(bounds_of_any_width(self.bounds)).event_at, {})
+
+    def _histograms(self, bounds: tuple[Any, ...]) -> Purchase:
+        return Purchase(len(bounds), 0, self.n_bins, 1, self.adjacency, 0.0, bounds)
+
+    def _learned(self, table: Table, edges: list[Doubles], bounds: list[tuple[float, float]]) -> dict[str, Any]:
+        """Return the fitted attributes."""
+        named = zip(table.names, map(all_edges, edges, bounds), strict=True)
+        columns = {name: Column("number", (ends[0], ends[-1]), edges=ends) for name, ends in named}
+        vectorizer = DPTableVectorizer(
+            TableSchema(columns), sparse_output=self.encode == "onehot", dtype="float64", adjacency=self.adjacency
+        )
+        return {
+            "bin_edges_": edges,
+            "bounds_": bounds,
+            "n_bins_": np.array([len(each) + 1 for each in edges]),
+            "_fitted_rows": vectorizer.fit(table.given),
+        }
 
     def __step_traits__(self) -> StepTraits:
         """See `PrivateEstimator`: edges of equal mass may be fewer than asked for."""
         known, sparse = self.encode == "ordinal", self.encode == "onehot"
         return replace(super().__step_traits__(), width_is_public=known, gives_sparse_rows=sparse)
-
-    def _purchase(self, bounds: tuple[Any, ...]) -> Purchase:
-        return Purchase(len(bounds), 0, self.n_bins, 1, self.adjacency, 0.0, bounds)
-
-    def _cost(self) -> Callable[[float], DpEvent]:
-        return self._purchase(bounds_of_any_width(self.bounds)).event_at
-
-    def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
-        purchase = self._purchase(bounds_of_columns(self.bounds, rows.shape[1]))
-        bought = purchase.release(
-            rows.columns, [], plan.noise_multiplier, plan.n_public, plan.stream, rows.weights, rows.units
-        )
-        self.bin_edges_, self.bounds_ = bought.edges, bought.bounds
-        self.n_bins_ = np.array([len(edges) + 1 for edges in bought.edges])
-        columns = {
-            name: Column("number", (ends[0], ends[-1]), edges=ends)
-            for name, ends in zip(rows.table.names, map(all_edges, bought.edges, bought.bounds), strict=True)
-        }
-        self._fitted_rows = DPTableVectorizer(
-            TableSchema(columns), sparse_output=self.encode == "onehot", dtype="float64", adjacency=self.adjacency
-        ).fit(rows.table.given)
 
     @silent_arithmetic
     def transform(self, X: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -13,19 +13,21 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path
 from skdp._checks.table import fitted_table
-from skdp.accounting import DpEvent
-from skdp.preprocessing.histograms.sums import moments_cost, release_moments
+from skdp._checks.weights import WeightReader, exactly_summable
+from skdp.accounting import GaussianDpEvent
+from skdp.base import PrivateEstimator, StepPlan, begin
+from skdp.preprocessing.histograms.bought_bounds import BoughtBounds
+from skdp.preprocessing.histograms.sums import ColumnSums, moments_cost
 from skdp.preprocessing.purchasing_transformer import (
-    BuyingPlan,
-    ColumnsRead,
-    WeightedColumnBuyer,
+    ReadsRawColumns,
     bounds_of_any_width,
     bounds_of_columns,
     numbers_of,
+    read_columns,
 )
 
 
-class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
+class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     """Standardization of columns by mean and standard deviation, with differential privacy for each row.
 
     Numbers are clipped to bounds, in ``fit`` and in ``transform``. Means and variances of all columns come from one
@@ -113,7 +115,7 @@ class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
     - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
-      `skdp.preprocessing.histograms.sums.sums_sensitivity` and, for bounds, in
+      `skdp.preprocessing.histograms.sums.ColumnSums` and, for bounds, in
       `skdp.preprocessing.histograms.purchase.Purchase`.
     - With `groups` all of this holds for all rows of one label together: no more of a unit is counted than of one row.
       ``transform`` knows no units.
@@ -130,6 +132,8 @@ class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
     >>> bool(abs(scaler.mean_ - 50).max() < 1), bool(abs(scaler.scale_ - 10).max() < 1)
     (True, True)
     """
+
+    _asks_a_fit = True
 
     def __init__(
         self,
@@ -192,23 +196,27 @@ class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
+        fit = begin(self, X, groups)
+        model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
+        bounds = bounds_of_columns(model.bounds, fit.n_features)
+        missing = BoughtBounds(bounds, model.adjacency)
+        fit.plan(missing.event_beside(GaussianDpEvent))
 
-    def _check_own_parameters(self) -> None:
-        super()._check_own_parameters()
-        bounds_of_any_width(self.bounds)
+        rows = fit.read_rows(read_columns)
+        weights = exactly_summable(fit.read(weight_reader.read, sample_weight, fit.n_rows))
+        fit.charge()
 
-    def _check_width(self, n_features: int) -> None:
-        bounds_of_columns(self.bounds, n_features)
+        noise = fit.noise_multiplier
+        pairs = missing.release(rows.columns, noise, fit.n, fit.spawn("bounds"), weights, fit.units)
+        query, numbers = ColumnSums(pairs, 2), np.column_stack(rows.columns)
+        sums = fit.release(query, numbers, weights=weights, noise_multiplier=missing.noise_left(noise), part="sums")
+        mean, var = query.moments_of(sums.value, sums.deviation)
+        scale, bound = np.sqrt(var), weight_reader.bound
+        return fit.publish(bounds_=pairs, mean_=mean, var_=var, scale_=scale, weight_bound_=bound)
 
-    def _cost(self) -> Callable[[float], DpEvent]:
-        return moments_cost(bounds_of_any_width(self.bounds), self.adjacency)
-
-    def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
-        bounds = bounds_of_columns(self.bounds, rows.shape[1])
-        given = plan.noise_multiplier, plan.n_public, plan.stream, rows.weights, rows.units
-        self.bounds_, self.mean_, self.var_ = release_moments(rows.columns, bounds, 2, self.adjacency, *given)
-        self.scale_ = np.sqrt(self.var_)
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`: one Gaussian release, and that of bounds if there are none."""
+        return StepPlan(moments_cost(bounds_of_any_width(self.bounds), self.adjacency), {})
 
     @silent_arithmetic
     def transform(self, X: Any) -> NDArray[np.float64]:

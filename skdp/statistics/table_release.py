@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, compose
+from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum, UnitBall, sensitivity
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.purchase import column_sensitivity, released
+from skdp.preprocessing.histograms.purchase import released
 from skdp.statistics.cells import ColumnCells, Merged, add_up_cells
 from skdp.synthesis.marginals.denoising import onto_simplex
 
@@ -205,7 +206,7 @@ class TableRelease:
     no moments, no sums, no weights and no units then.
 
     *Counts.* A row adds its weight to one cell of each of d columns, which are disjoint, also those of the subgroups:
-    as `skdp.preprocessing.histograms.purchase.column_sensitivity` has it. The column that names the subgroups is one of
+    as `skdp.mechanisms.cell_counts.column_sensitivity` has it. The column that names the subgroups is one of
     the d.
 
     *Moments.* A row adds u u' to the matrix of its subgroup, where u = (w, z) / sqrt(w^2 + d) with z in [-1, 1]^d, so
@@ -324,10 +325,10 @@ class TableRelease:
                 u *= np.sqrt(rows.weights[part, None])
             for g, each in enumerate(sums):
                 each.add(u[rows.groups[part] == g])
-        noisy = released(mechanism, [each.isometric for each in sums], stream)
+        noisy = released(mechanism, [each.vector for each in sums], stream)
         found = []
         for each, vector in zip(sums, noisy, strict=True):
-            lower = each.moments(vector).gram
+            lower = each.read(vector).gram
             scale = (weight**2 + d) * mechanism.standard_deviation * each.rounding
             found.append(MomentsOfNumbers(_unweighted(lower + np.tril(lower, -1).T, weight), scale, weight, of_gaps))
         return found

@@ -25,9 +25,9 @@ from skdp._training.recipe import Recipe
 from skdp.accounting import flatten, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.exceptions import FitInterruptedWarning, QualityWarning
+from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.sampling import sampling_at
 from skdp.preprocessing import DPStandardScaler
-from skdp.preprocessing.histograms.purchase import column_sensitivity
 
 OF_CLASSES = [ClassMeans(1), ClassMeans(3), ClassMeans(5), ClassMeans(3, are_labels=True)]
 COUNTS = [OutcomeCounts(1), OutcomeCounts(3), OutcomeCounts(3, are_labels=True)]

@@ -31,10 +31,10 @@ from skdp.ensemble.people import count_people
 from skdp.ensemble.target_units import SUMS_SENSITIVITY, UNIT_SPREAD, sum_targets, units_of_targets
 from skdp.exceptions import FitInterruptedWarning
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.sampling import sampling_at
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing import TableSchema
-from skdp.preprocessing.histograms.purchase import column_sensitivity
 from skdp.preprocessing.schema.blocks import Block
 
 FALSE_ALARM = 1e-6

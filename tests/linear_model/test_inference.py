@@ -16,10 +16,9 @@ from scipy import stats
 from skdp import DPLinearRegression, DPRidge, PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.exceptions import FitInterruptedWarning
-from skdp.linear_model import normal_equations
 from skdp.linear_model.equations import Equations, Noise
 from skdp.linear_model.inference import solve_without_bias
-from skdp.linear_model.scores import Scoring
+from skdp.linear_model.scores import ScoreSum, Scoring
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -191,7 +190,7 @@ def test_interrupt_in_standard_errors_keeps_coefficients(monkeypatch):
     def interrupted(*given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(normal_equations, "sum_scores", interrupted)
+    monkeypatch.setattr(ScoreSum, "add", interrupted)
     accountant = PrivacyAccountant()
     with pytest.warns(FitInterruptedWarning, match="before that of their standard errors: the model up to there"):
         model = fitted(draw(5_000), accountant=accountant)

@@ -28,6 +28,7 @@ from skdp import (
 from skdp.linear_model import newton
 from skdp.linear_model.likelihoods import LIKELIHOODS
 from skdp.linear_model.newton import BoundRows, RowScale
+from skdp.linear_model.scores import ScoreSum
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -300,7 +301,7 @@ def test_interrupt_in_standard_errors_keeps_coefficients(monkeypatch):
     def interrupted(*given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(newton, "sum_scores", interrupted)
+    monkeypatch.setattr(ScoreSum, "add", interrupted)
     accountant = PrivacyAccountant()
     with pytest.warns(UserWarning, match="before that of the standard errors: the model up to there is kept"):
         model = fitted("counts", draw("counts", 2_000), accountant=accountant)

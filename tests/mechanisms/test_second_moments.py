@@ -30,7 +30,7 @@ def test_a_row_that_holds_nan_or_infinity_adds_exactly_nothing(d, centred, radiu
     ball = ball._replace(center=ball.center.astype(dtype).astype(float))
     void = X.copy()
     void[7] = ball.center
-    others = sums_of(void, ball, 0.3).isometric
+    others = sums_of(void, ball, 0.3).vector
     for lost in (np.nan, np.inf, -np.inf):
         for columns in (slice(1), slice(d - 1, d), slice(None)):
             for rest in (X[7], ball.center):
@@ -38,7 +38,7 @@ def test_a_row_that_holds_nan_or_infinity_adds_exactly_nothing(d, centred, radiu
                 wild[7] = rest
                 wild[7, columns] = lost
                 with np.errstate(all="raise"):
-                    np.testing.assert_array_equal(sums_of(wild, ball, 0.3).isometric, others)
+                    np.testing.assert_array_equal(sums_of(wild, ball, 0.3).vector, others)
                 brought = np.full_like(wild, np.nan)
                 ball.bring_in(wild, brought)
                 assert np.all(brought[7] == 0.0)
@@ -70,7 +70,7 @@ def test_threads_change_no_bit(d, n_rectangles, dtype, monkeypatch):
         for start, stop in ((0, 100), (100, 100), (100, n)):
             sums.add(X[start:stop])
         assert sums.n_rows == n
-        return sums.isometric * sums.rounding
+        return sums.vector * sums.rounding
 
     alone, backwards = released(None), Backwards()
     np.testing.assert_array_equal(released(backwards), alone)

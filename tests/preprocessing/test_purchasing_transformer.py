@@ -17,7 +17,6 @@ from sklearn.pipeline import make_pipeline
 
 from skdp import DPLogisticRegression, PrivacyAccountant, allocate_budget
 from skdp._checks.row_traits import row_norm_of
-from skdp._checks.weights import exactly_summable
 from skdp.accounting import NoOpDpEvent, get_epsilon
 from skdp.accounting.releases import releases
 from skdp.exceptions import PrivacyLeakWarning
@@ -30,7 +29,7 @@ from skdp.preprocessing import (
     dp_bounds,
 )
 from skdp.preprocessing.bounds import ColumnBounds
-from skdp.preprocessing.histograms.sums import _sums, sums_sensitivity
+from skdp.preprocessing.histograms.sums import ColumnSums
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds
 
@@ -146,31 +145,31 @@ def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(name, ad
     assert_all_else_is_equal(one, two)
 
 
+def sums_of(values, weights, n_moments, bounds=(-1.0, 1.0)):
+    (total := ColumnSums([bounds], n_moments).new_sum("zero_out")).add(np.asarray(values)[:, None], weights)
+    return total.vector
+
+
 @over_rows("moments", [1, 2])
-def test_the_sensitivity_of_sums_is_the_largest_change(moments):
-    """Over a grid of pairs of numbers and weights, gaps included; it is attained by rows of weight 1."""
+def test_column_sums_sensitivity_is_the_largest_change(moments):
+    """Over a grid of pairs of numbers and weights, missing values included; rows of weight 1 attain it."""
     grid = [*np.linspace(-1.0, 1.0, 41), math.nan]
-    shares = exactly_summable([1.0, 0.7, 1e-3, 0.0])
-    vectors = [_sums(np.array([z]), np.array([w]), (-1.0, 1.0), moments) for z in grid for w in shares]
+    vectors = [sums_of([z], w, moments) for z in grid for w in (1.0, 0.7, 1e-3, 0.0)]
+    one, nine = (ColumnSums([(-1.0, 1.0)] * d, moments).sensitivity for d in (1, 9))
     alone = max(np.linalg.norm(v) for v in vectors)
-    assert alone == pytest.approx(sums_sensitivity(1, moments, "zero_out"))
+    assert alone == pytest.approx(one("zero_out"))
     change = max(np.linalg.norm(v - w) for v in vectors for w in vectors)
-    assert change <= 2.0 * sums_sensitivity(1, moments, "replace_one") * (1 + 1e-15)
-    assert change == pytest.approx(2.0 * sums_sensitivity(1, moments, "replace_one"))
-    assert sums_sensitivity(9, moments, "replace_one") == 3.0 * sums_sensitivity(1, moments, "replace_one")
+    assert change <= 2.0 * one("replace_one") * (1 + 1e-15)
+    assert change == pytest.approx(2.0 * one("replace_one"))
+    assert nine("replace_one") == 3.0 * one("replace_one")
 
 
-def test_sums_are_exact_in_any_order():
+def test_column_sums_without_weights_are_exact_in_any_order():
     """So a row that leaves shifts no rounding of the others."""
-    rng, bounds = np.random.default_rng(0), (-2.0, 2.0)
-    values, weights = rng.normal(0, 1, 2_000), exactly_summable(rng.random(2_000))
-    whole = _sums(values, 1.0, bounds, 2)
-    assert (whole == _sums(values[::-1], 1.0, bounds, 2)).all()
-    assert (whole - _sums(values[1:], 1.0, bounds, 2) == _sums(values[:1], 1.0, bounds, 2)).all()
-    assert (whole == _sums(values, np.ones(2_000), bounds, 2)).all()
-    parts = np.array([_sums(z, w, bounds, 2) for z, w in zip(values[:, None], weights[:, None], strict=True)])
-    assert [math.fsum(each) for each in parts.T] == _sums(values, weights, bounds, 2).tolist()
-    assert (_sums(values[::-1], weights[::-1], bounds, 2) == _sums(values, weights, bounds, 2)).all()
+    values = np.random.default_rng(0).normal(0, 1, 2_000)
+    whole = sums_of(values, 1.0, 2, (-2.0, 2.0))
+    assert (whole == sums_of(values[::-1], 1.0, 2, (-2.0, 2.0))).all()
+    assert (whole - sums_of(values[1:], 1.0, 2, (-2.0, 2.0)) == sums_of(values[:1], 1.0, 2, (-2.0, 2.0))).all()
 
 
 @by_name

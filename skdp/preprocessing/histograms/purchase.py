@@ -14,6 +14,7 @@ from skdp._checks.parameters import check_choice, check_count, check_real
 from skdp._checks.units import Units
 from skdp._typing import Doubles
 from skdp.accounting import ADJACENCIES, DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, compose
+from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
@@ -410,11 +411,6 @@ def event_with(purchases: Iterable[Any], event_at: Callable[[float], DpEvent], n
     return compose([*(each.event_at(noise_multiplier) for each in purchases), event_at(noise_multiplier)])
 
 
-def column_sensitivity(n_columns: int, adjacency: str) -> float:
-    """Largest norm of what a row adds to counts of disjoint cells of each column; half of its change if replaced."""
-    return math.sqrt(n_columns / 2.0 if adjacency == "replace_one" else n_columns)
-
-
 def released(
     mechanism: GaussianMechanism | DiscreteGaussianMechanism, counts: list[Doubles], stream: SecretStream
 ) -> list[Doubles]:
@@ -435,7 +431,6 @@ __all__ = [
     "Held",
     "Purchase",
     "SideRelease",
-    "column_sensitivity",
     "event_with",
     "noise_ratio",
     "released",

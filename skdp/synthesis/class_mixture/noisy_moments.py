@@ -184,9 +184,9 @@ class ClassMeasurement(NamedTuple):
             sums = row_sums.residual_moments(rows, means, radius, pool, by_position=by_position)
         finally:
             pool.close()
-        noisy, _ = self._release(share, sums.isometric, sensitivity(0.0, self.adjacency), stream)
+        noisy, _ = self._release(share, sums.vector, sensitivity(0.0, self.adjacency), stream)
         with single_threaded_blas():
-            values, vectors = eigh(sums.moments(noisy).gram / n, lower=True)
+            values, vectors = eigh(sums.read(noisy).gram / n, lower=True)
         return values[::-1], np.ascontiguousarray(vectors.T[::-1])
 
     def _moved(

@@ -207,14 +207,14 @@ class GroupMoments(NamedTuple):
         for g, size in enumerate(np.diff(ends, prepend=0)):
             own, sums = order[ends[g] - size : ends[g]], self._sums(points.shape[1])
             sums.add(points[own].astype(np.float64) * np.sqrt(weights[own, None]))
-            parts += [[a * counted[g]], c * sums.isometric, b * totals[g]]
+            parts += [[a * counted[g]], c * sums.vector, b * totals[g]]
         return np.concatenate(parts)
 
     def read(self, released: Doubles, n_groups: int, k: int) -> tuple[Doubles, Doubles, Doubles]:
         """Return counts, of shape (n_groups,), sums, of shape (n_groups, k), and symmetric second moments."""
         a, b, c = np.sqrt(self.shares)
         table, sums = released.reshape(n_groups, -1), self._sums(k)
-        lower = [sums.moments(row[1:-k] / c).gram for row in table]
+        lower = [sums.read(row[1:-k] / c).gram for row in table]
         squares = np.array([each + np.tril(each, -1).T for each in lower])
         return table[:, 0] / a, table[:, -k:] / b, squares
 

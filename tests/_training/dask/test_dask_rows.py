@@ -345,7 +345,7 @@ def test_sums_of_moments_are_sent_without_the_rows_in_their_buffers():
     image = pickle.dumps(sums)
     there = pickle.loads(image)
     assert len(image) < 2000
-    np.testing.assert_array_equal(there.isometric, sums.isometric)
+    np.testing.assert_array_equal(there.vector, sums.vector)
     assert there.rounding == sums.rounding
 
 
@@ -505,9 +505,9 @@ def test_parts_of_a_sum_are_left_as_they_are():
     moments = [new_sum(), new_sum()]
     for each in moments:
         each.add(X[:5])
-    before = moments[0].isometric
+    before = moments[0].vector
     assert merge_sums(new_sum, moments).n_rows == 10
-    np.testing.assert_array_equal(moments[0].isometric, before)
+    np.testing.assert_array_equal(moments[0].vector, before)
 
 
 def test_of_a_frame_the_numbers_alone_are_kept():

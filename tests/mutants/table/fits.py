@@ -56,6 +56,36 @@ FAULTS = faults_of(
         "skdp._fit.releases": [
             ("pipeline-event-ignores-later-releases", "releases_of", "fitted._private_parts()", "()"),
         ],
+        "skdp._fit.budget": [
+            (
+                "noise-calibrated-without-adjacency",
+                "solve_noise",
+                "calibrate_to(event_at, target, method=model.accounting, adjacency=model.adjacency)",
+                "calibrate_to(event_at, target, method=model.accounting)",
+                "logistic",
+            ),
+        ],
+        "skdp._fit.fit": [
+            ("fit-plan-from-private-n", "Fit._settle", "public_n(self.model, n)", "n", "guarantees_neighbours"),
+            ("fit-not-asked-before-read", "Fit._admit", "payment.check(event)", "None", "fit"),
+            ("fit-not-charged", "Fit.charge", "self._payment.charge(self.price.event)", "None", "fit"),
+            ("fit-order-not-enforced", "Fit._advance", "self._stage not in allowed", "False", "fit"),
+            ("fit-part-released-twice", "Fit.release", "self._released.add(part)", "None", "fit"),
+            (
+                "fit-release-without-noise",
+                "Fit.release",
+                "mechanism.release(total.vector, stream)",
+                "total.vector",
+                "guarantees_neighbours",
+            ),
+            (
+                "fit-parts-share-noise",
+                "Fit.release",
+                "self._stream.spawn(part) if part else self._stream",
+                "self._stream",
+                "fit",
+            ),
+        ],
         "skdp.base": [
             (
                 "estimator-releases-share-noise",
@@ -77,13 +107,6 @@ FAULTS = faults_of(
                 "self._public_n_samples(n_samples)",
                 "n_samples",
                 "default_delta",
-            ),
-            (
-                "noise-calibrated-without-adjacency",
-                "PrivateEstimator._solve_noise",
-                "calibrate_to(event_at, target, method=self.accounting, adjacency=self.adjacency)",
-                "calibrate_to(event_at, target, method=self.accounting)",
-                "logistic",
             ),
             (
                 "earlier-fits-not-charged",

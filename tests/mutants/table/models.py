@@ -25,56 +25,12 @@ FAULTS = faults_of(
         "skdp.cluster.rows": [
             ("kmeans-offsets-not-clipped", "within", "np.maximum(lengths, radius)", "np.full(len(offsets), radius)"),
         ],
-        "skdp.decomposition": [
-            (
-                "pca-sensitivity-divided-by-n",
-                "DPPCA._plan_fit",
-                "sensitivity(weight, self.adjacency)",
-                "sensitivity(weight, self.adjacency) / max(n, 1)",
-            ),
-            ("pca-plan-from-private-n", "DPPCA._plan_fit", "self._public_n_samples(n_samples)", "n_samples"),
-            (
-                "pca-weight-before-clip",
-                "SumOfWeighted.add",
-                "z = self._vectors(rows[part])\nz *= np.sqrt(each[part, None]).astype(z.dtype)",
-                "z = self._vectors(rows[part] * each[part, None])",
-            ),
-            (
-                "pca-exact-sum-of-weights",
-                "DPPCA._release_weighted",
-                "float(gram[d, d])",
-                "float(shares.sum()) * WEIGHED_ENTRY ** 2",
-                "weights",
-            ),
-            (
-                "pca-group-by-row",
-                "SumOfWeighted.add",
-                "clip_moments(units, lambda chosen: self._vectors(rows[chosen]), width, each)",
-                "clip_moments(None, lambda chosen: self._vectors(rows[chosen]), width, each)",
-                "guarantees_units",
-            ),
-        ],
         "skdp.ensemble.embedding": [
             (
                 "random-trees-seed-reads-rows",
                 "PublicTreesEmbedding._read_columns",
                 "_public_seed(self.random_state)",
                 "_public_seed(self.random_state) + int(np.nan_to_num(np.max(table.cells(0).values)))",
-            ),
-        ],
-        "skdp.ensemble.isolation_forest": [
-            (
-                "isolation-forest-sensitivity-of-one-tree",
-                "DPIsolationForest._plan_fit",
-                "column_sensitivity(int(self.n_estimators), self.adjacency)",
-                "1.0",
-            ),
-            (
-                "isolation-forest-group-by-row",
-                "DPIsolationForest._count",
-                "clip_counts(targets.units, list(leaves.T), weights)",
-                "weights",
-                "guarantees_units",
             ),
         ],
         "skdp.ensemble.leaf_model": [
@@ -130,70 +86,42 @@ FAULTS = faults_of(
             (
                 "inference-scores-half-noise",
                 "MomentsRegressor._release_scores",
-                "plan.mechanism.noise_multiplier",
-                "0.5 * plan.mechanism.noise_multiplier",
-            ),
-            (
-                "least-squares-sensitivity-of-replace-one",
-                "MomentsRegressor._plan_fit",
-                "self.adjacency",
-                "'replace_one'",
+                "SCORE_RELEASE.ratio * fit.noise_multiplier",
+                "0.5 * SCORE_RELEASE.ratio * fit.noise_multiplier",
             ),
             (
                 "least-squares-rows-not-clipped",
-                "SumOfRows._vectors",
-                "self._ball.bring_in(block, inside)",
-                "np.divide(block, self._ball.radius, out=inside)",
+                "TargetMoments.vectors",
+                "self.ball.bring_in(block, inside)",
+                "np.divide(block, self.ball.radius, out=inside)",
             ),
-            (
-                "least-squares-without-noise",
-                "MomentsRegressor._learn",
-                "plan.release(sums.isometric)",
-                "sums.isometric",
-            ),
-            (
-                "least-squares-divisor-from-private-n",
-                "MomentsRegressor._learn",
-                "self._public_n_samples(n_units or targets.weights.n_units(rows.shape[0]))",
-                "rows.shape[0]",
-            ),
-        ],
-        "skdp.linear_model.scores": [
-            (
-                "inference-scores-without-noise",
-                "release_scores",
-                "mechanism.release(sums.isometric, stream)",
-                "sums.isometric",
-            ),
+            ("least-squares-divisor-from-private-n", "MomentsRegressor.fit", "fit.n", "fit.n_rows"),
         ],
         "skdp.naive_bayes": [
-            ("naive-bayes-replace-one-as-removal", "sensitivity", "math.sqrt(n_features)", "math.sqrt(n_features / 2)"),
-            ("naive-bayes-squares-outside-sensitivity", "sensitivity", "COUNT_SHARE + 1.25", "COUNT_SHARE + 1.0"),
+            (
+                "naive-bayes-replace-one-as-removal",
+                "ClassMoments.sensitivity",
+                "math.sqrt(len(self.bounds))",
+                "math.sqrt(len(self.bounds) / 2)",
+            ),
+            (
+                "naive-bayes-squares-outside-sensitivity",
+                "ClassMoments.__init__",
+                "COUNT_SHARE + 1.25",
+                "COUNT_SHARE + 1.0",
+            ),
+            (
+                "naive-bayes-groups-of-replace-one-by-norm",
+                "ClassMoments.group_limits",
+                "(np.inf, 1.0)",
+                "(self.row_limit, np.inf)",
+                "guarantees_units",
+            ),
             (
                 "naive-bayes-values-not-clipped",
                 "scale_rows",
-                "np.clip((np.clip(X, low, high) - low) / half - 1.0, -1.0, 1.0)",
+                "np.clip((X - low) / half - 1.0, -1.0, 1.0)",
                 "(np.minimum(np.maximum(X, -1e+50), 1e+50) - low) / half - 1.0",
-            ),
-            (
-                "naive-bayes-without-noise",
-                "DPGaussianNB._learn",
-                "plan.release(sum_of_rows(rows, targets.codes, weights, n_classes, self.bounds_))",
-                "sum_of_rows(rows, targets.codes, weights, n_classes, self.bounds_)",
-            ),
-            (
-                "naive-bayes-counts-ignore-weights",
-                "sum_of_rows",
-                "np.bincount(part, shares, minlength=n_classes)",
-                "np.bincount(part, minlength=n_classes)",
-                "weights",
-            ),
-            (
-                "naive-bayes-group-clipped-by-row",
-                "DPGaussianNB._clip_units",
-                "weights * shares[units.codes]",
-                "weights",
-                "guarantees_units",
             ),
         ],
     }

@@ -15,13 +15,6 @@ FAULTS = faults_of(
         ],
         "skdp.preprocessing.histograms.purchase": [
             (
-                "histogram-sensitivity-of-one-column",
-                "column_sensitivity",
-                "n_columns / 2.0 if adjacency == 'replace_one' else n_columns",
-                "1 / 2.0 if adjacency == 'replace_one' else 1",
-            ),
-            ("histogram-replace-one-single-cell", "column_sensitivity", "n_columns / 2.0", "n_columns / 4.0"),
-            (
                 "quantile-edges-from-exact-counts",
                 "_refine",
                 "released(mechanism, columns.counts(breaks), stream)",
@@ -37,14 +30,18 @@ FAULTS = faults_of(
             ),
         ],
         "skdp.preprocessing.histograms.sums": [
-            ("column-sums-sensitivity-of-counts", "sums_sensitivity", "(1 + n_moments) * n_columns", "n_columns"),
+            (
+                "column-sums-sensitivity-of-counts",
+                "ColumnSums.__init__",
+                "math.sqrt((1 + n_moments) * len(bounds))",
+                "math.sqrt(len(bounds))",
+            ),
             (
                 "column-sums-replace-one-as-removal",
-                "sums_sensitivity",
-                "n_columns if adjacency == 'replace_one' else (1 + n_moments) * n_columns",
-                "n_columns / 2 if adjacency == 'replace_one' else (1 + n_moments) * n_columns",
+                "ColumnSums.sensitivity",
+                "math.sqrt(len(self.low))",
+                "math.sqrt(len(self.low) / 2)",
             ),
-            ("column-sums-group-not-clipped", "_unit_sums", "shares * each", "each", "guarantees_units"),
         ],
         "skdp.preprocessing.histograms.threshold": [
             (

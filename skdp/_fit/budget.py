@@ -1,0 +1,108 @@
+"""The privacy parameters of an estimator: budget, noise, privacy cost, payment, and the randomness of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from skdp._checks.default_delta import check_delta
+from skdp._checks.leak_setting import report_leak
+from skdp._checks.leaks import SEEDED, note_leaks
+from skdp._checks.parameters import check_choice, check_count, check_real
+from skdp._checks.units import ROW
+from skdp._fit.payment import Payment
+from skdp.accounting import ADJACENCIES, METHODS, DpEvent, resolve_accountant
+from skdp.accounting.calibration.noise import calibrate_to
+from skdp.accounting.targets import Risk, target_of
+from skdp.mechanisms.streams import SecretStream
+
+
+class Budget(NamedTuple):
+    """The privacy parameters of an estimator, checked. One of epsilon, noise_multiplier and risk is not None.
+
+    A `delta` of None is not known before the number of rows is; wherever a fit is planned it is a number.
+    """
+
+    epsilon: float | None
+    noise_multiplier: float | None
+    delta: float | None
+    risk: Risk | None = None
+
+
+class Price(NamedTuple):
+    """An event and its epsilon at delta."""
+
+    event: DpEvent
+    epsilon: float
+    delta: float
+
+
+def read_budget(model: Any) -> Budget:
+    """Return the privacy parameters of an estimator, or reject them."""
+    epsilon, noise, risk = (getattr(model, name, None) for name in ("epsilon", "noise_multiplier", "risk"))
+    if (epsilon is not None) + (noise is not None) + (risk is not None) != 1:
+        told = f"epsilon={epsilon!r} and noise_multiplier={noise!r}" + (f" and risk={risk!r}" if risk else "")
+        raise ValueError(f"{told}: set exactly one of them (epsilon=None frees noise_multiplier and risk).")
+    check_choice("adjacency", model.adjacency, ADJACENCIES)
+    check_choice("accounting", model.accounting, METHODS)
+    resolve_accountant(model.accountant)
+    delta = check_delta(model.delta)
+    if epsilon is not None:
+        epsilon = check_real("epsilon", epsilon, above=0, remedy="choose a number above 0, such as 1.0")
+    if noise is not None:
+        remedy = "choose a number from 1e-3 to 1e9"
+        noise = check_real("noise_multiplier", noise, at_least=1e-3, at_most=1e9, remedy=remedy)
+    return Budget(epsilon, noise, delta, None if risk is None else Risk.read(risk))
+
+
+def solve_noise(model: Any, budget: Budget, event_at: Callable[[float], DpEvent]) -> float:
+    """Return the noise multiplier that was given, or the one at which `event_at` costs epsilon, or has the risk."""
+    if budget.noise_multiplier is not None:
+        return budget.noise_multiplier
+    target = target_of(budget.epsilon, budget.delta, budget.risk)
+    return calibrate_to(event_at, target, method=model.accounting, adjacency=model.adjacency)
+
+
+def public_n(model: Any, n: int) -> int:
+    """Return the number of rows, or of groups, that rules may use: under add_remove the data's own is private."""
+    is_row = unit_of(model) == ROW
+    name = "n_samples_public" if is_row else "n_groups_public"
+    given = getattr(model, name, None)
+    if given is not None:
+        return check_count(name, given, remedy="give a whole number above 0")
+    if model.adjacency == "add_remove":
+        raise ValueError(
+            f"{name}=None with adjacency='add_remove': the number of {'rows' if is_row else 'groups'} is private "
+            f"there, so give {name}, a round number near it, or use adjacency='zero_out'."
+        )
+    return n
+
+
+def root_stream(estimator: Any, drawn: str = "the noise", *, remedy: str = "random_state=None") -> SecretStream:
+    """Return the stream of a fit, by its public name. A seed makes what is `drawn` reproducible: a leak, reported."""
+    name = getattr(estimator, "_public_name", "") or type(estimator).__name__
+    stream = SecretStream.from_random_state(estimator.random_state, name)
+    if estimator.random_state is not None:
+        report_leak(
+            f"random_state={estimator.random_state!r} makes {drawn} reproducible. The guarantee does not hold against "
+            "those who know the seed. If it is used for two fits, anyone can subtract their noise, as the difference "
+            f"of the outputs is exact: use {remedy}."
+        )
+        note_leaks(estimator, SEEDED)
+    return stream
+
+
+def payment_of(model: Any) -> Payment:
+    """Return where a fit of an estimator is charged."""
+    accountant = resolve_accountant(model.accountant)
+    parameters: dict[str, Any] = {}
+    if accountant is not None:
+        parameters = {**model._public_parameters(), "seeded": model.random_state is not None}
+    if name := model.__dict__.get("_fitted_group_name"):
+        parameters["groups"] = name
+    return Payment(accountant, type(model).__name__, model.adjacency, parameters, unit_of(model))
+
+
+def unit_of(model: Any) -> str:
+    """Return what a fit of an estimator is private for: a row, or a group of rows."""
+    return str(model.__dict__.get("privacy_unit_", ROW))

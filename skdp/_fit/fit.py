@@ -1,0 +1,339 @@
+"""The fit object, which a private ``fit`` asks in order: begin, plan, read, charge, release, publish.
+
+It is the only one that charges the accountant. Its state enforces the order: noise and privacy cost are settled from
+public numbers and the accountant is asked before a cell is read, rows are checked before the charge, the charge is made
+before anything is learned, and each release is made once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skdp._checks.cells import shape_of
+from skdp._checks.default_delta import delta_for
+from skdp._checks.leaks import begin_record, note_leaks
+from skdp._checks.notices import begin_notices, tell_now, tell_rest
+from skdp._checks.rows import check_schema, check_shape
+from skdp._checks.sources import RowSource, refuse_rows_elsewhere
+from skdp._checks.units import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read_units, split_labels
+from skdp._fit.budget import Price, payment_of, public_n, read_budget, root_stream, solve_noise
+from skdp._fit.payment import Payment, charged
+from skdp._fit.releases import PUBLICATION, copy_to_fit, new_release, publish
+from skdp._guard.foreign_fits import report_foreign_fit
+from skdp._guard.totals import FitPrice
+from skdp._threads import WorkerPool
+from skdp.accounting import DpEvent, GaussianDpEvent, get_epsilon, resolve_accountant
+from skdp.exceptions import FitInterruptedWarning, warn
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.streams import SecretStream
+
+
+class NoisySum(NamedTuple):
+    """A released sum, as its query reads it.
+
+    `deviation` is the standard deviation of the noise in each number, `n_rows` the number of rows that were added up.
+    It is public but for ``add_remove``.
+    """
+
+    value: Any
+    deviation: float
+    n_rows: int
+
+
+class Paused(BaseException):
+    """Ends a pass of a fit that a pipeline runs only up to a stage. It never leaves `skdp._fit.private_step`."""
+
+
+BEGUN, PLANNED, READ, CHARGED, RELEASED, PUBLISHED = range(6)
+_STAGES = "begin", "plan", "read", "charge", "release", "publish"
+
+
+def begin(estimator: Any, X: Any, groups: Any = None) -> Fit:
+    """Begin a fit: copy the estimator, check its budget, and find the public shape of the rows. No cell is read.
+
+    Inside a budgeted pipeline or a search this returns the fit that it planned and pays for.
+    """
+    allotted: Fit | None = estimator.__dict__.get("_allotted_fit")
+    fit = Fit(estimator) if allotted is None else allotted
+    fit.take(X, groups)
+    return fit
+
+
+class Fit:
+    """One fit of one estimator.
+
+    Parameters
+    ----------
+    estimator : PrivateEstimator
+    *place : (str, int)
+        Names the streams of noise of several fits that share a seed, such as those of the steps of a pipeline.
+
+    Attributes
+    ----------
+    model : PrivateEstimator
+        A copy of the estimator that learns. ``fit`` reads its parameters, so that parameters that are set meanwhile
+        change nothing.
+    rows : object
+        As they were given, without the column of groups.
+    n_rows, n_features : int
+        Of the rows. `n_features` is None where it is not known before the charge.
+    units : Units, CountedUnits or None
+        The group of each row. None where there are no groups.
+    n : int
+        The public number of rows, or of groups.
+    noise_multiplier : float
+        Once the fit is planned, as `price`.
+    price : Price
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - `plan` asks the accountant before a row is read. `charge` charges it before `release` reads a row.
+    - A rejection in `read_rows` and `read` is recorded. A fit that fails or is interrupted after `charge` keeps it.
+    - `publish` moves all that was learned to the estimator in one assignment, with its privacy cost.
+
+    The states of a fit, and the steps that each of them allows. Any other step raises a RuntimeError.
+
+    ========  =============================
+    state     steps
+    ========  =============================
+    begun     plan
+    planned   read, charge
+    read      read, charge
+    charged   release, spawn
+    released  release, spawn, publish
+    ========  =============================
+    """
+
+    precedes_charge = True  # whether ``fit`` may still reject what it finds: a pipeline ends it after the charge
+
+    def __init__(self, estimator: Any, *place: tuple[str, int]) -> None:
+        self.estimator, self.model = estimator, copy_to_fit(estimator)
+        begin_record(self.model)
+        begin_notices(self.model)
+        self.budget = read_budget(self.model)
+        self._stage, self._released = BEGUN, set[str]()
+        root = root_stream(self.model, remedy="random_state=None for a result that you publish")
+        for name, number in place:
+            root = root.spawn(name, number)
+        self._stream = root.spawn("release")
+
+    def take(self, X: Any, groups: Any) -> None:
+        """Note what is public of the rows. Labels of groups are read, and a rejection of them is recorded."""
+        self.rows, self.units = units_of(self.model, X, groups)
+        self.n_rows, self.n_features = self._public_shape()
+        self._settle(self.n_rows if self.units is None else self.units.n_units)
+
+    def _public_shape(self) -> tuple[int, int | None]:
+        """Return the number of rows and of columns, without reading a cell."""
+        X, model = self.rows, self.model
+        if isinstance(X, Iterator):  # of blocks: nothing is known of them before the charge
+            return 0, None
+        if isinstance(X, RowSource):
+            check_schema(model, X.like(), reset=True)
+            return X.shape
+        refuse_rows_elsewhere(type(model).__name__, X)
+        model._note_rows(X)
+        with payment_of(model).recording_refusals():
+            shape = shape_of("X", X)
+            check_shape(shape, model)
+        return int(shape[0]), int(shape[1])
+
+    def _settle(self, n: int) -> None:
+        """Settle delta and the payment, given the number of rows or groups."""
+        self.n = public_n(self.model, n)
+        self.model.delta = delta_for(self.budget.delta, resolve_accountant(self.model.accountant), self.n)
+        self.budget = self.budget._replace(delta=self.model.delta)
+        self._payment = payment_of(self.model)  # the accountant keeps this number, and not "auto"
+
+    # --- plan ---
+
+    def plan(self, event_at: Callable[[float], DpEvent] = GaussianDpEvent) -> None:
+        """Settle the noise and the privacy cost from public numbers, and ask the accountant. Nothing is charged.
+
+        Parameters
+        ----------
+        event_at : callable
+            The event of the fit at a noise multiplier, everything that it releases included.
+        """
+        self._advance(PLANNED, BEGUN)
+        model = self.model
+        self.noise_multiplier = solve_noise(model, self.budget, event_at)
+        event, delta = event_at(self.noise_multiplier), model.delta
+        self.price = Price(event, get_epsilon(event, delta, method=model.accounting, adjacency=model.adjacency), delta)
+        self._admit()
+
+    def _admit(self) -> None:
+        """Report leaks, and raise what the charge would raise."""
+        event, payment = self.price.event, self._payment
+        price = FitPrice(event, self.price.delta, payment.adjacency, payment.unit)
+        note_leaks(self.model, *report_foreign_fit(self.estimator, price))
+        payment.check(event)
+
+    def warn(self, notice: str) -> None:
+        """Issue a warning of the quality to expect, which follows from public numbers, once; "" is none."""
+        if notice:
+            tell_now(self.model, notice)
+
+    # --- read ---
+
+    def read_rows(self, reader: Callable[..., Any], **how: Any) -> Any:
+        """Return ``reader(model, rows, reset=True, **how)``: the rows, checked. A rejection is recorded.
+
+        A pipeline checks labels of all its steps before there are rows of the later ones. This returns None then: from
+        here to the charge ``fit`` uses `n_rows`, and nothing of the rows.
+        """
+        return self.read(reader, self.model, self.rows, reset=True, **how)
+
+    def read(self, reader: Callable[..., Any], *given: Any, **how: Any) -> Any:
+        """Return ``reader(*given, **how)``: labels or weights, checked. A rejection is recorded."""
+        self._advance(READ, PLANNED, READ)
+        with self._payment.recording_refusals(), np.errstate(all="ignore"):
+            return reader(*given, **how)
+
+    # --- charge ---
+
+    def charge(self) -> None:
+        """Charge the accountant, or raise and charge nothing. Rows that are not in memory are read after it."""
+        self._advance(CHARGED, PLANNED, READ)
+        if not isinstance(self.rows, Iterator):
+            warn_of_weak_delta(self.price.delta, self.n, self.units is not None)
+            self.model._fitted_n_public = self.n
+        self._payment.charge(self.price.event)
+
+    # --- release ---
+
+    def spawn(self, part: str) -> SecretStream:
+        """Return the stream of a release beside the main one; the event of the fit includes it."""
+        self._advance(RELEASED, CHARGED, RELEASED)
+        return self._stream.spawn(part)
+
+    def release(
+        self,
+        query: Any,
+        rows: Any,
+        *targets: Any,
+        weights: Any = 1.0,
+        noise_multiplier: float | None = None,
+        part: str = "",
+    ) -> NoisySum:
+        """Add up what rows add by `query`, and return the sum with noise. Each part of a fit is released once.
+
+        Parameters
+        ----------
+        query : object as described in `skdp.mechanisms.bounded_sum`
+        rows, *targets : object
+            As the query takes them. Those of a source are read here.
+        weights : ndarray of shape (n_rows,) or 1.0
+            Private numbers in [0, 1].
+        noise_multiplier : float or None
+            Of this release. None is that of the fit.
+        part : str
+            Name of this release, where a fit makes several.
+        """
+        self._advance(RELEASED, CHARGED, RELEASED)
+        if part in self._released:
+            raise RuntimeError("release was called before, and the charge is for one release: plan another fit.")
+        self._released.add(part)
+        noise_multiplier = self.noise_multiplier if noise_multiplier is None else noise_multiplier
+        mechanism = GaussianMechanism(noise_multiplier, query.sensitivity(self.model.adjacency))
+        stream = self._stream.spawn(part) if part else self._stream
+        with np.errstate(all="ignore"):  # a warning would reveal something of a row
+            total = charged(self._add_up, query, rows, targets, weights)
+            noisy = total.read(mechanism.release(total.vector, stream))
+        return NoisySum(noisy, mechanism.standard_deviation * total.rounding, total.n_rows)
+
+    def _add_up(self, query: Any, rows: Any, targets: tuple[Any, ...], weights: Any) -> Any:
+        new_sum = partial(query.new_sum, self.model.adjacency)
+        if isinstance(rows, RowSource):
+            return rows.add_up(new_sum, *targets)
+        with closing(WorkerPool()) as pool:
+            total = new_sum(pool=pool)
+            if isinstance(rows, Iterator):
+                for block in rows:
+                    total.add(block)
+            elif self.units is None:
+                total.add(rows, *targets, weights)
+            else:
+                total.add(rows, *targets, weights, units=self.units)
+        return total
+
+    # --- publish ---
+
+    def publish(self, *, interrupted: str = "", **learned: Any) -> Any:
+        """Publish what the fit learned and its privacy cost, in one assignment, and return the estimator.
+
+        `interrupted` states where an interrupt cut the fit short, if one did.
+        """
+        self._advance(PUBLISHED, RELEASED)
+        model, price = self.model, self.price
+        model.__dict__.update(learned)
+        model.noise_multiplier_, model.adjacency_ = self.noise_multiplier, model.adjacency
+        model.privacy_event_, model.epsilon_, model.delta_ = price
+        model._fitted_releases = (new_release(price.event, model.adjacency, model.privacy_unit_),)
+        with PUBLICATION:
+            publish(self.estimator, model)
+        self._tell(interrupted)
+        return self.estimator
+
+    def _tell(self, interrupted: str) -> None:
+        if interrupted:
+            warn_of_interrupt(interrupted)
+        tell_rest(self.estimator)
+
+    # --- the order ---
+
+    def _advance(self, stage: int, *allowed: int) -> None:
+        """Go to a stage, or raise where it cannot follow the present one."""
+        if self._stage not in allowed:
+            raise RuntimeError(
+                f"a fit goes through {', '.join(_STAGES)} in this order: {_STAGES[stage]} cannot follow "
+                f"{_STAGES[self._stage]}."
+            )
+        self._stage = stage
+
+
+def units_of(work: Any, X: Any, groups: Any, payment: Payment | None = None) -> tuple[Any, Any]:
+    """Return a table without the labels of its rows, and the units that these give; None where there are no labels.
+
+    Of a `RowSource`, which keeps its units, what is public of them is returned. The privacy unit is noted on `work`, a
+    copy made for the fit. `payment`, by default that of `work`, records a rejection of labels.
+    """
+    for name in UNIT_FACTS:
+        work.__dict__.pop(name, None)
+    work.privacy_unit_ = ROW if groups is None else GROUP
+    if groups is None:
+        return X, None
+    with (payment or work._payment()).recording_refusals():
+        if isinstance(X, RowSource):
+            units: Units | CountedUnits = X.find_units()
+        else:
+            X, labels = split_labels(X, groups)
+            units = read_units(labels, int(shape_of("X", X)[0]), groups if isinstance(groups, str) else None)
+    if units.name:
+        work._fitted_group_name = units.name
+    return X, units
+
+
+def warn_of_weak_delta(delta: float, n: int, of_groups: bool = False) -> None:
+    """Warn where publishing a whole record, of n public rows or units, would satisfy delta."""
+    if delta * n >= 1:
+        what = "groups" if of_groups else "rows"
+        warn(
+            f"delta={delta!r} is at least 1/n for n={n} {what}: publishing one whole record would satisfy it; "
+            f"choose a delta well below {1 / n:.1g}."
+        )
+
+
+def warn_of_interrupt(interrupted: str) -> None:
+    """Warn that a model was published by a fit that was interrupted."""
+    warn(
+        f"fit was interrupted {interrupted}: the model up to there is kept, and so is the full charge.",
+        FitInterruptedWarning,
+    )

@@ -1,0 +1,109 @@
+"""The fit object: its order is enforced, and nothing is charged, learned or published out of turn."""
+
+import numpy as np
+import pytest
+
+from skdp import BudgetExceededError, PrivacyAccountant
+from skdp._checks.rows import check_table
+from skdp._fit.fit import begin
+from skdp.exceptions import FitInterruptedWarning
+from skdp.naive_bayes import ClassMoments, DPGaussianNB
+
+X, CODES = np.zeros((50, 2)), np.zeros(50, np.int64)
+QUERY = ClassMoments(np.array([(-1.0, 1.0)] * 2), 2)
+STEPS = {
+    "plan": lambda fit: fit.plan(),
+    "read": lambda fit: fit.read_rows(check_table),
+    "charge": lambda fit: fit.charge(),
+    "spawn": lambda fit: fit.spawn("bounds"),
+    "release": lambda fit: fit.release(QUERY, X, CODES),
+    "publish": lambda fit: fit.publish(),
+}
+# The steps by which a fit gets into a state, and those that it allows then: the table in the docstring of `Fit`.
+STATES = [
+    ("", "plan"),
+    ("plan", "read charge"),
+    ("plan read", "read charge"),
+    ("plan charge", "spawn release"),
+    ("plan read charge", "spawn release"),
+    ("plan charge spawn", "spawn release publish"),
+    ("plan charge release", "spawn publish"),  # each part is released once
+    ("plan charge release publish", ""),
+]
+
+
+def fit_after(steps):
+    accountant = PrivacyAccountant()
+    fit = begin(DPGaussianNB([0, 1], accountant=accountant), X)
+    for step in steps.split():
+        STEPS[step](fit)
+    return fit, accountant
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(("before", "allowed"), STATES)
+def test_fit_step_is_allowed_in_its_states_alone(before, allowed, step):
+    fit, accountant = fit_after(before)
+    if step in allowed.split():
+        STEPS[step](fit)
+        return
+    n_charges, state = len(accountant.history), dict(vars(fit.estimator))
+    with pytest.raises(RuntimeError):
+        STEPS[step](fit)
+    assert len(accountant.history) == n_charges
+    assert vars(fit.estimator) == state
+
+
+def test_fit_is_charged_once_and_published_last():
+    fit, accountant = fit_after("")
+    for step in ("plan", "read", "charge", "release"):
+        STEPS[step](fit)
+        assert len(accountant.history) == (step in ("charge", "release"))
+        assert "epsilon_" not in vars(fit.estimator)
+    model = fit.publish(classes_=np.array([0, 1]))
+    assert model is fit.estimator
+    assert model.privacy_event_ == accountant.history[0].event
+    assert accountant.history[0].parameters["delta"] == model.delta_ == 1e-5
+    assert model.classes_.tolist() == [0, 1]
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a seed
+def test_fit_releases_each_part_once_with_its_own_noise():
+    fit = begin(DPGaussianNB([0, 1], random_state=0), X)
+    fit.plan()
+    fit.charge()
+    first, second = (fit.release(QUERY, X, CODES, part=part).value for part in ("first", "second"))
+    assert (first != second).all()
+    with pytest.raises(RuntimeError, match="release"):
+        fit.release(QUERY, X, CODES, part="first")
+
+
+def test_fit_over_budget_is_rejected_in_plan():
+    fit = begin(DPGaussianNB([0, 1], accountant=PrivacyAccountant(0.5, 1e-5)), X)
+    with pytest.raises(BudgetExceededError):
+        fit.plan()
+
+
+def test_fit_records_rejected_rows_and_releases_nothing():
+    accountant = PrivacyAccountant()
+    fit = begin(DPGaussianNB([0, 1], accountant=accountant), np.full((50, 2), np.nan))
+    fit.plan()
+    with pytest.raises(ValueError, match="NaN"):
+        fit.read_rows(check_table)
+    assert [entry.kind for entry in accountant.entries] == ["refusal"]
+    with pytest.raises(RuntimeError):
+        fit.release(QUERY, X, CODES)
+
+
+def test_fit_ignores_parameters_set_meanwhile():
+    fit, _ = fit_after("")
+    fit.estimator.set_params(epsilon=100.0)
+    fit.plan()
+    assert fit.price.epsilon <= 1.0
+
+
+def test_interrupted_fit_publishes_with_warning():
+    fit, _ = fit_after("plan charge release")
+    with pytest.warns(FitInterruptedWarning, match="interrupted after its first part"):
+        fit.publish(interrupted="after its first part")
+    assert fit.estimator.epsilon_ <= 1.0
