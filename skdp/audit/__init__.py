@@ -5,7 +5,8 @@
 - `worst_case`: two tables that differ in one record, the canary
 - `subjects`: an estimator as an audit fits it, again and again
 - `own_price`: what releases cost at least, without the accountant
-- `attack`: what an attack found; `replay`: two fits that see the same releases; `one_run`, `many_runs`
+- `attack`: what an attack found; `replay`: two fits that see the same releases; `one_run`: many canaries in one fit
+- `many_runs`: bounds from scores of many fits
 - `result`: `AuditResult`; `auditor`: `audit_estimator`; `functions`: `audit_functions`, for what others wrote
 """
 

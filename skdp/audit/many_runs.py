@@ -1,11 +1,8 @@
-"""Many fits with the canary and without it, told apart by a threshold."""
+"""Bounds of epsilon from scores of many fits with a record and without it, by a threshold."""
 
 from __future__ import annotations
 
-import itertools
 import math
-import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +11,9 @@ from scipy import stats
 from skdp._checks.parameters import check_real
 from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent, get_epsilon
-from skdp.audit.attack import Attack
 from skdp.audit.checks import LEVEL
-from skdp.audit.replay import LEAST_DELTA, canaries_of_a_view, differences, shifts_of
-from skdp.audit.subjects import AuditedFit, Subject
-from skdp.audit.worst_case import Canary
 
-_LEAST_RUNS, _MOST_RUNS = 40, 100_000
+_LEAST_RUNS = 40
 _GAUSSIAN = "the trade-off is Gaussian"
 
 
@@ -95,34 +88,6 @@ def _shift(false_positives: float, false_negatives: float) -> float:
     return float(stats.norm.isf(false_positives) - stats.norm.ppf(false_negatives))
 
 
-def many_runs(subject: Subject, seed: int, until: float, confidence: float) -> Attack:
-    """Fit to two neighbours in turns, until the time is up: without the first canary and with it, or with one of two.
-
-    Of canaries of which one takes the place of another these are the two that differ most.
-
-    Both are told apart by the direction in which the exact values differ; what is scored was released.
-    """
-    start, canaries = subject.fit(None, seed), subject.tables.canaries
-    records: list[Canary | None] = [None, canaries[0]]
-    if canaries_of_a_view(start, canaries) == 2:
-        records = [*canaries]
-    heard = [start if each is None else subject.fit(each, seed, start.tape) for each in records]
-    before, after = max(itertools.combinations(range(len(records)), 2), key=lambda pair: _distance(heard, pair))
-    directions = shifts_of(heard[before], heard[after])
-    scores: list[list[float]] = [[], []]
-    while len(scores[1]) < _MOST_RUNS and (time.monotonic() < until or not scores[1]):
-        for number, each in enumerate((records[before], records[after])):
-            seed += 1
-            scores[number].append(_score(subject.fit(each, seed), heard[before], directions))
-    check_pairs(len(scores[1]), _LEAST_RUNS // 2)
-    without, with_ = map(np.array, scores)
-    attack = Attack(start.model, {}, 0.0, subject.n_fits, differences(heard[before], heard[after]))
-    told = told_apart(without, with_, start.model.delta_ or LEAST_DELTA, confidence)
-    if not _is_gaussian(start):
-        del told["bounds"][_GAUSSIAN]
-    return replace(attack, **told)
-
-
 def told_apart(without: Doubles, with_: Doubles, delta: float, confidence: float) -> dict[str, Any]:
     """Bounds, the bound at a confidence of 1 - 1e-6, and points, as `Attack` has them."""
     places = np.quantile(np.concatenate([without, with_]), np.linspace(0.05, 0.95, 19))
@@ -139,31 +104,4 @@ def check_pairs(n_pairs: int, least: int) -> None:
         raise ValueError(f"max_seconds sufficed for {n_pairs} pairs of fits, and a bound takes {least}: give more.")
 
 
-def _is_gaussian(fitted: AuditedFit) -> bool:
-    """Whether all releases are of all rows with normal noise, so that the trade-off is Gaussian."""
-    releases = (each for track in fitted.tracks for each in track.releases)
-    return all(
-        each.norm_order == 2 and not each.is_whole and (each.lot is None or each.lot.rate == 1.0) for each in releases
-    )
-
-
-def _distance(heard: list[AuditedFit], pair: tuple[int, int]) -> float:
-    """About the mu^2 by which two fits differ."""
-    one, other = (heard[number] for number in pair)
-    releases = [release for track in one.tracks for release in track.releases]
-    shifts = [shift for track in shifts_of(one, other) for shift in track]
-    return sum(float(s @ s) / each.noise_multiplier**2 for s, each in zip(shifts, releases, strict=True))
-
-
-def _score(fitted: AuditedFit, like: AuditedFit, directions: list[list[Doubles]]) -> float:
-    """How far the releases lie in the directions of the canary, in units of the noise."""
-    score = 0.0
-    for track, before, shifts in zip(fitted.tracks, like.tracks, directions, strict=True):
-        for release, first, shift in zip(track.releases, before.releases, shifts, strict=True):
-            score += float(release.of_names(first.names, release.noisy) @ shift) / (
-                release.noise_multiplier**2 * release.sensitivity
-            )
-    return score
-
-
-__all__ = ["check_pairs", "many_runs", "threshold_epsilon", "told_apart"]
+__all__ = ["check_pairs", "threshold_epsilon", "told_apart"]

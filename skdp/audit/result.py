@@ -23,7 +23,7 @@ class AuditResult:
     ----------
     estimator : str
         Name of the class, or of the function.
-    method : {"replay", "one_run", "many_runs", "functions"}
+    method : {"replay", "one_run", "functions"}
         The attack; ``"functions"`` is that of `audit_functions`.
     epsilon_lower_bound : float
         Largest epsilon that the attack excludes, in nats at `delta`. Not an estimate of epsilon.
