@@ -51,7 +51,6 @@ from skdp.audit import (
     check_sampling,
     one_run_epsilon,
     replay,
-    threshold_epsilon,
 )
 from skdp.audit.checks import AuditFinding, _dispersion, _pairs
 from skdp.audit.one_run import Likelihoods
@@ -407,7 +406,6 @@ REFUSED = {
     ),
     "a row without X": (lambda: audit_estimator(DPRidge(), canary=X[0]), "without X"),
     "few scores": (lambda: one_run_epsilon([True], [1.0], 1e-5), "one entry for each"),
-    "few runs": (lambda: threshold_epsilon([1.0], [2.0], 1e-5), "scores of 20 fits"),
 }  # fmt: skip
 
 
@@ -789,21 +787,6 @@ def test_no_canary_of_one_run_is_learned_through_noise(monkeypatch):
     audit_estimator(DPLogisticRegression(classes=[0, 1], random_state=0), method="one_run")
     last = np.concatenate(moves[-20:])
     assert np.mean(last[last > 0.0]) > 0.98
-
-
-def test_many_runs_bound_an_ideal_mechanism():
-    sigma, rng = calibrate_noise_multiplier(GaussianDpEvent, epsilon=4.0, delta=1e-5), np.random.default_rng(0)
-    without, with_ = sigma * rng.normal(size=(2, 10_000)) + [[0.0], [1.0]]
-    sure = threshold_epsilon(without, with_, 1e-5, confidence=1 - 1e-6)
-    assert all(0.5 < bound <= 4.0 for bound in sure.values())
-    assert sure["the trade-off is Gaussian"] > 3.0
-
-
-def test_no_wrong_guess_is_a_bound_by_their_number():
-    """Of 500 judged fits of each kind a rate up to 1 - .025^(1/500) is likely (Clopper & Pearson 1934)."""
-    rate = 1.0 - 0.025 ** (1 / 500)
-    found = threshold_epsilon(np.zeros(1000), np.ones(1000), 1e-9)
-    assert found["nothing is assumed"] == pytest.approx(math.log((1.0 - rate) / rate), abs=1e-6)
 
 
 @pytest.mark.parametrize(("rate", "noise"), [(0.125, 1.5), (1.0, 1.5)])
