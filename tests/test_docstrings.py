@@ -56,7 +56,6 @@ MODULES = (
     "skdp.image",
     "skdp.linear_model",
     "skdp.mechanisms",
-    "skdp.synthesis.metrics",
     "skdp.model_selection",
     "skdp.naive_bayes",
     "skdp.neural_network",

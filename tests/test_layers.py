@@ -265,7 +265,7 @@ FLOORS = {
     "synthesis": (
         ("combining", "generator"),
         ("class_mixture", "marginals"),
-        ("gan", "linking", "metrics", "pair_quality", "synthesizing"),
+        ("gan", "linking", "pair_quality", "synthesizing"),
     ),
     "synthesis.class_mixture": (
         ("clipped_normals", "row_blocks"),
