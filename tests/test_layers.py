@@ -151,7 +151,7 @@ FLOORS = {
         ("replay",),
         ("auditor",),
     ),
-    "datasets": (("_pickles", "_tables"), ("census", "cifar", "made_up", "mnist"), ("rehearsal",)),
+    "datasets": (("_tables",), ("census", "made_up", "mnist"), ("rehearsal",)),
     "effects": (("scores",), ("columns", "monotonic")),
     "ensemble": (
         ("growth", "people", "target_units"),
