@@ -1,4 +1,4 @@
-"""Parameters of scikit-learn's estimators that private ones do not have, and what takes their place."""
+"""Parameters of scikit-learn's estimators and of earlier versions that do not exist, and what replaces them."""
 
 from __future__ import annotations
 
@@ -37,9 +37,17 @@ REPLACEMENTS = {
 }
 
 
+REMOVED = {
+    "adam_noise_floor": "use solver='adam' with a small adam_epsilon, whose steps hardly depend on max_grad_norm",
+}
+"""Parameters of earlier versions, and what replaces them."""
+
+
 def refuse_foreign(cls: type, names: Iterable[str]) -> None:
-    """Raise a TypeError for a name of the table that is no parameter of the class."""
+    """Raise a TypeError for a name of the tables that is not a parameter of the class."""
     for name in names:
+        if name in REMOVED and name not in inspect.signature(cls).parameters:
+            raise TypeError(f"{cls.__name__} no longer has the parameter {name!r}: {REMOVED[name]}.")
         if name in REPLACEMENTS and name not in inspect.signature(cls).parameters:
             raise TypeError(f"{cls.__name__} has no parameter {name!r}: {REPLACEMENTS[name]}; {_PAGE}.")
 
@@ -58,4 +66,4 @@ def refuse_foreign_in_init(cls: type) -> None:
     cls.__init__ = checked  # type: ignore[misc]
 
 
-__all__ = ["REPLACEMENTS", "refuse_foreign", "refuse_foreign_in_init"]
+__all__ = ["REMOVED", "REPLACEMENTS", "refuse_foreign", "refuse_foreign_in_init"]

@@ -95,10 +95,6 @@ class DPMLPClassifier(GradientClassifier):
         Decay rate of the second moment, in [0, 1). Only used if ``solver="adam"``.
     adam_epsilon : float, default=1e-8
         Value added to the root of the second moment. Only used if ``solver="adam"``.
-    adam_noise_floor : float or None, default=None
-        If a number, Adam becomes DP-AdamBC: the variance ``(sigma * C / L)**2`` of the noise is subtracted from the
-        second moment, which is held above this fraction of that variance. The floor scales with C, so the updates do
-        not depend on C. Only used if ``solver="adam"``.
     average : {"ema", "tail"} or None, default="ema"
         Average of the iterates that is returned: an exponential moving average over about a tenth of the steps ("ema"),
         or the mean over the second half of the steps ("tail"). Averaging is post-processing and costs no privacy. None
@@ -240,8 +236,6 @@ class DPMLPClassifier(GradientClassifier):
 
     Bu, Wang, Zha & Karypis (2023), "Automatic clipping".
 
-    Tang, Shpilevskiy & Lecuyer (2024), "DP-AdamBC".
-
     Schwabedal, Michel & Riontino (2020), "Differentially private generation of small images", for DP-Adam.
 
     Examples
@@ -286,7 +280,6 @@ class DPMLPClassifier(GradientClassifier):
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         adam_epsilon: float = 1e-8,
-        adam_noise_floor: float | None = None,
         average: str | None = "ema",
         alpha: float = 0.0,
         batch_size: int | str = "auto",
@@ -326,7 +319,6 @@ class DPMLPClassifier(GradientClassifier):
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.adam_epsilon = adam_epsilon
-        self.adam_noise_floor = adam_noise_floor
         self.average = average
         self.alpha = alpha
         self.batch_size = batch_size

@@ -390,14 +390,13 @@ def test_empty_lots_are_steps_with_noise(table, monkeypatch):
 
 
 @pytest.mark.parametrize("clipping", ["flat", "per_layer"])
-@pytest.mark.parametrize("floor", [None, 0.1], ids=["Adam", "AdamBC"])
-def test_adam_does_not_see_the_clip_where_every_gradient_is_clipped(table, floor, clipping):
+def test_adam_does_not_see_the_clip_where_every_gradient_is_clipped(table, clipping):
     """Schwabedal et al. (2020), for a vanishing adam_epsilon; with one that does not vanish the clip is felt."""
     X, y, classes = table("classes")
 
     def fitted(clip, adam_epsilon):
         model = given_noise(
-            classes=classes, solver="adam", adam_noise_floor=floor, adam_epsilon=adam_epsilon, clipping=clipping,
+            classes=classes, solver="adam", adam_epsilon=adam_epsilon, clipping=clipping,
             max_grad_norm=clip, max_iter=6, sampling_rate=0.5, activation="tanh", random_state=0,
             learning_rate_init=0.01,
         )  # fmt: skip
@@ -844,7 +843,6 @@ BAD_INPUT = [
     ({"beta_1": 1.0}, ["beta_1=1.0 ", "choose a number in [0, 1)"]),
     ({"beta_2": -0.1}, ["beta_2=-0.1 ", "choose a number in [0, 1)"]),
     ({"adam_epsilon": -1e-8}, ["adam_epsilon=-1e-08 ", "choose a small number"]),
-    ({"adam_noise_floor": 0}, ["adam_noise_floor=0 ", "choose a share of the noise's variance"]),
     ({"alpha": -1}, ["alpha=-1 ", "choose 0 (no penalty)"]),
     ({"max_iter": 0}, ["max_iter=0 ", "choose a whole number of epochs"]),
     ({"lot_size": 41}, ["lot_size=41 ", "from 1 to the 40 rows"]),
