@@ -39,6 +39,7 @@ REPLACEMENTS = {
 
 REMOVED = {
     "adam_noise_floor": "use solver='adam' with a small adam_epsilon, whose steps hardly depend on max_grad_norm",
+    "decay_epochs": "pass a pair, learning_rate_end=(end, epochs)",
 }
 """Parameters of earlier versions, and what replaces them."""
 

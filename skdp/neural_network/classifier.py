@@ -82,10 +82,9 @@ class DPMLPClassifier(GradientClassifier):
         Schedule that leads from `learning_rate_init` to `learning_rate_end`.
     learning_rate_init : float or "auto", default="auto"
         Initial step size for the scaled rows and the mean gradient. If "auto", it is chosen from public quantities.
-    learning_rate_end : float or None, default=None
-        Final step size. If None, half of the initial one for "linear" and 0 for "cosine".
-    decay_epochs : float or None, default=None
-        Number of epochs after which `learning_rate_end` is reached. If None, all epochs.
+    learning_rate_end : float, tuple (float, float) or None, default=None
+        Final step size. A pair is the final step size and the number of epochs after which it is reached; otherwise it
+        is reached after all epochs. If None, half of the initial one for "linear" and 0 for "cosine".
     momentum : float, default=0.9
         Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``. Only used if
         ``solver="sgd"``.
@@ -274,8 +273,7 @@ class DPMLPClassifier(GradientClassifier):
         solver: str = "sgd",
         learning_rate: str = "linear",
         learning_rate_init: float | str = "auto",
-        learning_rate_end: float | None = None,
-        decay_epochs: float | None = None,
+        learning_rate_end: float | tuple[float, float] | None = None,
         momentum: float = 0.9,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
@@ -314,7 +312,6 @@ class DPMLPClassifier(GradientClassifier):
         self.learning_rate = learning_rate
         self.learning_rate_init = learning_rate_init
         self.learning_rate_end = learning_rate_end
-        self.decay_epochs = decay_epochs
         self.momentum = momentum
         self.beta_1 = beta_1
         self.beta_2 = beta_2

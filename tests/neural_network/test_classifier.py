@@ -440,12 +440,12 @@ def rates_of(table, monkeypatch, **parameters):
         ({"learning_rate_init": 0.4}, {0: 0.4, 10: 0.3, 19: 0.21}),  # linear, to half of the start
         ({"learning_rate_init": 0.4, "learning_rate_end": 0.0}, {0: 0.4, 10: 0.2, 19: 0.02}),
         (  # Abadi et al. (2016), section 5.2: "from 0.1 to 0.052 over 10 epochs and then fixed to 0.052"
-            {"learning_rate_init": 0.1, "learning_rate_end": 0.052, "decay_epochs": 5},
+            {"learning_rate_init": 0.1, "learning_rate_end": (0.052, 5)},
             {0: 0.1, 5: 0.076, 10: 0.052, 19: 0.052},
         ),
         ({"learning_rate": "cosine", "learning_rate_init": 2.0}, {0: 2.0, 10: 1.0, 19: 1 + math.cos(math.pi * 0.95)}),
         (
-            {"learning_rate": "cosine", "learning_rate_init": 2.0, "learning_rate_end": 1.0, "decay_epochs": 2.0},
+            {"learning_rate": "cosine", "learning_rate_init": 2.0, "learning_rate_end": (1.0, 2.0)},
             {0: 2.0, 2: 1.5, 4: 1.0, 19: 1.0},
         ),
     ],
@@ -837,8 +837,9 @@ BAD_INPUT = [
     ({"learning_rate_init": 0}, ["learning_rate_init=0 ", "choose a number above 0, or 'auto'"]),
     ({"learning_rate_init": "x"}, ["learning_rate_init='x' ", "choose a number above 0, or 'auto'"]),
     ({"learning_rate_end": -1}, ["learning_rate_end=-1 ", "choose a number from 0 up, or None"]),
-    ({"decay_epochs": 0}, ["decay_epochs=0 ", "choose a number of epochs above 0, or None"]),
-    ({"decay_epochs": math.inf}, ["decay_epochs=inf ", "choose a number of epochs above 0, or None"]),
+    ({"learning_rate_end": (0.1, 0)}, ["learning_rate_end=0 ", "choose a number of epochs above 0"]),
+    ({"learning_rate_end": (0.1, math.inf)}, ["learning_rate_end=inf ", "choose a number of epochs above 0"]),
+    ({"learning_rate_end": (0.1, 2, 3)}, ["learning_rate_end=(0.1, 2, 3)", "a pair (end, epochs)"]),
     ({"momentum": 1}, ["momentum=1 ", "choose a number in [0, 1)"]),
     ({"beta_1": 1.0}, ["beta_1=1.0 ", "choose a number in [0, 1)"]),
     ({"beta_2": -0.1}, ["beta_2=-0.1 ", "choose a number in [0, 1)"]),

@@ -123,12 +123,16 @@ class NetworkRecipe(Recipe):
         check_choice("learning_rate", self.model.learning_rate, ("constant", "linear", "cosine"))
         linear = self.model.learning_rate == "linear"
         end, n_steps = 0.5 * start if linear else 0.0, float(plan.n_steps)
-        if self.model.learning_rate_end is not None:
+        given = self.model.learning_rate_end
+        if isinstance(given, tuple | list):
+            if len(given) != 2:
+                raise ValueError(f"learning_rate_end={given!r}: pass a number, a pair (end, epochs), or None.")
+            given, epochs = given
+            remedy = "choose a number of epochs above 0 as the second of the pair"
+            n_steps = check_real("learning_rate_end", epochs, above=0, remedy=remedy) / plan.sampling.rate
+        if given is not None:
             remedy = "choose a number from 0 up, or None"
-            end = check_real("learning_rate_end", self.model.learning_rate_end, at_least=0, remedy=remedy)
-        if self.model.decay_epochs is not None:
-            remedy = "choose a number of epochs above 0, or None"
-            n_steps = check_real("decay_epochs", self.model.decay_epochs, above=0, remedy=remedy) / plan.sampling.rate
+            end = check_real("learning_rate_end", given, at_least=0, remedy=remedy)
         if self.model.learning_rate == "constant":
             return constant(start)
         return linear_decay(start, end, n_steps) if linear else cosine_decay(start, end, n_steps)
