@@ -293,16 +293,14 @@ def test_a_number_on_a_threshold_goes_to_the_right():
 
 
 def test_a_row_is_its_plain_columns_and_its_leaves():
-    made = trees_of(plain_share=0.25).fit(FRAME)
+    made = trees_of().fit(FRAME)
     rows, leaves = made.transform(FRAME), made.apply(FRAME)
     plain = np.array([vectorized_row(row, SCHEMA.to_dict(), "bins", 16) for row in FRAME.to_dict("records")])
     one_hot = (leaves[:, :, None] == np.arange(16)).reshape(len(FRAME), -1)
-    expected = np.hstack([plain * math.sqrt(0.25 / 6), one_hot * math.sqrt(0.75 / 20)])
+    expected = np.hstack([plain * math.sqrt(1 / 18), one_hot * math.sqrt(2 / 60)])
     assert sp.issparse(rows)
     assert rows.dtype == np.float32
     np.testing.assert_allclose(rows.toarray(), expected, rtol=2.0**-22)
-    trees_alone = trees_of(plain_share=0).fit_transform(FRAME)
-    np.testing.assert_allclose(trees_alone.toarray(), one_hot * math.sqrt(1 / 20), rtol=2.0**-22)
 
 
 def test_a_number_with_many_edges_has_finer_bins_beside_them():
@@ -312,9 +310,7 @@ def test_a_number_with_many_edges_has_finer_bins_beside_them():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.uniform(-5, 210, 500), rng.uniform(0, 10, 500), rng.uniform(0, 1, 500)])
     X[0, 0] = math.nan
-    made = PublicTreesEmbedding(3, schema=schema, random_state=0, plain_share=0.5).fit(
-        pd.DataFrame(X, columns=[*"abc"])
-    )
+    made = PublicTreesEmbedding(3, schema=schema, random_state=0).fit(pd.DataFrame(X, columns=[*"abc"]))
     rows = made.transform(pd.DataFrame(X, columns=[*"abc"])).toarray()
     plain = rows[:, : 21 + 3 + 17 + 81] > 0
     assert (plain.sum(axis=1) == 4).all()
@@ -329,6 +325,13 @@ def test_a_number_with_many_edges_has_finer_bins_beside_them():
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0, rtol=1e-6)
 
 
+def test_removed_plain_share_is_rejected():
+    with pytest.raises(TypeError, match="no longer has the parameter 'plain_share'"):
+        PublicTreesEmbedding(plain_share=0.5)
+    with pytest.raises(TypeError, match="no longer has the parameter 'plain_share'"):
+        trees_of().set_params(plain_share=0.5)
+
+
 def test_the_pattern_of_a_row_does_not_depend_on_the_row():
     rows = trees_of().fit_transform(FRAME)
     assert rows.indices.dtype == rows.indptr.dtype == np.int32
@@ -337,9 +340,9 @@ def test_the_pattern_of_a_row_does_not_depend_on_the_row():
     assert np.all(rows.data.reshape(-1, 26) == rows.data[:26])
 
 
-@over_rows("n_estimators, share", [(1, 0.0), (7, 0.1), (7, 0.999), (300, 0.5)])
-def test_every_row_has_the_norm_1_and_none_is_longer(share, n_estimators):
-    made = trees_of(n_estimators, plain_share=share).fit(FRAME)
+@over_rows("n_estimators", [1, 7, 300])
+def test_every_row_has_the_norm_1_and_none_is_longer(n_estimators):
+    made = trees_of(n_estimators).fit(FRAME)
     rows = made.transform(FRAME).astype(np.float64)
     squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
     assert made.row_norm_ == 1.0
@@ -514,7 +517,6 @@ BAD = {
     "no trees": ({"n_estimators": 0}, "n_estimators=0 is out of range"),
     "half a depth": ({"max_depth": 1.5}, "max_depth=1.5 is of the wrong type"),
     "too many leaves": ({"max_leaf_nodes": 2**40, "max_depth": 99}, "choose fewer trees, or fewer leaves"),
-    "no share": ({"plain_share": 1.0}, "plain_share=1.0 is out of range"),
     "a negative seed": ({"random_state": -1}, "random_state=-1 is out of range"),
     "categories of another width": ({"schema": None, "categories": [["a"]]}, "is no list for 7 columns"),
     "nothing of a column": (
@@ -640,7 +642,7 @@ def test_an_estimator_that_comes_next_uses_the_norm():
 
 def test_a_search_over_parameters_of_the_trees_is_paid_for():
     pipe = make_pipeline(trees_of(5), classifier())
-    grid = {"publictreesembedding__max_depth": [1, 3], "publictreesembedding__plain_share": [0.2, 0.5]}
+    grid = {"publictreesembedding__max_depth": [1, 3], "publictreesembedding__max_leaf_nodes": [8, 16]}
     search = DPGridSearchCV(pipe, grid, epsilon=50.0, delta=1e-5).fit(FRAME, Y)
     assert 0 < search.epsilon_ <= 50.0
     best = search.best_estimator_[0]
