@@ -332,7 +332,7 @@ PUBLISHED = {
         "mixture_": "post-processing of the releases",
         "bounds_": "the parameter `bounds`",
         "n_components_": "the parameter, or a rule in public numbers",
-        "n_directions_": "the parameter, or a rule in public numbers",
+        "n_directions_": "a rule in public numbers",
         "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
     },
     DPWGAN: {
