@@ -41,6 +41,7 @@ REMOVED = {
     "adam_noise_floor": "use solver='adam' with a small adam_epsilon, whose steps hardly depend on max_grad_norm",
     "n_directions": "a component always has up to 100 main directions",
     "plain_share": "plain columns always have a third of the squared norm of a row",
+    "threshold_share": "the threshold of categories always has 1% of delta; set delta",
     "decay_epochs": "pass a pair, learning_rate_end=(end, epochs)",
 }
 """Parameters of earlier versions, and what replaces them."""

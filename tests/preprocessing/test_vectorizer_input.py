@@ -131,7 +131,6 @@ BAD_PARAMETERS = {
     "schema": [5, "age", {**SCHEMA.to_dict(), "age": (90, 18)}],
     "numbers": ["bin"],
     "n_bins": [0, 2.5],
-    "threshold_share": [1.0],
     "n_samples_public": [0],
 }
 BAD_CLASSES = [[0, 0, 1], [0]]

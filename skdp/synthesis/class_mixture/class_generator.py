@@ -118,7 +118,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
     n_components_ : int
         Components of each class.
     n_directions_ : int
-        Number of directions.
+        Number of directions in which rows of a component differ from its mean: 100, or n_features if that is less.
     noise_multiplier_ : float
         Noise multiplier of the whole.
     n_samples_ : int
