@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What audits find: of every estimator by replay, of many canaries by one run, beside jax_privacy, and of a peer.
+"""What audits find: of every estimator by replay, of many canaries by one run, and beside jax_privacy.
 
-    python benchmarks/bench_audit.py [replay] [exchanged] [one_run] [jax] [peer] [false_alarms]
+    python benchmarks/bench_audit.py [replay] [exchanged] [one_run] [jax] [false_alarms]
 
-All but `exchanged` and the last without a name. Everything is made up. For ``jax`` and ``peer`` `environments.py`
-makes the environments ``jax`` and ``diffprivlib`` first; a part whose environment is not there is left out.
+All but `exchanged` and the last without a name. Everything is made up. For ``jax`` `environments.py`
+makes the environment ``jax`` first; without it this part is left out.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ import argparse
 import json
 import math
 import subprocess
-import sys
 import tempfile
 import time
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -181,16 +179,11 @@ def one_run():
 
 def bounds_of(coins, scores, delta):
     """The bounds of skdp, as functions."""
-    from skdp.audit import one_run_epsilon, threshold_epsilon
-
-    def threshold(law):
-        return threshold_epsilon(scores[~coins], scores[coins], delta)[law]
+    from skdp.audit import one_run_epsilon
 
     return {
         "one run, nothing is assumed": lambda: one_run_epsilon(coins, scores, delta),
         "one run, Gaussian trade-off": lambda: one_run_epsilon(coins, scores, delta, trade_off="gaussian"),
-        "threshold, nothing is assumed": lambda: threshold("nothing is assumed"),
-        "threshold, Gaussian trade-off": lambda: threshold("the trade-off is Gaussian"),
     }
 
 
@@ -240,51 +233,8 @@ def auditor_of_jax(path):
     found = {
         "one run, nothing is assumed": lambda: auditor.epsilon_one_run(0.05, delta, threshold_strategy=split),
         "one run, Gaussian trade-off": lambda: auditor.epsilon_one_run_fdp(0.05, delta, threshold_strategy=split),
-        "threshold, nothing is assumed": lambda: auditor.epsilon_clopper_pearson(0.05, delta, threshold_strategy=split),
     }  # of 2.0.0 epsilon_from_gdp is no bound: 0.8 to 12 on scores that are noise alone (its pull request 270)
     print(json.dumps({name: timed(bound) for name, bound in found.items()}))
-
-
-# --- a peer with a mistake that its issues report ---------------------------------------------------------------------
-
-
-def peer(python):
-    """diffprivlib's linear regression with targets and columns in (0, 100), of which it takes 0 for the sensitivity.
-
-    The sum of squares of a column is released with noise for the square of its *lower* bound (its issues 104 and 105),
-    which is 0 here: no noise. What is published, the coefficient, then tells one row from two. The last line is of
-    bounds that are the same on both sides, where the mistake costs nothing.
-    """
-    from skdp.audit import audit_functions
-
-    print("| diffprivlib LinearRegression | claimed | found | s | findings |\n|---|---|---|---|---|")
-    for bounds in ((0.0, 100.0), (-100.0, 100.0)):
-        for epsilon in (1.0, 4.0):
-            process = subprocess.Popen([python, WORKER, "--fits"], stdin=-1, stdout=-1, text=True)
-
-            def fit(X, y, process=process, bounds=bounds, epsilon=epsilon):
-                process.stdin.write(json.dumps([epsilon, bounds, X, y]) + "\n")
-                process.stdin.flush()
-                return json.loads(process.stdout.readline())
-
-            one, two = ([[1.0]], [0.0]), ([[1.0], [100.0]], [0.0, 0.0])
-            start = time.perf_counter()
-            with process, warnings.catch_warnings(action="ignore"):
-                audit = audit_functions(fit, np.ravel, one, two, epsilon=epsilon)
-                process.stdin.close()
-            cells = bounds, f"{epsilon:g}", f"{audit.epsilon_lower_bound:.2f}", f"{time.perf_counter() - start:.0f}"
-            print("|", *(f"{each} |" for each in cells), "; ".join(map(str, audit.findings)) or "none", "|", flush=True)
-
-
-def fits_of_diffprivlib():
-    """Run by the interpreter that has diffprivlib: fits as they are asked for, one a line."""
-    from diffprivlib.models import LinearRegression
-
-    warnings.simplefilter("ignore")
-    for line in sys.stdin:
-        epsilon, (low, high), X, y = json.loads(line)
-        model = LinearRegression(epsilon=epsilon, bounds_X=(low, high), bounds_y=(0.0, 1.0), fit_intercept=False)
-        print(json.dumps(model.fit(np.array(X), np.array(y)).coef_.tolist()), flush=True)
 
 
 def main():
@@ -294,26 +244,22 @@ def main():
     parser.add_argument("--audits", type=int, default=1_000, help="of `false_alarms`")
     parser.add_argument("--done", type=int, default=0, help="of `--audits`: the first that are left out")
     parser.add_argument("--auditor", help=argparse.SUPPRESS)
-    parser.add_argument("--fits", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.auditor:
         return auditor_of_jax(given.auditor)
-    if given.fits:
-        return fits_of_diffprivlib()
 
     from environments import default_folder, python_of
 
-    parts = given.parts or ["replay", "one_run", "jax", "peer"]
+    parts = given.parts or ["replay", "one_run", "jax"]
     if "replay" in parts:
         replay(given.only)
     if "exchanged" in parts:
         replay(given.only, is_exchanged=True)
     if "one_run" in parts:
         one_run()
-    for name, home, part in (("jax", "jax", beside_jax), ("peer", "diffprivlib", peer)):
-        if name in parts:
-            python = python_of(home, default_folder())
-            part(python) if python else print(f"{name}: no environment {home!r}, see environments.py")
+    if "jax" in parts:
+        python = python_of("jax", default_folder())
+        beside_jax(python) if python else print("jax: no environment 'jax', see environments.py")
     if "false_alarms" in parts:
         false_alarms(given.audits, given.done)
     return None

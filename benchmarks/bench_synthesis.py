@@ -30,12 +30,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import OneHotEncoder
+from synthesis_metrics import marginal_error
 from synthesis_peers import PEERS
 
 from skdp import DPLogisticRegression, DPMarginalSynthesizer
 from skdp.ensemble import DPRandomTreesClassifier
 from skdp.preprocessing import DPTableVectorizer
-from skdp.synthesis.metrics import marginal_error
 
 HERE = Path(__file__).resolve().parent
 DELTA = 1e-5

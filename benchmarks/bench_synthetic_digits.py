@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
+from synthesis_metrics import inception_score
 
 from skdp import DPWGAN, DPClassMixtureGenerator
 from skdp.datasets import load_mnist
-from skdp.synthesis.metrics import inception_score
 
 DELTA = 1e-5
 WGAN = {"weight_decay": 0.5, "generator_learning_rate_init": 4e-3, "n_latent": 24, "max_iter": 68}
@@ -87,7 +87,7 @@ def scores(model: Any, mnist: Any, train: Callable[[Any, Any], Judge] | None, ju
     model.fit(mnist.data, mnist.target)
     seconds = time.perf_counter() - start
     X, y = model.sample(len(mnist.data), random_state=0)
-    share = inception_score(judge(X[: len(mnist.test_data)])).mean / unit
+    share = inception_score(judge(X[: len(mnist.test_data)])) / unit
     if train is None:
         return Scores(np.nan, np.nan, share, seconds)
     network = train(X, y)(mnist.test_data).argmax(axis=1)
@@ -116,7 +116,7 @@ def main() -> None:
         train = Convolutional(options.torch, Path(folder)) if options.torch else perceptron
         judge = train(mnist.data, mnist.target)
         real = judge(mnist.test_data)
-        unit = inception_score(real).mean
+        unit = inception_score(real)
         accuracy = (real.argmax(axis=1) == mnist.test_target).mean()
         print(f"judge: {'convolutional network' if options.torch else 'perceptron'}, {accuracy:.4f} of the test images")
         print(f"inception score of the real test images: {unit:.2f}\n{PUBLISHED}\n")

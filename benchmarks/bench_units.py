@@ -39,6 +39,7 @@ from benchmark_tables import Table, load
 from environments import default_folder, python_of
 from numpy.typing import NDArray
 from sklearn.metrics import log_loss, roc_auc_score
+from synthesis_metrics import marginal_error
 
 import skdp
 from skdp.accounting import (
@@ -49,7 +50,6 @@ from skdp.accounting import (
     get_epsilon,
 )
 from skdp.ensemble import DPRandomTreesClassifier
-from skdp.synthesis.metrics import marginal_error
 
 Labels = NDArray[np.int64]
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.neural_network import MLPClassifier
+from synthesis_metrics import inception_score
 
 from skdp import DPWGAN
 from skdp.datasets import load_mnist
@@ -22,7 +23,6 @@ from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.gan.convolutions import ConvolutionalCritic, ConvolutionalModel
 from skdp.synthesis.gan.critic import CriticModel, CriticNetwork, Lot
 from skdp.synthesis.gan.generated_rows import GeneratorNetwork, count_parameters, start_tables
-from skdp.synthesis.metrics import inception_score
 
 BARS = {10.0: ".56 (aim .7), 5 minutes"}
 
@@ -75,7 +75,7 @@ def main() -> None:
         return
     judge = MLPClassifier((200,), batch_size=100, max_iter=25, tol=0.0, n_iter_no_change=26, random_state=0)
     judge.fit(rows, labels)
-    real = inception_score(judge.predict_proba(mnist.test_data)).mean
+    real = inception_score(judge.predict_proba(mnist.test_data))
     accuracy = 100 * judge.score(mnist.test_data, mnist.test_target)
     print(f"\njudge: right on {accuracy:.2f} % of the test images; their inception score {real:.3f}")
     for epsilon in options.epsilons:
@@ -88,7 +88,7 @@ def main() -> None:
             ).fit(rows, labels)  # fmt: skip
             took.append(time.perf_counter() - start)
             made, of = model.sample(10_000, random_state=seed)
-            scores.append(inception_score(judge.predict_proba(made)).mean / real)
+            scores.append(inception_score(judge.predict_proba(made)) / real)
             agreed.append(judge.score(made, of))
         print(
             f"epsilon {epsilon:g}: share {np.mean(scores):.3f} +/- {np.std(scores):.3f}, judge agrees with labels on "

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 from sklearn.neural_network import MLPClassifier
+from synthesis_metrics import inception_score
 
 from skdp import DPWGAN
 from skdp.datasets import load_mnist
-from skdp.synthesis.metrics import inception_score
 
 digits = load_mnist(Path(os.environ["SKDP_DATA"]) / "mnist.npz")
 X, y, X_test, y_test = digits.data, digits.target, digits.test_data, digits.test_target
@@ -31,7 +31,7 @@ SWEEPS = {"clip": (0.1, 1.0, 100.0), "noise": (0.5, 0.8, 0.9, 1.0), "capacity": 
 # is to be published needs a private judge, or public rows, as the paper says.
 
 judge = MLPClassifier((200,), early_stopping=True, random_state=0).fit(X, y)
-real = inception_score(judge.predict_proba(X_test)).mean
+real = inception_score(judge.predict_proba(X_test))
 print(f"the judge is right on {judge.score(X_test, y_test):.1%} of the test images, whose score is {real:.2f}")
 
 
@@ -43,7 +43,7 @@ def run(epochs, clip=1.0, noise=0.5, capacity=32):
         generator_learning_rate_init=4e-4, weight_decay=0.0, max_iter=epochs,
     ).fit(X, y)  # fmt: skip
     made_up, _ = model.sample(5_000, random_state=0)
-    return model.epsilon_, inception_score(judge.predict_proba(made_up)).mean
+    return model.epsilon_, inception_score(judge.predict_proba(made_up))
 
 
 # A run with a clip that is hardly reached, and next to no noise, shows what is there without privacy.

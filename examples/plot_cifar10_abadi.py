@@ -5,20 +5,20 @@ CIFAR-10 with fixed features, ten years on
 Abadi et al. (2016) trained CIFAR-10 on top of convolutions that had been learned on another data set, and came to 67 %,
 70 % and 73 % at epsilon 2, 4 and 8 (their figure 6). Here no other data set is needed: the features are scattering
 coefficients (Tramèr & Boneh 2021) and random filters of patches, which nobody has to learn, and the model on top is a
-private logistic regression. If the variable ``SKDP_DATA`` names a folder of CIFAR-10 the images are those, else small
-digits of scikit-learn, which show how it is done and not how well.
+private logistic regression. If the variable ``SKDP_DATA`` names a folder with the binary files of CIFAR-10, the images
+are those, else small digits of scikit-learn, which show how it is done and not how well.
 """
 
 import os
 
 import matplotlib.pyplot as plt
+import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
 
 from skdp import DPLogisticRegression
-from skdp.datasets import load_cifar10
 from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.plotting import PrivacyUtilityDisplay
 
@@ -29,10 +29,18 @@ from skdp.plotting import PrivacyUtilityDisplay
 # photographs, from made-up pictures of discs that lie on one another; an image and its mirror image share them, as a
 # horse is one from either side. Beside them stand the responses of random filters to patches, which tell of colours.
 
-folder = os.environ.get("SKDP_DATA")
-if folder:
-    cifar = load_cifar10(folder)
-    images, y, test_images, y_test = cifar.images, cifar.target, cifar.test_images, cifar.test_target
+
+def read_part(path):
+    """Images and labels of a binary file, whose records are a byte for the label and 3 planes of 32 x 32 bytes."""
+    records = np.fromfile(path, np.uint8).reshape(-1, 1 + 3 * 32 * 32)
+    return records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1), records[:, 0]
+
+
+folder = os.environ.get("SKDP_DATA", "")
+if is_cifar := os.path.isfile(f"{folder}/test_batch.bin"):
+    parts = [read_part(f"{folder}/data_batch_{number}.bin") for number in range(1, 6)]
+    images, y = map(np.concatenate, zip(*parts, strict=True))
+    test_images, y_test = read_part(f"{folder}/test_batch.bin")
     features = make_union(ScatteringTransformer(symmetric=True, n_jobs=-1), PatchTransformer(n_jobs=-1))
 else:
     pixels, labels = load_digits(return_X_y=True)
@@ -51,13 +59,11 @@ X, X_test = features.fit_transform(images), features.transform(test_images)
 
 def model_of(epsilon, n_steps):
     """A private linear model, whose steps are longer the less they are clipped."""
-    return DPLogisticRegression(
-        epsilon=epsilon, delta=1e-5, sampling_rate=1.0, max_iter=n_steps, max_grad_norm=0.25, learning_rate=1600.0,
-        classes=range(10), n_jobs=-1,
-    )  # fmt: skip
+    steps = {"sampling_rate": 1.0, "max_iter": n_steps, "max_grad_norm": 0.25, "learning_rate": 1600.0}
+    return DPLogisticRegression(classes=range(10), epsilon=epsilon, delta=1e-5, n_jobs=-1, **steps)
 
 
-epsilons, n_steps = (2.0, 4.0, 8.0), (100, 100, 200) if folder else (20, 20, 20)
+epsilons, n_steps = (2.0, 4.0, 8.0), (100, 100, 200) if is_cifar else (20, 20, 20)
 models = [model_of(*each).fit(X, y) for each in zip(epsilons, n_steps, strict=True)]
 scores = [100 * model.score(X_test, y_test) for model in models]
 plain = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=1000)).fit(X, y).score(X_test, y_test)
@@ -68,10 +74,9 @@ for model, score in zip(models, scores, strict=True):
 # The picture
 # -----------
 
-display = PrivacyUtilityDisplay.from_scores(
-    epsilons, scores, baseline_score=100 * plain, score_name="accuracy on test images, %"
-)
-if folder:
+name = "accuracy on test images, %"
+display = PrivacyUtilityDisplay.from_scores(epsilons, scores, baseline_score=100 * plain, score_name=name)
+if is_cifar:
     display.ax_.plot(epsilons, (67, 70, 73), "k*", label="Abadi et al. (2016)")
     display.ax_.legend(frameon=False)
 display.ax_.set_title(f"{X.shape[1]:,} fixed features of {len(y):,} images")

@@ -87,9 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     subs["create"].add_argument("--fpr", type=float, help="that share")
     subs["create"].add_argument("--delta", type=float, required=True, help="delta of the ceiling")
     subs["create"].add_argument("--unit", help="what one record is, such as person; row if left out")
-    subs["create"].add_argument(
-        "--filter-family", metavar="F", help="auto, gaussian, renyi or discrete; auto if left out"
-    )
+    subs["create"].add_argument("--filter-family", metavar="F", help="auto, gaussian or renyi; auto if left out")
     subs["show"].add_argument("--delta", type=float, help="delta of the figures; the ceiling's if left out")
     subs["show"].add_argument("--json", action="store_true", help="print JSON")
     subs["verify"].add_argument("--head", help="a hash noted earlier, which has to be among those of the file")

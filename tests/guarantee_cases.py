@@ -311,7 +311,8 @@ PUBLISHED = {
         **GENERATORS,
         **dict.fromkeys(("class_count_", "mixture_"), RELEASED),
         "bounds_": "the parameter `bounds`",
-        **dict.fromkeys(("n_components_", "n_directions_"), "the parameter, or a rule in public numbers"),
+        "n_components_": "the parameter, or a rule in public numbers",
+        "n_directions_": "a rule in public numbers",
         "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
     },
     DPWGAN: {

@@ -509,15 +509,15 @@ def network_clipped_gradients(X, targets, weights, theta, network: Network, kind
 # --- optimisers and averages ---
 
 
-def adam(theta, gradients, rates, *, beta_1, beta_2, adam_epsilon, noise_variance=0.0, floor=0.0, penalty=0.0):
-    """Iterates of Adam (Kingma & Ba 2015, algorithm 1), or of DP-AdamBC where the noise's variance is given."""
+def adam(theta, gradients, rates, *, beta_1, beta_2, adam_epsilon, penalty=0.0):
+    """Iterates of Adam (Kingma & Ba 2015, algorithm 1)."""
     m = v = np.zeros_like(theta)
     iterates = []
     for t, (g, rate) in enumerate(zip(gradients, rates, strict=True), start=1):
         m = beta_1 * m + (1 - beta_1) * g
         v = beta_2 * v + (1 - beta_2) * g**2
-        second = np.maximum(v / (1 - beta_2**t) - noise_variance, floor)
-        theta = (theta - rate * (m / (1 - beta_1**t)) / (np.sqrt(second) + adam_epsilon)) / (1 + rate * penalty)
+        root = np.sqrt(v / (1 - beta_2**t))
+        theta = (theta - rate * (m / (1 - beta_1**t)) / (root + adam_epsilon)) / (1 + rate * penalty)
         iterates.append(theta)
     return iterates
 

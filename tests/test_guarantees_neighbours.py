@@ -179,7 +179,7 @@ FORMS = [
     ),
     ("network", np.asarray, 2, {**FULL, "class_weight": {0: 0.5, 1: 3.0}}),
     ("network", np.asarray, 2, FULL),
-    ("network", np.asarray, 3, {**POISSON, "clipping": "automatic", "solver": "adam", "adam_noise_floor": 0.1}),
+    ("network", np.asarray, 3, {**POISSON, "clipping": "automatic", "solver": "adam"}),
     ("network", np.asarray, 3, {"clipping": "per_layer", "max_grad_norm": (0.1, 0.2, 0.3), "activation": "tanh"}),
     ("network", sp.csr_array, 2, {**POISSON, "hidden_layer_sizes": (), "data_norm": 0.5, "learning_rate": "cosine"}),
     ("network", sp.csr_array, 3, {"activation": "logistic", "max_grad_norm": 20.0, "batch_size": 7}),

@@ -112,7 +112,7 @@ SETTINGS = [
     DPSimpleImputer("median", **BOUNDS),
     DPMarginalSynthesizer(pairs="select", epsilon=50.0, **ONE_FOR_ANOTHER, **TWO, **BOUNDS, **SYNTHETIC),
     DPMarginalSynthesizer(triples=True, **TWO, **BOUNDS, **SYNTHETIC),
-    DPClassMixtureGenerator(1, n_directions=4, **BOUNDS),
+    DPClassMixtureGenerator(1, **BOUNDS),
     DPClassMixtureGenerator(1, **ONE_FOR_ANOTHER, **TWO, **BOUNDS),
     DPWGAN(label_shares="uniform", sampling_rate=0.25, **TWO, **BOUNDS, **GAN),
     DPThresholdClassifier(ELSEWHERE, min_recall=0.5, **ONE_FOR_ANOTHER),

@@ -265,7 +265,7 @@ def test_a_model_whose_parameters_are_set_stays():
     model = tabular_pipeline("regressor", y_bounds=(0, 1))
     model[-1].set_params(n_estimators=20)
     assert type(model.fit(X, X["a"])[-1]) is DPRandomTreesRegressor
-    model = tabular_pipeline("regressor", y_bounds=(0, 1)).set_params(vectorizer__threshold_share=0.1, verbose=False)
+    model = tabular_pipeline("regressor", y_bounds=(0, 1)).set_params(vectorizer__max_categories=50, verbose=False)
     assert model.chooses_model
     model = tabular_pipeline("regressor", schema=dict.fromkeys("abc", (0, 1)), y_bounds=(0, 1))
     model.set_params(vectorizer__numbers="bins")

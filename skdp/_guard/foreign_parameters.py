@@ -1,10 +1,10 @@
-"""Parameters of scikit-learn's estimators that private ones do not have, and what takes their place."""
+"""Parameters of scikit-learn's estimators and of earlier versions that do not exist, and what replaces them."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 _PAGE = 'see "Coming from scikit-learn" (docs/coming_from.md)'
@@ -37,14 +37,33 @@ REPLACEMENTS = {
 }
 
 
+REMOVED = {
+    "adam_noise_floor": "use solver='adam' with a small adam_epsilon, whose steps hardly depend on max_grad_norm",
+    "n_directions": "a component always has up to 100 main directions",
+    "plain_share": "plain columns always have a third of the squared norm of a row",
+    "threshold_share": "the threshold of categories always has 1% of delta; set delta",
+    "decay_epochs": "pass a pair, learning_rate_end=(end, epochs)",
+}
+"""Parameters of earlier versions, and what replaces them."""
+
+
+def refuse_removed(cls: type, names: Iterable[str]) -> None:
+    """Raise a TypeError for a parameter of earlier versions that is not one of the class."""
+    for name in names:
+        if name in REMOVED and name not in inspect.signature(cls).parameters:
+            raise TypeError(f"{cls.__name__} no longer has the parameter {name!r}: {REMOVED[name]}.")
+
+
 def refuse_foreign(cls: type, names: Iterable[str]) -> None:
-    """Raise a TypeError for a name of the table that is no parameter of the class."""
+    """Raise a TypeError for a name of the tables that is not a parameter of the class."""
+    names = list(names)
+    refuse_removed(cls, names)
     for name in names:
         if name in REPLACEMENTS and name not in inspect.signature(cls).parameters:
             raise TypeError(f"{cls.__name__} has no parameter {name!r}: {REPLACEMENTS[name]}; {_PAGE}.")
 
 
-def refuse_foreign_in_init(cls: type) -> None:
+def refuse_foreign_in_init(cls: type, refuse: Callable[[type, Iterable[str]], None] = refuse_foreign) -> None:
     """Let the constructor of a class refuse them, if it has one of its own, with the signature that it has."""
     init = vars(cls).get("__init__")
     if init is None:
@@ -52,10 +71,10 @@ def refuse_foreign_in_init(cls: type) -> None:
 
     @functools.wraps(init)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
-        refuse_foreign(cls, kwargs)  # a subclass may hide what this one has
+        refuse(cls, kwargs)  # a subclass may hide what this one has
         init(self, *args, **kwargs)
 
     cls.__init__ = checked  # type: ignore[misc]
 
 
-__all__ = ["REPLACEMENTS", "refuse_foreign", "refuse_foreign_in_init"]
+__all__ = ["REMOVED", "REPLACEMENTS", "refuse_foreign", "refuse_foreign_in_init", "refuse_removed"]

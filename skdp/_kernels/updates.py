@@ -32,10 +32,10 @@ def momentum_update(gradient, velocity, theta, rate, momentum, new_velocity, new
 
 @njit(**_OPTIONS)
 def adam_update(
-    gradient, first, second, theta, rate, beta_1, beta_2, unbias_1, unbias_2, epsilon, noise, floor,
+    gradient, first, second, theta, rate, beta_1, beta_2, unbias_1, unbias_2, epsilon,
     new_first, new_second, new_theta,
 ):  # fmt: skip
-    """Adam (Kingma & Ba 2015, algorithm 1), with the noise's part of the second moment taken off where it is given.
+    """Adam (Kingma & Ba 2015, algorithm 1).
 
     Parameters
     ----------
@@ -45,9 +45,6 @@ def adam_update(
         1 / (1 - beta**t).
     epsilon : float
         Added to the root of the second moment.
-    noise, floor : float
-        Variance of a coordinate's noise and the least second moment that is left (Tang, Shpilevskiy & Lecuyer 2024,
-        "DP-AdamBC", algorithm 1); both 0 for plain Adam.
     new_first, new_second, new_theta : ndarray of shape (p,)
         Written.
     """
@@ -56,9 +53,7 @@ def adam_update(
         v = beta_2 * second[j] + (1.0 - beta_2) * gradient[j] * gradient[j]
         new_first[j] = m
         new_second[j] = v
-        # The floor keeps the root real where noise makes the second moment smaller than the noise's own variance.
-        spread = np.sqrt(max(v * unbias_2 - noise, floor)) + epsilon
-        new_theta[j] = theta[j] - rate * (m * unbias_1) / spread
+        new_theta[j] = theta[j] - rate * (m * unbias_1) / (np.sqrt(v * unbias_2) + epsilon)
 
 
 @njit(**_OPTIONS)

@@ -85,12 +85,9 @@ def adam(
     beta_1: float,
     beta_2: float,
     adam_epsilon: float,
-    *,
-    noise_variance: float = 0.0,
-    floor: float = 0.0,
     penalty: Vector | float = 0.0,
 ) -> Optimizer:
-    """Adam on noisy gradients (DP-Adam), or DP-AdamBC where the variance of the noise is given.
+    """Adam on noisy gradients (DP-Adam).
 
     Parameters
     ----------
@@ -98,11 +95,6 @@ def adam(
         Step size as a function of the step's number, from 0.
     beta_1, beta_2 : float in [0, 1)
     adam_epsilon : float
-    noise_variance : float
-        Public variance of the noise in a coordinate of the mean gradient, (sigma C / L)**2. It is subtracted from the
-        second moment (Tang, Shpilevskiy & Lecuyer 2024).
-    floor : float
-        Lower bound on the second moment after the subtraction.
     penalty : float or ndarray of shape (p,)
         As for `momentum_sgd`. The penalty has an implicit step of its own and is not rescaled (AdamW; Loshchilov &
         Hutter 2019).
@@ -119,8 +111,8 @@ def adam(
         unbias_2 = 1.0 / (1.0 - beta_2 ** (n_done + 1))
         new_first, new_second, new_theta = np.empty_like(first), np.empty_like(second), np.empty_like(theta)
         adam_update(
-            gradient, first, second, theta, rate, beta_1, beta_2, unbias_1, unbias_2, adam_epsilon, noise_variance,
-            floor, new_first, new_second, new_theta,
+            gradient, first, second, theta, rate, beta_1, beta_2, unbias_1, unbias_2, adam_epsilon,
+            new_first, new_second, new_theta,
         )  # fmt: skip
         return _shrink(new_theta, rate, penalty), AdamState(new_first, new_second, n_done + 1)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .events.composition import flatten_own, group_event
 from .events.kinds import adjacency_refusal, is_priced, name_of, sampled_form
-from .events.noise_events import DiscreteGaussianDpEvent, DiscreteLaplaceDpEvent, SingleEpochTreeAggregationDpEvent
+from .events.noise_events import SingleEpochTreeAggregationDpEvent
 from .events.specifications import (
     DpEvent,
     EpsilonDeltaDpEvent,
@@ -254,16 +254,6 @@ class Releases:
     def empty(self) -> bool:
         """Whether nothing at all was released."""
         return not self.kinds and not self.non_private
-
-    @property
-    def in_whole_numbers(self) -> bool:
-        """Whether all noise is discrete, drawn by whole numbers alone, and on all records; or nothing was released."""
-        return (
-            not self.non_private
-            and {"others", "selected"}.issuperset(self.kinds)
-            and all(isinstance(each.event, DiscreteGaussianDpEvent | DiscreteLaplaceDpEvent) for each in self.others)
-            and all(each.tries is None and all(run.in_whole_numbers for run in each.runs) for each in self.selected)
-        )
 
     @property
     def only_worst(self) -> tuple[Releases, ...] | None:

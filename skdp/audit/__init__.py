@@ -5,8 +5,8 @@
 - `worst_case`: two tables that differ in one record, the canary
 - `subjects`: an estimator as an audit fits it, again and again
 - `own_price`: what releases cost at least, without the accountant
-- `attack`: what an attack found; `replay`: two fits that see the same releases; `one_run`, `many_runs`
-- `result`: `AuditResult`; `auditor`: `audit_estimator`; `functions`: `audit_functions`, for what others wrote
+- `attack`: what an attack found; `replay`: two fits that see the same releases; `one_run`: many canaries in one fit
+- `result`: `AuditResult`; `auditor`: `audit_estimator`
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ __getattr__, __dir__, __all__ = lazy_face(
         "AuditFinding": "skdp.audit.checks",
         "AuditResult": "skdp.audit.result",
         "audit_estimator": "skdp.audit.auditor",
-        "audit_functions": "skdp.audit.functions",
         "check_release_noise": "skdp.audit.checks",
         "check_sampling": "skdp.audit.checks",
         "one_run_epsilon": "skdp.audit.one_run",
-        "threshold_epsilon": "skdp.audit.many_runs",
     },
 )

@@ -27,8 +27,6 @@ class Attack:
         Bound and claim of the parts of a composition.
     event : DpEvent
         What the canary saw.
-    points : tuple of (float, float, float, float)
-        Rates of false positives and of false negatives, and the largest that are likely.
     """
 
     model: Any
@@ -38,7 +36,6 @@ class Attack:
     findings: list[AuditFinding] = field(default_factory=list)
     steps: dict[str, tuple[float, float]] = field(default_factory=dict)
     event: DpEvent = field(default_factory=NoOpDpEvent)
-    points: tuple[tuple[float, float, float, float], ...] = ()
 
     @property
     def epsilon(self) -> float:

@@ -8,14 +8,13 @@ from typing import Any
 from skdp._checks.leak_setting import report_leak
 from skdp._checks.parameters import check_choice, check_count, check_real
 from skdp.audit.checks import LEVEL, beyond
-from skdp.audit.many_runs import many_runs
 from skdp.audit.one_run import one_run
 from skdp.audit.replay import replay
 from skdp.audit.result import AuditResult
 from skdp.audit.subjects import Subject
 from skdp.audit.worst_case import Neighbours, given_case, parameter, worst_case
 
-ATTACKS = ("replay", "one_run", "many_runs")
+ATTACKS = ("replay", "one_run")
 
 
 def audit_estimator(
@@ -39,9 +38,9 @@ def audit_estimator(
     estimator : estimator
         Private estimator, or a pipeline or search with one budget. It is not changed.
     X, y : array-like, default=None
-        Rows and targets, public or made up: replay and many runs read exact sums under a known seed, and no charge pays
-        for that. So any `X` issues a `PrivacyLeakWarning`, an error under ``on_leak="raise"``. None makes up the worst
-        table for the kind of estimator.
+        Rows and targets, public or made up: replay reads exact sums under a known seed, and no charge pays for that.
+        So any `X` issues a `PrivacyLeakWarning`, an error under ``on_leak="raise"``. None makes up the worst table for
+        the kind of estimator.
     groups : array-like of shape (n_samples,) or None, default=None
         Labels of units, where the estimator is to be private for these. With an `X` only.
     canary : "contradict", int, (int, int), row, or tuple (row, target), default="contradict"
@@ -49,13 +48,13 @@ def audit_estimator(
         others; of several candidates the one that is seen best. A number is that of a row of `X`. A row is of the kind
         of `X`, sparse or a data frame, too. Under ``"replace_one"`` two rows, and two targets, are given: one of them
         takes the place of the other. With `groups` these are the numbers of two rows, whose groups change places.
-    method : {"replay", "one_run", "many_runs"}, default="replay"
+    method : {"replay", "one_run"}, default="replay"
         ``"replay"`` forces the releases of a fit without the canary on a fit with it, and prices the difference of what
         was put into them. ``"one_run"`` guesses from one fit which of many canaries are in it: its noise is secret, the
         fit is charged to the accountant of `estimator`, and `X` may be private. It needs an estimator with `coef_` that
-        takes sparse rows. ``"many_runs"`` compares fits with and without the canary, which takes thousands of them.
+        takes sparse rows.
     confidence : float, default=0.95
-        Probability at which the bounds of one run and of many runs hold. That of replay holds at 1 - 1e-6.
+        Probability at which the bounds of one run hold. That of replay holds at 1 - 1e-6.
     max_seconds : float, default=60.0
         No fit begins after this time, but those without which there is no bound.
     random_state : int, default=0
@@ -98,6 +97,8 @@ def audit_estimator(
     >>> audit.findings
     ()
     """
+    if method == "many_runs":
+        raise ValueError("method='many_runs' was removed: use 'replay', or 'one_run' for bounds from outputs alone.")
     check_choice("method", method, ATTACKS)
     check_real("confidence", confidence, above=0, below=1, remedy="choose a probability such as 0.95")
     until = time.monotonic() + check_real(
@@ -110,7 +111,7 @@ def audit_estimator(
         found = one_run(estimator, X, y, groups, confidence, seed)
     else:
         subject = Subject(estimator, _tables(estimator, X, y, groups, canary))
-        found = replay(subject, seed, until) if method == "replay" else many_runs(subject, seed, until, confidence)
+        found = replay(subject, seed, until)
     model = found.model
     return AuditResult(
         estimator=type(estimator).__name__,
@@ -126,7 +127,6 @@ def audit_estimator(
         n_fits=found.n_fits,
         claimed_event=model.privacy_event_,
         event=found.event,
-        points=found.points,
     )
 
 

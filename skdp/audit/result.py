@@ -22,9 +22,9 @@ class AuditResult:
     Parameters
     ----------
     estimator : str
-        Name of the class, or of the function.
-    method : {"replay", "one_run", "many_runs", "functions"}
-        The attack; ``"functions"`` is that of `audit_functions`.
+        Name of the class.
+    method : {"replay", "one_run"}
+        The attack.
     epsilon_lower_bound : float
         Largest epsilon that the attack excludes, in nats at `delta`. Not an estimate of epsilon.
     epsilon_claimed : float
@@ -45,8 +45,6 @@ class AuditResult:
         Fits that the audit made.
     claimed_event, event : DpEvent
         What was charged, and what the canary saw of it; `skdp.plotting.AuditDisplay` draws both.
-    points : tuple of (float, float, float, float)
-        Observed rates of false positives and false negatives, and the largest that are likely.
     """
 
     estimator: str
@@ -62,7 +60,6 @@ class AuditResult:
     n_fits: int = 0
     claimed_event: DpEvent = field(default_factory=NoOpDpEvent, repr=False)
     event: DpEvent = field(default_factory=NoOpDpEvent, repr=False)
-    points: tuple[tuple[float, float, float, float], ...] = ()
 
     def raise_if_violated(self) -> None:
         """Raise an `AuditError` that names all findings, if there are any."""
@@ -77,11 +74,11 @@ class AuditResult:
         dict
             Without the events.
         """
-        left_out = ("claimed_event", "event", "findings", "points", "steps")
+        left_out = ("claimed_event", "event", "findings", "steps")
         plain = {name: value for name, value in vars(self).items() if name not in left_out}
         steps = {name: {"bound": bound, "claimed": claimed} for name, (bound, claimed) in self.steps.items()}
         found = [{"kind": each.kind, "message": each.message} for each in self.findings]
-        return {**plain, "steps": steps, "findings": found, "points": list(self.points)}
+        return {**plain, "steps": steps, "findings": found}
 
     def to_json(self) -> str:
         """Return the figures as JSON.

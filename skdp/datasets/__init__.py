@@ -1,4 +1,4 @@
-"""Tables on which to try private estimators: census people, real and made up, MNIST and CIFAR-10.
+"""Tables on which to try private estimators: census people, real and made up, and MNIST.
 
 Every loader returns the rows, and the public bounds, categories and classes that a private estimator needs and may not
 learn from the rows. They come from a code book.
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from skdp._checks.sources import TableRows
 from skdp.datasets.census import fetch_acs_pums, load_pums, make_census, recode_acs
-from skdp.datasets.cifar import load_cifar10
 from skdp.datasets.mnist import load_mnist
 from skdp.datasets.rehearsal import Rehearsal
 
@@ -17,7 +16,6 @@ __all__ = [
     "Rehearsal",
     "TableRows",
     "fetch_acs_pums",
-    "load_cifar10",
     "load_mnist",
     "load_pums",
     "make_census",

@@ -1,12 +1,16 @@
 """Public tables behind :mod:`skdp.datasets`: code books, probabilities of ``make_census``, and functions that use them.
 
-Nothing here is computed from a file of people. The codes are those of the Census Bureau's printed code books; the
-probabilities are round numbers, **made up to resemble the adults of a country, not an estimate of any population**.
+Nothing here is computed from a file of people. The codes are those of the Census Bureau's printed code books. The
+probabilities, in ``census_tables.json``, are round numbers, **simulated to resemble the adults of a country, not an
+estimate of any population**.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
+import importlib.resources
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -72,76 +76,11 @@ STATES = {
     "VT": 50, "VA": 51, "WA": 53, "WV": 54, "WI": 55, "WY": 56, "PR": 72,
 }  # fmt: skip
 
-# --- Probabilities of make_census: round numbers, made up -------------------------------------------------------------
 
-FEMALE = 0.52
-#: First year, last year (both included), probability. Years are uniform within a band; 93 means 93 and older.
-AGE_BANDS = (
-    (18, 24, 0.13), (25, 34, 0.19), (35, 44, 0.20), (45, 54, 0.18), (55, 64, 0.12), (65, 74, 0.10), (75, 84, 0.06),
-    (85, 95, 0.02),
-)  # fmt: skip
-#: (latino, black, asian), probability, citizen, good English given citizen, good English given not a citizen.
-ORIGINS = (
-    ((0, 0, 0), 0.69, 0.97, 0.99, 0.85),
-    ((0, 1, 0), 0.12, 0.94, 0.99, 0.90),
-    ((0, 0, 1), 0.05, 0.65, 0.90, 0.70),
-    ((1, 0, 0), 0.12, 0.65, 0.88, 0.45),
-    ((1, 1, 0), 0.01, 0.80, 0.95, 0.70),
-    ((0, 1, 1), 0.01, 0.85, 0.98, 0.85),
-)
-#: educ 1 to 16, for: little English; good English and under 25; 25 to 64; 65 and older.
-EDUC = (
-    (0.10, 0.12, 0.16, 0.10, 0.08, 0.05, 0.05, 0.06, 0.16, 0.02, 0.04, 0.02, 0.03, 0.01, 0.00, 0.00),
-    (0.01, 0.01, 0.01, 0.02, 0.03, 0.05, 0.06, 0.07, 0.28, 0.12, 0.20, 0.04, 0.09, 0.01, 0.00, 0.00),
-    (0.01, 0.01, 0.01, 0.02, 0.02, 0.02, 0.03, 0.03, 0.27, 0.08, 0.16, 0.08, 0.17, 0.06, 0.02, 0.01),
-    (0.02, 0.02, 0.03, 0.09, 0.05, 0.06, 0.05, 0.03, 0.31, 0.06, 0.11, 0.03, 0.08, 0.04, 0.01, 0.01),
-)
-#: The row of EDUC for each age band, with good English.
-EDUC_ROW = (1, 2, 2, 2, 2, 3, 3, 3)
-#: By sex (male, female) and age band.
-MILITARY = (
-    (0.05, 0.08, 0.15, 0.20, 0.30, 0.45, 0.50, 0.40),
-    (0.01, 0.02, 0.03, 0.02, 0.01, 0.01, 0.02, 0.02),
-)
-MARRIED = (
-    (0.12, 0.48, 0.65, 0.70, 0.75, 0.75, 0.68, 0.55),
-    (0.18, 0.55, 0.66, 0.66, 0.65, 0.52, 0.33, 0.12),
-)
-#: Factor on MARRIED for black people.
-MARRIED_BLACK = 0.7
-DISABILITY = (0.10, 0.11, 0.13, 0.18, 0.26, 0.33, 0.45, 0.65)
-#: Factor on DISABILITY for people with a college degree.
-DISABILITY_COLLEGE = 0.6
-#: Log-odds of being employed: a constant, a parabola in age (peak, unit, height per squared unit), products of columns.
-EMPLOYED_CONSTANT = 1.25
-EMPLOYED_AGE = (38.0, 10.0, -0.30)
-EMPLOYED = {
-    ("sex",): -0.2,
-    ("married",): 0.5,
-    ("married", "sex"): -0.8,
-    ("collegedegree",): 0.6,
-    ("collegedegree", "sex"): 0.2,
-    ("collegedegree", "disability"): 0.4,
-    ("disability",): -1.3,
-    ("black",): -0.4,
-    ("blackfemale",): 0.4,
-    ("asian",): -0.2,
-    ("uscitizen",): 0.2,
-    ("englishability",): 0.4,
-    ("militaryservice",): 0.1,
-}
-
-# --- Households of make_census: round numbers, made up ----------------------------------------------------------------
-
-#: Share of married people whose spouse has their own level of education: a college degree, or none.
-ALIKE = 0.85
-#: Standard deviation of the difference of the ages of spouses, beside what the ages of all married people ask for.
-AGE_OF_SPOUSES = 5.0
-#: Share of people without a spouse who live with others, by chance, and the most adults of a household.
-JOINING, MOST_ADULTS = 0.4, 6
-#: Whether there are children, by the age band of the youngest adult, and the factor without a couple.
-CHILDREN = (0.25, 0.60, 0.65, 0.25, 0.05, 0.02, 0.00, 0.00)
-CHILDREN_ALONE = 0.5
+@functools.cache
+def probabilities() -> dict[str, Any]:
+    """Read the probabilities of ``make_census`` from the data file of the package."""
+    return json.loads(importlib.resources.files(__package__).joinpath("census_tables.json").read_text("utf-8"))
 
 
 # --- Descriptions -----------------------------------------------------------------------------------------------------
@@ -258,25 +197,29 @@ def draw_people(n: int, rng: np.random.RandomState) -> dict[str, NDArray[Any]]:
     def draw_indices(probabilities: Sequence[float] | NDArray[Any], size: int) -> NDArray[np.intp]:
         return np.searchsorted(np.cumsum(probabilities)[:-1], rng.random_sample(size), side="right")
 
-    sex = draw_flags(FEMALE)
-    first, last, share = (np.array(column) for column in zip(*AGE_BANDS, strict=True))
+    table = probabilities()
+    sex = draw_flags(table["female"])
+    first, last, share = _columns(table["age_bands"])
     band = draw_indices(share, n)
     years = (rng.random_sample(n) * (last - first + 1)[band]).astype(np.int64)
     age = np.minimum(first[band] + years, CENSUS_2000_AGE[1]).astype(np.int16)
 
-    flags, share, citizen, english, english_foreign = (np.array(column) for column in zip(*ORIGINS, strict=True))
+    flags, share, citizen, english, english_foreign = _columns(table["origins"])
     origin = draw_indices(share, n)
     latino, black, asian = flags[origin].T.astype(np.int16)
     uscitizen = draw_flags(citizen[origin])
     englishability = draw_flags(np.where(uscitizen == 1, english[origin], english_foreign[origin]))
 
-    row = np.where(englishability == 1, np.array(EDUC_ROW)[band], 0)
+    education, marriage, disabilities = table["education"], table["married"], table["disability"]
+    row = np.where(englishability == 1, np.array(education["row_of_age_band"])[band], 0)
     educ = np.empty(n, dtype=np.int16)
-    for i, probabilities in enumerate(EDUC):
-        educ[row == i] = 1 + draw_indices(probabilities, int(np.sum(row == i)))
-    militaryservice = draw_flags(np.array(MILITARY)[sex, band])
-    married = draw_flags(np.array(MARRIED)[sex, band] * np.where(black == 1, MARRIED_BLACK, 1.0))
-    disability = draw_flags(np.array(DISABILITY)[band] * np.where(educ >= 13, DISABILITY_COLLEGE, 1.0))
+    for i, levels in enumerate(education["probabilities"]):
+        educ[row == i] = 1 + draw_indices(levels, int(np.sum(row == i)))
+    militaryservice = draw_flags(np.array(table["military"])[sex, band])
+    if_black = np.where(black == 1, marriage["factor_if_black"], 1.0)
+    married = draw_flags(np.array(marriage["probabilities"])[sex, band] * if_black)
+    with_degree = np.where(educ >= 13, disabilities["factor_with_college_degree"], 1.0)
+    disability = draw_flags(np.array(disabilities["probabilities"])[band] * with_degree)
     people = derive({
         "sex": sex, "age": age, "educ": educ, "married": married, "black": black, "asian": asian, "latino": latino,
         "uscitizen": uscitizen, "disability": disability, "militaryservice": militaryservice,
@@ -285,16 +228,21 @@ def draw_people(n: int, rng: np.random.RandomState) -> dict[str, NDArray[Any]]:
     return people | {"employed": draw_flags(1.0 / (1.0 + np.exp(-_log_odds_employed(people))))}
 
 
+def _columns(rows: Sequence[Mapping[str, Any]]) -> Iterable[NDArray[Any]]:
+    """Return an array of each column of a table that is written row by row."""
+    return (np.array([row[name] for row in rows]) for name in rows[0])
+
+
 def draw_households(people: Mapping[str, NDArray[Any]], rng: np.random.RandomState) -> NDArray[np.int64]:
     """Draw the household of each person, of shape (n,), numbered from 0.
 
     Married people of one origin, and mostly of one level of education, are paired in the order of their ages; who is
     left over lives without the spouse. Of the others some join a household of their origin.
     """
-    n = len(people["age"])
+    n, table = len(people["age"]), probabilities()["households"]
     origin = people["latino"] + 2 * people["black"] + 4 * people["asian"]
-    kind = 2 * origin + (people["collegedegree"] ^ (rng.random_sample(n) > ALIKE))
-    by_age = np.argsort(people["age"] + AGE_OF_SPOUSES / np.sqrt(2) * rng.standard_normal(n))
+    kind = 2 * origin + (people["collegedegree"] ^ (rng.random_sample(n) > table["same_education_of_spouses"]))
+    by_age = np.argsort(people["age"] + table["age_difference_of_spouses"] / np.sqrt(2) * rng.standard_normal(n))
     home, is_paired = np.arange(n), np.zeros(n, dtype=bool)
     for each in np.unique(kind):
         married = by_age[(people["married"][by_age] == 1) & (kind[by_age] == each)]
@@ -303,13 +251,14 @@ def draw_households(people: Mapping[str, NDArray[Any]], rng: np.random.RandomSta
         men, women = (side[np.sort(rng.permutation(len(side))[:n_couples])] for side in sides)
         home[women] = home[men]
         is_paired[men], is_paired[women] = True, True
-    return _join(home, origin, np.flatnonzero(~is_paired & (rng.random_sample(n) < JOINING)), rng)
+    guests = np.flatnonzero(~is_paired & (rng.random_sample(n) < table["joining"]))
+    return _join(home, origin, guests, table["most_adults"], rng)
 
 
 def _join(
-    home: NDArray[np.int64], origin: NDArray[Any], guests: NDArray[np.int64], rng: np.random.RandomState
+    home: NDArray[np.int64], origin: NDArray[Any], guests: NDArray[np.int64], most: int, rng: np.random.RandomState
 ) -> NDArray[np.int64]:
-    """Let people who live alone join households of their origin, as far as there is room."""
+    """Let people who live alone join households of their origin, of `most` adults at most."""
     stay = np.ones(len(home), dtype=bool)
     stay[guests] = False
     for each in np.unique(origin[guests]):
@@ -319,7 +268,7 @@ def _join(
     by_home = np.lexsort((~stay, home))  # guests come last
     first = np.concatenate([[True], np.diff(home[by_home]) > 0])
     place = np.arange(len(home)) - np.maximum.accumulate(np.where(first, np.arange(len(home)), 0))
-    too_many = by_home[place >= MOST_ADULTS]
+    too_many = by_home[place >= most]
     home[too_many] = too_many
     return np.unique(home, return_inverse=True)[1].astype(np.int64)
 
@@ -328,11 +277,13 @@ def draw_children(
     people: Mapping[str, NDArray[Any]], home: NDArray[np.int64], rng: np.random.RandomState
 ) -> NDArray[np.int16]:
     """Draw whether there are children in the household of each person, of shape (n,): the same for all of one."""
+    table = probabilities()
     youngest = np.full(home.max() + 1, CENSUS_2000_AGE[1])
     np.minimum.at(youngest, home, people["age"])
     married = np.bincount(home, weights=people["married"])
-    band = np.digitize(youngest, [first for first, _, _ in AGE_BANDS]) - 1
-    chance = np.array(CHILDREN)[band] * np.where(married >= 2, 1.0, CHILDREN_ALONE)
+    band = np.digitize(youngest, [each["first"] for each in table["age_bands"]]) - 1
+    alone = np.where(married >= 2, 1.0, table["households"]["children_factor_without_couple"])
+    chance = np.array(table["households"]["children_by_age_of_youngest"])[band] * alone
     return (rng.random_sample(len(chance)) < chance).astype(np.int16)[home]
 
 
@@ -346,10 +297,11 @@ def draw_weights(people: Mapping[str, NDArray[Any]], rng: np.random.RandomState)
 
 
 def _log_odds_employed(people: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
-    peak, unit, height = EMPLOYED_AGE
-    score = EMPLOYED_CONSTANT + height * ((people["age"] - peak) / unit) ** 2
-    for term, weight in EMPLOYED.items():
-        score += weight * np.prod([people[column] for column in term], axis=0)
+    table = probabilities()["employed"]
+    age = table["age"]
+    score = table["constant"] + age["height"] * ((people["age"] - age["peak"]) / age["unit"]) ** 2
+    for term in table["products"]:
+        score += term["log_odds"] * np.prod([people[column] for column in term["columns"]], axis=0)
     return score
 
 

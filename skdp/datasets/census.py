@@ -263,8 +263,8 @@ def make_census(
     -----
     Columns are drawn one after the other, each given the ones before it: sex, age, origin, citizenship, English,
     education, military service, marriage, disability, employment. The probabilities are in
-    ``skdp/datasets/_tables.py``. They are round, made-up numbers. About 63 % of the people are employed. By weights,
-    which are drawn after them, it is about 71 %: the population that the people represent.
+    ``skdp/datasets/census_tables.json``. They are round, simulated numbers. About 63 % of the people are employed. By
+    weights, which are drawn after them, it is about 71 %: the population that the people represent.
 
     Households have 1 to 6 adults, 1.8 on average. A good half of the people live with a spouse, who is of their origin,
     near their age, and mostly of their level of education. Others live alone or join a household of their origin.

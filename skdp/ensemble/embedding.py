@@ -13,12 +13,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import check_count, check_real, count_threads, refuse_fit_params, show
+from skdp._checks.parameters import check_count, count_threads, refuse_fit_params, show
 from skdp._checks.row_traits import with_row_form, with_row_norm
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
 from skdp._fit.conductor import fit_publicly
 from skdp._fit.step_traits import StepTraits, traits_of
+from skdp._guard.foreign_parameters import refuse_foreign_in_init, refuse_removed
 from skdp._guard.public_rules import register
 from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
 from skdp._typing import Doubles
@@ -43,6 +44,7 @@ from skdp.preprocessing.schema.table_schema import TableSchema
 
 _ROWS = 4096  # of a block: fewer calls, and next to what stays in cache
 _MOST_LEAVES = 1 << 24
+_PLAIN = 1 / 3  # fraction of the squared norm of a row that the plain columns have together
 
 _FINER = 4
 """Bins that a bin is cut into where a schema has many."""
@@ -77,9 +79,6 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
     n_bins : int, default=16
         Number of bins of a plain column of numbers or dates, of equal width between public bounds. One whose schema has
         more bins than that has a second block, in which each bin is cut into four.
-    plain_share : float, default=1/3
-        Share of the squared norm of a row that the plain columns have together, in [0, 1). The trees have the rest. The
-        default is the share in `DPRandomTreesClassifier` but where noise rules. At 0 the plain columns are left out.
     marginals : dict or None, default=None
         Where people are along each column, from a public source or bought: by the name of a column the shares of its
         cells, numbers from 0 on. Cells of a number or a date are of equal width on the scale of its schema, as many as
@@ -172,7 +171,6 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
         bounds: Any = None,
         categories: Any = None,
         n_bins: int = 16,
-        plain_share: float = 1 / 3,
         marginals: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -184,12 +182,27 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
         self.bounds = bounds
         self.categories = categories
         self.n_bins = n_bins
-        self.plain_share = plain_share
         self.marginals = marginals
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     # --- fit ---
+
+    def set_params(self, **params: Any) -> Self:
+        """Set the parameters of this estimator.
+
+        Parameters
+        ----------
+        **params : dict of str to object
+            Parameters of the estimator.
+
+        Returns
+        -------
+        self : object
+            The estimator itself.
+        """
+        refuse_removed(type(self), params)
+        return super().set_params(**params)
 
     @silent_arithmetic
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
@@ -241,7 +254,7 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
     def _keep_columns(self, columns: list[tuple[str, int, Column]]) -> None:
         """Keep what the columns become."""
         self._fitted_blocks = self._blocks(columns)
-        self._fitted_plain = plain_blocks(self._fitted_blocks) if self.plain_share > 0 else []
+        self._fitted_plain = plain_blocks(self._fitted_blocks)
 
     def _derive_state(self) -> None:
         """See `skdp.base.PrivateEstimator`."""
@@ -395,13 +408,11 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
                 f"{_MOST_LEAVES} leaves: choose fewer trees, or fewer leaves, such as 16."
             )
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
-        remedy = "choose a share of the squared norm in [0, 1), such as 1/3"
-        check_real("plain_share", self.plain_share, at_least=0, below=1, remedy=remedy)
         count_threads(self.n_jobs)
 
     def _gives_columns_of(self, fitted: PublicTreesEmbedding) -> bool:
         """Whether a fit by these parameters to the table of `fitted` would give the columns that it gives."""
-        names = ("n_estimators", "max_depth", "max_leaf_nodes", "n_bins", "plain_share")
+        names = ("n_estimators", "max_depth", "max_leaf_nodes", "n_bins")
         if any(getattr(self, name) != getattr(fitted, name) for name in names):
             return False
         schemas = (self._read_schema(list(fitted.schema_)), fitted.schema_)
@@ -479,7 +490,7 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
             blocks = self._public_blocks([f"x{j}" for j in range(n_features)])
         except (TypeError, ValueError):  # what ``fit`` refuses; no table was looked at
             return None
-        return self._form(plain_blocks(blocks) if self.plain_share > 0 else [], int(self.n_estimators), self._n_leaves)
+        return self._form(plain_blocks(blocks), int(self.n_estimators), self._n_leaves)
 
     def _form(self, plain: list[Block], n_trees: int, n_leaves: int) -> OneHotForm:
         """Return the form of rows of these plain columns and of trees."""
@@ -487,7 +498,7 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
 
     def _weights(self, n_plain: int, n_trees: int) -> tuple[float, ...]:
         """Values of the entries of every row, float32, of norm 1 at most."""
-        share = float(self.plain_share) if n_plain else 0.0
+        share = _PLAIN if n_plain else 0.0
         exact = shared_weights(share, 1.0 - share, n_plain, n_trees)
         rounded = exact.astype(np.float32)
         return tuple(np.where(rounded > exact, np.nextafter(rounded, np.float32(0.0)), rounded).tolist())
@@ -608,5 +619,6 @@ def _rule(step: Any) -> Iterator[tuple[str, str]]:
 
 
 register(PublicTreesEmbedding, _rule, ("schema",))
+refuse_foreign_in_init(PublicTreesEmbedding, refuse_removed)
 
 __all__ = ["PublicTreesEmbedding", "TableCodes", "one_hot_blocks", "plain_blocks", "takes_any_columns"]

@@ -72,7 +72,6 @@ class ScatteringTransformer(ImageTransformer):
 
     See Also
     --------
-    skdp.datasets.load_cifar10 : Small images from files.
     skdp.datasets.load_mnist : Digits from a file.
 
     Notes

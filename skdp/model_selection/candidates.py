@@ -27,10 +27,10 @@ _OF_THE_SEARCH = {
 
 
 _OF_TRAINING = {
-    "activation", "adam_epsilon", "adam_noise_floor", "alpha", "average", "batch_size", "beta_1", "beta_2", "clipping",
-    "data_norm", "decay_epochs", "fit_intercept", "hidden_layer_sizes", "learning_rate", "merge_equal_rows",
+    "activation", "adam_epsilon", "alpha", "average", "batch_size", "beta_1", "beta_2", "clipping",
+    "data_norm", "fit_intercept", "hidden_layer_sizes", "learning_rate", "merge_equal_rows",
     "learning_rate_end", "learning_rate_init", "lot_size", "max_depth", "max_grad_norm", "max_iter", "momentum",
-    "n_bins", "n_components", "n_estimators", "plain_share", "sampling_rate", "solver", "trees_random_state",
+    "n_bins", "n_components", "n_estimators", "sampling_rate", "solver", "trees_random_state",
 }  # fmt: skip
 """Parameters that have no say in which rows and targets are refused; of any other, a loss for one, nothing is known."""
 

@@ -82,10 +82,9 @@ class DPMLPClassifier(GradientClassifier):
         Schedule that leads from `learning_rate_init` to `learning_rate_end`.
     learning_rate_init : float or "auto", default="auto"
         Initial step size for the scaled rows and the mean gradient. If "auto", it is chosen from public quantities.
-    learning_rate_end : float or None, default=None
-        Final step size. If None, half of the initial one for "linear" and 0 for "cosine".
-    decay_epochs : float or None, default=None
-        Number of epochs after which `learning_rate_end` is reached. If None, all epochs.
+    learning_rate_end : float, tuple (float, float) or None, default=None
+        Final step size. A pair is the final step size and the number of epochs after which it is reached; otherwise it
+        is reached after all epochs. If None, half of the initial one for "linear" and 0 for "cosine".
     momentum : float, default=0.9
         Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``. Only used if
         ``solver="sgd"``.
@@ -95,10 +94,6 @@ class DPMLPClassifier(GradientClassifier):
         Decay rate of the second moment, in [0, 1). Only used if ``solver="adam"``.
     adam_epsilon : float, default=1e-8
         Value added to the root of the second moment. Only used if ``solver="adam"``.
-    adam_noise_floor : float or None, default=None
-        If a number, Adam becomes DP-AdamBC: the variance ``(sigma * C / L)**2`` of the noise is subtracted from the
-        second moment, which is held above this fraction of that variance. The floor scales with C, so the updates do
-        not depend on C. Only used if ``solver="adam"``.
     average : {"ema", "tail"} or None, default="ema"
         Average of the iterates that is returned: an exponential moving average over about a tenth of the steps ("ema"),
         or the mean over the second half of the steps ("tail"). Averaging is post-processing and costs no privacy. None
@@ -240,8 +235,6 @@ class DPMLPClassifier(GradientClassifier):
 
     Bu, Wang, Zha & Karypis (2023), "Automatic clipping".
 
-    Tang, Shpilevskiy & Lecuyer (2024), "DP-AdamBC".
-
     Schwabedal, Michel & Riontino (2020), "Differentially private generation of small images", for DP-Adam.
 
     Examples
@@ -280,13 +273,11 @@ class DPMLPClassifier(GradientClassifier):
         solver: str = "sgd",
         learning_rate: str = "linear",
         learning_rate_init: float | str = "auto",
-        learning_rate_end: float | None = None,
-        decay_epochs: float | None = None,
+        learning_rate_end: float | tuple[float, float] | None = None,
         momentum: float = 0.9,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         adam_epsilon: float = 1e-8,
-        adam_noise_floor: float | None = None,
         average: str | None = "ema",
         alpha: float = 0.0,
         batch_size: int | str = "auto",
@@ -321,12 +312,10 @@ class DPMLPClassifier(GradientClassifier):
         self.learning_rate = learning_rate
         self.learning_rate_init = learning_rate_init
         self.learning_rate_end = learning_rate_end
-        self.decay_epochs = decay_epochs
         self.momentum = momentum
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.adam_epsilon = adam_epsilon
-        self.adam_noise_floor = adam_noise_floor
         self.average = average
         self.alpha = alpha
         self.batch_size = batch_size

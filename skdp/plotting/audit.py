@@ -26,8 +26,6 @@ class AuditDisplay:
         Least share of false negatives at each of `type_1` that the claim admits.
     seen : sequence of float or None
         The same of what the canary saw, where that was an event. A curve below the claimed one is a violation.
-    points : sequence of (float, float, float, float)
-        Rates of false positives and false negatives that were observed, and the largest that are likely.
 
     Attributes
     ----------
@@ -37,11 +35,10 @@ class AuditDisplay:
         Figure of the axes.
     """
 
-    def __init__(self, *, type_1: Any, claimed: Any, seen: Any = None, points: Any = ()) -> None:
+    def __init__(self, *, type_1: Any, claimed: Any, seen: Any = None) -> None:
         self.type_1 = type_1
         self.claimed = claimed
         self.seen = seen
-        self.points = points
 
     @classmethod
     def from_audit(cls, audit: Any, *, ax: Any = None, **kwargs: Any) -> AuditDisplay:
@@ -70,10 +67,10 @@ class AuditDisplay:
             else PrivacyProfile(event, adjacency=audit.adjacency).trade_off(type_1).tolist()
             for event in events
         )
-        return cls(type_1=type_1.tolist(), claimed=claimed, seen=seen, points=audit.points).plot(ax=ax, **kwargs)
+        return cls(type_1=type_1.tolist(), claimed=claimed, seen=seen).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Plot the curves and the points.
+        """Plot the curves.
 
         Parameters
         ----------
@@ -92,12 +89,6 @@ class AuditDisplay:
         named.append((ax.plot(self.type_1, self.claimed, **{"color": BLUE, **kwargs})[0], "claimed"))
         if self.seen is not None:
             named.append((ax.plot(self.type_1, self.seen, color=VERMILION, linestyle="--")[0], "seen by the canary"))
-        if len(self.points):
-            fp, fn, most_fp, most_fn = np.transpose(self.points)
-            drawn = ax.errorbar(
-                fp, fn, [np.zeros(len(fn)), most_fn - fn], [np.zeros(len(fp)), most_fp - fp], fmt=".", color=VERMILION
-            )
-            named.append((drawn, "observed"))
         ax.set(xlabel="false positives", ylabel="false negatives, at least", xlim=(0, 1), ylim=(0, 1))
         clear_frame(ax)
         draw_legend(ax, named, fontsize="small")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_count, check_real, refuse_fit_params
+from skdp._checks.parameters import absolute_path, check_count, refuse_fit_params
 from skdp._checks.table import fitted_table
 from skdp._fit.step_traits import StepTraits
 from skdp.accounting import DpEvent
@@ -32,10 +32,6 @@ class DPOneHotEncoder(ColumnBuyer):
     ----------
     max_categories : int, default=100
         Largest number of categories of a column. The most frequent ones are kept.
-    threshold_share : float, default=0.01
-        Part of delta, in (0, 1), for the threshold: the probability that a category is named which one row alone has.
-        A ledger with a ceiling keeps a tenth of its delta or more for such probabilities, so small shares allow more
-        fits. The threshold hardly depends on it.
     sparse_output : bool, default=True
         Whether ``transform`` returns a CSR matrix, else an array.
     epsilon : float or None, default=1.0
@@ -101,7 +97,7 @@ class DPOneHotEncoder(ColumnBuyer):
     **Guarantees.**
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
-      `delta_` covers the threshold: of all columns of a row together, not of each.
+      `delta_` covers the threshold, which has 1% of it: of all columns of a row together, not of each.
     - With `groups` all of this holds for all rows of one label together: in each column one row of a unit is counted,
       drawn at random. ``transform`` knows no units.
     - All that is fitted is a function of one joint release of noisy counts, of a threshold and of public quantities.
@@ -127,7 +123,6 @@ class DPOneHotEncoder(ColumnBuyer):
         self,
         max_categories: int = 100,
         *,
-        threshold_share: float = THRESHOLD_SHARE,
         sparse_output: bool = True,
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
@@ -141,7 +136,6 @@ class DPOneHotEncoder(ColumnBuyer):
         random_state: Any = None,
     ) -> None:
         self.max_categories = max_categories
-        self.threshold_share = threshold_share
         self.sparse_output = sparse_output
         self.epsilon = epsilon
         self.delta = delta
@@ -186,8 +180,6 @@ class DPOneHotEncoder(ColumnBuyer):
 
     def _check_own_parameters(self) -> None:
         check_count("max_categories", self.max_categories, remedy="choose a whole number, such as 100")
-        remedy = "choose a part of delta in (0, 1), such as 0.01"
-        check_real("threshold_share", self.threshold_share, above=0, below=1, remedy=remedy)
         if not isinstance(self.sparse_output, bool | np.bool_):
             raise ValueError(f"sparse_output={type(self.sparse_output).__name__} is not valid: choose True or False.")
 
@@ -200,7 +192,7 @@ class DPOneHotEncoder(ColumnBuyer):
         return replace(super().__step_traits__(), width_is_public=False, gives_sparse_rows=sparse)
 
     def _purchase(self, n_features: int) -> Purchase:
-        threshold = self.threshold_share * float(self.delta)
+        threshold = THRESHOLD_SHARE * float(self.delta)
         return Purchase(0, n_features, 1, self.max_categories, self.adjacency, threshold)
 
     def _cost(self) -> Callable[[float], DpEvent]:

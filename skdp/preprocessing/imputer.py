@@ -52,8 +52,6 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
     bounds : (float, float), list of (float, float) or None, or None, default=None
         Public bounds of all columns, or of each, to which numbers are clipped for mean and median. Bounds of None are
         bought from the same budget.
-    threshold_share : float, default=0.01
-        Part of delta, in (0, 1), for the threshold of "most_frequent".
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -139,7 +137,6 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
         *,
         fill_value: Any = None,
         bounds: Any = None,
-        threshold_share: float = THRESHOLD_SHARE,
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
@@ -154,7 +151,6 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
         self.strategy = strategy
         self.fill_value = fill_value
         self.bounds = bounds
-        self.threshold_share = threshold_share
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
@@ -216,8 +212,6 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
     def _check_own_parameters(self) -> None:
         check_choice("strategy", self.strategy, _STRATEGIES)
         bounds_of_any_width(self.bounds)
-        remedy = "choose a part of delta in (0, 1), such as 0.01"
-        check_real("threshold_share", self.threshold_share, above=0, below=1, remedy=remedy)
         if self.fill_value is not None and not isinstance(self.fill_value, str):
             try:
                 check_real("fill_value", self.fill_value, remedy="give a finite number, text or None")
@@ -240,7 +234,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
     def _purchase(self, bounds: tuple[Any, ...]) -> Purchase:
         if self.strategy == "median":
             return Purchase(len(bounds), 0, 1, 1, self.adjacency, 0.0, bounds)
-        return Purchase(0, len(bounds), 1, 1, self.adjacency, self.threshold_share * float(self.delta))
+        return Purchase(0, len(bounds), 1, 1, self.adjacency, THRESHOLD_SHARE * float(self.delta))
 
     def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
         bounds = bounds_of_columns(self.bounds, rows.shape[1])

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names
 from skdp._checks.notices import narrow_bounds_notice, note_notice, tell_now
-from skdp._checks.parameters import check_count, check_real
+from skdp._checks.parameters import check_count
 from skdp._checks.readings import day_text, days_of
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys
 from skdp._checks.units import ROW, Units
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.edges import all_edges, bins_are_crowded, lie_at_a_bound
-from skdp.preprocessing.histograms.purchase import Held, Purchase
+from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Held, Purchase
 from skdp.preprocessing.purchasing_transformer import ColumnBuyer
 from skdp.preprocessing.remains import Remains, listed, notices_of_remains, remains_of
 from skdp.preprocessing.schema.blocks import read_line
@@ -54,12 +54,11 @@ class SchemaRows(NamedTuple):
 
 
 class SchemaBuyer(ColumnBuyer):
-    """Base of those that have the parameters ``schema, n_bins, max_categories, threshold_share``."""
+    """Base of those that have the parameters ``schema, n_bins, max_categories``."""
 
     schema: Any
     n_bins: int
     max_categories: int
-    threshold_share: float
     fit_bins: bool = False
 
     def _given_schema(self) -> TableSchema:
@@ -72,15 +71,10 @@ class SchemaBuyer(ColumnBuyer):
         self._given_schema()
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
         check_count("max_categories", self.max_categories, remedy="choose a whole number, such as 100")
-        self._checked_threshold_share()
-
-    def _checked_threshold_share(self) -> float:
-        remedy = "choose a part of delta in (0, 1), such as 0.01"
-        return check_real("threshold_share", self.threshold_share, above=0, below=1, remedy=remedy)
 
     def _purchase(self) -> Purchase:
         """What the fit may buy, as far as that is known from parameters."""
-        share = self._checked_threshold_share() * float(self.delta)
+        share = THRESHOLD_SHARE * float(self.delta)
         given = self.n_bins, self.max_categories, self.adjacency, share, bool(self.fit_bins)
         return planned_purchase(self._given_schema(), *given)
 

@@ -23,7 +23,7 @@ from skdp._fit.step_traits import StepTraits
 from skdp._guard.public_rules import register
 from skdp._guard.public_steps import output_of
 from skdp.accounting import DpEvent, NoOpDpEvent
-from skdp.preprocessing.histograms.purchase import BINS_SHARE, THRESHOLD_SHARE
+from skdp.preprocessing.histograms.purchase import BINS_SHARE
 from skdp.preprocessing.purchasing_transformer import BuyingPlan
 from skdp.preprocessing.schema.blocks import NUMBERS, Block, numbers_by_rule, row_norm, unique_names
 from skdp.preprocessing.schema.combinations import combinations_left
@@ -95,9 +95,6 @@ class DPTableVectorizer(SchemaBuyer):
         f}``. See ``docs/risk.md``.
     max_categories : int, default=100
         Largest number of categories of a column that is bought. The most frequent ones are kept.
-    threshold_share : float, default=0.01
-        Part of delta, in (0, 1), for the threshold above which a bought category is named. It is spent where categories
-        may be bought. A small part allows more fits under one ceiling, and hardly raises the threshold.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -211,7 +208,6 @@ class DPTableVectorizer(SchemaBuyer):
         noise_multiplier: float | None = None,
         risk: Mapping[str, float] | None = None,
         max_categories: int = 100,
-        threshold_share: float = THRESHOLD_SHARE,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -230,7 +226,6 @@ class DPTableVectorizer(SchemaBuyer):
         self.noise_multiplier = noise_multiplier
         self.risk = risk
         self.max_categories = max_categories
-        self.threshold_share = threshold_share
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)

@@ -20,7 +20,7 @@ from skdp._checks.weights import WeightReader, exactly_summable, warn_of_no_boun
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.mechanisms.unit_norms import average_units
-from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, noise_ratio
+from skdp.preprocessing.histograms.purchase import noise_ratio
 from skdp.preprocessing.purchasing_transformer import BuyingPlan
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
@@ -67,7 +67,6 @@ class TableDescriber(SchemaBuyer):
         noise_multiplier: float | None = None,
         risk: Mapping[str, float] | None = None,
         max_categories: int = 100,
-        threshold_share: float = THRESHOLD_SHARE,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -89,7 +88,6 @@ class TableDescriber(SchemaBuyer):
         self.noise_multiplier = noise_multiplier
         self.risk = risk
         self.max_categories = max_categories
-        self.threshold_share = threshold_share
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)

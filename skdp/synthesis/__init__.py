@@ -7,7 +7,6 @@
 - `DPWGAN`: images and other numeric rows by a generative adversarial network, for comparison.
 - `evaluate_synthesis`: how far a synthetic table is from the private one, as a paid release.
 - `combine_estimates`: intervals for estimates on several synthetic tables.
-- `metrics`: synthetic rows beside real ones, for those who may see these.
 """
 
 from __future__ import annotations

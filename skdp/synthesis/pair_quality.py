@@ -284,8 +284,7 @@ def evaluate_synthesis(
     """Measure how far a synthetic table is from the private one, in figures that may be published with it.
 
     For each pair of columns, half the sum of the absolute differences between the shares of rows in its cells, in the
-    private table and in the synthetic one, is released with noise: all pairs together for one price. In contrast,
-    `skdp.synthesis.metrics.marginal_error` is exact and must not be published.
+    private table and in the synthetic one, is released with noise: all pairs together for one price.
 
     Parameters
     ----------
@@ -327,10 +326,6 @@ def evaluate_synthesis(
         A parameter, the schema or a table is invalid. Nothing was charged.
     BudgetExceededError
         The ceiling of the accountant does not admit the release. Nothing was charged.
-
-    See Also
-    --------
-    skdp.synthesis.metrics.marginal_error : The same exactly, for the eyes of whoever owns the rows.
 
     Examples
     --------

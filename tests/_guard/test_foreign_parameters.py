@@ -29,7 +29,7 @@ from skdp import (
     DPRidge,
     allocate_budget,
 )
-from skdp._guard.foreign_parameters import REPLACEMENTS
+from skdp._guard.foreign_parameters import REMOVED, REPLACEMENTS
 from skdp.base import PrivateEstimator
 
 OURS = {
@@ -63,6 +63,16 @@ def test_one_line_points_to_the_page(cls, arguments, name):
         cls(*arguments, **{name: 1})
     with pytest.raises(TypeError, match=message):
         cls(*arguments).set_params(**{name: 1})
+
+
+@over_rows("name", REMOVED)
+def test_removed_parameter_names_its_replacement(name):
+    model = DPLogisticRegression(classes=[0, 1])
+    for call in (DPLogisticRegression, model.set_params):
+        with pytest.raises(TypeError, match=f"no longer has the parameter '{name}'") as error:
+            call(**{name: 1})
+        assert REMOVED[name] in str(error.value)
+        assert "\n" not in str(error.value)
 
 
 @over_rows("cls", OURS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import reference
@@ -90,8 +88,6 @@ def test_schedules_may_rise_and_may_be_shorter_than_a_step():
 
 ADAMS = {
     "Adam": {},
-    "AdamBC": {"noise_variance": 0.2, "floor": 0.02},
-    "AdamBC at its floor": {"noise_variance": 50.0, "floor": 0.5},
     "penalised": {"penalty": np.array([0.0, 1.0, 5.0])},
 }
 
@@ -117,34 +113,17 @@ def test_first_step_of_adam_is_the_sign_of_the_gradient():
     np.testing.assert_allclose(theta, [-0.1, 0.1, -0.1], rtol=1e-12)
 
 
-@over_rows("corrected", [False, True])
-def test_adam_does_not_see_the_scale_of_gradients(corrected):
-    """Schwabedal et al. (2020): with a vanishing adam_epsilon the clip cancels, noise and its variance included."""
+def test_adam_does_not_depend_on_gradient_scale():
+    """Schwabedal et al. (2020): with a vanishing adam_epsilon the clip cancels, noise included."""
     gradients = np.random.default_rng(1).normal(size=(30, 4))
     found = []
     for scale in (1.0, 0.1, 1e-6):
-        variance = 0.3 * scale**2 if corrected else 0.0
-        optimizer = adam(constant(0.1), 0.9, 0.99, 0.0, noise_variance=variance, floor=0.1 * variance)
+        optimizer = adam(constant(0.1), 0.9, 0.99, 0.0)
         found.append(run(optimizer, np.ones(4), gradients * scale))
     np.testing.assert_allclose(found[1], found[0], rtol=1e-11)
     np.testing.assert_allclose(found[2], found[0], rtol=1e-9)
     felt = [run(adam(constant(0.1), 0.9, 0.99, 0.1), np.ones(4), gradients * scale) for scale in (1.0, 0.1)]
     assert np.abs(felt[0] - felt[1]).max() > 0.1
-
-
-def test_noise_of_known_variance_is_taken_off_the_second_moment():
-    """Of pure noise nothing but the floor is left; of a signal s under noise the root is s, not hypot(s, sd)."""
-    noise = np.random.default_rng(2).normal(size=(20_000, 2)) * 0.5
-    signal = np.array([0.0, 3.0])
-    optimizer = adam(constant(1.0), 0.0, 0.9999, 0.0, noise_variance=0.25, floor=0.0025)
-    theta, state = np.zeros(2), optimizer.init(np.zeros(2))
-    for gradient in signal + noise:
-        theta, state = optimizer.update(gradient, state, theta)
-    last = theta
-    theta, _ = optimizer.update(signal, state, theta)
-    moved = (last - theta)[1]
-    assert moved == pytest.approx(1.0, rel=0.01)  # 3 / sqrt(9.25 - 0.25): the mean of 10,000 squares, sd below 0.005
-    assert moved != pytest.approx(3.0 / math.sqrt(9.25), rel=0.005)
 
 
 @over_rows("make", [momentum_sgd, adam])

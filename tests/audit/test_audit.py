@@ -51,7 +51,6 @@ from skdp.audit import (
     check_sampling,
     one_run_epsilon,
     replay,
-    threshold_epsilon,
 )
 from skdp.audit.checks import AuditFinding, _dispersion, _pairs
 from skdp.audit.one_run import Likelihoods
@@ -185,7 +184,6 @@ def test_other_neighbours(adjacency):
 
 
 OF_20 = FrozenEstimator(LogisticRegression().fit(np.vstack([np.eye(20), -np.eye(20)]), [0] * 20 + [1] * 20))
-IN_LOTS = DPLogisticRegression(classes=[0, 1], sampling_rate=0.05, max_iter=1)
 EXCHANGED = {
     "scaler": DPStandardScaler(bounds=(-1, 1), adjacency="replace_one"),
     "calibrated": DPCalibratedClassifier(OF_20, adjacency="replace_one"),
@@ -377,6 +375,7 @@ def one_run_of(rows, labels, canary="contradict", **parameters):
 REFUSED = {
     "no private estimator": (lambda: audit_estimator(LogisticRegression()), "is no private estimator"),
     "method": (lambda: audit_estimator(DPRidge(), method="guess"), "method='guess'"),
+    "removed method": (lambda: audit_estimator(DPRidge(), method="many_runs"), "use 'replay', or 'one_run'"),
     "confidence": (lambda: audit_estimator(DPRidge(), confidence=1.0), "confidence=1.0"),
     "max_seconds": (lambda: audit_estimator(DPRidge(**RIDGE), max_seconds=1e-9), "max_seconds is less than one fit"),
     "random_state": (lambda: audit_estimator(DPRidge(), random_state=None), "random_state=None"),
@@ -407,7 +406,6 @@ REFUSED = {
     ),
     "a row without X": (lambda: audit_estimator(DPRidge(), canary=X[0]), "without X"),
     "few scores": (lambda: one_run_epsilon([True], [1.0], 1e-5), "one entry for each"),
-    "few runs": (lambda: threshold_epsilon([1.0], [2.0], 1e-5), "scores of 20 fits"),
 }  # fmt: skip
 
 
@@ -789,54 +787,6 @@ def test_no_canary_of_one_run_is_learned_through_noise(monkeypatch):
     audit_estimator(DPLogisticRegression(classes=[0, 1], random_state=0), method="one_run")
     last = np.concatenate(moves[-20:])
     assert np.mean(last[last > 0.0]) > 0.98
-
-
-def test_many_runs_bound_an_ideal_mechanism():
-    sigma, rng = calibrate_noise_multiplier(GaussianDpEvent, epsilon=4.0, delta=1e-5), np.random.default_rng(0)
-    without, with_ = sigma * rng.normal(size=(2, 10_000)) + [[0.0], [1.0]]
-    sure = threshold_epsilon(without, with_, 1e-5, confidence=1 - 1e-6)
-    assert all(0.5 < bound <= 4.0 for bound in sure.values())
-    assert sure["the trade-off is Gaussian"] > 3.0
-
-
-def test_no_wrong_guess_is_a_bound_by_their_number():
-    """Of 500 judged fits of each kind a rate up to 1 - .025^(1/500) is likely (Clopper & Pearson 1934)."""
-    rate = 1.0 - 0.025 ** (1 / 500)
-    found = threshold_epsilon(np.zeros(1000), np.ones(1000), 1e-9)
-    assert found["nothing is assumed"] == pytest.approx(math.log((1.0 - rate) / rate), abs=1e-6)
-
-
-def test_many_fits_of_an_estimator(monkeypatch):
-    monkeypatch.setattr("skdp.audit.many_runs._MOST_RUNS", 60)
-    audit = audit_estimator(DPRidge(**RIDGE, epsilon=8.0), method="many_runs", max_seconds=SECONDS)
-    assert not audit.findings
-    assert audit.bounds["nothing is assumed"] == audit.epsilon_lower_bound <= 8.0
-    assert len(AuditDisplay.from_audit(audit).points) == 19
-
-
-def test_many_fits_compare_two_records_where_one_takes_the_place_of_another(monkeypatch):
-    """A table with one row less is no neighbour there, and its claim says nothing of it."""
-    given, fit = [], Subject.fit
-    monkeypatch.setattr("skdp.audit.many_runs._MOST_RUNS", 20)
-    monkeypatch.setattr(Subject, "fit", lambda self, canary, *more: given.append(canary) or fit(self, canary, *more))
-    model = DPRidge(**RIDGE, epsilon=8.0, adjacency="replace_one")
-    audit = audit_estimator(model, method="many_runs", max_seconds=SECONDS)
-    first, second = given[-2:]
-    assert first is not None
-    assert second is not None
-    assert first is not second
-    assert all(each is expected for each, expected in zip(given[-40:], [first, second] * 20, strict=True))
-    assert not audit.findings
-
-
-@pytest.mark.parametrize(
-    ("model", "is_gaussian"), [(DPRidge(**RIDGE), True), (DPCalibratedClassifier(OF_20), False), (IN_LOTS, False)]
-)
-def test_a_gaussian_trade_off_is_assumed_where_it_may_be_true(model, is_gaussian, monkeypatch):
-    """Counts with Laplace noise, whose delta is 0, have another one, and so has what is released of lots."""
-    monkeypatch.setattr("skdp.audit.many_runs._MOST_RUNS", 20)
-    audit = audit_estimator(model, method="many_runs", max_seconds=SECONDS)
-    assert list(audit.bounds) == ["nothing is assumed", *(["the trade-off is Gaussian"] if is_gaussian else [])]
 
 
 @pytest.mark.parametrize(("rate", "noise"), [(0.125, 1.5), (1.0, 1.5)])

@@ -17,6 +17,8 @@ from work import calls_at_most
 from skdp.datasets import _tables as tables
 from skdp.datasets import make_census
 
+TABLE = tables.probabilities()
+
 
 def test_make_census_shape_and_public_facts():
     bunch = make_census(500, random_state=0)
@@ -67,7 +69,12 @@ def test_made_up_people_stay_in_bounds_and_derived_columns_follow():
 
 
 @pytest.mark.parametrize(
-    "table", [[b[2] for b in tables.AGE_BANDS], [o[1] for o in tables.ORIGINS], *tables.EDUC], ids=str
+    "table",
+    [
+        *([row["probability"] for row in TABLE[name]] for name in ("age_bands", "origins")),
+        *TABLE["education"]["probabilities"],
+    ],
+    ids=str,
 )
 def test_tables_are_round_and_sum_to_one(table):
     assert math.isclose(sum(table), 1.0, abs_tol=1e-12)
@@ -77,36 +84,38 @@ def test_tables_are_round_and_sum_to_one(table):
 def cells():
     """Every written probability as (name, successes, trials, probability)."""
     f = people()
-    band = np.digitize(f["age"], [first for first, _, _ in tables.AGE_BANDS]) - 1
+    band = np.digitize(f["age"], [each["first"] for each in TABLE["age_bands"]]) - 1
 
     def cell(name, who, what, probability):
         return name, int(np.sum(who & what)), int(np.sum(who)), probability
 
     everybody = np.ones(len(f), dtype=bool)
-    yield cell("female", everybody, f["sex"] == 1, tables.FEMALE)
-    for i, (first, last, p) in enumerate(tables.AGE_BANDS):
+    yield cell("female", everybody, f["sex"] == 1, TABLE["female"])
+    for i, (first, last, p) in enumerate(each.values() for each in TABLE["age_bands"]):
         yield cell(f"age {first}", everybody, band == i, p)
         years = last - first + 1
         for age in range(first, min(last, 93) + 1):
             share = (years - (93 - first)) / years if age == 93 else 1 / years
             yield cell(f"age {age}", band == i, f["age"] == age, share)
-    for flags, p, citizen, english, english_foreign in tables.ORIGINS:
+    for flags, p, citizen, english, english_foreign in (each.values() for each in TABLE["origins"]):
         who = (f[["latino", "black", "asian"]].to_numpy() == flags).all(axis=1)
         yield cell(f"origin {flags}", everybody, who, p)
         yield cell(f"citizen {flags}", who, f["uscitizen"] == 1, citizen)
         yield cell(f"english {flags}", who & (f["uscitizen"] == 1), f["englishability"] == 1, english)
         yield cell(f"english, foreign {flags}", who & (f["uscitizen"] == 0), f["englishability"] == 1, english_foreign)
-    row = np.where(f["englishability"] == 1, np.array(tables.EDUC_ROW)[band], 0)
+    row = np.where(f["englishability"] == 1, np.array(TABLE["education"]["row_of_age_band"])[band], 0)
     for i, k in itertools.product(range(4), range(16)):
-        yield cell(f"educ {k + 1} in row {i}", row == i, f["educ"] == k + 1, tables.EDUC[i][k])
+        yield cell(f"educ {k + 1} in row {i}", row == i, f["educ"] == k + 1, TABLE["education"]["probabilities"][i][k])
     for sex, i in itertools.product((0, 1), range(8)):
         who = (f["sex"] == sex) & (band == i)
-        yield cell(f"military {sex} {i}", who, f["militaryservice"] == 1, tables.MILITARY[sex][i])
-        for black, factor in ((0, 1.0), (1, tables.MARRIED_BLACK)):
-            p = tables.MARRIED[sex][i] * factor
+        yield cell(f"military {sex} {i}", who, f["militaryservice"] == 1, TABLE["military"][sex][i])
+        for black, factor in ((0, 1.0), (1, TABLE["married"]["factor_if_black"])):
+            p = TABLE["married"]["probabilities"][sex][i] * factor
             yield cell(f"married {sex} {i} {black}", who & (f["black"] == black), f["married"] == 1, p)
     for college, i in itertools.product((0, 1), range(8)):
-        p = tables.DISABILITY[i] * (tables.DISABILITY_COLLEGE if college else 1.0)
+        p = TABLE["disability"]["probabilities"][i] * (
+            TABLE["disability"]["factor_with_college_degree"] if college else 1.0
+        )
         who = (f["collegedegree"] == college) & (band == i)
         yield cell(f"disability {college} {i}", who, f["disability"] == 1, p)
 
@@ -123,9 +132,10 @@ def test_made_up_people_follow_the_written_tables():
 
 def log_odds(person):
     """The score read off the table, one person at a time."""
-    peak, unit, height = tables.EMPLOYED_AGE
-    score = tables.EMPLOYED_CONSTANT + height * ((person["age"] - peak) / unit) ** 2
-    return score + sum(w for term, w in tables.EMPLOYED.items() if all(person[column] for column in term))
+    table = TABLE["employed"]
+    peak, unit, height = table["age"].values()
+    score = table["constant"] + height * ((person["age"] - peak) / unit) ** 2
+    return score + sum(t["log_odds"] for t in table["products"] if all(person[column] for column in t["columns"]))
 
 
 def test_employment_follows_the_written_score():
@@ -194,7 +204,7 @@ def test_sizes_are_those_of_households():
     bunch = make_census(20_000, random_state=0, households=True)
     sizes = bunch.group_sizes
     np.testing.assert_array_equal(sizes, np.bincount(bunch.groups)[bunch.groups])
-    assert (sizes.dtype, sizes.min(), sizes.max()) == (np.int64, 1, tables.MOST_ADULTS)
+    assert (sizes.dtype, sizes.min(), sizes.max()) == (np.int64, 1, TABLE["households"]["most_adults"])
     assert 1.75 < len(sizes) / len(np.unique(bunch.groups)) < 1.9
 
 

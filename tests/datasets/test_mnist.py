@@ -92,6 +92,12 @@ def damaged():
     locked = bytearray(intact)
     locked[intact.find(b"PK\x01\x02") + 8] |= 1
     yield "encrypted", bytes(locked)
+    for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):  # these unpack a few bytes to gigabytes at a time
+        packed = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(intact)) as archive, zipfile.ZipFile(packed, "w", method) as other:
+            for entry in archive.namelist():
+                other.writestr(entry, archive.read(entry))
+        yield f"packed by method {method}", packed.getvalue()
     for name, entry in (("header", b"\x93NUMPY\x01\x00\x30\x00" + b"(" * 48), ("huge", a_header((10**12, 28, 28)))):
         file = io.BytesIO(intact)
         with zipfile.ZipFile(file, "w") as archive:

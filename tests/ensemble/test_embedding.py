@@ -266,16 +266,14 @@ def test_leaves_by_tables_are_those_of_the_walk(n_leaves, depth):
 
 
 def test_a_row_is_its_plain_columns_and_its_leaves():
-    made = trees_of(plain_share=0.25).fit(FRAME)
+    made = trees_of().fit(FRAME)
     rows, leaves = made.transform(FRAME), made.apply(FRAME)
     plain = np.array([vectorized_row(row, SCHEMA.to_dict(), "bins", 16) for row in FRAME.to_dict("records")])
     one_hot = (leaves[:, :, None] == np.arange(16)).reshape(len(FRAME), -1)
-    expected = np.hstack([plain * math.sqrt(0.25 / 6), one_hot * math.sqrt(0.75 / 20)])
+    expected = np.hstack([plain * math.sqrt(1 / 18), one_hot * math.sqrt(2 / 60)])
     assert sp.issparse(rows)
     assert rows.dtype == np.float32
     np.testing.assert_allclose(rows.toarray(), expected, rtol=2.0**-22)
-    trees_alone = trees_of(plain_share=0).fit_transform(FRAME)
-    np.testing.assert_allclose(trees_alone.toarray(), one_hot * math.sqrt(1 / 20), rtol=2.0**-22)
 
 
 def test_a_number_with_many_edges_has_finer_bins_beside_them():
@@ -285,9 +283,7 @@ def test_a_number_with_many_edges_has_finer_bins_beside_them():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.uniform(-5, 210, 500), rng.uniform(0, 10, 500), rng.uniform(0, 1, 500)])
     X[0, 0] = math.nan
-    made = PublicTreesEmbedding(3, schema=schema, random_state=0, plain_share=0.5).fit(
-        pd.DataFrame(X, columns=[*"abc"])
-    )
+    made = PublicTreesEmbedding(3, schema=schema, random_state=0).fit(pd.DataFrame(X, columns=[*"abc"]))
     rows = made.transform(pd.DataFrame(X, columns=[*"abc"])).toarray()
     plain = rows[:, : 21 + 3 + 17 + 81] > 0
     assert (plain.sum(axis=1) == 4).all()
@@ -302,6 +298,13 @@ def test_a_number_with_many_edges_has_finer_bins_beside_them():
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0, rtol=1e-6)
 
 
+def test_removed_plain_share_is_rejected():
+    with pytest.raises(TypeError, match="no longer has the parameter 'plain_share'"):
+        PublicTreesEmbedding(plain_share=0.5)
+    with pytest.raises(TypeError, match="no longer has the parameter 'plain_share'"):
+        trees_of().set_params(plain_share=0.5)
+
+
 def test_the_pattern_of_a_row_does_not_depend_on_the_row():
     rows = trees_of().fit_transform(FRAME)
     assert rows.indices.dtype == rows.indptr.dtype == np.int32
@@ -310,9 +313,9 @@ def test_the_pattern_of_a_row_does_not_depend_on_the_row():
     assert np.all(rows.data.reshape(-1, 26) == rows.data[:26])
 
 
-@over_rows("n_estimators, share", [(1, 0.0), (7, 0.1), (7, 0.999), (300, 0.5)])
-def test_every_row_has_the_norm_1_and_none_is_longer(share, n_estimators):
-    made = trees_of(n_estimators, plain_share=share).fit(FRAME)
+@over_rows("n_estimators", [1, 7, 300])
+def test_every_row_has_the_norm_1_and_none_is_longer(n_estimators):
+    made = trees_of(n_estimators).fit(FRAME)
     rows = made.transform(FRAME).astype(np.float64)
     squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
     assert made.row_norm_ == 1.0
@@ -443,7 +446,6 @@ BAD = {
     "a column that is not there": ({"schema": {"height": (0, 2)}}, "X has no column 'height'"),
     "no trees": ({"n_estimators": 0}, "n_estimators=0 is out of range"),
     "too many leaves": ({"max_leaf_nodes": 2**40, "max_depth": 99}, "choose fewer trees, or fewer leaves"),
-    "no share": ({"plain_share": 1.0}, "plain_share=1.0 is out of range"),
     "a negative seed": ({"random_state": -1}, "random_state=-1 is out of range"),
     "categories of another width": ({"schema": None, "categories": [["a"]]}, "is no list for 7 columns"),
     "nothing of a column": (

@@ -61,16 +61,14 @@ def entries_of(Z):
 
 
 def test_the_form_says_what_all_rows_are():
-    Z, _ = embedded(plain_share=0.3)
+    Z, _ = embedded()
     form = row_form_of(Z)
     assert form.n_plain == 4
     assert form.blocks.widths == (17,) * 4 + (8,) * 12
     np.testing.assert_array_equal(Z.data.reshape(len(Z.indptr) - 1, -1), np.tile(form.weights, (300, 1)))
-    np.testing.assert_allclose(np.square(form.weights), [0.3 / 4] * 4 + [0.7 / 12] * 12, rtol=1e-6)
-    alone = row_form_of(embedded(plain_share=0.0)[0])
-    assert (alone.n_plain, alone.blocks.widths, alone.n_free) == (0, (8,) * 12, 8)
+    np.testing.assert_allclose(np.square(form.weights), [1 / 12] * 4 + [2 / 36] * 12, rtol=1e-6)
     assert form.n_free == 4 * 17
-    assert embedding_of(plain_share=0.3)._form_to_come(4) == form  # before there is a table
+    assert embedding_of()._form_to_come(4) == form  # before there is a table
 
 
 def test_only_the_rows_themselves_carry_it():
@@ -159,16 +157,16 @@ RUNS = {
 
 
 @over_rows("run, n_classes", [*((run, 2) for run in RUNS), ("weights of classes", 3)])
-def test_a_fit_is_that_of_random_trees(run, n_classes):
+def test_a_fit_is_that_of_random_trees(run, n_classes, monkeypatch):
     """For the same trees and seed, in other units; weights of blocks are rounded to float32, by 2 ** -23 = 1.2e-7.
 
     The noise is calibrated twice, to 1e-4 of it.
     """
     X, y = people(300, n_classes)
-    # Of so few rows the trees of the estimator have a third of the squared norm.
+    monkeypatch.setattr("skdp.ensemble.embedding._PLAIN", 2 / 3)  # as in the estimator where rows are so few
     weights = np.where(np.arange(300) % 3, 1.0, 0.25)
     other = trees_of(classes=range(n_classes), **RUNS[run]).fit(X, y, weights)
-    Z = embedding_of(plain_share=2 / 3, marginals=other.embedding_.marginals).fit_transform(X)
+    Z = embedding_of(marginals=other.embedding_.marginals).fit_transform(X)
     *offset, counts, steps = other.privacy_event_.events
     rest = compose([*offset, steps])  # what is left for all but the counts
     epsilon = get_epsilon(rest, other.delta_, adjacency=other.adjacency)
@@ -281,7 +279,6 @@ def test_nothing_says_how_many_rows_have_another_form(own):
     [
         (lambda Z: Z.copy(), {}, "fit"),
         (lambda Z: Z, {"data_norm": 1.0}, "partial_fit"),
-        (lambda Z: embedded(plain_share=0.2)[0], {}, "partial_fit"),
     ],
 )
 def test_an_instalment_on_rows_of_another_form_is_refused_before_its_charge(change, own, method):
@@ -310,7 +307,7 @@ def test_an_interrupted_run_resumes_on_the_same_form_alone(tmp_path):
     interrupt_after(model, 12)
     assert model.fit(Z, y).n_steps_ == 12
     with pytest.raises(ValueError, match=r"is of another run .its row_form differs"):
-        make().fit(embedded(plain_share=0.2)[0], y)
+        make().fit(embedded(n_estimators=24, max_depth=2)[0], y)
     resumed = make().fit(Z, y)
     assert len(accountant.history) == 1
     np.testing.assert_array_equal(resumed.coef_, model_of(max_iter=30).fit(Z, y).coef_)

@@ -109,10 +109,8 @@ def test_noise_grows_with_the_root_of_the_number_of_columns(name):
 
 
 def test_a_threshold_takes_its_part_of_delta():
-    model = DPOneHotEncoder(threshold_share=0.3, delta=1e-4).fit(table("encoder"))
-    assert model.privacy_event_.events[-1].delta == pytest.approx(3e-5)
-    with pytest.raises(ValueError, match="threshold_share"):
-        DPOneHotEncoder(threshold_share=1.0).fit(table("encoder"))
+    model = DPOneHotEncoder(delta=1e-4).fit(table("encoder"))
+    assert model.privacy_event_.events[-1].delta == pytest.approx(1e-6)
 
 
 # --- neighbours ---
@@ -296,7 +294,7 @@ def test_a_category_of_a_type_that_no_row_has_changes_nothing():
     found = []
     for categories in (["a", "b"], ["0", "a", "b", "z"]):
         with recording([]) as seen:
-            encoder = DPOneHotEncoder(delta=0.1, threshold_share=0.99, random_state=0)
+            encoder = DPOneHotEncoder(delta=0.1, random_state=0)
             encoder.fit(pd.DataFrame({"w": pd.Categorical(words, categories)}))
         found.append(([each.exact.tolist() for each in seen], [each.tolist() for each in encoder.categories_]))
     assert found[0] == found[1]

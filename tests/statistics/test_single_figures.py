@@ -194,14 +194,3 @@ def test_discrete_noise_is_refused_where_columns_are_not_those_that_are_priced(m
     with pytest.raises(ValueError, match="X has other columns than the schema"):
         describe(CATEGORIES, schema=LEVELS, correlation=False, noise="discrete", accountant=accountant)
     assert not accountant.history
-
-
-def test_a_ledger_of_discrete_noise_is_charged_for_nothing_else():
-    accountant = PrivacyAccountant(1.0, 1e-5, filter_family="discrete")
-    with pytest.raises(ValueError, match="filter_family='discrete' demands; nothing was charged"):
-        ALL["count"](epsilon=0.2, accountant=accountant)
-    assert not accountant.history
-    for _ in range(2):
-        describe(CATEGORIES, schema=LEVELS, correlation=False, noise="discrete", epsilon=0.3, accountant=accountant)
-    assert len(accountant.history) == 2
-    assert 0.0 < accountant.remaining() < 1.0

@@ -28,7 +28,7 @@ CLASSES, COLUMNS = ["a", "b", "c"], ["one", "two", "three", "four"]
 GIVEN = {"bounds": (-1.0, 1.0), "classes": CLASSES, "random_state": 0, "delta": 1e-5}
 GAN = {"critic_layer_sizes": 9, "generator_layer_sizes": 8, "n_latent": 3, "max_iter": 3, "sampling_rate": 0.25}
 MADE = {
-    "class mixture": (DPClassMixtureGenerator, {"n_directions": 4, "n_components": 1}),
+    "class mixture": (DPClassMixtureGenerator, {"n_components": 1}),
     "synthesizer": (DPMarginalSynthesizer, {"n_components": 8, "max_iter": 5, "n_bins": 5, "triples": False}),
     "WGAN": (DPWGAN, {**GAN, "epsilon": 20.0}),
 }

@@ -67,7 +67,7 @@ class NetworkRecipe(Recipe):
         noise = self._calibrate_noise(budget, releases)
         plan = DPSGDPlan(sampling, max_norm, noise, n_steps, sampling.rate * n, releases.stages)
         rate = self._first_rate(plan, by_rule)
-        optimizer = self._make_optimizer(plan, self._schedule(rate, plan), shape)
+        optimizer = self._make_optimizer(self._schedule(rate, plan), shape)
         return Run(self, releases, plan, shape, radius, rate, optimizer, self.averaging(n_steps))
 
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
@@ -123,17 +123,21 @@ class NetworkRecipe(Recipe):
         check_choice("learning_rate", self.model.learning_rate, ("constant", "linear", "cosine"))
         linear = self.model.learning_rate == "linear"
         end, n_steps = 0.5 * start if linear else 0.0, float(plan.n_steps)
-        if self.model.learning_rate_end is not None:
+        given = self.model.learning_rate_end
+        if isinstance(given, tuple | list):
+            if len(given) != 2:
+                raise ValueError(f"learning_rate_end={given!r}: pass a number, a pair (end, epochs), or None.")
+            given, epochs = given
+            remedy = "choose a number of epochs above 0 as the second of the pair"
+            n_steps = check_real("learning_rate_end", epochs, above=0, remedy=remedy) / plan.sampling.rate
+        if given is not None:
             remedy = "choose a number from 0 up, or None"
-            end = check_real("learning_rate_end", self.model.learning_rate_end, at_least=0, remedy=remedy)
-        if self.model.decay_epochs is not None:
-            remedy = "choose a number of epochs above 0, or None"
-            n_steps = check_real("decay_epochs", self.model.decay_epochs, above=0, remedy=remedy) / plan.sampling.rate
+            end = check_real("learning_rate_end", given, at_least=0, remedy=remedy)
         if self.model.learning_rate == "constant":
             return constant(start)
         return linear_decay(start, end, n_steps) if linear else cosine_decay(start, end, n_steps)
 
-    def _make_optimizer(self, plan: DPSGDPlan, schedule: Schedule, shape: _Shape) -> Optimizer:
+    def _make_optimizer(self, schedule: Schedule, shape: _Shape) -> Optimizer:
         check_choice("solver", self.model.solver, ("sgd", "adam"))
         penalty = self._penalty(shape)
         momentum, beta_1, beta_2 = (
@@ -143,18 +147,9 @@ class NetworkRecipe(Recipe):
         adam_epsilon = check_real(
             "adam_epsilon", self.model.adam_epsilon, at_least=0, remedy="choose a small number, such as 1e-8"
         )
-        noise_variance = floor = 0.0
-        if self.model.adam_noise_floor is not None:
-            remedy = "choose a share of the noise's variance, such as 0.1, or None"
-            share = check_real("adam_noise_floor", self.model.adam_noise_floor, above=0, remedy=remedy)
-            noise_variance = (plan.mechanism.standard_deviation / plan.expected_lot_size) ** 2
-            floor = share * noise_variance
         if self.model.solver == "sgd":
             return momentum_sgd(schedule, momentum, penalty)
-        return adam(
-            schedule, beta_1, beta_2, adam_epsilon,
-            noise_variance=noise_variance, floor=floor, penalty=penalty,
-        )  # fmt: skip
+        return adam(schedule, beta_1, beta_2, adam_epsilon, penalty)
 
     def _penalty(self, shape: _Shape) -> Vector | float:
         alpha = check_real("alpha", self.model.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
@@ -167,7 +162,7 @@ class NetworkRecipe(Recipe):
         return penalty
 
     def stages(self, sampling: Sampling, n_steps: int) -> tuple[Stage, ...]:
-        """See `Recipe`. Adam subtracts the variance of its noise, which has to be that of all steps."""
+        """See `Recipe`. All steps of Adam have the same noise, since its second moment averages over steps."""
         return () if self.model.solver == "adam" else super().stages(sampling, n_steps)
 
     def averaging(self, n_steps: int) -> Averaging:

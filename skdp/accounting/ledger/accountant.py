@@ -17,7 +17,7 @@ from .charges import Charge, Terms, check_name, check_text, now, plain_parameter
 from .figures import Figures
 from .ledger import Ledger
 from .log import Log, MemoryLog
-from .risk import ceiling_of_risk
+from .risk import epsilon_of_risk
 from .serial import ledger_from_json, ledger_to_json
 from .split import DataSplit
 
@@ -36,20 +36,17 @@ class PrivacyAccountant(Figures):
     epsilon, delta : float, optional
         The ceiling: both or neither. A file that exists keeps the one that it was created with.
     risk : dict, optional
-        The ceiling as what an attacker may gain, instead of `epsilon`, with `delta`: ``{"advantage": a}``, or ``{"tpr":
-        t, "fpr": f}``. It is kept as an epsilon that implies it for any charges; or, with ``filter_family="gaussian"``,
-        as one that implies it for plain Gaussian releases, and then all other charges are refused, and no raise is
-        possible. See `skdp.accounting.ledger.risk`.
+        The ceiling as a membership-inference risk, instead of `epsilon`, with `delta`: ``{"advantage": a}``, or
+        ``{"tpr": t, "fpr": f}``. It becomes an `epsilon` when the accountant is created: the largest one that implies
+        the risk for any charges, or, with ``filter_family="gaussian"``, for plain Gaussian releases.
     unit : str, optional
         Whose presence is protected: "row" (if left out), or what all rows with one label of `groups` are, such as
         "person" or "household". Fits without `groups` are charged to ledgers of rows alone, others to the rest.
-    filter_family : {"auto", "gaussian", "renyi", "gdp", "discrete"}, optional
+    filter_family : {"auto", "gaussian", "renyi"}, optional
         Under a ceiling, the theorem by which charges after the first are admitted. "auto": whatever the Gaussian
         filter or the Rényi filter admits, each with half of delta if the first charge is plain Gaussian; kinds mix in
-        any order. "gaussian" or "renyi": that filter alone, with all of delta. "gdp": the Gaussian filter, and no
-        charge of any other kind, the first one included. "discrete": the Rényi filter, and no charge but of discrete
-        noise, which whole numbers alone are drawn by; that demand holds without a ceiling too. Left out: "auto", or
-        what the file has.
+        any order. "gaussian" or "renyi": that filter alone, with all of delta. "gaussian" admits plain Gaussian
+        releases alone, the first charge included. Left out: "auto", or what the file has.
     path : str or path-like, optional
         A file of SQLite; created where there is none. Other parameters must not contradict the file.
 
@@ -86,7 +83,7 @@ class PrivacyAccountant(Figures):
         path: str | os.PathLike[str] | None = None,
     ) -> None:
         if risk is not None:
-            epsilon, filter_family = ceiling_of_risk(risk, epsilon, delta, filter_family)
+            epsilon = epsilon_of_risk(risk, epsilon, delta, filter_family)
         terms = Terms.create(epsilon, delta, unit, filter_family)
         self._log: Log = MemoryLog(Ledger(terms))
         self._partition: str | None = None

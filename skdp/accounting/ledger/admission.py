@@ -20,7 +20,7 @@ from ..methods import check_epsilon, refusal
 from ..releases import Releases, releases
 from .balance import Balance
 from .charges import Charge, joint_price, methods_for
-from .filters import DISCRETE, GDP, Filter, failures_of
+from .filters import GAUSSIAN, Filter, failures_of
 from .ledger import Ledger
 from .report import to_digits
 
@@ -56,11 +56,6 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
     found = releases(entry.event)
     if found.empty:
         return entry
-    if ledger.terms.family == DISCRETE and not found.in_whole_numbers:
-        raise ValueError(
-            f"event={type(entry.event).__name__} is not of noise in whole numbers alone, which "
-            "filter_family='discrete' demands; nothing was charged: use noise='discrete', or another ledger."
-        )
     if not ledger.has_room(entry.event):
         raise ValueError(
             f"event={type(entry.event).__name__} makes more than {MOST_RELEASES:.0e} releases with those of this "
@@ -81,11 +76,6 @@ def _check_raise(ledger: Ledger, entry: Charge) -> Charge:
     epsilon = check_epsilon(entry.parameters["epsilon"], positive=True)
     if ledger.epsilon is None:
         raise ValueError("a ledger without a ceiling has none to raise; begin another ledger with epsilon and delta.")
-    if ledger.terms.family == GDP:
-        raise ValueError(
-            f"epsilon={epsilon!r}: a ceiling in risk that the Gaussian filter holds cannot be raised, as what holds "
-            "after outputs were seen is no curve; begin another ledger."
-        )
     if epsilon <= ledger.epsilon:
         raise ValueError(f"epsilon={epsilon!r} does not raise the ceiling epsilon={ledger.epsilon!r}; give more.")
     figure = ledger.adaptive_price(ledger.delta)
@@ -149,10 +139,10 @@ def _explain_excess(ledger: Ledger, entry: Charge, found: Releases) -> BudgetExc
 def _no_theorem(balance: Balance, entry: Charge, found: Releases, ceiling: str) -> str | None:
     """If the charge is not of a kind that can follow what was charged."""
     replace_one = entry.adjacency == "replace_one"
-    if balance.terms.family == GDP and not found.plain:
+    if balance.terms.family == GAUSSIAN and not found.plain:
         return (
-            f"{type(entry.event).__name__} is no plain Gaussian release, and {ceiling} admits those alone; nothing was "
-            "charged: begin a ledger with risk and filter_family='renyi', or without filter_family."
+            f"{type(entry.event).__name__} is not a plain Gaussian release, and filter_family='gaussian' admits only "
+            f"those under {ceiling}. No budget was consumed. Use an accountant with filter_family='auto'."
         )
     if not balance.counts:
         return None
@@ -200,9 +190,7 @@ def _too_much_epsilon(ledger: Ledger, entry: Charge, ceiling: str) -> str:
         delta, needed = ledger.delta, joint_price(entry.event, ledger.delta, entry.adjacency)
     left = affordable(ledger, entry.event, delta, entry.adjacency).epsilon
     needed_digits, least = _apart(needed, left, up=True)
-    raised = "begin another ledger" if ledger.terms.family == GDP else _RAISE
-    other = raised if ledger.terms.family == GDP else f"{_RAISE}, or begin another ledger"
-    lower = f"lower epsilon to {least} or {raised}" if left > 0.0 else other
+    lower = f"lower epsilon to {least} or {_RAISE}" if left > 0.0 else f"{_RAISE}, or begin another ledger"
     needs = f"this fit needs epsilon {needed_digits}, {least} is left at delta {delta:g} under {ceiling}"
     return f"{needs}; nothing was charged: {lower}."
 

@@ -34,7 +34,7 @@ from ..events.specifications import DpEvent, SelfComposedDpEvent
 from ..methods import check_epsilon
 from ..releases import Releases, releases
 from .charges import Charge, Terms, joint_price, methods_for
-from .filters import DISCRETE, FAILURES, GDP, Counts, Rule, failures_of, rule_for, share
+from .filters import FAILURES, GAUSSIAN, Counts, Rule, failures_of, rule_for, share
 from .odometer import odometer_epsilon
 
 __all__ = ["Balance"]
@@ -155,9 +155,7 @@ class Balance:
         found, replace_one = releases(event), adjacency == "replace_one"
         if found.empty or self.epsilon is None:
             return 0.0
-        if self.terms.family == GDP and not found.plain:
-            return math.inf
-        if self.terms.family == DISCRETE and not found.in_whole_numbers:
+        if self.terms.family == GAUSSIAN and not found.plain:
             return math.inf
         if self.raised:
             return share(self._odometer(self.delta, adjacency, event, count), self.epsilon)

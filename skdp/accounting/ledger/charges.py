@@ -16,7 +16,7 @@ import numpy as np
 from ..events.specifications import DpEvent, show
 from ..methods import check_delta, check_epsilon, check_known, check_method, get_delta, get_epsilon, refusal
 from ..releases import Releases, releases
-from .filters import FAMILIES, Rule
+from .filters import FAMILIES, REMOVED_FAMILIES, Rule
 from .report import sampling_of
 
 __all__ = [
@@ -111,6 +111,8 @@ class Terms:
             )
         if not isinstance(unit, str) or not unit:
             raise ValueError(f"unit={show(unit)} is not valid; give a word such as 'row' or 'person'.")
+        if isinstance(family, str) and family in REMOVED_FAMILIES:
+            raise ValueError(f"filter_family={family!r} was removed: {REMOVED_FAMILIES[family]}.")
         check_known("filter_family", family, FAMILIES)
         epsilon = None if epsilon is None else check_epsilon(epsilon, positive=True)
         delta = None if delta is None else check_delta(delta)

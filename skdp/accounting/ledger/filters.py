@@ -82,10 +82,10 @@ from ..rdp.rdp import ORDERS, rdp, rdp_refusal, renyi_epsilon_at
 from ..releases import PlainGaussian, Releases, without_failures
 
 __all__ = [
-    "DISCRETE",
     "FAILURES",
     "FAMILIES",
-    "GDP",
+    "GAUSSIAN",
+    "REMOVED_FAMILIES",
     "Counts",
     "Filter",
     "Rule",
@@ -96,13 +96,16 @@ __all__ = [
     "total_cost",
 ]  # fmt: skip
 
-GDP = "gdp"
-"""Plain Gaussian releases alone, the first charge included: for a ceiling that is a promise about the whole curve."""
+GAUSSIAN = "gaussian"
+"""The Gaussian filter alone: all charges are plain Gaussian releases, the first one included."""
 
-DISCRETE = "discrete"
-"""The Rényi filter, and noise in whole numbers alone, the first charge included."""
+FAMILIES = ("auto", GAUSSIAN, "renyi")
 
-FAMILIES = ("auto", "gaussian", "renyi", GDP, DISCRETE)
+REMOVED_FAMILIES = {
+    "gdp": "create the accountant with filter_family='gaussian'",
+    "discrete": "use filter_family='auto', and noise='discrete' in each call",
+}
+"""Families of earlier versions, and what replaces them."""
 
 FAILURES = 0.1
 """Share of delta that is kept for events with a failure probability, wherever a Rényi filter governs."""
@@ -329,17 +332,17 @@ def rule_for(first: Releases, epsilon: float, delta: float, replace_one: bool, f
         The ceiling.
     replace_one : bool
         Whether neighbours replace a record.
-    family : {"auto", "gaussian", "renyi", "gdp", "discrete"}
-        Which filters there are: both, or one of them; "gdp" is the Gaussian one, "discrete" the other one.
+    family : {"auto", "gaussian", "renyi"}
+        Which filters there are: both, or one of them.
 
     Returns
     -------
     Rule
     """
     gaussian = 0.0
-    if family not in ("renyi", DISCRETE) and first.plain:
+    if family != "renyi" and first.plain:
         gaussian = 0.5 * delta if family == "auto" else delta
-    if family in ("gaussian", GDP):
+    if family == GAUSSIAN:
         return Rule((), gaussian, 0.0, 0.0)
     failures = _kept_for_failures(first, epsilon, delta - gaussian, delta, replace_one)
     renyi = delta - gaussian - failures

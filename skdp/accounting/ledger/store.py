@@ -25,6 +25,7 @@ from skdp.exceptions import BudgetFileError, warn
 
 from .admission import admit
 from .charges import Charge, Terms
+from .filters import REMOVED_FAMILIES
 from .ledger import Ledger
 from .log import LOCK, Turn
 from .serial import charge_from_fields, charge_to_fields, link
@@ -234,6 +235,12 @@ def _header(path: str, connection: sqlite3.Connection) -> tuple[Terms, str]:
     if written is None or written != _hash(rows[0]):
         raise describe_damage(path, "its header is not as it was written")
     (row,) = rows
+    family = row.get("filter_family")
+    if family in REMOVED_FAMILIES:
+        raise BudgetFileError(
+            f"path={path!r} states filter_family={family!r}, which was removed. No budget was consumed. Start a new "
+            f"budget file: {REMOVED_FAMILIES[family]}."
+        )
     try:
         return Terms.read(row), link(row)
     except (KeyError, TypeError, ValueError) as error:

@@ -56,9 +56,6 @@ class DPClassMixtureGenerator(PrivateGenerator):
     n_components : int or "auto", default="auto"
         Components of each class. "auto" is the public number of rows, divided by the noise multiplier, by the number of
         classes and by 1,500, rounded, from 1 to 10.
-    n_directions : int or "auto", default="auto"
-        Number of directions in which rows of a component differ from its mean, at most n_features. "auto" is 100, or
-        n_features if that is less.
     bounds : (float, float), list of (float, float) or None, default=None
         Public bounds of all columns, or of each: (0, 1) for images of that range. Values beyond them are moved to them,
         and so are those of samples. They have to be given.
@@ -121,7 +118,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
     n_components_ : int
         Components of each class.
     n_directions_ : int
-        Number of directions.
+        Number of directions in which rows of a component differ from its mean: 100, or n_features if that is less.
     noise_multiplier_ : float
         Noise multiplier of the whole.
     n_samples_ : int
@@ -203,7 +200,6 @@ class DPClassMixtureGenerator(PrivateGenerator):
         self,
         n_components: int | str = "auto",
         *,
-        n_directions: int | str = "auto",
         bounds: Any = None,
         classes: Any = None,
         label_shares: Any = "bought",
@@ -220,7 +216,6 @@ class DPClassMixtureGenerator(PrivateGenerator):
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
-        self.n_directions = n_directions
         self.bounds = bounds
         self.classes = classes
         self.label_shares = label_shares
@@ -248,8 +243,6 @@ class DPClassMixtureGenerator(PrivateGenerator):
         self._check_bounds(n_features)
         if not _is_auto(self.n_components):
             check_count("n_components", self.n_components, remedy="choose a whole number of components, or 'auto'")
-        if not _is_auto(self.n_directions):
-            check_count("n_directions", self.n_directions, remedy="choose a whole number of directions, or 'auto'")
         WeightReader.of(self.weight_bound)
         self._public_n_samples(n_samples)
 
@@ -284,7 +277,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
             n_classes = len(self.classes_)
         self.bounds_ = self._check_bounds(d)
         self.n_components_ = self._count_components(plan, n_classes)
-        self.n_directions_ = min(d, N_DIRECTIONS if _is_auto(self.n_directions) else int(self.n_directions))
+        self.n_directions_ = min(d, N_DIRECTIONS)
         measurement = ClassMeasurement(
             plan.noise_multiplier, self.n_components_, self.n_directions_, self.adjacency, plan.n_public
         )

@@ -253,7 +253,7 @@ def test_kinds_without_a_theorem_are_named():
     refused(accountant, FAILING, "PoissonSampledDpEvent has no Rényi price")
     only = PrivacyAccountant(3.0, 1e-5, filter_family="gaussian")
     only.spend(GAUSS)
-    refused(only, FIT, "of a kind that this ledger does not admit after its first charge")
+    refused(only, FIT, "is not a plain Gaussian release")
     assert only.affordable(FIT).epsilon == 0.0
 
 

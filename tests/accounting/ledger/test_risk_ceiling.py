@@ -1,4 +1,4 @@
-"""Ceilings that are stated as what an attacker may gain."""
+"""Budgets of an accountant that are stated as a membership-inference risk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RISK, DELTA = {"advantage": 0.1}, 1e-6
 
 
 @over_rows("adjacency", ["zero_out", "replace_one"])
-def test_plain_gaussians_fill_a_risk_to_the_last_of_them(adjacency):
+def test_risk_budget_admits_gaussians_up_to_risk(adjacency):
     accountant = PrivacyAccountant(risk=RISK, delta=DELTA, filter_family="gaussian")
     noise = calibrate_noise_multiplier(GaussianDpEvent, risk=RISK, adjacency=adjacency)
     exhaust(accountant, GaussianDpEvent(3.0 * noise), adjacency=adjacency)
@@ -34,22 +34,27 @@ def test_plain_gaussians_fill_a_risk_to_the_last_of_them(adjacency):
     "event", [LaplaceDpEvent(1e4), PoissonSampledDpEvent(1e-3, GaussianDpEvent(50.0)), EpsilonDeltaDpEvent(1e-3, 0.0)]
 )
 @over_rows("before", [[], [GaussianDpEvent(100.0)]])
-def test_of_a_promise_about_the_curve_nothing_else_is_charged(event, before):
+def test_gaussian_risk_budget_rejects_other_charges(event, before):
     accountant = PrivacyAccountant(risk=RISK, delta=DELTA, filter_family="gaussian")
     for each in before:
         accountant.spend(each)
-    with pytest.raises(BudgetExceededError, match=r"is no plain Gaussian release, and .* admits those alone"):
+    with pytest.raises(BudgetExceededError, match="is not a plain Gaussian release, and filter_family='gaussian'"):
         accountant.spend(event)
     assert len(accountant.history) == len(before)
 
 
-def test_it_is_not_raised():
+def test_raised_risk_budget_is_an_epsilon_budget():
+    """The odometer's figure of plain Gaussian releases is within the new epsilon; the risk is no longer promised."""
     accountant = PrivacyAccountant(risk=RISK, delta=DELTA, filter_family="gaussian")
-    with pytest.raises(ValueError, match="a ceiling in risk that the Gaussian filter holds cannot be raised"):
-        accountant.raise_ceiling(5.0)
+    accountant.spend(GaussianDpEvent(50.0))
+    accountant.raise_ceiling(5.0)
+    exhaust(accountant, GaussianDpEvent(2.0))
+    assert accountant.get_epsilon(DELTA) <= accountant.spent <= accountant.epsilon == 5.0
+    with pytest.raises(BudgetExceededError, match="not a plain Gaussian release"):
+        accountant.spend(LaplaceDpEvent(1e4))
 
 
-def test_other_charges_are_held_by_an_epsilon_that_implies_the_risk():
+def test_risk_budget_of_any_charges_implies_risk():
     accountant = PrivacyAccountant(risk=RISK, delta=DELTA)
     accountant.spend(LaplaceDpEvent(20.0))
     accountant.spend(PoissonSampledDpEvent(0.01, GaussianDpEvent(4.0)))
@@ -59,16 +64,17 @@ def test_other_charges_are_held_by_an_epsilon_that_implies_the_risk():
     assert 0.0999 < whole.advantage() <= 0.1001
 
 
-def test_a_charge_by_risk_under_a_ceiling_in_epsilon_is_admitted_by_its_event():
+def test_charge_by_risk_is_admitted_under_epsilon_budget():
     accountant = PrivacyAccountant(1.5, DELTA)
     accountant.spend(GaussianDpEvent(calibrate_noise_multiplier(GaussianDpEvent, risk=RISK)))
     assert 0.0 < accountant.spent <= 1.5
 
 
-def test_a_file_keeps_it(tmp_path):
+def test_file_keeps_epsilon_and_filter_of_risk(tmp_path):
     path = tmp_path / "people.budget"
-    PrivacyAccountant(risk=RISK, delta=DELTA, filter_family="gaussian", path=path).spend(GaussianDpEvent(50.0))
+    created = PrivacyAccountant(risk=RISK, delta=DELTA, filter_family="gaussian", path=path)
+    created.spend(GaussianDpEvent(50.0))
     again = PrivacyAccountant(risk=RISK, delta=DELTA, filter_family="gaussian", path=path)
-    assert again.filter_family == "gdp"
-    with pytest.raises(BudgetExceededError, match="no plain Gaussian release"):
+    assert (again.epsilon, again.filter_family) == (created.epsilon, "gaussian")
+    with pytest.raises(BudgetExceededError, match="not a plain Gaussian release"):
         PrivacyAccountant.open(path).spend(LaplaceDpEvent(1e4))

@@ -43,13 +43,13 @@ def rows_of(n, seed=0, dtype=np.float64):
 
 
 def generator(n_components=2, **parameters):
-    given = {"bounds": (0, 10), "classes": CLASSES, "random_state": 0, "n_samples_public": 500, "n_directions": 4}
+    given = {"bounds": (0, 10), "classes": CLASSES, "random_state": 0, "n_samples_public": 500}
     return DPClassMixtureGenerator(n_components, **{**given, **parameters})
 
 
 def precise(n_components=1, **parameters):
     """Almost no noise."""
-    given = {"epsilon": None, "noise_multiplier": 1e-3, "n_samples_public": None, "n_directions": "auto"}
+    given = {"epsilon": None, "noise_multiplier": 1e-3, "n_samples_public": None}
     return generator(n_components, **{**given, **parameters})
 
 
@@ -318,7 +318,6 @@ BAD_INPUT = [
     ({"bounds": [(0, 1)]}, {}, ["1 entries for 6 columns"]),
     ({"n_components": 0}, {}, ["n_components=0"]),
     ({"n_components": "many"}, {}, ["n_components='many'", "'auto'"]),
-    ({"n_directions": 1.5}, {}, ["n_directions=1.5"]),
     ({"label_shares": [1.0]}, {"y": GOOD_Y}, ["label_shares has 1 shares"]),
     ({"classes": range(501)}, {"y": np.zeros(40, int)}, ["n=500 rows", "501 classes"]),
     ({}, {"X": GOOD[:1]}, ["1 sample", "2 rows"]),
@@ -334,7 +333,7 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, w
 def test_groups_are_counted_and_not_their_rows():
     """A group of many rows is one, so that two groups are too few for three classes."""
     X, y = rows_of(40)
-    one = generator(n_samples_public=None, n_directions="auto")
+    one = generator(n_samples_public=None)
     for groups, said in (
         (np.zeros(40), "groups has 1 group"),
         (np.arange(40) % 2, "n=2 groups are too few for 3 classes"),
@@ -374,14 +373,14 @@ def test_a_group_counts_as_an_average_of_its_rows():
 def test_rules_are_public():
     """The same shape and public number of rows decide the same; the data have no say."""
     X, y = rows_of(60)
-    few = generator("auto", n_directions="auto", epsilon=1.0).fit(X, y)
-    many = generator("auto", n_directions="auto", epsilon=1.0, n_samples_public=10**7).fit(X, y)
+    few = generator("auto", epsilon=1.0).fit(X, y)
+    many = generator("auto", epsilon=1.0, n_samples_public=10**7).fit(X, y)
     assert (few.n_components_, many.n_components_) == (1, 10)
     some = generator("auto", epsilon=None, noise_multiplier=2.0, n_samples_public=27_000).fit(X, y)
     assert some.n_components_ == 3  # 27,000 / (2 * 3 * 1,500)
     assert few.n_directions_ == many.n_directions_ == D
     wide = np.random.default_rng(0).uniform(0, 10, (60, 300))
-    assert generator(n_directions="auto").fit(wide).n_directions_ == 100
+    assert generator().fit(wide).n_directions_ == 100
     for n_components in (1, 2, 7):
         assert sum(shares_of(n_components)) == pytest.approx(1.0)
         assert min(shares_of(n_components)) > 0
@@ -402,7 +401,7 @@ def test_the_noise_is_as_priced(monkeypatch, n_components):
     monkeypatch.setattr(GaussianMechanism, "_add_noise", kept)
     rng = np.random.default_rng(0)
     X, y = rng.uniform(0, 10, (200, 30)), rng.choice(CLASSES, 200)
-    model = generator(n_components, n_directions=20).fit(X, y)
+    model = generator(n_components).fit(X, y)
     assert model.privacy_event_ == GaussianDpEvent(model.noise_multiplier_)
     assert sum(1 / each**2 for each in multipliers) == pytest.approx(1 / model.noise_multiplier_**2)
     assert [(model.noise_multiplier_ / each) ** 2 for each in multipliers] == pytest.approx(shares_of(n_components))
