@@ -114,7 +114,7 @@ FLOORS = {
     "accounting.dominating": (("atoms",), ("noise",), ("pairs",)),
     "accounting.events": (
         ("specifications",),
-        ("noise_events", "sampling_events"),
+        ("noise_events",),
         ("groups",),
         ("kinds",),
         ("composition", "interop"),
@@ -143,7 +143,7 @@ FLOORS = {
         ("label_tests",),
         ("trade_off",),
     ),
-    "accounting.rdp": (("mechanisms", "selection"), ("allocation", "sampled"), ("others",), ("rdp",)),
+    "accounting.rdp": (("mechanisms", "selection"), ("sampled",), ("others",), ("rdp",)),
     "audit": (
         ("attack", "checks", "own_price", "published", "worst_case"),
         ("one_run", "result", "subjects"),

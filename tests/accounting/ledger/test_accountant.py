@@ -19,7 +19,6 @@ from skdp.accounting import (
     DiscreteGaussianDpEvent,
     DiscreteLaplaceDpEvent,
     EpsilonDeltaDpEvent,
-    ExponentialMechanismDpEvent,
     GaussianDpEvent,
     LaplaceDpEvent,
     NonPrivateDpEvent,
@@ -314,7 +313,6 @@ def test_a_ledger_may_ask_for_whole_numbers(ceiling):
         ZCDpEvent(0.01),
         EpsilonDeltaDpEvent(0.1, 1e-9),
         PoissonSampledDpEvent(0.01, counted),
-        ExponentialMechanismDpEvent(0.1),
         ComposedDpEvent([counted, GAUSS]),
     ):
         for act in (accountant.check, accountant.spend):
