@@ -21,7 +21,7 @@ from skdp._checks.units import GROUP, ROW
 from skdp._fit.conductor import EstimatorFit, conduct
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import FitTerms, PrivateStep, StepPlan
-from skdp._fit.releases import PUBLICATION, Release, depend_on, new_release, releases_of
+from skdp._fit.releases import PUBLICATION, Release, new_release, releases_of
 from skdp._fit.step_traits import StepTraits, traits_of
 from skdp._guard.foreign_fits import Watched
 from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_init
@@ -367,13 +367,6 @@ class PrivateEstimator(Watched, Reported, Exported, BaseEstimator):
         """Private estimators that this one consists of."""
         return []
 
-    def _depend_on(self, event: DpEvent) -> None:
-        """See `depend_on`."""
-        depend_on(self, event)
-
-    def _derive_state(self) -> None:
-        """Compute what follows from public attributes, in a state that was read from a text (`skdp.export`)."""
-
     def __step_traits__(self) -> StepTraits:
         """What a pipeline asks of this estimator before it is fitted (`StepTraits`)."""
         return StepTraits(fault_behind=self._fault_of_lists)
@@ -400,10 +393,6 @@ class JointPrice(Watched, Reported, Exported):
     def _private_parts(self) -> list[Any]:
         """Private estimators that this one consists of."""
         raise NotImplementedError(f"{type(self).__name__} names no parts: write _private_parts.")
-
-    def _depend_on(self, event: DpEvent) -> None:
-        """See `depend_on`."""
-        depend_on(self, event)
 
     @property
     def privacy_event_(self) -> DpEvent:

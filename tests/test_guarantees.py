@@ -64,7 +64,7 @@ from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.one_vs_rest import MultilabelEvaluation, OneVsRestEvaluation
 from skdp.evaluation.regression import RegressionEvaluation
 from skdp.evaluation.scored_rows import ScoredRows
-from skdp.export import to_json, to_onnx, to_sklearn
+from skdp.export import skops_types, to_onnx, to_sklearn
 from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.linear_model.likelihoods import BoundedCounts, Likelihood, Logistic, Multinomial, Ordinal
 from skdp.linear_model.newton import BoundRows
@@ -2370,15 +2370,27 @@ SENTENCES = {
             "tests/export/test_sklearn_objects.py::test_values_between_bounds_are_treated_alike",
         ],
     },
-    to_json: {
-        "The text is a function of the fitted state, which is released already: it costs nothing.": [
-            "tests/export/test_export_facts.py::test_an_export_asks_no_ledger_and_no_row",
+    skops_types: {
+        "A file contains the fitted state, which is released already, at no additional privacy cost.": [
+            "tests/export/test_skops.py::test_skops_file_restores_estimator",
         ],
-        "Of a ledger nothing is written but the event of the model itself: no path, label, note, refusal or other "
-        "charge.": ["tests/export/test_export_facts.py::test_nothing_else_of_a_ledger_is_written"],
-        "No seed is written.": [
-            "tests/export/test_export_facts.py::test_a_seed_is_said_and_not_shown",
-            "tests/export/test_json_text.py::test_no_seed_no_path_and_no_private_attribute_is_written",
+        "It contains no accountant, no path and no seed.": [
+            "tests/export/test_skops.py::test_skops_file_holds_public_types_and_no_secret",
+        ],
+        "The loaded model has `accountant` and `random_state` None.": [
+            "tests/export/test_skops.py::test_skops_file_holds_public_types_and_no_secret",
+        ],
+        "Loading calls and imports nothing that a file could choose, except constructors of these types and of the "
+        "events.": [
+            "tests/export/test_skops.py::test_altered_state_is_rejected",
+            "tests/export/test_skops.py::test_function_in_skops_file_needs_trust",
+        ],
+        "An `epsilon_` below the privacy cost of the events in the file is rejected.": [
+            "tests/export/test_skops.py::test_skops_file_with_smaller_epsilon_is_rejected",
+            "tests/export/test_skops.py::test_altered_state_is_rejected",
+        ],
+        "A file whose events were replaced cannot be recognized: load files from a trusted source.": [
+            "tests/export/test_skops.py::test_altered_state_is_rejected",
         ],
     },
 }

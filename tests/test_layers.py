@@ -177,8 +177,8 @@ FLOORS = {
         ("private_evaluation",),
     ),
     "export": (
-        ("facts", "json_values", "kinds", "onnx_graph"),
-        ("json_text", "onnx_foreign", "onnx_rows", "sklearn_objects"),
+        ("facts", "kinds", "onnx_graph", "state"),
+        ("onnx_foreign", "onnx_rows", "sklearn_objects"),
         ("onnx_table",),
         ("onnx_trees",),
         ("onnx_models", "onnx_steps"),

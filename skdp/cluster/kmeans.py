@@ -297,13 +297,9 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.cluster_centers_ = self._cube.take_out(found.centers)
         self.counts_, self.inertia_ = found.counts * self.weight_bound_, found.inertia * self.weight_bound_
         self.n_iter_, self.noise_multiplier_ = int(self.max_iter), sigma
-        self._derive_state()
+        self._fitted_centers = self._cube.bring_in(self.cluster_centers_)
         self._set_price(plan.price)
         return ""
-
-    def _derive_state(self) -> None:
-        """See `PrivateEstimator`."""
-        self._fitted_centers = self._cube.bring_in(self.cluster_centers_)
 
     # --- scaled rows ---
 

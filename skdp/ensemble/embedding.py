@@ -32,7 +32,6 @@ from skdp.preprocessing.schema.blocks import Block, unique_names
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.matching import (
     check_input_names,
-    columns_of_fit,
     kinds_by_type,
     match_columns,
     read_schema,
@@ -242,11 +241,6 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
         """Keep what the columns become."""
         self._fitted_blocks = self._blocks(columns)
         self._fitted_plain = plain_blocks(self._fitted_blocks) if self.plain_share > 0 else []
-
-    def _derive_state(self) -> None:
-        """See `skdp.base.PrivateEstimator`."""
-        self._keep_columns(columns_of_fit(self, self.schema_))
-        self._grow()
 
     def _grow(self) -> None:
         """Draw the trees."""

@@ -298,7 +298,8 @@ class DPIsolationForest(TreesOfTables):
         coins = np.random.default_rng(plan.stream_of("coins").words(4).tolist())
         self.offset_ = self._offset(plan.mechanism.standard_deviation, coins)
         self.leaf_counts_, self.n_rows_ = self.leaf_counts_ * self.weight_bound_, self.n_rows_ * self.weight_bound_
-        self._derive_state()
+        # By rows of the largest weight, as they were counted.
+        self._keep_lengths(self.leaf_counts_ / self.weight_bound_, self.n_rows_ / self.weight_bound_)
         self.noise_multiplier_ = sigma
         self._set_price(plan.price)
         return ""
@@ -322,10 +323,6 @@ class DPIsolationForest(TreesOfTables):
         """Keep what scores are made of; millionths of a row are left out, which a product with a bound may round."""
         self._fitted_lengths = path_lengths(self.embedding_._fitted_trees, np.round(counts, 6))
         self._fitted_scale = float(average_path_length(round(n_rows, 6)))
-
-    def _derive_state(self) -> None:
-        """See `PrivateEstimator`: lengths of paths are by rows of the largest weight, as they were counted."""
-        self._keep_lengths(self.leaf_counts_ / self.weight_bound_, self.n_rows_ / self.weight_bound_)
 
     def _offset(self, deviation: float, coins: np.random.Generator) -> float:
         """Return the quantile of the scores of people who are drawn from the counts, and weighed by them."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from skdp.export.state import PlainState
 
-class Exported:
+
+class Exported(PlainState):
     """Mixin, to stand before ``BaseEstimator`` among the bases of a class."""
 
     def to_onnx(self) -> Any:
@@ -36,18 +38,6 @@ class Exported:
         from skdp.export.sklearn_objects import to_sklearn
 
         return to_sklearn(self, rows_are_short=rows_are_short)
-
-    def to_json(self) -> str:
-        """Return the fitted model as JSON. See `skdp.export.to_json`.
-
-        Returns
-        -------
-        str
-            JSON, which `skdp.export.from_json` reads.
-        """
-        from skdp.export.json_text import to_json
-
-        return to_json(self)
 
 
 __all__ = ["Exported"]

@@ -68,7 +68,7 @@ def to_onnx(model: Any) -> Any:
     See Also
     --------
     to_sklearn : Plain scikit-learn objects, where these are equal.
-    to_json : The fitted state as text.
+    skops_types : Files of fitted models, to be loaded without pickle.
 
     Notes
     -----

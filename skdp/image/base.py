@@ -23,6 +23,7 @@ from skdp._checks.rows import check_schema, column_names
 from skdp._fit.conductor import fit_publicly
 from skdp._fit.step_traits import StepTraits
 from skdp._threads import single_threaded_blas
+from skdp.export.state import PlainState
 from skdp.image.public_images import PUBLIC_IMAGES
 from skdp.image.reading import ImageLayout, check_pixels, layout_of, range_of
 
@@ -47,7 +48,7 @@ class Features(Protocol):
         """
 
 
-class ImageTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A public step that turns each image to a row of its own.
 
     A subclass has the parameters ``image_shape``, ``value_range``, ``public_images``, ``symmetric`` and ``n_jobs``, and
