@@ -22,6 +22,7 @@ from skdp._fit.conductor import EstimatorFit, conduct
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import FitTerms, PrivateStep, StepPlan
 from skdp._fit.releases import PUBLICATION, Release, new_release, releases_of
+from skdp._fit.saved_state import PlainState
 from skdp._fit.step_traits import StepTraits, traits_of
 from skdp._guard.foreign_fits import Watched
 from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_init
@@ -124,7 +125,7 @@ def root_stream(estimator: Any, drawn: str = "the noise", *, remedy: str = "rand
     return stream
 
 
-class PrivateEstimator(Watched, Reported, Exported, BaseEstimator):
+class PrivateEstimator(Watched, Reported, Exported, PlainState, BaseEstimator):
     """Base class of private estimators.
 
     Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, risk, adjacency, accounting,
@@ -384,7 +385,7 @@ def _lists_columns(value: Any) -> bool:
     return isinstance(value, list | tuple | np.ndarray) and not isinstance(next(iter(value), ""), str | Real)
 
 
-class JointPrice(Watched, Reported, Exported):
+class JointPrice(Watched, Reported, Exported, PlainState):
     """The price of what consists of private parts, read from their present state."""
 
     delta_: float

@@ -32,7 +32,11 @@ FLOORS = {
         ("notices", "sources", "table", "targets", "unit_runs", "units"),
         ("row_weights",),
     ),
-    "_fit": (("payment", "releases", "running", "step_traits"), ("conductor", "private_step"), ("joint_fit",)),
+    "_fit": (
+        ("payment", "releases", "running", "saved_state", "step_traits"),
+        ("conductor", "private_step"),
+        ("joint_fit",),
+    ),
     "_guard": (
         ("foreign_parameters", "rehearsal_rows", "totals"),
         ("row_wise",),
@@ -177,7 +181,7 @@ FLOORS = {
         ("private_evaluation",),
     ),
     "export": (
-        ("facts", "kinds", "onnx_graph", "state"),
+        ("facts", "kinds", "onnx_graph", "skops_types"),
         ("onnx_foreign", "onnx_rows", "sklearn_objects"),
         ("onnx_table",),
         ("onnx_trees",),

@@ -18,6 +18,7 @@ from skdp._checks.row_traits import with_row_form, with_row_norm
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
 from skdp._fit.conductor import fit_publicly
+from skdp._fit.saved_state import PlainState
 from skdp._fit.step_traits import StepTraits, traits_of
 from skdp._guard.public_rules import register
 from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
@@ -47,7 +48,7 @@ _FINER = 4
 """Bins that a bin is cut into where a schema has many."""
 
 
-class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
+class PublicTreesEmbedding(Exported, PlainState, TransformerMixin, BaseEstimator):
     """Leaves of totally random trees, drawn from a public schema and a public seed, beside the plain columns.
 
     Trees give a linear model the interactions of columns, and these trees cost nothing: where they cut follows from

@@ -5,7 +5,7 @@
   of a schema, `onnx_trees` leaves, `onnx_steps` transformers, `onnx_models` predictions, `onnx_foreign` the steps of
   scikit-learn
 - `sklearn_objects`: `to_sklearn`
-- `state`: what skops writes and reads of an estimator; `skops_types`
+- `skops_types`: the types to trust in files of skops, whose content is that of `skdp._fit.saved_state`
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from skdp._lazy import lazy_face
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
-        "skops_types": "skdp.export.state",
+        "skops_types": "skdp.export.skops_types",
         "to_onnx": "skdp.export.onnx_model",
         "to_sklearn": "skdp.export.sklearn_objects",
     },

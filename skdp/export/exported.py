@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from skdp.export.state import PlainState
 
-
-class Exported(PlainState):
+class Exported:
     """Mixin, to stand before ``BaseEstimator`` among the bases of a class."""
 
-    def to_onnx(self) -> Any:
+    def to_onnx(self, *, integers: Iterable[str] = ()) -> Any:
         """Convert the fitted model to ONNX. See `skdp.export.to_onnx`.
+
+        Parameters
+        ----------
+        integers : iterable of str, default=()
+            Names of inputs that are int64 where the model is served.
 
         Returns
         -------
@@ -20,7 +24,7 @@ class Exported(PlainState):
         """
         from skdp.export.onnx_model import to_onnx
 
-        return to_onnx(self)
+        return to_onnx(self, integers=integers)
 
     def to_sklearn(self, *, rows_are_short: bool = False) -> Any:
         """Return plain scikit-learn objects that predict alike. See `skdp.export.to_sklearn`.

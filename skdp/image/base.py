@@ -21,9 +21,9 @@ from skdp._checks.parameters import check_choice, count_threads, refuse_fit_para
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import check_schema, column_names
 from skdp._fit.conductor import fit_publicly
+from skdp._fit.saved_state import PlainState
 from skdp._fit.step_traits import StepTraits
 from skdp._threads import single_threaded_blas
-from skdp.export.state import PlainState
 from skdp.image.public_images import PUBLIC_IMAGES
 from skdp.image.reading import ImageLayout, check_pixels, layout_of, range_of
 
