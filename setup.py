@@ -19,6 +19,7 @@ PROGRESS = ["tqdm>=4.60"]
 YAML = ["PyYAML>=6"]
 DASK = ["dask[array,dataframe,distributed]>=2025.7"]
 ONNX = ["onnx>=1.17", "skl2onnx>=1.18"]
+SKOPS = ["skops>=0.14"]
 TEST = [
     *PLOT,
     *DATA,
@@ -26,6 +27,7 @@ TEST = [
     *YAML,
     *DASK,
     *ONNX,
+    *SKOPS,
     "onnxruntime>=1.21",  # what runs exported models
     "polars>=1.0",
     "pytest>=8",
@@ -80,6 +82,7 @@ setup(
         "yaml": YAML,
         "dask": DASK,
         "onnx": ONNX,
+        "skops": SKOPS,
         "demo": [*PLOT, *DATA, *PROGRESS],
         "docs": DOCS,
         "test": TEST,

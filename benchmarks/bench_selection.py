@@ -5,9 +5,7 @@
 One candidate costs epsilon 1 (by PLD) at the given delta; its score counts as part of it. The factor is what the
 choice costs over that, by profiles ("pld") and by Rényi divergences ("rdp", also over the candidate's own Rényi
 price). "published" is Theorem 2 or 6 of Papernot & Steinke 2022 over PLD's price, by dp-accounting if it is there. The
-second table solves for the noise of a whole search: candidates, score, choice, and a refit. The last one has, at equal
-price of so many selections of one of k candidates, what each falls short of the best score, in sensitivities, on the
-scores that are worst: one is better than all others by the same gap.
+second table solves for the noise of a whole search: candidates, score, choice, and a refit.
 """
 
 from __future__ import annotations
@@ -16,15 +14,11 @@ import math
 import time
 from collections.abc import Callable
 
-import numpy as np
-
 from skdp.accounting import (
     DpEvent,
-    ExponentialMechanismDpEvent,
     GaussianDpEvent,
     NumberOfTries,
     PoissonSampledDpEvent,
-    ReportNoisyMaxDpEvent,
     SelfComposedDpEvent,
     calibrate_noise_multiplier,
     calibrate_selection,
@@ -87,40 +81,6 @@ def searches() -> None:
             print(f"| {name} | {method} | {one:.3f} | {noise:.3f} | {noise / one:.2f} | {spent:.2f} |")
 
 
-def missed_by_permute_and_flip(gap: float, rate: float, k: int) -> float:
-    """Chance that another candidate has the larger score with exponential noise: an integral over the best one's."""
-    u = (np.arange(4000) + 0.5) / 4000
-    noise = gap - np.log(u) / rate
-    return float(1.0 - ((-np.expm1(-rate * noise)) ** (k - 1)).mean())
-
-
-def missed_by_exponential(gap: float, rate: float, k: int) -> float:
-    return (k - 1) / (k - 1 + math.exp(rate * gap))
-
-
-def one_of_several() -> None:
-    """A record moves scores to either side, so that rates are epsilon / 2."""
-    kinds = {"flip": (ReportNoisyMaxDpEvent, missed_by_permute_and_flip),
-             "exponential": (ExponentialMechanismDpEvent, missed_by_exponential)}  # fmt: skip
-    print("\n| epsilon | selections | k | permute-and-flip | exponential mechanism |\n|---|---|---|---|---|")
-    for epsilon in (0.1, 1.0):
-        for times in (1, 3, 10, 100):
-            rates = {
-                name: 0.5
-                / calibrate_noise_multiplier(
-                    lambda v, e=event, t=times: SelfComposedDpEvent(e(1.0 / v), t), epsilon, 1e-6
-                )
-                for name, (event, _) in kinds.items()
-            }
-            for k in (2, 10, 100):
-                lost = [
-                    max(gap * missed(gap, rates[name], k) for gap in np.geomspace(0.1, 30.0, 60) / rates[name])
-                    for name, (_, missed) in kinds.items()
-                ]
-                print(f"| {epsilon:g} | {times} | {k} | {lost[0]:.3g} | {lost[1]:.3g} |")
-
-
 if __name__ == "__main__":
     factors()
     searches()
-    one_of_several()

@@ -22,7 +22,8 @@ from skdp._fit.conductor import EstimatorFit, conduct
 from skdp._fit.fit import Fit, NoisySum, begin, warn_of_weak_delta
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import FitStep, FitTerms, PrivateStep, StepPlan
-from skdp._fit.releases import PUBLICATION, Release, depend_on, new_release, releases_of
+from skdp._fit.releases import PUBLICATION, Release, new_release, releases_of
+from skdp._fit.saved_state import PlainState
 from skdp._fit.step_traits import StepTraits, traits_of
 from skdp._guard.foreign_fits import Watched
 from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_init
@@ -88,7 +89,7 @@ class ReleasePlan:
 _TO_PUBLISH = "random_state=None for a result that you publish"
 
 
-class PrivateEstimator(Watched, Reported, Exported, BaseEstimator):
+class PrivateEstimator(Watched, Reported, Exported, PlainState, BaseEstimator):
     """Base class of private estimators.
 
     Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, risk, adjacency, accounting,
@@ -298,13 +299,6 @@ class PrivateEstimator(Watched, Reported, Exported, BaseEstimator):
         """Private estimators that this one consists of."""
         return []
 
-    def _depend_on(self, event: DpEvent) -> None:
-        """See `depend_on`."""
-        depend_on(self, event)
-
-    def _derive_state(self) -> None:
-        """Compute what follows from public attributes, in a state that was read from a text (`skdp.export`)."""
-
     def __step_traits__(self) -> StepTraits:
         """What a pipeline asks of this estimator before it is fitted (`StepTraits`)."""
         return StepTraits(fault_behind=self._fault_of_lists)
@@ -322,7 +316,7 @@ def _lists_columns(value: Any) -> bool:
     return isinstance(value, list | tuple | np.ndarray) and not isinstance(next(iter(value), ""), str | Real)
 
 
-class JointPrice(Watched, Reported, Exported):
+class JointPrice(Watched, Reported, Exported, PlainState):
     """The price of what consists of private parts, read from their present state."""
 
     delta_: float
@@ -331,10 +325,6 @@ class JointPrice(Watched, Reported, Exported):
     def _private_parts(self) -> list[Any]:
         """Private estimators that this one consists of."""
         raise NotImplementedError(f"{type(self).__name__} names no parts: write _private_parts.")
-
-    def _depend_on(self, event: DpEvent) -> None:
-        """See `depend_on`."""
-        depend_on(self, event)
 
     @property
     def privacy_event_(self) -> DpEvent:

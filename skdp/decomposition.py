@@ -494,12 +494,6 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             "_fitted_ball": ball,
         }
 
-    def _derive_state(self) -> None:
-        """See `PrivateEstimator`."""
-        center = self._check_center().public
-        center = np.zeros(self.n_features_in_) if center is None else center
-        self._fitted_ball = UnitBall(center, 0.0 if self.normalize else self.data_norm_)
-
     # --- new rows ---
 
     @silent_arithmetic

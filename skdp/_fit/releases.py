@@ -56,13 +56,6 @@ def ids_of(parts: Iterable[Any]) -> frozenset[str]:
     return frozenset(release.id for part in parts for release in releases_of(part))
 
 
-def depend_on(fitted: Any, event: DpEvent) -> None:
-    """Note that a state that was read from a text depends on this event, so that a fit that continues it adds to it."""
-    unit = fitted.__dict__.get("privacy_unit_", ROW)
-    fitted._fitted_releases = (new_release(event, fitted.adjacency_, unit),)
-    fitted._fitted_inside = ids_of(fitted._private_parts())
-
-
 PUBLICATION = threading.RLock()
 """Held while parameters are set and while a pipeline's steps are replaced, so that neither undoes the other."""
 
@@ -100,4 +93,4 @@ def _is_learned(name: str) -> bool:
     return name.startswith("_fitted") or (name.endswith("_") and not name.endswith("__"))
 
 
-__all__ = ["PUBLICATION", "Release", "copy_to_fit", "depend_on", "ids_of", "new_release", "publish", "releases_of"]
+__all__ = ["PUBLICATION", "Release", "copy_to_fit", "ids_of", "new_release", "publish", "releases_of"]

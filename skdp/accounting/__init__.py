@@ -20,20 +20,7 @@ from .calibration.selection import CalibratedSelection, calibrate_selection, che
 from .curves import PrivacyProfile, RenyiCurve, compare_accountants
 from .events.composition import compose, flatten
 from .events.interop import from_dp_accounting, to_dp_accounting
-from .events.noise_events import (
-    DiscreteGaussianDpEvent,
-    DiscreteLaplaceDpEvent,
-    ExponentialMechanismDpEvent,
-    MixtureOfGaussiansDpEvent,
-    RandomizedResponseDpEvent,
-    ReportNoisyMaxDpEvent,
-    SingleEpochTreeAggregationDpEvent,
-)
-from .events.sampling_events import (
-    RandomAllocationDpEvent,
-    SampledWithReplacementDpEvent,
-    TruncatedSubsampledGaussianDpEvent,
-)
+from .events.noise_events import DiscreteGaussianDpEvent, DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
 from .events.specifications import (
     ComposedDpEvent,
     DpEvent,
@@ -65,7 +52,6 @@ __all__ = [
     "DiscreteLaplaceDpEvent",
     "DpEvent",
     "EpsilonDeltaDpEvent",
-    "ExponentialMechanismDpEvent",
     "GaussianDpEvent",
     "LaplaceDpEvent",
     "MixtureOfGaussiansDpEvent",
@@ -75,16 +61,10 @@ __all__ = [
     "PoissonSampledDpEvent",
     "PrivacyAccountant",
     "PrivacyProfile",
-    "RandomAllocationDpEvent",
-    "RandomizedResponseDpEvent",
     "RenyiCurve",
     "RepeatAndSelectDpEvent",
-    "ReportNoisyMaxDpEvent",
-    "SampledWithReplacementDpEvent",
     "SampledWithoutReplacementDpEvent",
     "SelfComposedDpEvent",
-    "SingleEpochTreeAggregationDpEvent",
-    "TruncatedSubsampledGaussianDpEvent",
     "WorstOfDpEvent",
     "ZCDpEvent",
     "calibrate_jointly",

@@ -373,8 +373,8 @@ def get_epsilon_bounds(event: DpEvent, delta: float, *, adjacency: str = "zero_o
         proof in `skdp.accounting.pld.lower_bounds`. Mostly within 1e-3 of each other; wider, at worst with a `lower`
         of what a single release costs, where losses are large and rare or noise is nearly absent. Both are
         inf where no epsilon holds at this delta. Of events that are priced by weighted losses (Laplace and integer
-        noise on samples, samples of fixed size, mixtures, randomised response, exponential mechanisms) only `upper`
-        is a statement: `lower` is what the rest costs, 0 if there is none. Of a third party's event `lower` is 0.
+        noise on samples, samples of fixed size, mixtures) only `upper` is a statement: `lower` is what the rest
+        costs, 0 if there is none. Of a third party's event `lower` is 0.
     """
     delta, adjacency = check_delta(delta), check_adjacency(adjacency)
     found = releases(event)

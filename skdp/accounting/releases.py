@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from .events.composition import flatten_own, group_event
 from .events.kinds import adjacency_refusal, is_priced, name_of, sampled_form
-from .events.noise_events import SingleEpochTreeAggregationDpEvent
 from .events.specifications import (
     DpEvent,
     EpsilonDeltaDpEvent,
@@ -316,8 +315,6 @@ class _Sorted:
             self._add_selected((event.event,), NumberOfTries(event.mean, event.shape), count)
         elif isinstance(event, WorstOfDpEvent):
             self._add_selected(event.events, None, count)
-        elif isinstance(event, SingleEpochTreeAggregationDpEvent):
-            self.gaussian.append(PlainGaussian(event.noise_multiplier / math.sqrt(event.height), count))
         elif is_priced(event):
             self.others.append(OtherRelease(event, count))
         else:

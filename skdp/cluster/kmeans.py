@@ -266,10 +266,6 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """See `PrivateEstimator`."""
         return replace(super().__step_traits__(), sets_width=True)
 
-    def _derive_state(self) -> None:
-        """See `PrivateEstimator`."""
-        self._fitted_centers = Cube(self.bounds_).bring_in(self.cluster_centers_)
-
     # --- new rows ---
 
     @silent_arithmetic

@@ -18,6 +18,7 @@ from skdp._checks.row_traits import with_row_form, with_row_norm
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
 from skdp._fit.conductor import fit_publicly
+from skdp._fit.saved_state import PlainState
 from skdp._fit.step_traits import StepTraits, traits_of
 from skdp._guard.foreign_parameters import refuse_foreign_in_init, refuse_removed
 from skdp._guard.public_rules import register
@@ -33,7 +34,6 @@ from skdp.preprocessing.schema.blocks import Block, unique_names
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.matching import (
     check_input_names,
-    columns_of_fit,
     kinds_by_type,
     match_columns,
     read_schema,
@@ -50,7 +50,7 @@ _FINER = 4
 """Bins that a bin is cut into where a schema has many."""
 
 
-class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
+class PublicTreesEmbedding(Exported, PlainState, TransformerMixin, BaseEstimator):
     """Leaves of totally random trees, drawn from a public schema and a public seed, beside the plain columns.
 
     Trees give a linear model the interactions of columns, and these trees cost nothing: where they cut follows from
@@ -255,11 +255,6 @@ class PublicTreesEmbedding(Exported, TransformerMixin, BaseEstimator):
         """Keep what the columns become."""
         self._fitted_blocks = self._blocks(columns)
         self._fitted_plain = plain_blocks(self._fitted_blocks)
-
-    def _derive_state(self) -> None:
-        """See `skdp.base.PrivateEstimator`."""
-        self._keep_columns(columns_of_fit(self, self.schema_))
-        self._grow()
 
     def _grow(self) -> None:
         """Draw the trees."""

@@ -295,10 +295,6 @@ class DPIsolationForest(TreesOfTables):
         self._fitted_lengths = path_lengths(self.embedding_._fitted_trees, np.round(counts, 6))
         self._fitted_scale = float(average_path_length(round(n_rows, 6)))
 
-    def _derive_state(self) -> None:
-        """See `PrivateEstimator`: lengths of paths are by rows of the largest weight, as they were counted."""
-        self._keep_lengths(self.leaf_counts_ / self.weight_bound_, self.n_rows_ / self.weight_bound_)
-
     @silent_arithmetic
     def _offset(self, share: float | None, counts: Doubles, deviation: float, coins: np.random.Generator) -> float:
         """Return the quantile of the scores of simulated records, drawn from the counts and weighted by them."""

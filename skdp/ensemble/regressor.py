@@ -384,15 +384,6 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         """
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
-    def _derive_state(self) -> None:
-        """See `PrivateEstimator`."""
-        super()._derive_state()
-        public = self._fitted_scale
-        self._fitted_scale = public._replace(middle=self.target_center_, half=self.target_scale_)
-        center = (self.target_center_ - public.middle) / public.half
-        self._fitted_units = TargetUnits(center, self.target_scale_ / public.half)
-        self._fitted_with_intercept = bool(self.fit_intercept)
-
     def _recipe(self, n_features: int, *, anew: bool = True) -> TreesOfTargets:
         """See `GradientEstimator`."""
         return TreesOfTargets(self, anew=anew)

@@ -1,11 +1,11 @@
-"""Fitted models in forms that other programs read: ONNX, plain scikit-learn, JSON.
+"""Fitted models in forms that other programs read: ONNX, plain scikit-learn, skops.
 
 - `exported`: the methods that estimators inherit; `facts`: what every form says of the guarantee, an explicit list
 - `onnx_model`: `to_onnx`; `onnx_graph` writes nodes and constants, `onnx_rows` is what comes in, `onnx_table` columns
   of a schema, `onnx_trees` leaves, `onnx_steps` transformers, `onnx_models` predictions, `onnx_foreign` the steps of
   scikit-learn
 - `sklearn_objects`: `to_sklearn`
-- `json_text`: `to_json` and `from_json`; `json_values` arrays, schemas and events as JSON
+- `skops_types`: the types to trust in files of skops, whose content is that of `skdp._fit.saved_state`
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from skdp._lazy import lazy_face
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
-        "from_json": "skdp.export.json_text",
-        "to_json": "skdp.export.json_text",
+        "skops_types": "skdp.export.skops_types",
         "to_onnx": "skdp.export.onnx_model",
         "to_sklearn": "skdp.export.sklearn_objects",
     },

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 
 class Exported:
     """Mixin, to stand before ``BaseEstimator`` among the bases of a class."""
 
-    def to_onnx(self) -> Any:
+    def to_onnx(self, *, integers: Iterable[str] = ()) -> Any:
         """Convert the fitted model to ONNX. See `skdp.export.to_onnx`.
+
+        Parameters
+        ----------
+        integers : iterable of str, default=()
+            Names of inputs that are int64 where the model is served.
 
         Returns
         -------
@@ -18,7 +24,7 @@ class Exported:
         """
         from skdp.export.onnx_model import to_onnx
 
-        return to_onnx(self)
+        return to_onnx(self, integers=integers)
 
     def to_sklearn(self, *, rows_are_short: bool = False) -> Any:
         """Return plain scikit-learn objects that predict alike. See `skdp.export.to_sklearn`.
@@ -36,18 +42,6 @@ class Exported:
         from skdp.export.sklearn_objects import to_sklearn
 
         return to_sklearn(self, rows_are_short=rows_are_short)
-
-    def to_json(self) -> str:
-        """Return the fitted model as JSON. See `skdp.export.to_json`.
-
-        Returns
-        -------
-        str
-            JSON, which `skdp.export.from_json` reads.
-        """
-        from skdp.export.json_text import to_json
-
-        return to_json(self)
 
 
 __all__ = ["Exported"]

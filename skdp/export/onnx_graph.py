@@ -59,11 +59,12 @@ class OnnxGraph:
         """Return a tensor as an attribute of a node."""
         return self._onnx.numpy_helper.from_array(np.asarray(value, dtype))
 
-    def input(self, name: str, width: int, about: str, *, is_text: bool = False) -> str:
-        """Declare an input of shape (N, width)."""
-        kind = self._onnx.TensorProto.STRING if is_text else self._onnx.TensorProto.DOUBLE
+    def input(self, name: str, width: int, about: str, holds: str) -> str:
+        """Declare an input of shape (N, width), and return its tensor: text, or float64."""
+        types = self._onnx.TensorProto
+        kind = {"text": types.STRING, "integer": types.INT64}.get(holds, types.DOUBLE)
         self._inputs.append(self._onnx.helper.make_tensor_value_info(name, kind, ["N", width], about))
-        return name
+        return self.as_doubles(name) if holds == "integer" else name
 
     def output(self, name: str, tensor: str, shape: Sequence[Any], dtype: Any = np.float64) -> None:
         """Declare a tensor as an output."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ LEAST_SCORE = 1e-12
 METHODS_OF_OUTPUTS = ("predict", "predict_proba", "decision_function", "transform")
 
 
-def to_onnx(model: Any) -> Any:
+def to_onnx(model: Any, *, integers: Iterable[str] = ()) -> Any:
     """Convert a fitted model to ONNX, so that it predicts without skdp.
 
     The graph takes raw columns and treats them as the model does: gaps, categories that are not listed, numbers beyond
@@ -45,6 +46,9 @@ def to_onnx(model: Any) -> Any:
         of scikit-learn. Before, behind and between them may stand a few steps
         of scikit-learn (``Normalizer``, ``Binarizer``, ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler``,
         ``PolynomialFeatures``, ``SimpleImputer``), which skl2onnx converts.
+    integers : iterable of str, default=()
+        Names of inputs, columns of numbers or "X", that are int64 where the model is served. The graph casts them, so
+        that it takes integer columns of a frame as they are.
 
     Returns
     -------
@@ -68,7 +72,7 @@ def to_onnx(model: Any) -> Any:
     See Also
     --------
     to_sklearn : Plain scikit-learn objects, where these are equal.
-    to_json : The fitted state as text.
+    skops_types : Files of fitted models, to be loaded without pickle.
 
     Notes
     -----
@@ -93,7 +97,7 @@ def to_onnx(model: Any) -> Any:
     """
     check_is_fitted(model)
     graph = OnnxGraph()
-    rows, inputs = declare_inputs(graph, first_step(model), METHODS_OF_OUTPUTS)
+    rows, inputs = declare_inputs(graph, first_step(model), METHODS_OF_OUTPUTS, integers)
     for name, made in _outputs_of(graph, model, rows).items():
         graph.output(name, made.tensor, ["N"] if made.width is None else ["N", made.width], made.dtype)
     facts = {**facts_of(model), "inputs": inputs}

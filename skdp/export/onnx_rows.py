@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from skdp.export.onnx_graph import OnnxGraph
 
 ABOUT = {
     "number": "a number; NaN is a gap",
+    "integer": "a whole number, without gaps",
     "days": "a date as days since 1970-01-01 in UTC, with fractions; NaN is a gap",
     "text": "text; a whole number as '1', a truth value as 'True'; '' is a gap",
 }
@@ -48,24 +49,42 @@ class OnnxRows:
         return graph.op("Concat", *(self.columns[j].tensor for j in range(self.width)), axis=1)
 
 
-def declare_inputs(graph: OnnxGraph, step: Any, taken: tuple[str, ...]) -> tuple[OnnxRows, list[dict[str, str]]]:
+def declare_inputs(
+    graph: OnnxGraph, step: Any, taken: tuple[str, ...], integers: Iterable[str]
+) -> tuple[OnnxRows, list[dict[str, str]]]:
     """Declare what a first step reads of a table; return it, and name and content of each input.
 
-    Names that are `taken` are those of outputs.
+    Names that are `taken` are those of outputs. The `integers` are inputs of whole numbers.
     """
     width, names = int(step.n_features_in_), getattr(step, "feature_names_in_", None)
     holds = _what_columns_hold(step)
     if names is None and set(holds.values()) == {"number"}:
-        graph.input("X", width, ABOUT["number"])
-        return OnnxRows(width, "X"), [{"name": "X", "holds": "number"}]
+        inputs = _with_integers({"X": "number"}, integers)
+        tensor = graph.input("X", width, ABOUT[inputs["X"]], inputs["X"])
+        return OnnxRows(width, tensor), _listed(inputs)
     named = [f"x{j}" for j in range(width)] if names is None else [str(name) for name in names]
+    inputs = _with_integers({named[j]: held for j, held in holds.items()}, integers)
     columns = {}
-    for j, held in holds.items():
+    for j in holds:
         if not named[j] or named[j] in taken or named[j].startswith("skdp/"):
             raise ValueError(f"the column {named[j]!r} cannot be an input of that name: rename it before the fit.")
-        graph.input(named[j], 1, ABOUT[held], is_text=held == "text")
-        columns[j] = RowColumn(named[j], held == "text")
-    return OnnxRows(width, columns=columns), [{"name": named[j], "holds": held} for j, held in holds.items()]
+        held = inputs[named[j]]
+        columns[j] = RowColumn(graph.input(named[j], 1, ABOUT[held], held), held == "text")
+    return OnnxRows(width, columns=columns), _listed(inputs)
+
+
+def _with_integers(inputs: dict[str, str], integers: Iterable[str]) -> dict[str, str]:
+    """Return what inputs hold, by name, after some numbers were declared whole."""
+    asked = dict.fromkeys(integers, "integer")
+    for name in asked:
+        if inputs.get(name) != "number":
+            numbers = [each for each, held in inputs.items() if held == "number"]
+            raise ValueError(f"integers={name!r} must be among the inputs of numbers, {numbers}.")
+    return {**inputs, **asked}
+
+
+def _listed(inputs: dict[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "holds": held} for name, held in inputs.items()]
 
 
 def _what_columns_hold(step: Any) -> dict[int, str]:

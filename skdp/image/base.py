@@ -21,6 +21,7 @@ from skdp._checks.parameters import check_choice, count_threads, refuse_fit_para
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import check_schema, column_names
 from skdp._fit.conductor import fit_publicly
+from skdp._fit.saved_state import PlainState
 from skdp._fit.step_traits import StepTraits
 from skdp._threads import single_threaded_blas
 from skdp.image.public_images import PUBLIC_IMAGES
@@ -47,7 +48,7 @@ class Features(Protocol):
         """
 
 
-class ImageTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A public step that turns each image to a row of its own.
 
     A subclass has the parameters ``image_shape``, ``value_range``, ``public_images``, ``symmetric`` and ``n_jobs``, and

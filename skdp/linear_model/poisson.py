@@ -249,10 +249,6 @@ class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator)
         """See `NewtonRecipe`."""
         self.coef_, self.intercept_, self.coef_noise_ = coef[0], float(intercept[0, 0]), noise[0]
 
-    def _derive_state(self) -> None:
-        """See `PrivateEstimator`."""
-        self._fitted_scale = self._task().scale_of(self.y_bounds_)
-
     def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
         """See `GradientEstimator`."""
         line = {"coef": self.coef_[None, :], "intercept": np.array([self.intercept_])}

@@ -272,10 +272,6 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
             raise ValueError(f"fill_value={show(self.fill_value)} is no number, which column {bad[0]} needs: give one.")
         self.statistics_ = np.array(values, dtype=object if any(self._fitted_words) else np.float64)
 
-    def _derive_state(self) -> None:
-        """See `PrivateEstimator`."""
-        self._fitted_words = [isinstance(value, str) for value in self.statistics_.tolist()]
-
     @silent_arithmetic
     def transform(self, X: Any) -> NDArray[Any]:
         """Fill gaps, row by row.

@@ -30,7 +30,6 @@ from skdp.preprocessing.schema.combinations import combinations_left
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.matching import (
     check_input_names,
-    columns_of_fit,
     kinds_by_type,
     match_columns,
     refuse_dates,
@@ -350,10 +349,6 @@ class DPTableVectorizer(SchemaBuyer):
         kept = [each for each in columns if each[2].kind != "drop"]
         blocks = [Block(*each, self.numbers_, int(self.n_bins)) for each in kept]
         self._fitted_blocks = [each for block in blocks for each in (block, *block.of_parts())]
-
-    def _derive_state(self) -> None:
-        """See `PrivateEstimator`."""
-        self._keep_columns(columns_of_fit(self, self.schema_))
 
     def _chooses_numbers(self) -> bool:
         return isinstance(self.numbers, str) and self.numbers == "auto"

@@ -16,7 +16,6 @@ from skdp.accounting import (
     DiscreteGaussianDpEvent,
     DiscreteLaplaceDpEvent,
     EpsilonDeltaDpEvent,
-    ExponentialMechanismDpEvent,
     GaussianDpEvent,
     LaplaceDpEvent,
     MixtureOfGaussiansDpEvent,
@@ -24,13 +23,10 @@ from skdp.accounting import (
     NoOpDpEvent,
     PoissonSampledDpEvent,
     PrivacyProfile,
-    RandomAllocationDpEvent,
-    RandomizedResponseDpEvent,
     RenyiCurve,
     RepeatAndSelectDpEvent,
     SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
-    SingleEpochTreeAggregationDpEvent,
     WorstOfDpEvent,
     ZCDpEvent,
     get_delta,
@@ -123,8 +119,6 @@ def test_groups_of_sums_have_as_many_times_the_shift():
         (LaplaceDpEvent(6.0), LaplaceDpEvent(2.0)),
         (DiscreteLaplaceDpEvent(0.2, 2), DiscreteLaplaceDpEvent(0.2, 6)),
         (DiscreteGaussianDpEvent(9.0, 2), DiscreteGaussianDpEvent(9.0, 6)),
-        (SingleEpochTreeAggregationDpEvent(6.0, 9), SingleEpochTreeAggregationDpEvent(2.0, 9)),
-        (ExponentialMechanismDpEvent(0.1), ExponentialMechanismDpEvent(0.1 * 3)),
         (EpsilonDeltaDpEvent(0.1, 0.0), EpsilonDeltaDpEvent(0.1 * 3, 0.0)),
         (SelfComposedDpEvent(LaplaceDpEvent(6.0), 5), SelfComposedDpEvent(LaplaceDpEvent(2.0), 5)),
         (WorstOfDpEvent((GaussianDpEvent(6.0), LaplaceDpEvent(6.0))),
@@ -190,14 +184,6 @@ def test_groups_of_mixtures_are_sums_of_independent_draws():
         assert get_delta(mixture, epsilon, group_size=2) == pytest.approx(truth, rel=1e-3)
 
 
-def test_groups_of_randomised_responses_are_released_one_by_one():
-    event = RandomizedResponseDpEvent(0.8, 3)
-    options = {"adjacency": "replace_one"}
-    assert get_epsilon(event, 1e-5, group_size=4, **options) == get_epsilon(
-        SelfComposedDpEvent(event, 4), 1e-5, **options
-    )
-
-
 def test_groups_of_statements_add_up_what_a_chain_loses():
     epsilon, delta, k = 0.3, 1e-4, 4
     event, chain = EpsilonDeltaDpEvent(epsilon, delta), delta * math.expm1(k * epsilon) / math.expm1(epsilon)
@@ -247,9 +233,7 @@ def test_groups_of_fixed_samples_are_bounded_by_the_profile():
         (G, "zero_out"),
         (RUN, "zero_out"),
         (LaplaceDpEvent(1.0), "zero_out"),
-        (ExponentialMechanismDpEvent(1.0), "zero_out"),
         (PoissonSampledDpEvent(0.1, LaplaceDpEvent(1.0)), "zero_out"),
-        (RandomAllocationDpEvent(1.0, 30), "zero_out"),
         (FIXED, "replace_one"),
     ],
 )

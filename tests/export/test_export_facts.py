@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 
 import numpy as np
@@ -23,7 +22,7 @@ from skdp import (
     allocate_budget,
 )
 from skdp.accounting.ledger.serial import event_from_dict
-from skdp.export import to_json, to_onnx, to_sklearn
+from skdp.export import to_onnx, to_sklearn
 from skdp.export.facts import FACTS, facts_of
 
 SECRETS = ("hospital-ward-7", "of-the-board", "parameter-of-a-ward", "ledger-of-wards", "label-of-a-fit")
@@ -52,12 +51,11 @@ def model(tmp_path_factory):
 def exports(model):
     return {
         "onnx": to_onnx(model).SerializeToString(),
-        "json": to_json(model).encode(),
         "sklearn": pickle.dumps(to_sklearn(model)),
     }
 
 
-@pytest.mark.parametrize("form", ["onnx", "json", "sklearn"])
+@pytest.mark.parametrize("form", ["onnx", "sklearn"])
 def test_nothing_else_of_a_ledger_is_written(model, form):
     written = exports(model)[form]
     assert len(written) > 500
@@ -83,9 +81,6 @@ def test_the_list_is_what_is_written(model):
     assert tuple(part[name] for name in FACTS[:5]) == wanted
     assert event_from_dict(part["event"]) == model.privacy_event_
     assert part["noise"] == "secret"
-    written = json.loads(to_json(model))
-    assert set(written) == {"format", "skdp", "privacy", "model"}
-    assert written["privacy"] == facts["privacy"]
 
 
 def test_a_seed_is_said_and_not_shown(recwarn):
@@ -93,8 +88,7 @@ def test_a_seed_is_said_and_not_shown(recwarn):
     seeded.fit(X, y, groups=np.arange(120) // 2)
     (part,) = facts_of(seeded)["privacy"]
     assert (part["noise"], part["unit"]) == ("seeded", "group")
-    for written in (to_onnx(seeded).SerializeToString(), to_json(seeded).encode()):
-        assert b"31415926" not in written
+    assert b"31415926" not in to_onnx(seeded).SerializeToString()
 
 
 def test_parts_that_were_fitted_apart_are_listed_apart():

@@ -10,7 +10,7 @@ import numpy as np
 import onnxruntime
 import pandas as pd
 import pytest
-from serving import assert_served_alike, metadata_of, served
+from serving import assert_served_alike, metadata_of, served, session_of
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -310,7 +310,24 @@ def test_rows_that_are_refused_get_nothing():
     regression = fitted_to_rows("least squares")
     found = served(to_onnx(regression), rows)["predict"]
     assert np.isnan(found[4:]).all()
-    assert np.array_equal(found[:4], regression.predict(rows[:4]))
+    np.testing.assert_allclose(found[:4], regression.predict(rows[:4]), rtol=1e-12)
+
+
+def test_integer_inputs_take_frame_as_it_is():
+    frame = pd.DataFrame({"age": np.arange(200) % 70 + 18, "job": ["clerk", "nurse"] * 100})
+    model = tabular_pipeline(DPGaussianNB(), schema={"age": (18, 90), "job": ["clerk", "nurse"]}, classes=[0, 1])
+    model.fit(frame, np.arange(200) % 2)
+    session = session_of(model.to_onnx(integers=["age"]))
+    classes, chances = session.run(["predict", "predict_proba"], {name: frame[[name]].to_numpy() for name in frame})
+    assert (classes == model.predict(frame)).all()
+    np.testing.assert_allclose(chances, model.predict_proba(frame), rtol=1e-9)
+    whole = np.arange(12).reshape(6, 2)
+    plain = DPGaussianNB(classes=[0, 1], bounds=(0, 12)).fit(whole, np.arange(6) % 2)
+    (classes, *_) = session_of(to_onnx(plain, integers=["X"])).run(None, {"X": whole})
+    assert (classes == plain.predict(whole)).all()
+    for names in (["job"], ["X"]):
+        with pytest.raises(ValueError, match=r"integers=.* must be among the inputs of numbers, \['age'\]"):
+            to_onnx(model, integers=names)
 
 
 def test_inputs_say_what_they_hold():

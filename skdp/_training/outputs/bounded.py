@@ -193,10 +193,6 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         """
         return fit_run(self, X, y, sample_weight, groups, warm=self._has_run())
 
-    def _derive_state(self) -> None:
-        """See `PrivateEstimator`."""
-        self._fitted_scale, self._fitted_loss = self._task().scale_of(self.y_bounds_), self.loss
-
     # --- predictions ---
 
     @silent_arithmetic

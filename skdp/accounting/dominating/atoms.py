@@ -1,4 +1,4 @@
-"""A dominating pair as weighted losses, and what sampling and mixing make of one.
+"""A dominating pair as weighted losses, and what sampling makes of one.
 
 A pair (P, Q) is kept as the law of its loss log(P / Q) under P. What lies at a loss l with mass w under P has mass w
 e^-l under Q. With H(tau) = sup over events of P - tau Q, a pair dominates a mechanism if its H is nowhere smaller than
@@ -37,7 +37,7 @@ which conserves the mass of both P and Q and dominates the exact pair (Doroshenk
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -48,7 +48,7 @@ from skdp._typing import Doubles
 from ..formulas.numeric import sampled_loss
 from ..formulas.quadrature import MOST, number_of_nodes, rule
 
-__all__ = ["REVEALED", "LossAtoms", "Tails", "connect", "mix"]
+__all__ = ["REVEALED", "LossAtoms", "Tails", "connect"]
 
 _MOST = 20_000  # losses of integer noise
 
@@ -96,11 +96,11 @@ class LossAtoms:
         """The pair (Q, P)."""
         return LossAtoms(-self.loss[::-1], (self.log_weight - self.loss)[::-1], self.missing, self.infinite)
 
-    def thinned(self, most: int = _MOST) -> LossAtoms:
-        """A pair of at most about `most` losses that dominates this one: those between are split as in `cells`."""
-        if self.loss.size <= most:
+    def thinned(self) -> LossAtoms:
+        """A pair of at most about `_MOST` losses that dominates this one: those between are split as in `cells`."""
+        if self.loss.size <= _MOST:
             return self
-        places = np.append(np.arange(0, self.loss.size - 1, -(-self.loss.size // most)), self.loss.size - 1)
+        places = np.append(np.arange(0, self.loss.size - 1, -(-self.loss.size // _MOST)), self.loss.size - 1)
         kept = self.loss[places]
         # 0 and mirror images too: what is above 0 stays there, as `fixed_sample` needs
         kept = np.unique(np.concatenate([kept, -kept, [0.0]]))
@@ -154,33 +154,12 @@ class LossAtoms:
 
     def drawn_unseen(self, q: float) -> LossAtoms:
         """Outputs that are the same with probability 1 - q, and else those of this pair."""
-        same = LossAtoms(np.zeros(1), np.zeros(1))
-        return mix([(1.0 - q, same), (q, self)])
+        loss, log_weight = np.append(self.loss, 0.0), np.append(self.log_weight + math.log(q), math.log1p(-q))
+        return LossAtoms.of(loss, log_weight, q * self.infinite, q * self.missing)
 
 
 REVEALED = LossAtoms(np.zeros(1), np.array([-700.0]), 1.0, 1.0)
 """A pair of which each output tells all: for losses so large that nothing else is worth being computed."""
-
-
-def mix(parts: Iterable[tuple[float, LossAtoms]]) -> LossAtoms:
-    """A pair drawn with a probability, and known: H is the mean of those of the parts.
-
-    Parameters
-    ----------
-    parts : iterable of (float, LossAtoms)
-        Probabilities and pairs. What the probabilities lack of 1 is lost: mass at infinite loss.
-
-    Returns
-    -------
-    LossAtoms
-    """
-    kept = [(share, atoms) for share, atoms in parts if share > 0.0]
-    return LossAtoms.of(
-        np.concatenate([atoms.loss for _, atoms in kept]),
-        np.concatenate([atoms.log_weight + math.log(share) for share, atoms in kept]),
-        math.fsum(share * atoms.infinite for share, atoms in kept),
-        math.fsum(share * atoms.missing for share, atoms in kept),
-    )
 
 
 _PART = 1 << 14  # cells at a time: memory stays small

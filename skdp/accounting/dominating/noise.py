@@ -15,16 +15,6 @@ on each coordinate and shifts of L1 norm a, go from the one law to the other coo
 tests of two steps have power functions g and f (power as a function of size), the power of both together is at most
 g(f(.)), as the power of the first step is the size of the second (as for groups in Dong, Roth & Su 2022). In one
 dimension that is attained, by the half-line itself: so one coordinate with the sum of all shifts dominates.
-
-*Bounded range* (`bounded_range`). A mechanism whose losses lie between t - epsilon and t, for a t that may depend on
-the neighbours (the exponential mechanism: Durfee & Rogers 2019), has at tau = e^x at most H = (1 - e^{t-epsilon}) (1 -
-e^{x-t}) / (1 - e^-epsilon): the convex E_Q[(P/Q - tau)_+] is largest where the loss is at either end. The best t is (x
-+ epsilon) / 2, so
-
-    H(e^x) = (1 - e^{(x-epsilon)/2})^2 / (1 - e^-epsilon)  for x from -epsilon to epsilon,
-
-which is H of the pair whose loss has the density e^{(l-epsilon)/2} / (2 (1 - e^-epsilon)) there: tau^2 times the second
-derivative of H by tau. It is symmetric, and serves where t is chosen step by step.
 """
 
 from __future__ import annotations
@@ -41,8 +31,8 @@ from ..formulas.numeric import sampled_loss
 from .atoms import REVEALED, LossAtoms, Tails, connect
 
 __all__ = [
-    "MOST_SPREAD", "Parts", "bounded_range", "discrete_gaussian", "discrete_laplace", "gaussian_mixture", "laplace",
-    "randomised_response", "sampled_discrete_gaussian", "sampled_discrete_laplace", "sampled_laplace", "statement",
+    "MOST_SPREAD", "Parts", "discrete_gaussian", "discrete_laplace", "gaussian_mixture", "laplace",
+    "sampled_discrete_gaussian", "sampled_discrete_laplace", "sampled_laplace", "statement",
 ]  # fmt: skip
 
 REACH = 38.0  # standard deviations: beyond them a Gaussian has 3e-316
@@ -140,25 +130,6 @@ def laplace(size: float) -> LossAtoms:
     return connect(knots, density, 0.5, Tails(below=below, q_below=q_below), extra)
 
 
-@lru_cache(maxsize=256)
-def bounded_range(epsilon: float) -> LossAtoms:
-    """Losses in a range of `epsilon`, wherever that lies."""
-    if epsilon > _MOST_LOSS:
-        return REVEALED
-    bottom = max(-epsilon, epsilon - _DEEP)
-    knots = np.linspace(bottom, epsilon, max(_CELLS, math.ceil((epsilon - bottom) * 200.0)) + 1)
-    log_scale = math.log(2.0) + math.log(-math.expm1(-epsilon))
-
-    def density(loss: Doubles) -> tuple[Doubles, Doubles]:
-        return loss, 0.5 * (loss - epsilon) - log_scale
-
-    def below(x: float) -> float:
-        return math.exp(0.5 * (x - epsilon)) * -math.expm1(-0.5 * (x + epsilon)) / -math.expm1(-epsilon)
-
-    cut = bottom > -epsilon
-    return connect(knots, density, 0.5, Tails(below(bottom), q_below=1.0 - below(-bottom)) if cut else Tails())
-
-
 def statement(epsilon: float, delta: float) -> LossAtoms:
     """The most revealing of all (epsilon, delta)-private mechanisms; see `pld.bounded`, with proof."""
     rest = math.log1p(-delta)
@@ -166,16 +137,6 @@ def statement(epsilon: float, delta: float) -> LossAtoms:
         return LossAtoms(np.zeros(1), np.array([rest]), delta, delta)
     upper = rest - math.log1p(math.exp(-epsilon))
     return LossAtoms(np.array([-epsilon, epsilon]), np.array([upper - epsilon, upper]), delta, delta)
-
-
-def randomised_response(noise: float, buckets: int) -> LossAtoms:
-    """One bucket against another: with probability `noise` any bucket is shown, else the true one."""
-    lie = noise / buckets
-    epsilon = math.log1p((1.0 - noise) / lie)
-    loss = np.array([-epsilon, 0.0, epsilon])
-    with np.errstate(divide="ignore"):
-        weight = np.log([lie, max(buckets - 2, 0) * lie, 1.0 - noise + lie])
-    return LossAtoms.of(loss, weight)
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, cast
 
 from .kinds import EVENT_KINDS, kind_of
-from .sampling_events import SampledWithReplacementDpEvent
 from .specifications import (
     ComposedDpEvent,
     DpEvent,
@@ -124,17 +123,8 @@ def _simplify_other(event: DpEvent) -> DpEvent:
     return event if simplest is None else simplest(event)
 
 
-def _simplify_with_replacement(event: SampledWithReplacementDpEvent) -> DpEvent:
-    inner = _simplify_inner(event.event)
-    if event.sample_size == 0 or isinstance(inner, (NoOpDpEvent, NonPrivateDpEvent)):
-        return NoOpDpEvent() if event.sample_size == 0 else inner
-    return SampledWithReplacementDpEvent(event.source_dataset_size, event.sample_size, inner)
-
-
 def _simplify_once(event: DpEvent) -> DpEvent:
     """A basic event in its simplest equal form; `NoOpDpEvent` if it is without effect."""
-    if isinstance(event, SampledWithReplacementDpEvent):
-        return _simplify_with_replacement(event)
     if isinstance(event, (PoissonSampledDpEvent, SampledWithoutReplacementDpEvent)):
         return _simplify_sampled(event)
     if isinstance(event, RepeatAndSelectDpEvent):

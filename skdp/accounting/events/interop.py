@@ -9,7 +9,7 @@ import inspect
 from dataclasses import fields
 from typing import Any, cast
 
-from .kinds import BY_NAME, kind_of
+from .kinds import BY_NAME, REMOVED, kind_of
 from .specifications import ComposedDpEvent, DpEvent, show
 
 __all__ = ["from_dp_accounting", "to_dp_accounting"]
@@ -72,15 +72,18 @@ def from_dp_accounting(event: Any) -> DpEvent:
     -------
     DpEvent
         Validated as if it had been written here.
+
+    Raises
+    ------
+    TypeError
+        The event has no counterpart. The message names it and a substitute.
     """
     other = _other("from_dp_accounting")
     name = type(event).__name__
     theirs = _counterpart(other, name)
     if theirs is None or type(event) is not theirs:
-        raise TypeError(
-            f"event={show(event)} has no counterpart in skdp.accounting; give EpsilonDeltaDpEvent(epsilon, delta) or "
-            "ZCDpEvent(rho) of what is known of it."
-        )
+        use = REMOVED.get(name, "EpsilonDeltaDpEvent(epsilon, delta) or ZCDpEvent(rho), whichever is known")
+        raise TypeError(f"event={show(event)} has no counterpart in skdp.accounting; use {use}.")
     if name == "ComposedDpEvent":
         return ComposedDpEvent(tuple(from_dp_accounting(part) for part in event.events))
     ours: Any = BY_NAME[name]

@@ -14,16 +14,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from .groups import integers_of_group, mixture_of_group, noise_of_group, sample_of_group, statement_of_group
-from .noise_events import (
-    DiscreteGaussianDpEvent,
-    DiscreteLaplaceDpEvent,
-    ExponentialMechanismDpEvent,
-    MixtureOfGaussiansDpEvent,
-    RandomizedResponseDpEvent,
-    ReportNoisyMaxDpEvent,
-    SingleEpochTreeAggregationDpEvent,
-)
-from .sampling_events import RandomAllocationDpEvent, SampledWithReplacementDpEvent, TruncatedSubsampledGaussianDpEvent
+from .noise_events import DiscreteGaussianDpEvent, DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
 from .specifications import (
     ComposedDpEvent,
     DpEvent,
@@ -41,8 +32,8 @@ from .specifications import (
 )
 
 __all__ = [
-    "BY_NAME", "EVENT_KINDS", "FORMS", "Form", "Kind", "Sample", "adjacency_refusal", "is_priced", "kind_of", "law_of",
-    "name_of", "sampled_form",
+    "BY_NAME", "EVENT_KINDS", "FORMS", "REMOVED", "Form", "Kind", "Sample", "adjacency_refusal", "is_priced", "kind_of",
+    "law_of", "name_of", "sampled_form",
 ]  # fmt: skip
 
 
@@ -66,11 +57,11 @@ class Kind(NamedTuple):
         What it is, for people; empty of what is shown by its parts.
     note : callable
         Its figures, for people.
-    pair : {"", "noise", "statement", "mixture", "whole"}
-        By what its dominating pair is made: a law of additive noise, which may be on any sample; what is known of
-        neighbours, or a mixture, which may be on all samples but those with replacement; a code of its own; nothing.
-    adjacency : {"", "replace_one", "add_remove"}
-        The only one under which it has a price, if there is one only.
+    pair : {"", "noise", "statement", "mixture"}
+        The source of its dominating pair: the distribution of additive noise, a guarantee, or a mixture; empty if it
+        has none. All three can be sampled.
+    adjacency : {"", "replace_one"}
+        The only one under which its privacy cost is known, if there is only one.
     sample : callable or None
         Who takes part, if not every record does.
     simplest : callable or None
@@ -126,27 +117,6 @@ def _if(matters: Callable[[Any], bool]) -> Callable[[Any], DpEvent]:
     return lambda event: event if matters(event) else NoOpDpEvent()
 
 
-def _simplest_response(event: RandomizedResponseDpEvent) -> DpEvent:
-    if event.num_buckets == 1 or event.noise_parameter == 1.0:
-        return NoOpDpEvent()
-    return NonPrivateDpEvent() if event.noise_parameter == 0.0 else event
-
-
-def _simplest_allocation(event: RandomAllocationDpEvent) -> DpEvent:
-    """An allocation in its simplest form: what `rdp.allocation` proves to cost no less.
-
-    Several steps of a record are one each of as many equal parts of all steps.
-    """
-    if event.num_selected == 0:
-        return NoOpDpEvent()
-    if event.num_selected == event.num_steps:
-        return SelfComposedDpEvent(GaussianDpEvent(event.noise_multiplier), event.num_selected)
-    if event.num_selected == 1:
-        return event
-    part = RandomAllocationDpEvent(event.noise_multiplier, event.num_steps // event.num_selected)
-    return SelfComposedDpEvent(part, event.num_selected)
-
-
 def _scale(name: str, power: float, low: float, high: float) -> Callable[[Any, float], DpEvent]:
     """By the field that holds the noise, the power of it by which it grows, and its range."""
 
@@ -156,12 +126,6 @@ def _scale(name: str, power: float, low: float, high: float) -> Callable[[Any, f
         return louder
 
     return scaled
-
-
-def _scaled_response(event: RandomizedResponseDpEvent, factor: float) -> DpEvent:
-    """A lie is `factor` times as probable, as against the truth."""
-    lie = event.noise_parameter * factor
-    return replace(event, noise_parameter=lie / (1.0 - event.noise_parameter + lie))
 
 
 _BY_MULTIPLIER = _scale("noise_multiplier", 1.0, 1e-100, 1e100)
@@ -183,14 +147,6 @@ _ROWS = (
         "gaussian",
         "Gaussian noise",
         pair="noise",
-        grouped=noise_of_group,
-        scaled=_BY_MULTIPLIER,
-    ),
-    Kind(
-        SingleEpochTreeAggregationDpEvent,
-        "gaussian",
-        "Gaussian noise in the nodes of trees",
-        lambda event: f"at most {event.height} nodes move with a row",
         grouped=noise_of_group,
         scaled=_BY_MULTIPLIER,
     ),
@@ -240,36 +196,6 @@ _ROWS = (
         substitute="give ZCDpEvent(sensitivity**2 / (2 * standard_deviation**2))",
     ),
     Kind(
-        ExponentialMechanismDpEvent,
-        words="an exponential mechanism",
-        note=lambda event: f"epsilon {event.epsilon:g}",
-        pair="statement",
-        simplest=_if(lambda event: event.epsilon > 0.0),
-        grouped=lambda event, k: ExponentialMechanismDpEvent(k * event.epsilon),
-        scaled=_BY_EPSILON,
-        substitute="give ZCDpEvent(epsilon**2 / 8)",
-    ),
-    Kind(
-        ReportNoisyMaxDpEvent,
-        words="the candidate with the largest noisy score",
-        note=lambda event: f"epsilon {event.epsilon:g}",
-        pair="statement",
-        simplest=_if(lambda event: event.epsilon > 0.0),
-        grouped=lambda event, k: ReportNoisyMaxDpEvent(k * event.epsilon),
-        scaled=_BY_EPSILON,
-        substitute="give LaplaceDpEvent(1 / epsilon)",
-    ),
-    Kind(
-        RandomizedResponseDpEvent,
-        words="randomised response",
-        note=lambda e: f"a random one of {e.num_buckets} buckets with probability {e.noise_parameter:g}",
-        pair="statement",
-        adjacency="replace_one",
-        simplest=_simplest_response,
-        grouped=SelfComposedDpEvent,
-        scaled=_scaled_response,
-    ),
-    Kind(
         MixtureOfGaussiansDpEvent,
         words="Gaussian noise, with sensitivities drawn at random",
         note=lambda e: f"standard deviation {e.standard_deviation:g}, sensitivities up to {max(e.sensitivities):g}",
@@ -279,31 +205,6 @@ _ROWS = (
         ),
         grouped=mixture_of_group,
         scaled=_scale("standard_deviation", 1.0, 1e-100, 1e100),
-    ),
-    Kind(
-        TruncatedSubsampledGaussianDpEvent,
-        words="Gaussian noise",
-        pair="whole",
-        sample=lambda event: Sample(
-            event.sampling_probability,
-            f"a Poisson sample, at most {event.truncated_batch_size} of it",
-            f"Poisson({event.sampling_probability:.6g}), at most {event.truncated_batch_size}",
-        ),
-        simplest=_if(lambda event: event.sampling_probability > 0.0 and event.truncated_batch_size > 0),
-        scaled=_BY_MULTIPLIER,
-    ),
-    Kind(
-        RandomAllocationDpEvent,
-        words="Gaussian noise",
-        adjacency="add_remove",
-        sample=lambda event: Sample(
-            event.num_selected / event.num_steps,
-            f"each in {event.num_selected} of {event.num_steps} steps",
-            f"{event.num_selected} of {event.num_steps} steps",
-        ),
-        simplest=_simplest_allocation,
-        scaled=_BY_MULTIPLIER,
-        substitute="give SelfComposedDpEvent(GaussianDpEvent(noise_multiplier), num_selected)",
     ),
     Kind(
         PoissonSampledDpEvent,
@@ -321,16 +222,6 @@ _ROWS = (
             event.sample_size / event.source_dataset_size,
             "a sample of fixed size",
             f"{event.sample_size} of {event.source_dataset_size}",
-        ),
-    ),
-    Kind(
-        SampledWithReplacementDpEvent,
-        pair="whole",
-        adjacency="replace_one",
-        sample=lambda event: Sample(
-            event.sample_size / event.source_dataset_size,
-            "a sample with replacement",
-            f"{event.sample_size} of {event.source_dataset_size}, with replacement",
         ),
     ),
     Kind(
@@ -353,6 +244,17 @@ _ROWS = (
 EVENT_KINDS = {row.event: row for row in _ROWS}
 BY_NAME = {row.event.__name__: row.event for row in _ROWS}
 """The types of events, as files and dp-accounting name them."""
+
+REMOVED = {
+    "ExponentialMechanismDpEvent": "ZCDpEvent(epsilon**2 / 8) or EpsilonDeltaDpEvent(epsilon, 0.0)",
+    "RandomAllocationDpEvent": "SelfComposedDpEvent(GaussianDpEvent(noise_multiplier), num_selected)",
+    "RandomizedResponseDpEvent": "EpsilonDeltaDpEvent(epsilon, 0.0)",
+    "ReportNoisyMaxDpEvent": "LaplaceDpEvent(1.0 / epsilon)",
+    "SampledWithReplacementDpEvent": "EpsilonDeltaDpEvent(epsilon, delta)",
+    "SingleEpochTreeAggregationDpEvent": "SelfComposedDpEvent(GaussianDpEvent(noise_multiplier), n_nodes)",
+    "TruncatedSubsampledGaussianDpEvent": "EpsilonDeltaDpEvent(epsilon, delta)",
+}
+"""Events without an implementation here, by the names in dp-accounting and in older files, and valid substitutes."""
 
 
 def kind_of(event: DpEvent) -> Kind:
@@ -388,8 +290,6 @@ def name_of(event: DpEvent) -> str:
 
 def is_priced(event: DpEvent) -> bool:
     """Whether an event has a pair here, or a Rényi divergence, under one adjacency or another."""
-    if isinstance(event, SampledWithReplacementDpEvent):
-        return kind_of(event.event).pair == "noise"
     inner = sampled_form(event)[2]
     if inner is not event:
         return kind_of(inner).pair in ("noise", "statement", "mixture")
@@ -399,6 +299,4 @@ def is_priced(event: DpEvent) -> bool:
 def adjacency_refusal(event: DpEvent, replace_one: bool) -> str | None:
     """Why an event has no price under an adjacency, without a remedy; None if it has one."""
     known = {kind_of(event).adjacency, kind_of(sampled_form(event)[2]).adjacency}
-    if replace_one:
-        return "under adjacency='zero_out' or 'add_remove' alone" if "add_remove" in known else None
-    return "under adjacency='replace_one' alone" if "replace_one" in known else None
+    return "under adjacency='replace_one' alone" if "replace_one" in known and not replace_one else None

@@ -1,7 +1,7 @@
 """Events of noise mechanisms other than the Gaussian and the Laplace, as frozen specifications.
 
-`DiscreteGaussianDpEvent`, `ExponentialMechanismDpEvent` and `ReportNoisyMaxDpEvent` are ours; the names, fields and
-meaning of the others are those of Google's dp-accounting.
+`DiscreteGaussianDpEvent` is defined by skdp; the names, fields and meaning of the others are those of Google's
+dp-accounting.
 """
 
 from __future__ import annotations
@@ -11,17 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .specifications import DpEvent, own, real_field, refuse_field, set_finite, set_noise, whole_field
+from .specifications import DpEvent, own, real_field, refuse_field, whole_field
 
-__all__ = [
-    "DiscreteGaussianDpEvent",
-    "DiscreteLaplaceDpEvent",
-    "ExponentialMechanismDpEvent",
-    "MixtureOfGaussiansDpEvent",
-    "RandomizedResponseDpEvent",
-    "ReportNoisyMaxDpEvent",
-    "SingleEpochTreeAggregationDpEvent",
-]
+__all__ = ["DiscreteGaussianDpEvent", "DiscreteLaplaceDpEvent", "MixtureOfGaussiansDpEvent"]
 
 _MOST_SENSITIVE = 10**6
 _MOST_PARTS = 1000
@@ -51,33 +43,6 @@ def _numbers(event: object, name: str, value: Any) -> tuple[float, ...]:
     if not 1 <= len(numbers) <= _MOST_PARTS or not all(0.0 <= each < math.inf for each in numbers):
         raise ValueError(refuse_field(event, name, value, remedy))
     return numbers
-
-
-@own
-@dataclass(frozen=True)
-class RandomizedResponseDpEvent(DpEvent):
-    """One of several buckets was shown: mostly the true one, with some probability any of them.
-
-    It has a price under `replace_one` alone: what stands in place of a record that is not there is not known.
-
-    Parameters
-    ----------
-    noise_parameter : float
-        Probability in [0, 1] that a uniformly drawn bucket is shown in place of the true one (which it may be).
-    num_buckets : int
-        1 or more.
-    """
-
-    noise_parameter: float
-    num_buckets: int
-
-    def __post_init__(self) -> None:
-        _set_between(self, "noise_parameter", self.noise_parameter, 0.0, 1.0)
-        remedy = "give a whole number of 1 or more"
-        buckets = whole_field(self, "num_buckets", self.num_buckets, remedy)
-        if buckets == 0:
-            raise ValueError(refuse_field(self, "num_buckets", buckets, remedy))
-        object.__setattr__(self, "num_buckets", buckets)
 
 
 @own
@@ -126,51 +91,6 @@ class DiscreteGaussianDpEvent(DpEvent):
 
 @own
 @dataclass(frozen=True)
-class ExponentialMechanismDpEvent(DpEvent):
-    """The exponential mechanism, or whatever else has losses within a range of `epsilon` (Durfee & Rogers 2019).
-
-    Drawing an output with probability in proportion to ``exp(epsilon * score / (2 * sensitivity))`` has such a range;
-    if a record moves all scores to the same side, ``exp(epsilon * score / sensitivity)`` has it too.
-
-    Parameters
-    ----------
-    epsilon : float
-        Width of the range of losses, finite, at least 0, in nats; for neighbours of the adjacency under which the event
-        is priced.
-    """
-
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        set_finite(self, "epsilon", self.epsilon)
-
-
-@own
-@dataclass(frozen=True)
-class ReportNoisyMaxDpEvent(DpEvent):
-    """The candidate with the largest noisy score was released: permute-and-flip, and all of its family.
-
-    Noise is exponential, of the two-sided exponential (Laplace) or the Gumbel law, of scale ``2 * sensitivity /
-    epsilon``; if a record moves all scores to the same side, of half that scale. With exponential noise it is the
-    permute-and-flip mechanism (McKenna & Sheldon 2020; Ding et al. 2021). It costs no more than Laplace noise of scale
-    1 / epsilon on a number that a record moves by 1, and as much if there are two candidates and the noise is
-    exponential; `dominating.pairs` has the proof. With Gumbel noise it is the exponential mechanism, of which
-    `ExponentialMechanismDpEvent` knows more.
-
-    Parameters
-    ----------
-    epsilon : float
-        Largest loss, finite, at least 0, in nats; for neighbours of the adjacency under which the event is priced.
-    """
-
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        set_finite(self, "epsilon", self.epsilon)
-
-
-@own
-@dataclass(frozen=True)
 class MixtureOfGaussiansDpEvent(DpEvent):
     """Gaussian noise was added to a sum in which a record has one of several sensitivities, drawn at random.
 
@@ -202,40 +122,3 @@ class MixtureOfGaussiansDpEvent(DpEvent):
             )
         object.__setattr__(self, "sensitivities", shifts)
         object.__setattr__(self, "sampling_probs", shares)
-
-
-@own
-@dataclass(frozen=True)
-class SingleEpochTreeAggregationDpEvent(DpEvent):
-    """Sums of the prefixes of a stream from noisy nodes of binary trees (Kairouz et al. 2021, Appendix D).
-
-    Each record takes part in one step of all trees together, which does not depend on other records. It lies below one
-    node of each height, so at most ceil(log2(n + 1)) nodes of a tree of n steps move with it. Nodes come out one after
-    the other, each with Gaussian noise: all of them are that many Gaussian releases, and nodes that do not move are
-    free.
-
-    Parameters
-    ----------
-    noise_multiplier : float
-        Standard deviation of the noise of a node divided by the bound on one record's contribution; above 0.
-    step_counts : int or tuple of int
-        Number of steps of each tree, one number for a single tree.
-    """
-
-    noise_multiplier: float
-    step_counts: int | tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        set_noise(self, self.noise_multiplier, "noise standard deviation of a node / C")
-        remedy = "give a whole number of 1 or more, or several"
-        given = self.step_counts if isinstance(self.step_counts, list | tuple) else (self.step_counts,)
-        counts = tuple(whole_field(self, "step_counts", each, remedy) for each in given)
-        if not counts or min(counts) < 1:
-            raise ValueError(refuse_field(self, "step_counts", self.step_counts, remedy))
-        object.__setattr__(self, "step_counts", counts if isinstance(self.step_counts, list | tuple) else counts[0])
-
-    @property
-    def height(self) -> int:
-        """Most nodes that move with one record."""
-        counts = self.step_counts if isinstance(self.step_counts, tuple) else (self.step_counts,)
-        return max(counts).bit_length()

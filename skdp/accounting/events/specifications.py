@@ -7,7 +7,7 @@ contribution of ONE record, whatever the adjacency: `replace_one` moves a sum by
 `EpsilonDeltaDpEvent` and `ZCDpEvent` are statements about pairs of neighbours instead of about noise. They are
 taken to hold for the adjacency under which they are priced, and are priced as they stand.
 `SampledWithoutReplacementDpEvent` has a price under `replace_one` alone, the relation under which the number of
-records is the same on both sides. More events are in `noise_events` and `sampling_events`.
+records is the same on both sides. More events are in `noise_events`.
 """
 
 from __future__ import annotations

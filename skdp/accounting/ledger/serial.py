@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from ..events.kinds import BY_NAME
+from skdp.exceptions import BudgetFileError
+
+from ..events.kinds import BY_NAME, REMOVED
 from ..events.specifications import DpEvent, resolve
 from ..methods import check_adjacency
 from .charges import ENTRY_KINDS, Charge, Terms, check_name, check_text, plain_parameters
@@ -83,6 +85,11 @@ def event_from_dict(content: Any) -> DpEvent:
         Its constructor checks every field.
     """
     name = content.get("event") if isinstance(content, dict) else None
+    if isinstance(name, str) and name in REMOVED:
+        raise BudgetFileError(
+            f"event={name!r} is not supported by this version, so its record has no sum; nothing was charged: start a "
+            "new record with the epsilon and delta spent so far as EpsilonDeltaDpEvent(epsilon, delta)."
+        )
     if not isinstance(name, str) or name not in BY_NAME:
         raise ValueError(f"event={name!r} is not known; use a log written by to_json of this version.")
     given = {"event" if key == "inner" else key: _read(value) for key, value in content.items() if key != "event"}

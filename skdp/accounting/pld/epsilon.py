@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 from ..events.kinds import FORMS
-from ..events.noise_events import ExponentialMechanismDpEvent
 from ..formulas.numeric import least_delta
 from ..rdp.rdp import rdp_refusal, renyi_delta, renyi_epsilon
 from ..releases import Releases
@@ -56,12 +55,8 @@ _MANY_SELECTED = 10**7  # the same within a selection, which is looked at in man
 
 
 def _is_by_renyi(found: Releases) -> bool:
-    """Whether Rényi divergences are asked too: a bound of their own.
-
-    The pair of a bounded range has another worst case at every epsilon, Rényi's bound one for each order.
-    """
-    many = found.most > (_MANY_SELECTED if found.selected else _MANY)
-    return many or any(isinstance(each.event, ExponentialMechanismDpEvent) for each in found.others)
+    """Whether Rényi divergences are computed too: where the grid is coarse, they can be the smaller bound."""
+    return found.most > (_MANY_SELECTED if found.selected else _MANY)
 
 
 def least_with_renyi(value: float, found: Releases, delta: float, replace_one: bool) -> float:

@@ -66,13 +66,6 @@ def kinds_by_type(table: Table, columns: list[tuple[str, int, Column]]) -> dict[
     return {name: table.kind(j) for name, j, column in columns if table.is_typed and column.kind != "drop"}
 
 
-def columns_of_fit(fitted: Any, schema: TableSchema) -> list[tuple[str, int, Column]]:
-    """Return names, positions and public columns of the table that an estimator with this schema was fitted to."""
-    numbered = [f"x{j}" for j in range(fitted.n_features_in_)]
-    named = [str(name) for name in getattr(fitted, "feature_names_in_", numbered)]
-    return [(name, named.index(name), column) for name, column in schema.items()]
-
-
 def refuse_dates(name: str, column: Column, table: Table, j: int) -> None:
     """Refuse a column whose type says that it holds dates where the schema has a number."""
     if column.kind == "number" and table.kind(j) == "date":
@@ -102,7 +95,6 @@ def sparse_rows(columns: NDArray[np.int32], values: NDArray[Any], width: int) ->
 
 __all__ = [
     "check_input_names",
-    "columns_of_fit",
     "kinds_by_type",
     "match_columns",
     "read_schema",

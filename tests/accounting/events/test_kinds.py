@@ -20,9 +20,18 @@ from skdp.accounting import (
     get_epsilon,
     to_dp_accounting,
 )
-from skdp.accounting.events import noise_events, sampling_events, specifications
+from skdp.accounting.events import noise_events, specifications
 from skdp.accounting.events.composition import group_event
-from skdp.accounting.events.kinds import EVENT_KINDS, FORMS, Kind, adjacency_refusal, is_priced, kind_of
+from skdp.accounting.events.kinds import (
+    BY_NAME,
+    EVENT_KINDS,
+    FORMS,
+    REMOVED,
+    Kind,
+    adjacency_refusal,
+    is_priced,
+    kind_of,
+)
 from skdp.accounting.events.specifications import DpEvent
 from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
 from skdp.accounting.methods import APPROXIMATIONS
@@ -36,17 +45,10 @@ EXAMPLES = {
     "DiscreteLaplaceDpEvent": skdp.accounting.DiscreteLaplaceDpEvent(0.5, 1),
     "DiscreteGaussianDpEvent": skdp.accounting.DiscreteGaussianDpEvent(2.0, 1),
     "EpsilonDeltaDpEvent": skdp.accounting.EpsilonDeltaDpEvent(0.5, 1e-7),
-    "ExponentialMechanismDpEvent": skdp.accounting.ExponentialMechanismDpEvent(0.5),
-    "ReportNoisyMaxDpEvent": skdp.accounting.ReportNoisyMaxDpEvent(0.5),
-    "RandomizedResponseDpEvent": skdp.accounting.RandomizedResponseDpEvent(0.5, 4),
     "ZCDpEvent": skdp.accounting.ZCDpEvent(0.1),
     "MixtureOfGaussiansDpEvent": skdp.accounting.MixtureOfGaussiansDpEvent(2.0, (0.0, 1.0), (0.5, 0.5)),
-    "TruncatedSubsampledGaussianDpEvent": skdp.accounting.TruncatedSubsampledGaussianDpEvent(100, 0.1, 20, 2.0),
-    "RandomAllocationDpEvent": skdp.accounting.RandomAllocationDpEvent(2.0, 10),
-    "SingleEpochTreeAggregationDpEvent": skdp.accounting.SingleEpochTreeAggregationDpEvent(4.0, (4,)),
     "PoissonSampledDpEvent": skdp.accounting.PoissonSampledDpEvent(0.1, GaussianDpEvent(2.0)),
     "SampledWithoutReplacementDpEvent": skdp.accounting.SampledWithoutReplacementDpEvent(100, 10, GaussianDpEvent(2.0)),
-    "SampledWithReplacementDpEvent": skdp.accounting.SampledWithReplacementDpEvent(100, 10, GaussianDpEvent(2.0)),
     "RepeatAndSelectDpEvent": skdp.accounting.RepeatAndSelectDpEvent(GaussianDpEvent(2.0), 4.0, 1.0),
     "WorstOfDpEvent": skdp.accounting.WorstOfDpEvent((GaussianDpEvent(2.0), GaussianDpEvent(3.0))),
 }
@@ -64,16 +66,10 @@ BAD = {
     "shape": (math.nan, True, "1", None, -0.1),
     "standard_deviation": NOISE,
     "noise_parameter": (*REAL, -0.1),
-    "num_buckets": (*WHOLE, 0),
     "sensitivity": (*WHOLE, 10**7),
     "sensitivities": (1.0, (-1.0, 1.0)),
     "sampling_probs": (1.0, (0.5, 0.4), (1.0,), (1.5, -0.5)),
-    "truncated_batch_size": WHOLE,
-    "num_steps": (*WHOLE, 0),
-    "num_selected": (*WHOLE, 11),
-    "step_counts": (0, (), (4, 0)),
     "source_dataset_size": (*WHOLE, 0),
-    "dataset_size": WHOLE,
     "sample_size": WHOLE,
     "count": (*WHOLE, 10**400),
 }
@@ -83,9 +79,6 @@ TAKEN_APART = {"NoOpDpEvent", "NonPrivateDpEvent", "SelfComposedDpEvent", "Compo
 OUR_OWN = {
     "EpsilonDeltaDpEvent": "from_privacy_parameters",
     "DiscreteGaussianDpEvent": "ZCDpEvent",
-    "ExponentialMechanismDpEvent": "ZCDpEvent",
-    "ReportNoisyMaxDpEvent": "LaplaceDpEvent",
-    "RandomAllocationDpEvent": "SelfComposedDpEvent",
     "WorstOfDpEvent": "",
 }
 """Events that dp-accounting does not have, and what a refusal names instead."""
@@ -99,7 +92,7 @@ NESTED = (
 
 def events_of_the_library():
     found = {}
-    for module in (specifications, noise_events, sampling_events):
+    for module in (specifications, noise_events):
         for name, value in vars(module).items():
             if isinstance(value, type) and issubclass(value, DpEvent) and value is not DpEvent:
                 found[name] = value
@@ -138,10 +131,32 @@ def test_event_without_counterpart_raises_with_a_substitute():
             to_dp_accounting(ours)
         assert "\n" not in str(error.value)
     for theirs in (other.UnsupportedDpEvent(), 3):
-        with pytest.raises(TypeError, match=r"no counterpart in skdp\.accounting"):
+        with pytest.raises(TypeError, match=r"no counterpart in skdp\.accounting; use EpsilonDeltaDpEvent"):
             from_dp_accounting(theirs)
     with pytest.raises(ValueError, match=r"noise_multiplier=0\.0"):
         from_dp_accounting(other.GaussianDpEvent(0.0))
+
+
+def test_each_event_of_dp_accounting_is_converted_or_named():
+    other = pytest.importorskip("dp_accounting.dp_event")
+    gauss = other.GaussianDpEvent(2.0)
+    theirs = {
+        "RandomizedResponseDpEvent": other.RandomizedResponseDpEvent(0.5, 4),
+        "SampledWithReplacementDpEvent": other.SampledWithReplacementDpEvent(100, 10, gauss),
+        "SingleEpochTreeAggregationDpEvent": other.SingleEpochTreeAggregationDpEvent(4.0, 4),
+        "TruncatedSubsampledGaussianDpEvent": other.TruncatedSubsampledGaussianDpEvent(100, 0.1, 20, 2.0),
+        "UnsupportedDpEvent": other.UnsupportedDpEvent(),
+    }
+    names = {name for name in vars(other) if name.endswith("DpEvent") and name != "DpEvent"}
+    assert names == set(theirs) | ({*EXAMPLES, *TAKEN_APART} - set(OUR_OWN))
+    for name, event in theirs.items():
+        for whole in (event, other.ComposedDpEvent([gauss, other.SelfComposedDpEvent(event, 2)])):
+            with pytest.raises(TypeError, match=name) as error:
+                from_dp_accounting(whole)
+            assert REMOVED.get(name, "EpsilonDeltaDpEvent") in str(error.value)
+            assert "\n" not in str(error.value)
+    assert set(theirs) - {"UnsupportedDpEvent"} <= set(REMOVED)
+    assert not set(REMOVED) & set(BY_NAME)
 
 
 def test_event_that_is_taken_apart_can_be_written():
@@ -158,11 +173,10 @@ def test_forms_are_the_fields_that_hold_releases_and_name_methods_that_exist():
 @over_rows("name", EXAMPLES)
 def test_a_kind_has_a_price_under_the_neighbours_of_its_row(name):
     event = EXAMPLES[name]
-    method = "rdp" if name in ("ZCDpEvent", "RandomAllocationDpEvent") else "pld"
+    method = "rdp" if name == "ZCDpEvent" else "pld"
     for adjacency in ("zero_out", "replace_one"):
         refused = adjacency_refusal(event, adjacency == "replace_one") is not None
-        other = {"": False, "replace_one": adjacency == "zero_out", "add_remove": adjacency == "replace_one"}
-        assert refused == other[kind_of(event).adjacency]
+        assert refused == (kind_of(event).adjacency == "replace_one" and adjacency == "zero_out")
         if refused:
             with pytest.raises(ValueError, match="adjacency"):
                 get_epsilon(event, 1e-5, method=method, adjacency=adjacency)
@@ -173,7 +187,7 @@ def test_a_kind_has_a_price_under_the_neighbours_of_its_row(name):
 @over_rows("name", EXAMPLES)
 def test_an_event_is_written_charged_and_costs_less_with_more_noise_and_more_for_a_group(name):
     event, kind = EXAMPLES[name], kind_of(EXAMPLES[name])
-    method = "rdp" if name in ("ZCDpEvent", "RandomAllocationDpEvent") else "pld"
+    method = "rdp" if name == "ZCDpEvent" else "pld"
     terms = {"method": method, "adjacency": kind.adjacency or "zero_out"}
     price = get_epsilon(event, 1e-5, **terms)
     assert event_from_dict(event_to_dict(event)) == pickle.loads(pickle.dumps(event)) == event

@@ -13,8 +13,8 @@ from scipy.stats import binom, norm
 
 from skdp.accounting import (
     EpsilonDeltaDpEvent,
-    ExponentialMechanismDpEvent,
     GaussianDpEvent,
+    LaplaceDpEvent,
     NoOpDpEvent,
     NumberOfTries,
     PoissonSampledDpEvent,
@@ -82,7 +82,7 @@ def test_of_a_selection_that_may_try_nothing_as_much_less_is_found():
 
 
 def test_of_nothing_and_of_bounds_from_above_nothing_is_said():
-    for event in (NoOpDpEvent(), ExponentialMechanismDpEvent(0.5)):
+    for event in (NoOpDpEvent(), PoissonSampledDpEvent(0.1, LaplaceDpEvent(1.0))):
         assert errors_near(releases(event), False, 0.1, 1e-3) == []
     (errors,) = errors_near(releases(EpsilonDeltaDpEvent(0.0, 0.01)), False, 0.1, 1e-3)
     assert errors.found.tolist() == pytest.approx([1.0, 0.01], rel=1e-9)

@@ -21,14 +21,6 @@ FAULTS = faults_of(
                 "trade_off",
             ),
         ],
-        "skdp.accounting.dominating.noise": [
-            (
-                "exponential-mechanism-half-range",
-                "bounded_range.density",
-                "(loss, 0.5 * (loss - epsilon) - log_scale)",
-                "(0.5 * loss, 0.5 * (loss - epsilon) - log_scale)",
-            ),
-        ],
         "skdp.accounting.dominating.pairs": [
             ("replace-one-shift-of-one-sensitivity", "dominating", "2 if replace_one else 1", "1"),
             (
@@ -52,12 +44,6 @@ FAULTS = faults_of(
             ("poisson-mixture-reversed-only", "dominating", "(removed, removed.reversed())", "(removed.reversed(),)"),
             ("fixed-sample-replace-one-amplified", "dominating", "base.drawn_unseen", "base.fixed_sample"),
             (
-                "truncated-sampling-substitute-free",
-                "_truncated",
-                "max(event.noise_multiplier / 2.0, 1e-100)",
-                "event.noise_multiplier",
-            ),
-            (
                 "discrete-gaussian-replace-one-shift",
                 "_shifted",
                 "discrete_gaussian(event.standard_deviation, change * event.sensitivity, order)",
@@ -74,14 +60,6 @@ FAULTS = faults_of(
                 "curves",
             ),
             ("group-privacy-delta-not-amplified", "statement_of_group", "math.exp(i * event.epsilon)", "1.0", "curves"),
-        ],
-        "skdp.accounting.events.kinds": [
-            (
-                "random-allocation-steps-not-divided",
-                "_simplest_allocation",
-                "event.num_steps // event.num_selected",
-                "event.num_steps",
-            ),
         ],
         "skdp.accounting.events.specifications": [
             (
@@ -198,8 +176,8 @@ FAULTS = faults_of(
             (
                 "rdp-smaller-direction",
                 "_by_pair",
-                "max((_log_moment_of(pair, alpha, more) for pair in pairs))",
-                "min((_log_moment_of(pair, alpha, more) for pair in pairs))",
+                "max((_log_moment_of(pair, alpha) for pair in pairs))",
+                "min((_log_moment_of(pair, alpha) for pair in pairs))",
             ),
         ],
         "skdp.accounting.rdp.rdp": [
