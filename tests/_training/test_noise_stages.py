@@ -72,6 +72,7 @@ def models():
     return {
         "linear": DPLogisticRegression(**NAMED),
         "trees": DPRandomTreesClassifier(5, 2, bounds=(-1, 1), **NAMED),
+        "replaced": DPLogisticRegression(adjacency="replace_one", **NAMED),
         "pipeline": allocate_budget(
             make_pipeline(DPStandardScaler(bounds=(-1, 1)), DPLogisticRegression(**NAMED)), epsilon=1.0
         ),
