@@ -57,7 +57,7 @@ jit-off: .venv/test
 	$(BIN)/python -m coverage run -m pytest -m "not slow and not compiled" -k "not (linear_kernels and float32)" \
 	    tests/_kernels/test_linear.py tests/_kernels/test_dense.py tests/mechanisms/test_second_moments.py tests/_kernels/test_bits.py \
 	    tests/ensemble/test_embedding.py tests/synthesis/gan/test_critic.py tests/synthesis/gan/test_convolutions.py \
-	    tests/_training/test_optimizers.py tests/_training/models/test_models.py tests/mechanisms/test_sampling.py
+	    tests/_training/test_optimizers.py tests/mechanisms/test_sampling.py
 	$(BIN)/python -m coverage report --omit='skdp/_kernels/caching.py' --include='skdp/_kernels/*'
 
 # What skdp demands of scikit-learn, NumPy and Numba, on the oldest that it supports.

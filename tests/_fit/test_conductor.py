@@ -7,7 +7,7 @@ from combinations import over_rows
 from test_replay import FITS, WORDS, People, people
 
 import skdp
-from skdp import DPPCA, DPLogisticRegression, PrivacyAccountant
+from skdp import DPLogisticRegression, PrivacyAccountant
 from skdp._fit.conductor import PhasedFit, conduct, fit_publicly
 from skdp._fit.fit import Fit
 from skdp._fit.payment import Payment
@@ -65,16 +65,6 @@ def test_every_fit_to_words_asks_and_pays_before_a_row_is_learned_from(name, pha
     phases.clear()
     WORDS[name](People(pd.DataFrame({"word": ["a", "b"] * 60}), None, None))
     assert_paid_before_it_learned(phases)
-
-
-def test_a_ceiling_is_asked_before_a_row_of_blocks_or_of_an_instalment_is_read(phases):
-    table = people()
-    DPPCA(2, delta=1e-6).fit(iter([table.X]))
-    assert phases == ["check", "charge", "learn"]
-    model = DPLogisticRegression(classes=[0, 1], max_iter=2)
-    phases.clear()
-    model.partial_fit(table.X, table.y).partial_fit(table.X, table.y)
-    assert_paid_before_it_learned(phases, 2)
 
 
 class Estimator(skdp.base.PrivateEstimator):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import linecache
 import math
 import os
 import pathlib
 import pickle
-import sys
 import threading
+from functools import partial
 
+import interrupts
 import numpy as np
 import pytest
 from combinations import over_rows
@@ -31,7 +31,6 @@ from skdp import (
 from skdp._fit.releases import releases_of
 from skdp.accounting import compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier
-from skdp.mechanisms.second_moments import MomentSum
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 
@@ -133,19 +132,13 @@ def test_a_part_that_is_fitted_anew_leaves_what_the_others_depend_on():
 
 
 def test_a_winner_that_learns_more_moves_the_price_of_the_search():
-    model = search().fit(X, Y)
-    first = model.privacy_event_
-    last = model.best_estimator_.partial_fit(X, Y)
-    assert model.privacy_event_ == last.privacy_event_ != first
-    assert model.epsilon_ == last.epsilon_
-    inside = DPGridSearchCV(pipeline(), {"model__alpha": [0.0, 0.1]}, epsilon=1.0, delta=DELTA, strategy="compose").fit(
-        X, Y
-    )
-    first, best = inside.privacy_event_, inside.best_estimator_
+    grid = {"model__alpha": [0.0, 0.1]}
+    model = DPGridSearchCV(pipeline(), grid, epsilon=1.0, delta=DELTA, strategy="compose").fit(X, Y)
+    first, best = model.privacy_event_, model.best_estimator_
     assert best.privacy_event_ == first
     best[-1].partial_fit(best[:-1].transform(X), Y)
-    assert inside.privacy_event_ == best.privacy_event_ != first
-    assert inside.epsilon_ == best.epsilon_ > get_epsilon(first, DELTA)
+    assert model.privacy_event_ == best.privacy_event_ != first
+    assert model.epsilon_ == best.epsilon_ > get_epsilon(first, DELTA)
 
 
 def test_a_part_of_another_adjacency_has_no_joint_price():
@@ -167,16 +160,6 @@ def test_a_state_that_was_pickled_keeps_what_it_depends_on(kind):
     copied = pickle.loads(pickle.dumps(model))
     assert [each.id for each in releases_of(copied)] == [each.id for each in releases_of(model)]
     assert (copied.epsilon_, copied.privacy_event_) == (model.epsilon_, model.privacy_event_)
-
-
-def test_a_state_without_releases_is_not_continued():
-    """The next instalment would be priced as if it were the first."""
-    accountant = PrivacyAccountant()
-    model = classifier(warm_start=True, accountant=accountant).fit(X, Y)
-    del model.__dict__["_fitted_releases"]
-    with pytest.raises(ValueError, match="does not tell its releases: fit a clone"):
-        model.fit(X, Y)
-    assert len(accountant.history) == 1
 
 
 def test_a_subclass_that_does_more_in_fit_is_refused():
@@ -215,33 +198,43 @@ def test_a_slice_has_no_budget_of_its_own():
 # --- threads and clones while a fit runs ------------------------------------------------------------------------------
 
 
-def pause_in(monkeypatch, owner, name):
-    """Make a method wait for `go` and tell by `inside` that it waits."""
-    inside, go, original = threading.Event(), threading.Event(), getattr(owner, name)
+def act_during_fit(monkeypatch, model, act):
+    """Fit in a thread, and act before the first part learns. Return what that gave, and the errors of the fit."""
+    owner = type(getattr(model, "estimator", model))
+    owner, name = (owner, "_learn") if owner is DPLogisticRegression else (MomentSum, "add")
+    inside, go, learn, errors = threading.Event(), threading.Event(), getattr(owner, name), []
 
     def waiting(*arguments, **keywords):
         inside.set()
         assert go.wait(600)
-        return original(*arguments, **keywords)
+        return learn(*arguments, **keywords)
+
+    def fit():
+        try:
+            model.fit(X, Y)
+        except RuntimeError as error:
+            errors.append(str(error))
 
     monkeypatch.setattr(owner, name, waiting)
-    return inside, go
+    running = threading.Thread(target=fit)
+    running.start()
+    assert inside.wait(600)
+    found = act()
+    go.set()
+    running.join()
+    return found, errors
 
 
-@pytest.mark.parametrize("kind", ["linear", "pca", "pipeline", "search"])
+@pytest.mark.parametrize("kind", ["linear", "pipeline", "search"])
 def test_a_clone_taken_and_parameters_read_while_it_fits_are_the_users_own(kind, monkeypatch):
     accountant = PrivacyAccountant()
     model = MAKERS[kind](accountant, 1.0)
-    before = {name: value for name, value in model.get_params().items() if not hasattr(value, "get_params")}
-    paused = (MomentSum, "add") if kind in ("pca", "pipeline") else (DPLogisticRegression, "_learn")
-    inside, go = pause_in(monkeypatch, *paused)
-    running = threading.Thread(target=model.fit, args=(X, Y))
-    running.start()
-    assert inside.wait(600)
-    taken = clone(model)
-    found = {name: value for name, value in model.get_params().items() if not hasattr(value, "get_params")}
-    go.set()
-    running.join()
+
+    def parameters():
+        return {name: value for name, value in model.get_params().items() if not hasattr(value, "get_params")}
+
+    before = parameters()
+    (found, taken), _ = act_during_fit(monkeypatch, model, lambda: (parameters(), clone(model)))
     assert found.keys() == before.keys()
     assert all(found[name] is before[name] or found[name] == before[name] for name in before if name != "steps")
     n_charges = len(accountant.history)
@@ -249,53 +242,29 @@ def test_a_clone_taken_and_parameters_read_while_it_fits_are_the_users_own(kind,
     assert len(accountant.history) == n_charges + 1
 
 
-def test_an_accountant_that_is_set_while_a_pipeline_fits_is_kept(monkeypatch):
+def test_pipeline_parameters_set_during_fit_are_kept(monkeypatch):
+    """An accountant is charged from the next fit on; other steps are not published."""
     model, accountant = pipeline(), PrivacyAccountant()
-    inside, go = pause_in(monkeypatch, MomentSum, "add")
-    running = threading.Thread(target=model.fit, args=(X, Y))
-    running.start()
-    assert inside.wait(600)
-    model.set_params(pca__accountant=accountant, model__accountant=accountant)
-    go.set()
-    running.join()
+    given = {"pca__accountant": accountant, "model__accountant": accountant}
+    with monkeypatch.context() as patch:
+        _, errors = act_during_fit(patch, model, lambda: model.set_params(**given))
     assert [step.accountant for _, step in model.steps] == [accountant, accountant]
-    assert hasattr(model["model"], "coef_")
-    model.fit(X, Y)
-    assert len(accountant.history) == 1
-
-
-def test_steps_that_are_exchanged_while_they_are_fitted_are_not_published(monkeypatch):
-    model, accountant, raised = pipeline(), PrivacyAccountant(), []
-    model.set_params(pca__accountant=accountant)
-
-    def fit():
-        with pytest.raises(RuntimeError, match="the steps were exchanged while they were fitted"):
-            model.fit(X, Y)
-        raised.append(True)
-
-    inside, go = pause_in(monkeypatch, MomentSum, "add")
-    running = threading.Thread(target=fit)
-    running.start()
-    assert inside.wait(600)
-    model.set_params(model=DPMLPClassifier((2,), classes=[0, 1]))
-    go.set()
-    running.join()
-    assert raised
-    assert not hasattr(model, "epsilon_")
+    assert (errors, hasattr(model["model"], "coef_")) == ([], True)
+    assert not accountant.history
+    other = clone(model)
+    exchanged = DPMLPClassifier((2,), classes=[0, 1])
+    _, errors = act_during_fit(monkeypatch, other, lambda: other.set_params(model=exchanged))
+    assert "the steps were exchanged while they were fitted" in errors[0]
+    assert not hasattr(other, "epsilon_")
     assert len(accountant.history) == 1
 
 
 def test_two_threads_on_one_pipeline_are_two_charges(monkeypatch):
     accountant = PrivacyAccountant()
     model = pipeline(accountant)
-    inside, go = pause_in(monkeypatch, MomentSum, "add")
-    threads = [threading.Thread(target=model.fit, args=(X, Y)) for _ in range(2)]
-    threads[0].start()
-    assert inside.wait(600)
-    threads[1].start()
-    go.set()
-    for thread in threads:
-        thread.join()
+    second = threading.Thread(target=model.fit, args=(X, Y))
+    act_during_fit(monkeypatch, model, second.start)
+    second.join()
     assert len(accountant.history) == 2
     assert [step.accountant for _, step in model.steps] == [accountant, accountant]
     model.fit(X, Y)
@@ -308,34 +277,15 @@ PACKAGE = str(pathlib.Path(skdp.__file__).parent) + os.sep
 PRICING = PACKAGE + "accounting" + os.sep  # reads nothing of a state; the ledger has tests of its own
 
 
-class InterruptAt:
-    """Raises KeyboardInterrupt before the k-th line that runs in the package; counts them all if k is None."""
-
-    def __init__(self, k=None):
-        self.k, self.seen = k, 0
-
-    def __call__(self, frame, event, argument):
-        name = frame.f_code.co_filename
-        if not name.startswith(PACKAGE) or name.startswith(PRICING):
-            return None
-        if event == "line" and not linecache.getline(name, frame.f_lineno).strip().startswith("with "):
-            # at such a line's second event, on the way out, a hook could leave a lock taken; a signal cannot
-            self.seen += 1
-            if self.seen == self.k:
-                raise KeyboardInterrupt
-        return self
-
-    def __enter__(self):
-        self.found = sys.gettrace()  # coverage's, or a debugger's
-        sys.settrace(self)
-        return self
-
-    def __exit__(self, *raised):
-        sys.settrace(self.found)
-        return raised[0] is KeyboardInterrupt
+def in_package(frame):
+    name = frame.f_code.co_filename
+    return name.startswith(PACKAGE) and not name.startswith(PRICING)
 
 
-def copy_with_a_ledger(pickled, unit=None):
+InterruptAt = partial(interrupts.InterruptAt, counts=in_package)
+
+
+def copy_with_a_ledger(pickled, unit):
     """A fitted model that is asked for a dearer fit, and the ledger that it is charged to."""
     ledger, model = PrivacyAccountant(unit=unit), pickle.loads(pickled).set_params(epsilon=4.0)
     for part in [model, getattr(model, "estimator", None), *(step for _, step in getattr(model, "steps", []))]:
@@ -344,35 +294,37 @@ def copy_with_a_ledger(pickled, unit=None):
     return model, ledger
 
 
-SOME_PLACES = {"linear": 150, "pca": 100, "network": 60, "trees": 60, "pipeline": 60, "search": 30}
+PLACES = [("linear", 60, "row"), ("pipeline", 30, "row"), ("search", 20, "row"), ("pca", 60, "household")]
+SLOW = [pytest.param(kind, 400, unit, marks=pytest.mark.slow) for kind in MAKERS for unit in ("row", "household")]
 
 
-@pytest.mark.parametrize(
-    ("kind", "n_places"),
-    [*SOME_PLACES.items(), *(pytest.param(kind, 400, marks=pytest.mark.slow) for kind in SOME_PLACES)],
-)
-def test_an_interrupt_at_any_line_leaves_no_state_that_costs_more_than_it_says(kind, n_places):
-    """What stands is the old state with its price, or a new one whose event was charged, whole and consistent."""
+@pytest.mark.parametrize(("kind", "n_places", "unit"), [*PLACES, *SLOW])
+def test_an_interrupt_at_any_line_leaves_no_state_that_costs_more_than_it_says(kind, n_places, unit):
+    """What stands is the old state of rows with its price, or a new one, whole, whose event was charged."""
+    given, protected = ({}, "row") if unit == "row" else ({"groups": np.arange(N) // 2}, "group")
     cheap = MAKERS[kind](None, 0.2).fit(X, Y)
     old, old_state, old_price = pickle.dumps(cheap), state_of(cheap), cheap.epsilon_
     for _ in range(2):  # the first fit fills caches, and runs more lines
-        with InterruptAt() as counter:
-            copy_with_a_ledger(old)[0].fit(X, Y)
+        with InterruptAt(0) as counter:
+            copy_with_a_ledger(old, unit)[0].fit(X, Y, **given)
     assert counter.seen > 100
     n_new = n_uncharged = 0
     some = range(1, counter.seen - 60, max(1, counter.seen // n_places))
     last_ones = range(counter.seen - 60, 10**9, 1 if n_places > 100 else 3)
     for k in itertools.chain(some, last_ones):  # a fit's number of lines varies with what is cached
-        model, ledger = copy_with_a_ledger(old)
+        model, ledger = copy_with_a_ledger(old, unit)
         with InterruptAt(k) as interrupt:
-            model.fit(X, Y)
+            model.fit(X, Y, **given)
         if interrupt.seen < k:  # it came to its end
             break
         n_uncharged += not ledger.history
+        units = {release.unit for release in releases_of(model)}
+        assert {charge.unit for charge in ledger.history} <= {unit}
         if state_of(model) == old_state:
-            assert model.epsilon_ == old_price
+            assert (model.privacy_unit_, units, model.epsilon_) == ("row", {"row"}, old_price)
             continue
         n_new += 1
+        assert (model.privacy_unit_, units) == (protected, {protected})
         assert model.epsilon_ == pytest.approx(4.0, rel=2e-3)
         assert [charge.event for charge in ledger.history] == [model.privacy_event_]
         assert len(model.predict(X) if hasattr(model, "predict") else model.transform(X)) == N
@@ -380,45 +332,11 @@ def test_an_interrupt_at_any_line_leaves_no_state_that_costs_more_than_it_says(k
     assert n_new > 0  # the last lines come after publication, or the loop hands out the steps done
 
 
-GROUPS = np.arange(N) // 2
-
-
-@pytest.mark.parametrize(
-    ("kind", "every"),
-    [("pca", 61), *(pytest.param(each, 1, marks=pytest.mark.slow) for each in MAKERS)],
-)
-def test_an_interrupt_at_any_line_leaves_no_rows_that_pass_as_units(kind, every):
-    """A model of rows that is fitted to units: what stands is that of rows and says so, or one of units that paid."""
-    of_rows = MAKERS[kind](None, 0.2).fit(X, Y)
-    old, old_state, old_price = pickle.dumps(of_rows), state_of(of_rows), of_rows.epsilon_
-    with InterruptAt() as counter:
-        copy_with_a_ledger(old, unit="household")[0].fit(X, Y, groups=GROUPS)
-    n_old = n_new = 0
-    spread = range(1, counter.seen - 60, max(every, counter.seen // 400))
-    for k in itertools.chain(spread, range(counter.seen - 60, 10**9, 1 + every // 10)):
-        model, ledger = copy_with_a_ledger(old, unit="household")
-        with InterruptAt(k) as interrupt:
-            model.fit(X, Y, groups=GROUPS)
-        if interrupt.seen < k:
-            break
-        units = {release.unit for release in releases_of(model)}
-        assert {charge.unit for charge in ledger.history} <= {"household"}
-        if state_of(model) == old_state:
-            assert (model.privacy_unit_, units, model.epsilon_) == ("row", {"row"}, old_price)
-            n_old += 1
-            continue
-        assert (model.privacy_unit_, units) == ("group", {"group"})
-        assert [charge.event for charge in ledger.history] == [model.privacy_event_]
-        n_new += 1
-    assert n_old > 0
-    assert n_new > 0
-
-
 def test_an_interrupt_at_any_line_of_an_instalment_is_paid_for():
     """`partial_fit`: the coefficients are the old ones at the old price or others at the price of both."""
     first = classifier(epsilon=0.2).fit(X, Y)
     old = pickle.dumps(first)
-    with InterruptAt() as counter:
+    with InterruptAt(0) as counter:
         pickle.loads(old).partial_fit(X, Y)
     both = pickle.loads(old).partial_fit(X, Y).epsilon_
     for k in range(1, counter.seen + 1, 7):
@@ -453,20 +371,3 @@ def test_public_steps_of_the_user_are_not_written_on():
     assert not hasattr(steps[1][1], "coef_")
     assert not hasattr(public, "n_features_in_")
     assert math.isfinite(model.score(X, Y))
-
-
-def test_a_path_that_is_set_later_is_absolute_too(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    model = classifier().set_params(accountant="census.budget")
-    budgeted = pipeline().set_params(pca__accountant=pathlib.Path("census.budget"))
-    assert model.accountant == budgeted["pca"].accountant == str(tmp_path / "census.budget")
-    assert clone(budgeted)["pca"].accountant == model.accountant
-
-
-def test_no_lock_is_left_by_interrupts():
-    """After all of the above another thread can still set parameters and publish."""
-    done = []
-    thread = threading.Thread(target=lambda: done.append(pipeline().set_params(epsilon=0.5).fit(X, Y).epsilon_))
-    thread.start()
-    thread.join(600)
-    assert done

@@ -27,13 +27,6 @@ def fitted(model, X, y, schema, epsilon):
     return made.set_params(vectorizer__fit_bins=False).fit(X, y)
 
 
-def test_factor_follows_rows_over_noise_per_column():
-    assert defaults.kept_of_coef(1.0, 1000.0, 1, 100) == 1.0
-    assert defaults.kept_of_coef(2.0, 1000.0, 1, 100) == pytest.approx(0.25)
-    assert defaults.kept_of_coef(4.0, 1000.0, 4, 100) == pytest.approx(0.25)
-    assert defaults.kept_of_coef(1.0, 1000.0, 1, 10**6) < 1e-5
-
-
 @pytest.mark.parametrize("model", ["trees", "logistic"])
 def test_many_columns_give_no_worse_than_a_constant(model, monkeypatch):
     """Seeded; the log loss without the factor is 0.72 and more."""

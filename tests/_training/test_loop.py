@@ -13,14 +13,13 @@ import numpy as np
 import pytest
 import reference
 from combinations import over_rows
-from scipy.stats import chi2, norm
+from scipy.stats import norm
 
 from skdp._training.averaging import last_iterate, tail_average
 from skdp._training.loop import run_dpsgd
 from skdp._training.models.linear import LinearGeometry, LinearModel
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
-from skdp.accounting import PoissonSampledDpEvent
 from skdp.mechanisms.gaussian import grid_and_scale
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.streams import SecretStream
@@ -66,26 +65,15 @@ def people(n=60, d=4, seed=0):
     return rng.normal(size=(n, d)), rng.integers(0, 2, n), np.ones(n)
 
 
-def model_of(X, labels, weights, *, sampling, cls=LinearModel, n_outputs=1):
-    return cls(X, labels, weights, n_outputs, LinearGeometry(1.5, True), by_lot=sampling != FullBatch())
-
-
 def run(
-    X,
-    labels,
-    weights,
-    plan,
-    optimizer=PLAIN_STEP,
-    *,
-    source=None,
-    average=False,
-    on_step=lambda n_done: None,
-    **options,
-):
-    model = model_of(X, labels, weights, sampling=plan.sampling, **options)
-    theta = np.zeros(model.n_parameters)
+    X, labels, weights, plan, optimizer=PLAIN_STEP, *, source=None, average=False, on_step=None, cls=LinearModel,
+    n_outputs=1,
+):  # fmt: skip
+    by_lot = plan.sampling != FullBatch()
+    model = cls(X, labels, weights, n_outputs, LinearGeometry(1.5, True), by_lot=by_lot)
     averaging = tail_average(plan.n_steps) if average else last_iterate()
-    return run_dpsgd(model, plan, optimizer, theta, source or stream(), averaging=averaging, on_step=on_step)
+    theta, told = np.zeros(model.n_parameters), on_step or (lambda n_done: None)
+    return run_dpsgd(model, plan, optimizer, theta, source or stream(), averaging=averaging, on_step=told)
 
 
 # --- the loop against its plain reading ---
@@ -116,88 +104,18 @@ def test_a_run_is_that_of_the_reference_loop(n_outputs, sampling, average):
     np.testing.assert_allclose(theta, expected, rtol=0, atol=1e-9 * max(1.0, np.abs(expected).max()))
 
 
-def test_a_run_starts_from_its_theta():
-    X, labels, weights = people()
-    plan = DPSGDPlan(FullBatch(), 0.3, 1.0, 1, 60.0)
-    model = model_of(X, labels, 0 * weights, sampling=FullBatch())
-    start = np.arange(5.0)
-    theta, _ = run_dpsgd(
-        model, plan, PLAIN_STEP, start, stream(), averaging=last_iterate(), on_step=lambda n_done: None
-    )
-    from_zero, _ = run(X, labels, 0 * weights, plan)
-    np.testing.assert_allclose(theta - start, from_zero, rtol=0, atol=1e-14)
-    np.testing.assert_array_equal(start, np.arange(5.0))
-
-
 # --- properties 2 and 13: the noise that ran is the noise that was priced ---
 
 
-@over_rows("rate", [1.0, 0.3])
-@over_rows("n_steps", [1, 7])
-@over_rows("lot_size", [1.0, 10.0, 1000.0])
-def test_spread_on_null_records_is_that_of_the_event(lot_size, n_steps, rate):
-    """sigma C / L a step, sigma and T read from the event: the sum of T updates has variance T (sigma C / L)**2."""
-    d, max_norm = 3_000, 0.25
-    sampling = FullBatch() if rate == 1.0 else PoissonSampling(rate)
-    plan = DPSGDPlan(sampling, max_norm, 1.9, n_steps, lot_size)
-    source = stream(f"null {lot_size} {n_steps} {rate}")
-    theta, n_done = run(np.ones((5, d)), np.arange(5) % 2, np.zeros(5), plan, source=source)
-    step, count = plan.event.event, plan.event.count
-    if rate < 1.0:
-        assert step.sampling_probability == rate
-        step = step.event
-    assert n_done == count
-    score = np.sum((theta / (step.noise_multiplier * max_norm / lot_size)) ** 2) / count
-    assert chi2.isf(1 - FALSE_ALARM / 2, d + 1) < score < chi2.isf(FALSE_ALARM / 2, d + 1)
-
-
-def test_an_empty_lot_moves_the_parameters_by_noise_alone():
-    """Property 11: a step without rows is a step; its update is sigma C z / L."""
-    X, labels, weights = people(30)
-    plan = DPSGDPlan(PoissonSampling(1e-9), 0.3, 2.0, 1, 10.0)
-    source = stream()
-    theta, n_done = run(X, labels, weights, plan, source=source)
-    assert n_done == 1
-    assert len(source.drawn("rows")[0]) == 0
-    deviation = plan.mechanism.standard_deviation
-    np.testing.assert_allclose(theta, -deviation / 10.0 * source.drawn("normal")[0], rtol=0, atol=deviation * 2.0**-26)
-
-
-def test_sampling_and_noise_come_from_streams_of_their_own():
-    """Property 8: no key makes both lots and noise, and neither is the root's."""
-    X, labels, weights = people(50)
-    source = stream()
-    run(X, labels, weights, DPSGDPlan(PoissonSampling(0.4), 0.3, 1.0, 5, 20.0), source=source)
-    assert source.keys("rows")
-    assert source.keys("normal")
-    assert not source.keys("rows") & source.keys("normal")
-    assert source._key not in source.keys("rows") | source.keys("normal")
-
-
-class WitnessModel(LinearModel):
-    """Writes down the rows that it is asked for."""
-
-    asked: list
-
-    def clipped_gradient_sum(self, theta, rows, max_norm):
-        self.asked = [*getattr(self, "asked", []), rows]
-        return super().clipped_gradient_sum(theta, rows, max_norm)
-
-
-@over_rows("rate", [0.02, 0.3, 1.0])
+@over_rows("rate", [0.02, 0.3])
 def test_rows_that_are_summed_are_a_sample_at_the_rate_of_the_event(rate):
-    """Property 10, end to end: over 400 steps the rows summed have the mean and the spread of Binomial(n, q)."""
-    X, labels, weights = people(200)
-    sampling = FullBatch() if rate == 1.0 else PoissonSampling(rate)
-    plan = DPSGDPlan(sampling, 0.3, 1.0, 400, 200 * rate)
-    model = model_of(X, labels, weights, sampling=sampling, cls=WitnessModel)
-    run_dpsgd(model, plan, PLAIN_STEP, np.zeros(5), stream(), averaging=last_iterate(), on_step=lambda n_done: None)
-    if rate == 1.0:
-        assert all(rows is None for rows in model.asked)
-        return
-    step = plan.event.event
-    assert isinstance(step, PoissonSampledDpEvent)
-    sizes, q = np.array([len(rows) for rows in model.asked]), step.sampling_probability
+    """Property 10: over 400 steps the sizes of lots have the mean and the spread of Binomial(n, q).
+
+    Their rows are those that are summed by `test_a_run_is_that_of_the_reference_loop`.
+    """
+    plan, source = DPSGDPlan(PoissonSampling(rate), 0.3, 1.0, 400, 200 * rate), stream()
+    run(*people(200), plan, source=source)
+    sizes, q = np.array([len(rows) for rows in source.drawn("rows")]), plan.event.event.sampling_probability
     scale = math.sqrt(200 * q * (1 - q))
     assert abs(sizes.mean() - 200 * q) < norm.isf(FALSE_ALARM / 2) * scale / math.sqrt(400)
     # Pearson's index of dispersion: sum (N - n q)**2 / (n q (1 - q)) is chi-square in the normal limit, with a
@@ -232,36 +150,11 @@ def test_a_neighbour_moves_a_step_by_at_most_the_clip_over_the_lot(sampling):
                 assert moved == 0.0
 
 
-def test_regulariser_is_outside_the_clip_and_has_no_noise():
-    """Property 7: with a penalty, neighbours' updates differ by the same vector times a public factor."""
-    X, labels, weights = people(40)
-    void = weights.copy()
-    void[5] = 0.0
-    plan = DPSGDPlan(FullBatch(), 0.3, 1.0, 1, 40.0)
-    penalty = np.array([2.0, 2.0, 2.0, 2.0, 0.0])
-    moved = {}
-    for alpha in (0.0, 1.0):
-        optimizer = momentum_sgd(constant(5.0), 0.0, alpha * penalty)
-        moved[alpha] = run(X, labels, weights, plan, optimizer)[0] - run(X, labels, void, plan, optimizer)[0]
-    np.testing.assert_allclose(moved[1.0], moved[0.0] / (1.0 + 5.0 * penalty), rtol=0, atol=1e-13)
-
-
 # --- what comes back ---
 
 
-def test_average_is_that_of_the_second_half():
-    """Of 7 steps the last four: iterates read from runs that are cut short by their plan."""
-    X, labels, weights = people(40)
-    plans = {steps: DPSGDPlan(PoissonSampling(0.4), 0.3, 1.0, steps, 16.0) for steps in range(1, 9)}
-    iterates = {steps: run(X, labels, weights, plan)[0] for steps, plan in plans.items()}
-    for steps, tail in ((1, [1]), (2, [2]), (7, [4, 5, 6, 7]), (8, [5, 6, 7, 8])):
-        averaged, n_done = run(X, labels, weights, plans[steps], average=True)
-        assert n_done == steps
-        np.testing.assert_allclose(averaged, np.mean([iterates[k] for k in tail], axis=0), rtol=1e-12)
-
-
 class InterruptedModel(LinearModel):
-    """Its owner presses Ctrl-C while the sixth step is under way."""
+    """Ctrl-C comes in the sixth step."""
 
     n_calls = 0
 
@@ -275,46 +168,11 @@ class InterruptedModel(LinearModel):
 @over_rows(("n_steps", "average"), [(20, False), (20, True), (8, True)])
 def test_interrupt_gives_the_steps_done(n_steps, average):
     """Five steps are kept: the fifth iterate, which of a plan of 8 is also the whole tail so far."""
-    X, labels, weights = people(40)
-    plan = DPSGDPlan(PoissonSampling(0.4), 0.3, 1.0, n_steps, 16.0)
-    told = []
-    theta, n_done = run(X, labels, weights, plan, average=average, on_step=told.append, cls=InterruptedModel)
-    assert n_done == 5
-    assert told == [1, 2, 3, 4, 5]
-    fifth, _ = run(X, labels, weights, DPSGDPlan(PoissonSampling(0.4), 0.3, 1.0, 5, 16.0))
-    np.testing.assert_allclose(theta, fifth, rtol=1e-12)
-
-
-def test_interrupt_in_the_tail_averages_what_is_there():
-    """Of a plan of 8 steps the tail begins with step 5; interrupted in step 8, it is the mean of steps 5, 6 and 7."""
-    X, labels, weights = people(40)
-
-    def interrupt(n_done):
-        if n_done == 7:
-            raise KeyboardInterrupt
-
-    plan = DPSGDPlan(FullBatch(), 0.3, 1.0, 8, 40.0)
-    theta, n_done = run(X, labels, weights, plan, average=True, on_step=interrupt)
-    iterates = [run(X, labels, weights, DPSGDPlan(FullBatch(), 0.3, 1.0, k, 40.0))[0] for k in (5, 6, 7)]
-    assert n_done == 7
-    np.testing.assert_allclose(theta, np.mean(iterates, axis=0), rtol=1e-12)
-
-
-def test_other_errors_are_not_swallowed():
-    X, labels, weights = people(40)
-
-    def fail(n_done):
-        raise RuntimeError("of the observer")
-
-    with pytest.raises(RuntimeError, match="of the observer"):
-        run(X, labels, weights, DPSGDPlan(FullBatch(), 0.3, 1.0, 3, 40.0), on_step=fail)
-
-
-def test_a_run_can_be_replayed():
-    X, labels, weights = people()
-    plan = DPSGDPlan(PoissonSampling(0.2), 0.3, 1.0, 10, 12.0)
-    np.testing.assert_array_equal(run(X, labels, weights, plan)[0], run(X, labels, weights, plan)[0])
-    assert not np.any(run(X, labels, weights, plan)[0] == run(X, labels, weights, plan, source=stream("other"))[0])
+    table, told = people(40), []
+    plan, of_five = (DPSGDPlan(PoissonSampling(0.4), 0.3, 1.0, n, 16.0) for n in (n_steps, 5))
+    theta, n_done = run(*table, plan, average=average, on_step=told.append, cls=InterruptedModel)
+    assert (n_done, told) == (5, [1, 2, 3, 4, 5])
+    np.testing.assert_allclose(theta, run(*table, of_five)[0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("sampling", [FullBatch(), PoissonSampling(0.3), PoissonSampling(0.001)])
@@ -326,12 +184,13 @@ def test_noise_is_drawn_once_a_step_also_for_an_empty_lot(sampling):
     _, n_done = run(X, labels, weights, plan, source=source)
     assert len(source.drawn("normal")) == n_done == plan.event.count == 40
     assert all(draw.shape == (5,) for draw in source.drawn("normal"))
+    assert len(source.drawn("rows")) == (0 if sampling == FullBatch() else 40)
     if sampling.rate == 0.001:
         assert sum(len(rows) == 0 for rows in source.drawn("rows")) > 30
 
 
 def test_each_step_has_fresh_noise_and_a_fresh_lot():
-    """Property 8: no two steps share noise; steps are uncorrelated; lots differ."""
+    """Property 8: no two steps share noise; steps are uncorrelated; lots differ, and no key makes both."""
     X, labels, weights = people(50, d=400)
     plan = DPSGDPlan(PoissonSampling(0.4), 0.3, 1.0, 30, 20.0)
     source = stream()
@@ -340,31 +199,5 @@ def test_each_step_has_fresh_noise_and_a_fresh_lot():
     correlation = (noise @ noise.T / math.sqrt(noise.shape[1]))[np.triu_indices(30, 1)]
     assert np.abs(correlation).max() < norm.isf(FALSE_ALARM / 2 / len(correlation))
     assert len({tuple(rows) for rows in source.drawn("rows")}) == 30
-
-
-def test_full_batch_draws_no_lots():
-    """Property 12: every row at every step."""
-    X, labels, weights = people(50)
-    source = stream()
-    run(X, labels, weights, DPSGDPlan(FullBatch(), 0.3, 1.0, 5, 50.0), source=source)
-    assert source.drawn("rows") == []
-
-
-@pytest.mark.parametrize("sampling", [FullBatch(), PoissonSampling(0.4)])
-def test_randomness_is_the_same_on_neighbours(sampling):
-    """Lots, noise and steps read no row: the same draws whatever the data, so nothing else depends on them."""
-    X, labels, weights = people(40)
-    plan = DPSGDPlan(sampling, 0.3, 1.0, 6, 16.0)
-    records = []
-    for rows, marks in ((X, weights), (1e9 * X, weights), (X[::-1].copy(), 0 * weights)):
-        source = stream()
-        run(rows, labels, marks, plan, source=source)
-        records.append([(what, key, draw.tolist()) for what, key, draw in source.record])
-    assert records[0] == records[1] == records[2]
-
-
-def test_on_step_is_told_of_every_step():
-    X, labels, weights = people(40)
-    told = []
-    run(X, labels, weights, DPSGDPlan(FullBatch(), 0.3, 1.0, 6, 40.0), on_step=told.append)
-    assert told == [1, 2, 3, 4, 5, 6]
+    assert not source.keys("rows") & source.keys("normal")
+    assert source._key not in source.keys("rows") | source.keys("normal")

@@ -14,20 +14,16 @@ from replay import recording
 from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 from sklearn.metrics import log_loss
-from sklearn.pipeline import make_pipeline
 
-import skdp._training.checkpoint as checkpoint_module
 import skdp._training.recipe as recipe_module
-from skdp import DPLogisticRegression, DPMLPClassifier, DPMLPRegressor, PrivacyAccountant, allocate_budget
-from skdp._checks.sources import TableRows
-from skdp._training.offset import ENOUGH, ClassMeans, CountMean, OutcomeCounts, SumOfTerms, TargetMean, shrunk
+from skdp import DPLogisticRegression, DPMLPClassifier, DPMLPRegressor, PrivacyAccountant
+from skdp._training.offset import ENOUGH, ClassMeans, CountMean, OutcomeCounts, SumOfTerms, TargetMean
 from skdp._training.recipe import Recipe
 from skdp.accounting import flatten, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.exceptions import FitInterruptedWarning, QualityWarning
 from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.sampling import sampling_at
-from skdp.preprocessing import DPStandardScaler
 
 OF_CLASSES = [ClassMeans(1), ClassMeans(3), ClassMeans(5), ClassMeans(3, are_labels=True)]
 COUNTS = [OutcomeCounts(1), OutcomeCounts(3), OutcomeCounts(3, are_labels=True)]
@@ -104,14 +100,13 @@ def test_sums_are_of_weighted_rows_however_they_come_in_blocks(means):
     np.testing.assert_allclose(one.total, whole, rtol=1e-9, atol=1e-9)
 
 
-def test_rows_of_a_model_that_diverged_add_numbers():
+def test_terms_of_lost_scores_are_finite():
     scores = np.array([[np.nan, 0.0, 0.0], [np.inf, np.inf, 0.0], [np.inf, 0.0, 0.0], [0.0, 0.0, 0.0]])
     terms = ClassMeans(3).terms(scores, np.zeros(4, int))
     assert np.isfinite(terms).all()
     assert not terms[:3].any()
-    assert np.isfinite(ClassMeans(1).terms(np.array([[np.inf], [-np.inf], [np.nan]]), np.zeros(3, int))).all()
-    assert np.isfinite(TargetMean().terms(np.array([[np.inf], [np.nan]]), np.zeros(2))).all()
-    assert np.isfinite(CountMean(2.0).terms(np.array([[np.inf], [1e6], [np.nan]]), np.zeros(3))).all()
+    for means in (ClassMeans(1), TargetMean(), CountMean(2.0)):
+        assert np.isfinite(means.terms(np.array([[np.inf], [-np.inf], [1e6], [np.nan]]), np.zeros(4, int))).all()
 
 
 @over_rows("counts", COUNTS)
@@ -127,57 +122,18 @@ def test_replaced_row_moves_counts_by_twice_declared_sensitivity(counts):
 
 
 def test_start_is_log_odds_of_smoothed_counts():
-    """Each class has eight standard deviations of the noise more, and one row at least."""
+    """Each class has eight standard deviations of the noise more, and one row at least; noise may hide all rows."""
     assert OutcomeCounts(1).offset(np.array([900.0, 100.0]), 10.0) == pytest.approx(np.log(180.0 / 980.0))
     assert OutcomeCounts(1).offset(np.array([900.0, -25.0]), 10.0) == pytest.approx(np.log(90.0 / 980.0))
     assert OutcomeCounts(1).offset(np.array([900.0, 0.0]), 1e-9) == pytest.approx(np.log(1.0 / 901.0))
     several = OutcomeCounts(3).offset(np.array([500.0, 300.0, 100.0]), 10.0)
-    assert several.sum() == pytest.approx(0.0)
     np.testing.assert_allclose(softmax(several), np.array([580.0, 380.0, 180.0]) / 1140.0)
     labels = OutcomeCounts(2, are_labels=True).offset(np.array([900.0, 100.0, 200.0, 800.0]), 10.0)
     np.testing.assert_allclose(labels, np.log([180.0 / 980.0, 880.0 / 280.0]))
-
-
-@over_rows("counts", COUNTS)
-def test_start_is_even_where_noise_hides_all_rows(counts):
-    sums = np.arange(counts.width) + 1.0
-    largest = sums.reshape(counts.shape).sum(axis=1).max()
-    np.testing.assert_array_equal(counts.offset(sums, 1.01 * largest / ENOUGH), 0.0)
+    np.testing.assert_array_equal(OutcomeCounts(3).offset(np.array([5.0, 7.0, 9.0]), 1.01 * 21.0 / ENOUGH), 0.0)
 
 
 # --- the step ---------------------------------------------------------------------------------------------------------
-
-
-@over_rows("means", OF_CLASSES)
-@over_rows("spread", [0.0, 1.0, 3.0])
-def test_the_step_leaves_an_error_of_second_order(means, spread):
-    """Biases of .1 to .4 in the scores. Exact where all rows have the same probabilities."""
-    rng = np.random.default_rng(3)
-    scores = rng.normal(size=means.n_outputs) + spread * rng.normal(size=(20_000, means.n_outputs))
-    if means.n_outputs == 1 or means.are_labels:
-        values = (rng.random(scores.shape) < expit(scores)).astype(int)
-    else:
-        values = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
-    values = values if means.are_labels else values.ravel()
-
-    def missing(scores):
-        return np.abs(means.terms(scores, values).mean(axis=0).reshape(means.shape[0], -1)[:, : means.shape[1]]).max()
-
-    for size, left in ((0.1, 0.01), (0.4, 0.04)):
-        biased = scores + size * np.linspace(-1.0, 1.0, means.n_outputs)
-        biased = biased + size if means.n_outputs == 1 else biased
-        offset = means.offset(sums_of(means, biased, values), 1e-6)
-        assert missing(biased + offset) <= (left if spread else 1e-6) * missing(biased)
-
-
-def test_the_step_of_two_classes_is_a_difference_of_log_odds():
-    """Divided by the part of the variance that probabilities do not explain. The noise is of half a row."""
-    scores, values = scores_and_targets(ClassMeans(1), 20_000)
-    p = expit(scores[:, 0] - 0.3)
-    m, t = p.mean(), values.mean()
-    expected = (np.log(t / (1 - t)) - np.log(m / (1 - m))) / ((p * (1 - p)).mean() / (m * (1 - m)))
-    assert abs(expected) > 0.2
-    assert ClassMeans(1).offset(sums_of(ClassMeans(1), scores - 0.3, values), 0.5) == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_mean_is_left_where_noise_may_have_made_the_difference():
@@ -186,25 +142,6 @@ def test_a_mean_is_left_where_noise_may_have_made_the_difference():
     missing = np.abs(sums[:3])
     assert np.abs(ClassMeans(3).offset(sums, 0.01)).max() > 0.2
     np.testing.assert_array_equal(ClassMeans(3).offset(sums, 2.0 * missing.max()), 0.0)
-
-
-def test_classes_of_few_rows_keep_the_share_that_the_model_gives_them():
-    values = np.repeat([0, 1, 2], [6000, 3960, 40])
-    scores = np.log([0.5, 0.48, 0.02]) + np.zeros((10_000, 3))
-    sums = sums_of(ClassMeans(3), scores, values)
-    assert softmax(np.log([0.5, 0.48, 0.02]) + ClassMeans(3).offset(sums, 1.0))[2] == pytest.approx(0.004, rel=0.05)
-    few = softmax(np.log([0.5, 0.48, 0.02]) + ClassMeans(3).offset(sums, 200.0 / ENOUGH * 1.3))
-    assert few[2] == pytest.approx(0.02, rel=0.02)
-    assert abs(few[0] - 0.6) < 0.01
-
-
-def test_sums_of_noise_alone_move_means_by_no_more_than_a_bound():
-    rng = np.random.default_rng(4)
-    for means in OF_CLASSES:
-        for _ in range(200):
-            offset = means.offset(rng.normal(0.0, 30.0, means.width), 30.0)
-            assert np.isfinite(offset).all()
-            assert np.abs(offset).max() < 100.0
 
 
 def test_the_mean_error_is_added_unless_noise_may_have_made_it():
@@ -219,49 +156,6 @@ def test_the_mean_error_is_added_unless_noise_may_have_made_it():
     assert mean.offset(np.array([81.0, 1e9]), deviation) == pytest.approx(2.25)
     of_units = TargetMean(largest=2.25, doubted=1.0)
     assert of_units.offset(np.array([1e9, 20.0]), deviation) == pytest.approx(2.25e-9 * 15.0)
-
-
-def test_target_mean_cut_follows_public_noise():
-    mean = TargetMean(-3.0, 2.0, 2.25, doubted=1.0)
-    cuts = [mean.at_noise(noise).largest for noise in (1e-6, 0.0025, 0.02, 0.16)]
-    assert cuts == pytest.approx([2.25, 2.0, 1.0, 0.5])
-    changed = mean.at_noise(0.02)
-    assert (changed.low, changed.high, changed.doubted) == (-3.0, 2.0, 1.0)
-    assert changed.sensitivity == mean.sensitivity
-    assert ClassMeans(1).at_noise(0.02) == ClassMeans(1)
-
-
-def test_cut_of_errors_balances_noise_and_lost_tail():
-    """The cut loses at most 4 m / (27 c^2) of the mean, of errors of the third absolute moment m."""
-    errors = np.random.default_rng(0).lognormal(0.0, 1.0, 50_000)
-    for cut in (0.5, 1.0, 2.0, 5.0, 20.0):
-        lost = np.maximum(errors - cut, 0.0).mean()
-        assert lost <= 4.0 * (errors**3).mean() / (27.0 * cut**2)
-
-
-@pytest.mark.parametrize(("noise", "largest_bias"), [(0.007, 0.015), (0.021, 0.045)])
-def test_mean_error_corrects_biased_mean_of_skewed_targets(noise, largest_bias):
-    """Predictions are 8% too low, with the noise of 20,000 rows at epsilon 0.3 and 0.1.
-
-    The mean of 2,000 draws of the noise has a standard error of 0.1% at most, and a margin of 0.5%: a false alarm has a
-    probability below 1e-6. Errors cut at 2.25 and shrunk by two standard deviations leave 2.0% and 6.5%.
-    """
-    rng, n = np.random.default_rng(0), 20_000
-    targets = rng.lognormal(0.0, 0.5, n)
-    unit, mean = targets.std() / 0.45, targets.mean()
-    values = (targets - mean) / unit
-    means = TargetMean(-10.0, 10.0, 2.25, doubted=1.0).at_noise(noise)
-    sums = sums_of(means, np.full((n, 1), -0.08 * mean / unit), values)
-    offsets = [means.offset(sums + rng.normal(0.0, noise * n, 2), noise * n)[0] for _ in range(2000)]
-    assert abs(np.mean(offsets) * unit / mean - 0.08) < largest_bias
-
-
-def test_counts_are_multiplied_by_the_ratio_of_the_means():
-    mean = CountMean(4.0)
-    scores, values = np.log(np.linspace(0.1, 1.5, 5000))[:, None], 2.0 * np.linspace(0.1, 1.5, 5000)
-    assert mean.offset(sums_of(mean, scores, values), 1e-6) == pytest.approx(np.log(2.0))
-    assert mean.offset(np.array([7.0, 100.0]), 1.0) == 0.0
-    assert mean.offset(np.array([100.0, -1e9]), 1.0) == pytest.approx(-np.log(10.0))
 
 
 # --- fits -------------------------------------------------------------------------------------------------------------
@@ -416,52 +310,35 @@ def test_rare_class_is_named_after_fit():
         linear(classes=["a", "b"], epsilon=1.0).fit(X, np.where(X[:, 0] > 0, "a", "b"))
 
 
-@over_rows("make", STARTS)
-def test_rare_class_keeps_its_prevalence(make):
-    """Without the start a class of 1 % has a log loss above that of a constant, and a tenth of its prevalence."""
+def test_rare_class_keeps_its_prevalence():
+    """Without the start a class of 1% has a log loss above that of a constant, and a tenth of its prevalence."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.0, 1.0, (30_000, 3))
     y = (rng.random(30_000) < expit(1.5 * X[:, 0] - 5.0)).astype(int)
-    found = make(classes=[0, 1], epsilon=4.0, random_state=0).fit(X, y).predict_proba(X)[:, 1]
+    found = linear(classes=[0, 1], epsilon=4.0, random_state=0).fit(X, y).predict_proba(X)[:, 1]
     constant = log_loss(y, np.full(30_000, y.mean()))
     assert log_loss(y, found) < 0.99 * constant
     assert 0.85 < found.mean() / y.mean() < 1.15
 
 
 @over_rows("make", KINDS)
-def test_mean_probabilities_are_shares(make):
-    """The noise, seven rows of 2,700 in the rarest class, is a tenth of what is allowed."""
-    X, y = classes_of(20_000)
-    own = {"epsilon": 8.0, "random_state": 0, **({"max_grad_norm": 0.2} if make is linear else {})}
-    model = make(**own).fit(X, y)
-    shares = np.bincount(y) / len(y)
-    np.testing.assert_allclose(model.predict_proba(X).mean(axis=0) / shares, 1.0, rtol=0, atol=0.025)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Recipe, "correct", lambda *given: None)
-        plain = make(**own).fit(X, y)
-    assert np.abs(plain.predict_proba(X).mean(axis=0) / shares - 1.0).max() > 0.05
-
-
-@over_rows("make", KINDS)
-def test_means_are_those_of_weighted_rows(make):
+def test_mean_probabilities_match_weighted_prevalence(make):
     """`class_weight` and `sample_weight` alike: the target of the weighted loss."""
-    X, y = classes_of(20_000)
+    X, y = classes_of(10_000)
     factors, weights = np.array([0.3, 1.0, 0.8]), np.where(X[:, 0] > 0, 4.0, 1.0)
-    model = make(
-        epsilon=100.0, random_state=0, max_grad_norm=0.1, weight_bound=4.0, class_weight=dict(enumerate(factors))
-    )  # of which the noise hides nothing
-    found = model.fit(X, y, sample_weight=weights).predict_proba(X)
+    own = {"epsilon": 100.0, "random_state": 0, "max_grad_norm": 0.1, "weight_bound": 4.0}  # noise hides nothing
+    own |= {"class_weight": dict(enumerate(factors))}
     each = weights * factors[y]
     expected = np.bincount(y, each) / each.sum()
-    np.testing.assert_allclose(each @ found / each.sum() / expected, 1.0, rtol=0, atol=0.04)
 
+    def errors():
+        found = make(**own).fit(X, y, sample_weight=weights).predict_proba(X)
+        return np.abs(each @ found / each.sum() / expected - 1.0).max()
 
-def test_labels_have_each_their_share():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1.0, 1.0, (20_000, 3))
-    Y = (rng.random((20_000, 3)) < expit(2.0 * X - [0.0, 1.5, 3.0])).astype(int)
-    model = DPMLPClassifier((5,), epsilon=8.0, delta=1e-5, max_iter=3, classes=["a", "b", "c"], random_state=0)
-    np.testing.assert_allclose(model.fit(X, Y).predict_proba(X).mean(axis=0) / Y.mean(axis=0), 1.0, rtol=0, atol=0.05)
+    assert errors() < 0.05
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Recipe, "correct", lambda *given: None)
+        assert errors() > 0.05
 
 
 @over_rows("loss", ["squared_error", "poisson"])
@@ -520,12 +397,14 @@ def interrupt_once(patch, owner, name, call=1):
     patch.setattr(owner, name, interrupted)
 
 
-@pytest.mark.parametrize(("make", "rows"), [(linear, "weights"), (network, "groups"), (trees, "rows")])
-def test_interrupt_in_correction_keeps_uncorrected_model(make, rows, monkeypatch):
+@pytest.mark.parametrize(("make", "rows"), [(linear, "weights"), (network, "groups")])
+def test_interrupt_in_correction_keeps_uncorrected_model(make, rows, tmp_path, monkeypatch):
+    """Until the run resumes, with the same noise."""
     X, y = classes_of(900)
     own, given = INTERRUPTED[rows]
     accountant = PrivacyAccountant(unit="person" if rows == "groups" else "row")
-    model, plain = make(random_state=0, accountant=accountant, **own), make(random_state=0, **own)
+    model = make(random_state=0, accountant=accountant, checkpoint=tmp_path / "run", **own)
+    plain, whole = make(random_state=0, **own), make(random_state=0, **own).fit(X, y, **given(X, y))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Recipe, "correct", lambda *given: None)
         plain.fit(X, y, **given(X, y))
@@ -535,16 +414,9 @@ def test_interrupt_in_correction_keeps_uncorrected_model(make, rows, monkeypatch
     np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
     assert (model.n_steps_, model.epsilon_) == (plain.n_steps_, plain.epsilon_)
     assert accountant.get_epsilon(1e-5) == pytest.approx(model.epsilon_)
-
-
-@pytest.mark.parametrize(("make", "name"), [(linear, "move"), (network, "publish")])
-def test_interrupt_after_last_step_keeps_model(make, name, monkeypatch):
-    X, y = classes_of(900)
-    model = make(random_state=0)
-    interrupt_once(monkeypatch, type(model._recipe(3)), name)
-    with pytest.warns(FitInterruptedWarning, match="after .* steps, before the correction of the mean"):
-        model.fit(X, y)
-    assert model.predict(X).shape == y.shape
+    model.fit(X, y, **given(X, y))
+    np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=1e-6)
+    assert len(accountant.history) == 1
 
 
 @pytest.mark.parametrize(
@@ -574,128 +446,10 @@ def test_run_stopped_at_start_resumes_with_one_release_of_counts(make, when, tmp
     np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=1e-6)
 
 
-def test_file_of_steps_without_counts_is_refused(tmp_path, monkeypatch):
-    """Steps depend on the counts, which a run that resumes must not release again."""
-    X, y = classes_of(900)
-    model = linear(random_state=0, checkpoint=tmp_path / "run")
-    interrupt_after(model, 4)
-    with pytest.warns(FitInterruptedWarning):
-        model.fit(X, y)
-    read = checkpoint_module._read
-    monkeypatch.setattr(checkpoint_module, "_read", lambda path: without_bought(read(path)))
-    with pytest.raises(ValueError, match="lacks what was bought before its steps"):
-        linear(random_state=0, checkpoint=tmp_path / "run").fit(X, y)
-
-
-def without_bought(found):
-    """The contents of a file of a run, without what was bought."""
-    return found[0] | {"bought": {}}, found[1]
-
-
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
-@pytest.mark.parametrize("make", [linear, network])
-def test_a_run_that_resumes_has_the_intercepts_of_one_that_did_not_stop(make, tmp_path):
+def test_interrupted_run_has_no_correction():
     X, y = classes_of(900)
-    accountant, whole = PrivacyAccountant(), make(epsilon=8.0, random_state=0).fit(X, y)
-    model = make(epsilon=8.0, random_state=0, checkpoint=tmp_path / "run", accountant=accountant, warm_start=True)
-    expected = sum(flatten(whole.privacy_event_).values())
-    interrupt_after(model, 4)
-    model.fit(X, y).fit(X, y)
-    assert len(accountant.history) == 1
-    assert (model.epsilon_, sum(flatten(model.privacy_event_).values())) == (whole.epsilon_, expected)
-    for name in ("intercept_", "intercepts_", "coef_", "coefs_"):
-        for one, other in zip(getattr(model, name, ()), getattr(whole, name, ()), strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
-
-
-@over_rows("make", [linear, network, trees])
-def test_each_instalment_buys_its_own_means(make):
-    """The first one counts classes too, and where rows are along the columns of trees."""
-    X, y = classes_of(900)
-    model = make(random_state=0).partial_fit(X, y).partial_fit(X, y)
-    n_steps = model.n_steps_
-    assert sum(flatten(model.privacy_event_).values()) == n_steps + 2 + {linear: 1, network: 0, trees: 2}[make]
-
-
-@pytest.mark.parametrize("make", [linear, network])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_rows_that_are_not_in_memory_buy_the_same_means(make, weighted, tmp_path):
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    X, y = classes_of(3000)
-    weights = np.linspace(0.1, 1.0, 3000)
-    table = {f"x{j}": X[:, j] for j in range(3)} | {"y": y, "w": weights}
-    pq.write_table(pa.table(table), tmp_path / "rows.parquet", row_group_size=700)
-    rows = TableRows(tmp_path / "rows.parquet", columns=["x0", "x1", "x2"])
-    own = {"epsilon": 8.0, "random_state": 0, "max_grad_norm": 0.1, "weight_bound": 1.0, "sampling_rate": 1.0}
-    with recording([]) as streamed:
-        make(**own).fit(rows, "y", sample_weight="w" if weighted else None)
-    with recording([]) as held:
-        make(**own).fit(X, y, sample_weight=weights if weighted else None)
-    for place, means in ((0, OutcomeCounts(3)), (-1, ClassMeans(3)))[make is network :]:
-        assert streamed[place].sensitivity == held[place].sensitivity == means.sensitivity
-        np.testing.assert_allclose(streamed[place].exact, held[place].exact, rtol=1e-6, atol=1e-5)
-    if make is linear:
-        np.testing.assert_allclose(held[0].exact, np.bincount(y, weights if weighted else None), rtol=1e-9)
-
-
-def test_a_pipeline_pays_for_the_means_of_its_last_step():
-    X, y = classes_of(3000)
-    pipe = make_pipeline(DPStandardScaler(bounds=(-1, 1)), linear(classes=range(3)))
-    fitted = allocate_budget(pipe, epsilon=2.0, delta=1e-5).fit(X, y)
-    last = fitted[-1]
-    assert fitted.epsilon_ <= 2.0
-    mechanism = (
-        last._recipe(3).purchases(sampling_at(1.0), last.n_steps_)["offset"].mechanism(1.5, last.noise_multiplier_)
-    )
-    assert flatten(last.privacy_event_)[mechanism.event] == 2
-
-
-def test_values_are_shrunk_to_nothing_within_the_noise():
-    np.testing.assert_array_equal(shrunk(np.array([0.0, 0.9, -1.0]), 1.0), 0.0)
-    np.testing.assert_allclose(shrunk(np.array([1e9, -2.0]), 1.0), [1e9, -1.5])
-    np.testing.assert_allclose(shrunk(np.array([1.9, -4.0]), 1.0, doubted=2.0), [0.0, -3.0])
-
-
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
-@pytest.mark.parametrize("make", KINDS)
-def test_an_interrupted_run_has_no_correction(make):
-    X, y = classes_of(900)
-    interrupt_after(model := make(random_state=0), 4)
+    interrupt_after(model := linear(random_state=0), 4)
     with recording([]) as seen:
         model.fit(X, y)
-    assert model.n_steps_ == 4
-    assert not any(each.sensitivity == ClassMeans(3).sensitivity for each in seen)
-
-
-@pytest.mark.parametrize(
-    "make", [lambda **own: DPMLPRegressor((4,), max_iter=2, **own), lambda **own: DPRandomTreesRegressor(
-        5, bounds=(-1, 1), max_iter=2, **own)]
-)  # fmt: skip
-def test_interrupt_in_regressor_correction_keeps_model(make, monkeypatch):
-    X, y = classes_of(900)
-    interrupt_once(monkeypatch, SumOfTerms, "add")
-    with pytest.warns(FitInterruptedWarning, match="before the correction of the mean"):
-        model = make(y_bounds=(0, 2)).fit(X, y)
-    assert np.isfinite(model.predict(X)).all()
-
-
-def test_interrupt_in_streamed_correction_keeps_model(tmp_path, monkeypatch):
-    X, y = classes_of(900)
-    np.save(tmp_path / "x.npy", X)
-    interrupt_once(monkeypatch, SumOfTerms, "add", call=2)
-    with pytest.warns(FitInterruptedWarning, match="before the correction of the mean"):
-        model = linear().fit(np.load(tmp_path / "x.npy", mmap_mode="r"), y)
-    assert np.isfinite(model.coef_).all()
-
-
-@pytest.mark.parametrize("make", [linear, network])
-def test_interrupted_correction_resumes_from_checkpoint(make, tmp_path, monkeypatch):
-    X, y = classes_of(900)
-    accountant, whole = PrivacyAccountant(), make(random_state=0).fit(X, y)
-    model = make(random_state=0, checkpoint=tmp_path / "run", accountant=accountant)
-    interrupt_once(monkeypatch, SumOfTerms, "add", call=1 + (make in STARTS))
-    with pytest.warns(FitInterruptedWarning, match="before the correction of the mean"):
-        model.fit(X, y)
-    model.fit(X, y)
-    assert len(accountant.history) == 1
-    np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=1e-6)
+    assert (model.n_steps_, len(seen)) == (4, 1 + 4)  # class counts come first

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 
 import numpy as np
 import pytest
+from interrupts import AfterStep, InterruptAt
 
-from skdp import BudgetExceededError, DPLogisticRegression, PrivacyAccountant
+from skdp import DPLogisticRegression, PrivacyAccountant
 from skdp._training import run_lock as _run_lock
 from skdp._training.run_lock import RunLock
 
@@ -45,22 +46,8 @@ def refused_before_any_charge(path):
     assert accountant.history == ()
 
 
-class Steps:
-    """In the place of the progress bar: does something at the third step."""
-
-    def __init__(self, act):
-        self.act = act
-
-    def __call__(self, n_done):
-        if n_done == 3:
-            self.act()
-
-    def close(self):
-        pass
-
-
 def acting(monkeypatch, act):
-    monkeypatch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: Steps(act))
+    monkeypatch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: AfterStep(3, act))
 
 
 def test_a_second_thread_is_refused_before_any_charge(tmp_path, monkeypatch):
@@ -73,10 +60,10 @@ def test_a_second_thread_is_refused_before_any_charge(tmp_path, monkeypatch):
         assert training.wait(600)
         before = sorted(tmp_path.iterdir())
         refused_before_any_charge(path)
+        assert sorted(tmp_path.iterdir()) == before  # neither swept up nor unlocked by who was refused
         (tmp_path / "link").symlink_to(path)
         refused_before_any_charge(tmp_path / "link")
         (tmp_path / "link").unlink()
-        assert sorted(tmp_path.iterdir()) == before  # neither swept up nor unlocked by who was refused
     finally:
         go_on.set()
         thread.join()
@@ -90,38 +77,20 @@ import os, sys, time
 from skdp._training.run_lock import RunLock
 with RunLock(sys.argv[1]) as lock:
     lock.take()
-    if sys.argv[2] == "alone" or os.fork() == 0:  # the child says so itself, when the fork is over
+    if os.fork() == 0:  # the child prints, so that the fork is over
         print(os.getpid(), flush=True)
     time.sleep(120)
 """
 
 
-def holding(path, how):
-    """A process that holds the lock of a file, and the number of its child, or its own."""
-    command = [sys.executable, "-c", textwrap.dedent(HOLDER), str(path), how]
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_second_process_is_rejected_until_first_is_killed(tmp_path):
+    """A forked child of the first one does not keep the lock."""
+    path, command = tmp_path / "run.npz", [sys.executable, "-c", HOLDER, str(tmp_path / "run.npz")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    return process, int(process.stdout.readline())
-
-
-def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
-    path = tmp_path / "run.npz"
-    process, _ = holding(path, "alone")
+    child = int(process.stdout.readline())
     try:
         refused_before_any_charge(path)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    assert [each.name for each in tmp_path.iterdir()] == ["run.npz.lock"]
-    make(path).fit(X, Y)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_forked_child_does_not_keep_the_lock_of_a_killed_parent(tmp_path):
-    path = tmp_path / "run.npz"
-    process, child = holding(path, "fork")
-    try:
-        assert taken(path)
         process.send_signal(signal.SIGKILL)
         process.wait()
         os.kill(child, 0)  # it is there
@@ -130,21 +99,8 @@ def test_a_forked_child_does_not_keep_the_lock_of_a_killed_parent(tmp_path):
         process.kill()
         os.kill(child, signal.SIGKILL)
         process.communicate()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_forked_child_that_ends_leaves_the_lock_to_its_parent(tmp_path):
-    path = tmp_path / "run.npz"
-    with RunLock(path) as lock:
-        lock.take()
-        child = os.fork()
-        if child == 0:
-            lock.release()
-            os._exit(0)
-        os.waitpid(child, 0)
-        assert taken(path)
-    assert not taken(path)
+    make(path).fit(X, Y)
+    assert list(tmp_path.iterdir()) == []
 
 
 def raising(error):
@@ -154,26 +110,22 @@ def raising(error):
     return act
 
 
-@pytest.mark.parametrize("end", ["refused", "dear", "error", "killed", "interrupted", "bad rows"])
-def test_it_is_released_however_the_fit_ends(end, tmp_path, monkeypatch):
+@pytest.mark.parametrize("end", ["refused", "killed", "interrupted", "bad rows"])
+def test_lock_is_released_however_fit_ends(end, tmp_path, monkeypatch):
     """Also while the traceback is kept, as an interactive session does."""
-    path, rows, kept, parameters = tmp_path / "run.npz", X, None, {}
+    path, rows, clip = tmp_path / "run.npz", X, "auto"
+    if end in ("killed", "interrupted"):
+        acting(monkeypatch, raising({"killed": SystemExit, "interrupted": KeyboardInterrupt}[end]))
     if end == "refused":
-        parameters = {"max_grad_norm": -1.0}
-    elif end == "dear":
-        parameters = {"accountant": PrivacyAccountant(0.1, 1e-4)}
-    elif end == "bad rows":
+        clip = -1.0
+    if end == "bad rows":
         rows = np.full_like(X, np.nan)
-    else:
-        act = raising({"error": RuntimeError, "killed": SystemExit, "interrupted": KeyboardInterrupt}[end])
-        acting(monkeypatch, act)
-    expected = {"dear": BudgetExceededError, "error": RuntimeError, "killed": SystemExit}.get(end, ValueError)
     if end == "interrupted":
-        with pytest.warns(UserWarning, match="interrupted"):
-            make(path).fit(X, Y)
+        expected = pytest.warns(UserWarning, match="interrupted")
     else:
-        with pytest.raises(expected) as kept:
-            make(path, **parameters).fit(rows, Y)
+        expected = pytest.raises(SystemExit if end == "killed" else ValueError)
+    with expected as kept:
+        make(path, max_grad_norm=clip).fit(rows, Y)
     assert not (tmp_path / "run.npz.lock").exists()
     assert not taken(path)
     del kept
@@ -205,33 +157,19 @@ def test_a_folder_that_is_not_there_is_refused_before_any_charge(tmp_path):
 
 
 def test_an_interrupt_at_any_line_while_it_is_taken_leaves_no_lock(tmp_path):
-    """Whatever holds the traceback; the lines of `release` are left out, as nothing comes after them."""
-    path, kept, point = tmp_path / "run.npz", [], 0
-    while True:
-        point, left = point + 1, [point + 1]
+    """The lines of `release` are left out, as nothing comes after them."""
+    path = tmp_path / "run.npz"
 
-        def interrupt(frame, kind, argument, left=left):
-            if frame.f_code.co_filename != _run_lock.__file__ or frame.f_code.co_name in ("release", "__exit__"):
-                return None
-            left[0] -= kind in ("line", "return")
-            if left[0] == 0:
-                left[0] = -1
-                raise KeyboardInterrupt
-            return interrupt
+    def counts(frame):
+        return frame.f_code.co_filename == _run_lock.__file__ and frame.f_code.co_name not in ("release", "__exit__")
 
-        before = sys.gettrace()
-        try:
-            with RunLock(path) as lock:
-                sys.settrace(interrupt)
-                lock.take()
-                sys.settrace(before)
-                break
-        except KeyboardInterrupt as error:
-            kept.append(error)
-        finally:
-            sys.settrace(before)
-        assert not taken(path), f"after an interrupt at point {point}"
-    assert len(kept) > 10
+    for k in itertools.count(1):
+        with InterruptAt(k, counts, keeps_traceback=True) as interrupt, RunLock(path) as lock:
+            lock.take()
+        assert not taken(path), k
+        if interrupt.seen < k:
+            break
+    assert k > 10
     assert list(tmp_path.iterdir()) == []
 
 

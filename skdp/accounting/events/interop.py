@@ -9,7 +9,7 @@ import inspect
 from dataclasses import fields
 from typing import Any, cast
 
-from .kinds import BY_NAME, REMOVED, kind_of
+from .kinds import BY_NAME, REMOVED_EVENTS, kind_of
 from .specifications import ComposedDpEvent, DpEvent, show
 
 __all__ = ["from_dp_accounting", "to_dp_accounting"]
@@ -82,7 +82,7 @@ def from_dp_accounting(event: Any) -> DpEvent:
     name = type(event).__name__
     theirs = _counterpart(other, name)
     if theirs is None or type(event) is not theirs:
-        use = REMOVED.get(name, "EpsilonDeltaDpEvent(epsilon, delta) or ZCDpEvent(rho), whichever is known")
+        use = REMOVED_EVENTS.get(name, "EpsilonDeltaDpEvent(epsilon, delta) or ZCDpEvent(rho), whichever is known")
         raise TypeError(f"event={show(event)} has no counterpart in skdp.accounting; use {use}.")
     if name == "ComposedDpEvent":
         return ComposedDpEvent(tuple(from_dp_accounting(part) for part in event.events))

@@ -32,8 +32,8 @@ from .specifications import (
 )
 
 __all__ = [
-    "BY_NAME", "EVENT_KINDS", "FORMS", "REMOVED", "Form", "Kind", "Sample", "adjacency_refusal", "is_priced", "kind_of",
-    "law_of", "name_of", "sampled_form",
+    "BY_NAME", "EVENT_KINDS", "FORMS", "REMOVED_EVENTS", "Form", "Kind", "Sample", "adjacency_refusal", "is_priced",
+    "kind_of", "law_of", "name_of", "sampled_form",
 ]  # fmt: skip
 
 
@@ -245,7 +245,7 @@ EVENT_KINDS = {row.event: row for row in _ROWS}
 BY_NAME = {row.event.__name__: row.event for row in _ROWS}
 """The types of events, as files and dp-accounting name them."""
 
-REMOVED = {
+REMOVED_EVENTS = {
     "ExponentialMechanismDpEvent": "ZCDpEvent(epsilon**2 / 8) or EpsilonDeltaDpEvent(epsilon, 0.0)",
     "RandomAllocationDpEvent": "SelfComposedDpEvent(GaussianDpEvent(noise_multiplier), num_selected)",
     "RandomizedResponseDpEvent": "EpsilonDeltaDpEvent(epsilon, 0.0)",

@@ -14,7 +14,7 @@ from typing import Any
 
 from skdp.exceptions import BudgetFileError
 
-from ..events.kinds import BY_NAME, REMOVED
+from ..events.kinds import BY_NAME, REMOVED_EVENTS
 from ..events.specifications import DpEvent, resolve
 from ..methods import check_adjacency
 from .charges import ENTRY_KINDS, Charge, Terms, check_name, check_text, plain_parameters
@@ -85,7 +85,7 @@ def event_from_dict(content: Any) -> DpEvent:
         Its constructor checks every field.
     """
     name = content.get("event") if isinstance(content, dict) else None
-    if isinstance(name, str) and name in REMOVED:
+    if isinstance(name, str) and name in REMOVED_EVENTS:
         raise BudgetFileError(
             f"event={name!r} is not supported by this version, so its record has no sum; nothing was charged: start a "
             "new record with the epsilon and delta spent so far as EpsilonDeltaDpEvent(epsilon, delta)."

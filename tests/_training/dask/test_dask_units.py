@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from combinations import over_combinations, over_rows
 from replay import assert_all_else_is_equal, moves, replay
+from unit_rows import UnitRows
 
 from skdp import DPPCA, DPLinearRegression, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
 from skdp._training.dask import dask_rows, partitions
-from skdp._training.dask.dask_rows import source_of_rows
 from skdp._training.dask.partitions import BoundPartition
 
 pytestmark = pytest.mark.filterwarnings("ignore:random_state", "ignore:.*rows are few", "ignore:weight_bound=None")
@@ -35,36 +35,23 @@ def _in_this_thread():
         yield
 
 
-class Table:
+class Table(UnitRows):
     """Rows of 120 units in no order, in four partitions, one of them empty, and a unit of `size` rows in the last."""
 
     def __init__(self, size=200, rows="any"):
         rng = np.random.default_rng(0)
         labels = np.repeat(np.arange(120), rng.integers(1, 8, 120))
-        cuts = np.searchsorted(labels, [40, 40, 80])
-        labels = np.concatenate([rng.permutation(part) for part in np.split(labels, cuts)] + [np.full(size, 999)])
-        n = len(labels)
-        self.sizes = np.diff([0, *cuts, n])
-        self.X, self.y, self.w = rng.uniform(-1, 1, (n, 4)), rng.integers(0, 2, n), np.ones(n)
-        self.labels, self.unit = labels, labels == 999
-        if rows == "copies":
-            self.X[self.unit], self.y[self.unit] = rng.uniform(0.5, 1, 4), 1
-
-    def without_the_unit(self, *, altogether=False):
-        other, kept = object.__new__(Table), ~self.unit
-        kept[np.flatnonzero(self.unit)[0]] = not altogether
-        other.X, other.y, other.w, other.labels = (each[kept] for each in (self.X, self.y, self.w, self.labels))
-        other.w = np.where(self.unit[kept], 0.0, other.w)
-        other.sizes = [*self.sizes[:-1], kept.sum() - sum(self.sizes[:-1])]
-        return other
+        self.cuts = np.searchsorted(labels, [40, 40, 80])
+        parts = [rng.permutation(part) for part in np.split(labels, self.cuts)]
+        labels = np.concatenate([*parts, np.full(size, 999)])
+        super().__init__(labels, labels == 999, rows)
 
     def pieces(self, values):
-        return np.split(values, np.cumsum(self.sizes)[:-1])
+        return np.split(values, self.cuts)
 
     def frame(self):
         table = pd.DataFrame(self.X, columns=NAMES).assign(y=self.y, w=self.w, home=self.labels)
-        parts = np.split(np.arange(len(table)), np.cumsum(self.sizes)[:-1])
-        found = [dask.delayed(table.iloc[part]) for part in parts]
+        found = [dask.delayed(table.iloc[part]) for part in self.pieces(np.arange(len(table)))]
         return dd.from_delayed(found, meta=table[:0]).persist()
 
     def array(self, values):
@@ -79,10 +66,6 @@ class Table:
             columns = [*NAMES, "y", "home", *(["w"] if weights else [])]
             return estimator.fit(self.frame()[columns], "y", groups="home", **weights)
         return estimator.fit(self.array(self.X), self.array(self.y), groups=self.array(self.labels), **weights)
-
-    def fit_in_memory(self, estimator):
-        weights = {} if isinstance(estimator, DPPCA) else {"sample_weight": self.w}
-        return estimator.fit(self.X, self.y, groups=self.labels, **weights)
 
 
 def learned(fitted):
@@ -126,9 +109,6 @@ def test_a_unit_of_a_partition_moves_no_release_by_more_than_its_sensitivity(kin
 
 def test_lots_are_of_units():
     """Each unit with all of its rows, or with none."""
-    source = source_of_rows(Table().frame()[[*NAMES, "y", "home"]], None, "y", None, "home")
-    assert source.find_units() == (121, "home")
-    assert source.n_units == 121
     seen = []
 
     class Lot:
@@ -138,35 +118,28 @@ def test_lots_are_of_units():
 
     for number, rows in enumerate(Table().pieces(Table().labels)):
         bound = object.__new__(BoundPartition)
-        bound._layout = partitions.UnitLayout(partitions.read_units(rows, len(rows)))
-        drawn = bound.drawn(Lot())
-        chosen = {label for lot in drawn for label in rows[bound._layout.order][
-            bound._layout.starts[lot] : bound._layout.starts[lot + 1]]}  # fmt: skip
+        layout = bound._layout = partitions.UnitLayout(partitions.read_units(rows, len(rows)))
+        chosen = {label for lot in bound.drawn(Lot()) for label in
+                  rows[layout.order][layout.starts[lot] : layout.starts[lot + 1]]}  # fmt: skip
         assert seen[number] == len(np.unique(rows))
         assert chosen == set(np.unique(rows)[::2].tolist())
 
 
-@over_combinations(1, kind=MADE, given=["frame", "array"], batch=[1, 64])
-def test_a_unit_in_two_partitions_is_a_refusal_of_data(monkeypatch, kind, given, batch):
+@over_combinations(1, kind=MADE, given=["frame", "array"], batch=[1, 64], fault=["two partitions", "gap"])
+def test_a_unit_in_two_partitions_is_a_refusal_of_data(monkeypatch, kind, given, batch, fault):
     monkeypatch.setattr(dask_rows, "_HASHED_AT_A_TIME", batch)
     table, ledger = Table(), PrivacyAccountant(9.0, 1e-5, unit="home")
-    table.labels[-1] = table.labels[0]
+    if fault == "gap":
+        table.labels = table.labels.astype(float)
+        table.labels[-1], message = np.nan, r"partition \d of the collection: groups has gaps"
+    else:
+        table.labels[-1], message = table.labels[0], "groups has a unit with rows in several partitions"
     estimator = MADE[kind](accountant=ledger, delta=1e-6)
-    with pytest.raises(ValueError, match="groups has a unit with rows in several partitions") as refused:
+    with pytest.raises(ValueError, match=message) as refused:
         table.fit(estimator, given)
     assert "\n" not in str(refused.value)
     assert [entry.kind for entry in ledger.entries] == ["refusal"]
     assert not hasattr(estimator, "privacy_unit_")
-
-
-@over_rows("given", ["frame", "array"])
-def test_gaps_in_a_partition_are_refused_before_the_charge(given):
-    table, ledger = Table(), PrivacyAccountant(9.0, 1e-5, unit="home")
-    table.labels = table.labels.astype(float)
-    table.labels[-1] = np.nan
-    with pytest.raises(ValueError, match=r"partition \d of the collection: groups has gaps"):
-        table.fit(MADE["linear"](accountant=ledger, delta=1e-6), given)
-    assert [entry.kind for entry in ledger.entries] == ["refusal"]
 
 
 @over_rows("other", ["datetime64[s]", object])
@@ -181,7 +154,7 @@ def test_dates_in_categories_are_refused_as_partitions_may_write_them_in_differe
     assert len(partitions.hash_units(b"key", "datetime64[ns]", dates)) == 2
 
 
-@pytest.mark.parametrize("kind", ["network", "components"])
+@over_rows("kind", ["network", "components"])
 def test_labels_that_change_after_they_were_looked_at_are_refused(monkeypatch, kind):
     """A worker compares the labels that it binds with those of the pass before the charge."""
     table, ledger = Table(), PrivacyAccountant(9.0, 1e-5, unit="home")
@@ -196,16 +169,10 @@ def test_labels_beside_a_frame_and_its_series_are_read_too():
     table = Table()
     rows = table.frame()[[*NAMES, "y"]]
     expected = table.fit_in_memory(MADE["linear"]())
-    for groups in (table.labels, table.frame()["home"], pd.Series(table.labels, name="home")):
+    for groups in (table.labels, table.frame()["home"]):
         found = MADE["linear"]().fit(rows, "y", groups=groups)
         np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-8)
-        name = "" if isinstance(groups, np.ndarray) else "home"
-        assert found.__dict__.get("_fitted_group_name", "") == name
-
-
-def test_columns_that_are_not_there_are_refused():
-    rows = Table().frame()
     with pytest.raises(ValueError, match="X has no column 'house'"):
         MADE["linear"]().fit(rows, "y", groups="house")
     with pytest.raises(ValueError, match="columns of a dask array have no names"):
-        MADE["linear"]().fit(Table().array(Table().X), Table().y, groups="home")
+        MADE["linear"]().fit(table.array(table.X), table.y, groups="home")

@@ -10,18 +10,19 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from combinations import combined, over_rows
-from guarantee_cases import ESTIMATORS, FULL, POISSON, PUBLISHED, assert_same_value, released, seeded
+from guarantee_cases import ESTIMATORS, FULL, POISSON, assert_same_value, seeded
 from interrupts import StopAfter
+from replay import assert_all_else_is_equal, moves, replay
 from scipy.stats import ks_2samp
 from test_one_hot import geometry_of, rows_of
 
-import skdp._training.models.equal_rows
-import skdp._training.recipe
-from skdp import BudgetExceededError, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
+from skdp import DPLogisticRegression, PrivacyAccountant
 from skdp._kernels.losses import LOGISTIC, MULTINOMIAL
+from skdp._training import recipe
 from skdp._training.averaging import last_iterate
 from skdp._training.loop import run_dpsgd
-from skdp._training.models.equal_rows import Groups, find_groups, taken
+from skdp._training.models import equal_rows
+from skdp._training.models.equal_rows import GroupLimit, Groups, find_groups, taken
 from skdp._training.models.linear import LinearGeometry, LinearModel
 from skdp._training.models.merged_rows import GroupedModel
 from skdp._training.models.network import Architecture, Clip, NetworkModel
@@ -104,15 +105,14 @@ def network(form, clipping, n_outputs, loss="softmax", activation="tanh"):
 CASES = {
     **{
         f"{form}, {n_outputs} outputs, {'lots' if by_lot else 'all'}": linear(form, n_outputs, by_lot=by_lot)
-        for form in ("float32", "float64", "sparse float32", "sparse float64") for n_outputs in (1, 3)
+        for form, n_outputs in (("float32", 3), ("float64", 1), ("sparse float32", 1), ("sparse float64", 3))
         for by_lot in (False, True)
     },
-    "wide float64": wide("float64", 7), "wide float32 rows": wide("float32", 7),
+    "wide float64": wide("float64", 7),
     "wide sparse": wide("sparse float64", 7),
-    "codes, 1 output": of_codes(1), "codes, 3 outputs": of_codes(3),
+    "codes, 3 outputs": of_codes(3), "codes, 1 output": of_codes(1),
     "network": network("float64", "flat", 3), "sparse network": network("sparse float64", "per_layer", 3),
-    "float32 rows in a network": network("float32", "flat", 3, activation="relu"),
-    "automatic clipping": network("float64", "automatic", 3), "one output": network("float64", "flat", 1, "logistic"),
+    "one output": network("float32", "automatic", 1, "logistic", activation="relu"),
 }  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def models_of(name):
     """The table of a case, its model of all rows, and that of its distinct rows."""
     form, n_classes, make = CASES[name]
     data = Table(form, n_classes)
-    groups = find_groups(data.rows, data.values, data.weights, skdp._training.models.equal_rows.GroupLimit.none())
+    groups = find_groups(data.rows, data.values, data.weights, GroupLimit.none())
     assert groups.first.tolist() == list(range(N_DISTINCT))
     np.testing.assert_array_equal(groups.copies, np.bincount(data.group))
     distinct = taken(data.rows, groups.first, data.rows.dtype)
@@ -161,43 +161,6 @@ def test_a_lot_has_the_sum_of_its_rows(name):
         found = grouped.clipped_gradient_sum(theta, (rows, counts[rows].astype(float)), CLIP)
         expected = plain.clipped_gradient_sum(theta, lot, CLIP)
         np.testing.assert_allclose(found, expected, rtol=0, atol=4 * N * N * CLIP * U)
-
-
-def test_an_empty_lot_sums_to_zero():
-    """Property 11."""
-    for name in ("float64, 1 outputs, lots", "sparse float32, 3 outputs, lots", "codes, 1 output", "network"):
-        _, plain, grouped = models_of(name)
-        lot = grouped.draw_lot(PoissonSampling(1e-9), stream(), 0)
-        assert [len(part) for part in lot] == [0, 0]
-        np.testing.assert_array_equal(grouped.clipped_gradient_sum(theta_of(plain), lot, CLIP), 0.0)
-
-
-def with_copies(name, copies, label):
-    """A model of the distinct rows of a case, with weights of 1: the first has this label and so many copies."""
-    form, n_classes, make = CASES[name]
-    data = Table(form, n_classes)
-    first = np.arange(N_DISTINCT)
-    numbers = np.full(N_DISTINCT, 1000)
-    numbers[0] = copies
-    distinct, values = taken(data.rows, first, data.rows.dtype), data.values.copy()
-    values[0] = label
-    return GroupedModel.of_groups(make, Groups(first, numbers), distinct, values, np.ones(N))
-
-
-@over_rows("copies", [1, 10**9])
-@over_rows("name", [name for name in CASES if "lots" not in name and name != "automatic clipping"])
-def test_one_copy_less_moves_the_sum_by_at_most_the_clip(name, copies):
-    """And with one of the labels by all of it: counts are not rounded, and the clip is that of one row (property 1)."""
-    clip, longest, n = 1e-3, 0.0, copies + 1000 * N_DISTINCT
-    for label in range(CASES[name][1]):
-        sums = []
-        for each in (copies, copies - 1):
-            model = with_copies(name, each, label)
-            sums.append(model.clipped_gradient_sum(theta_of(model), model.draw_lot(FullBatch(), stream(), 0), clip))
-        moved = np.linalg.norm(sums[0] - sums[1])
-        assert moved <= clip * (1 + 4 * n * U + 1e-10)
-        longest = max(longest, moved)
-    assert longest >= clip * (1 - 4 * n * U - (1e-2 if "per_layer" in CASES[name] else 1e-5))
 
 
 @over_rows("name", [name for name in CASES if name.startswith(SUMS_OF_NO_BLAS)])
@@ -328,122 +291,50 @@ def test_nothing_tells_how_many_groups_there_were(draw, kind, grouped_fits, monk
         assert pickles[0] == pickles[1]
 
 
-@pytest.mark.parametrize("kind", ["linear", "trees", "network"])
-def test_neighbours_on_either_side_of_the_choice(draw, kind, grouped_fits, monkeypatch):
-    """40 groups of 320 rows pay, 41 do not: the sums differ by one row, whichever way they are computed."""
-    monkeypatch.setattr(skdp._training.models.equal_rows, "_LEAST_LOT", 16)
-    X, y = repeated(draw, n_distinct=40)
-    X[:40], y[:40] = draw(40)
-    sums = []
-
-    def nothing(self, value, source):
-        sums.append(value / self.sensitivity)
-        return 0.0 * value
-
-    monkeypatch.setattr(GaussianMechanism, "release", nothing)
-    for weight in (1.0, 0.0):
-        weights = np.ones(320)
-        weights[300] = weight
-        seeded(kind=kind, max_grad_norm=0.05, max_iter=1).fit(X, y, weights)
-    assert grouped_fits == [40]
-    n_releases = len(sums) // 2  # the step is the last one
-    assert 0.01 < np.linalg.norm(sums[n_releases - 1] - sums[-1]) <= 1 + 1e-9
-
-
 # --- the choice ---
 
 
 @over_rows(
     ("kind", "dtype", "parameters", "grouped"),
     [
-        ("linear", np.float64, FULL, True), ("linear", np.float32, FULL, True), ("trees", np.float32, FULL, True),
+        ("linear", np.float64, FULL, True),
+        ("trees", np.float32, FULL, True),
         ("linear", np.float64, {"sampling_rate": 0.5, "max_iter": 2}, True),
         ("linear", np.float64, {"sampling_rate": 0.49, "max_iter": 2}, False),
         ("linear", np.float64, {**FULL, "merge_equal_rows": False}, False),
         ("linear", np.float64, {"sampling_rate": 0.1, "max_iter": 2, "merge_equal_rows": True}, True),
-        ("network", np.float64, FULL, True), ("network", np.float32, FULL, False),
+        ("network", np.float32, FULL, False),
         ("network", np.float32, {**FULL, "adjacency": "add_remove", "n_samples_public": 300}, True),
-        ("network", np.float32, {**FULL, "merge_equal_rows": True}, True),
-        ("regression", np.float32, FULL, False), ("trees regression", np.float64, FULL, True),
     ],
-)  # fmt: skip
+)
 def test_auto_groups_where_it_pays_and_rounding_is_that_of_float64(
     draw, kind, dtype, parameters, grouped, grouped_fits, monkeypatch
 ):
     grouped_fits.clear()
-    monkeypatch.setattr(skdp._training.models.equal_rows, "_LEAST_LOT", 16)
+    monkeypatch.setattr(equal_rows, "_LEAST_LOT", 16)
     X, y = repeated(draw, dtype=dtype)
     seeded(kind=kind, **parameters).fit(X, y)
     assert grouped_fits == ([20] if grouped else [])
 
 
-def test_auto_leaves_small_tables_as_they_are(draw, grouped_fits):
-    X, y = repeated(draw, n=4095)
-    seeded(**FULL).fit(X, y)
-    assert grouped_fits == []
-    X, y = repeated(draw, n=4096)
-    seeded(**FULL).fit(X, y)
-    assert grouped_fits == [20]
-
-
-@over_rows("value", ["always", None, 1, 2.0, "True", np.ones(2)])
-@over_rows("kind", ["linear", "network", "trees"])
-def test_another_choice_is_refused_before_any_charge(draw, kind, value):
+def test_merge_equal_rows_invalid_raises_before_charge(draw, tmp_path):
     X, y = repeated(draw)
+    mapped = np.memmap(tmp_path / "rows", np.float64, "w+", shape=(100, 3))
     accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match=r"\Amerge_equal_rows=.* is not known: use True, False or 'auto'\.\Z"):
-        seeded(kind=kind, merge_equal_rows=value, accountant=accountant).fit(X, y)
-    assert len(accountant.history) == 0
-
-
-def test_rows_that_are_not_in_memory_are_not_grouped(tmp_path):
-    X = np.memmap(tmp_path / "rows", np.float64, "w+", shape=(100, 3))
-    accountant = PrivacyAccountant()
+    for value in ("always", None, 1, np.ones(2)):
+        with pytest.raises(ValueError, match=r"\Amerge_equal_rows=.* is not known: use True, False or 'auto'\.\Z"):
+            seeded(merge_equal_rows=value, accountant=accountant).fit(X, y)
     with pytest.raises(ValueError, match=r"\Amerge_equal_rows=True with rows that are not in memory.*False\.\Z"):
-        seeded(merge_equal_rows=True, classes=[0, 1], accountant=accountant).fit(X, np.arange(100) % 2)
+        seeded(merge_equal_rows=True, classes=[0, 1], accountant=accountant).fit(mapped, np.arange(100) % 2)
     assert len(accountant.history) == 0
 
 
 # --- order, interrupts, files ---
 
 
-def test_rows_are_compared_after_the_charge(draw, monkeypatch):
-    X, y = repeated(draw)
-    accountant, charged = PrivacyAccountant(epsilon=1.5, delta=1e-5), []
-    find = skdp._training.recipe.find_groups
-
-    def recorded(*arguments):
-        charged.append(len(accountant.history))
-        return find(*arguments)
-
-    monkeypatch.setattr(skdp._training.recipe, "find_groups", recorded)
-    model = seeded(accountant=accountant, merge_equal_rows=True, **FULL)
-    model.fit(X, y)
-    assert charged == [1]
-    with pytest.raises(BudgetExceededError):
-        model.fit(X, y)
-    assert charged == [1]
-
-
-@pytest.mark.parametrize(("kind", "parameters"), [("linear", POISSON), ("network", FULL)], ids=["Poisson", "full"])
-def test_a_seeded_run_ends_where_it_would_have(draw, kind, parameters, tmp_path, monkeypatch):
-    X, y = repeated(draw)
-    public = {"merge_equal_rows": True, **parameters}
-    whole = seeded(kind=kind, **public).fit(X, y)
-    path = tmp_path / "run.npz"
-    with monkeypatch.context() as patch:
-        patch.setattr(ESTIMATORS[kind][0], "_make_progress", lambda *arguments: StopAfter(13, SystemError("killed")))
-        with pytest.raises(SystemError, match="killed"):
-            seeded(kind=kind, checkpoint=path, **public).fit(X, y)
-    resumed = seeded(kind=kind, checkpoint=path, **public).fit(X, y)
-    for name in released(whole) & vars(whole).keys():
-        assert_same_value(name, getattr(whole, name), getattr(resumed, name))
-
-
-@pytest.mark.parametrize("merge_equal_rows", [True, "auto"])
-def test_a_file_does_not_tell_how_rows_repeat(draw, merge_equal_rows, tmp_path, monkeypatch, grouped_fits):
-    """Positions of the streams of a seeded, sampled run are the same; by itself such a run is not grouped."""
-    monkeypatch.setattr(skdp._training.models.equal_rows, "_LEAST_LOT", 16)
+def test_a_file_does_not_tell_how_rows_repeat(draw, tmp_path, monkeypatch, grouped_fits):
+    """Positions of the streams of a seeded, sampled run are the same."""
+    monkeypatch.setattr(equal_rows, "_LEAST_LOT", 16)
     monkeypatch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: StopAfter(13, SystemError("killed")))
     headers = []
     for n_distinct in (2, 20, 300):
@@ -451,69 +342,41 @@ def test_a_file_does_not_tell_how_rows_repeat(draw, merge_equal_rows, tmp_path, 
         y[0], y[1] = 0, 1
         path = tmp_path / f"{n_distinct}.npz"
         with pytest.raises(SystemError):
-            seeded(checkpoint=path, merge_equal_rows=merge_equal_rows, **POISSON).fit(X, y)
+            seeded(checkpoint=path, merge_equal_rows=True, **POISSON).fit(X, y)
         with np.load(path) as file:
             header = {**json.loads(bytes(file["header"])), "receipt": ""}
         assert list(header.pop("bought")) == ["class counts"]  # with noise; of other labels
         headers.append(header)
     assert headers[0] == headers[1] == headers[2]
-    assert len(grouped_fits) == (3 if merge_equal_rows is True else 0)
+    assert len(grouped_fits) == 3
     assert headers[0]["n_done"] == 12
-    assert (headers[0]["positions"][0] == [0, 0]) == (merge_equal_rows is True)
 
 
-@pytest.mark.parametrize("kind", ESTIMATORS)
-def test_muting_a_copy_moves_releases_by_the_clip_and_nothing_else(draw, kind, grouped_fits, monkeypatch):
-    """A replay: the second fit is given what the first one released. A muted row is a group of its own, of weight 0."""
-    X, y = repeated(draw)
-    accountant_free, inputs, outputs = {"merge_equal_rows": True, "max_grad_norm": 0.05, **FULL}, [], []
-    release = GaussianMechanism.release
-
-    def recorded(self, value, source):
-        inputs.append(value / self.sensitivity)
-        if len(inputs) > len(outputs):
-            outputs.append(release(self, value, source))
-        return outputs[len(inputs) - 1].copy()
-
-    monkeypatch.setattr(GaussianMechanism, "release", recorded)
-    fits = []
-    for muted in (None, 7):
-        weights = np.ones(len(X))
-        if muted is not None:
-            weights[muted] = 0.0
-        inputs.clear()
-        fits.append((seeded(kind=kind, **accountant_free).fit(X, y, weights), list(inputs)))
-    assert grouped_fits == [20, 21]
-    (one, before), (other, after) = fits
-    moves = [np.linalg.norm(a - b) for a, b in zip(before, after, strict=True)]
-    assert 0.01 < max(moves) <= 1 + 1e-9
-    for name in PUBLISHED[type(one)].keys() | released(one):
-        assert_same_value(name, getattr(one, name, None), getattr(other, name, None))
-
-
-@pytest.mark.parametrize("kind", ESTIMATORS)
-@pytest.mark.parametrize("parameters", [FULL, POISSON], ids=["full", "Poisson"])
-def test_a_seed_gives_the_same_fit_again(draw, kind, parameters):
-    X, y = repeated(draw)
-    one, other = (seeded(kind=kind, merge_equal_rows=True, **parameters).fit(X, y) for _ in range(2))
-    again = [model.partial_fit(X, y) for model in (one, other)]
-    for name in PUBLISHED[type(one)].keys() | released(one):
-        if name not in ("privacy_event_",):
-            assert_same_value(name, getattr(again[0], name, None), getattr(again[1], name, None))
-
-
-@pytest.mark.parametrize("kind", ESTIMATORS)
-def test_a_sampled_fit_learns_what_all_rows_teach(draw, kind, grouped_fits):
-    """Scores on its own rows, with little noise, as good as those of a fit to all of them."""
-    X, y = repeated(draw, n=4000)
-    public = {"epsilon": None, "noise_multiplier": 0.3, "sampling_rate": 0.25, "max_iter": 30}
-    scores = [
-        seeded(kind=kind, merge_equal_rows=merge_equal_rows, **public).fit(X, y).score(X, y)
-        for merge_equal_rows in (True, False)
-    ]
-    assert grouped_fits == [20]
-    assert abs(scores[0] - scores[1]) < 0.1
-    assert scores[0] > 0.3
+@over_rows(
+    ("kind", "n_distinct", "merge", "grouped"),
+    [
+        *((kind, 20, True, [20, 21]) for kind in ESTIMATORS),
+        *((kind, 40, "auto", [40]) for kind in ("linear", "network")),
+    ],
+)
+def test_muting_a_copy_moves_releases_by_the_clip_and_nothing_else(
+    draw, kind, n_distinct, merge, grouped, grouped_fits, monkeypatch
+):
+    """A muted row is a group of its own, of weight 0. By itself, a fit merges 40 groups of 320 rows, and not 41."""
+    grouped_fits.clear()
+    monkeypatch.setattr(equal_rows, "_LEAST_LOT", 16)
+    X, y = repeated(draw, n_distinct=n_distinct)
+    X[:n_distinct], y[:n_distinct] = draw(n_distinct)
+    weights = np.ones(320)
+    weights[300] = 0.0
+    one, other = replay(
+        lambda given: seeded(kind=kind, merge_equal_rows=merge, max_grad_norm=0.05, **FULL).fit(X, y, given),
+        np.ones(320), weights,
+    )  # fmt: skip
+    assert grouped_fits == grouped
+    assert 0.01 < max(moves(one, other)) <= 1 + 1e-9
+    if merge is True:
+        assert_all_else_is_equal(one, other)
 
 
 def test_columns_of_embedded_rows_are_grouped_by_their_codes(draw, grouped_fits):
@@ -531,21 +394,9 @@ def test_an_interrupt_of_the_search_leaves_the_start_and_the_charge(draw, monkey
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(skdp._training.recipe, "find_groups", interrupted)
+    monkeypatch.setattr(recipe, "find_groups", interrupted)
     with pytest.warns(UserWarning, match="after 0 of 30 steps"):
         model = seeded(accountant=accountant, merge_equal_rows=True, **FULL).fit(X, y)
     assert len(accountant.history) == 1
     assert model.n_steps_ == 0
     np.testing.assert_array_equal(model.coef_, 0.0)
-
-
-def test_threads_change_no_bit(draw):
-    X, y = repeated(draw)
-    one, other = (seeded(merge_equal_rows=True, n_jobs=n_jobs, **FULL).fit(X, y) for n_jobs in (1, 2))
-    np.testing.assert_array_equal(one.coef_, other.coef_)
-
-
-def test_a_network_publishes_parameters_of_the_dtype_of_its_rows(draw):
-    X, y = repeated(draw, dtype=np.float32)
-    model = DPMLPClassifier((4,), classes=[0, 1], merge_equal_rows=True, sampling_rate=1.0, max_iter=3).fit(X, y)
-    assert {coef.dtype for coef in model.coefs_} == {np.dtype(np.float32)}

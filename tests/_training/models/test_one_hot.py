@@ -15,9 +15,7 @@ import reference
 from combinations import over_combinations, over_rows
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from numba.core.registry import CPUDispatcher
 
-from skdp._kernels import one_hot as _one_hot
 from skdp._kernels.losses import HUBER, LOGISTIC, MULTINOMIAL, POISSON, SQUARED
 from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotGeometry, OneHotModel, OneHotRows, one_hot_scores
 
@@ -124,52 +122,23 @@ def test_blocks_of_rows_and_threads_change_nothing(n, n_threads, name):
     np.testing.assert_allclose(found, plain.sum(axis=0), rtol=0, atol=max(n, 70) * 0.3 * 2000 * U)
 
 
-@over_rows("form", FORMS)
-def test_scores_are_those_of_the_plain_reading(form):
-    """At any parameters, and at those that are not projected: they are levels' own."""
-    widths = FORMS[form]
-    geometry, levels = geometry_of(widths), levels_of(widths, 50)
-    coef = np.random.default_rng(5).normal(size=(3, geometry.blocks.n_columns))
-    starts = np.cumsum([0, *widths[:-1]])
-    expected = [
-        [sum(c[s + each] for s, each in zip(starts, row, strict=True)) for c in coef] for row in np.transpose(levels)
-    ]
-    np.testing.assert_allclose(one_hot_scores(rows_of(widths, levels), coef), expected, rtol=0, atol=1e-13)
-
-
 @settings(max_examples=30, deadline=None)
 @given(widths=st.lists(st.integers(1, 300), min_size=1, max_size=12), seed=st.integers(0, 2**16))
 @example(widths=[1, 256], seed=0)
 @example(widths=[1, 257, 1], seed=0)
-@example(widths=[16, 16, 16, 2, 8], seed=0)
-def test_codes_hold_the_levels_of_all_blocks(widths, seed):
-    """A round trip: codes to tables that count in mixed radix, and histograms back to counts of levels."""
+def test_codes_hold_levels_of_all_blocks(widths, seed):
+    """In mixed radix, of which scores look up the levels' own numbers."""
     blocks, levels = Blocks(tuple(widths)), levels_of(widths, 40, seed)
-    rows = rows_of(widths, levels)
-    first_block, first_cell = blocks.first_block.tolist(), blocks.first_cell.tolist()
+    rows, first_block = rows_of(widths, levels), blocks.first_block.tolist()
     assert (first_block[0], first_block[-1]) == (0, len(widths))
     for g, (low, high) in enumerate(itertools.pairwise(first_block)):
-        cells = math.prod(widths[low:high])
-        assert first_cell[g + 1] - first_cell[g] == cells
-        assert high == low + 1 or cells <= 256
+        assert high == low + 1 or math.prod(widths[low:high]) <= 256
         expected = np.ravel_multi_index([levels[b] for b in range(low, high)], widths[low:high])
         np.testing.assert_array_equal(rows.codes[g], expected)
-    assert rows.codes.dtype == (np.uint8 if max(widths) <= 256 else np.uint32)
-    # Tables say of each code the sum of its levels' numbers; histograms give each level its rows back.
     numbers = np.random.default_rng(seed).integers(0, 1000, blocks.n_columns).astype(float)
-    table = np.full(first_cell[-1], np.nan)
-    _one_hot.write_tables(numbers, blocks.level_counts, blocks.first_block, table)
-    histogram = np.zeros(first_cell[-1])
-    for g, code in enumerate(rows.codes):
-        np.add.at(histogram, first_cell[g] + code.astype(np.int64), 1.0)
     starts = np.cumsum([0, *widths[:-1]])
-    sums = np.zeros(blocks.n_columns)
-    _one_hot.add_margins(histogram, blocks.level_counts, blocks.first_block, sums)
-    counts = np.concatenate([np.bincount(each, minlength=w) for each, w in zip(levels, widths, strict=True)])
-    np.testing.assert_array_equal(sums, counts)
     expected = sum(numbers[start + each] for start, each in zip(starts, levels, strict=True))
     np.testing.assert_array_equal(one_hot_scores(rows, numbers[None])[:, 0], expected)
-    assert table @ histogram == numbers @ counts
 
 
 # --- geometry ---
@@ -203,7 +172,7 @@ def test_every_row_has_norm_1(blocks, intercept, seed):
 
 # --- the bound on a row ---
 
-EXTREME = st.sampled_from([0.0, 1e-320, -1e-300, 1.0, -40.0, 800.0, 1e30, -1e200, 1e308])
+EXTREME = st.sampled_from([0.0, 1e-320, -1e-300, 1.0, -40.0, 800.0, 1e30, -1e200, 1e308, math.inf, math.nan])
 
 
 @settings(max_examples=60, deadline=None)
@@ -221,9 +190,9 @@ def test_one_row_adds_at_most_the_clip(form, name, intercept, size, weight, max_
     widths = FORMS[form]
     geometry, levels = geometry_of(widths, intercept, seed), levels_of(widths, 1, seed)
     rng = np.random.default_rng(seed)
-    theta = rng.choice([-1.0, 0.0, 0.5, 1.0], LOSSES[name][1] * geometry.width) * size
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of parameters that overflow, which are public
+        theta = rng.choice([-1.0, 0.0, 0.5, 1.0], LOSSES[name][1] * geometry.width) * size
         found = clipped_sum(geometry, levels, targets_of(name, 1, seed), [weight], theta, max_norm, name)
     assert np.isfinite(found).all()
     # The norm is of numbers that were rounded once more, and is rounded itself.
@@ -284,34 +253,3 @@ def test_weight_zero_is_the_null_record(name):
     other_targets[[3, 17]] = 1
     np.testing.assert_array_equal(found, clipped_sum(geometry, other_levels, other_targets, weights, theta, 0.3, name))
     assert not clipped_sum(geometry, levels, targets, np.zeros(40), theta, 0.3, name).any()
-
-
-@over_rows("name", LOSSES)
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_parameters_that_overflow_make_no_sum_that_is_not_finite(name):
-    widths = (16, 16, 5, 2)
-    geometry, levels, targets = geometry_of(widths), levels_of(widths, 40), targets_of(name, 40)
-    for value in (1.7e308, math.inf, math.nan):
-        theta = np.full(LOSSES[name][1] * geometry.width, value)
-        theta[::2] *= -1.0
-        assert np.isfinite(clipped_sum(geometry, levels, targets, 1.0, theta, 0.3, name)).all()
-
-
-@pytest.mark.compiled
-def test_compiled_kernels_have_no_fastmath():
-    kernels = [each for each in vars(_one_hot).values() if isinstance(each, CPUDispatcher)]
-    assert len(kernels) >= 5
-    for kernel in kernels:
-        assert not kernel.targetoptions.get("fastmath")
-        assert not kernel.targetoptions.get("parallel")
-        assert kernel.targetoptions["nogil"]
-
-
-def test_scores_do_not_see_what_the_projection_removes():
-    """Sums at parameters that differ by a constant in each block are the same, but for rounding."""
-    widths = (16, 3, 2)
-    geometry, levels, targets = geometry_of(widths), levels_of(widths, 40), targets_of("logistic", 40)
-    theta = np.random.default_rng(0).normal(size=geometry.width)
-    moved = theta + np.append(np.repeat([5.0, -3.0, 1.0], widths), 0.0)
-    sums = [clipped_sum(geometry, levels, targets, 1.0, each, 0.3, "logistic") for each in (theta, moved)]
-    np.testing.assert_allclose(sums[0], sums[1], rtol=0, atol=1e-13)

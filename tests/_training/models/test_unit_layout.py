@@ -1,12 +1,10 @@
 """Models of units of several rows: the clipped gradients of a unit are added up, and their sum is clipped too."""
 
 import numpy as np
-import pytest
 import scipy.sparse as sp
 from combinations import over_combinations, over_rows
 
 from skdp._checks.units import read_units
-from skdp._kernels import tiles
 from skdp._kernels.losses import LOSSES
 from skdp._training.models.linear import LinearGeometry, LinearModel
 from skdp._training.models.network import Architecture, Clip, NetworkModel
@@ -127,77 +125,17 @@ def test_a_unit_moves_the_sum_by_the_clip_at_most(kind, size, rows):
         assert moved >= C * (1 - 1e-6)
 
 
-@pytest.mark.parametrize("kind", ["network", "network softmax"])
-def test_shares_of_a_chunk_of_a_network_change_no_bit(monkeypatch, kind):
-    """A unit is clipped in the share in which it begins, wherever shares end and in whatever order they are run."""
-    rng = np.random.default_rng(5)
-    made, labels = Made(kind, rng, 400), labels_of(rng, 400, long=False)
-    layout = UnitLayout(read_units(labels, 400))
-    sums = []
-    for most, order in ((400, 1), (tiles.ROWS, 1), (tiles.ROWS, -1)):
-        with made.model(layout.order, layout) as model:
-            monkeypatch.setattr(model._pool, "shares", lambda size: True)
-            monkeypatch.setattr(model._pool, "share", lambda run, tasks, size: [run(each) for each in tasks[::order]])  # noqa: B023
-            monkeypatch.setattr(model, "_spans", lambda m: [slice(at, min(at + most, m)) for at in range(0, m, most)])  # noqa: B023
-            sums.append(model.clipped_gradient_sum(made.theta, None, C))
-    np.testing.assert_array_equal(sums[0], sums[1])
-    np.testing.assert_array_equal(sums[0], sums[2])
-
-
-@over_rows("kind", ["linear", "trees", "network"])
-def test_units_of_one_row_are_rows(kind):
-    """Bit for bit: nothing is clipped twice."""
-    made = Made(kind, np.random.default_rng(2), 300)
-    layout = UnitLayout(read_units(np.arange(300), 300))
-    assert layout.order.tolist() == list(range(300))
-    with_units = made.model(layout.order, layout).clipped_gradient_sum(made.theta, None, C)
-    np.testing.assert_array_equal(with_units, made.model(layout.order).clipped_gradient_sum(made.theta, None, C))
-
-
-def test_units_are_drawn_and_not_rows():
-    made, labels = Made("trees", np.random.default_rng(3), 900), np.repeat(np.arange(300), 3)
-    layout = UnitLayout(read_units(labels, 900))
-    model = made.model(layout.order, layout)
-    assert model.draw_lot(FullBatch(), SecretStream.from_random_state(0, "test"), 0) is None
-    lot = model.draw_lot(PoissonSampling(0.5), SecretStream.from_random_state(0, "test"), 0)
-    assert 100 < len(lot) < 200
-    assert lot.max() < 300
-    rows = layout.short(lot).rows
-    np.testing.assert_array_equal(np.unique(labels[layout.order[rows]]), lot)
-    assert len(rows) == 3 * len(lot)
-
-
-def test_which_units_are_drawn_does_not_depend_on_their_rows():
-    """A unit of many rows, which come last, shifts no other one."""
-    sizes = np.full(100, 2)
-    drawn = []
-    for size in (1, 3 * MOST_PAIRED):
+def test_units_are_drawn_whatever_their_rows():
+    """Units of two rows; then two of them have many rows, which come last, and shift no other one."""
+    sizes, sampling, drawn = np.full(300, 2), PoissonSampling(0.5), []
+    for size in (2, 3 * MOST_PAIRED):
         sizes[[10, 40]] = size
-        labels = np.repeat(np.arange(100), sizes)
-        made, layout = (
-            Made("linear", np.random.default_rng(3), len(labels)),
-            UnitLayout(read_units(labels, len(labels))),
-        )
-        lot = made.model(layout.order, layout).draw_lot(
-            PoissonSampling(0.5), SecretStream.from_random_state(0, "test"), 0
-        )
+        labels = np.repeat(np.arange(300), sizes)
+        made, layout = Made("trees", np.random.default_rng(3), len(labels)), UnitLayout(read_units(labels, len(labels)))
+        model = made.model(layout.order, layout)
+        assert model.draw_lot(FullBatch(), SecretStream.from_random_state(0, "test"), 0) is None
+        lot = model.draw_lot(sampling, SecretStream.from_random_state(0, "test"), 0)
+        assert 100 < len(lot) < 200
         assert (np.diff(lot) > 0).all()
         drawn.append({int(labels[layout.order[layout.starts[number]]]) for number in lot})
     assert drawn[0] == drawn[1]
-
-
-def test_blocks_and_shares_hold_whole_units():
-    rng = np.random.default_rng(4)
-    layout = UnitLayout(read_units(labels_of(rng, 5000), 5000))
-    lot, n = layout.short(None), int(layout.starts[layout.n_short])
-    cuts = [lot.cut(n * part // 7, n * (part + 1) // 7) for part in range(7)]
-    assert (cuts[0][0], cuts[-1][1]) == (0, n)
-    assert [end for _, end in cuts[:-1]] == [begin for begin, _ in cuts[1:]]
-    assert {place for cut in cuts for place in cut} <= set(lot.starts.tolist())
-    seen = []
-    for begin, end in cuts:
-        for rows, units in lot.blocks(begin, end, MOST_PAIRED):
-            assert rows.stop - rows.start <= MOST_PAIRED
-            assert (lot.starts[units.start], lot.starts[units.stop]) == (rows.start, rows.stop)
-            seen += range(rows.start, rows.stop)
-    assert seen == list(range(n))

@@ -8,7 +8,7 @@ import pytest
 
 from skdp import PrivacyAccountant
 from skdp.accounting import GaussianDpEvent
-from skdp.accounting.events.kinds import REMOVED
+from skdp.accounting.events.kinds import REMOVED_EVENTS
 from skdp.accounting.ledger.serial import event_from_dict
 from skdp.exceptions import BudgetFileError
 
@@ -16,7 +16,7 @@ WRITTEN = pathlib.Path(__file__).with_name("files") / "removed_event.budget"
 """By a commit that had the event: a Gaussian release of noise 8, then two choices by the exponential mechanism."""
 
 
-@pytest.mark.parametrize("name", REMOVED)
+@pytest.mark.parametrize("name", REMOVED_EVENTS)
 def test_removed_event_is_rejected_in_one_line(name):
     inner = {"event": name, "epsilon": 0.1}
     whole = {"event": "ComposedDpEvent", "events": [{"event": "NoOpDpEvent"}, inner]}

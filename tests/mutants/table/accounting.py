@@ -139,7 +139,13 @@ FAULTS = faults_of(
             ("budget-file-hash-not-verified", "_read_on", "_hash(row)", "written"),
         ],
         "skdp.accounting.methods": [
-            ("epsilon-replace-one-as-add-remove", "get_epsilon", "adjacency == 'replace_one'", "False", "plan epsilon"),
+            (
+                "epsilon-replace-one-as-add-remove",
+                "get_epsilon",
+                "adjacency == 'replace_one'",
+                "False",
+                "noise_stages epsilon",
+            ),
         ],
         "skdp.accounting.pld.closed_forms": [
             ("pld-sampled-gaussian-as-unsampled", "_sampled_epsilon", "delta / q * (1.0 - _SAFE)", "delta"),
