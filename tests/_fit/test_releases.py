@@ -31,6 +31,7 @@ from skdp import (
 from skdp._fit.releases import releases_of
 from skdp.accounting import compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier
+from skdp.mechanisms.second_moments import MomentSum
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 

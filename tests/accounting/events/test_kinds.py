@@ -26,7 +26,7 @@ from skdp.accounting.events.kinds import (
     BY_NAME,
     EVENT_KINDS,
     FORMS,
-    REMOVED,
+    REMOVED_EVENTS,
     Kind,
     adjacency_refusal,
     is_priced,
@@ -153,10 +153,10 @@ def test_each_event_of_dp_accounting_is_converted_or_named():
         for whole in (event, other.ComposedDpEvent([gauss, other.SelfComposedDpEvent(event, 2)])):
             with pytest.raises(TypeError, match=name) as error:
                 from_dp_accounting(whole)
-            assert REMOVED.get(name, "EpsilonDeltaDpEvent") in str(error.value)
+            assert REMOVED_EVENTS.get(name, "EpsilonDeltaDpEvent") in str(error.value)
             assert "\n" not in str(error.value)
-    assert set(theirs) - {"UnsupportedDpEvent"} <= set(REMOVED)
-    assert not set(REMOVED) & set(BY_NAME)
+    assert set(theirs) - {"UnsupportedDpEvent"} <= set(REMOVED_EVENTS)
+    assert not set(REMOVED_EVENTS) & set(BY_NAME)
 
 
 def test_event_that_is_taken_apart_can_be_written():
