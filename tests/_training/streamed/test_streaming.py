@@ -35,6 +35,7 @@ from skdp import (
 )
 from skdp._checks.sources import BlockRecipe
 from skdp._checks.weights import WeightReader
+from skdp._training import progress
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.linear import LinearGeometry, LinearModel
 from skdp._training.models.network import Architecture, Clip, NetworkModel
@@ -731,6 +732,23 @@ def test_others_refuse_rows_that_are_not_in_memory(tmp_path, opened, estimator):
     assert "\n" not in str(caught.value)
     assert not ledger.history
     assert not seen
+
+
+# --- progress ---------------------------------------------------------------------------------------------------------
+
+
+def test_progress_of_long_steps_shows_time_left(monkeypatch, capsys):
+    """Without tqdm, which does so by itself. A step of ten minutes is shown at once, and a short one is not."""
+    clock = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    bar = progress.StepProgress(200, lambda n_done: 0.01 * n_done)
+    clock[0] = 0.1
+    bar(1)
+    assert capsys.readouterr().err == ""
+    clock[0] = 1200.0
+    bar(2)
+    assert capsys.readouterr().err == "\rstep 2/200 ( 33 h left), epsilon so far 0.02  "
 
 
 # --- arrays like any other --------------------------------------------------------------------------------------------
