@@ -15,7 +15,7 @@ from skdp._lazy import lazy_face
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
-        "skops_types": "skdp.export.skops_types",
+        "skops_types": "skdp.export.trusted_types",
         "to_onnx": "skdp.export.onnx_model",
         "to_sklearn": "skdp.export.sklearn_objects",
     },
