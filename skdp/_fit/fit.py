@@ -106,8 +106,8 @@ class Fit:
     begun     plan
     planned   read, charge
     read      read, charge
-    charged   release, spawn
-    released  release, spawn, publish
+    charged   release, spawn, learn
+    released  release, spawn, learn, publish
     ========  =============================
     """
 
@@ -214,6 +214,12 @@ class Fit:
         self._advance(RELEASED, CHARGED, RELEASED)
         return self._stream.spawn(part)
 
+    def learn(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Return ``function(*given)`` of rows: it shows nothing of them by a warning of NumPy or for want of memory."""
+        self._advance(RELEASED, CHARGED, RELEASED)
+        with np.errstate(all="ignore"):
+            return charged(function, *given)
+
     def release(
         self,
         query: Any,
@@ -237,15 +243,14 @@ class Fit:
         part : str
             Name of this release, where a fit makes several.
         """
-        self._advance(RELEASED, CHARGED, RELEASED)
+        total = self.learn(self._add_up, query, rows, targets, weights)
         if part in self._released:
             raise RuntimeError("release was called before, and the charge is for one release: plan another fit.")
         self._released.add(part)
         noise_multiplier = self.noise_multiplier if noise_multiplier is None else noise_multiplier
         mechanism = GaussianMechanism(noise_multiplier, query.sensitivity(self.model.adjacency))
         stream = self._stream.spawn(part) if part else self._stream
-        with np.errstate(all="ignore"):  # a warning would reveal something of a row
-            total = charged(self._add_up, query, rows, targets, weights)
+        with np.errstate(all="ignore"):
             noisy = total.read(mechanism.release(total.vector, stream))
         return NoisySum(noisy, mechanism.standard_deviation * total.rounding, total.n_rows)
 

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 from skdp._checks.parameters import absolute_path
-from skdp.accounting import DpEvent, GaussianDpEvent
+from skdp.base import Fit, PrivateEstimator, begin
 from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.preprocessing.histograms.counts import CountedColumns
 from skdp.preprocessing.histograms.edges import bounds_of_mass
 from skdp.preprocessing.histograms.powers_of_two import OCTAVES, occupied_octaves
 from skdp.preprocessing.histograms.purchase import NOWHERE, released
-from skdp.preprocessing.purchasing_transformer import BuyingPlan, ColumnBuyer, ColumnsRead
+from skdp.preprocessing.purchasing_transformer import ColumnsRead, read_columns
 
 
-class ColumnBounds(ColumnBuyer):
+class ColumnBounds(PrivateEstimator):
     """What `dp_bounds` fits."""
 
     _public_name = "dp_bounds"
+    _asks_a_fit = True
 
     def __init__(
         self,
@@ -47,18 +48,20 @@ class ColumnBounds(ColumnBuyer):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Buy the bounds."""
-        return self._fit_alone(X, y, groups=groups)
+        """Estimate the bounds."""
+        fit = begin(self, X, groups)
+        fit.plan()
+        rows = fit.read_rows(read_columns)
+        fit.charge()
+        return fit.publish(bounds_=fit.learn(_release_bounds, fit, rows))
 
-    def _cost(self) -> Callable[[float], DpEvent]:
-        return GaussianDpEvent
 
-    def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
-        mechanism = GaussianMechanism(plan.noise_multiplier, column_sensitivity(rows.shape[1], self.adjacency))
-        exact = CountedColumns.of(rows.columns, units=rows.units).counts([OCTAVES] * len(rows.columns))
-        deviation = mechanism.standard_deviation
-        found = [occupied_octaves(counts, deviation) for counts in released(mechanism, exact, plan.stream)]
-        self.bounds_ = [NOWHERE if cells is None else bounds_of_mass(cells) for cells in found]
+def _release_bounds(fit: Fit, rows: ColumnsRead) -> list[tuple[float, float]]:
+    mechanism = GaussianMechanism(fit.noise_multiplier, column_sensitivity(rows.shape[1], fit.model.adjacency))
+    exact = CountedColumns.of(rows.columns, units=fit.units).counts([OCTAVES] * len(rows.columns))
+    noisy = released(mechanism, exact, fit.spawn("columns"))
+    found = [occupied_octaves(counts, mechanism.standard_deviation) for counts in noisy]
+    return [NOWHERE if cells is None else bounds_of_mass(cells) for cells in found]
 
 
 def dp_bounds(

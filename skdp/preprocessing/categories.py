@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,17 +12,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_count, refuse_fit_params
-from skdp._checks.table import fitted_table
+from skdp._checks.table import Table, fitted_table
 from skdp._fit.step_traits import StepTraits
-from skdp.accounting import DpEvent
+from skdp.base import PrivateEstimator, StepPlan, begin
 from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase
-from skdp.preprocessing.purchasing_transformer import BuyingPlan, ColumnBuyer, ColumnsRead
+from skdp.preprocessing.purchasing_transformer import ReadsRawColumns, read_columns
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.preprocessing.vectorizer import DPTableVectorizer
 
 
-class DPOneHotEncoder(ColumnBuyer):
+class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
     """One-hot encoding of categories that are learned with differential privacy for each row.
 
     A category is named if its noisy count exceeds a threshold that a single row can hardly pass. All others are encoded
@@ -119,6 +119,8 @@ class DPOneHotEncoder(ColumnBuyer):
     ['clerk', 'nurse']
     """
 
+    _asks_a_fit = True
+
     def __init__(
         self,
         max_categories: int = 100,
@@ -176,40 +178,47 @@ class DPOneHotEncoder(ColumnBuyer):
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
         refuse_fit_params(fit_params, type(self).__name__)
-        return self._fit_alone(X, y, groups=groups)
+        fit = begin(self, X, groups)
+        model = fit.model
+        model._check_own_parameters()
+        histograms = model._histograms(fit.n_features or 1)
+        fit.plan(histograms.event_at)
+
+        rows = fit.read_rows(read_columns, as_text=True)
+        fit.charge()
+
+        noise, stream = fit.noise_multiplier, fit.spawn("columns")
+        found = fit.learn(histograms.release, [], rows.columns, noise, fit.n, stream, 1.0, fit.units)
+        learned = model._learned(rows.table, found.categories)
+        return fit.publish(threshold_=histograms.threshold_at(noise), **learned)
 
     def _check_own_parameters(self) -> None:
         check_count("max_categories", self.max_categories, remedy="choose a whole number, such as 100")
         if not isinstance(self.sparse_output, bool | np.bool_):
             raise ValueError(f"sparse_output={type(self.sparse_output).__name__} is not valid: choose True or False.")
 
-    def _wants_words(self) -> bool:
-        return True
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`: noisy histograms, whose cost does not depend on the number of columns."""
+        self._check_own_parameters()
+        return StepPlan(self._histograms(1).event_at, {})
+
+    def _histograms(self, n_features: int) -> Purchase:
+        return Purchase(0, n_features, 1, self.max_categories, self.adjacency, THRESHOLD_SHARE * float(self.delta))
+
+    def _learned(self, table: Table, categories: list[list[str]]) -> dict[str, Any]:
+        """Return the fitted attributes."""
+        named = zip(table.names, categories, strict=True)
+        columns = {name: Column("category", categories=tuple(keys)) for name, keys in named}
+        vectorizer = DPTableVectorizer(
+            TableSchema(columns), sparse_output=bool(self.sparse_output), dtype="float64", adjacency=self.adjacency
+        )
+        found = [np.array(keys, dtype=object) for keys in categories]
+        return {"categories_": found, "_fitted_rows": vectorizer.fit(table.given)}
 
     def __step_traits__(self) -> StepTraits:
         """See `PrivateEstimator`: how many categories are named depends on the rows."""
         sparse = bool(self.sparse_output)
         return replace(super().__step_traits__(), width_is_public=False, gives_sparse_rows=sparse)
-
-    def _purchase(self, n_features: int) -> Purchase:
-        threshold = THRESHOLD_SHARE * float(self.delta)
-        return Purchase(0, n_features, 1, self.max_categories, self.adjacency, threshold)
-
-    def _cost(self) -> Callable[[float], DpEvent]:
-        return self._purchase(1).event_at
-
-    def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
-        purchase = self._purchase(rows.shape[1])
-        bought = purchase.release([], rows.columns, plan.noise_multiplier, plan.n_public, plan.stream, units=rows.units)
-        self.threshold_ = purchase.threshold_at(plan.noise_multiplier)
-        self.categories_ = [np.array(keys, dtype=object) for keys in bought.categories]
-        columns = {
-            name: Column("category", categories=tuple(keys))
-            for name, keys in zip(rows.table.names, bought.categories, strict=True)
-        }
-        self._fitted_rows = DPTableVectorizer(
-            TableSchema(columns), sparse_output=bool(self.sparse_output), dtype="float64", adjacency=self.adjacency
-        ).fit(rows.table.given)
 
     @silent_arithmetic
     def transform(self, X: Any) -> Any:

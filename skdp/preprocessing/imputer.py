@@ -20,22 +20,23 @@ from skdp._fit.fit import units_of
 from skdp._fit.private_step import PrivateStep
 from skdp._guard.public_rules import register
 from skdp.accounting import DpEvent, NoOpDpEvent
+from skdp.base import Fit, PrivateEstimator, StepPlan, begin
 from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase
 from skdp.preprocessing.histograms.sums import moments_cost, release_moments
 from skdp.preprocessing.purchasing_transformer import (
-    BuyingPlan,
-    ColumnBuyer,
     ColumnsRead,
+    ReadsRawColumns,
     bounds_of_any_width,
     bounds_of_columns,
     numbers_of,
+    read_columns,
 )
 
 _STRATEGIES = ("mean", "median", "most_frequent", "constant")
 _MISSING = "missing"
 
 
-class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
+class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     """Completion of gaps by one value a column, which is bought with differential privacy for each row, or given.
 
     Parameters
@@ -131,6 +132,8 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
     array([2.])
     """
 
+    _asks_a_fit = True
+
     def __init__(
         self,
         strategy: str = "mean",
@@ -191,9 +194,20 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
         refuse_fit_params(fit_params, type(self).__name__)
-        if self.__private_step__() is not None:
-            return self._fit_alone(X, y, groups=groups)
-        return fit_publicly(self, lambda work: work._learn_constants(units_of(work, X, groups)[0]))
+        if self._is_constant():
+            return fit_publicly(self, lambda work: work._learn_constants(units_of(work, X, groups)[0]))
+        fit = begin(self, X, groups)
+        model = fit.model
+        model._check_own_parameters()
+        bounds = bounds_of_columns(model.bounds, fit.n_features)
+        fit.plan(model._event_at(bounds))
+
+        rows = fit.read_rows(read_columns, as_text=model.strategy == "most_frequent")
+        fit.charge()
+
+        model._fitted_words = model._words_of(rows.table)
+        values = fit.learn(model._release_values, fit, rows, bounds)
+        return fit.publish(statistics_=model._statistics(values))
 
     def _learn_constants(self, X: Any) -> None:
         self._check_budget()
@@ -201,13 +215,21 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
         table = Table(X, self)
         check_schema(self, table.source, reset=True)
         self._fitted_words = self._words_of(table)
-        self._take([self._constant(words) for words in self._fitted_words])
+        self.statistics_ = self._statistics([self._constant(words) for words in self._fitted_words])
         self.privacy_event_, self.epsilon_, self.delta_ = NoOpDpEvent(), 0.0, 0.0
         self.noise_multiplier_, self.adjacency_ = 0.0, self.adjacency
 
+    def _is_constant(self) -> bool:
+        return isinstance(self.strategy, str) and self.strategy == "constant"
+
     def __private_step__(self) -> PrivateStep | None:
         """See `PrivateEstimator`: None for a constant."""
-        return None if isinstance(self.strategy, str) and self.strategy == "constant" else PrivateStep(self)
+        return None if self._is_constant() else super().__private_step__()
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`: moments or histograms, whose cost does not depend on the number of columns."""
+        self._check_own_parameters()
+        return StepPlan(self._event_at(bounds_of_any_width(self.bounds)), {})
 
     def _check_own_parameters(self) -> None:
         check_choice("strategy", self.strategy, _STRATEGIES)
@@ -220,41 +242,27 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
                     f"fill_value={show(self.fill_value)} is not valid: give a finite number, text or None."
                 ) from None
 
-    def _check_width(self, n_features: int) -> None:
-        bounds_of_columns(self.bounds, n_features)
+    def _event_at(self, bounds: tuple[Any, ...]) -> Callable[[float], DpEvent]:
+        """Return the event of a fit as a function of its noise multiplier."""
+        return moments_cost(bounds, self.adjacency) if self.strategy == "mean" else self._histograms(bounds).event_at
 
-    def _wants_words(self) -> bool:
-        return self.strategy == "most_frequent"
-
-    def _cost(self) -> Callable[[float], DpEvent]:
-        if self.strategy == "mean":
-            return moments_cost(bounds_of_any_width(self.bounds), self.adjacency)
-        return self._purchase(bounds_of_any_width(self.bounds)).event_at
-
-    def _purchase(self, bounds: tuple[Any, ...]) -> Purchase:
+    def _histograms(self, bounds: tuple[Any, ...]) -> Purchase:
         if self.strategy == "median":
             return Purchase(len(bounds), 0, 1, 1, self.adjacency, 0.0, bounds)
         return Purchase(0, len(bounds), 1, 1, self.adjacency, THRESHOLD_SHARE * float(self.delta))
 
-    def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
-        bounds = bounds_of_columns(self.bounds, rows.shape[1])
-        self._fitted_words = self._words_of(rows.table)
+    def _release_values(self, fit: Fit, rows: ColumnsRead, bounds: tuple[Any, ...]) -> list[Any]:
+        """Return noisy means, medians or most frequent values of the columns."""
+        given = fit.noise_multiplier, fit.n, fit.spawn("columns")
         if self.strategy == "mean":
-            found = release_moments(
-                rows.columns, bounds, 1, self.adjacency, plan.noise_multiplier, plan.n_public, plan.stream,
-                units=rows.units,
-            )  # fmt: skip
-            self._take(found.means.tolist())
-            return
-        columns = ([], rows.columns) if self._wants_words() else (rows.columns, [])
-        bought = self._purchase(bounds).release(
-            *columns, plan.noise_multiplier, plan.n_public, plan.stream, units=rows.units
-        )
-        if self._wants_words():
-            named = zip(bought.categories, self._fitted_words, strict=True)
-            self._take([_read(keys[0], words) if keys else _default(words) for keys, words in named])
-        else:
-            self._take(bought.medians)
+            moments = release_moments(rows.columns, bounds, 1, self.adjacency, *given, units=fit.units)
+            return moments.means.tolist()
+        histograms = self._histograms(bounds)
+        if self.strategy == "median":
+            return histograms.release(rows.columns, [], *given, units=fit.units).medians
+        found = histograms.release([], rows.columns, *given, units=fit.units).categories
+        named = zip(found, self._fitted_words, strict=True)
+        return [_read(keys[0], words) if keys else _default(words) for keys, words in named]
 
     def _words_of(self, table: Table) -> list[bool]:
         """Whether each column is one of words, by its type; numbers alone have means and medians."""
@@ -266,11 +274,11 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
             return _default(words)
         return key_of(self.fill_value) if words else number_of(self.fill_value)
 
-    def _take(self, values: list[Any]) -> None:
+    def _statistics(self, values: list[Any]) -> NDArray[Any]:
         bad = [j for j, value in enumerate(values) if isinstance(value, float) and np.isnan(value)]
         if bad:
             raise ValueError(f"fill_value={show(self.fill_value)} is no number, which column {bad[0]} needs: give one.")
-        self.statistics_ = np.array(values, dtype=object if any(self._fitted_words) else np.float64)
+        return np.array(values, dtype=object if any(self._fitted_words) else np.float64)
 
     @silent_arithmetic
     def transform(self, X: Any) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,40 +13,18 @@ from skdp._checks.cells import format_names
 from skdp._checks.parameters import read_real, show
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, as_numbers
-from skdp._checks.units import Units
 from skdp._typing import Doubles
-from skdp.accounting import DpEvent
-from skdp.base import FitTerms, Price, PrivateEstimator, StepPlan, refuse_fit_params
-from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import Bounds
 
 _LARGEST = 1e150
 """Size of a bound: its square has a double, as has that of the inverse of the least width."""
 
 
-class BuyingPlan(NamedTuple):
-    """All that is decided of a fit before its rows are read."""
-
-    noise_multiplier: float
-    n_public: int
-    price: Price
-    stream: SecretStream
-
-    @property
-    def event(self) -> DpEvent:
-        """What the fit costs."""
-        return self.price.event
-
-
 class ColumnsRead(NamedTuple):
-    """A table whose cells were read: float64 numbers with NaN for gaps, or codes and keys, of each column.
-
-    Units of rows are None where each row is one.
-    """
+    """A table whose cells were read: float64 numbers with NaN for missing values, or codes and keys, of each column."""
 
     table: Table
     columns: list[Any]
-    units: Units | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -65,69 +43,6 @@ class ReadsRawColumns(TransformerMixin):
         tags.requires_fit = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-class ColumnBuyer(ReadsRawColumns, PrivateEstimator):
-    """Base of transformers that treat each column alone and learn of all columns together, in one joint release.
-
-    A subclass writes `_cost`, `_check_own_parameters` and `_buy`.
-    """
-
-    def _cost(self) -> Callable[[float], DpEvent]:
-        """Return the event of a fit as a function of its noise multiplier, whatever the number of columns."""
-        raise NotImplementedError(f"{type(self).__name__} does not state its privacy cost: write _cost.")
-
-    def _check_own_parameters(self) -> None:
-        """Refuse parameters that are unusable for any table."""
-
-    def _check_width(self, n_features: int) -> None:
-        """Refuse parameters that do not fit the number of columns."""
-
-    def _buy(self, plan: BuyingPlan, rows: Any) -> None:
-        """Set what the columns are found to be, by releases that cost what the plan says; rows know their units."""
-        raise NotImplementedError(f"{type(self).__name__} buys nothing: write _buy.")
-
-    def _wants_words(self) -> bool:
-        """Whether columns are read as keys, and not as numbers."""
-        return False
-
-    # --- the phases of a fit ---
-
-    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`."""
-        self._check_own_parameters()
-        return StepPlan(self._cost(), {})
-
-    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """See `PrivateEstimator`."""
-        self._check_own_parameters()
-        if n_features is not None:
-            self._check_width(n_features)
-        if self.noise_multiplier is not None:  # a pipeline prices the noise that it allots by a method of its own
-            self._price(self._cost()(self.noise_multiplier), None, self.delta)
-
-    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> BuyingPlan:
-        """See `PrivateEstimator`."""
-        cost = self._cost()
-        sigma = self._solve_noise(terms.budget, cost)
-        price = self._price(cost(sigma), None, self.delta)
-        return BuyingPlan(sigma, self._public_n_samples(n_samples), price, terms.stream.spawn("columns"))
-
-    def _check_rows(self, X: Any) -> Any:
-        """See `PrivateEstimator`."""
-        return read_columns(self, X, reset=True, as_text=self._wants_words())
-
-    def _check_targets(self, y: Any, n_samples: int, groups: Units | None = None, **fit_params: Any) -> Any:
-        """See `PrivateEstimator`: labels are ignored, units are kept."""
-        refuse_fit_params(fit_params, type(self).__name__)
-        return groups
-
-    def _learn(self, plan: BuyingPlan, rows: Any, targets: Any) -> str:
-        """See `PrivateEstimator`."""
-        self._buy(plan, rows._replace(units=targets))
-        self.noise_multiplier_ = plan.noise_multiplier
-        self._set_price(plan.price)
-        return ""
 
 
 def numbers_of(table: Table, j: int) -> Doubles:
@@ -203,8 +118,6 @@ def bounds_of_any_width(bounds: Any) -> tuple[Bounds, ...]:
 
 
 __all__ = [
-    "BuyingPlan",
-    "ColumnBuyer",
     "ColumnsRead",
     "ReadsRawColumns",
     "bounds_of_any_width",

@@ -16,10 +16,11 @@ from skdp._checks.readings import day_text, days_of
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys
 from skdp._checks.units import ROW, Units
+from skdp.base import PrivateEstimator
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.edges import all_edges, bins_are_crowded, lie_at_a_bound
 from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Held, Purchase
-from skdp.preprocessing.purchasing_transformer import ColumnBuyer
+from skdp.preprocessing.purchasing_transformer import ReadsRawColumns
 from skdp.preprocessing.remains import Remains, listed, notices_of_remains, remains_of
 from skdp.preprocessing.schema.blocks import read_line
 from skdp.preprocessing.schema.kinds import Column
@@ -35,16 +36,13 @@ _OF_OBJECTS = (
 class SchemaRows(NamedTuple):
     """A table whose columns are known to be readable: those to be bought are kept.
 
-    Weights of rows are numbers in [0, 1], for a description, which alone takes some; None for none. `fits_bins` says
-    whether numbers within public bounds are kept, too.
+    `fits_bins` says whether numbers within public bounds are kept, too.
     """
 
     table: Table
     columns: list[tuple[str, int, Column]]
     numbers: list[NDArray[np.float64]]
     words: list[tuple[NDArray[np.int64], list[str]]]
-    units: Units | None = None
-    weights: NDArray[np.float64] | None = None
     fits_bins: bool = False
 
     @property
@@ -53,8 +51,10 @@ class SchemaRows(NamedTuple):
         return self.table.shape
 
 
-class SchemaBuyer(ColumnBuyer):
+class SchemaBuyer(ReadsRawColumns, PrivateEstimator):
     """Base of those that have the parameters ``schema, n_bins, max_categories``."""
+
+    _asks_a_fit = True
 
     schema: Any
     n_bins: int
@@ -67,7 +67,7 @@ class SchemaBuyer(ColumnBuyer):
         return read_schema(self.schema, "TableSchema.from_json(path), or None to buy everything")
 
     def _check_own_parameters(self) -> None:
-        """See `ColumnBuyer`."""
+        """Reject parameters that are unusable for any table."""
         self._given_schema()
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
         check_count("max_categories", self.max_categories, remedy="choose a whole number, such as 100")
@@ -78,13 +78,14 @@ class SchemaBuyer(ColumnBuyer):
         given = self.n_bins, self.max_categories, self.adjacency, share, bool(self.fit_bins)
         return planned_purchase(self._given_schema(), *given)
 
-    def _check_rows(self, X: Any) -> SchemaRows:
-        """See `PrivateEstimator`: all cells are looked at, since a refusal after the charge would be dear."""
-        table = Table(X, self)
-        warn_of_objects(self, self._given_schema(), table)
-        rows = rows_to_buy(table, match_columns(self._given_schema(), table), bool(self.fit_bins))
-        check_schema(self, table.source, reset=True)
-        return rows
+
+def read_by_schema(model: SchemaBuyer, X: Any, *, reset: bool) -> SchemaRows:
+    """Return a table whose cells were read: all of them, since a rejection after the charge would be charged."""
+    table, schema = Table(X, model), model._given_schema()
+    warn_of_objects(model, schema, table)
+    rows = rows_to_buy(table, match_columns(schema, table), bool(model.fit_bins))
+    check_schema(model, table.source, reset=reset)
+    return rows
 
 
 def planned_purchase(
@@ -177,6 +178,7 @@ def bought_columns(
     noise_multiplier: float,
     n_public: int,
     stream: SecretStream,
+    units: Units | None = None,
     drops_words: bool = False,
 ) -> BoughtColumns:
     """Buy what is missing of the columns, at the price of the planned purchase.
@@ -202,7 +204,7 @@ def bought_columns(
         dropped, words = list(words), {}
         purchase = _purchase_of(planned, [kinds[name] for name in numbers], 0)
     given = list(numbers.values()), list(words.values()), noise_multiplier, n_public, stream
-    bought = purchase.release(*given, units=rows.units)
+    bought = purchase.release(*given, units=units)
     held = dict(zip([*numbers, *words], bought.held, strict=True)) | dict.fromkeys(dropped, Held(0.0, 0.0))
     made, narrow, spans = dict.fromkeys(dropped, Column("drop")), [], {}
     for name, categories in zip(words, bought.categories, strict=True):
@@ -257,6 +259,7 @@ __all__ = [
     "bought_columns",
     "note_remains",
     "planned_purchase",
+    "read_by_schema",
     "rows_to_buy",
     "warn_of_objects",
 ]

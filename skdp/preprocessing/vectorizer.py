@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -22,9 +22,9 @@ from skdp._fit.private_step import PrivateStep
 from skdp._fit.step_traits import StepTraits
 from skdp._guard.public_rules import register
 from skdp._guard.public_steps import output_of
-from skdp.accounting import DpEvent, NoOpDpEvent
+from skdp.accounting import NoOpDpEvent
+from skdp.base import StepPlan, begin
 from skdp.preprocessing.histograms.purchase import BINS_SHARE
-from skdp.preprocessing.purchasing_transformer import BuyingPlan
 from skdp.preprocessing.schema.blocks import NUMBERS, Block, numbers_by_rule, row_norm, unique_names
 from skdp.preprocessing.schema.combinations import combinations_left
 from skdp.preprocessing.schema.kinds import Column
@@ -36,7 +36,7 @@ from skdp.preprocessing.schema.matching import (
     sparse_rows,
 )
 from skdp.preprocessing.schema.table_schema import TableSchema
-from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns, note_remains, warn_of_objects
+from skdp.preprocessing.schema_buyer import SchemaBuyer, bought_columns, note_remains, read_by_schema, warn_of_objects
 
 _SPARSE_BELOW = 0.5
 """With "auto", rows are sparse where a smaller share of their entries is not zero."""
@@ -260,11 +260,25 @@ class DPTableVectorizer(SchemaBuyer):
             The ceiling of the accountant does not admit the purchase. Nothing was charged.
         """
         refuse_fit_params(fit_params, type(self).__name__)
-        if self.__private_step__() is not None:
-            return self._fit_alone(X, y, groups=groups)
-        fit_publicly(self, lambda work: work._learn_schema(units_of(work, X, groups)[0]))
-        self.__dict__.pop("_whole", None)  # of the pipeline that fitted this one
-        return self
+        if not self._reads_cells():
+            fit_publicly(self, lambda work: work._learn_schema(units_of(work, X, groups)[0]))
+            self.__dict__.pop("_whole", None)  # of the pipeline that fitted this one
+            return self
+        fit = begin(self, X, groups)
+        model = fit.model
+        model._whole = self._whole  # a pipeline sets it after the copy was made
+        model._check_own_parameters()
+        histograms = model._purchase()
+        fit.plan(histograms.event_at)
+
+        rows = fit.read_rows(read_by_schema)
+        fit.charge()
+
+        noise = fit.noise_multiplier
+        found = fit.learn(bought_columns, histograms, rows, noise, fit.n, fit.spawn("columns"), fit.units, True)
+        model._take(rows.table, rows.columns, found.columns, noise)
+        note_remains(model, found, fit.n)
+        return fit.publish()
 
     def _learn_schema(self, X: Any) -> None:
         self._check_budget()
@@ -280,11 +294,13 @@ class DPTableVectorizer(SchemaBuyer):
     # --- the phases of a fit that buys ---
 
     def __private_step__(self) -> PrivateStep | None:
-        """See `PrivateEstimator`: None with a complete schema."""
+        """See `PrivateEstimator`: None with a complete schema, unless bins are estimated."""
+        return super().__private_step__() if self._reads_cells() else None
+
+    def _reads_cells(self) -> bool:
         if not self._is_complete():
-            return PrivateStep(self)
-        has_bins = bool(self.fit_bins) and any(column.may_be_skewed for _, column in self._given_schema().items())
-        return PrivateStep(self) if has_bins else None
+            return True
+        return bool(self.fit_bins) and any(column.may_be_skewed for _, column in self._given_schema().items())
 
     def _is_complete(self) -> bool:
         try:
@@ -305,16 +321,10 @@ class DPTableVectorizer(SchemaBuyer):
             note_whole=self._note_whole if self._chooses_numbers() else None,
         )
 
-    def _cost(self) -> Callable[[float], DpEvent]:
-        """See `ColumnBuyer`."""
-        return self._purchase().event_at
-
-    def _buy(self, plan: BuyingPlan, rows: SchemaRows) -> None:
-        """See `ColumnBuyer`."""
-        given = self._purchase(), rows, plan.noise_multiplier, plan.n_public, plan.stream
-        bought = bought_columns(*given, drops_words=True)
-        self._take(rows.table, rows.columns, bought.columns, plan.noise_multiplier)
-        note_remains(self, bought, plan.n_public)
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`: noisy histograms, whose cost does not depend on the number of columns."""
+        self._check_own_parameters()
+        return StepPlan(self._purchase().event_at, {})
 
     # --- columns ---
 

@@ -15,16 +15,16 @@ from skdp._checks.notices import narrow_bounds_notice, note_notice
 from skdp._checks.parameters import absolute_path, check_choice, read_real, show
 from skdp._checks.rows import split_column
 from skdp._checks.table import Table
-from skdp._checks.units import ROW, Units
-from skdp._checks.weights import WeightReader, exactly_summable, warn_of_no_bound
+from skdp._checks.units import ROW
+from skdp._checks.weights import WeightReader, exactly_summable
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
+from skdp.base import Fit, begin
 from skdp.mechanisms.unit_norms import average_units
 from skdp.preprocessing.histograms.purchase import noise_ratio
-from skdp.preprocessing.purchasing_transformer import BuyingPlan
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
-from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns, note_remains
+from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns, note_remains, read_by_schema
 from skdp.statistics.cells import OTHER, ColumnCells
 from skdp.statistics.table_release import (
     DISCRETE,
@@ -97,13 +97,25 @@ class TableDescriber(SchemaBuyer):
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
         """Describe the rows."""
-        X, weights = split_column(X, "sample_weight", sample_weight)
-        return self._fit_alone(X, y, groups=groups, sample_weight=weights)
+        X, given = split_column(X, "sample_weight", sample_weight)
+        fit = begin(self, X, groups)
+        model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
+        model._check_own_parameters()
+        if model.noise == DISCRETE and not (groups is None and sample_weight is None):
+            model._refuse_discrete("weights and groups make parts of rows", "use noise='rounded' with these")
+        fit.plan(model._event_at())
+
+        rows = fit.read_rows(_read_rows)
+        weights = fit.read(weight_reader.read, given, fit.n_rows)
+        fit.charge()
+
+        fit.learn(model._describe, fit, rows, None if given is None else weights)
+        return fit.publish()
 
     # --- the price ---
 
-    def _cost(self) -> Callable[[float], DpEvent]:
-        """See `ColumnBuyer`: the purchase, where there is one, beside the release of the description."""
+    def _event_at(self) -> Callable[[float], DpEvent]:
+        """Return the event of a fit at its noise multiplier: what the schema leaves out, beside the description."""
         if self.noise == DISCRETE:
             n_columns, n_tables = self._n_columns(), len(self.crosstabs)
             return lambda noise: self._release(noise).event_of_counts(n_columns, n_tables)
@@ -122,9 +134,8 @@ class TableDescriber(SchemaBuyer):
     # --- what is refused ---
 
     def _check_own_parameters(self) -> None:
-        """See `ColumnBuyer`."""
+        """See `SchemaBuyer`."""
         super()._check_own_parameters()
-        WeightReader.of(self.weight_bound)
         check_choice("noise", self.noise, KINDS_OF_NOISE)
         if not isinstance(self.correlation, bool | np.bool_):
             raise ValueError(f"correlation={show(self.correlation)} is no truth value: use True or False.")
@@ -162,9 +173,8 @@ class TableDescriber(SchemaBuyer):
     def _refuse_discrete(self, why: str, remedy: str) -> NoReturn:
         raise ValueError(f"noise='discrete' counts rows in public cells, and {why}: {remedy}.")
 
-    def _check_rows(self, X: Any) -> SchemaRows:
-        """See `PrivateEstimator`."""
-        rows = super()._check_rows(X)
+    def _check_columns(self, rows: SchemaRows) -> None:
+        """Reject parameters that do not fit the columns of the table."""
         there = [name for name, _, column in rows.columns if column.kind != "drop"]
         if self.noise == DISCRETE and len(there) != self._n_columns():
             self._refuse_discrete("X has other columns than the schema", "name each of them there once")
@@ -182,33 +192,16 @@ class TableDescriber(SchemaBuyer):
                 )
             if len(there) == 1:
                 raise ValueError(f"by={self.by!r} is the only column: there is nothing to describe in its subgroups.")
-        return rows
-
-    def _check_targets(
-        self, y: Any, n_samples: int, groups: Units | None = None, sample_weight: Any = None, **fit_params: Any
-    ) -> tuple[Units | None, Doubles | None]:
-        """See `PrivateEstimator`: labels are ignored, units and weights are kept."""
-        units = super()._check_targets(y, n_samples, groups, **fit_params)
-        if self.noise == DISCRETE and not (groups is None and sample_weight is None):
-            self._refuse_discrete("weights and groups make parts of rows", "use noise='rounded' with these")
-        warn_of_no_bound(self.weight_bound, sample_weight)
-        shares = WeightReader.of(self.weight_bound)(sample_weight, n_samples)
-        return units, None if sample_weight is None else shares
 
     # --- the release ---
 
-    def _learn(self, plan: BuyingPlan, rows: SchemaRows, targets: tuple[Units | None, Doubles | None]) -> str:
-        """See `PrivateEstimator`."""
-        units, weights = targets
-        return super()._learn(plan, rows._replace(weights=weights), units)
-
-    def _buy(self, plan: BuyingPlan, rows: SchemaRows) -> None:
-        """See `ColumnBuyer`."""
+    def _describe(self, fit: Fit, rows: SchemaRows, given: Doubles | None) -> None:
+        """Release what the schema leaves out, and then the description; `given` are weights in [0, 1] or None."""
         found: dict[str, Column] = {}
         if not self._given_schema().is_complete:
-            noise = _PURCHASE_RATIO * plan.noise_multiplier
-            bought = bought_columns(self._purchase(), rows, noise, plan.n_public, plan.stream.spawn("purchase"))
-            note_remains(self, bought, plan.n_public)
+            noise = _PURCHASE_RATIO * fit.noise_multiplier
+            bought = bought_columns(self._purchase(), rows, noise, fit.n, fit.spawn("columns"), fit.units)
+            note_remains(self, bought, fit.n)
             found = {
                 name: _on_whole(bought.columns[name]) if rows.table.is_whole(j) else bought.columns[name]
                 for name, j, _ in rows.columns
@@ -227,33 +220,28 @@ class TableDescriber(SchemaBuyer):
             note_notice(self, _clipping_notice([each for each in cells if each.is_clipped], bought.beyond))
         described = [each for each in cells if each.name != self.by]
         groups, of_rows = self._subgroups(next((each for each in cells if each.name == self.by), None), rows.table)
-        weights = None if rows.units is None and rows.weights is None else self._weights_of(rows)
+        weights = None if fit.units is None and given is None else _weights_of(fit, given)
         asked = Questions(
             described,
             groups,
             bool(self.correlation),
             [tuple(pair) for pair in self.crosstabs],
-            self._public_total(plan) if rows.weights is None else None,
+            self._public_total(fit.n) if given is None else None,
             [rows.table.label(each.block.position) for each in described],
         )
-        given = DescribedRows([each.read(rows.table) for each in described], of_rows, weights)
-        stream = plan.stream.spawn("description", self.noise)
-        asked, self.tallies_ = self._release(plan.noise_multiplier).measure(given, asked, stream)
+        described_rows = DescribedRows([each.read(rows.table) for each in described], of_rows, weights)
+        stream = fit.spawn("description")
+        asked, self.tallies_ = self._release(fit.noise_multiplier).measure(described_rows, asked, stream)
         self.questions_, self.schema_ = asked, TableSchema(columns)
         whole = add_up(self.tallies_, asked.n)
         known = zip(described, asked.cells, whole.counts, strict=True)
         narrow = [a.name for a, b, counts in known if a.may_be_skewed and b.is_at_a_bound(counts, whole.deviation)]
         note_notice(self, narrow_bounds_notice(narrow))
 
-    def _weights_of(self, rows: SchemaRows) -> Doubles:
-        """Weights of the rows, in [0, 1], which add up to 1 at most in each unit."""
-        shares = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
-        return np.asarray(exactly_summable(average_units(rows.units, shares)))
-
-    def _public_total(self, plan: BuyingPlan) -> float | None:
+    def _public_total(self, n: int) -> float | None:
         """The number of rows or units, where it is public and no other one is given in its place."""
         given = self.n_samples_public if self._unit() == ROW else self.n_groups_public
-        return None if self.adjacency == "add_remove" or given is not None else float(plan.n_public)
+        return None if self.adjacency == "add_remove" or given is not None else float(n)
 
     def _subgroups(self, by: ColumnCells | None, table: Table) -> tuple[list[str], NDArray[np.int32]]:
         """Names of the subgroups, and that of each row: what is not listed, and gaps, are "other"."""
@@ -262,6 +250,18 @@ class TableDescriber(SchemaBuyer):
         names = [*(each for each in by.labels if each != OTHER), OTHER]
         places = [*map(names.index, by.labels), len(names) - 1]  # a listed category may be called "(other)" too
         return names, np.array(places, np.int32)[by.codes(by.read(table))]
+
+
+def _read_rows(model: TableDescriber, X: Any, *, reset: bool) -> SchemaRows:
+    rows = read_by_schema(model, X, reset=reset)
+    model._check_columns(rows)
+    return rows
+
+
+def _weights_of(fit: Fit, given: Doubles | None) -> Doubles:
+    """Return weights of the rows, in [0, 1], which add up to 1 at most in each group."""
+    shares = np.ones(fit.n_rows) if given is None else given
+    return np.asarray(exactly_summable(average_units(fit.units, shares)))
 
 
 def _on_whole(column: Column) -> Column:

@@ -11,6 +11,7 @@ import numpy as np
 from skdp._checks.cells import format_names, refuse_not_finite
 from skdp._checks.parameters import check_choice, check_count, show
 from skdp._checks.table import Table
+from skdp._checks.units import Units
 from skdp.accounting import DpEvent
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.edges import lie_at_a_bound
@@ -143,9 +144,11 @@ class TablePurchase(NamedTuple):
         """What it costs where the tables of counts have this noise multiplier."""
         return self._purchase.event_at(self._noise_at(noise_multiplier))
 
-    def buy(self, rows: SchemaRows, noise_multiplier: float, n_public: int, stream: SecretStream) -> BoughtColumns:
-        """Release what is missing, at that price."""
-        return bought_columns(self._purchase, rows, self._noise_at(noise_multiplier), n_public, stream)
+    def buy(
+        self, rows: SchemaRows, noise_multiplier: float, n_public: int, stream: SecretStream, units: Units | None
+    ) -> BoughtColumns:
+        """Release what is missing, at that privacy cost."""
+        return bought_columns(self._purchase, rows, self._noise_at(noise_multiplier), n_public, stream, units)
 
 
 class LevelTable(NamedTuple):

@@ -413,8 +413,8 @@ class DPMarginalSynthesizer(SampledTables):
             self._fitted_remains: dict[str, Remains] = {}
             return rows
         (purchase,) = self._purchases()
-        n, to_buy = int(plan.measurement.n), rows.to_buy._replace(units=targets.weights.units)
-        bought = purchase.buy(to_buy, plan.measurement.noise_multiplier, n, plan.stream.spawn("purchase"))
+        n, stream = int(plan.measurement.n), plan.stream.spawn("purchase")
+        bought = purchase.buy(rows.to_buy, plan.measurement.noise_multiplier, n, stream, targets.weights.units)
         note_remains(self, bought, n)
         return complete_rows(rows, bought, int(self.n_bins), self.other or {}, self.within_bins == "auto")
 
