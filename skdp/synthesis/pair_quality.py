@@ -12,14 +12,13 @@ from scipy import stats
 
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import absolute_path, check_count, check_real
-from skdp._checks.row_weights import RowWeights, read_row_weights
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
 from skdp._checks.weights import exactly_summable
 from skdp._typing import Doubles
-from skdp.accounting import GaussianDpEvent
-from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan
+from skdp.base import Fit, PrivateEstimator, begin
 from skdp.evaluation.estimates import Estimate
+from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.unit_norms import average_units
 from skdp.preprocessing.schema.matching import match_columns, read_schema
 from skdp.synthesis.marginals.column_levels import Levels
@@ -101,6 +100,7 @@ class SynthesisEvaluation(PrivateEstimator):
 
     noise_multiplier = None
     accounting = "pld"
+    _asks_a_fit = True
 
     def __init__(
         self,
@@ -146,22 +146,22 @@ class SynthesisEvaluation(PrivateEstimator):
         self : object
             With its figures.
         """
-        return self._fit_alone(X, y, groups=groups)
+        fit = begin(self, X, groups)
+        model = fit.model
+        made = model._read_synthetic()
+        fit.plan()
 
-    # --- the phases ---
+        rows = fit.read_rows(_read_rows, made=made)
+        fit.charge()
+        return fit.publish(**fit.learn(model._release, fit, rows, made))
 
-    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`: one Gaussian release."""
-        return StepPlan(GaussianDpEvent, {})
-
-    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """See `PrivateEstimator`."""
+    def _read_synthetic(self) -> ComparedRows:
+        """Check parameters, and return the synthetic table."""
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
         check_real("level", self.level, above=0, below=1, remedy="choose a probability such as 0.95")
-        self._public_n_samples(n_samples)
         if not read_schema(self.schema, "such as schema_ of the generator").is_complete:
             raise ValueError("schema leaves out bounds or categories, and nothing is bought here: give a complete one.")
-        self._read(self.synthetic)
+        return self._read(self.synthetic)
 
     def _read(self, X: Any) -> ComparedRows:
         """Return a table as levels of the schema's columns, of which it has two at least."""
@@ -172,56 +172,34 @@ class SynthesisEvaluation(PrivateEstimator):
             raise ValueError("schema has fewer than 2 columns, which have no pairs: give tables with 2 at least.")
         return ComparedRows(table.shape, form, form.read(table))
 
-    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> ReleasePlan:
-        """See `PrivateEstimator`."""
-        d = len(self._read(self.synthetic).form.columns)
-        return self._plan_release(terms, sensitivity(math.comb(d, 2)))
-
-    def _check_rows(self, X: Any) -> ComparedRows:
-        """See `PrivateEstimator`."""
-        rows, made = self._read(X), self._read(self.synthetic)
-        if rows.form.names != made.form.names:
-            raise ValueError(
-                f"synthetic has the columns {format_names(made.form.names)}, and X others or in another order: give "
-                "tables of the same columns."
-            )
-        check_schema(self, X, reset=True)
-        return rows
-
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowWeights:
-        """See `PrivateEstimator`: units are kept."""
-        return read_row_weights(None, n_samples, **fit_params)
-
-    def _learn(self, plan: ReleasePlan, rows: ComparedRows, targets: RowWeights) -> str:
-        """See `PrivateEstimator`."""
-        made = self._read(self.synthetic)
-        n, m = float(self._public_n_samples(targets.n_units(rows.shape[0]))), float(made.shape[0])
+    def _release(self, fit: Fit, rows: ComparedRows, made: ComparedRows) -> dict[str, Any]:
+        """Release the distances of all pairs of columns at once, and return the attributes."""
+        n, m = float(fit.n), float(made.shape[0])
         levels = [column.n_levels for column in made.form.columns]
         pairs: list[ColumnSet] = list(itertools.combinations(range(len(levels)), 2))
         weights = None
-        if targets.units is not None:
-            weights = exactly_summable(average_units(targets.units, np.ones(rows.shape[0])))
+        if fit.units is not None:
+            weights = exactly_summable(average_units(fit.units, np.ones(rows.shape[0])))
 
         def expected(pair: ColumnSet) -> Doubles:
             return count(made.codes, pair, levels) * (n / m)
 
-        noisy = plan.release(scores(rows.codes, pairs, levels, expected, weights)) / (2.0 * n)
-        self._publish(noisy, plan.mechanism.standard_deviation / (2.0 * n), pairs, rows.form.names)
-        shares = [expected(pair) / n for pair in pairs]
-        self.chance_ = float(np.mean([_chance(each, n, m) for each in shares]))
-        self._set_price(plan.price)
-        return ""
+        exact = scores(rows.codes, pairs, levels, expected, weights)
+        mechanism = GaussianMechanism(fit.noise_multiplier, sensitivity(len(pairs)))
+        noisy = mechanism.release(exact, fit.spawn("pairs")) / (2.0 * n)
+        deviation = mechanism.standard_deviation / (2.0 * n)
+        names = [(rows.form.names[i], rows.form.names[j]) for i, j in pairs]
+        estimates = [self._estimate(distance, deviation) for distance in noisy.tolist()]
+        return {
+            "pairs_": dict(zip(names, estimates, strict=True)),
+            "error_": self._estimate(float(noisy.mean()), deviation / math.sqrt(len(pairs))),
+            "chance_": float(np.mean([_chance(expected(pair) / n, n, m) for pair in pairs])),
+        }
 
-    def _publish(self, noisy: Doubles, deviation: float, pairs: list[ColumnSet], names: list[str]) -> None:
+    def _estimate(self, value: float, error: float) -> Estimate:
         reach = float(stats.norm.isf((1.0 - float(self.level)) / 2.0))
-
-        def estimate(value: float, error: float) -> Estimate:
-            low, value, high = np.clip([value - reach * error, value, value + reach * error], 0.0, 1.0).tolist()
-            return Estimate(value, low, high, error, error)
-
-        found = [estimate(distance, deviation) for distance in noisy.tolist()]
-        self.pairs_ = {(names[i], names[j]): each for (i, j), each in zip(pairs, found, strict=True)}
-        self.error_ = estimate(float(noisy.mean()), deviation / math.sqrt(len(pairs)))
+        low, value, high = np.clip([value - reach * error, value, value + reach * error], 0.0, 1.0).tolist()
+        return Estimate(value, low, high, error, error)
 
     # --- forms ---
 
@@ -258,6 +236,18 @@ class SynthesisEvaluation(PrivateEstimator):
         head = f"<tr><th></th><th>total variation, {self.level:.0%} interval for these rows</th></tr>"
         price = f"&epsilon; = {self.epsilon_:.4g} at &delta; = {self.delta_:g} for one {self.privacy_unit_}"
         return f"<table><caption>{price}</caption>{head}{''.join(cells)}</table>"
+
+
+def _read_rows(model: SynthesisEvaluation, X: Any, *, reset: bool, made: ComparedRows) -> ComparedRows:
+    """Return the private table, which must have the columns of the synthetic one."""
+    rows = model._read(X)
+    if rows.form.names != made.form.names:
+        raise ValueError(
+            f"synthetic has the columns {format_names(made.form.names)}, and X others or in another order: give "
+            "tables of the same columns."
+        )
+    check_schema(model, X, reset=reset)
+    return rows
 
 
 def _chance(shares: Doubles, n: float, m: float) -> float:

@@ -67,7 +67,7 @@ FAULTS = faults_of(
             ),
         ],
         "skdp.statistics.describer": [
-            ("description-group-by-row", "TableDescriber._weights_of", "average_units(rows.units, shares)", "shares"),
+            ("description-group-by-row", "_weights_of", "average_units(fit.units, shares)", "shares"),
         ],
         "skdp.statistics.table_release": [
             ("description-groups-not-counted", "TableRelease._counts", "len(codes) + several", "len(codes)"),

@@ -131,9 +131,9 @@ FAULTS = faults_of(
         "skdp.synthesis.pair_quality": [
             (
                 "pair-quality-exact-mean",
-                "SynthesisEvaluation._learn",
-                "plan.release(scores(rows.codes, pairs, levels, expected, weights)) / (2.0 * n)",
-                "scores(rows.codes, pairs, levels, expected, weights) / (2.0 * n)",
+                "SynthesisEvaluation._release",
+                "mechanism.release(exact, fit.spawn('pairs')) / (2.0 * n)",
+                "exact / (2.0 * n)",
             ),
         ],
     }
