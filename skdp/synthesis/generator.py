@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Iterator
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,27 +11,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.leaks import report_classes_read
 from skdp._checks.parameters import check_count, read_real, show
-from skdp._checks.row_weights import RowWeights, read_row_weights
 from skdp._checks.rows import check_classes, check_labels, classes_of, encode_labels
+from skdp._checks.units import Units
+from skdp._checks.weights import WeightReader
 from skdp._typing import Doubles
-from skdp.base import PrivateEstimator
+from skdp.accounting import DpEvent, GaussianDpEvent
+from skdp.base import Fit, PrivateEstimator, begin
 
 LABEL_SHARES = ("bought", "uniform")
 
 
-class RowTargets(NamedTuple):
-    """The classes and the number of the class of each row, or None without labels, and weights."""
-
-    labels: tuple[NDArray[Any], NDArray[np.int64]] | None
-    weights: RowWeights
+ClassesAndCodes = tuple[NDArray[Any], NDArray[np.int64]]
+"""The classes, and the number of the class of each row."""
 
 
 class PrivateGenerator(PrivateEstimator):
     """Base class of private generators.
 
     Subclasses have the parameters of `PrivateEstimator`, ``classes``, ``label_shares`` and ``weight_bound``. They write
-    `_draw`, and `_bought_shares` where labels can be drawn by noisy counts; with labels, `_learn` keeps
-    `_chosen_shares` as ``label_shares_``.
+    `_read_parameters`, `_event_at`, `_read_rows`, `_release` and `_draw`, and `_bought_shares` where labels can be
+    drawn by noisy counts. With labels, `_release` keeps `_chosen_shares` as ``label_shares_``.
 
     Notes
     -----
@@ -48,6 +47,7 @@ class PrivateGenerator(PrivateEstimator):
     weight_bound: Any
     classes_: NDArray[Any]
     label_shares_: Doubles
+    _asks_a_fit = True
     _fitted_with_labels: bool
     """Published with all else that was learned; an interrupt may leave `classes_` of an earlier fit behind."""
 
@@ -80,7 +80,21 @@ class PrivateGenerator(PrivateEstimator):
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
+        fit = begin(self, X, groups)
+        model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
+        model._check_label_parameters()
+        model._read_parameters(fit.n_features)
+        fit.plan(model._event_at(fit.n_features))
+
+        rows = fit.read_rows(type(model)._read_rows)
+        fit.read(_refuse_few_groups, fit.units)  # first: how many rows a single one has is private
+        labels = fit.read(model._read_labels, y, fit.n_rows, fit.n)
+        weights = fit.read(weight_reader.read, sample_weight, fit.n_rows)
+        fit.charge()
+
+        has_weights = sample_weight is not None or fit.units is not None
+        fit.learn(model._release, fit, rows, labels, weights if has_weights else None)
+        return fit.publish(n_samples_=fit.n, weight_bound_=weight_reader.bound)
 
     def sample(self, n_samples: int, random_state: Any = None) -> Any:
         """Draw synthetic rows. This costs nothing.
@@ -132,6 +146,22 @@ class PrivateGenerator(PrivateEstimator):
 
     # --- what a subclass says ---
 
+    def _read_parameters(self, n_features: int | None) -> None:
+        """Reject parameters that are unusable for a table with so many columns."""
+        raise NotImplementedError(f"{type(self).__name__} checks no parameters: write _read_parameters.")
+
+    def _event_at(self, n_features: int | None) -> Callable[[float], DpEvent]:
+        """Return the event of a fit as a function of its noise multiplier."""
+        return GaussianDpEvent
+
+    def _read_rows(self, X: Any, *, reset: bool) -> Any:
+        """Return checked rows."""
+        raise NotImplementedError(f"{type(self).__name__} reads no rows: write _read_rows.")
+
+    def _release(self, fit: Fit, rows: Any, labels: ClassesAndCodes | None, weights: Any) -> None:
+        """Set what is learned from rows, and from weights in [0, 1], None where each row and record has weight 1."""
+        raise NotImplementedError(f"{type(self).__name__} releases nothing: write _release.")
+
     def _draw(self, n: int, labels: NDArray[Any] | None, rng: np.random.Generator) -> tuple[Any, NDArray[Any] | None]:
         """Return n rows in the form of those of the fit, and the positions of their labels, which are `labels`."""
         raise NotImplementedError(f"{type(self).__name__} draws nothing: write _draw.")
@@ -158,16 +188,9 @@ class PrivateGenerator(PrivateEstimator):
                 "shares, one a class."
             )
 
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowTargets:
-        """See `PrivateEstimator`. Units are counted first: how many rows a single one has is nobody's business."""
-        weights = read_row_weights(self.weight_bound, n_samples, **fit_params)
-        if weights.units is not None and weights.units.n_units < 2:
-            found = "1 group" if weights.units.n_units else "no group"
-            raise ValueError(f"groups has {found}, which is no table to learn from: give 2 groups at least.")
-        return RowTargets(self._check_labels(y, n_samples), weights)
-
-    def _check_labels(self, y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int64]] | None:
-        if n_samples < 2:  # here and not in `_check_rows`, which comes after the charge behind a private step
+    def _read_labels(self, y: Any, n_samples: int, n_public: int) -> ClassesAndCodes | None:
+        """Return the classes and the class of each row, None without labels."""
+        if n_samples < 2:  # here and not in `_read_rows`, which comes after the charge behind a private step
             found = "0 samples" if n_samples == 0 else "1 sample"
             raise ValueError(f"X has {found}, and a single row is no table to learn from: give 2 rows at least.")
         self._fitted_with_labels = y is not None
@@ -187,6 +210,12 @@ class PrivateGenerator(PrivateEstimator):
         if not isinstance(self.label_shares, str):
             return _read_shares(self.label_shares)
         return np.full(n_classes, 1.0 / n_classes) if self.label_shares == "uniform" else self._bought_shares()
+
+
+def _refuse_few_groups(units: Units | None) -> None:
+    if units is not None and units.n_units < 2:
+        found = "1 group" if units.n_units else "no group"
+        raise ValueError(f"groups has {found}, which is no table to learn from: give 2 groups at least.")
 
 
 def _read_shares(given: Any) -> Doubles:

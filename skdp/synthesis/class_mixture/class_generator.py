@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.parameters import absolute_path, check_count, show
-from skdp._checks.row_weights import RowWeights
 from skdp._checks.rows import check_table
 from skdp._checks.weights import WeightReader, weight_of_each
 from skdp._typing import Doubles
-from skdp.accounting import DpEvent, GaussianDpEvent
-from skdp.base import FitTerms, Price, StepPlan
-from skdp.mechanisms.streams import SecretStream
+from skdp.accounting import GaussianDpEvent
+from skdp.base import Fit, StepPlan
 from skdp.mechanisms.unit_norms import average_units
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.synthesis.class_mixture.mixture import ClassMixture
 from skdp.synthesis.class_mixture.noisy_moments import ClassMeasurement
 from skdp.synthesis.class_mixture.row_blocks import Box, ClassRows
-from skdp.synthesis.generator import PrivateGenerator, RowTargets
+from skdp.synthesis.generator import ClassesAndCodes, PrivateGenerator
 
 MOST_COMPONENTS = 10
 ROWS_OF_A_COMPONENT = 1500.0
@@ -29,19 +27,6 @@ ROWS_OF_A_COMPONENT = 1500.0
 
 N_DIRECTIONS = 100
 """Directions that are kept if there are as many columns."""
-
-
-class _Plan(NamedTuple):
-    """Everything that is decided about a fit before its rows are read."""
-
-    noise_multiplier: float
-    n_public: int
-    price: Price
-    stream: SecretStream
-
-    @property
-    def event(self) -> DpEvent:
-        return self.price.event
 
 
 class DPClassMixtureGenerator(PrivateGenerator):
@@ -231,79 +216,61 @@ class DPClassMixtureGenerator(PrivateGenerator):
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
-    # --- the phases of a fit ---
+    # --- the fit ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`."""
+        """See `PrivateEstimator`: as much as one Gaussian release."""
         return StepPlan(GaussianDpEvent, {})
 
-    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """See `PrivateEstimator`."""
-        self._check_label_parameters()
+    def _read_parameters(self, n_features: int | None) -> None:
+        """See `PrivateGenerator`."""
         self._check_bounds(n_features)
         if not _is_auto(self.n_components):
             check_count("n_components", self.n_components, remedy="choose a whole number of components, or 'auto'")
-        WeightReader.of(self.weight_bound)
-        self._public_n_samples(n_samples)
 
-    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> _Plan:
-        """See `PrivateEstimator`."""
-        noise = self._solve_noise(terms.budget, GaussianDpEvent)
-        price = self._price(GaussianDpEvent(noise), None, terms.budget.delta)
-        stream = terms.stream.spawn("class mixture", *map(int, terms.stream.words(2)))
-        return _Plan(noise, self._public_n_samples(n_samples), price, stream)
-
-    def _check_rows(self, X: Any) -> NDArray[Any]:
-        """See `PrivateEstimator`."""
-        rows: NDArray[Any] = check_table(self, X, reset=True, by_blocks=True)
+    def _read_rows(self, X: Any, *, reset: bool) -> NDArray[Any]:
+        """See `PrivateGenerator`."""
+        rows: NDArray[Any] = check_table(self, X, reset=reset, by_blocks=True)
         return rows
 
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowTargets:
-        """See `PrivateEstimator`."""
-        found = super()._check_targets(y, n_samples, **fit_params)
-        n_classes = 0 if found.labels is None else len(found.labels[0])
-        n = self._public_n_samples(found.weights.n_units(n_samples))
-        if n < n_classes:
-            what = "rows" if found.weights.units is None else "groups"
-            raise ValueError(f"n={n} {what} are too few for {n_classes} classes: give more, or name fewer classes.")
+    def _read_labels(self, y: Any, n_samples: int, n_public: int) -> ClassesAndCodes | None:
+        """See `PrivateGenerator`."""
+        found = super()._read_labels(y, n_samples, n_public)
+        n_classes = 0 if found is None else len(found[0])
+        if n_public < n_classes:
+            what = self._units_in_words()
+            raise ValueError(
+                f"n={n_public} {what} are too few for {n_classes} classes: give more, or name fewer classes."
+            )
         return found
 
-    def _learn(self, plan: _Plan, rows: NDArray[Any], targets: RowTargets) -> str:
-        """See `PrivateEstimator`."""
+    def _release(self, fit: Fit, rows: NDArray[Any], labels: ClassesAndCodes | None, weights: Any) -> None:
+        """See `PrivateGenerator`."""
         n, d = rows.shape
         n_classes, codes = 1, np.zeros(n, np.int64)
-        if targets.labels is not None:
-            self.classes_, codes = targets.labels
+        if labels is not None:
+            self.classes_, codes = labels
             n_classes = len(self.classes_)
         self.bounds_ = self._check_bounds(d)
-        self.n_components_ = self._count_components(plan, n_classes)
+        self.n_components_ = self._count_components(fit, n_classes)
         self.n_directions_ = min(d, N_DIRECTIONS)
         measurement = ClassMeasurement(
-            plan.noise_multiplier, self.n_components_, self.n_directions_, self.adjacency, plan.n_public
+            fit.noise_multiplier, self.n_components_, self.n_directions_, self.adjacency, fit.n
         )
-        blocks = ClassRows(rows, codes, Box.of(self.bounds_), self._weigh(targets.weights, n))
-        self.mixture_, counts = measurement.measure(blocks, n_classes, plan.stream)
-        self.class_count_ = self.weight_bound_ * counts.of_classes
+        each = None if weights is None else average_units(fit.units, weight_of_each(weights, n))
+        blocks = ClassRows(rows, codes, Box.of(self.bounds_), each)
+        self.mixture_, counts = measurement.measure(blocks, n_classes, fit.spawn("class mixture"))
+        self.class_count_ = WeightReader.of(self.weight_bound).bound * counts.of_classes
         self._fitted_dtype = np.dtype(blocks.dtype).name
-        if targets.labels is not None:
+        if labels is not None:
             self.label_shares_ = self._chosen_shares()
-        self.noise_multiplier_, self.n_samples_ = plan.noise_multiplier, plan.n_public
-        self._set_price(plan.price)
-        return ""
-
-    def _weigh(self, given: RowWeights, n: int) -> Doubles | None:
-        """Return the weights of the rows in [0, 1], those of a unit adding up to 1 at most; None if each row has 1."""
-        self.weight_bound_ = WeightReader.of(self.weight_bound).bound
-        if not given.are_given and given.units is None:
-            return None
-        return average_units(given.units, weight_of_each(given.shares, n))
 
     # --- rules in public quantities ---
 
-    def _count_components(self, plan: _Plan, n_classes: int) -> int:
+    def _count_components(self, fit: Fit, n_classes: int) -> int:
         if not _is_auto(self.n_components):
             return int(self.n_components)
-        found = plan.n_public / (plan.noise_multiplier * n_classes * ROWS_OF_A_COMPONENT)
+        found = fit.n / (fit.noise_multiplier * n_classes * ROWS_OF_A_COMPONENT)
         return max(1, round(min(found, MOST_COMPONENTS)))
 
     def _check_bounds(self, n_features: int | None) -> Doubles:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.parameters import absolute_path, check_count, check_real, refuse_fit_params, show
-from skdp._checks.row_weights import RowWeights
 from skdp._fit.step_traits import traits_of
 from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp._training.progress import StepProgress
@@ -24,7 +23,7 @@ from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.synthesis.gan.adversaries import LOT_SIZE, MARK, Adversaries
 from skdp.synthesis.gan.generated_rows import GeneratorNetwork
-from skdp.synthesis.generator import PrivateGenerator, RowTargets
+from skdp.synthesis.generator import ClassesAndCodes, PrivateGenerator
 from skdp.synthesis.marginals.denoising import onto_simplex
 
 COUNT_NOISE = 10.0
@@ -244,6 +243,8 @@ class DPWGAN(PrivateGenerator):
     bounds_: Doubles
     _fitted_dtype: Any
 
+    _asks_a_fit = False
+
     def __init__(
         self,
         bounds: Any = None,
@@ -343,7 +344,9 @@ class DPWGAN(PrivateGenerator):
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`. The sampling is fixed, as it depends on the number of rows."""
         sampling, n_steps = self._sampling_and_steps(self._public_n_samples(n_samples))
-        return StepPlan(partial(self._event_at, sampling, n_steps), {"lot_size": None, "sampling_rate": sampling.rate})
+        return StepPlan(
+            partial(self._event_of_steps, sampling, n_steps), {"lot_size": None, "sampling_rate": sampling.rate}
+        )
 
     def _fault_of_lists(self, before: Any) -> str:
         """See `PrivateEstimator`: an image has a width of its own."""
@@ -363,32 +366,32 @@ class DPWGAN(PrivateGenerator):
         """See `PrivateEstimator`."""
         n = self._public_n_samples(n_samples)
         sampling, n_steps = self._sampling_and_steps(n)
-        noise = self._solve_noise(terms.budget, partial(self._event_at, sampling, n_steps))
+        noise = self._solve_noise(terms.budget, partial(self._event_of_steps, sampling, n_steps))
         steps = DPSGDPlan(sampling, self._check_clip(), noise, n_steps, sampling.rate * n)
         counts = GaussianMechanism(COUNT_NOISE * noise, 1.0) if self._buys_shares() else None
-        price = self._price(self._event_at(sampling, n_steps, noise), None, self.delta)
+        price = self._price(self._event_of_steps(sampling, n_steps, noise), None, self.delta)
         stream = terms.stream.spawn("wgan", *map(int, terms.stream.words(2)))
         return _Plan(steps, counts, price, stream, n)
 
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowTargets:
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> ClassesAndCodes | None:
         """See `PrivateEstimator`."""
         refuse_fit_params(fit_params, type(self).__name__)
-        return RowTargets(self._check_labels(y, n_samples), RowWeights())
+        return self._read_labels(y, n_samples, self._public_n_samples(n_samples))
 
-    def _check_labels(self, y: Any, n_samples: int) -> Any:
+    def _read_labels(self, y: Any, n_samples: int, n_public: int) -> ClassesAndCodes | None:
         """See `PrivateGenerator`."""
-        found = super()._check_labels(y, n_samples)
-        if found is not None and self._public_n_samples(n_samples) < len(found[0]):
+        found = super()._read_labels(y, n_samples, n_public)
+        if found is not None and n_public < len(found[0]):
             raise ValueError(
                 f"X has fewer rows than there are classes, {len(found[0])}: give more rows, or fit without labels."
             )
         return found
 
-    def _learn(self, plan: _Plan, rows: NDArray[np.floating], targets: RowTargets) -> str:
+    def _learn(self, plan: _Plan, rows: NDArray[np.floating], targets: ClassesAndCodes | None) -> str:
         """See `PrivateEstimator`."""
         steps, codes, shares = plan.steps, np.zeros(0, np.int64), np.zeros(0)
-        if targets.labels is not None:
-            self.classes_, codes = targets.labels
+        if targets is not None:
+            self.classes_, codes = targets
             shares = self._settle_shares(plan, codes)
         networks = Adversaries.of(self, rows.shape[1], len(shares), steps.noise_multiplier)
         self.bounds_, self.critic_steps_ = self._check_bounds(rows.shape[1]), networks.critic_steps
@@ -422,7 +425,7 @@ class DPWGAN(PrivateGenerator):
 
     # --- rules in public quantities, and checks ---
 
-    def _event_at(self, sampling: Sampling, n_steps: int, noise_multiplier: float) -> DpEvent:
+    def _event_of_steps(self, sampling: Sampling, n_steps: int, noise_multiplier: float) -> DpEvent:
         """What a fit costs: the steps, and the counts if they are bought."""
         steps = event_of_steps(sampling, n_steps, noise_multiplier)
         if not self._buys_shares():
@@ -457,7 +460,7 @@ class DPWGAN(PrivateGenerator):
         steps = plan.steps
 
         def epsilon_of(n_steps: int) -> float:
-            event = self._event_at(steps.sampling, n_steps, steps.noise_multiplier)
+            event = self._event_of_steps(steps.sampling, n_steps, steps.noise_multiplier)
             return self._price(event, None, plan.price.delta).epsilon
 
         return StepProgress(steps.n_steps, epsilon_of)

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from skdp._checks.parameters import absolute_path, check_choice, check_count, show
 from skdp._checks.rows import check_schema
-from skdp._checks.units import GROUP
-from skdp._checks.weights import WeightReader, exactly_summable, weight_of_each
+from skdp._checks.weights import exactly_summable, weight_of_each
 from skdp.accounting import DpEvent
-from skdp.base import FitTerms, Price, StepPlan
+from skdp.base import Fit, StepPlan
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import event_with
 from skdp.preprocessing.purchasing_transformer import check_bounds
 from skdp.preprocessing.remains import Remains
 from skdp.preprocessing.schema_buyer import note_remains, warn_of_objects
-from skdp.synthesis.generator import RowTargets
+from skdp.synthesis.generator import ClassesAndCodes
 from skdp.synthesis.marginals.bought_table import (
     PAIRS,
     LevelTable,
@@ -33,18 +32,6 @@ from skdp.synthesis.marginals.noisy_tables import LARGEST_REACH, LevelRows, Meas
 from skdp.synthesis.marginals.redrawn_tables import Redrawing
 from skdp.synthesis.marginals.sampled_tables import SampledTables
 from skdp.synthesis.marginals.table_form import LocalTable
-
-
-class _Plan(NamedTuple):
-    """Everything that is decided about a fit before its rows are read."""
-
-    measurement: Measurement
-    price: Price
-    stream: SecretStream
-
-    @property
-    def event(self) -> DpEvent:
-        return self.price.event
 
 
 class DPMarginalSynthesizer(SampledTables):
@@ -296,16 +283,17 @@ class DPMarginalSynthesizer(SampledTables):
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
-    # --- the phases of a fit ---
+    # --- the fit ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`."""
         n_rounds = self._stated_table().n_rounds(n_features)
         # A step before this one may change the width, and must not change what was priced.
-        return StepPlan(self._cost(n_rounds), {"pairs": "select" if n_rounds else "all"})
+        return StepPlan(self._event_at(n_features), {"pairs": "select" if n_rounds else "all"})
 
-    def _cost(self, n_rounds: int) -> Callable[[float], DpEvent]:
-        """What a fit costs at a noise multiplier."""
+    def _event_at(self, n_features: int | None) -> Callable[[float], DpEvent]:
+        """See `PrivateGenerator`: what is estimated of the schema, beside the tables."""
+        n_rounds = self._stated_table().n_rounds(n_features or 1)
         return partial(event_with, self._purchases(), partial(event_of, n_rounds=n_rounds))
 
     def _purchases(self) -> tuple[TablePurchase, ...]:
@@ -318,9 +306,8 @@ class DPMarginalSynthesizer(SampledTables):
             return "a schema may not fit the rows of the step before it, which come after the charge: give bounds."
         return super()._fault_of_lists(before)
 
-    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """See `PrivateEstimator`."""
-        self._check_label_parameters()
+    def _read_parameters(self, n_features: int | None) -> None:
+        """See `PrivateGenerator`."""
         check_choice("pairs", self.pairs, PAIRS)
         check_choice("within_bins", self.within_bins, WITHIN_BINS)
         if not isinstance(self.triples, bool):
@@ -332,8 +319,6 @@ class DPMarginalSynthesizer(SampledTables):
             check_count("max_iter", self.max_iter, remedy="choose a whole number of iterations, or None for the rule")
         if self.other is not None and not isinstance(self.other, Mapping):
             raise ValueError(f"other={show(self.other)} is no mapping: give a dict such as {{'job': 'other'}}.")
-        WeightReader.of(self.weight_bound)
-        self._public_n_samples(n_samples)
         found = check_bounds(self.bounds)
         width = n_features or (len(found) if isinstance(found, list) else 1)
         self._stated_table().read([f"x{j}" for j in range(width)])
@@ -343,31 +328,20 @@ class DPMarginalSynthesizer(SampledTables):
         if selects and self.triples is True:
             raise ValueError("triples=True requires that all pairs are measured: set pairs='all', or triples=False.")
 
-    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> _Plan:
-        """See `PrivateEstimator`."""
-        n_rounds = self._stated_table().n_rounds(n_features)
-        cost = self._cost(n_rounds)
-        noise = self._solve_noise(terms.budget, cost)
-        price = self._price(cost(noise), None, terms.budget.delta)
-        n = self._public_n_samples(n_samples)
-        reach = min(unit_reach(n, noise), self._largest_reach) if self._unit() == GROUP else 1.0
-        measurement = Measurement(noise, n_rounds, self.adjacency, n, reach)
-        return _Plan(measurement, price, terms.stream.spawn("marginals", *map(int, terms.stream.words(2))))
-
-    def _check_rows(self, X: Any) -> LevelTable:
-        """See `PrivateEstimator`: all cells are read, since a refusal after the charge would be paid for."""
+    def _read_rows(self, X: Any, *, reset: bool) -> LevelTable:
+        """See `PrivateGenerator`: all cells are read, since a rejection after the charge would be charged."""
         table = LocalTable(X, self)
         schema = self._stated_table().read(table.names)
         warn_of_objects(self, schema, table)
         given = int(self.n_bins), self.other or {}, self.within_bins == "auto", bool(self._purchases())
         rows = read_rows(table, schema, *given)
-        check_schema(self, table.source, reset=True)
+        check_schema(self, table.source, reset=reset)
         self._fitted_n_columns = rows.n_columns
         return rows
 
-    def _check_labels(self, y: Any, n_samples: int) -> Any:
+    def _read_labels(self, y: Any, n_samples: int, n_public: int) -> ClassesAndCodes | None:
         """See `PrivateGenerator`."""
-        found = super()._check_labels(y, n_samples)
+        found = super()._read_labels(y, n_samples, n_public)
         n_columns = self.__dict__.get("_fitted_n_columns")  # not known yet behind a private step
         if found is None and n_columns is not None and n_columns < 2:
             raise ValueError(
@@ -378,44 +352,40 @@ class DPMarginalSynthesizer(SampledTables):
             raise ValueError("triples=True without labels: pass y, or triples=False.")
         return found
 
-    def _learn(self, plan: _Plan, rows: LevelTable, targets: RowTargets) -> str:
-        """See `PrivateEstimator`."""
-        rows = self._complete(plan, rows, targets)
+    def _release(self, fit: Fit, rows: LevelTable, labels: ClassesAndCodes | None, weights: Any) -> None:
+        """See `PrivateGenerator`."""
+        n_rounds, stream = self._stated_table().n_rounds(fit.n_features or 1), fit.spawn("marginals")
+        rows = self._complete(fit, rows, stream)
         assert rows.form is not None  # complete
         codes, levels = list(rows.codes), [column.n_levels for column in rows.form.columns]
-        if targets.labels is not None:
-            self.classes_ = targets.labels[0]
-            codes.append(targets.labels[1].astype(np.int32))
+        if labels is not None:
+            self.classes_ = labels[0]
+            codes.append(labels[1].astype(np.int32))
             levels.append(len(self.classes_))
-        measurement = plan.measurement
+        reach = 1.0 if fit.units is None else min(unit_reach(fit.n, fit.noise_multiplier), self._largest_reach)
+        measurement = Measurement(fit.noise_multiplier, n_rounds, self.adjacency, fit.n, reach)
         bins_of_lines = [rows.form.columns[j].n_listed for j in rows.cells]
         rules = self.triples, self.n_components, self.max_iter, bins_of_lines
         exclusions = exclusions_of(rows.form.columns, rows.schema.impossible)
-        terms = measurement.terms_of(levels, targets.labels is not None, exclusions, *rules, len(rows.fractions))
-        self.weight_bound_ = WeightReader.of(self.weight_bound).bound
-        units = targets.weights.units
-        has_weights = targets.weights.are_given or units is not None
-        exact = exactly_summable(weight_of_each(targets.weights.shares, len(codes[0]))) if has_weights else None
-        given_rows = LevelRows(codes, exact, units)
-        found, mixture = measurement.measure(given_rows, terms, plan.stream)
-        form = rows.shaped_form(measurement, given_rows, plan.stream) if terms.with_shapes else rows.form.shaped({})
-        form = form._replace(wholes=rows.wholes(measurement, given_rows, plan.stream)) if terms.with_wholes else form
+        terms = measurement.terms_of(levels, labels is not None, exclusions, *rules, len(rows.fractions))
+        exact = None if weights is None else exactly_summable(weight_of_each(weights, len(codes[0])))
+        given_rows = LevelRows(codes, exact, fit.units)
+        found, mixture = measurement.measure(given_rows, terms, stream)
+        form = rows.shaped_form(measurement, given_rows, stream) if terms.with_shapes else rows.form.shaped({})
+        form = form._replace(wholes=rows.wholes(measurement, given_rows, stream)) if terms.with_wholes else form
         buys_shares = isinstance(self.label_shares, str) and self.label_shares == "bought"
-        self._fitted_redrawing = None if has_weights else Redrawing(measurement, terms, found.noisy, buys_shares)
+        redrawing = None if weights is not None else Redrawing(measurement, terms, found.noisy, buys_shares)
+        self._fitted_redrawing = redrawing
         self._publish(form, rows.schema.impossible, terms, found, mixture)
-        self.noise_multiplier_, self.n_samples_ = measurement.noise_multiplier, measurement.n
-        self._set_price(plan.price)
-        return ""
 
-    def _complete(self, plan: _Plan, rows: LevelTable, targets: RowTargets) -> LevelTable:
-        """The rows as levels, once what the schema leaves out is bought."""
+    def _complete(self, fit: Fit, rows: LevelTable, stream: SecretStream) -> LevelTable:
+        """Return the rows as levels, once what the schema leaves out is estimated."""
         if rows.to_buy is None:
             self._fitted_remains: dict[str, Remains] = {}
             return rows
         (purchase,) = self._purchases()
-        n, stream = int(plan.measurement.n), plan.stream.spawn("purchase")
-        bought = purchase.buy(rows.to_buy, plan.measurement.noise_multiplier, n, stream, targets.weights.units)
-        note_remains(self, bought, n)
+        bought = purchase.buy(rows.to_buy, fit.noise_multiplier, fit.n, stream.spawn("purchase"), fit.units)
+        note_remains(self, bought, fit.n)
         return complete_rows(rows, bought, int(self.n_bins), self.other or {}, self.within_bins == "auto")
 
     # --- rules in public quantities ---

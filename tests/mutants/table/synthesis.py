@@ -7,9 +7,9 @@ FAULTS = faults_of(
         "skdp.synthesis.class_mixture.class_generator": [
             (
                 "class-mixture-group-by-row",
-                "DPClassMixtureGenerator._weigh",
-                "average_units(given.units, weight_of_each(given.shares, n))",
-                "average_units(None, weight_of_each(given.shares, n))",
+                "DPClassMixtureGenerator._release",
+                "average_units(fit.units, weight_of_each(weights, n))",
+                "weight_of_each(weights, n)",
                 "guarantees_units",
             ),
         ],
@@ -47,7 +47,7 @@ FAULTS = faults_of(
             ),
             (
                 "gan-class-counts-not-charged",
-                "DPWGAN._event_at",
+                "DPWGAN._event_of_steps",
                 "if not self._buys_shares():\n    return steps",
                 "return steps",
             ),
@@ -116,14 +116,14 @@ FAULTS = faults_of(
         "skdp.synthesis.marginals.synthesizer": [
             (
                 "synthesizer-ignores-groups",
-                "DPMarginalSynthesizer._learn",
-                "LevelRows(codes, exact, units)",
+                "DPMarginalSynthesizer._release",
+                "LevelRows(codes, exact, fit.units)",
                 "LevelRows(codes, None, None)",
                 "guarantees_units",
             ),
             (
                 "synthesizer-schema-not-charged",
-                "DPMarginalSynthesizer._cost",
+                "DPMarginalSynthesizer._event_at",
                 "partial(event_with, self._purchases(), partial(event_of, n_rounds=n_rounds))",
                 "partial(event_of, n_rounds=n_rounds)",
             ),
