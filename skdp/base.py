@@ -94,8 +94,8 @@ class PrivateEstimator(Watched, Reported, Exported, PlainState, BaseEstimator):
 
     Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, risk, adjacency, accounting,
     accountant, random_state, n_samples_public``. Constructor parameters are public, arguments of ``fit`` are private. A
-    subclass writes the phases of a fit, of which `_plan_step`, `_plan_fit` and `_learn` have no default, and a ``fit``
-    that calls `_fit_alone`; pipelines and searches then fit it too (``docs/extending.md``).
+    subclass writes a ``fit`` that asks a fit object (`begin`), and `_plan_step`, by which pipelines and searches fit it
+    too (``docs/extending.md``).
 
     Notes
     -----
@@ -115,7 +115,7 @@ class PrivateEstimator(Watched, Reported, Exported, PlainState, BaseEstimator):
     delta: Any  # a number or "auto"; in the copy that a fit works on, a number
     _public_name = ""  # of the function that fits this estimator; "": it is public itself, by the name of its class
     _fitted_row_norm: float | None = None
-    _asks_a_fit = False  # whether ``fit`` asks a fit object (`skdp._fit.fit`)
+    _has_phases = False  # whether ``fit`` goes through phases (`skdp._fit.conductor`) and asks no fit object
     _noise_is_allotted = False  # whether a pipeline chose `noise_multiplier`, as a share of its budget
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -180,7 +180,7 @@ class PrivateEstimator(Watched, Reported, Exported, PlainState, BaseEstimator):
 
     def __private_step__(self) -> PrivateStep | None:
         """This estimator as a step of a pipeline or a search; None if it reads nothing of its rows."""
-        return FitStep(self) if self._asks_a_fit else PrivateStep(self)
+        return PrivateStep(self) if self._has_phases else FitStep(self)
 
     def _fit_alone(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Go through the phases of a fit on a copy, charge it, and publish what it learned: a body for ``fit``."""

@@ -257,8 +257,6 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     ((20000, 3), True)
     """
 
-    _asks_a_fit = True
-
     def __init__(
         self,
         n_components: int | str | None = None,

@@ -231,8 +231,6 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     (True, True)
     """
 
-    _asks_a_fit = True
-
     def __init__(
         self,
         classes: Any = None,

@@ -29,7 +29,8 @@ from skdp.accounting import (
     get_epsilon_bounds,
 )
 from skdp.accounting.releases import releases
-from skdp.base import PrivateEstimator, StepPlan
+from skdp.base import PrivateEstimator, StepPlan, begin, check_table
+from skdp.mechanisms.bounded_sum import VectorQuery
 from skdp.testing import check_private_estimator
 
 RNG = np.random.default_rng(0)
@@ -61,7 +62,7 @@ def test_a_search_refuses_weights_that_the_estimator_does_not_take(page):
     assert not ledger.history
 
 
-@pytest.mark.parametrize("name", ["DPNearestCentroid", "DPChosenCentroid", "DPCentroidOfGroups"])
+@pytest.mark.parametrize("name", ["DPNearestCentroid", "DPChosenCentroid"])
 def test_the_estimators_keep_the_promises_of_private_ones(page, name):
     statuses = {each["check_name"]: each["status"] for each in check_private_estimator(page[name]([0, 1]))}
     assert {check for check, status in statuses.items() if status != "passed"} == {
@@ -101,20 +102,13 @@ def test_a_step_that_only_says_that_it_is_private_is_refused():
         allocate_budget(pipe, 1.0, 1e-5)
 
 
-def test_two_plans_of_one_fit_have_noise_of_their_own(page):
-    model = centroid(page)
-    terms = model._check_terms()
-    first, second = model._plan_release(terms, 1.0), model._plan_release(terms, 1.0)
-    assert not np.any(first.release(np.zeros(50)) == second.release(np.zeros(50)))
+class FirstColumn(VectorQuery):
+    """Sum of the first column, clipped to [0, 1]."""
 
+    row_limit, width = 1.0, 1
 
-def test_a_plan_is_released_once_and_refuses_what_is_not_finite(page):
-    plan = centroid(page)._plan_release(centroid(page)._check_terms(), 1.0)
-    with pytest.raises(ValueError, match="no finite real number"):
-        plan.release([1e308, np.inf])
-    assert isinstance(plan.release(1.0), float)
-    with pytest.raises(RuntimeError, match="for one release"):
-        plan.release(1.0)
+    def vectors(self, rows):
+        return np.clip(rows[:, :1], 0.0, 1.0)
 
 
 class Widths(PrivateEstimator):
@@ -127,23 +121,21 @@ class Widths(PrivateEstimator):
         self.n_samples_public, self.random_state, self.shape = n_samples_public, random_state, shape
 
     def fit(self, X, y=None):
-        return self._fit_alone(X, y)
+        fit = begin(self, X)
+        fit.plan()
+        rows = fit.read_rows(type(self).read_rows)
+        fit.charge()
+        learned = {"extra_": 1.0} if fit.model.extra else {}
+        return fit.publish(sum_=fit.release(FirstColumn(), fit.model.used_rows(rows)).value, **learned)
 
     def _plan_step(self, n_samples, n_features):
         return StepPlan(GaussianDpEvent, {})
 
-    def _plan_fit(self, terms, n_samples, n_features, targets):
-        return self._plan_release(terms, 1.0)
+    def read_rows(self, X, *, reset):
+        return check_table(self, X, reset=reset)
 
-    def _check_targets(self, y, n_samples, **fit_params):
-        return None
-
-    def _learn(self, plan, rows, targets):
-        self.sum_ = plan.release(np.clip(rows[:, 0], 0, 1).sum())
-        if self.extra:
-            self.extra_ = 1.0
-        self._set_price(plan.price)
-        return ""
+    def used_rows(self, rows):
+        return rows
 
     def transform(self, X):
         made = np.array(X, float)

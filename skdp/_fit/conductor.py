@@ -1,7 +1,7 @@
-"""How anything private is fitted: every fit of the library goes through `conduct`.
+"""Fits in phases: DP-SGD, pipelines, searches, evaluations and calibration.
 
-An estimator, one whose rows are read after the charge, a run that may resume, a pipeline and a search differ in their
-phases (`PhasedFit`), never in the order of them.
+They differ in their phases (`PhasedFit`), never in the order of them. All other fits ask the object of
+`skdp._fit.fit` in the same order.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.cells import shape_of
 from skdp._checks.leaks import note_leaks
 from skdp._checks.notices import tell_rest
-from skdp._checks.rows import check_schema
-from skdp._checks.sources import RowSource, refuse_rows_elsewhere
+from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._fit.fit import units_of, warn_of_interrupt, warn_of_weak_delta
 from skdp._fit.payment import Payment, charged
 from skdp._fit.releases import PUBLICATION, Target, copy_to_fit, publish
@@ -184,27 +183,6 @@ class EstimatorFit(PhasedFit):
         return interrupted
 
 
-class UnreadFit(EstimatorFit):
-    """The same with rows that are read, and refused, after the charge: a `RowSource`, or an iterator of blocks."""
-
-    def __init__(self, target: Any, X: Any, targets: Any = None, groups: Any = None) -> None:
-        PhasedFit.__init__(self, target, copy_to_fit(target))
-        self._rows, self._targets, self._groups = X, targets, groups
-
-    def plan(self) -> None:
-        """See `PhasedFit`. The number of rows of an iterator is not known before it ends."""
-        if isinstance(self._rows, RowSource):
-            check_schema(self.work, self._rows.like(), reset=True)
-        self._terms = self.work._check_terms()
-        _, self.units = units_of(self.work, self._rows, self._groups)
-        self._plan_for(self._rows.shape if isinstance(self._rows, RowSource) else (0, None))
-        if not isinstance(self._rows, RowSource):
-            self.n_public = None
-
-    def read(self) -> None:
-        """See `PhasedFit`: nothing is read before the charge."""
-
-
 def fit_publicly(target: Target, learn: Callable[[Target], object]) -> Target:
     """Fit what reads nothing private: `learn` sets the attributes of a copy, and they are published together."""
     work = copy_to_fit(target)
@@ -225,7 +203,6 @@ def public_shape(X: Any) -> tuple[int, int] | None:
 __all__ = [
     "EstimatorFit",
     "PhasedFit",
-    "UnreadFit",
     "conduct",
     "fit_publicly",
     "learn_under_charge",

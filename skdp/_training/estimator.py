@@ -43,6 +43,7 @@ class GradientEstimator(PrivateEstimator):
     which says how parameters are planned, trained and published, and a task, which says what outputs mean.
     """
 
+    _has_phases = True
     _streams = False  # whether a model is a function of rows and targets alone, so that blocks may be bound apart
 
     merge_equal_rows: Any

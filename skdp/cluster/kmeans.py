@@ -163,8 +163,6 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     (True, (2,))
     """
 
-    _asks_a_fit = True
-
     def __init__(
         self,
         n_clusters: int = 8,

@@ -173,8 +173,6 @@ class DPIsolationForest(TreesOfTables):
     leaf_counts_: Doubles
     n_rows_: float
 
-    _asks_a_fit = True
-
     def __init__(
         self,
         n_estimators: int = 100,

@@ -118,7 +118,6 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
 
     inference: bool
     weight_bound: Any
-    _asks_a_fit = True
 
     def _ridge(self, least: float, radius: float) -> float:
         """The ridge that is added to the normal equations of rows of norm 1, whose least eigenvalue is `least`."""

@@ -20,7 +20,6 @@ class ColumnBounds(PrivateEstimator):
     """What `dp_bounds` fits."""
 
     _public_name = "dp_bounds"
-    _asks_a_fit = True
 
     def __init__(
         self,

@@ -119,8 +119,6 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
     ['clerk', 'nurse']
     """
 
-    _asks_a_fit = True
-
     def __init__(
         self,
         max_categories: int = 100,

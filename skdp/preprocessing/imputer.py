@@ -132,8 +132,6 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     array([2.])
     """
 
-    _asks_a_fit = True
-
     def __init__(
         self,
         strategy: str = "mean",

@@ -145,8 +145,6 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
     (8, True)
     """
 
-    _asks_a_fit = True
-
     def __init__(
         self,
         n_bins: int = 16,

@@ -133,8 +133,6 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     (True, True)
     """
 
-    _asks_a_fit = True
-
     def __init__(
         self,
         bounds: Any = None,

@@ -54,8 +54,6 @@ class SchemaRows(NamedTuple):
 class SchemaBuyer(ReadsRawColumns, PrivateEstimator):
     """Base of those that have the parameters ``schema, n_bins, max_categories``."""
 
-    _asks_a_fit = True
-
     schema: Any
     n_bins: int
     max_categories: int

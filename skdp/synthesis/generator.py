@@ -47,7 +47,6 @@ class PrivateGenerator(PrivateEstimator):
     weight_bound: Any
     classes_: NDArray[Any]
     label_shares_: Doubles
-    _asks_a_fit = True
     _fitted_with_labels: bool
     """Published with all else that was learned; an interrupt may leave `classes_` of an earlier fit behind."""
 

@@ -100,7 +100,6 @@ class SynthesisEvaluation(PrivateEstimator):
 
     noise_multiplier = None
     accounting = "pld"
-    _asks_a_fit = True
 
     def __init__(
         self,

@@ -87,7 +87,7 @@ def check_releases_cost_what_is_charged(subject: CheckedEstimator) -> None:
 
 def check_charge_survives_failures(subject: CheckedEstimator) -> None:
     """After an error in the middle the charge stands, nothing new is published, and an earlier fit is whole."""
-    mend = "Learn on the copy that _learn is called on, and charge before it"
+    mend = "Set attributes by publish of the fit object, and charge before a release"
     for error in (MemoryError, KeyboardInterrupt):
         for fitted_before in (False, True):
             ledger = PrivacyAccountant()

@@ -79,7 +79,7 @@ def check_threads_have_charges_and_noise_of_their_own(subject: CheckedEstimator)
 
     with ThreadPoolExecutor(3) as pool, warnings.catch_warnings():
         drawn = list(pool.map(fit, models))
-    mend = "Take the stream of a fit from _check_terms, and the charge from _fit_alone"
+    mend = "Take stream and charge from a fit object (skdp.base.begin)"
     paid = sum(model.epsilon_ > 0.0 for model in models)
     demand(len(ledger.history) == paid, f"{paid} fits in threads make {len(ledger.history)} charges", mend)
     _no_noise_twice(drawn, "threads")

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from skdp._checks.leak_setting import config_context
+from skdp._fit.private_step import FitStep
 from skdp.accounting import PrivacyAccountant
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms.tape import Tape
@@ -73,6 +74,24 @@ def check_a_refusal_leaves_the_estimator_whole(subject: CheckedEstimator) -> Non
     demand(learned(model) == before, "a refused fit changes a fitted estimator", "Publish on success alone")
 
 
+def check_labels_are_checked_without_rows(subject: CheckedEstimator) -> None:
+    """As a later step of a pipeline, it checks labels, weights and groups before it has rows."""
+    private = getattr(subject.make(), "__private_step__", lambda: None)()
+    if not isinstance(private, FitStep):
+        raise Inapplicable("it asks no fit object")
+    X, y, n_rows = subject.table.X, subject.table.y, len(subject.table.X)
+    step = private.allot(private.plan(n_rows, np.shape(X)[1], 1e-5), 5.0, 1e-5)
+
+    def run_to_the_charge() -> None:
+        step.begin(1)
+        step.check_parameters(n_rows, None)
+        step.check_targets(y, n_rows)
+
+    error = refusal(run_to_the_charge)
+    what = "" if error is None else f"{type(error).__name__} is raised before there are rows: {error}"
+    demand(error is None, what, "Between read_rows and charge use n_rows of the fit object, and never the rows")
+
+
 def check_leaks_are_errors_in_strict_mode(subject: CheckedEstimator) -> None:
     """Under ``config_context(on_leak="raise")`` a known seed is refused, and costs nothing."""
     seeds = subject.places("random_state")
@@ -82,7 +101,7 @@ def check_leaks_are_errors_in_strict_mode(subject: CheckedEstimator) -> None:
     model = subject.make(ledger, **dict.fromkeys(seeds, 0))
     with config_context(on_leak="raise"):
         error = refusal(lambda: model.fit(subject.table.X, subject.table.y))
-    mend = "Take the stream of a fit from _check_terms"
+    mend = "Take the stream from a fit object (skdp.base.begin)"
     demand(isinstance(error, PrivacyLeakWarning), "a known seed is no error in strict mode", mend)
     demand(not ledger.history, "a leak that is refused is charged", mend)
 
@@ -91,5 +110,6 @@ __all__ = [
     "check_a_refusal_leaves_the_estimator_whole",
     "check_bad_parameters_are_refused",
     "check_bad_rows_are_refused",
+    "check_labels_are_checked_without_rows",
     "check_leaks_are_errors_in_strict_mode",
 ]

@@ -165,7 +165,7 @@ def check_settings_of_arithmetic_reveal_no_row(subject: CheckedEstimator) -> Non
     if hasattr(subject.table.X, "iloc"):
         raise Inapplicable("its rows are no array of numbers")
     table, single = subject.table, subject.table._replace(X=np.asarray(subject.table.X, np.float32))
-    mend = "Answer under numpy.errstate(all='ignore'), as _fit_alone learns"
+    mend = "Answer under numpy.errstate(all='ignore'), as a fit object releases"
     fits = {id(each): subject.fit(each) for each in (table, single)}
     for given, tiny in ((table, 5e-324), (table, 1e-310), (table, 1e300), (single, 1e-40)):
         near, fitted = with_row(given, tiny), fits[id(given)]
@@ -190,7 +190,7 @@ def check_units_are_bounded_together(subject: CheckedEstimator) -> None:
     counted = {name: 60 for name in subject.places("n_groups_public")}
     fits: list[AuditedFit] = []
     error = refusal(lambda: fits.append(heard_fit(subject.make(ledger, **counted), one_table, Tape())))
-    mend = "Hand groups to _fit_alone, and bound what the rows of a unit add together (skdp.mechanisms.unit_shares)"
+    mend = "Pass groups to begin, and clip what the rows of a group add (skdp.mechanisms.bounded_sum)"
     if error is not None:
         demand(not ledger.history, "groups are refused after the charge", "Refuse what fit does not know before it")
         demand(not subject.takes("groups"), f"a fit with groups ends with {type(error).__name__}", mend)
@@ -210,7 +210,7 @@ def check_units_are_bounded_together(subject: CheckedEstimator) -> None:
     demand(
         not ledger.history or (error is not None and not rows.history),
         "a ledger of rows takes the charge of a unit",
-        "Let _fit_alone charge the fit",
+        "Let a fit object charge the fit (skdp.base.begin)",
     )
 
 

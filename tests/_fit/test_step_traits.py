@@ -36,10 +36,10 @@ class Told(Widths):
     def __step_traits__(self):
         return replace(super().__step_traits__(), **(self.traits or {}))
 
-    def _learn(self, plan, rows, targets):
+    def used_rows(self, rows):
         if self.heard is not None:
             self.heard.append(np.array(rows))
-        return super()._learn(plan, np.nan_to_num(rows), targets)
+        return np.nan_to_num(rows)
 
 
 class Heard(list):
@@ -61,7 +61,7 @@ class WithGaps(Told):
 class Lenient(Told):
     """One that takes rows as they come."""
 
-    def _check_rows(self, X):
+    def read_rows(self, X, *, reset):
         return np.asarray(X)
 
 

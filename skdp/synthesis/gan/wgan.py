@@ -243,7 +243,7 @@ class DPWGAN(PrivateGenerator):
     bounds_: Doubles
     _fitted_dtype: Any
 
-    _asks_a_fit = False
+    _has_phases = True
 
     def __init__(
         self,
