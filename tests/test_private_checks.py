@@ -45,11 +45,11 @@ from skdp import (
     tabular_pipeline,
 )
 from skdp.accounting import GaussianDpEvent
-from skdp.base import FitTerms, PrivateEstimator, StepPlan
+from skdp.base import PrivateEstimator, StepPlan, begin, check_table
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.bounded_sum import VectorQuery
 from skdp.mechanisms.streams import SecretStream
-from skdp.mechanisms.unit_shares import clip_vectors
 from skdp.testing import check_private_estimator, parametrize_with_private_checks, private_checks
 from skdp.testing.demands import Inapplicable
 from skdp.testing.subjects import CheckedEstimator
@@ -188,8 +188,24 @@ def test_fit_publishes_what_is_on_the_list(estimator):
 # --- the checks can fail ----------------------------------------------------------------------------------------------
 
 
+class ClippedRows(VectorQuery):
+    """Each row adds itself, clipped to norm 1."""
+
+    row_limit = 1.0
+
+    def __init__(self, width):
+        self.width = width
+
+    def vectors(self, rows):
+        rows = rows.astype(np.float64)
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.where(np.isfinite(norms), rows / np.maximum(norms, 1.0), 0.0)
+
+
 class Honest(PrivateEstimator):
     """The noisy mean of clipped rows; each of the others has one fault."""
+
+    query = ClippedRows
 
     def __init__(self, epsilon=1.0, delta=1e-5, noise_multiplier=None, adjacency="zero_out", accounting="pld",
                  accountant=None, n_samples_public=None, n_groups_public=None, random_state=None):  # fmt: skip
@@ -198,35 +214,33 @@ class Honest(PrivateEstimator):
         self.n_samples_public, self.n_groups_public, self.random_state = n_samples_public, n_groups_public, random_state
 
     def fit(self, X, y=None, sample_weight=None, groups=None):
-        return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
+        fit = begin(self, X, groups)
+        fit.plan()
+        rows = fit.read_rows(type(self).rows_of)
+        weights = fit.read(self.weights_of, sample_weight, fit.n_rows)
+        fit.charge()
+        return fit.publish(**self.learned(fit, rows, weights))
 
     def _plan_step(self, n_samples, n_features):
         return StepPlan(GaussianDpEvent, {})
 
-    def _plan_fit(self, terms, n_samples, n_features, targets):
-        plan = self._plan_release(terms, 1.0)
-        plan.n = self._public_n_samples(n_samples)
-        return plan
+    def rows_of(self, X, *, reset):
+        return check_table(self, X, reset=reset)
 
-    def _check_targets(self, y, n_samples, sample_weight=None, groups=None):
-        weights = np.ones(n_samples) if sample_weight is None else np.clip(sample_weight, 0.0, 1.0)
-        return weights, groups
+    def weights_of(self, sample_weight, n_rows):
+        return np.ones(n_rows) if sample_weight is None else np.clip(sample_weight, 0.0, 1.0)
 
-    def _clipped(self, rows):
-        norms = np.linalg.norm(rows, axis=1, keepdims=True)
-        return np.where(np.isfinite(norms), rows / np.maximum(norms, 1.0), 0.0)
+    def learned(self, fit, rows, weights):
+        return {"mean_": self.noisy(fit, self.query(rows.shape[1]), rows, weights) / fit.n}
 
-    def _shares(self, rows, weights, units):
-        return weights if units is None else clip_vectors(units, rows, weights, norm=1.0)
+    def noisy(self, fit, query, rows, weights):
+        return fit.release(query, rows, weights=weights).value[0]
 
-    def _noisy(self, plan, total):
-        return plan.release(total)
 
-    def _learn(self, plan, rows, targets):
-        rows = self._clipped(rows.astype(np.float64))
-        self.mean_ = self._noisy(plan, self._shares(rows, *targets) @ rows) / plan.n
-        self._set_price(plan.price)
-        return ""
+def exact_sum(fit, query, rows, weights):
+    with np.errstate(all="ignore"):
+        (total := query.new_sum(fit.model.adjacency)).add(rows, weights, units=fit.units)
+    return total.vector
 
 
 def caught_by(check):
@@ -250,15 +264,14 @@ class ReadsBeforeItCharges(Honest):
 @caught_by("check_what_is_fitted_follows_from_the_releases")
 @caught_by("check_neighbours_move_releases_by_the_sensitivity")
 class PublishesAnExactMean(Honest):
-    def _learn(self, plan, rows, targets):
-        self.exact_mean_ = rows.mean(axis=0)
-        return super()._learn(plan, rows, targets)
+    def learned(self, fit, rows, weights):
+        return super().learned(fit, rows, weights) | {"exact_mean_": rows.mean(axis=0)}
 
 
 @caught_by("check_bad_rows_are_refused")
 class LeaksACell(Honest):
-    def _check_rows(self, X):
-        rows = super()._check_rows(np.nan_to_num(X))
+    def rows_of(self, X, *, reset):
+        rows = super().rows_of(np.nan_to_num(X), reset=reset)
         if np.abs(rows).max() > 100:
             raise ValueError(f"X has a cell of {np.abs(rows).max()}, which is more than 100.")
         return rows
@@ -266,14 +279,15 @@ class LeaksACell(Honest):
 
 @caught_by("check_releases_cost_what_is_charged")
 class ReleasesWithLessNoise(Honest):
-    def _noisy(self, plan, total):
-        return GaussianMechanism(plan.mechanism.noise_multiplier / 2, 1.0).release(total, plan._streams.pop())
+    def noisy(self, fit, query, rows, weights):
+        return fit.release(query, rows, weights=weights, noise_multiplier=fit.noise_multiplier / 2).value[0]
 
 
 @caught_by("check_releases_cost_what_is_charged")
 class ReleasesTwice(Honest):
-    def _noisy(self, plan, total):
-        return (super()._noisy(plan, total) + plan.mechanism.release(total, plan.stream_of("again"))) / 2
+    def noisy(self, fit, query, rows, weights):
+        again = fit.release(query, rows, weights=weights, part="again").value[0]
+        return (super().noisy(fit, query, rows, weights) + again) / 2
 
 
 class HalfMechanism(GaussianMechanism):
@@ -283,15 +297,18 @@ class HalfMechanism(GaussianMechanism):
 
 @caught_by("check_noise_has_its_law")
 class AddsNoiseOfAnotherScale(Honest):
-    def _noisy(self, plan, total):
-        return HalfMechanism(plan.mechanism.noise_multiplier, 1.0).release(total, plan._streams.pop())
+    def noisy(self, fit, query, rows, weights):
+        total = exact_sum(fit, query, rows, weights)
+        return HalfMechanism(fit.noise_multiplier, 1.0).release(total, fit.spawn("mean"))
 
 
 @caught_by("check_charge_precedes_releases")
 @caught_by("check_a_seed_repeats_a_fit")
 class AddsNoiseOfItsOwn(Honest):
-    def _noisy(self, plan, total):
-        return total + np.random.default_rng().normal(scale=plan.mechanism.standard_deviation, size=total.shape)
+    def noisy(self, fit, query, rows, weights):
+        fit.spawn("mean")
+        total = exact_sum(fit, query, rows, weights)
+        return total + np.random.default_rng().normal(scale=fit.noise_multiplier, size=total.shape)
 
 
 @caught_by("check_charge_precedes_releases")
@@ -307,49 +324,50 @@ class ChargesLate(Honest):
 
 @caught_by("check_price_is_that_of_the_event")
 class StatesHalfItsPrice(Honest):
-    def _learn(self, plan, rows, targets):
-        super()._learn(plan, rows, targets)
+    def fit(self, X, y=None, groups=None):
+        super().fit(X, y, groups=groups)
         self.epsilon_ /= 2
-        return ""
+        return self
 
 
 @caught_by("check_neighbours_move_releases_by_the_sensitivity")
 class ClipsNothing(Honest):
-    def _clipped(self, rows):
-        return rows
+    class query(ClippedRows):
+        def vectors(self, rows):
+            return rows.astype(np.float64)
 
 
 @caught_by("check_neighbours_move_releases_by_the_sensitivity")
 class RefusesFarRows(Honest):
-    def _learn(self, plan, rows, targets):
+    def learned(self, fit, rows, weights):
         if np.abs(rows).max() > 1e9:
             raise ValueError("X has a cell that is too large.")
-        return super()._learn(plan, rows, targets)
+        return super().learned(fit, rows, weights)
 
 
 @caught_by("check_weights_move_releases_by_the_sensitivity")
 class CutsNoWeights(Honest):
-    def _check_targets(self, y, n_samples, sample_weight=None, groups=None):
-        return np.ones(n_samples) if sample_weight is None else np.asarray(sample_weight), groups
+    def weights_of(self, sample_weight, n_rows):
+        return np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight)
 
 
 @caught_by("check_units_are_bounded_together")
 class KeepsNoUnits(Honest):
-    def _shares(self, rows, weights, units):
-        return weights
+    class query(ClippedRows):
+        def group_limits(self, adjacency):
+            return np.inf, np.inf
 
 
 @caught_by("check_units_are_bounded_together")
 class ForgetsTheUnits(Honest):
     def fit(self, X, y=None, groups=None):
-        return self._fit_alone(X, y)
+        return super().fit(X, y)
 
 
 @caught_by("check_the_number_of_rows_is_private_under_add_remove")
 class CountsRows(Honest):
-    def _learn(self, plan, rows, targets):
-        self.n_rows_ = len(rows)
-        return super()._learn(plan, rows, targets)
+    def learned(self, fit, rows, weights):
+        return super().learned(fit, rows, weights) | {"n_rows_": len(rows)}
 
 
 @caught_by("check_copies_charge_the_same_ledger")
@@ -364,12 +382,27 @@ class LosesItsLedgerInAPickle(Honest):
         return {**super().__getstate__(), "accountant": None}
 
 
-class OneStream(Honest):
-    def _check_terms(self):
-        return FitTerms(self._check_budget(), SecretStream.from_random_state(7, "test"))
+@caught_by("check_labels_are_checked_without_rows")
+class LooksAtRowsBeforeTheCharge(Honest):
+    def fit(self, X, y=None, groups=None):
+        fit = begin(self, X, groups)
+        fit.plan()
+        weights = np.ones(len(fit.read_rows(type(self).rows_of)))
+        fit.charge()
+        return fit.publish(**self.learned(fit, fit.rows, weights))
 
-    def _plan_release(self, terms, sensitivity):
-        return super()._plan_release(FitTerms(terms.budget, SecretStream.from_random_state(7, "test")), sensitivity)
+
+class OneStream(Honest):
+    def fit(self, X, y=None, groups=None):
+        seed, self.random_state = self.random_state, None
+        try:
+            return super().fit(X, y, groups=groups)
+        finally:
+            self.random_state = seed
+
+    def noisy(self, fit, query, rows, weights):
+        fit._stream = SecretStream.from_random_state(7, "test")
+        return super().noisy(fit, query, rows, weights)
 
 
 @caught_by("check_threads_have_charges_and_noise_of_their_own")
@@ -381,9 +414,8 @@ class HasOneNoiseForAll(OneStream):
 
 @caught_by("check_no_stream_is_kept")
 class KeepsItsStream(Honest):
-    def _plan_fit(self, terms, n_samples, n_features, targets):
-        self._fitted_stream = terms.stream
-        return super()._plan_fit(terms, n_samples, n_features, targets)
+    def learned(self, fit, rows, weights):
+        return super().learned(fit, rows, weights) | {"_fitted_stream": fit.spawn("kept")}
 
 
 @caught_by("check_charge_survives_failures")
@@ -412,20 +444,18 @@ class ForgetsItselfFirst(Honest):
 
 @caught_by("check_bad_parameters_are_refused")
 class TakesAnyEpsilon(Honest):
-    def _check_budget(self):
-        epsilon = self.epsilon
-        self.epsilon = 1.0
+    def fit(self, X, y=None, groups=None):
+        epsilon, self.epsilon = self.epsilon, 1.0
         try:
-            return super()._check_budget()
+            return super().fit(X, y, groups=groups)
         finally:
             self.epsilon = epsilon
 
 
 @caught_by("check_a_report_can_be_written")
 class ReportsRows(Honest):
-    def _learn(self, plan, rows, targets):
-        self._fitted_first = float(rows[0, 0])
-        return super()._learn(plan, rows, targets)
+    def learned(self, fit, rows, weights):
+        return super().learned(fit, rows, weights) | {"_fitted_first": float(rows[0, 0])}
 
     def privacy_report(self):
         report = super().privacy_report()
@@ -499,7 +529,7 @@ def test_a_check_that_fails_is_raised_warned_of_or_expected():
 
 class Unweighted(Honest):
     def fit(self, X, y=None, groups=None):
-        return self._fit_alone(X, y, groups=groups)
+        return super().fit(X, y, groups=groups)
 
 
 def test_what_a_check_says_nothing_of_is_skipped_with_its_reason():
