@@ -126,6 +126,8 @@ class Fit:
 
     def take(self, X: Any, groups: Any) -> None:
         """Note what is public of the rows. Labels of groups are read, and a rejection of them is recorded."""
+        if not isinstance(X, RowSource | Iterator):
+            refuse_rows_elsewhere(type(self.model).__name__, X)
         self.rows, self.units = units_of(self.model, X, groups)
         self.n_rows, self.n_features = self._public_shape()
         self._settle(self.n_rows if self.units is None else self.units.n_units)
@@ -138,7 +140,6 @@ class Fit:
         if isinstance(X, RowSource):
             check_schema(model, X.like(), reset=True)
             return X.shape
-        refuse_rows_elsewhere(type(model).__name__, X)
         model._note_rows(X)
         with payment_of(model).recording_refusals():
             shape = shape_of("X", X)
