@@ -18,7 +18,6 @@ from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._checks.rows import check_labels, check_table, encode_labels
 from skdp._checks.units import GROUP, ROW
 from skdp._fit.budget import Budget, Price, payment_of, public_n, read_budget, root_stream, solve_noise, unit_of
-from skdp._fit.conductor import EstimatorFit, conduct
 from skdp._fit.fit import Fit, NoisySum, begin, warn_of_weak_delta
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import FitStep, FitTerms, PrivateStep, StepPlan
@@ -29,16 +28,13 @@ from skdp._guard.foreign_fits import Watched
 from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_init
 from skdp.accounting import (
     DpEvent,
-    GaussianDpEvent,
     compose,
     get_epsilon,
     resolve_accountant,
 )
 from skdp.accounting.targets import Risk
 from skdp.export.exported import Exported
-from skdp.mechanisms.gaussian import GaussianMechanism, finite_value
 from skdp.mechanisms.sampling import Sampling, sampling_at
-from skdp.mechanisms.streams import SecretStream
 from skdp.report.reported import Reported
 
 
@@ -52,38 +48,6 @@ def check_whole_budget(whole: Any) -> None:
         check_real("epsilon", whole.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
     else:
         Risk.read(whole.risk)
-
-
-class ReleasePlan:
-    """A fit that consists of one Gaussian release, and of what is bought for it.
-
-    Attributes
-    ----------
-    mechanism : GaussianMechanism
-    price : Price
-        Of all of it.
-    """
-
-    def __init__(self, mechanism: GaussianMechanism, price: Price, stream: SecretStream) -> None:
-        self.mechanism, self.price = mechanism, price
-        self._streams, self._purchases = [stream], stream.spawn("purchases")
-
-    @property
-    def event(self) -> DpEvent:
-        """What the fit costs."""
-        return self.price.event
-
-    def stream_of(self, purpose: str) -> SecretStream:
-        """The stream of what is bought for the release."""
-        return self._purchases.spawn(purpose)
-
-    def release(self, value: Any) -> Any:
-        """`value` with noise, once: the charge is for one release."""
-        if not self._streams:
-            raise RuntimeError("release was called before, and the charge is for one release: plan another one.")
-        exact = finite_value(value)
-        noisy = self.mechanism.release(exact, self._streams.pop())
-        return float(noisy) if exact.ndim == 0 else noisy
 
 
 _TO_PUBLISH = "random_state=None for a result that you publish"
@@ -182,11 +146,6 @@ class PrivateEstimator(Watched, Reported, Exported, PlainState, BaseEstimator):
         """This estimator as a step of a pipeline or a search; None if it reads nothing of its rows."""
         return PrivateStep(self) if self._has_phases else FitStep(self)
 
-    def _fit_alone(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
-        """Go through the phases of a fit on a copy, charge it, and publish what it learned: a body for ``fit``."""
-        conduct(EstimatorFit(self, X, y, fit_params))
-        return self
-
     def _plan_checked(self, terms: FitTerms, shape: tuple[int, int | None]) -> Any:
         """The plan of a fit to a table of this shape."""
         terms = self._settle_delta(terms, shape[0])
@@ -229,18 +188,6 @@ class PrivateEstimator(Watched, Reported, Exported, PlainState, BaseEstimator):
 
     def _solve_noise(self, budget: Budget, event_at: Callable[[float], DpEvent]) -> float:
         return solve_noise(self, budget, event_at)
-
-    def _plan_release(
-        self, terms: FitTerms, sensitivity: float, event_at: Callable[[float], DpEvent] = GaussianDpEvent
-    ) -> ReleasePlan:
-        """A fit by one Gaussian release of a value to which one record adds at most `sensitivity`.
-
-        `event_at` is what the fit costs at the noise multiplier of the release, with what it buys beside it.
-        """
-        mechanism = GaussianMechanism(self._solve_noise(terms.budget, event_at), sensitivity)
-        price = self._price(event_at(mechanism.noise_multiplier), None, terms.budget.delta)
-        # Two plans of one fit must not share their noise: the words of the stream tell them apart.
-        return ReleasePlan(mechanism, price, terms.stream.spawn("release", *map(int, terms.stream.words(2))))
 
     def _public_n_samples(self, n_samples: int) -> int:
         """Return the number of rows, or of units, that rules may use: under add_remove the data's own is private."""
@@ -359,7 +306,6 @@ __all__ = [
     "NoisySum",
     "Price",
     "PrivateEstimator",
-    "ReleasePlan",
     "StepPlan",
     "StepTraits",
     "absolute_path",

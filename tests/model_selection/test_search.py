@@ -33,7 +33,6 @@ from skdp import (
     allocate_budget,
     config_context,
 )
-from skdp._fit.releases import new_release
 from skdp.accounting import (
     GaussianDpEvent,
     NumberOfTries,
@@ -41,7 +40,7 @@ from skdp.accounting import (
     flatten,
     get_epsilon,
 )
-from skdp.base import Price, PrivateEstimator, StepPlan
+from skdp.base import PrivateEstimator, StepPlan, begin
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection import SCORES, PrivateScore
@@ -512,24 +511,16 @@ class Level(PrivateEstimator):
         self.adjacency, self.accounting, self.accountant = adjacency, accounting, accountant
         self.n_samples_public, self.random_state = n_samples_public, random_state
 
+    def fit(self, X, y):
+        fit = begin(self, X)
+        fit.plan()
+        fit.read_rows(lambda model, X, reset: X)
+        fit.charge()
+        fit.learn(len, y)
+        return fit.publish()
+
     def _plan_step(self, n_samples, n_features):
         return StepPlan(GaussianDpEvent, {})
-
-    def _check_parameters(self, terms, n_samples, n_features):
-        pass
-
-    def _check_rows(self, X):
-        return X
-
-    def _check_targets(self, y, n_samples):
-        return None
-
-    def _plan_fit(self, terms, n_samples, n_features, targets):
-        return GaussianDpEvent(self.noise_multiplier)
-
-    def _learn(self, plan, rows, targets):
-        self._set_price(Price(plan, 1.0, self.delta), (new_release(plan, "zero_out"),))
-        return ""
 
 
 LEVELS = (0.5, 0.55)

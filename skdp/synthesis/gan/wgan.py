@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.parameters import absolute_path, check_count, check_real, refuse_fit_params, show
+from skdp._fit.conductor import EstimatorFit, conduct
 from skdp._fit.step_traits import traits_of
 from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp._training.progress import StepProgress
@@ -337,7 +338,8 @@ class DPWGAN(PrivateGenerator):
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
         refuse_fit_params(fit_params, type(self).__name__)
-        return self._fit_alone(X, y)
+        conduct(EstimatorFit(self, X, y, {}))
+        return self
 
     # --- the phases of a fit ---
 

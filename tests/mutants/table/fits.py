@@ -88,20 +88,6 @@ FAULTS = faults_of(
         ],
         "skdp.base": [
             (
-                "estimator-releases-share-noise",
-                "PrivateEstimator._plan_release",
-                "terms.stream.spawn('release', *map(int, terms.stream.words(2)))",
-                "terms.stream.spawn('release')",
-                "extending",
-            ),
-            (
-                "release-plan-reuses-stream",
-                "ReleasePlan.release",
-                "self._streams.pop()",
-                "self._streams[0]",
-                "extending",
-            ),
-            (
                 "delta-from-private-n",
                 "PrivateEstimator._settle_delta",
                 "self._public_n_samples(n_samples)",
