@@ -101,15 +101,15 @@ class Fit:
     The states of a fit, and the steps that each of them allows. Any other step raises a RuntimeError. A charge that
     fails ends the fit.
 
-    ========  =============================
+    ========  ===============================
     state     steps
-    ========  =============================
+    ========  ===============================
     begun     plan
     planned   read, charge
     read      read, charge
-    charged   release, spawn
-    released  release, spawn, publish
-    ========  =============================
+    charged   release, spawn, learn
+    released  release, spawn, learn, publish
+    ========  ===============================
     """
 
     precedes_charge = True  # whether ``fit`` may still reject what it finds: a pipeline ends it after the charge
@@ -222,6 +222,15 @@ class Fit:
         if part in self._released:
             raise RuntimeError("release was called before, and the charge is for one release: plan another fit.")
         self._released.add(part)
+
+    def learn(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Return ``function(*given)``, which reads rows after the charge beside `release`.
+
+        It neither warns of a number in a row nor shows the shape of an array for which memory runs out.
+        """
+        self._advance(self._stage, CHARGED, RELEASED)
+        with np.errstate(all="ignore"):
+            return charged(function, *given)
 
     def release(
         self,

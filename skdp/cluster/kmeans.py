@@ -18,8 +18,9 @@ from skdp._checks.rows import check_table
 from skdp._checks.weights import WeightReader, check_weights, exactly_summable, weight_of_each
 from skdp._fit.step_traits import StepTraits
 from skdp._typing import Doubles
-from skdp.base import PrivateEstimator, StepPlan, begin
+from skdp.base import Fit, PrivateEstimator, StepPlan, begin
 from skdp.cluster.clustering import Clustering
+from skdp.cluster.noisy_steps import Clusters
 from skdp.cluster.rows import Cube, CubeRows, SharedNoise, SparseRows, WeightedRows, nearest, squared_distances
 from skdp.mechanisms.unit_norms import average_units
 from skdp.preprocessing.histograms.bought_bounds import BoughtBounds
@@ -234,13 +235,7 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         weights = fit.read(weight_reader.read, sample_weight, fit.n_rows)
         fit.charge()
 
-        weights = exactly_summable(average_units(fit.units, weight_of_each(weights, fit.n_rows)))
-        columns = [] if sp.issparse(rows) else list(rows.T.astype(np.float64))
-        given = fit.noise_multiplier, fit.n, fit.spawn("bounds"), weights, fit.units
-        cube = Cube(np.array(missing.release(columns, *given)))
-        releases = SharedNoise(missing.noise_left(fit.noise_multiplier), fit.spawn("clusters"))
-        coins = np.random.default_rng(fit.spawn("coins").words(4).tolist())
-        found = clustering.find(WeightedRows(_rows_in(cube, rows), weights), fit.n, releases, coins)
+        cube, found = fit.learn(_find, fit, missing, clustering, rows, weights)
         centers = cube.take_out(found.centers)
         return fit.publish(
             bounds_=cube.bounds,
@@ -348,6 +343,17 @@ def _read_rows(model: DPKMeans, X: Any, *, reset: bool) -> Any:
             "X.toarray()."
         )
     return rows
+
+
+def _find(fit: Fit, missing: BoughtBounds, clustering: Clustering, rows: Any, weights: Any) -> tuple[Cube, Clusters]:
+    """Return the cube between bounds, of which some are released, and the clusters of the rows in it."""
+    weights = exactly_summable(average_units(fit.units, weight_of_each(weights, fit.n_rows)))
+    columns = [] if sp.issparse(rows) else list(rows.T.astype(np.float64))
+    given = fit.noise_multiplier, fit.n, fit.spawn("bounds"), weights, fit.units
+    cube = Cube(np.array(missing.release(columns, *given)))
+    releases = SharedNoise(missing.noise_left(fit.noise_multiplier), fit.spawn("clusters"))
+    coins = np.random.default_rng(fit.spawn("coins").words(4).tolist())
+    return cube, clustering.find(WeightedRows(_rows_in(cube, rows), weights), fit.n, releases, coins)
 
 
 def _rows_in(cube: Cube, rows: Any) -> CubeRows:

@@ -258,7 +258,7 @@ class DPIsolationForest(TreesOfTables):
 
         model.embedding_._grow()
         trees = model.embedding_._fitted_trees
-        leaves = model.embedding_._leaves(rows.codes)
+        leaves = fit.learn(model.embedding_._leaves, rows.codes)
         noisy = fit.release(CellCounts(leaves.shape[1], trees.n_leaves), leaves, weights=weights)
         counts = np.where(is_leaf(trees), noisy.value, 0.0)
         deviation = fit.noise_multiplier * np.sqrt(trees.n_leaves)  # of the mean of the sums, or a little more

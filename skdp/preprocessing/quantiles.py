@@ -218,8 +218,8 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
         weights = exactly_summable(fit.read(weight_reader.read, sample_weight, fit.n_rows))
         fit.charge()
 
-        stream = fit.spawn("columns")
-        found = histograms.release(rows.columns, [], fit.noise_multiplier, fit.n, stream, weights, fit.units)
+        given = rows.columns, [], fit.noise_multiplier, fit.n, fit.spawn("columns"), weights, fit.units
+        found = fit.learn(histograms.release, *given)
         return fit.publish(weight_bound_=weight_reader.bound, **model._learned(rows.table, found.edges, found.bounds))
 
     def _check_own_parameters(self) -> None:

@@ -207,7 +207,8 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         fit.charge()
 
         noise = fit.noise_multiplier
-        pairs = missing.release(rows.columns, noise, fit.n, fit.spawn("bounds"), weights, fit.units)
+        given = rows.columns, noise, fit.n, fit.spawn("bounds"), weights, fit.units
+        pairs = fit.learn(missing.release, *given)
         query, numbers = ColumnSums(pairs, 2), np.column_stack(rows.columns)
         sums = fit.release(query, numbers, weights=weights, noise_multiplier=missing.noise_left(noise), part="sums")
         mean, var = query.moments_of(sums.value, sums.deviation)

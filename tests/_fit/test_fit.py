@@ -163,3 +163,14 @@ def test_interrupted_fit_publishes_with_warning():
     with pytest.warns(FitInterruptedWarning, match="interrupted after its first part"):
         fit.publish(interrupted="after its first part")
     assert fit.estimator.epsilon_ <= 1.0
+
+
+def test_learning_is_silent_and_shows_no_shape_of_rows():
+    fit, _ = fit_after("plan charge")
+    with np.errstate(all="raise"):
+        assert fit.learn(np.square, np.array([1e-300])) == 0.0
+    with pytest.raises(MemoryError, match="after the fit was charged") as error:
+        fit.learn(np.empty, (2**40, 2**17))
+    assert error.value.__context__ is None
+    with pytest.raises(RuntimeError):
+        fit_after("plan")[0].learn(len, ())
