@@ -49,8 +49,8 @@ class Paused(BaseException):
     """Ends a pass of a fit that a pipeline runs only up to a stage. It never leaves `skdp._fit.private_step`."""
 
 
-BEGUN, PLANNED, READ, CHARGED, RELEASED, PUBLISHED = range(6)
-_STAGES = "begin", "plan", "read", "charge", "release", "publish"
+BEGUN, PLANNED, READ, CHARGED, RELEASED, PUBLISHED, ENDED = range(7)
+_STAGES = "begin", "plan", "read", "charge", "release", "publish", "the end of the fit"
 
 
 def begin(estimator: Any, X: Any, groups: Any = None) -> Fit:
@@ -98,17 +98,18 @@ class Fit:
     - A rejection in `read_rows` and `read` is recorded. A fit that fails or is interrupted after `charge` keeps it.
     - `publish` moves all that was learned to the estimator in one assignment, with its privacy cost.
 
-    The states of a fit, and the steps that each of them allows. Any other step raises a RuntimeError.
+    The states of a fit, and the steps that each of them allows. Any other step raises a RuntimeError. A charge that
+    fails ends the fit.
 
-    ========  =============================
+    ========  ===============================
     state     steps
-    ========  =============================
+    ========  ===============================
     begun     plan
     planned   read, charge
     read      read, charge
     charged   release, spawn, learn
     released  release, spawn, learn, publish
-    ========  =============================
+    ========  ===============================
     """
 
     precedes_charge = True  # whether ``fit`` may still reject what it finds: a pipeline ends it after the charge
@@ -202,22 +203,33 @@ class Fit:
 
     def charge(self) -> None:
         """Charge the accountant, or raise and charge nothing. Rows that are not in memory are read after it."""
-        self._advance(CHARGED, PLANNED, READ)
+        self._advance(ENDED, PLANNED, READ)  # until the charge is made
         if not isinstance(self.rows, Iterator):
             warn_of_weak_delta(self.price.delta, self.n, self.units is not None)
             self.model._fitted_n_public = self.n
         self._payment.charge(self.price.event)
+        self._advance(CHARGED, ENDED)
 
     # --- release ---
 
     def spawn(self, part: str) -> SecretStream:
-        """Return the stream of a release beside the main one; the event of the fit includes it."""
-        self._advance(RELEASED, CHARGED, RELEASED)
+        """Return the stream of a release beside the main one, once; the event of the fit includes it."""
+        self._begin_part(part)
         return self._stream.spawn(part)
 
-    def learn(self, function: Callable[..., Any], *given: Any) -> Any:
-        """Return ``function(*given)`` of rows: it shows nothing of them by a warning of NumPy or for want of memory."""
+    def _begin_part(self, part: str) -> None:
+        """Note a part, or raise where it was released before: it would have the same noise."""
         self._advance(RELEASED, CHARGED, RELEASED)
+        if part in self._released:
+            raise RuntimeError("release was called before, and the charge is for one release: plan another fit.")
+        self._released.add(part)
+
+    def learn(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Return ``function(*given)``, which reads rows after the charge beside `release`.
+
+        It neither warns of a number in a row nor shows the shape of an array for which memory runs out.
+        """
+        self._advance(self._stage, CHARGED, RELEASED)
         with np.errstate(all="ignore"):
             return charged(function, *given)
 
@@ -244,13 +256,11 @@ class Fit:
         part : str
             Name of this release, where a fit makes several.
         """
-        total = self.learn(self._add_up, query, rows, targets, weights)
-        if part in self._released:
-            raise RuntimeError("release was called before, and the charge is for one release: plan another fit.")
-        self._released.add(part)
+        self._begin_part(part)
         noise_multiplier = self.noise_multiplier if noise_multiplier is None else noise_multiplier
         mechanism = GaussianMechanism(noise_multiplier, query.sensitivity(self.model.adjacency))
         stream = self._stream.spawn(part) if part else self._stream
+        total = self.learn(self._add_up, query, rows, targets, weights)
         with np.errstate(all="ignore"):
             noisy = total.read(mechanism.release(total.vector, stream))
         return NoisySum(noisy, mechanism.standard_deviation * total.rounding, total.n_rows)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -18,7 +18,7 @@ from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import row_form_of
 from skdp._checks.rows import table_shape
 from skdp._checks.units import take_unit
-from skdp._fit.fit import BEGUN, CHARGED, PLANNED, READ, Fit, Paused
+from skdp._fit.fit import BEGUN, CHARGED, ENDED, PLANNED, READ, Fit, Paused
 from skdp._fit.step_traits import traits_of
 from skdp.accounting import DpEvent, PrivacyAccountant, resolve_accountant
 
@@ -206,11 +206,16 @@ class StepFit(Fit):
         self._stage, self._released, self._n_reads = BEGUN, set(), 0
         self.estimator._allotted_fit = self
         try:
-            return self.estimator.fit(None, y, **params)  # `take` has the rows: they are in memory, maps included
+            fitted = self.estimator.fit(None, y, **params)  # `take` has the rows: they are in memory, maps included
         except Paused:
             return self._kept[0] if self._kept else None
         finally:
             self.estimator.__dict__.pop("_allotted_fit", None)
+        if self.precedes_charge:
+            raise RuntimeError(
+                f"fit of {type(fitted).__name__} went on before its charge: let it catch Exception alone."
+            )
+        return fitted
 
     def take(self, X: Any, groups: Any) -> None:
         """See `Fit`: rows and groups are those of the pipeline, which has read them."""
@@ -234,7 +239,7 @@ class StepFit(Fit):
         place = self._n_reads
         self._n_reads += 1
         if self._until == "read" or (self._until == "targets" and place > 0):
-            raise Paused
+            self._pause()
         if place == len(self._kept):
             self._kept.append(None)
         elif self._kept[place] is not None:
@@ -246,8 +251,13 @@ class StepFit(Fit):
     def charge(self) -> None:
         """See `Fit`: the whole is charged before the last pass."""
         self._advance(CHARGED, PLANNED, READ)
-        if self._until != "publish":
-            raise Paused
+        if self.precedes_charge:
+            self._pause()
+
+    def _pause(self) -> NoReturn:
+        """End a pass. A ``fit`` that catches even this cannot go on."""
+        self._stage = ENDED
+        raise Paused
 
     def _tell(self, interrupted: str) -> None:
         """See `Fit`: the whole does that."""

@@ -3,7 +3,7 @@
 `skops.io` calls ``__getstate__`` and ``__setstate__`` of an object of a trusted type, recursively. So that the public
 classes are the only types to be trusted, the private classes of a state are written as plain values under their names,
 and events as in a budget file. Only classes that are listed here are read again. No value of a file is called or
-imported. Pickle and copy use ``__reduce_ex__``, which keeps the complete state.
+imported. Pickle and copy use ``__reduce_ex__``, which keeps the complete state, as a `CompleteState`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from skdp._checks.protocols import is_private
+from skdp._checks.units import ROW
 from skdp.accounting import DpEvent, compose, flatten, get_epsilon
 from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
 
@@ -61,6 +63,10 @@ _LEAST_DELTA = 1e-100  # at which the epsilon of a pure guarantee is compared
 _is_pickled: ContextVar[bool] = ContextVar("_is_pickled", default=False)
 
 
+class CompleteState(dict[str, Any]):
+    """The state that is pickled and copied. It is not a trusted type, so that no file of skops can contain it."""
+
+
 class PlainState:
     """Mixin of public estimators, to stand before ``BaseEstimator`` among the bases of a class."""
 
@@ -72,16 +78,20 @@ class PlainState:
     def __reduce_ex__(self, protocol: Any) -> Any:
         token = _is_pickled.set(True)
         try:
-            return super().__reduce_ex__(protocol)
+            reduced: Any = super().__reduce_ex__(protocol)
         finally:
             _is_pickled.reset(token)
+        make, given, state, *rest = reduced
+        return make, given, CompleteState(state), *rest
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if _KIND not in state:
+        if isinstance(state, CompleteState):
             super().__setstate__(state)  # type: ignore[misc]
-        else:
-            vars(self).update(read_state(self, state))
-            check_epsilon(self)
+            return
+        if set(state) != {_KIND, _VALUE}:
+            raise ValueError(f"this is not the saved state of a {type(self).__name__}: the file was altered.")
+        vars(self).update(read_state(self, state))
+        check_epsilon(self)
 
 
 def plain_state(state: dict[str, Any]) -> dict[str, Any]:
@@ -104,12 +114,16 @@ def read_state(model: Any, content: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_epsilon(model: Any) -> None:
-    """Reject a model whose epsilon is below the cost of its events, or whose events differ from its releases."""
+    """Reject a model whose epsilon is below the cost of its events, or whose statement differs from its releases."""
     state = vars(model)
-    if "privacy_event_" not in state:
+    releases = state.get("_fitted_releases", ())
+    stated = state.get("adjacency_"), state.get("privacy_unit_", ROW)
+    if any((each.adjacency, each.unit) != stated for each in releases):
+        raise ValueError(f"the guarantee of this {type(model).__name__} is not that of its fit: the file was altered.")
+    if "privacy_event_" not in state and ("epsilon_" not in state or not is_private(model)):
         return  # without a privacy cost, or computed from the releases whenever it is read
-    event = state["privacy_event_"]
-    if compose(each.event for each in state.get("_fitted_releases", ())) != event:
+    event = state.get("privacy_event_")
+    if compose(each.event for each in releases) != event:
         raise ValueError(f"privacy_event_ of this {type(model).__name__} is not that of its fit: the file was altered.")
     if not flatten(event):
         return

@@ -20,6 +20,7 @@ from skdp._fit.step_traits import StepTraits
 from skdp._typing import Doubles
 from skdp.base import Fit, PrivateEstimator, StepPlan, begin
 from skdp.cluster.clustering import Clustering
+from skdp.cluster.noisy_steps import Clusters
 from skdp.cluster.rows import Cube, CubeRows, SharedNoise, SparseRows, WeightedRows, nearest, squared_distances
 from skdp.mechanisms.unit_norms import average_units
 from skdp.preprocessing.histograms.bought_bounds import BoughtBounds
@@ -232,8 +233,17 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         weights = fit.read(weight_reader.read, sample_weight, fit.n_rows)
         fit.charge()
 
-        learned = fit.learn(_release_clusters, fit, clustering, missing, rows, weights, weight_reader.bound)
-        return fit.publish(n_iter_=clustering.n_steps, weight_bound_=weight_reader.bound, **learned)
+        cube, found = fit.learn(_find, fit, missing, clustering, rows, weights)
+        centers = cube.take_out(found.centers)
+        return fit.publish(
+            bounds_=cube.bounds,
+            cluster_centers_=centers,
+            counts_=found.counts * weight_reader.bound,
+            inertia_=found.inertia * weight_reader.bound,
+            n_iter_=clustering.n_steps,
+            weight_bound_=weight_reader.bound,
+            _fitted_centers=cube.bring_in(centers),
+        )
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`: the releases of `Clustering`, and that of bounds if there are none."""
@@ -333,25 +343,15 @@ def _read_rows(model: DPKMeans, X: Any, *, reset: bool) -> Any:
     return rows
 
 
-def _release_clusters(
-    fit: Fit, clustering: Clustering, missing: BoughtBounds, rows: Any, weights: Any, weight_bound: float
-) -> dict[str, Any]:
-    """Release bounds where there are none, then clusters between them."""
+def _find(fit: Fit, missing: BoughtBounds, clustering: Clustering, rows: Any, weights: Any) -> tuple[Cube, Clusters]:
+    """Return the cube between bounds, of which some are released, and the clusters of the rows in it."""
     weights = exactly_summable(average_units(fit.units, weight_of_each(weights, fit.n_rows)))
     columns = [] if sp.issparse(rows) else list(rows.T.astype(np.float64))
     given = fit.noise_multiplier, fit.n, fit.spawn("bounds"), weights, fit.units
     cube = Cube(np.array(missing.release(columns, *given)))
     releases = SharedNoise(missing.noise_left(fit.noise_multiplier), fit.spawn("clusters"))
     coins = np.random.default_rng(fit.spawn("coins").words(4).tolist())
-    found = clustering.find(WeightedRows(_rows_in(cube, rows), weights), fit.n, releases, coins)
-    centers = cube.take_out(found.centers)
-    return {
-        "bounds_": cube.bounds,
-        "cluster_centers_": centers,
-        "counts_": found.counts * weight_bound,
-        "inertia_": found.inertia * weight_bound,
-        "_fitted_centers": cube.bring_in(centers),
-    }
+    return cube, clustering.find(WeightedRows(_rows_in(cube, rows), weights), fit.n, releases, coins)
 
 
 def _rows_in(cube: Cube, rows: Any) -> CubeRows:

@@ -230,11 +230,10 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
     def _infer(self, fit: Fit, *given: Any) -> tuple[Any, str]:
         """Return what `summary` needs, from a second release, and where an interrupt cut that short, or ""."""
         try:
-            return (self._release_scores(fit, *given) if self.inference else None), ""
+            return (fit.learn(self._release_scores, fit, *given) if self.inference else None), ""
         except KeyboardInterrupt:
             return None, "after the release of the coefficients, before that of their standard errors"
 
-    @silent_arithmetic
     def _release_scores(
         self,
         fit: Fit,

@@ -29,6 +29,7 @@ from skdp._typing import Doubles
 from skdp.mechanisms.unit_shares import share_of_sum
 
 _BLOCK_ROWS = 2048
+_LIMITS = 1e-100, 1e100  # of norms, whose squares and the sums of these are normal doubles
 
 
 class VectorQuery:
@@ -41,7 +42,7 @@ class VectorQuery:
     n_cells : int
         Number of cells, such as classes, to one of which each row adds its vector.
     row_limit : float
-        Largest norm of a vector.
+        Largest norm of a vector, from 1e-100 to 1e100.
     """
 
     n_cells: int = 1
@@ -96,8 +97,10 @@ class VectorSum:
     rounding = 1.0
 
     def __init__(self, query: VectorQuery, adjacency: str) -> None:
+        if not _LIMITS[0] <= query.row_limit <= _LIMITS[1]:
+            raise ValueError(f"row_limit={query.row_limit!r} must be from 1e-100 to 1e100: scale the vectors.")
         self._query, self._limits = query, query.group_limits(adjacency)
-        self.vector, self.n_rows = np.zeros(query.n_cells * query.width), 0
+        self.vector, self.n_rows, self._weight = np.zeros(query.n_cells * query.width), 0, 0.0
 
     def add(self, rows: Any, *targets_and_weights: Any, units: Units | None = None) -> None:
         """Add rows, with targets if the query takes any, and weights, which are 1.0 if they are left out."""
@@ -105,6 +108,7 @@ class VectorSum:
         each = np.broadcast_to(np.asarray(weights, np.float64), (rows.shape[0],))
         if units is None:
             self._add_rows(rows, targets, each)
+            self._weight += float(each.sum())
         else:
             self._add_groups(rows, targets, each, units)
         self.n_rows += rows.shape[0]
@@ -133,16 +137,20 @@ class VectorSum:
             part = order[start : start + _BLOCK_ROWS]
             given = (rows[part], *[target[part] for target in targets])
             vectors, ends = query.vectors(*given), is_last[start : start + _BLOCK_ROWS]
-            add_groups(vectors, query.cells(*given), weights[part], ends, self._limits, *open_group, total)
+            block = np.zeros_like(total)  # first, so that few additions round the total (`GaussianMechanism`)
+            add_groups(vectors, query.cells(*given), weights[part], ends, self._limits, *open_group, block)
+            total += block
 
     def clip(self) -> None:
-        """Clip the sum, of all rows of one group, to what a row may add; see `share_of_sum`."""
-        self.vector *= share_of_sum(self.vector, self._limits[0])
+        """Clip the sum, of all rows of one group, to what a group may add; see `share_of_sum`."""
+        norm, most = self._limits
+        weight = self._weight * (1.0 + (self.n_rows + 8) * 2.0**-52)
+        self.vector *= min(share_of_sum(self.vector, norm), most / weight if weight > most else 1.0)
 
     def merge(self, other: VectorSum) -> None:
         """Add the sum over other rows."""
         self.vector += other.vector
-        self.n_rows += other.n_rows
+        self.n_rows, self._weight = self.n_rows + other.n_rows, self._weight + other._weight
 
     def read(self, released: Doubles) -> Doubles:
         """Return the sums of the cells, of shape (n_cells, width)."""

@@ -1,11 +1,15 @@
 """The fit object: its order is enforced, and nothing is charged, learned or published out of turn."""
 
+import contextlib
+import warnings
+
 import numpy as np
 import pytest
 
 from skdp import BudgetExceededError, PrivacyAccountant
 from skdp._checks.rows import check_table
 from skdp._fit.fit import begin
+from skdp._fit.private_step import FitStep
 from skdp.exceptions import FitInterruptedWarning
 from skdp.naive_bayes import ClassMoments, DPGaussianNB
 
@@ -26,8 +30,8 @@ STATES = [
     ("plan read", "read charge"),
     ("plan charge", "spawn release"),
     ("plan read charge", "spawn release"),
-    ("plan charge spawn", "spawn release publish"),
-    ("plan charge release", "spawn publish"),  # each part is released once
+    ("plan charge spawn", "release publish"),  # each part is released once
+    ("plan charge release", "spawn publish"),
     ("plan charge release publish", ""),
 ]
 
@@ -78,6 +82,58 @@ def test_fit_releases_each_part_once_with_its_own_noise():
         fit.release(QUERY, X, CODES, part="first")
 
 
+def test_release_of_a_spawned_part_is_rejected():
+    fit, _ = fit_after("plan charge spawn")
+    with pytest.raises(RuntimeError, match="release was called before"):
+        fit.release(QUERY, X, CODES, part="bounds")
+
+
+def test_failed_charge_ends_fit():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    fit, other = (begin(DPGaussianNB([0, 1], epsilon=0.9, accountant=accountant), X) for _ in range(2))
+    for each in (fit, other):
+        each.plan()  # the budget admits each of them, and not both
+    other.charge()
+    with pytest.raises(BudgetExceededError):
+        fit.charge()
+    for step in STEPS.values():
+        with pytest.raises(RuntimeError):
+            step(fit)
+
+
+def test_warning_that_is_an_error_ends_fit_without_charge():
+    accountant = PrivacyAccountant()
+    fit = begin(DPGaussianNB([0, 1], delta=0.5, accountant=accountant), X)
+    fit.plan()
+    with warnings.catch_warnings(action="error"), pytest.raises(UserWarning, match="at least 1/n"):
+        fit.charge()
+    with pytest.raises(RuntimeError):
+        fit.release(QUERY, X, CODES)
+    assert accountant.history == ()
+
+
+@pytest.mark.parametrize("swallows", [False, True])
+def test_step_that_catches_its_pause_releases_nothing_before_charge(swallows):
+    found = []
+
+    class Greedy(DPGaussianNB):
+        def fit(self, X, y=None):
+            fit = begin(self, X)
+            fit.plan()
+            for step in (lambda: fit.read_rows(check_table), fit.charge):
+                with contextlib.suppress(BaseException):
+                    step()
+            with contextlib.suppress(BaseException if swallows else ()):
+                found.append(fit.release(QUERY, np.zeros((50, 2)), CODES))
+            return self
+
+    step = FitStep(Greedy([0, 1]))
+    step.begin(0)
+    with pytest.raises(RuntimeError):
+        step.check_targets(CODES, 50)
+    assert not found
+
+
 def test_fit_over_budget_is_rejected_in_plan():
     fit = begin(DPGaussianNB([0, 1], accountant=PrivacyAccountant(0.5, 1e-5)), X)
     with pytest.raises(BudgetExceededError):
@@ -107,3 +163,14 @@ def test_interrupted_fit_publishes_with_warning():
     with pytest.warns(FitInterruptedWarning, match="interrupted after its first part"):
         fit.publish(interrupted="after its first part")
     assert fit.estimator.epsilon_ <= 1.0
+
+
+def test_learning_is_silent_and_shows_no_shape_of_rows():
+    fit, _ = fit_after("plan charge")
+    with np.errstate(all="raise"):
+        assert fit.learn(np.square, np.array([1e-300])) == 0.0
+    with pytest.raises(MemoryError, match="after the fit was charged") as error:
+        fit.learn(np.empty, (2**40, 2**17))
+    assert error.value.__context__ is None
+    with pytest.raises(RuntimeError):
+        fit_after("plan")[0].learn(len, ())

@@ -307,3 +307,12 @@ def test_weights_of_a_score_are_checked(fitted):
 @pytest.mark.parametrize(("parameters", "given", "words"), BAD_INPUT, ids=str)
 def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
     assert_refused(clusters, parameters, {"X": X_GOOD, **given}, words, [str(X_GOOD[7, 1])])
+
+
+def test_fit_does_not_depend_on_error_state_of_numpy():
+    # The square of the tiny weight of a group underflows after the charge.
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 2))
+    weights, groups = np.r_[1e-200, 1e-200, np.ones(58)], np.arange(60) // 2
+    with np.errstate(all="raise"):
+        model = DPKMeans(2, bounds=(-1, 1), weight_bound=1.0).fit(X, sample_weight=weights, groups=groups)
+    assert model.cluster_centers_.shape == (2, 2)

@@ -239,6 +239,8 @@ ALTERED = {
     "below the privacy cost": {"epsilon_": float("nan")},
     "is not that of its fit": {"privacy_event_": other_event()},
     "privacy_event_ of this": {"_fitted_releases": ()},
+    "the guarantee of this": {"privacy_unit_": "group"},
+    "guarantee of this DPLogisticRegression is not": {"adjacency_": "replace_one", "epsilon_": 99.0},
     "'fit' is not an attribute": {"fit": "text"},
     "'_plan_fit' is not an attribute": {"_plan_fit": "text"},
     "'random_state' is never saved": {"random_state": 0},
@@ -254,6 +256,23 @@ def test_altered_state_is_rejected(message):
     with pytest.raises(ValueError, match=message) as error:
         DPLogisticRegression().__setstate__(state)
     assert "\n" not in str(error.value)
+
+
+def test_saved_epsilon_without_events_is_rejected():
+    state = fitted("linear")[0].__getstate__()
+    del state["value"]["privacy_event_"], state["value"]["_fitted_releases"]
+    with pytest.raises(ValueError, match="is not that of its fit"):
+        DPLogisticRegression().__setstate__(state)
+
+
+def test_saved_attributes_without_their_mark_are_rejected(monkeypatch):
+    # Those of a pickle, for example, are not checked.
+    model = fitted("bayes")[0]
+    monkeypatch.setattr(DPGaussianNB, "__getstate__", lambda self: {"epsilon_": 0.01, "accountant": "other.budget"})
+    content = skops.dumps(model)
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="this is not the saved state of a DPGaussianNB"):
+        skops.loads(content, trusted=skops_types())
 
 
 def test_skops_file_with_smaller_epsilon_is_rejected():

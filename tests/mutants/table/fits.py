@@ -70,7 +70,7 @@ FAULTS = faults_of(
             ("fit-not-asked-before-read", "Fit._admit", "payment.check(event)", "None", "fit"),
             ("fit-not-charged", "Fit.charge", "self._payment.charge(self.price.event)", "None", "fit"),
             ("fit-order-not-enforced", "Fit._advance", "self._stage not in allowed", "False", "fit"),
-            ("fit-part-released-twice", "Fit.release", "self._released.add(part)", "None", "fit"),
+            ("fit-part-released-twice", "Fit._begin_part", "self._released.add(part)", "None", "fit"),
             (
                 "fit-release-without-noise",
                 "Fit.release",
