@@ -78,13 +78,6 @@ FAULTS = faults_of(
                 "total.vector",
                 "guarantees_neighbours",
             ),
-            (
-                "fit-parts-share-noise",
-                "Fit.release",
-                "self._stream.spawn(part) if part else self._stream",
-                "self._stream",
-                "fit",
-            ),
         ],
         "skdp.base": [
             (
