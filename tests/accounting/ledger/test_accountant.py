@@ -50,16 +50,6 @@ def test_spending_composes_jointly():
         accountant.get_epsilon()
 
 
-def test_reading_has_no_effect():
-    accountant = PrivacyAccountant(2.0, 1e-5)
-    accountant.spend(FIT)
-    before = pickle.dumps(accountant)
-    repr(accountant), accountant.get_epsilon(), accountant.get_delta(1.0), accountant.remaining(GAUSS)
-    assert pickle.dumps(accountant) == before
-    with pytest.raises(AttributeError):
-        accountant.epsilon = 5.0
-
-
 def test_non_private_is_told_and_refused_under_a_ceiling():
     accountant = PrivacyAccountant()
     accountant.spend(NonPrivateDpEvent())

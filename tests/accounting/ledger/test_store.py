@@ -216,6 +216,5 @@ def test_what_an_accountant_parameter_stands_for(tmp_path, path, budget, monkeyp
         resolve_accountant("cen sus.budget")
     assert f"'{tmp_path}/cen sus.budget'" in str(error.value)
     assert os.listdir(tmp_path) == ["census.budget"]
-    for value, kind in ((3, TypeError), (PrivacyAccountant, TypeError), ("", ValueError)):
-        with pytest.raises(kind, match="accountant="):
-            resolve_accountant(value)
+    with pytest.raises(TypeError, match="accountant="):
+        resolve_accountant(3)

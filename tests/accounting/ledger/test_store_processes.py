@@ -12,7 +12,7 @@ import time
 import joblib
 import numpy as np
 import pytest
-from ledger_files import CREATE, SPEND, THIRD, admitted, fresh, in_threads, model, start, together
+from ledger_files import CREATE, THIRD, admitted, fresh, in_threads, model, start, together
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
@@ -23,15 +23,6 @@ from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, get_epsilon
 from skdp.accounting.ledger import sqlite as _sqlite
 
 # --- scripts that start together --------------------------------------------------------------------------------------
-
-
-def test_five_scripts_at_once_and_a_ceiling_for_three(tmp_path, path, budget):
-    assert budget.remaining(THIRD) == 3
-    found = together(tmp_path, path, SPEND, 5, 1)
-    assert sorted(found) == [0] * 2 + [1] * 3
-    assert budget.verify() == len(budget.history) == 3
-    assert budget.get_epsilon() == get_epsilon(SelfComposedDpEvent(THIRD, 3), 1e-5) <= 2.0
-    assert budget.remaining(THIRD) == 0
 
 
 def test_scripts_that_create_the_file_at_once_share_it(tmp_path, path):
