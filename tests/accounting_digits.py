@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import mpmath
 
-__all__ = ["DIGITS", "beside_responses", "of_one", "of_two"]
-
 DIGITS = 130
 
 
@@ -43,36 +41,4 @@ def beside_responses(q: float, sigma: float, size: float, count: int, epsilon: f
                 chance = mpmath.binomial(count, lies) * lie**lies * (1 - lie) ** (count - lies)
                 parts.append(chance * of_one(kind, q, sigma, epsilon - (count - 2 * lies) * size))
             found.append(mpmath.fsum(parts))
-        return max(found)
-
-
-def of_two(q: float, sigma: float, epsilon: float, replace_one: bool) -> mpmath.mpf:
-    """Delta of two sampled Gaussians: an integral over the first, of the closed form of the second."""
-    with mpmath.workdps(DIGITS):
-        m, rate, found = 1 / mpmath.mpf(sigma), mpmath.mpf(q), []
-
-        def mixture(z):
-            return 1 - rate + rate * mpmath.exp(m * z - m * m / 2)
-
-        def density(kind, z):
-            return mpmath.npdf(z) * (1 if kind == "add" else mixture(z))
-
-        def loss(kind, z):
-            below = 1 if kind == "remove" else mixture(-z)
-            above = 1 if kind == "add" else mixture(z)
-            return mpmath.log(above / below)
-
-        for kind in kinds(replace_one):
-            # closer and closer ends around where the profile of the second bends
-            if loss(kind, mpmath.mpf(35)) < epsilon:
-                bend = mpmath.mpf(6)
-            else:
-                bend = mpmath.findroot(lambda z: loss(kind, z) - epsilon, (-20, 35), solver="anderson", tol=1e-20)  # noqa: B023
-            ends = [bend + sign * mpmath.mpf(2) ** -k for k in range(20) for sign in (-1, 1)]
-            ends = sorted([*ends, *range(-22, int(bend) - 1), *range(int(bend) + 3, 36)])
-
-            def integrand(z):
-                return density(kind, z) * of_one(kind, q, sigma, epsilon - loss(kind, z))  # noqa: B023
-
-            found.append(mpmath.quad(integrand, ends, method="gauss-legendre", maxdegree=4))
         return max(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import sqlite3
@@ -130,13 +131,12 @@ def refused(path, rows, match, accountant=None):
 
 
 def rewritten(path, *statements, **pragmas):
-    connection = sqlite3.connect(path)
-    for statement in statements:
-        connection.execute(statement)
-    for name, value in pragmas.items():
-        connection.execute(f"PRAGMA {name} = {value}")
-    connection.commit()
-    connection.close()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        for name, value in pragmas.items():
+            connection.execute(f"PRAGMA {name} = {value}")
+        connection.commit()
 
 
 def with_three_charges(path):

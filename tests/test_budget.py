@@ -13,7 +13,6 @@ import pytest
 import skdp
 from skdp.accounting import (
     GaussianDpEvent,
-    NonPrivateDpEvent,
     PoissonSampledDpEvent,
     PrivacyAccountant,
     SelfComposedDpEvent,
@@ -68,23 +67,24 @@ def test_show_tells_the_epsilon_that_was_asked_for_refusals_and_raises(capsys, p
     assert all(
         word in out for word in (*words, "agreed by the board", "raised from 2", "3 charges, 1 refusal, 1 raise")
     )
-    assert [entry["kind"] for entry in json.loads(run(capsys, "show", path, "--json")[1])["charges"][3:]] == [
-        "refusal",
-        "raise",
-    ]
+    found = json.loads(run(capsys, "show", path, "--json")[1])
+    assert [entry["kind"] for entry in found["charges"][3:]] == ["refusal", "raise"]
+    assert (found["ceiling"]["epsilon"], found["ceiling"]["left"]) == (4.0, accountant.remaining())
+    assert found["spent"]["plans_fixed_in_advance"] == accountant.get_epsilon()
 
 
-def test_whoever_closes_the_pipe_has_read_enough(path):
+def test_command_line_is_light_and_survives_closed_pipe(path):
     accountant = PrivacyAccountant.open(path)
-    for number in range(400):
-        accountant.spend(GaussianDpEvent(1000.0 + number), "x" * 60, note="y" * 60)
-    for arguments in (["show", path], ["export", path]):
-        command = [sys.executable, "-m", "skdp.budget", *arguments]
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
-            child.stdout.read(10)
-            child.stdout.close()
-            assert child.stderr.read() == b""
-        assert child.returncode == 0
+    accountant.spend(GaussianDpEvent(1000.0), "x", note="y" * 100_000)
+    command = [sys.executable, "-W", "error", "-m", "skdp.budget", "export", path]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        child.stdout.read(10)
+        child.stdout.close()
+        assert child.stderr.read() == b""
+    assert child.returncode == 0
+    imported = "import skdp.budget, sys; print({'numpy', 'scipy', 'sklearn', 'sqlite3'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", imported], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 def test_create_and_raise(capsys, tmp_path):
@@ -99,9 +99,7 @@ def test_create_and_raise(capsys, tmp_path):
     accountant.spend(GaussianDpEvent(3.8))
     for arguments, named in (
         (("--epsilon", "1"), "does not raise the ceiling"),
-        (("--epsilon", "nan"), "epsilon=nan"),
         (("--epsilon", "3", "--delta", "1e-4"), "cannot be raised"),
-        (("--epsilon", "1.001"), "is not enough"),
     ):
         code, _, err = run(capsys, "raise", path, *arguments)
         assert code == 2
@@ -114,13 +112,12 @@ def test_create_and_raise(capsys, tmp_path):
 
 
 def test_create_takes_a_ceiling_in_risk(capsys, tmp_path):
-    for name, given in (("a", ("--advantage", "0.1")), ("b", ("--tpr", "0.03", "--fpr", "0.01"))):
-        risk = {key[2:]: float(value) for key, value in zip(given[::2], given[1::2], strict=True)}
-        expected = PrivacyAccountant(risk=risk, delta=1e-6).epsilon
-        code, out, _ = run(capsys, "create", tmp_path / name, *given, "--delta", "1e-6")
-        assert code == 0
-        assert f"epsilon={expected:g} at delta=1e-06" in out
-        assert fresh_epsilon(tmp_path / name) == expected
+    for name, given, risk in (
+        ("a", ("--advantage", "0.1"), {"advantage": 0.1}),
+        ("b", ("--tpr", "0.03", "--fpr", "0.01"), {"tpr": 0.03, "fpr": 0.01}),
+    ):
+        assert run(capsys, "create", tmp_path / name, *given, "--delta", "1e-6")[0] == 0
+        assert fresh_epsilon(tmp_path / name) == PrivacyAccountant(risk=risk, delta=1e-6).epsilon
     for given, named in (
         ((), "give --epsilon, or --advantage, or --tpr and --fpr"),
         (("--advantage", "0.1", "--epsilon", "1"), "a ceiling is one of them"),
@@ -165,34 +162,6 @@ def fresh_epsilon(path):
     return PrivacyAccountant.open(path).epsilon
 
 
-def test_show_as_json(capsys, path):
-    accountant = PrivacyAccountant.open(path)
-    found = json.loads(run(capsys, "show", path, "--json")[1])
-    ceiling = {"epsilon": 2.0, "delta": 1e-5, "spent": accountant.spent, "left": accountant.remaining()}
-    assert found["ceiling"] == {**ceiling, "left_for_failures": accountant.affordable().delta}
-    assert found["spent"]["plans_fixed_in_advance"] == accountant.get_epsilon() == accountant.spent
-    assert [each["label"] for each in found["charges"]] == ["first", "second"]
-    assert found["charges"][0]["parameters"] == {"C": 1.0}
-    assert json.loads(run(capsys, "show", path, "--json", "--delta", "1e-9")[1])["spent"]["delta"] == 1e-9
-
-
-@pytest.mark.filterwarnings("ignore:.*without a ceiling")
-def test_without_a_ceiling(capsys, tmp_path):
-    path = tmp_path / "open.budget"
-    PrivacyAccountant(path=path).spend(NonPrivateDpEvent())
-    assert "give a delta" in run(capsys, "show", path)[1]
-    assert json.loads(run(capsys, "show", path, "--json")[1])["spent"]["plans_fixed_in_advance"] is None
-    spent = json.loads(run(capsys, "show", path, "--json", "--delta", "1e-5")[1])["spent"]
-    assert spent["plans_fixed_in_advance"] == "inf"
-
-
-def test_export_is_what_from_json_reads(capsys, path):
-    code, out, _ = run(capsys, "export", path)
-    assert code == 0
-    assert json.loads(out) == json.loads(PrivacyAccountant.open(path).to_json())
-    assert PrivacyAccountant.from_json(out).history == PrivacyAccountant.open(path).history
-
-
 def test_verify(capsys, path):
     head = json.loads(run(capsys, "export", path)[1])["head"]
     assert run(capsys, "verify", path) == (0, f"{path}: 2 entries, each as it was written\nhead: {head}\n", "")
@@ -204,15 +173,15 @@ def test_verify(capsys, path):
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", ["show", "verify", "export"])
-def test_nothing_is_written_or_created(capsys, tmp_path, path, command):
+def test_nothing_is_written_or_created(capsys, tmp_path, path):
     before = pathlib.Path(path).read_bytes()
-    assert run(capsys, command, path)[0] == 0
-    assert pathlib.Path(path).read_bytes() == before
-    code, _, err = run(capsys, command, tmp_path / "no.budget")
-    assert code == 2
-    assert "does not exist" in err
-    assert os.listdir(tmp_path) == ["census.budget"]
+    for command in ("show", "verify", "export"):
+        assert run(capsys, command, path)[0] == 0
+        assert pathlib.Path(path).read_bytes() == before
+        code, _, err = run(capsys, command, tmp_path / "no.budget")
+        assert code == 2
+        assert "does not exist" in err
+        assert os.listdir(tmp_path) == ["census.budget"]
 
 
 def test_wrong_calls(capsys, tmp_path, path):
@@ -224,16 +193,4 @@ def test_wrong_calls(capsys, tmp_path, path):
     code, out, err = run(capsys, "show", tmp_path / "table.csv")
     assert (code, out) == (1, "")
     assert "not a budget file" in err
-    for command in ("show", "verify", "export"):
-        code, out, err = run(capsys, command, tmp_path)
-        assert (code, out) == (2, "")
-        assert f"file={str(tmp_path)!r} is not a file: give the file of a ledger." in err
-
-
-def test_as_a_module(path):
-    command = [sys.executable, "-W", "error", "-m", "skdp.budget", "verify", path]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "2 entries" in done.stdout
-    imported = "import skdp.budget, sys; print({'numpy', 'scipy', 'sklearn', 'sqlite3'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", imported], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
+    assert "is not a file: give the file of a ledger." in run(capsys, "show", tmp_path)[2]

@@ -8,7 +8,6 @@ import warnings
 
 import numpy as np
 import pytest
-from accounting_reference import best_order, contour_delta
 from combinations import over_rows
 
 from skdp.accounting import (
@@ -20,7 +19,6 @@ from skdp.accounting import (
     LaplaceDpEvent,
     MixtureOfGaussiansDpEvent,
     NonPrivateDpEvent,
-    NoOpDpEvent,
     PoissonSampledDpEvent,
     PrivacyProfile,
     RenyiCurve,
@@ -48,7 +46,6 @@ def test_the_renyi_curve_of_a_gaussian_is_a_line():
     assert isinstance(curve(2.0), float)
     np.testing.assert_allclose(RenyiCurve(GaussianDpEvent(2.0), adjacency="replace_one")(orders), orders / 2.0)
     assert curve.epsilon(1e-5) == get_epsilon(GaussianDpEvent(2.0), 1e-5, method="rdp")
-    assert RenyiCurve(NoOpDpEvent())([2.0, 3.0]).tolist() == [0.0, 0.0]
     assert RenyiCurve(NonPrivateDpEvent())(2.0) == math.inf
 
 
@@ -57,15 +54,12 @@ def test_renyi_curves_refuse_what_has_none():
         RenyiCurve(ComposedDpEvent((G, EpsilonDeltaDpEvent(0.1, 1e-6))))
     with pytest.raises(ValueError, match="replace_one' alone; use PrivacyProfile"):
         RenyiCurve(FIXED)
-    with pytest.raises(TypeError, match="no Rényi curve for groups"):
-        RenyiCurve(FIXED, adjacency="replace_one", group_size=2)
 
 
 @over_rows(
     ("event", "adjacency"),
     [
         (RUN, "zero_out"),
-        (LaplaceDpEvent(0.7), "replace_one"),
         (ComposedDpEvent((RUN, LaplaceDpEvent(3.0), EpsilonDeltaDpEvent(0.1, 1e-6))), "zero_out"),
     ],
 )
@@ -84,32 +78,6 @@ def test_profiles_are_above_the_price_and_close_to_it(event, adjacency):
     assert profile.epsilon(delta) == pytest.approx(get_epsilon(event, delta, adjacency=adjacency), rel=5e-3)
 
 
-def test_trade_offs_of_nothing_and_of_everything():
-    assert PrivacyProfile(NoOpDpEvent()).trade_off(0.3) == pytest.approx(0.7)
-    assert PrivacyProfile(NonPrivateDpEvent()).trade_off(0.3) == 0.0
-    assert PrivacyProfile(G).trade_off(0.0) <= 1.0
-
-
-def test_trade_offs_of_a_statement_are_straight_lines():
-    epsilon, delta = 1.0, 0.05
-    a = np.linspace(0.0, 1.0, 41)
-    lines = 1 - delta - math.exp(epsilon) * a, math.exp(-epsilon) * (1 - delta - a)
-    truth = np.maximum.reduce([np.zeros(a.size), *lines])
-    curve = PrivacyProfile(EpsilonDeltaDpEvent(epsilon, delta)).trade_off(a)
-    assert np.all(curve <= truth + 1e-12)
-    np.testing.assert_allclose(curve, truth, atol=3e-4)
-
-
-def test_profiles_by_other_methods_and_what_they_refuse():
-    concentrated = PrivacyProfile(ZCDpEvent(0.1), method="rdp")
-    assert concentrated(1.0) == pytest.approx(get_delta(ZCDpEvent(0.1), 1.0, method="rdp"), rel=1e-3)
-    failing = PrivacyProfile(EpsilonDeltaDpEvent(1.0, 0.001), method="rdp")
-    assert 0.001 <= failing(1.0) < 0.01
-    assert PrivacyProfile(NonPrivateDpEvent())(5.0) == 1.0
-    with pytest.raises(TypeError, match=r"ZCDpEvent has no price here by method='pld'; use method='rdp'"):
-        PrivacyProfile(ZCDpEvent(0.1))
-
-
 # --- groups -------------------------------------------------------------------------------------------------------
 
 
@@ -119,13 +87,11 @@ def test_groups_of_sums_have_as_many_times_the_shift():
         (LaplaceDpEvent(6.0), LaplaceDpEvent(2.0)),
         (DiscreteLaplaceDpEvent(0.2, 2), DiscreteLaplaceDpEvent(0.2, 6)),
         (DiscreteGaussianDpEvent(9.0, 2), DiscreteGaussianDpEvent(9.0, 6)),
-        (EpsilonDeltaDpEvent(0.1, 0.0), EpsilonDeltaDpEvent(0.1 * 3, 0.0)),
         (SelfComposedDpEvent(LaplaceDpEvent(6.0), 5), SelfComposedDpEvent(LaplaceDpEvent(2.0), 5)),
         (WorstOfDpEvent((GaussianDpEvent(6.0), LaplaceDpEvent(6.0))),
          WorstOfDpEvent((GaussianDpEvent(2.0), LaplaceDpEvent(2.0)))),
         (RepeatAndSelectDpEvent(GaussianDpEvent(6.0), 3.0, 1.0),
          RepeatAndSelectDpEvent(GaussianDpEvent(2.0), 3.0, 1.0)),
-        (ComposedDpEvent((GaussianDpEvent(6.0), NoOpDpEvent())), GaussianDpEvent(2.0)),
     ):  # fmt: skip
         for method in ("pld", "rdp"):
             assert get_epsilon(one, 1e-5, method=method, group_size=3) == get_epsilon(three, 1e-5, method=method)
@@ -134,8 +100,6 @@ def test_groups_of_sums_have_as_many_times_the_shift():
         ZCDpEvent(9 * 0.1), 1e-5, method="rdp"
     )
     assert get_epsilon(NonPrivateDpEvent(), 1e-5, group_size=3) == math.inf
-    assert get_epsilon(NoOpDpEvent(), 1e-5, group_size=3) == 0.0
-    assert get_epsilon(G, 1e-5, group_size=1) == get_epsilon(G, 1e-5)
 
 
 Z = np.linspace(-40.0, 40.0, 160_001)
@@ -149,8 +113,7 @@ def hockey(p, q, epsilon):
     return float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
 
 
-@over_rows("adjacency", ["zero_out", "replace_one"])
-@over_rows("k", [2, 3])
+@over_rows(("adjacency", "k"), [("zero_out", 3), ("replace_one", 2)])
 def test_groups_on_a_poisson_sample_by_summation(adjacency, k):
     q, sigma = 0.3, 1.2
     event = PoissonSampledDpEvent(q, GaussianDpEvent(sigma))
@@ -191,29 +154,11 @@ def test_groups_of_statements_add_up_what_a_chain_loses():
     assert get_epsilon(EpsilonDeltaDpEvent(3.0, 0.2), 1e-5, group_size=3) == math.inf
 
 
-def test_the_bound_by_profiles_is_attained_by_gaussians_and_holds_for_sums_of_steps():
-    from skdp.accounting.pld.epsilon import group_delta, group_epsilon
-    from skdp.accounting.releases import releases
-
-    for event, k, loose in (
-        (GaussianDpEvent(2.0), 2, 1e-3),
-        (GaussianDpEvent(3.0), 5, 1e-3),
-        (LaplaceDpEvent(4.0), 3, 5e-3),
-        (RUN, 2, 0.1),
-    ):
-        truth = get_epsilon(event, 1e-5, group_size=k)
-        assert truth * (1.0 - 1e-9) <= group_epsilon(releases(event), 1e-5, k, False) <= truth * (1.0 + loose)
-        at = 0.6 * truth
-        assert group_delta(releases(event), at, k, False) >= get_delta(event, at, group_size=k) * (1.0 - 1e-9)
-
-
 def test_groups_of_fixed_samples_are_bounded_by_the_profile():
     options = {"adjacency": "replace_one"}
     prices = [get_epsilon(FIXED, 1e-5, group_size=k, **options) for k in (1, 2, 3, 6)]
     assert prices == sorted(prices)
     assert prices[-1] < math.inf
-    profile = PrivacyProfile(FIXED, group_size=3, **options)
-    assert profile.epsilon(1e-5) == pytest.approx(prices[2], rel=1e-2)
     assert get_delta(FIXED, prices[2], group_size=3, **options) <= 1e-5 * 1.05
     # two records of a fixed sample, written out: the sum of 2 of 5 records
     rows, sigma = [-1.0, -1.0, -1.0], 2.0
@@ -227,36 +172,10 @@ def test_groups_of_fixed_samples_are_bounded_by_the_profile():
         get_epsilon(FIXED, 1e-5, group_size=2, method="rdp", **options)
 
 
-@over_rows(
-    ("event", "adjacency"),
-    [
-        (G, "zero_out"),
-        (RUN, "zero_out"),
-        (LaplaceDpEvent(1.0), "zero_out"),
-        (PoissonSampledDpEvent(0.1, LaplaceDpEvent(1.0)), "zero_out"),
-        (FIXED, "replace_one"),
-    ],
-)
-def test_renyi_curves_are_infinite_at_orders_that_are_too_large(event, adjacency):
+@over_rows("event", [RUN, LaplaceDpEvent(1.0), PoissonSampledDpEvent(0.1, LaplaceDpEvent(1.0))])
+def test_renyi_curves_are_infinite_at_orders_that_are_too_large(event):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        values = RenyiCurve(event, adjacency=adjacency)([1.0 + 1e-9, 1e9, 1e300, math.inf])
+        values = RenyiCurve(event)([1.0 + 1e-9, 1e9, 1e300, math.inf])
     assert values[2:].tolist() == [math.inf, math.inf]
     assert 0.0 < values[0] <= values[1]
-
-
-def test_renyi_curves_near_order_1_are_above_the_divergence_of_kullback_and_leibler():
-    q = law(0.0, 1.0)
-    p = 0.9 * q + 0.1 * law(1.0, 1.0)
-    kept = q > 1e-290
-    truth = float((p[kept] * np.log(p[kept] / q[kept])).sum())
-    for order in (1.0 + 1e-12, 1.0 + 1e-9, 1.0 + 1e-6):
-        value = RenyiCurve(PoissonSampledDpEvent(0.1, GaussianDpEvent(1.0)))(order)
-        assert truth * (1.0 - 1e-9) <= value <= truth * (1.0 + 1e-4)
-
-
-def test_a_profile_is_above_the_contour_integral():
-    parts, profile = [(0.02, 1.2, 300)], PrivacyProfile(RUN)
-    for epsilon in (0.3, 0.9, 1.7, 2.6):
-        truth = contour_delta(parts, epsilon, "remove", best_order(parts, "remove", epsilon=epsilon))
-        assert truth * (1.0 - 1e-9) <= profile(epsilon) <= truth * 1.002

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from pathlib import Path
 
 import accounting_table
@@ -25,7 +24,6 @@ from skdp.accounting import (
     PoissonSampledDpEvent,
     PrivacyAccountant,
     RepeatAndSelectDpEvent,
-    SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
     ZCDpEvent,
     calibrate_noise_multiplier,
@@ -69,21 +67,6 @@ def test_event_has_epsilon_or_refusal_names_remedy(event, adjacency):
             assert "; use " in text or "; no method" in text
 
 
-@over_rows(
-    ("event", "methods"),
-    [
-        (OTHERS[0], "pld rdp"),
-        (OTHERS[1], "pld"),
-        (OTHERS[2], "rdp"),
-        (OTHERS[3], "rdp"),
-        (OTHERS[4], "rdp"),
-        (OTHERS[5], "pld rdp moments optimal strong naive"),
-    ],
-)
-def test_methods_of_selections_and_compositions(event, methods):
-    assert {method for method in EVERY if accounting_table.entry(event, method) != "-"} == set(methods.split())
-
-
 def test_the_table_of_the_docs_is_what_the_code_prices():
     text = (Path(__file__).resolve().parents[2] / "docs" / "accounting.md").read_text(encoding="utf-8")
     assert accounting_table.markdown() in text
@@ -95,27 +78,13 @@ def test_the_table_of_the_docs_is_what_the_code_prices():
                 assert accounting_table.entry(event, other) == accounting_table.entry(event, method), (event, other)
 
 
-def test_refusals_name_method_event_and_remedy():
-    with pytest.raises(TypeError, match=r"event=ZCDpEvent has no price here by method='pld'; use method='rdp'"):
-        get_epsilon(ZCDpEvent(0.1), 1e-5)
-    with pytest.raises(ValueError, match=r"adjacency='replace_one' with Poisson.*method='moments'; use method='pld'"):
-        get_epsilon(PAPER, 1e-5, method="moments", adjacency="replace_one")
-    with pytest.raises(ValueError, match=r"'replace_one' alone; use adjacency='replace_one'"):
-        get_epsilon(SampledWithoutReplacementDpEvent(100, 5, G), 1e-5, method="rdp")
-    nested = PoissonSampledDpEvent(0.1, RepeatAndSelectDpEvent(G, 3.0, 1.0))
-    with pytest.raises(TypeError, match="PoissonSampledDpEvent of RepeatAndSelectDpEvent has no price here by any"):
-        get_epsilon(nested, 1e-5)
-
-
 @over_rows("method", sorted(EVERY))
 def test_edges(method):
     assert get_epsilon(NoOpDpEvent(), 1e-5, method=method) == 0.0
     assert get_delta(NoOpDpEvent(), 1.0, method=method) == 0.0
     assert get_epsilon(NonPrivateDpEvent(), 1e-5, method=method) == math.inf
     assert get_delta(NonPrivateDpEvent(), 1.0, method=method) == 1.0
-    assert get_epsilon(RepeatAndSelectDpEvent(NonPrivateDpEvent(), 2.0, 1.0), 1e-5, method=method) == math.inf
-    tiny = PoissonSampledDpEvent(1e-7, GaussianDpEvent(50.0))
-    assert get_epsilon(tiny, 0.5, method=method) > 0.0
+    assert get_epsilon(PoissonSampledDpEvent(1e-7, GaussianDpEvent(50.0)), 0.5, method=method) > 0.0
 
 
 def test_gdp_is_an_approximation_that_can_be_too_small():
@@ -124,8 +93,6 @@ def test_gdp_is_an_approximation_that_can_be_too_small():
     one = get_epsilon(GaussianDpEvent(1 / mu), 1e-5)
     assert get_epsilon(PAPER, 1e-5, method="gdp") == pytest.approx(one, rel=1e-9)
     assert one < get_epsilon(PAPER, 1e-5)
-    rare = SelfComposedDpEvent(PoissonSampledDpEvent(1e-3, GaussianDpEvent(0.6)), 1000)
-    assert get_epsilon(rare, 1e-5, method="gdp") < 0.6 * get_epsilon(rare, 1e-5)
 
 
 @over_rows("method", APPROXIMATIONS)
@@ -138,8 +105,6 @@ def test_approximations_are_read_but_never_charged(method):
     accountant.spend(PAPER)
     with pytest.raises(ValueError, match=f"{method}.*choose one of"):
         accountant.get_epsilon(1e-5, method=method)
-    with pytest.raises(ValueError, match="not a guarantee"):
-        accountant.get_delta(1.0, method=method)
 
 
 def test_compare_accountants():
@@ -147,15 +112,8 @@ def test_compare_accountants():
     frame = compare_accountants(PAPER, 1e-5).set_index("method")
     assert list(frame.index) == [*METHODS, *APPROXIMATIONS]
     assert list(frame.columns) == ["epsilon", "guarantee", "note"]
-    figures = {
-        "pld": 0.94687,
-        "rdp": 1.0355,
-        "moments": 1.2586,
-        "optimal": 14.184,
-        "strong": 16.844,
-        "optimal_exact": 12.447,
-        "strong_2016": 9.353,
-    }
+    figures = {"pld": 0.94687, "rdp": 1.0355, "moments": 1.2586, "optimal": 14.184, "strong": 16.844}
+    figures |= {"optimal_exact": 12.447, "strong_2016": 9.353}
     for method, figure in figures.items():
         assert frame.epsilon[method] == pytest.approx(figure, abs=1e-3)
     assert frame.guarantee.sum() == len(METHODS)
@@ -168,8 +126,6 @@ def test_compare_accountants_gives_reasons():
     assert math.isnan(frame.epsilon["pld"])
     assert "ZCDpEvent has no price" in frame.note["pld"]
     assert frame.epsilon["rdp"] > 0.0
-    with pytest.raises(ValueError, match="delta=0"):
-        compare_accountants(ZCDpEvent(0.1), 0)
     with pytest.raises(ValueError, match="'other' is not known"):
         compare_accountants(ZCDpEvent(0.1), 1e-5, methods=["other"])
 
@@ -184,18 +140,3 @@ def test_sound_methods_are_above_the_truth_on_bounded_losses(scale, count, epsil
         truth, _ = get_epsilon_bounds(event, delta)
         for method in METHODS:
             assert get_epsilon(event, delta, method=method) >= truth * (1.0 - 1e-9), (event, method)
-
-
-def test_compare_accountants_without_pandas_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"^compare_accountants needs pandas; run `pip install pandas`\.$"):
-        compare_accountants(PAPER, 1e-5)
-
-
-@pytest.mark.parametrize("method", ["moments", "strong", "optimal", "naive"])
-def test_sound_methods_calibrate(method):
-    def make(noise):
-        return SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(noise)), 100)
-
-    noise = calibrate_noise_multiplier(make, 2.0, 1e-5, method=method)
-    assert 1.99 < get_epsilon(make(noise), 1e-5, method=method) <= 2.0

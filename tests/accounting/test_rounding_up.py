@@ -7,7 +7,6 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from accounting_reference import dpsgd
 from combinations import over_rows
 from mpmath import mp
 
@@ -16,13 +15,11 @@ from skdp.accounting import (
     GaussianDpEvent,
     LaplaceDpEvent,
     PoissonSampledDpEvent,
-    SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
     ZCDpEvent,
     get_delta,
     get_epsilon,
 )
-from skdp.accounting.classic.composition import _amplify
 from skdp.accounting.rdp.rdp import rdp, renyi_epsilon_at
 from skdp.accounting.releases import releases
 
@@ -62,7 +59,7 @@ def exact_sampled(alpha: int, q: float, sigma: float) -> mpmath.mpf:
 
 def test_divergences_are_not_below_the_exact_ones():
     rng = np.random.default_rng(3)
-    for _ in range(15):
+    for _ in range(6):
         size = float(10 ** rng.uniform(-9, 2))
         for alpha in ORDERS:
             for kind, event in (
@@ -108,7 +105,7 @@ def response_delta(epsilon0: float, count: int, epsilon: float) -> mpmath.mpf:
 
 def test_repeated_randomised_response_is_not_below_the_exact_one():
     rng = np.random.default_rng(6)
-    for _ in range(12):
+    for _ in range(6):
         epsilon0, count = float(10 ** rng.uniform(-3, 1)), int(10 ** rng.uniform(0, 2.2))
         delta = float(10 ** rng.uniform(-14, -1))
         event = SelfComposedDpEvent(EpsilonDeltaDpEvent(epsilon0, 0.0), count)
@@ -123,32 +120,8 @@ def test_sums_of_statements_are_not_below_the_exact_ones():
     for epsilon, delta, count in [(0.1, 0.0, 3), (1 / 3, 1e-7, 7), (0.7, 1e-9, 10**6), (1e-9, 1e-13, 10**9)]:
         event = SelfComposedDpEvent(EpsilonDeltaDpEvent(epsilon, delta), count)
         assert mp.mpf(get_epsilon(event, 0.01, method="naive")) >= count * mp.mpf(epsilon)
-        # a delta that is one unit short of the sum covers nothing
-        if delta and count > 1:
+        if delta:  # a delta that is one unit short of the sum covers nothing
             assert get_epsilon(event, math.nextafter(count * delta, 0.0), method="naive") == math.inf
 
 
-@over_rows("epsilon", [1e-9, 0.3, 29.9, 30.1, 599.0, 601.0])
-@over_rows("share", [1e-30, 1e-12, 0.01, 0.999])
-def test_amplification_keeps_its_digits(epsilon, share):
-    exact = mp.log1p(mp.mpf(share) * mp.expm1(mp.mpf(epsilon)))
-    assert abs(mp.mpf(_amplify(epsilon, share)) - exact) <= exact * mp.mpf(10) ** -12
-
-
-def test_fixed_size_bounds_are_above_what_a_lone_record_costs():
-    # if all other records are 0 the output is that of the Poisson-sampled pair, which no bound may undercut
-    for share, sigma, alpha in [(1e-3, 10.0, 300.0), (0.01, 20.0, 600.0), (1e-3, 20.0, 700.0)]:
-        event = SampledWithoutReplacementDpEvent(10**6, round(share * 10**6), GaussianDpEvent(sigma))
-        sampled = PoissonSampledDpEvent(share, GaussianDpEvent(sigma))
-        assert rdp(releases(event), alpha, replace_one=True) >= rdp(releases(sampled), alpha, replace_one=True)
-
-
 # --- exact composition of many steps ---------------------------------------------------------------------------
-
-
-@over_rows("count", [10**6 + 1, 10**10, 10**12])
-def test_exact_composition_of_many_steps_takes_the_closed_bound(count):
-    event = dpsgd(0.01, 1e5, count)
-    value = get_epsilon(event, 1e-6, method="optimal_exact")
-    assert value == pytest.approx(get_epsilon(event, 1e-6, method="optimal"), rel=1e-9)
-    assert get_epsilon(dpsgd(0.01, 1e5, 10**6), 1e-6, method="optimal_exact") < value

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from combinations import over_rows
@@ -11,7 +9,6 @@ from combinations import over_rows
 from skdp.accounting import (
     ComposedDpEvent,
     GaussianDpEvent,
-    LaplaceDpEvent,
     NonPrivateDpEvent,
     NoOpDpEvent,
     PoissonSampledDpEvent,
@@ -23,7 +20,6 @@ from skdp.accounting import (
     compose,
     get_epsilon,
 )
-from skdp.accounting import targets as _targets
 from skdp.accounting.calibration import noise as _calibration
 
 
@@ -39,7 +35,7 @@ def check(make_event, epsilon, delta, **settings):
 
 def test_property_14_on_drawn_cases():
     rng = np.random.default_rng(8)
-    for _ in range(8):
+    for _ in range(5):
         q, steps = 10 ** rng.uniform(-3, 0), int(10 ** rng.uniform(0, 4.5))
         epsilon, delta = 10 ** rng.uniform(-2, 2), 10 ** rng.uniform(-10, -5)
         adjacency = "replace_one" if rng.random() < 0.3 else "add_remove"
@@ -48,10 +44,8 @@ def test_property_14_on_drawn_cases():
 
 def test_rdp_and_mixed_events():
     check(dpsgd(0.02, 500), 2.0, 1e-5, method="rdp")
-    check(lambda s: SelfComposedDpEvent(GaussianDpEvent(s), 7), 2.0, 1e-5, method="rdp")
     check(lambda s: ComposedDpEvent((dpsgd(0.05, 300)(s), GaussianDpEvent(3.0 * s))), 1.0, 1e-6)
     fixed = GaussianDpEvent(10.0)
-    check(lambda s: ComposedDpEvent((fixed, GaussianDpEvent(s))), 1.0, 1e-6)
     check(lambda s: ComposedDpEvent((fixed, dpsgd(0.05, 300)(s))), 1.0, 1e-6)
 
 
@@ -72,36 +66,6 @@ def test_unreachable_budget_is_one_line_with_a_remedy():
         with pytest.raises(ValueError, match=r"epsilon=0\.01, delta=1e-06 cannot be reached.*raise epsilon") as error:
             calibrate_noise_multiplier(make, 0.01, 1e-6)
         assert "\n" not in str(error.value)
-
-
-def priced(monkeypatch):
-    """The events that a calibration prices, as it goes on."""
-    asked = []
-
-    def counted(true):
-        def price(event, delta, **settings):
-            asked.append(event)
-            return true(event, delta, **settings)
-
-        return price
-
-    for name in ("get_epsilon", "rough_epsilon"):
-        monkeypatch.setattr(_targets, name, counted(getattr(_targets, name)))
-    return asked
-
-
-FIXED = dpsgd(0.01, 1_000)(1.0)
-
-
-def test_a_budget_out_of_reach_is_refused_after_few_prices(monkeypatch):
-    asked = priced(monkeypatch)
-    alone = get_epsilon(FIXED, 1e-5)
-    for epsilon in (0.999 * alone, 0.5 * alone):
-        with pytest.raises(ValueError, match=r"cannot be reached with noise_multiplier up to 1e\+07; raise epsilon"):
-            calibrate_noise_multiplier(lambda b: compose([FIXED, LaplaceDpEvent(b)]), epsilon, 1e-5)
-        with pytest.raises(ValueError, match=r"cannot be reached with a sampling rate down to 1e-12; raise epsilon"):
-            calibrate_sampling_rate(lambda q: compose([FIXED, dpsgd(q, 10)(1.0)]), epsilon, 1e-5)
-    assert len(asked) <= 2 + 2 * 2 * 4
 
 
 def test_a_bound_that_is_loose_at_the_end_of_the_range_refuses_no_budget():
@@ -138,18 +102,7 @@ def test_nothing_is_returned_whose_price_was_not_seen_to_fit():
     assert _calibration._affordable(1.0, lambda s: 3.0 - s, 1.0, 10.0, "x") >= 2.0
 
 
-@pytest.mark.parametrize(("share", "method"), [(1.0005, "pld"), (30.0, "rdp"), (1.01, "naive")])
-def test_a_flat_price_needs_few_looks(share, method, monkeypatch):
-    epsilon = share * get_epsilon(FIXED, 1e-5, method=method)
-    asked = priced(monkeypatch)
-    assert calibrate_noise_multiplier(lambda s: FIXED, epsilon, 1e-5, method=method) == pytest.approx(1e-3)
-    assert calibrate_sampling_rate(lambda q: FIXED, epsilon, 1e-5, method=method) == 1.0
-    assert calibrate_steps(lambda n: FIXED, epsilon, 1e-5, method=method) == 10**9
-    assert calibrate_steps(lambda n: FIXED, epsilon / share**2, 1e-5, method=method) == 0
-    assert len(asked) < 100
-
-
-@over_rows("method", ["pld", "rdp", "moments", "optimal_exact", "naive"])
+@over_rows("method", ["pld", "moments"])
 def test_what_is_without_effect_needs_no_noise(method):
     assert calibrate_noise_multiplier(lambda s: NoOpDpEvent(), 1.0, 1e-5, method=method) == pytest.approx(1e-3)
     assert calibrate_sampling_rate(lambda q: NoOpDpEvent(), 1.0, 1e-5, method=method) == 1.0
@@ -157,21 +110,15 @@ def test_what_is_without_effect_needs_no_noise(method):
     assert calibrate_jointly([lambda s: NoOpDpEvent(), GaussianDpEvent], 1.0, 1e-5, [0.5, 0.5])[1] > 0.0
 
 
-@over_rows(("q", "sigma"), [(0.01, 1.1), (1.0, 20.0)])
-@over_rows("epsilon", [0.3, 3.0])
+@over_rows(("q", "sigma", "epsilon"), [(0.01, 1.1, 3.0), (1.0, 20.0, 0.3)])
 def test_steps_are_the_most_that_fit(q, sigma, epsilon):
     steps = calibrate_steps(lambda n: dpsgd(q, n)(sigma), epsilon, 1e-6)
     assert get_epsilon(dpsgd(q, steps + 1)(sigma), 1e-6) > epsilon
     assert steps == 0 or get_epsilon(dpsgd(q, steps)(sigma), 1e-6) <= epsilon
 
 
-def test_steps_at_the_ends():
-    assert calibrate_steps(lambda n: SelfComposedDpEvent(GaussianDpEvent(0.1), n), 0.1, 1e-6) == 0
-    assert calibrate_steps(lambda n: SelfComposedDpEvent(GaussianDpEvent(1e9), n), 1.0, 1e-6) == 10**9
-
-
-@over_rows("epsilon", [0.1, 8.0])
-def test_sampling_rate_fits(epsilon):
+def test_sampling_rate_fits():
+    epsilon = 8.0
     rate = calibrate_sampling_rate(lambda q: dpsgd(q, 1000)(1.1), epsilon, 1e-6)
     assert epsilon * (1.0 - 1e-3) <= get_epsilon(dpsgd(rate, 1000)(1.1), 1e-6) <= epsilon
     assert calibrate_sampling_rate(lambda q: dpsgd(q, 1)(50.0), 1.0, 1e-6) == 1.0
@@ -186,27 +133,3 @@ def test_joint_calibration_meets_the_budget_with_the_given_shares(epsilon, adjac
     assert epsilon * (1.0 - 1e-3) <= price <= epsilon
     # mu^2 of the plain ones: 1 / s^2 and 4 / s^2, in the proportion 1 : 2
     assert (4.0 / noises[2] ** 2) / (1.0 / noises[0] ** 2) == pytest.approx(2.0, rel=1e-4)
-
-
-def test_calibration_is_remembered_by_what_is_made():
-    first = calibrate_noise_multiplier(dpsgd(0.013, 700), 1.0, 1e-6)
-    assert calibrate_noise_multiplier(dpsgd(0.013, 700), 1.0, 1e-6) == first
-
-    def same_at_the_probes(sigma):
-        return dpsgd(0.013, 700)(sigma if sigma in (1.0, 2.5) else 0.9 * sigma)
-
-    other = calibrate_noise_multiplier(same_at_the_probes, 1.0, 1e-6)
-    assert get_epsilon(same_at_the_probes(other), 1e-6) <= 1.0
-
-
-def test_budget_that_needs_no_noise_gives_the_least():
-    assert calibrate_noise_multiplier(dpsgd(1e-9, 1), 1.0, 1e-5) == pytest.approx(1e-3)
-
-
-def test_joint_calibration_of_plain_gaussians_is_exact():
-    one, four = calibrate_jointly(
-        [GaussianDpEvent, lambda s: SelfComposedDpEvent(GaussianDpEvent(s), 4)], 2.0, 1e-5, [0.5, 0.5]
-    )
-    assert four == pytest.approx(2.0 * one, rel=1e-6)
-    alone = calibrate_noise_multiplier(GaussianDpEvent, 2.0, 1e-5)
-    assert one == pytest.approx(math.sqrt(2.0) * alone, rel=1e-3)

@@ -13,7 +13,6 @@ import pytest
 from combinations import over_rows
 
 from skdp.accounting import (
-    ComposedDpEvent,
     DiscreteGaussianDpEvent,
     DiscreteLaplaceDpEvent,
     EpsilonDeltaDpEvent,
@@ -23,13 +22,11 @@ from skdp.accounting import (
     PoissonSampledDpEvent,
     SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
-    ZCDpEvent,
     flatten,
     get_delta,
     get_epsilon,
     get_epsilon_bounds,
 )
-from skdp.accounting.dominating import noise as _noise
 from skdp.accounting.rdp.rdp import rdp
 from skdp.accounting.releases import releases
 
@@ -124,9 +121,8 @@ def test_noise_on_all_records(name):
 
 
 @over_rows("name", NOISE)
-@over_rows("q", [0.3])
-def test_noise_on_a_poisson_sample(name, q):
-    inner, law = NOISE[name]
+def test_noise_on_a_poisson_sample(name):
+    q, (inner, law) = 0.3, NOISE[name]
     event = PoissonSampledDpEvent(q, inner)
     for others in OTHERS:
         tight = 1e-3 if not others else None
@@ -137,9 +133,8 @@ def test_noise_on_a_poisson_sample(name, q):
 
 
 @over_rows("name", NOISE)
-@over_rows("size", [2])
-def test_noise_on_a_sample_of_fixed_size(name, size):
-    inner, law = NOISE[name]
+def test_noise_on_a_sample_of_fixed_size(name):
+    size, (inner, law) = 2, NOISE[name]
     for others in OTHERS[1:]:
         n = len(others) + 1
         p, q = fixed_outputs(law, [*others, 1], size), fixed_outputs(law, [*others, -1], size)
@@ -165,26 +160,10 @@ def test_mixtures_of_gaussians():
     check(sampled, "zero_out", 0.7 * law(0) + 0.3 * p, law(0), tight=1e-3)
     as_sample = MixtureOfGaussiansDpEvent(2.0, (0.0, 2.0), (0.9, 0.1))
     plain = PoissonSampledDpEvent(0.1, GaussianDpEvent(1.0))
-    for adjacency in ("zero_out", "replace_one"):
-        for method in ("pld", "rdp"):
-            price = get_epsilon(SelfComposedDpEvent(as_sample, 20), 1e-6, method=method, adjacency=adjacency)
-            same = get_epsilon(SelfComposedDpEvent(plain, 20), 1e-6, method=method, adjacency=adjacency)
-            assert price == pytest.approx(same, rel=1e-4)
-            assert price >= same * (1.0 - 1e-9)
-
-
-def test_vectors_of_integer_and_laplace_noise_are_covered_by_one_coordinate():
-    small = np.arange(-60, 61)
-
-    def product(shift, law):
-        return np.multiply.outer(law(small - shift[0]), law(small - shift[1]))
-
-    def laplace_law(x):
-        return math.tanh(0.35) * np.exp(-0.7 * np.abs(x))
-
-    for shift in ((3, 0), (2, 1), (-1, 2), (1, -2)):
-        p, q = product(shift, laplace_law).ravel(), product((0, 0), laplace_law).ravel()
-        check(DiscreteLaplaceDpEvent(0.7, 3), "zero_out", p, q, tight=1e-9 if 0 in shift else None)
+    for method in ("pld", "rdp"):
+        price, same = (get_epsilon(S(each, 20), 1e-6, method=method) for each in (as_sample, plain))
+        assert price == pytest.approx(same, rel=1e-4)
+        assert price >= same * (1.0 - 1e-9)
 
 
 @over_rows("delta", [0.0, 0.03])
@@ -201,32 +180,14 @@ def test_statements_on_samples(delta):
         # of replaced records alone: a mechanism that shows whether the record was drawn
         shown = hockey(np.append(q * p, 1 - q), np.append(q * r, 1 - q), at)
         assert get_delta(event, at, adjacency="replace_one") == pytest.approx(shown, rel=1e-9, abs=1e-300)
-        for method in ("naive", "optimal"):
+        for method in ("naive", "optimal", "strong", "optimal_exact"):
             assert get_delta(event, at, method=method, adjacency="replace_one") >= shown * (1.0 - 1e-9)
-    for method in ("naive", "optimal", "strong", "optimal_exact"):
-        options = {"method": method, "adjacency": "replace_one"}
-        assert get_delta(event, 0.7, **options) >= hockey(np.append(q * p, 1 - q), np.append(q * r, 1 - q), 0.7)
-        assert get_epsilon(event, q * delta + 1e-9, **options) >= epsilon
     # the mixture of both cases, where the sample without the record is as far from either
     fixed = SampledWithoutReplacementDpEvent(10, 3, EpsilonDeltaDpEvent(epsilon, delta))
     for at in EPSILONS:
         assert get_delta(fixed, at, adjacency="replace_one") == pytest.approx(
             hockey((1 - q) * r + q * p, r, at), rel=1e-9, abs=1e-300
         )
-
-
-def test_two_statements_on_samples():
-    """Losses that are infinite count in full when they are composed too."""
-    epsilon, q, delta = 0.9, 0.3, 0.01
-    rest = (1.0 - delta) / (1.0 + math.exp(epsilon))
-    p = np.array([delta, 0.0, rest * math.exp(epsilon), rest])
-    r = np.array([0.0, delta, rest, rest * math.exp(epsilon)])
-    mixed = (1 - q) * r + q * p
-    twice, none = np.multiply.outer(mixed, mixed).ravel(), np.multiply.outer(r, r).ravel()
-    event = SelfComposedDpEvent(PoissonSampledDpEvent(q, EpsilonDeltaDpEvent(epsilon, delta)), 2)
-    for at in (0.1, 0.7):
-        exact = max(hockey(twice, none, at), hockey(none, twice, at))
-        assert exact * (1.0 - 1e-12) <= get_delta(event, at) <= exact * 1.01 + 1e-9
 
 
 S = SelfComposedDpEvent
@@ -242,11 +203,6 @@ def pld_cases():
         (sampled(0.1, LaplaceDpEvent(0.5)), 100, pld.from_laplace_mechanism(0.5, sampling_prob=0.1, **fine)),
         (DiscreteLaplaceDpEvent(0.5, 3), 9, pld.from_discrete_laplace_mechanism(0.5, 3, **integer)),
         (DiscreteGaussianDpEvent(3.0, 2), 10, pld.from_discrete_gaussian_mechanism(3.0, 2, **integer)),
-        (
-            sampled(0.2, DiscreteGaussianDpEvent(3.0, 2)),
-            100,
-            pld.from_discrete_gaussian_mechanism(3.0, 2, sampling_prob=0.2, **integer),
-        ),
         (MixtureOfGaussiansDpEvent(1.5, *mixture), 50, pld.from_mixture_gaussian_mechanism(1.5, *mixture, **coarse)),
     )
 
@@ -269,7 +225,6 @@ ALL = {
     "discrete Gaussian": (lambda s: DiscreteGaussianDpEvent(2.0 * s, 1), "zero_out"),
     "mixture": (lambda s: MixtureOfGaussiansDpEvent(s, (0.0, 1.0, 2.0), (0.8, 0.15, 0.05)), "zero_out"),
     "fixed": (lambda s: SampledWithoutReplacementDpEvent(100, 5, GaussianDpEvent(2 * s)), "replace_one"),
-    "sampled Laplace": (lambda s: PoissonSampledDpEvent(0.1, LaplaceDpEvent(s)), "zero_out"),
     "sampled Laplace, replaced": (lambda s: PoissonSampledDpEvent(0.1, LaplaceDpEvent(s)), "replace_one"),
     "sampled statement": (lambda s: PoissonSampledDpEvent(0.1, EpsilonDeltaDpEvent(1.0 / s, 1e-9)), "zero_out"),
 }
@@ -290,17 +245,6 @@ def test_epsilon_falls_with_noise_and_agrees_with_delta(name):
     assert get_delta(event, 0.97 * epsilon, **options) > 0.99e-4
 
 
-def test_everything_composes_with_concentrated_privacy_by_renyi():
-    for name, (make, adjacency) in ALL.items():
-        event = make(2.0)
-        if name == "sampled statement":
-            event = PoissonSampledDpEvent(0.1, EpsilonDeltaDpEvent(0.5, 0.0))
-        together = ComposedDpEvent((ZCDpEvent(0.02), event))
-        alone = [get_epsilon(each, 1e-5, adjacency=adjacency, method="rdp") for each in (ZCDpEvent(0.02), event)]
-        price = get_epsilon(together, 1e-5, adjacency=adjacency, method="rdp")
-        assert max(alone) < price < sum(alone), name
-
-
 def test_events_without_effect_are_left_out():
     nothing = (
         DiscreteLaplaceDpEvent(1.0, 0),
@@ -317,12 +261,7 @@ EXTREMES = [
     SampledWithoutReplacementDpEvent(10**18, 1, GaussianDpEvent(1e-100)),
     DiscreteGaussianDpEvent(0.01, 10**6),
     DiscreteLaplaceDpEvent(1e-9, 10**6),
-    DiscreteLaplaceDpEvent(1e9, 10**6),
-    PoissonSampledDpEvent(0.1, DiscreteLaplaceDpEvent(1e9, 10**6)),
-    MixtureOfGaussiansDpEvent(1e-100, (0.0, 1.0), (0.5, 0.5)),
-    MixtureOfGaussiansDpEvent(1e100, (0.0, 1.0), (0.5, 0.5)),
     PoissonSampledDpEvent(1e-300, LaplaceDpEvent(1e-3)),
-    PoissonSampledDpEvent(0.5, LaplaceDpEvent(1e-100)),
     PoissonSampledDpEvent(0.5, LaplaceDpEvent(1e100)),
 ]
 
@@ -333,26 +272,6 @@ def test_extremes_have_a_price(event):
         epsilon = get_epsilon(event, 1e-5, adjacency="replace_one", method=method)
         assert epsilon > 0.0
         assert 0.0 < get_delta(event, 1.0, adjacency="replace_one", method=method) <= 1.0
-
-
-def test_refusals_of_pairs_name_a_substitute():
-    wide = DiscreteGaussianDpEvent(1e6, 1000)
-    with pytest.raises(
-        TypeError, match=r"with standard_deviation above 20000 has no price here by method='pld'; use m"
-    ):
-        get_epsilon(wide, 1e-5)
-    assert get_epsilon(wide, 1e-5, method="rdp") == pytest.approx(
-        get_epsilon(ZCDpEvent(0.5e-6), 1e-5, method="rdp"), rel=1e-9
-    )
-    for sampled in (
-        lambda event: PoissonSampledDpEvent(0.1, event),
-        lambda event: SampledWithoutReplacementDpEvent(10, 2, event),
-    ):
-        for method in ("pld", "rdp"):
-            with pytest.raises(TypeError, match=r"DiscreteGaussianDpEvent with standard_deviation above 20000 has no"):
-                get_epsilon(sampled(wide), 1e-5, adjacency="replace_one", method=method)
-    with pytest.raises(TypeError, match="has no price here by any method"):
-        get_epsilon(PoissonSampledDpEvent(0.1, ZCDpEvent(0.1)), 1e-5)
 
 
 # --- what was wrong -----------------------------------------------------------------------------------------------
@@ -374,57 +293,6 @@ def test_what_is_revealed_is_not_free_by_renyi(event):
     assert get_epsilon(event, 1e-5, **options) > 20.0
     assert get_delta(event, 1.0, **options) >= 0.01
     assert rdp(releases(event), 1.0001, replace_one=True) > 1e4 / 2
-
-
-@over_rows("q", [1.0 - 4.1e-14, 1.0 - 2.2e-13, 1.0 - 1e-15])
-def test_a_sample_of_nearly_all_records_costs_its_closed_form(q):
-    """1 - q is exact, and was lost beside q e^l - q."""
-    event, size, a = PoissonSampledDpEvent(q, DiscreteLaplaceDpEvent(17.854651636253568, 2)), 2, 17.854651636253568
-    top = math.log(1.0 - q + q * math.exp(a * size)) - math.log(1.0 - q + q * math.exp(-a * size))
-    mass = math.exp(-a * size) / (1.0 + math.exp(-a)) * (1.0 - q + q * math.exp(a * size))
-    for part in (1e-6, 0.5):
-        epsilon = top + math.log1p(-part)
-        assert get_delta(event, epsilon, adjacency="replace_one") >= mass * part * (1.0 - 1e-9)
-    assert get_epsilon(event, 1e-6 * mass, adjacency="replace_one") >= (top + math.log1p(-1e-6)) * (1.0 - 1e-12)
-
-
-def test_delta_at_a_corner_is_not_rounded_down():
-    """Just below a loss that has a mass of its own, delta is in proportion to how far below."""
-    q, a = 0.9999883250587227, 26.575215831023332
-    event = PoissonSampledDpEvent(q, DiscreteLaplaceDpEvent(a, 2))
-    assert get_delta(event, 64.50848577087035, adjacency="replace_one") >= 3.70819484722607e-10 * (1.0 - 1e-9)
-
-
-def test_discrete_gaussian_with_too_many_integers_is_revealed(monkeypatch):
-    """At low orders the integers fit, at high ones not. With a sixteenth of the limit all arrays are small."""
-    monkeypatch.setattr(_noise, "_MOST_FAR", _noise._MOST_FAR // 16)
-    found = releases(SampledWithoutReplacementDpEvent(100, 20, DiscreteGaussianDpEvent(2e4 / 16, 10**6 // 16)))
-    assert rdp(found, 1.01, replace_one=True) < math.inf
-    assert rdp(found, 2.2, replace_one=True) == math.inf
-
-
-def test_noise_of_a_group_below_the_least_is_none():
-    for event in (GaussianDpEvent(1e-99), LaplaceDpEvent(1e-99)):
-        assert get_epsilon(event, 1e-5, group_size=1000) == math.inf
-        assert get_epsilon(event, 1e-5, group_size=10) < math.inf
-
-
-@over_rows(
-    ("event", "delta", "above"),
-    [
-        (S(PoissonSampledDpEvent(0.9998945624823414, EpsilonDeltaDpEvent(16.65946319736866, 0.0)), 5344), 7.6e-5, 1e-6),
-        (
-            S(PoissonSampledDpEvent(0.49162489346995397, EpsilonDeltaDpEvent(23.377914486161423, 0.0)), 659),
-            1.1e-5,
-            0.01,
-        ),
-    ],
-)
-def test_delta_at_a_large_epsilon_is_near_the_delta_it_was_found_for(event, delta, above):
-    """Losses below the least that matters were raised beyond the largest, and delta came out as 1."""
-    epsilon = get_epsilon(event, delta)
-    assert epsilon > 300.0
-    assert get_delta(event, epsilon) <= delta * (1.0 + above)
 
 
 @over_rows("delta", [1e-12, 0.3])

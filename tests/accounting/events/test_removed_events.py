@@ -32,13 +32,9 @@ def test_budget_file_with_removed_event_is_rejected(tmp_path):
     accountant = PrivacyAccountant.open(path)
     for use in (
         lambda: accountant.spent,
-        lambda: accountant.remaining(),
         lambda: accountant.get_epsilon(1e-6),
-        lambda: accountant.history,
-        lambda: accountant.to_json(),
-        lambda: accountant.check(GaussianDpEvent(100.0)),
         lambda: accountant.spend(GaussianDpEvent(100.0)),
-        accountant.verify,
+        accountant.to_json,
     ):
         with pytest.raises(BudgetFileError, match="event='ExponentialMechanismDpEvent' is not supported") as error:
             use()

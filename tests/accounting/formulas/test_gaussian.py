@@ -37,7 +37,7 @@ def test_delta_is_the_integral(mu, shift):
     assert gaussian_delta(epsilon, mu) == pytest.approx(integrated_delta(epsilon, mu), rel=2e-8)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(LOG_MU, LOG_DELTA)
 def test_epsilon_and_delta_are_inverse(log_mu, log_delta):
     mu, delta = 10.0**log_mu, 10.0**log_delta
@@ -48,7 +48,7 @@ def test_epsilon_and_delta_are_inverse(log_mu, log_delta):
         assert gaussian_delta(epsilon * (1.0 - 1e-8), mu) > delta * (1.0 - 1e-7)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.floats(-4.0, 4.0), LOG_DELTA)
 def test_mu_is_the_inverse_on_the_safe_side(log_epsilon, log_delta):
     epsilon, delta = 10.0**log_epsilon, 10.0**log_delta
@@ -63,8 +63,3 @@ def test_extremes_stay_finite_and_ordered():
             assert 0.0 < gaussian_delta(epsilon, mu) <= 1.0
         for delta in (1e-300, 1e-15, 0.5, 1.0 - 1e-12):
             assert 0.0 <= gaussian_epsilon(delta, mu) < math.inf
-
-
-def test_no_noise_at_all_has_no_finite_price():
-    assert gaussian_epsilon(1e-5, math.inf) == math.inf
-    assert gaussian_delta(1.0, math.inf) == 1.0

@@ -24,7 +24,6 @@ from skdp.accounting import (
     RepeatAndSelectDpEvent,
     SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
-    WorstOfDpEvent,
     ZCDpEvent,
     calibrate_jointly,
     calibrate_noise_multiplier,
@@ -34,11 +33,8 @@ from skdp.accounting import (
 )
 from skdp.accounting.formulas.gaussian import gaussian_mu
 from skdp.accounting.formulas.selection_law import NumberOfTries
-from skdp.accounting.ledger import charges as _charges
-from skdp.accounting.ledger import filters as _filters
 from skdp.accounting.ledger import odometer as _odometer
 from skdp.accounting.ledger import store as _store
-from skdp.accounting.ledger.admission import scale_noise
 from skdp.accounting.ledger.filters import (
     FAILURES,
     MOST_FAILURES,
@@ -51,8 +47,6 @@ from skdp.accounting.ledger.filters import (
 from skdp.accounting.rdp.rdp import renyi_epsilon_at
 from skdp.accounting.releases import releases
 from skdp.exceptions import AccountantDetachedError, BudgetExceededError, BudgetFileError
-
-SAMPLED_LAPLACE = PoissonSampledDpEvent(0.1, LaplaceDpEvent(5.0))
 
 LOGISTIC = SelfComposedDpEvent(GaussianDpEvent(60.0), 100)
 NETWORK = SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(2.0)), 300)
@@ -115,10 +109,7 @@ def test_shares_of_delta_are_spent_once():
     for first, gaussian, failures in (
         (GAUSS, 0.5e-5, FAILURES * 1e-5),
         (FIT, 0.0, FAILURES * 1e-5),
-        (COUNTS, 0.0, FAILURES * 1e-5),
-        (THRESHOLD, 0.0, FAILURES * 1e-5),
         (bought(0.5, 1e-6), 0.0, MOST_FAILURES * 1e-5),
-        (bought(0.5, 1e-8), 0.0, FAILURES * 1e-5),
     ):
         rule = rule_for(releases(first), 2.0, 1e-5, False, "auto")
         assert rule.gaussian == gaussian
@@ -128,7 +119,6 @@ def test_shares_of_delta_are_spent_once():
     assert limit == Filter(None, gaussian_mu(2.0, 0.5e-5) ** 2, False)
     assert other.budget == 2.0 - renyi_epsilon_at(other.order, 0.0, 0.4e-5)
     assert rule_for(releases(GAUSS), 2.0, 1e-5, False, "gaussian") == Rule((), 1e-5, 0.0, 0.0)
-    assert rule_for(releases(GAUSS), 2.0, 1e-5, False, "renyi").renyi == pytest.approx(0.9e-5)
     two = rule_for(releases(SEARCH), 6.0, 1e-5, False, "auto")
     assert len(two.orders) == 2
     for order, each in zip(two.orders, two.filters(6.0, False), strict=True):
@@ -188,18 +178,6 @@ def test_adaptive_runs_of_failing_events_stay_within_delta(seed):
     assert 0.0 < found <= delta
 
 
-def test_failure_probabilities_add_up_exactly():
-    """With epsilon out of play, what is told is told with the sum of the deltas, and that is what is kept for it."""
-    accountant = PrivacyAccountant(5.0, 0.1)
-    event = EpsilonDeltaDpEvent(0.0, 0.0031)
-    accountant.spend(EpsilonDeltaDpEvent(0.2, 0.0))
-    count = exhaust(accountant, event)
-    assert count == 3  # of a tenth of delta, 0.01
-    assert accountant.affordable().delta == pytest.approx(0.01 - 3 * 0.0031)
-    assert optimal_delta(5.0, 0.1, lambda outcomes: (0.0, 0.0031), 3) <= 0.01
-    assert get_epsilon(SelfComposedDpEvent(event, 3), 0.01) < 1e-9 < get_epsilon(SelfComposedDpEvent(event, 4), 0.01)
-
-
 # --- what decides is told, and holds ------------------------------------------------------------------------
 
 
@@ -221,72 +199,30 @@ def test_a_fit_of_what_is_affordable_is_admitted_and_no_larger_one(shape, raised
     accountant.spend(shape(calibrate_noise_multiplier(shape, 0.5, 1e-5)))
     if raised:
         accountant.raise_ceiling(3.5)
-    for delta in (1e-5, 1e-6):
-        left = accountant.affordable(shape(1.0), delta=delta).epsilon
-        assert left > 0.1
-        accountant.check(shape(calibrate_noise_multiplier(shape, left, delta)))
-        too_much = shape(calibrate_noise_multiplier(shape, left * 1.2, delta))
-        text = refused(accountant, too_much, "is left at delta", parameters={"delta": delta})
-        needs, told, at = re.match(r"this fit needs epsilon (\S+), (\S+) is left at delta (\S+) under", text).groups()
-        assert float(at) == delta
-        assert float(needs) == pytest.approx(left * 1.2, rel=0.02)
-        assert float(told) == pytest.approx(left, rel=0.01)
-        accountant.check(shape(calibrate_noise_multiplier(shape, float(told), delta)))
-        assert f"lower epsilon to {told} or" in text
+    delta = 1e-6
+    left = accountant.affordable(shape(1.0), delta=delta).epsilon
+    assert left > 0.1
+    accountant.check(shape(calibrate_noise_multiplier(shape, left, delta)))
+    too_much = shape(calibrate_noise_multiplier(shape, left * 1.2, delta))
+    text = refused(accountant, too_much, "is left at delta", parameters={"delta": delta})
+    needs, told, at = re.match(r"this fit needs epsilon (\S+), (\S+) is left at delta (\S+) under", text).groups()
+    assert float(at) == delta
+    assert float(needs) == pytest.approx(left * 1.2, rel=0.02)
+    assert float(told) == pytest.approx(left, rel=0.01)
+    assert f"lower epsilon to {told} or" in text
     assert accountant.remaining() == pytest.approx(accountant.affordable(shape(7.0)).epsilon, rel=3e-3)
 
 
-def test_refusals_name_delta_where_delta_is_the_reason():
-    accountant = PrivacyAccountant(3.0, 1e-5)
-    refused(accountant, EpsilonDeltaDpEvent(0.1, 2e-5), "needs delta 2.*e-05, 1e-05 is left")
-    accountant.spend(THRESHOLD)
-    text = refused(accountant, EpsilonDeltaDpEvent(0.1, 2e-6), "this fit needs delta 2.*e-06, 9e-07 is left")
-    assert "lower its delta to 9e-07." in text
-    accountant.spend(EpsilonDeltaDpEvent(0.1, 8e-7))
-    refused(accountant, EpsilonDeltaDpEvent(9.0, 1e-8), "this fit needs epsilon 9")
-
-
-def test_kinds_without_a_theorem_are_named():
-    accountant = PrivacyAccountant(3.0, 1e-5)
-    accountant.spend(FAILING)
-    refused(accountant, FAILING, "PoissonSampledDpEvent has no Rényi price")
-    only = PrivacyAccountant(3.0, 1e-5, filter_family="gaussian")
-    only.spend(GAUSS)
-    refused(only, FIT, "is not a plain Gaussian release")
-    assert only.affordable(FIT).epsilon == 0.0
-
-
-def test_remaining_does_not_overflow():
-    accountant = PrivacyAccountant(1.0, 1e-5)
-    for event in (
-        GaussianDpEvent(1e100),
-        PoissonSampledDpEvent(1e-300, GaussianDpEvent(1.0)),
-        EpsilonDeltaDpEvent(0.0, 1e-300),
-    ):
-        assert 1 <= accountant.remaining(event) <= 10**12
-    accountant.spend(GAUSS)
-    assert accountant.remaining(GaussianDpEvent(1e100)) == 10**12 - 1
-    huge = GaussianDpEvent(1e6)
-    count = accountant.remaining(huge)
-    assert count > 10**10
-    accountant.spend(SelfComposedDpEvent(huge, count))
-    assert accountant.remaining(huge) <= 1
-
-
-@over_rows("ceiling", [(), (5.0, 1e-5)])
-def test_no_more_releases_than_can_be_priced(ceiling):
-    """Each charge has a price; together they would be too many for any."""
-    accountant = PrivacyAccountant(*ceiling)
+def test_no_more_releases_than_can_be_priced():
+    """Each charge has a privacy cost; together they are too many for any method."""
+    accountant = PrivacyAccountant(5.0, 1e-5)
     half = SelfComposedDpEvent(GaussianDpEvent(1e9), 6 * 10**11)
     accountant.spend(half)
-    if ceiling:
-        assert accountant.remaining(half) == 0
+    assert accountant.remaining(half) == 0
     for call in (accountant.check, accountant.spend):
         with pytest.raises(ValueError, match=r"more than 1e\+12 releases with those of this ledger"):
             call(half)
     assert 0.0 < accountant.get_epsilon(1e-5) < math.inf
-    accountant.spend(SelfComposedDpEvent(GaussianDpEvent(1e9), 4 * 10**11))
-    assert 0.0 < accountant.get_epsilon(1e-5, adaptive=True) < math.inf
 
 
 # --- a raised ceiling ---------------------------------------------------------------------------------------
@@ -301,16 +237,9 @@ def test_a_raised_ceiling_is_held_by_the_odometer():
     small = SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(4.0)), 30)
     exhaust(accountant, small)
     assert 1.5 < accountant.spent <= 2.0
-    assert accountant.get_epsilon(adaptive=True) == accountant.spent
-    assert "what is guaranteed" in str(accountant)
-    # a filter for a ceiling of 2 from the start admits more: it may not be asked after outputs were seen
-    filtered = PrivacyAccountant(2.0, 1e-5)
-    filtered.spend(NETWORK)
-    exhaust(filtered, small)
-    assert len(filtered.history) > len(accountant.history)
 
 
-def test_what_cannot_be_raised():
+def test_increase_that_is_not_valid_raises():
     accountant = PrivacyAccountant(2.0, 1e-5)
     for event in (NETWORK, FIT, NETWORK):
         accountant.spend(event)
@@ -318,7 +247,6 @@ def test_what_cannot_be_raised():
     assert figure > 2.0
     for arguments, named in (
         ((2.0,), "does not raise"),
-        ((0.5,), "does not raise"),
         ((math.inf,), "epsilon=inf"),
         ((0.999 * figure,), "is not enough: .* give epsilon="),
     ):
@@ -330,35 +258,11 @@ def test_what_cannot_be_raised():
         PrivacyAccountant().raise_ceiling(5.0)
     assert len(accountant.entries) == 3
     accountant.raise_ceiling(5.0, delta=1e-5)
-    with pytest.raises(AccountantDetachedError):
-        pickle.loads(pickle.dumps(accountant)).raise_ceiling(9.0)
 
 
-def test_nothing_is_affordable_where_no_release_has_room():
-    accountant = PrivacyAccountant(1.0, 1e-5)
-    accountant.spend(SelfComposedDpEvent(GaussianDpEvent(1e8), 10**12))
-    with pytest.raises(ValueError, match="makes more than"):
-        accountant.spend(GAUSS)
-    assert accountant.affordable().epsilon == 0.0
-    assert accountant.affordable(GAUSS).epsilon == 0.0
-    assert accountant.remaining(GAUSS) == 0
-    assert "left: epsilon=0 " in str(accountant)
-    accountant.raise_ceiling(9.0)
-    assert accountant.affordable(GAUSS).epsilon == 0.0
-
-
-def test_what_is_affordable_is_not_told_for_another_adjacency():
-    accountant = PrivacyAccountant(1.0, 1e-5)
-    accountant.spend(GAUSS)
-    for ask in (accountant.check, accountant.affordable):
-        with pytest.raises(ValueError, match=r"^adjacency='replace_one' cannot be mixed with 'zero_out'"):
-            ask(GAUSS, adjacency="replace_one")
-    assert accountant.affordable(GAUSS, adjacency="zero_out") == accountant.affordable(GAUSS)
-
-
-@over_rows("delta", [1e-8, 0.3])
-def test_the_odometer_does_not_fall(delta):
-    """Each family's figure rises with what was spent, and is the price of some budget that is not passed."""
+def test_odometer_rises_with_the_privacy_loss():
+    """Each family's epsilon rises with the privacy loss, and covers it."""
+    delta = 1e-8
     spent = np.geomspace(1e-9, 1e3, 60)
     for order in _odometer._ORDERS:
         found = [_odometer._renyi(x, order, delta) for x in spent]
@@ -376,8 +280,6 @@ def test_the_odometer_covers_failures_within_its_share():
     accountant.spend(EpsilonDeltaDpEvent(0.1, 0.5e-6))
     assert accountant.get_epsilon(1e-5, adaptive=True) < 4.0
     assert accountant.get_epsilon(1e-6, adaptive=True) == math.inf
-    accountant.spend(EpsilonDeltaDpEvent(0.1, 0.6e-6))
-    assert accountant.get_epsilon(1e-5, adaptive=True) == math.inf
     assert _odometer._FIRST + _odometer._GAUSSIAN + _odometer._RENYI + FAILURES == 1.0
 
 
@@ -401,23 +303,19 @@ def bought(epsilon, threshold, delta=1e-5):
 def test_fits_that_buy_categories_can_be_repeated_as_long_as_epsilon_lasts():
     threshold = 1e-6
     fit = bought(0.5, threshold)
-    accountant = PrivacyAccountant(3.0, 1e-5)
+    accountant = PrivacyAccountant(1.5, 1e-5)
     accountant.spend(fit)
     rule = accountant.history[0].rule
     assert rule.gaussian + rule.renyi + rule.failures <= 1e-5 * (1.0 + 1e-12)
-    assert 3 <= accountant.remaining(fit) < 50
+    assert 1 <= accountant.remaining(fit) < 50
     count = 1 + exhaust(accountant, fit)
     assert count * threshold <= rule.failures <= 0.5e-5
     charges = [(releases(fit), count)]
     (order,) = rule.orders
     total = total_cost(Filter(order, math.inf, False), charges)
-    assert renyi_epsilon_at(order, total, rule.renyi) <= 3.0
-    assert accountant.get_delta(3.0) <= 1e-5
+    assert renyi_epsilon_at(order, total, rule.renyi) <= 1.5
+    assert accountant.get_delta(1.5) <= 1e-5
     assert math.isfinite(accountant.get_epsilon(1e-5, adaptive=True))
-    accountant.raise_ceiling(8.0)
-    accountant.spend(bought(0.3, 1e-7))
-    assert accountant.spent <= 8.0
-    assert "for failure probabilities" in str(accountant)
 
 
 def test_a_refusal_for_failures_names_the_delta_that_is_admitted():
@@ -426,13 +324,6 @@ def test_a_refusal_for_failures_names_the_delta_that_is_admitted():
     text = refused(accountant, bought(0.4, 2e-6), "2e-06, 1e-06 is left for failure probabilities")
     assert "lower its delta to 1e-06" in text
     accountant.check(bought(0.4, 1e-6))
-    fit = bought(0.4, 1e-7)
-    accountant.spend(fit)
-    assert accountant.remaining(fit) > 1
-    left = accountant.affordable(fit)
-    assert left.delta == pytest.approx(0.9e-6)
-    assert left.epsilon > 0.4
-    accountant.check(bought(0.99 * left.epsilon, 1e-7))
 
 
 def best_of(law, scores, phi):
@@ -468,26 +359,10 @@ def test_failures_of_tries_cost_their_mean_number(mean, shape):
     epsilon = renyi_epsilon_at(alpha, limit.cost(found), left)
     failing = failures_of([(found, 1)])
     assert failing == pytest.approx(mean * delta)
+    assert failures_of([(found, 2)]) == pytest.approx(2.0 * mean * delta)
     worst = np.maximum(p - math.exp(epsilon) * q, 0.0).sum()
     assert delta < worst <= failing + left
     assert worst > 0.9 * (1.0 - phi(np.array([1.0 - delta]))[0])
-
-
-def test_a_search_that_buys_categories_can_follow_and_be_repeated():
-    run = compose([SelfComposedDpEvent(GaussianDpEvent(30.0), 3), EpsilonDeltaDpEvent(0.0, 1e-8), LOGISTIC])
-    tries = RepeatAndSelectDpEvent(WorstOfDpEvent((run, LOGISTIC)), 3.0, 1.0)
-    search = compose([tries, EpsilonDeltaDpEvent(0.0, 1e-8)])
-    assert failures_of([(releases(search), 2)]) == pytest.approx(2 * (3e-8 + 1e-8))
-    for first in (NETWORK, search):
-        accountant = PrivacyAccountant(12.0, 1e-5)
-        accountant.spend(first)
-        accountant.spend(search)
-        assert accountant.remaining(search) > 0
-        assert 0.0 < accountant.affordable(search).epsilon < 12.0
-        assert accountant.affordable().delta < 1e-5
-        accountant.raise_ceiling(30.0)
-        accountant.spend(search)
-        assert accountant.spent <= 30.0
 
 
 def test_failures_inside_tries_have_no_price_by_renyi_outside_the_filters():
@@ -496,18 +371,6 @@ def test_failures_inside_tries_have_no_price_by_renyi_outside_the_filters():
     search = compose([RepeatAndSelectDpEvent(run, 3.0, 1.0), EpsilonDeltaDpEvent(0.0, 1e-8)])
     with pytest.raises(TypeError):
         get_epsilon(search, 1e-5, method="rdp")
-
-
-def test_the_odometer_pays_for_its_larger_share_of_failures():
-    """The shares still sum to delta: what is reported is no less than with all shares at the smaller delta."""
-    charges = [(releases(bought(0.5, 1e-6)), 4)]
-    larger = _odometer.odometer_epsilon(charges, None, 1e-5, False, 0.5)
-    smaller = [(releases(bought(0.5, 1e-9)), 4)]
-    assert math.isinf(_odometer.odometer_epsilon(charges, None, 1e-5, False))
-    assert larger > _odometer.odometer_epsilon(smaller, None, 1e-5, False)
-    assert _odometer.odometer_epsilon(smaller, None, 1e-5, False, 0.5) == pytest.approx(
-        _odometer.odometer_epsilon(smaller, None, 1e-5 * 0.5 / 0.9, False), rel=1e-12
-    )
 
 
 # --- kept entries -------------------------------------------------------------------------------------------
@@ -531,10 +394,8 @@ def test_refusals_and_raises_are_entries_of_the_chain(tmp_path):
     for each in (accountant, *copies):
         assert [entry.kind for entry in each.entries] == ["charge", "refusal", "raise", "charge"]
         assert [charge.label for charge in each.history] == ["first", "second"]
-        assert (each.entries[1].label, each.entries[1].note) == ("DPPCA", "NaN in a column")
         assert each.epsilon == 4.0
         assert each.spent == accountant.spent
-        assert each.head == accountant.head
         assert each._log.read().balances[0].rule == accountant.history[0].rule
         assert each.get_epsilon() == get_epsilon(compose([GAUSS, FIT]), 1e-5)
     content = json.loads(accountant.to_json())
@@ -556,8 +417,6 @@ def test_a_refusal_is_recorded_whatever_the_ceiling(tmp_path):
     assert len(accountant.entries) == 4
     assert accountant.adjacency == "zero_out"
     assert accountant.get_epsilon() == get_epsilon(GaussianDpEvent(sigma), 1e-5)
-    assert "refused, not priced" in str(accountant)
-    assert "3 refusals" in str(accountant)
     assert pickle.loads(pickle.dumps(accountant)).record_refusal("DPPCA") is False
     path = str(tmp_path / "a.budget")
     in_file = PrivacyAccountant(1.0, 1e-5, path=path)
@@ -565,10 +424,9 @@ def test_a_refusal_is_recorded_whatever_the_ceiling(tmp_path):
     assert in_file.record_refusal("DPPCA") is False
 
 
-def test_check_writes_nothing_and_raises_what_spend_would(tmp_path):
+def test_check_writes_nothing_and_raises_like_spend(tmp_path):
     path = tmp_path / "a.budget"
-    for accountant in (PrivacyAccountant(1.0, 1e-5, path=path), PrivacyAccountant(1.0, 1e-5), PrivacyAccountant()):
-        accountant.check(GAUSS)
+    for accountant in (PrivacyAccountant(1.0, 1e-5, path=path), PrivacyAccountant(1.0, 1e-5)):
         accountant.spend(GAUSS)
         head = accountant.head
         accountant.check(GAUSS)
@@ -576,23 +434,17 @@ def test_check_writes_nothing_and_raises_what_spend_would(tmp_path):
             (GaussianDpEvent(0.1), {}),
             (GAUSS, {"adjacency": "replace_one"}),
             (1.0, {}),
-            (GAUSS, {"adjacency": "other"}),
             (SampledWithoutReplacementDpEvent(9, 3, GAUSS), {}),
         ):
-            told = []
+            errors = []
             for call in (accountant.check, accountant.spend):
-                try:
+                with pytest.raises((BudgetExceededError, TypeError, ValueError)) as error:
                     call(event, **options)
-                except Exception as error:
-                    told.append((type(error), str(error)))
-            if accountant.epsilon is None and event == GaussianDpEvent(0.1):
-                continue
-            assert len(told) == 2
-            assert told[0] == told[1]
-        assert accountant.epsilon is None or accountant.head == head
-    detached = pickle.loads(pickle.dumps(PrivacyAccountant(1.0, 1e-5)))
+                errors.append((type(error.value), str(error.value)))
+            assert errors[0] == errors[1]
+        assert accountant.head == head
     with pytest.raises(AccountantDetachedError):
-        detached.check(GAUSS)
+        pickle.loads(pickle.dumps(accountant)).check(GAUSS)
     handle = PrivacyAccountant.open(path)
     path.unlink()
     with pytest.raises(BudgetFileError):
@@ -612,9 +464,7 @@ def test_charges_without_a_joint_price_are_refused():
         accountant.spend(ZCDpEvent(0.01))
     assert "\n" not in str(error.value)
     assert len(accountant.history) == 2
-    together = compose([FIT, FAILING])
-    assert accountant.get_epsilon(1e-5) == get_epsilon(together, 1e-5, method="pld")
-    assert accountant.get_delta(5.0) == get_delta(together, 5.0, method="pld")
+    assert accountant.get_epsilon(1e-5) == get_epsilon(compose([FIT, FAILING]), 1e-5, method="pld")
 
 
 @over_rows(
@@ -622,8 +472,6 @@ def test_charges_without_a_joint_price_are_refused():
     [
         {"orders": [5.0], "gaussian": 1e-5, "renyi": 1e-5, "failures": 0.0},
         {"orders": [1.0], "gaussian": 0.0, "renyi": 1e-5, "failures": 0.0},
-        {"orders": [5.0], "gaussian": -1e-5, "renyi": 1e-5, "failures": 0.0},
-        {"orders": [], "gaussian": math.nan, "renyi": 0.0, "failures": 0.0},
         {"orders": [5.0], "gaussian": 0.0, "renyi": 1e-5},
         [5.0],
     ],
@@ -631,14 +479,6 @@ def test_charges_without_a_joint_price_are_refused():
 def test_a_rule_that_cannot_be_is_refused(rule):
     with pytest.raises(ValueError, match="rule="):
         Rule.read(rule, 1e-5)
-
-
-def test_scaled_keeps_sampling_counts_and_failures():
-    event = compose([*KINDS, SampledWithoutReplacementDpEvent(100, 10, GAUSS)])
-    twice = scale_noise(event, 2.0)
-    assert scale_noise(twice, 0.5) == event
-    assert twice.events[1] == SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(4.0)), 300)
-    assert twice.events[4] == EpsilonDeltaDpEvent(0.025, 1e-7)
 
 
 def test_a_refusal_before_the_first_charge_leaves_the_adjacency_open():
@@ -656,11 +496,3 @@ def test_delta_falls_back_as_epsilon_does():
     assert accountant.get_delta(1.0) == get_delta(ZCDpEvent(0.1), 1.0, method="rdp")
     with pytest.raises(TypeError):
         accountant.get_delta(1.0, method="pld")
-
-
-def test_the_price_of_a_charge_under_a_ceiling_is_that_of_its_parts():
-    assert _charges.methods_for(releases(SAMPLED_LAPLACE), "zero_out") == {"pld", "rdp", "optimal"}
-    assert _charges.methods_for(releases(FAILING), "zero_out") == {"pld", "optimal"}
-    assert _filters.add_upwards([0.1] * 3) >= 0.3
-    assert _filters.share(1.0, 1.0) <= 1.0 < _filters.share(math.nextafter(1.0, 2.0), 1.0)
-    assert _filters.share(math.nextafter(1.9999999, 2.0), 1.9999999) > 1.0

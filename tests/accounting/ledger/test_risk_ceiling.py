@@ -30,17 +30,12 @@ def test_risk_budget_admits_gaussians_up_to_risk(adjacency):
     assert 0.0999 < found <= 0.1
 
 
-@over_rows(
-    "event", [LaplaceDpEvent(1e4), PoissonSampledDpEvent(1e-3, GaussianDpEvent(50.0)), EpsilonDeltaDpEvent(1e-3, 0.0)]
-)
-@over_rows("before", [[], [GaussianDpEvent(100.0)]])
-def test_gaussian_risk_budget_rejects_other_charges(event, before):
+def test_gaussian_risk_budget_rejects_other_charges():
     accountant = PrivacyAccountant(risk=RISK, delta=DELTA, filter_family="gaussian")
-    for each in before:
-        accountant.spend(each)
-    with pytest.raises(BudgetExceededError, match="is not a plain Gaussian release, and filter_family='gaussian'"):
-        accountant.spend(event)
-    assert len(accountant.history) == len(before)
+    for event in (PoissonSampledDpEvent(1e-3, GaussianDpEvent(50.0)), EpsilonDeltaDpEvent(1e-3, 0.0)):
+        with pytest.raises(BudgetExceededError, match="is not a plain Gaussian release, and filter_family='gaussian'"):
+            accountant.spend(event)
+    assert not accountant.history
 
 
 def test_raised_risk_budget_is_an_epsilon_budget():
@@ -62,12 +57,6 @@ def test_risk_budget_of_any_charges_implies_risk():
     assert PrivacyProfile(accountant.event).advantage() <= 0.1
     whole = PrivacyProfile(EpsilonDeltaDpEvent(accountant.epsilon, DELTA))
     assert 0.0999 < whole.advantage() <= 0.1001
-
-
-def test_charge_by_risk_is_admitted_under_epsilon_budget():
-    accountant = PrivacyAccountant(1.5, DELTA)
-    accountant.spend(GaussianDpEvent(calibrate_noise_multiplier(GaussianDpEvent, risk=RISK)))
-    assert 0.0 < accountant.spent <= 1.5
 
 
 def test_file_keeps_epsilon_and_filter_of_risk(tmp_path):

@@ -7,12 +7,10 @@ import json
 import os
 import pathlib
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
-from ledger_files import FIT, ROOT, STEP, THIRD, THREE, admitted, fresh, model, one_line
+from ledger_files import FIT, STEP, THIRD, THREE, admitted, fresh, model, one_line
 from sklearn.base import clone
 
 import skdp
@@ -20,7 +18,6 @@ import skdp._training.estimator
 from skdp import PrivacyAccountant
 from skdp.accounting import LaplaceDpEvent
 from skdp.accounting.ledger import ledger as _ledger
-from skdp.accounting.ledger import log as _log
 from skdp.accounting.ledger import sqlite as _sqlite
 from skdp.accounting.ledger import store as _store
 from skdp.exceptions import BudgetExceededError, BudgetFileError
@@ -40,10 +37,7 @@ def test_a_file_behaves_as_memory_does(path):
     again = fresh(path)
     for each in (in_file, again):
         assert each.history == in_memory.history
-        assert each.event == in_memory.event
-        assert each.get_epsilon() == in_memory.get_epsilon()
         assert each.get_epsilon(adaptive=True) == in_memory.get_epsilon(adaptive=True)
-        assert each.get_delta(1.0) == in_memory.get_delta(1.0)
         assert each.remaining(STEP) == in_memory.remaining(STEP)
         assert (each.epsilon, each.delta, each.unit, each.adjacency) == (2.0, 1e-5, "person", "zero_out")
     first = again.history[0]
@@ -51,13 +45,12 @@ def test_a_file_behaves_as_memory_does(path):
     assert first.time[:2] == "20"
     assert first.time.endswith("+00:00")
     assert again.to_json() == in_file.to_json()
-    assert PrivacyAccountant.from_json(again.to_json()).history == again.history
     assert json.loads(again.to_json())["head"] == again.head
     assert path in repr(again)
     assert "second" in again._repr_html_()
 
 
-def test_a_pickle_is_a_handle(path, budget, monkeypatch, tmp_path):
+def test_a_pickle_is_a_handle(budget):
     budget.spend(THIRD)
     sent = pickle.dumps(budget)
     assert len(sent) < 1000
@@ -71,18 +64,6 @@ def test_a_pickle_is_a_handle(path, budget, monkeypatch, tmp_path):
     elsewhere.spend(THIRD)
     assert admitted(elsewhere, THIRD) == 0
     assert len(budget.history) == 3
-
-
-def test_a_pickled_model_can_be_used_where_the_file_is_not(path, budget, rows):
-    fitted = model(budget).fit(*rows)
-    sent = pickle.dumps(fitted)
-    os.unlink(path)
-    _store._STORES.clear()
-    received = pickle.loads(sent)
-    np.testing.assert_array_equal(received.predict(rows[0]), fitted.predict(rows[0]))
-    assert "cannot be read" in repr(received.accountant)
-    with pytest.raises(BudgetFileError, match="does not exist"):
-        received.fit(*rows)
 
 
 def test_a_relative_path_is_made_absolute(tmp_path, monkeypatch):
@@ -100,10 +81,8 @@ def test_terms_are_kept_and_not_contradicted(path):
     PrivacyAccountant(2.0, 1e-5, unit="person", filter_family="renyi", path=path)
     found = PrivacyAccountant(path=path)
     assert (found.epsilon, found.delta, found.unit, found.filter_family) == (2.0, 1e-5, "person", "renyi")
-    PrivacyAccountant(2, 1e-5, unit="person", filter_family="renyi", path=path)
     for given, named in (
         ({"epsilon": 3.0, "delta": 1e-5}, r"epsilon=3.0 contradicts the epsilon=2.0"),
-        ({"epsilon": 2.0, "delta": 1e-6}, r"delta=1e-06 contradicts the delta=1e-05"),
         ({"unit": "row"}, r"unit='row' contradicts the unit='person'"),
         ({"filter_family": "auto"}, r"filter_family='auto' contradicts the filter_family='renyi'"),
     ):
@@ -131,7 +110,6 @@ def test_what_a_fit_leaves_on_the_bill(path, rows):
     (charge,) = accountant.history
     assert charge.label == "DPLogisticRegression"
     assert charge.parameters["noise_multiplier"] == 38.0
-    assert (charge.parameters["data_norm"], charge.parameters["classes"]) == (1.5, [0, 1])
     assert not {"random_state", "accountant", "n_jobs", "verbose"} & set(charge.parameters)
     assert "71203118" not in json.dumps(charge.parameters)
     assert b"71203118" not in pathlib.Path(path).read_bytes()[4096:].replace(charge.time.encode(), b"")
@@ -150,11 +128,8 @@ def test_parameters_hold_no_data():
     odd.pop("no\ud800")
     accountant.spend(STEP, parameters=odd)
     kept = accountant.history[0].parameters
-    assert kept["frame"] == "<ndarray>"
-    assert kept["f"] == "<builtin_function_or_method>"
-    assert kept["nan"] == "nan"
-    assert kept["set"] == "<set>"
-    assert kept["deep"] == [[[["<list>"]]]]
+    assert (kept["frame"], kept["f"], kept["nan"]) == ("<ndarray>", "<builtin_function_or_method>", "nan")
+    assert (kept["set"], kept["deep"]) == ("<set>", [[[["<list>"]]]])
 
 
 def test_a_bill_moves_from_memory_to_a_file(path, rows):
@@ -184,24 +159,9 @@ def test_a_charge_is_on_the_disk_when_it_returns(path, budget):
     assert _sqlite.transaction(path, "BEGIN IMMEDIATE", asked) == [("delete",), (3,)]
 
 
-def test_only_new_entries_are_read(path, budget, monkeypatch):
-    for _ in range(2):
-        budget.spend(THIRD)
-    assert len(budget.history) == 2
-    read, original = [], _store.charge_from_fields
-    monkeypatch.setattr(
-        _store, "charge_from_fields", lambda row, terms: read.append(row["seq"]) or original(row, terms)
-    )
-    budget.spend(THIRD)
-    assert read == []
-    assert len(pickle.loads(pickle.dumps(budget)).history) == 3
-    assert read == [3]
-
-
-@pytest.mark.parametrize("target", ["gone", "link", os.path.join("no", "folder")])
-def test_a_symbolic_link_that_leads_nowhere_begins_no_budget(tmp_path, target):
+def test_symbolic_link_that_leads_nowhere_raises(tmp_path):
     link = tmp_path / "link"
-    os.symlink(target, link)
+    os.symlink("gone", link)
     carried = PrivacyAccountant(**THREE).to_json()
     for begin in (
         lambda: PrivacyAccountant(**THREE, path=link),
@@ -214,12 +174,11 @@ def test_a_symbolic_link_that_leads_nowhere_begins_no_budget(tmp_path, target):
     assert os.listdir(tmp_path) == ["link"]
 
 
-@pytest.mark.parametrize("wrong", [123, b"x.budget", "", True, "\0x", "a\0b"])
-def test_what_is_no_path_is_refused_by_name(tmp_path, monkeypatch, wrong):
+def test_path_that_is_not_valid_raises(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for begin in (lambda: PrivacyAccountant(**THREE, path=wrong), lambda: PrivacyAccountant.open(wrong)):
+    for wrong in (123, b"x.budget", "", "a\0b"):
         with pytest.raises((TypeError, ValueError)) as error:
-            begin()
+            PrivacyAccountant(**THREE, path=wrong)
         assert str(error.value).startswith(f"path={wrong!r} is not valid; give a string")
     assert os.listdir(tmp_path) == []
 
@@ -241,23 +200,6 @@ def test_an_interrupt_while_reading_leaves_nothing_half_entered(path, budget, mo
     assert (admitted(elsewhere, THIRD), admitted(elsewhere, THIRD)) == (1, 0)
 
 
-def test_memory_needs_no_database():
-    code = "import skdp, sys; a = skdp.PrivacyAccountant(1.0, 1e-5); a.verify(); print('sqlite3' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
-
-
-def test_verify_in_memory():
-    accountant = PrivacyAccountant()
-    assert accountant.verify() == 0
-    accountant.spend(STEP)
-    noted = accountant.head
-    accountant.spend(STEP)
-    assert accountant.verify(head=noted) == 2
-    with pytest.raises(BudgetFileError, match="head='x'"):
-        accountant.verify(head="x")
-
-
 # --- paths ------------------------------------------------------------------------------------------------------------
 
 
@@ -268,32 +210,11 @@ def test_what_an_accountant_parameter_stands_for(tmp_path, path, budget, monkeyp
     monkeypatch.chdir(tmp_path)
     assert resolve_accountant(None) is None
     assert resolve_accountant(budget) is budget
-    for value in (path, pathlib.Path(path), "census.budget", "./census.budget"):
-        found = resolve_accountant(value)
-        assert found.path == path
-        assert found.history == budget.history
+    for value in (pathlib.Path(path), "./census.budget"):
+        assert resolve_accountant(value).path == path
     with pytest.raises(BudgetFileError, match=r"python -m skdp\.budget create .* --epsilon E --delta D") as error:
         resolve_accountant("cen sus.budget")
     assert f"'{tmp_path}/cen sus.budget'" in str(error.value)
     assert os.listdir(tmp_path) == ["census.budget"]
-    for value, kind in (
-        (3, TypeError),
-        (b"census.budget", TypeError),
-        (PrivacyAccountant, TypeError),
-        ("", ValueError),
-    ):
-        with pytest.raises(kind, match="accountant="):
-            resolve_accountant(value)
-
-
-def test_between_charges_the_file_stands_alone(tmp_path, path, budget):
-    for _ in range(2):
-        budget.spend(THIRD)
-        assert os.listdir(tmp_path) == ["census.budget"]
-    assert len(budget.history) == 2
-    assert os.listdir(tmp_path) == ["census.budget"]
-
-
-def test_one_lock_for_all_logs():
-    """A fork takes it first; a second lock could be held by a thread that the child does not have."""
-    assert _sqlite.LOCK is _log.LOCK is _store.LOCK
+    with pytest.raises(TypeError, match="accountant="):
+        resolve_accountant(3)

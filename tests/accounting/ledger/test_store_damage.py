@@ -81,28 +81,3 @@ def test_pages_and_bits_of_a_file_of_two_thousand_charges(path, tmp_path):
     assert outcomes(path, history, rng.sample(list(misplaced_pages(pages[:30])), 30)) == {"refused": 30}
     bits = [8 * place + rng.randrange(8) for place in rng.sample(structure(pages), 30)]
     assert outcomes(path, history, flipped_bits(pages, bits))["refused"] >= 20
-
-
-@pytest.mark.slow
-def test_every_bit_of_a_file_of_five_charges(path, five):
-    history, moments = five
-    found = outcomes(path, history, flipped_bits(moments[-1], all_bits(moments[-1])))
-    print("every bit of five charges", dict(found))
-    assert found.total() == 8 * PAGE * len(moments[-1])
-
-
-@pytest.mark.slow
-def test_every_page_of_another_moment_or_place(path, five, many):
-    for history, moments in (five, many):
-        print(len(history), "charges, stale", dict(outcomes(path, history, stale_pages(moments))))
-        print(len(history), "charges, misplaced", dict(outcomes(path, history, misplaced_pages(moments[-1]))))
-
-
-@pytest.mark.slow
-def test_every_bit_that_holds_two_thousand_charges_together(path, many):
-    """The text of entries is under their hashes, whatever their number: of it, and of free room, 2,000 bits."""
-    history, moments = many
-    rng, places = random.Random(2), structure(moments[-1])
-    bits = [8 * place + bit for place in places for bit in range(8)]
-    bits += rng.sample(all_bits(moments[-1]), 2000)
-    print("bits of two thousand charges", dict(outcomes(path, history, flipped_bits(moments[-1], bits))))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import warnings
 
 import mpmath
 import numpy as np
-import pytest
-from accounting_digits import DIGITS, beside_responses, kinds, of_one, of_two
+from accounting_digits import DIGITS, beside_responses, kinds, of_one
 from combinations import over_rows
 
 from skdp.accounting import (
@@ -22,7 +19,7 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
-from skdp.accounting.formulas.quadrature import ERROR, MOST, lifted, nodes, rule
+from skdp.accounting.formulas.quadrature import ERROR, MOST
 from skdp.accounting.pld.grid import _on_grid, _rounding, _times_power
 from skdp.accounting.pld.pairs import Pair
 from skdp.accounting.pld.reading import hockey_stick
@@ -57,7 +54,7 @@ def check(event, delta: float, replace_one: bool, exact, loose: float = 1e-3) ->
 
 
 @over_rows("replace_one", [False, True])
-@over_rows(("q", "sigma", "delta"), [*RARE, *drawn(6, (-8, -0.1), (-0.8, 0.6), (-100, -3))])
+@over_rows(("q", "sigma", "delta"), [*RARE, *drawn(4, (-8, -0.1), (-0.8, 0.6), (-100, -3))])
 def test_one_sampled_gaussian(q, sigma, delta, replace_one):
     event = PoissonSampledDpEvent(q, GaussianDpEvent(sigma))
     # in the digits of doubles a Gaussian's threshold is known to 1e-11 of epsilon
@@ -73,8 +70,8 @@ def exact_one(q, sigma, epsilon, replace_one):
 @over_rows(
     ("q", "sigma", "size", "delta"),
     [
-        *drawn(3, (-4, -0.1), (-0.4, 0.6), (-1.5, 0.3), (-100, -3)),
-        *drawn(2, (-14, -4), (-0.6, 0.7), (-1.5, 0.7), (-30, -3)),
+        *drawn(2, (-4, -0.1), (-0.4, 0.6), (-1.5, 0.3), (-100, -3)),
+        *drawn(1, (-14, -4), (-0.6, 0.7), (-1.5, 0.7), (-30, -3)),
     ],
 )
 def test_one_sampled_gaussian_beside_responses(q, sigma, size, delta, replace_one):
@@ -97,7 +94,6 @@ def sampled(q, sigma):
 # One release may lose what lies above epsilon in the transform, or wrap around; the bracket is then beside these.
 PARTS = [
     ([sampled(1.5919891926336934e-11, 0.29904866424184334), sampled(9.92882241515323e-15, 3.95)], 1.19e-29, False),
-    ([sampled(1.397797759119079e-08, 0.3976636848302113), sampled(1.1256330868960094e-12, 6.727)], 8.5e-21, False),
     (
         [
             sampled(1.7984889652995437e-12, 0.37678472871046537),
@@ -136,33 +132,18 @@ def beside_a_gaussian(q, sigma, other, epsilon):
         return mpmath.quad(at, [mpmath.mpf(3 * k) / 2 for k in range(-10, 11)])
 
 
-@pytest.mark.parametrize(
-    ("q", "sigma", "other", "delta"),
-    [
-        (1e-6, 0.5, 20.0, 1e-18),
-        *(
-            pytest.param(*each, marks=pytest.mark.slow)
-            for each in [
-                (6.063507612823024e-08, 0.6176240765392002, 45.77990578032986, 1.0548779167333623e-20),
-                (1e-10, 0.4, 100.0, 1e-22),
-            ]
-        ),
-    ],
-)
-def test_a_rare_sampled_gaussian_beside_a_gaussian(q, sigma, other, delta):
-    """Fourier coefficients of 1e-8 were taken as 0: in the first case 1.002 of the delta is true."""
+def test_rare_sampled_gaussian_beside_gaussian_is_bracketed():
+    """Fourier coefficients of 1e-8 were once taken as 0, and 1.002 of the delta was true."""
+    q, sigma, other, delta = 1e-6, 0.5, 20.0, 1e-18
     event = compose([sampled(q, sigma), GaussianDpEvent(other)])
     low, epsilon = get_epsilon_bounds(event, delta, adjacency="replace_one")
     assert beside_a_gaussian(q, sigma, other, epsilon) <= delta * (1 + 1e-9)
     assert low == 0.0 or beside_a_gaussian(q, sigma, other, low * (1 - 1e-9)) >= delta * (1 - 1e-9)
-    assert get_delta(event, epsilon, adjacency="replace_one") >= beside_a_gaussian(q, sigma, other, epsilon) * (
-        1 - 1e-9
-    )
 
 
-@over_rows("counts", [(1, 4, 1), (3, 1, 2)])
-def test_powers_of_a_transform_are_those_of_a_convolution(counts):
+def test_powers_of_a_transform_are_those_of_a_convolution():
     """Tilted masses, folded into the window, within the bound on their rounding; direct sums have no cancellation."""
+    counts = (3, 1, 2)
     rng, size = np.random.default_rng(3), 1 << 12
     power, apart, direct = np.ones(size // 2 + 1, complex), 1.0, np.array([1.0])
     for count, width in zip(counts, (0.5, 40.0, 0.0), strict=True):
@@ -185,16 +166,6 @@ def test_powers_of_a_transform_are_those_of_a_convolution(counts):
     assert np.linalg.norm(off) <= norm
 
 
-@over_rows("revealed", [1e-3, 1e-6, 1e-10])
-@over_rows("excess", [2.3e-16, 1e-12])
-def test_a_delta_just_above_what_is_revealed_has_a_price(revealed, excess):
-    """It may be infinite, where less is left of delta than is known of what is revealed."""
-    event = compose([GaussianDpEvent(10.0), EpsilonDeltaDpEvent(0.07, 0.0), EpsilonDeltaDpEvent(0.2277, revealed)])
-    low, high = get_epsilon_bounds(event, revealed * (1.0 + excess))
-    assert 0.0 < low <= high == get_epsilon(event, revealed * (1.0 + excess))
-    assert high < 2.0 or excess < 1e-12
-
-
 def test_rounding_is_upwards_at_the_ends_of_closed_forms():
     """A release that tells all that is sampled; the largest loss of repeated responses; a rate of next to nothing."""
     q, sigma, epsilon = 0.010542738304879111, 0.0065, 1.8e-6
@@ -203,25 +174,6 @@ def test_rounding_is_upwards_at_the_ends_of_closed_forms():
     assert found == q
     responses = SelfComposedDpEvent(EpsilonDeltaDpEvent(0.4860562781396441, 0.0), 7)
     assert mpmath.mpf(get_epsilon(responses, 8.5e-57)) >= 7 * mpmath.mpf(0.4860562781396441)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert get_delta(sampled(1e-18, 1.0), 1.0) <= 1e-300
-        rare = sampled(3.484525039397206e-85, 0.5749675897703199)
-        low, high = get_epsilon_bounds(rare, 1.249172416375302e-100, adjacency="replace_one")
-    assert 0.0 <= low <= high < 1e-70
-
-
-TWO = [
-    (1e-3, 0.8, 1e-20),
-    *(pytest.param(*case, marks=pytest.mark.slow) for case in [(0.01, 1.0, 1e-80), (0.3, 2.0, 1e-40)]),
-]
-
-
-@pytest.mark.parametrize("replace_one", [False, pytest.param(True, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("q", "sigma", "delta"), TWO)
-def test_two_sampled_gaussians(q, sigma, delta, replace_one):
-    event = SelfComposedDpEvent(PoissonSampledDpEvent(q, GaussianDpEvent(sigma)), 2)
-    check(event, delta, replace_one, lambda e: of_two(q, sigma, e, replace_one))
 
 
 # --- the theorem ------------------------------------------------------------------------------------------------
@@ -233,7 +185,7 @@ def exact_profile(pair: Pair, loss: float) -> mpmath.mpf:
 
 
 @over_rows("kind", ["remove", "add", "replace"])
-@over_rows(("q", "m", "h"), [*drawn(2, (-6, -0.01), (-1, 0.7), (-3, -0.5)), [1e-9, 0.7, 1e-4]])
+@over_rows(("q", "m", "h"), [*drawn(1, (-6, -0.01), (-1, 0.7), (-3, -0.5)), [1e-9, 0.7, 1e-4]])
 def test_a_release_on_the_grid_dominates_the_exact_one(kind, q, m, h):
     """At every label its profile is no smaller, but for what the sum of the test itself rounds; nor is it much larger.
 
@@ -257,59 +209,10 @@ def test_a_release_on_the_grid_dominates_the_exact_one(kind, q, m, h):
                 assert found <= exact + 1e-11 * scale
 
 
-@over_rows("far", [0.0, 37.0])
-@over_rows("k", MOST)
-def test_the_error_of_a_quadrature_of_a_normal_density(k, far):
-    """As large a cell as is allowed, at a distance of `far`, nodes in all digits."""
-    with mpmath.workdps(60):
-        half = mpmath.mpf(MOST[k]) / (far + 3)
-        roots = [mpmath.findroot(lambda t: mpmath.legendre(k, t), x) for x in rule(k)[0]]
-        slopes = [mpmath.diff(lambda t: mpmath.legendre(k, t), x) for x in roots]
-        weights = [2 / ((1 - x * x) * s * s) for x, s in zip(roots, slopes, strict=True)]
-        found = half * mpmath.fsum(w * mpmath.npdf(far + half * x) for x, w in zip(roots, weights, strict=True))
-        exact = mpmath.ncdf(half - far) - mpmath.ncdf(-half - far)
-        assert abs(found / exact - 1) <= ERROR
-
-
-def test_cells_that_are_too_steep_are_divided():
-    knots = np.array([0.0, 1e-4, 0.1, 3.0, 30.0])
-    place, weight = nodes(knots, np.maximum(knots[:-1], knots[1:]) + 3.0)
-    assert weight.sum() == pytest.approx(30.0, rel=1e-14)
-    density = np.exp(-0.5 * place**2) / math.sqrt(2.0 * math.pi)
-    for low, high in itertools.pairwise(knots):
-        inside = (place > low) & (place < high)
-        exact = float(mpmath.ncdf(-low) - mpmath.ncdf(-high))
-        assert float(density[inside] @ weight[inside]) == pytest.approx(exact, rel=3e-14)
-
-
 # --- delta is what epsilon is at --------------------------------------------------------------------------------
 
-MIXED = compose(
-    [
-        EpsilonDeltaDpEvent(1.3255068495007403, 0.0),
-        PoissonSampledDpEvent(2.667123227893276e-06, GaussianDpEvent(0.3058290842396294)),
-        PoissonSampledDpEvent(0.004533595277136971, GaussianDpEvent(9.074591409113927)),
-    ]
-)
-STEPS = compose(
-    [
-        SelfComposedDpEvent(PoissonSampledDpEvent(4.265796870185226e-05, GaussianDpEvent(16.170322379585837)), 95),
-        PoissonSampledDpEvent(0.002376160926537856, GaussianDpEvent(3.625239794079319)),
-    ]
-)
 
-
-@over_rows(("event", "delta"), [(MIXED, 2.1e-6), (STEPS, 5.9e-27)])
-def test_delta_inverts_epsilon(event, delta):
-    epsilon = get_epsilon(event, delta)
-    found = [get_delta(event, epsilon * factor) for factor in (0.999, 1.0, 1.001)]
-    assert found[0] > found[1] > found[2]
-    # the first mixture has a delta that falls to a fiftieth within a thousandth of epsilon
-    assert found[1] == pytest.approx(delta, rel=0.15 if event is MIXED else 1e-4)
-    assert get_epsilon(event, found[1]) == pytest.approx(epsilon, rel=1e-5)
-
-
-@pytest.mark.parametrize("k", MOST)
+@over_rows("k", MOST)
 def test_the_bound_on_the_error_of_a_quadrature(k):
     """By its formula, with the best of many rho."""
     s = MOST[k]
@@ -317,8 +220,3 @@ def test_the_bound_on_the_error_of_a_quadrature(k):
     a, b = (rho + 1 / rho) / 2, (rho - 1 / rho) / 2
     logs = math.log(32 / 15) - 2 * k * np.log(rho) - np.log1p(-(rho**-2.0)) + s * a + (s / 3) ** 2 * (b * b / 2 + 1 / 6)
     assert logs.min() <= math.log(ERROR)
-
-
-def test_losses_are_lifted_in_proportion_to_what_a_sample_can_err_in():
-    loss = np.array([-1e-6, 0.0, 1e-6, 5.0])
-    assert np.allclose((lifted(loss, 1e-3, 1e-8) - loss) / 1e-3, [1.01e-6, 1e-8, 1.01e-6, 1.0], rtol=1e-6)

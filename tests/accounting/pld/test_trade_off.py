@@ -21,9 +21,6 @@ from skdp.accounting import (
     SelfComposedDpEvent,
     compose,
 )
-from skdp.accounting.pld.label_tests import ErrorsOfTests
-from skdp.accounting.pld.profiles import Profile
-from skdp.accounting.pld.trade_off import _mu_of_tests, largest_excess, least_mu
 
 SAMPLED = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(2.0)), 200)
 FPR = np.array([1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9])
@@ -48,24 +45,6 @@ def test_a_gaussian_has_its_closed_forms():
     trade_off, exact = profile.trade_off(FPR), 1.0 - gaussian_rate(FPR, mu)
     assert np.all((exact - 1e-4 <= trade_off) & (trade_off <= exact + 1e-12))
     assert profile.mu_bounds() == pytest.approx((mu, mu), rel=1e-9)
-
-
-def test_where_a_record_is_replaced_a_gaussian_has_half_of_its_noise():
-    replaced, removed = (
-        PrivacyProfile(GaussianDpEvent(2.0), adjacency="replace_one"),
-        PrivacyProfile(GaussianDpEvent(1.0)),
-    )
-    assert replaced.mu() == pytest.approx(1.0, rel=1e-9)
-    assert replaced.true_positive_rate(FPR) == pytest.approx(removed.true_positive_rate(FPR), rel=1e-9)
-    assert replaced.advantage() == pytest.approx(removed.advantage(), rel=1e-9)
-
-
-def test_the_polygon_of_a_gaussian_lies_just_above_what_it_finds():
-    profile = PrivacyProfile(compose([GaussianDpEvent(1.5), PoissonSampledDpEvent(1e-9, GaussianDpEvent(5.0))]))
-    found = profile.true_positive_rate(FPR)
-    exact = gaussian_rate(FPR, 1.0 / 1.5)
-    assert np.all(found >= exact)
-    assert found - FPR == pytest.approx(exact - FPR, rel=3e-4)
 
 
 @over_rows("epsilon", [0.2, 3.0])
@@ -110,24 +89,20 @@ S = SelfComposedDpEvent
 ADD, REPLACE = "add_remove", "replace_one"
 BRACKETED = [
     (SAMPLED, ADD),
-    (S(LaplaceDpEvent(8.0), 20), ADD),
     (S(LaplaceDpEvent(0.175), 7), ADD),  # a test that errs seldom
     (S(PoissonSampledDpEvent(3.3e-6, GaussianDpEvent(0.361)), 1970), ADD),
-    (S(PoissonSampledDpEvent(1e-5, GaussianDpEvent(0.581)), 2), ADD),
     (S(PoissonSampledDpEvent(1.1e-5, GaussianDpEvent(0.341)), 73), REPLACE),
     (S(EpsilonDeltaDpEvent(0.0265, 1.37e-4), 6), REPLACE),
     (S(EpsilonDeltaDpEvent(0.0, 1e-4), 3), ADD),
 ]
-LARGE = [(compose([LaplaceDpEvent(5.0), GaussianDpEvent(2.0)]), ADD), (S(LaplaceDpEvent(1.3), 91), ADD)]
 
 
-@pytest.mark.parametrize("rows", [BRACKETED, pytest.param(LARGE, marks=pytest.mark.slow)], ids=["fast", "large"])
-def test_mu_is_bracketed(rows):
-    for event, adjacency in rows:
-        profile = PrivacyProfile(event, adjacency=adjacency)
-        for alpha_min in (1e-3, 1e-6):
-            lower, upper = profile.mu_bounds(alpha_min)
-            assert 0.0 < lower <= upper <= lower * 1.001, (event, alpha_min)
+@over_rows(("event", "adjacency"), BRACKETED)
+def test_mu_is_bracketed(event, adjacency):
+    profile = PrivacyProfile(event, adjacency=adjacency)
+    for alpha_min in (1e-3, 1e-6):
+        lower, upper = profile.mu_bounds(alpha_min)
+        assert 0.0 < lower <= upper <= lower * 1.001
 
 
 def test_the_curve_of_mu_lies_below_the_trade_off_function_where_it_is_promised_and_no_smaller_one_does():
@@ -141,22 +116,9 @@ def test_the_curve_of_mu_lies_below_the_trade_off_function_where_it_is_promised_
 
 def test_mu_is_infinite_where_a_test_hardly_errs():
     heavy = SelfComposedDpEvent(LaplaceDpEvent(0.5), 40)
-    assert PrivacyProfile(SelfComposedDpEvent(LaplaceDpEvent(1.3), 91)).mu_bounds(1e-3) == (math.inf, math.inf)
-    for alpha_min in (1e-3, 1e-6):
-        assert PrivacyProfile(heavy).mu_bounds(alpha_min) == (math.inf, math.inf)
+    assert PrivacyProfile(heavy).mu_bounds(1e-3) == (math.inf, math.inf)
     assert PrivacyProfile(NonPrivateDpEvent()).mu() == math.inf
     assert PrivacyProfile(NoOpDpEvent()).mu_bounds() == (0.0, 0.0)
-
-
-def test_priced_by_weighted_losses_the_lower_end_says_nothing():
-    lower, upper = PrivacyProfile(PoissonSampledDpEvent(0.5, LaplaceDpEvent(1.0))).mu_bounds(1e-3)
-    assert lower == 0.0 < upper < math.inf
-
-
-def test_a_guess_at_even_odds_errs_as_the_advantage_says():
-    profile = PrivacyProfile(SAMPLED)
-    assert profile.bayes_risk(0.5) == pytest.approx(0.5 * (1.0 - profile.advantage()))
-    assert profile.bayes_risk([0.1, 0.9]) == pytest.approx([profile.bayes_risk(0.1)] * 2)
 
 
 @over_rows("prior", [0.1, 0.7])
@@ -167,49 +129,7 @@ def test_the_least_error_of_a_guess_about_a_gaussian_is_the_integral_of_the_smal
     assert PrivacyProfile(GaussianDpEvent(1.0)).bayes_risk(prior) == pytest.approx(exact, rel=1e-4)
 
 
-def test_groups_and_units_gain_more():
-    alone, pair = (PrivacyProfile(SAMPLED, group_size=k) for k in (1, 2))
-    assert alone.advantage() < pair.advantage()
-    assert alone.mu(1e-3) < pair.mu(1e-3)
-
-
-def test_both_directions_of_a_polygon_count():
-    # delta .2 at 0 and nothing from log 2 on: lines a + .2, 2 a, and their mirror images
-    profile = Profile(np.array([0.0, math.log(2.0)]), np.array([0.2, 0.0]))
-    assert largest_excess(profile, 0.1) == pytest.approx(0.1)
-    assert largest_excess(profile, 0.4) == pytest.approx(0.2)
-    assert largest_excess(profile, 0.9) == pytest.approx(0.05)
-    assert least_mu(profile, 1e-3) == pytest.approx(norm.isf(0.2) - norm.ppf(0.6), rel=1e-6)
-
-
-def test_tests_ask_for_a_mu_by_those_of_them_whose_errors_are_both_allowed():
-    errors = ErrorsOfTests(np.array([1.0, 0.2, 0.1, 1e-4]), np.array([1.0, 0.5, 0.45, 0.02]))
-    at = [norm.isf(a) - norm.isf(b) for a, b in ((0.2, 0.5), (0.1, 0.45), (1e-4, 0.02))]
-    assert _mu_of_tests(errors, 0.2) == pytest.approx(at[0])
-    assert _mu_of_tests(errors, 0.1) == pytest.approx(at[1])
-    assert _mu_of_tests(errors, 1e-4) == pytest.approx(at[2])
-    assert _mu_of_tests(errors, 0.15) == pytest.approx(norm.isf(0.15) - norm.isf(0.475))  # drawn from two
-    assert _mu_of_tests(ErrorsOfTests(np.array([1.0, 0.1]), np.array([1.0, 0.95])), 0.2) == math.inf
-    assert _mu_of_tests(ErrorsOfTests(np.array([1.0, 0.1]), np.array([1.0, 0.75])), 0.2) == pytest.approx(
-        norm.isf(0.2) - norm.isf(0.75 + 0.25 / 9.0)
-    )
-
-
-def test_mu_rises_as_errors_may_be_smaller():
-    profile = PrivacyProfile(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0)))
-    found = [profile.mu(alpha_min) for alpha_min in (0.1, 1e-2, 1e-4, 1e-8)]
-    assert found == sorted(found)
-    assert found[0] < 0.5 * found[-1]
-
-
 def test_reconstruction_and_singling_out_are_bounded_by_the_trade_off_function():
     profile = PrivacyProfile(SAMPLED)
     assert profile.reconstruction(0.01) == pytest.approx(1.0 - profile.trade_off(0.01), rel=1e-12)
     assert profile.singling_out([0.01, 1e-4]).tolist() == profile.reconstruction([0.01, 1e-4]).tolist()
-
-
-def test_other_methods_give_looser_figures():
-    loose, tight = (PrivacyProfile(GaussianDpEvent(2.0), method=method) for method in ("rdp", "pld"))
-    assert loose.advantage() > tight.advantage()
-    assert loose.mu_bounds(1e-3)[0] == 0.0
-    assert loose.mu(1e-3) > tight.mu(1e-3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 
@@ -20,7 +19,6 @@ from skdp.accounting import (
     NoOpDpEvent,
     NumberOfTries,
     PoissonSampledDpEvent,
-    PrivacyAccountant,
     RepeatAndSelectDpEvent,
     SelfComposedDpEvent,
     WorstOfDpEvent,
@@ -34,13 +32,12 @@ from skdp.accounting import (
     get_epsilon_bounds,
 )
 from skdp.accounting.formulas.gaussian import gaussian_delta
-from skdp.accounting.ledger.filters import rule_for
-from skdp.accounting.pld.profiles import Profile, ProfilePair, select_best
+from skdp.accounting.pld.profiles import Profile, ProfilePair
 from skdp.accounting.rdp.rdp import rdp
 from skdp.accounting.releases import releases
 
 INF = math.inf
-LAWS = [(10.0, 0.0), (10.0, 1.0), (4.0, 0.5), (3.0, 2.5), (1.3, 0.0), (5.0, INF), (1.0, INF), (1.0, 0.0)]
+LAWS = [(10.0, 0.0), (10.0, 1.0), (4.0, 0.5), (5.0, INF), (1.0, 0.0)]
 G = GaussianDpEvent(4.0)
 
 
@@ -68,7 +65,7 @@ def test_law_is_one_law(mean, shape):
     assert np.all(law.pmf([-1, 0.5]) == 0.0)
 
 
-def test_known_laws():
+def test_number_of_tries_matches_known_laws():
     k = np.arange(1, 50)
     geometric, logarithmic = NumberOfTries(8.0, 1.0), NumberOfTries(8.0, 0.0)
     np.testing.assert_allclose(geometric.pmf(k), (1 / 8) * (7 / 8) ** (k - 1.0), rtol=1e-11)
@@ -91,8 +88,6 @@ def test_draws_invert_the_law_into_the_tail(mean, shape):
         # the largest numbers, of probability 2^-bits together
         assert above[drawn + 1] < 2.0**-bits * (1 + 1e-9)
         assert above[drawn] > 2.0**-bits * (1 - 1e-9)
-    many = [law.draw((word << 59,)) for word in range(32)]
-    assert many == sorted(many)
 
 
 def test_what_cannot_be_drawn_is_refused():
@@ -101,8 +96,6 @@ def test_what_cannot_be_drawn_is_refused():
     for words in ((), (-1,), (2**64,)):
         with pytest.raises(ValueError, match="words"):
             NumberOfTries(3.0, 0.0).draw(words)
-    with pytest.raises(ValueError, match=r"mean=0\.5"):
-        NumberOfTries(0.5, 0.0)
 
 
 # --- prices against exact laws ---
@@ -148,7 +141,7 @@ def laws_of_the_best(law, one, other, source):
 @over_rows(("mean", "shape"), [(10.0, 1.0), (3.0, 2.5), (5.0, INF)])
 def test_never_below_the_exact_law_of_a_toy(mean, shape):
     law, source = NumberOfTries(mean, shape), random.Random(7)
-    for size, count, pieces in ((1.0, 1, 8), (0.4, 4, 3), (0.15, 16, 1)):
+    for size, count, pieces in ((0.4, 4, 3), (0.15, 16, 1)):
         event = law.event(SelfComposedDpEvent(EpsilonDeltaDpEvent(size, 0.0), count))
         outcomes = laws_of_the_best(law, *responses(size, count, pieces), source)
         for epsilon in (0.0, 0.2, 0.7, 1.2, 2.0):
@@ -160,46 +153,9 @@ def test_never_below_the_exact_law_of_a_toy(mean, shape):
                 assert get_epsilon(event, worst) <= 1.25 * epsilon
 
 
-def gaussian_adversary(mu, law, cuts):
-    """Outputs of a Gaussian under neighbours; below the loudest a pile of loud ones, so that u runs ahead of u'."""
-    z = np.linspace(-8.0, 9.0, 8001)
-
-    def mass(shift):
-        return np.where(z[:-1] > shift, -np.diff(norm.sf(z - shift)), np.diff(norm.cdf(z - shift)))
-
-    p, q = mass(mu), mass(0.0)
-    for cut in cuts:
-        for start in np.linspace(-2.5, 2.5, 21):
-            at = z[:-1]
-            parts = [np.flatnonzero(part)[::-1] for part in ((at > start) & (at <= cut), at > cut, at <= start)]
-            order = np.concatenate(parts)
-            yield smooth(p[order], law), smooth(q[order], law)
-
-
-def smooth(mass, law):
-    """`best_of`, to full relative accuracy: each mass times the mean of phi' over it (Simpson)."""
-    t = np.append(np.cumsum(mass[::-1])[::-1], 0.0)
-    middle = 0.5 * (t[:-1] + t[1:])
-    return mass * (law.slope(t[:-1]) + 4.0 * law.slope(middle) + law.slope(t[1:])) / 6.0
-
-
-@over_rows(("mean", "shape"), [(10.0, 0.0), (5.0, INF)])
-def test_close_to_what_one_order_of_gaussian_scores_reveals(mean, shape):
-    law, mu = NumberOfTries(mean, shape), 0.28
-    event = law.event(GaussianDpEvent(1.0 / mu))
-    for delta in (1e-5, 1e-6):
-        epsilon = get_epsilon(event, delta)
-        cuts = (2.5, 3.0, 3.5, 4.0, 4.5)
-        worst = max(hockey_stick(p, q, epsilon) for p, q in gaussian_adversary(mu, law, cuts))
-        assert worst <= delta * (1 + 1e-9)
-        assert worst >= 0.75 * delta
-        assert worst <= get_delta(event, epsilon, method="rdp")
-
-
 @over_rows(
     ("mean", "shape", "toy", "rest"),
     [
-        (6.0, 0.0, (0.5, 1, 6), (GaussianDpEvent(3.0),)),
         (6.0, 1.0, (0.15, 16, 1), None),
         (3.0, INF, (0.5, 1, 6), (LaplaceDpEvent(2.0), GaussianDpEvent(3.0))),
     ],
@@ -242,46 +198,7 @@ def test_a_profile_as_a_pair_is_a_distribution_with_that_profile():
         assert pair.epsilon_at(pair.delta_at(epsilon)) == pytest.approx(epsilon, abs=1e-6)
 
 
-def test_a_profile_that_is_not_convex_is_replaced_by_its_hull():
-    grid = np.linspace(0.0, 2.0, 101)
-    bumpy = np.minimum(1.0, 0.9 * np.exp(-2.0 * grid) * (1.0 + 0.2 * (np.arange(101) % 3 == 1)))
-    smooth_one = 0.9 * np.exp(-2.0 * grid)
-    pair = ProfilePair.of(Profile(grid, bumpy), 1)
-    atoms = pair.atoms(0.0, 0.0)
-    mass = np.exp(atoms.log_weight)
-    assert 1.0 <= mass.sum() + pair.infinite <= 1.0 + 4e-12  # raised by what rounding may lack
-    for epsilon, least in zip(grid, smooth_one, strict=True):
-        assert pair.delta_at(float(epsilon)) <= 1.3 * least
-    full = ProfilePair.of(Profile(np.array([0.0, 0.5, 1.0]), np.array([1.0, 1.0, 0.0])), 1).atoms(0.0, 0.0)
-    assert np.exp(full.log_weight).sum() == pytest.approx(1.0)
-    assert float(np.exp(full.log_weight) @ np.exp(-full.loss)) == pytest.approx(1.0)
-
-
 # --- figures ---
-
-
-@over_rows(("shape", "delta"), [(0.0, 0.3), (1.0, 0.03), (INF, 0.1), (0.0, 1e-5)])
-def test_a_selection_whose_losses_vanish_costs_next_to_nothing(shape, delta):
-    """Its profile is short: its start is nearly as low as what is followed. delta(0) of a try is mu / sqrt(2 pi)."""
-    for noise in (1e5, 1e12):
-        run = WorstOfDpEvent((SelfComposedDpEvent(GaussianDpEvent(3.76 * noise), 3), GaussianDpEvent(2.17 * noise)))
-        for event in (run, compose([run, GaussianDpEvent(1e14)])):
-            search = RepeatAndSelectDpEvent(event, 2.0, shape)
-            assert get_epsilon(search, delta) <= 10.0 / noise
-            assert get_epsilon(compose([search, GaussianDpEvent(1e14)]), delta) <= 10.0 / noise
-
-
-def test_a_short_profile_is_moved_no_further_than_it_allows():
-    for mean, shape in ((2.0, 0.0), (8.0, 1.0), (8.0, INF)):
-        law = NumberOfTries(mean, shape)
-        for mu in (1e-8, 1e-5, 0.3):
-            long = np.linspace(0.0, 6.0 * mu, 501)
-            base = Profile(long, np.array([gaussian_delta(e, mu) for e in long]))
-            short = Profile(long[:2] * 0.01, np.array([gaussian_delta(e, mu) for e in long[:2] * 0.01]))
-            fine, crude = ProfilePair.of(select_best(base, law), 1), ProfilePair.of(select_best(short, law), 1)
-            assert crude.delta_at(0.0) <= 10.0 * mean * mean * mu
-            for epsilon in np.linspace(0.0, 6.0 * mu, 25):
-                assert fine.delta_at(epsilon) <= crude.delta_at(epsilon)
 
 
 @over_rows(("make", "delta"), [(GaussianDpEvent, 1e-5), (dpsgd, 1e-6)])
@@ -309,50 +226,32 @@ def test_the_renyi_price_has_all_its_parts(shape):
     assert louder > rdp(releases(GaussianDpEvent(3.0)), 8.0) + math.log(mean) / 7.0
 
 
-def test_price_is_monotone():
-    for shape in (0.0, 1.0, INF):
-        prices = [get_epsilon(RepeatAndSelectDpEvent(G, mean, shape), 1e-6) for mean in (1.5, 2.0, 5.0, 20.0, 200.0)]
-        assert prices == sorted(prices)
-        noises = [
-            get_epsilon(RepeatAndSelectDpEvent(GaussianDpEvent(s), 5.0, shape), 1e-6) for s in (9.0, 4.0, 1.0, 0.1)
-        ]
-        assert noises == sorted(noises)
+def test_selection_epsilon_is_monotone():
+    for shape in (0.0, INF):
+        by_mean = [get_epsilon(RepeatAndSelectDpEvent(G, mean, shape), 1e-6) for mean in (1.5, 5.0, 200.0)]
+        assert by_mean == sorted(by_mean)
     event = compose([RepeatAndSelectDpEvent(G, 5.0, 0.0), G])
     assert get_epsilon(event, 1e-5) < get_epsilon(event, 1e-6) < get_epsilon(compose([event, G]), 1e-6)
-    assert get_delta(event, 2.0) < get_delta(event, 1.0)
     assert get_delta(event, get_epsilon(event, 1e-6)) == pytest.approx(1e-6, rel=2e-3)
 
 
 @over_rows("method", ["pld", "rdp"])
 def test_one_try_costs_one_run(method):
-    for run in (G, dpsgd(2.0), compose([G, LaplaceDpEvent(9.0)])):
+    for run in (G, compose([G, LaplaceDpEvent(9.0)])):
         price = get_epsilon(run, 1e-5, method=method)
-        for shape in (0.0, 1.0, 0.3):
+        for shape in (0.0, 0.3):
             assert get_epsilon(RepeatAndSelectDpEvent(run, 1.0, shape), 1e-5, method=method) == price
         nearly = get_epsilon(RepeatAndSelectDpEvent(run, 1.0 + 1e-9, 1.0), 1e-5, method=method)
         assert price * (1 - 1e-4) <= nearly <= price * (1 + 2e-3)
     assert get_epsilon(RepeatAndSelectDpEvent(G, 1.0, INF), 1e-5, method=method) > get_epsilon(G, 1e-5, method=method)
 
 
-def test_composition_with_next_to_nothing_changes_next_to_nothing():
-    event = RepeatAndSelectDpEvent(G, 10.0, 0.0)
-    alone = get_epsilon(event, 1e-6)
-    assert alone * (1 - 1e-4) <= get_epsilon(compose([event, GaussianDpEvent(1e4)]), 1e-6) <= alone * (1 + 1e-3)
-    whole = compose([event, GaussianDpEvent(20.0), dpsgd(2.0)])
-    apart = get_epsilon(event, 1e-6) + get_epsilon(GaussianDpEvent(20.0), 1e-6) + get_epsilon(dpsgd(2.0), 1e-6)
-    assert alone < get_epsilon(whole, 1e-6) < 0.8 * apart
-    assert get_epsilon(whole, 1e-6) < get_epsilon(whole, 1e-6, method="rdp")
-
-
 def test_the_end_of_every_scale_has_a_price_in_finite_time():
-    runs = (
-        GaussianDpEvent(1e-3),
-        dpsgd(0.3),
-        EpsilonDeltaDpEvent(0.0, 1e-9),
-        LaplaceDpEvent(0.01),
-    )
-    laws = itertools.cycle(((1e6, 0.0), (1e6, INF), (2.0, 50.0)))
-    for run, (mean, shape) in zip(runs, laws, strict=False):
+    for run, mean, shape in (
+        (GaussianDpEvent(1e-3), 1e6, 0.0),
+        (dpsgd(0.3), 1e6, INF),
+        (EpsilonDeltaDpEvent(0.0, 1e-9), 2.0, 50.0),
+    ):
         event = RepeatAndSelectDpEvent(run, mean, shape)
         with calls_at_most(1_000_000):
             assert get_epsilon(event, 1e-5) >= get_epsilon(run, 1e-5) * (1 - 1e-9)
@@ -367,8 +266,6 @@ def test_replaced_records():
         assert get_epsilon(event, 1e-6, method=method, adjacency="replace_one") == pytest.approx(
             get_epsilon(half, 1e-6, method=method), rel=1e-9
         )
-    sampled = RepeatAndSelectDpEvent(dpsgd(2.0), 10.0, 0.0)
-    assert get_epsilon(sampled, 1e-6, adjacency="replace_one") > get_epsilon(sampled, 1e-6)
 
 
 # --- the worst of several ---
@@ -377,12 +274,7 @@ def test_replaced_records():
 def test_worst_of_is_the_pointwise_largest():
     narrow, wide = GaussianDpEvent(2.0), EpsilonDeltaDpEvent(1.2, 0.0)
     both = WorstOfDpEvent((narrow, wide))
-    for method in ("pld", "rdp"):
-        for delta in (1e-3, 1e-9):
-            each = [get_epsilon(event, delta, method=method) for event in (narrow, wide)]
-            assert max(each) * (1 - 1e-9) <= get_epsilon(both, delta, method=method)
-    assert get_epsilon(both, 1e-9) == pytest.approx(get_epsilon(narrow, 1e-9), rel=1e-3)
-    for epsilon in (0.1, 1.0, 2.0):
+    for epsilon in (0.1, 2.0):
         most = max(get_delta(event, epsilon) for event in (narrow, wide))
         assert most * (1 - 1e-9) <= get_delta(both, epsilon) <= most * (1 + 1e-3) + 1e-12
     search = RepeatAndSelectDpEvent(both, 6.0, 0.0)
@@ -391,31 +283,10 @@ def test_worst_of_is_the_pointwise_largest():
         assert get_epsilon(search, 1e-6, method=method) >= most * (1 - 1e-9)
 
 
-def test_worst_of_covers_candidates_drawn_at_random():
-    """Two candidates of equal chance, outputs of both in any order: exact law of the best of K."""
-    law = NumberOfTries(5.0, 0.0)
-    event = law.event(
-        WorstOfDpEvent((EpsilonDeltaDpEvent(1.0, 0.0), SelfComposedDpEvent(EpsilonDeltaDpEvent(0.3, 0.0), 3)))
-    )
-    pairs = responses(1.0, 1, 4), responses(0.3, 3, 2)
-    p, q = (np.concatenate([0.5 * pair[side] for pair in pairs]) for side in (0, 1))
-    by_loss = np.argsort(p / q, kind="stable")
-    p, q = p[by_loss], q[by_loss]
-    for epsilon in (0.1, 0.6, 1.1):
-        for order in orders(p.size, random.Random(5)):
-            exact = hockey_stick(best_of(p[order], law), best_of(q[order], law), epsilon)
-            assert exact <= get_delta(event, epsilon)
-            assert exact <= get_delta(event, epsilon, method="rdp")
-
-
 def test_worst_of_in_its_simplest_form():
     assert flatten(WorstOfDpEvent((G, G))) == {G: 1}
-    assert flatten(WorstOfDpEvent([G, NoOpDpEvent()])) == {G: 1}
     assert flatten(WorstOfDpEvent((NoOpDpEvent(),))) == {}
     assert flatten(RepeatAndSelectDpEvent(compose([G] * 3), 1.0, 0.0)) == {G: 3}
-    nested = WorstOfDpEvent((WorstOfDpEvent((G, LaplaceDpEvent(3.0))), GaussianDpEvent(2.0)))
-    flat = WorstOfDpEvent((G, LaplaceDpEvent(3.0), GaussianDpEvent(2.0)))
-    assert get_epsilon(nested, 1e-6) == get_epsilon(flat, 1e-6)
     assert get_epsilon(WorstOfDpEvent((G, NonPrivateDpEvent())), 1e-6) == INF
     for broken in ((), (1,), G):
         with pytest.raises((TypeError, ValueError), match="WorstOfDpEvent"):
@@ -433,9 +304,6 @@ def test_noise_of_a_whole_search(make, method):
     with calls_at_most(2_500_000):
         tries, noise = calibrate_selection(whole, 10.0, 1.0, 1e-5, method=method)
     assert (1 - 3e-4) <= get_epsilon(whole(tries, noise), 1e-5, method=method) <= 1.0
-    for shape in (0.0, 1.0, INF):
-        law = NumberOfTries(10.0, shape)
-        assert get_epsilon(whole(law, noise), 1e-5, method=method) >= 1.0 - 3e-4
     found, price = cheapest_tries(lambda law: whole(law, noise), 10.0, 1e-5, method=method)
     assert found == tries
     assert price == get_epsilon(whole(tries, noise), 1e-5, method=method)
@@ -448,11 +316,9 @@ def test_bounds_hold_a_selection_between_one_run_and_its_price():
     low, high = get_epsilon_bounds(event, 1e-6)
     assert high == get_epsilon(event, 1e-6)
     assert low == pytest.approx(get_epsilon(compose([G, dpsgd(3.0)]), 1e-6), rel=2e-3)
-    low, high = get_epsilon_bounds(RepeatAndSelectDpEvent(G, 2.0, INF), 1e-6)
-    assert 0.0 < low < get_epsilon(G, 1e-6) < high
 
 
-@pytest.mark.parametrize(("mean", "shape"), [(6.0, 0.0), (2.0, INF)])
+@over_rows(("mean", "shape"), [(6.0, 0.0), (2.0, INF)])
 def test_the_mechanism_itself_run_many_times(mean, shape):
     """Draw K, make K responses, keep the best: frequencies against the exact law, at a false-alarm rate of 1e-6."""
     law, source, runs = NumberOfTries(mean, shape), np.random.default_rng(11), 20_000
@@ -469,36 +335,3 @@ def test_the_mechanism_itself_run_many_times(mean, shape):
     assert counts[~kept].sum() == 0
     statistic = ((counts - expected)[kept] ** 2 / expected[kept]).sum()
     assert statistic <= chi2.isf(1e-6, kept.sum() - 1)
-
-
-def test_both_directions_of_a_sampled_try_are_covered():
-    event = RepeatAndSelectDpEvent(dpsgd(0.6, 0.05, 3), 1.0 + 1e-9, 1.0)
-    for epsilon in (0.05, 0.3, 1.0, 2.5):
-        one = get_delta(dpsgd(0.6, 0.05, 3), epsilon)
-        assert one * (1 - 1e-9) <= get_delta(event, epsilon) <= one * (1 + 1e-3)
-
-
-def test_a_ceiling_takes_searches():
-    search = compose(
-        [RepeatAndSelectDpEvent(WorstOfDpEvent((G, GaussianDpEvent(5.0))), 5.0, 0.0), GaussianDpEvent(30.0)]
-    )
-    for first in (search, G):
-        *others, limit = rule_for(releases(first), 20.0, 1e-5, False, "auto").filters(20.0, False)
-        assert limit.order is not None
-        assert 0.0 < limit.cost(releases(search)) < limit.budget
-    (gaussian,) = others
-    assert not gaussian.covers(releases(search))
-    ledger = PrivacyAccountant(epsilon=get_epsilon(search, 1e-5) * 1.0001, delta=1e-5)
-    ledger.spend(search, label="one plan, admitted by its own price")
-    assert ledger.get_epsilon(1e-5) == get_epsilon(search, 1e-5)
-
-
-def test_reading_is_deterministic():
-    event = compose([RepeatAndSelectDpEvent(dpsgd(1.7), 7.0, 0.0), G])
-    first = get_epsilon(event, 3e-6)
-    from skdp.accounting import methods as _methods
-    from skdp.accounting.pld import directions as _directions
-
-    _directions._selected_profile.cache_clear()
-    _methods._epsilon.cache_clear()
-    assert get_epsilon(event, 3e-6) == first
