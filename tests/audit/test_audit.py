@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_array_equal
 from scipy import stats
 from scipy.stats import kstest
 from sklearn.frozen import FrozenEstimator
@@ -35,6 +34,7 @@ from skdp import (
     PrivacyAccountant,
     allocate_budget,
 )
+from skdp._fit.fit import begin
 from skdp.accounting import (
     DiscreteGaussianDpEvent,
     DiscreteLaplaceDpEvent,
@@ -52,14 +52,14 @@ from skdp.audit import (
     one_run_epsilon,
     replay,
 )
-from skdp.audit.checks import AuditFinding, _dispersion, _pairs
+from skdp.audit.checks import _dispersion, _pairs
 from skdp.audit.one_run import Likelihoods
 from skdp.audit.own_price import least_delta
 from skdp.audit.parts import parts_of
 from skdp.audit.replay import event_of, least_epsilon, shifts_of, views_of
 from skdp.audit.result import AuditError
 from skdp.audit.subjects import Subject
-from skdp.audit.worst_case import given_case, worst_case
+from skdp.audit.worst_case import worst_case
 from skdp.calibration.table_classifier import TableFit
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
@@ -82,23 +82,37 @@ def quick(monkeypatch):
     monkeypatch.setattr("skdp.audit.replay._PATIENCE", SECONDS)  # however busy the machine is
 
 
+def logistic(**parameters):
+    return DPLogisticRegression(classes=[0, 1], **parameters)
+
+
+OF_20 = FrozenEstimator(LogisticRegression().fit(np.vstack([np.eye(20), -np.eye(20)]), [0] * 20 + [1] * 20))
+EXCHANGE = {"adjacency": "replace_one"}
 ESTIMATORS = {
-    "naive Bayes": lambda **kw: DPGaussianNB(classes=[0, 1], bounds=(-1, 1), **kw),
-    "ridge": lambda **kw: DPRidge(**RIDGE, **kw),
-    "components": lambda **kw: DPPCA(2, **kw),
-    "bought bounds": lambda **kw: DPStandardScaler(**kw),
-    "merged rows, lots": lambda **kw: DPLogisticRegression(
-        classes=[0, 1], merge_equal_rows=True, sampling_rate=0.1, max_iter=5, **kw
+    "naive Bayes": lambda: DPGaussianNB(classes=[0, 1], bounds=(-1, 1)),
+    "naive Bayes, epsilon 8": lambda: DPGaussianNB(classes=[0, 1], bounds=(-1, 1), epsilon=8.0),
+    "ridge": lambda: DPRidge(**RIDGE),
+    "components": lambda: DPPCA(2),
+    "components, add_remove": lambda: DPPCA(2, adjacency="add_remove", n_samples_public=4000),
+    "components, replace_one": lambda: DPPCA(2, **EXCHANGE),
+    "estimated bounds": lambda: DPStandardScaler(),
+    "scaler, replace_one": lambda: DPStandardScaler(bounds=(-1, 1), **EXCHANGE),
+    "merged rows, lots": lambda: logistic(merge_equal_rows=True, sampling_rate=0.1, max_iter=5),
+    "lots, replace_one": lambda: logistic(sampling_rate=0.05, max_iter=5, **EXCHANGE),
+    "calibrated, replace_one": lambda: DPCalibratedClassifier(OF_20, **EXCHANGE),
+    "search, replace_one": lambda: DPGridSearchCV(
+        logistic(max_iter=50, sampling_rate=1.0, **EXCHANGE), {"alpha": [0.0, 0.1]}, strategy="compose"
     ),
 }
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 8.0])
 @pytest.mark.parametrize("kind", ESTIMATORS)
-def test_a_claim_is_nearly_reached_and_never_exceeded(kind, epsilon):
+def test_a_claim_is_nearly_reached_and_never_exceeded(kind):
     """.90 with 20,000 normals, whose scale is known to 2.4 percent at the level 1e-6."""
-    audit = audit_estimator(ESTIMATORS[kind](epsilon=epsilon), max_seconds=SECONDS)
+    audit = audit_estimator(ESTIMATORS[kind](), max_seconds=SECONDS)
     assert not audit.findings
+    adjacency = next((each for each in ("add_remove", "replace_one") if each in kind), "zero_out")
+    assert audit.adjacency == adjacency
     assert 0.9 < audit.epsilon_lower_bound / audit.epsilon_claimed <= 1.0
 
 
@@ -130,7 +144,7 @@ def test_numbers_that_are_added_again_elsewhere_are_heard():
         assert "added at another place again" in str(found)
 
 
-@pytest.mark.parametrize(("n_rows", "n_lots", "rate"), [(300, 40, 1e-3), (300, 2, 0.01), (1, 30, 0.5), (30, 5, 0.999)])
+@pytest.mark.parametrize(("n_rows", "n_lots", "rate"), [(300, 40, 1e-3), (1, 30, 0.5), (30, 5, 0.999)])
 def test_few_rows_in_lots_are_no_finding(n_rows, n_lots, rate):
     """That no row is in two lots, nor beside another one, tells nothing where it hardly ever is."""
     rng = np.random.default_rng(0)
@@ -164,43 +178,14 @@ def test_counts_that_repeat_are_independent():
     assert check_release_noise([release.noise for release in track.releases]) == []
 
 
-@pytest.mark.parametrize("n_clusters", [3, 6])
-def test_the_worst_table_of_clusters_moves_every_release_by_its_sensitivity(n_clusters):
-    model = DPKMeans(n_clusters, bounds=(-1, 1))
+def test_the_worst_table_of_clusters_moves_every_release_by_its_sensitivity():
+    model = DPKMeans(3, bounds=(-1, 1))
     tables = worst_case(model)
     subject = Subject(model, tables)
     without = subject.fit(None, 0)
     ((moves,),) = views_of([shifts_of(without, subject.fit(tables.canaries[0], 0, without.tape))], without)
     assert np.max(moves) <= 1.0 + 1e-6
     assert np.mean(moves**2) > 0.97
-
-
-@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
-def test_other_neighbours(adjacency):
-    audit = audit_estimator(DPPCA(2, adjacency=adjacency, n_samples_public=4000), max_seconds=SECONDS)
-    assert not audit.findings
-    assert audit.adjacency == adjacency
-    assert 0.9 < audit.epsilon_lower_bound / audit.epsilon_claimed <= 1.0
-
-
-OF_20 = FrozenEstimator(LogisticRegression().fit(np.vstack([np.eye(20), -np.eye(20)]), [0] * 20 + [1] * 20))
-EXCHANGED = {
-    "scaler": DPStandardScaler(bounds=(-1, 1), adjacency="replace_one"),
-    "calibrated": DPCalibratedClassifier(OF_20, adjacency="replace_one"),
-    "search": DPGridSearchCV(
-        DPLogisticRegression(classes=[0, 1], max_iter=50, sampling_rate=1.0, adjacency="replace_one"),
-        {"alpha": [0.0, 0.1]},
-        strategy="compose",
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", EXCHANGED)
-def test_records_that_take_the_place_of_others(kind):
-    """Neither is in the table without them, whose number of rows is another one, and public."""
-    audit = audit_estimator(EXCHANGED[kind], max_seconds=SECONDS)
-    assert not audit.findings
-    assert 0.9 < audit.epsilon_lower_bound / audit.epsilon_claimed <= 1.0
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
@@ -213,22 +198,6 @@ def test_equal_rows_are_merged_in_all_fits_or_in_none(monkeypatch):
     audit = audit_estimator(model, rows, np.arange(4500) % 2, canary=(rows[1:2], [0]), max_seconds=SECONDS)
     assert not audit.findings
     assert 0.8 < audit.epsilon_lower_bound / audit.epsilon_claimed <= 1.0
-
-
-def test_records_that_take_the_place_of_others_in_lots():
-    """Both gradients reach the clip in nearly every step, and are nearly opposite. Bar: .95 with 100,000 normals."""
-    model = DPLogisticRegression(classes=[0, 1], sampling_rate=0.05, max_iter=5, adjacency="replace_one")
-    audit = audit_estimator(model, max_seconds=SECONDS)
-    assert not audit.findings
-    assert 0.92 < audit.epsilon_lower_bound / audit.epsilon_claimed <= 1.0
-
-
-@pytest.mark.parametrize(("estimator", "is_far"), [(DPRidge(**RIDGE), True), (DPStandardScaler(), False)])
-def test_a_canary_is_beyond_bounds_that_are_not_bought(estimator, is_far):
-    """Where they are, a far row would be the only one in its bin."""
-    tables = worst_case(estimator)
-    beyond = np.abs(tables.canaries[0].X).max() > 2.0 * np.abs(tables.X).max()
-    assert beyond == is_far
 
 
 def test_each_step_of_a_pipeline_is_set_beside_its_own_claim():
@@ -246,16 +215,6 @@ def test_tries_scores_and_refit_of_a_search():
     assert not audit.findings
     assert list(audit.steps) == ["all tries", "scores", "refit"]
     assert all(0.9 < bound / claim <= 1.0 for bound, claim in audit.steps.values())
-
-
-def test_what_only_the_second_of_two_records_shows_is_found(monkeypatch):
-    """Of one record that takes no other's place there is no bound, and the finding remains."""
-    finding = AuditFinding("post-processing", "planted")
-    answers = iter([[], [finding]])
-    monkeypatch.setattr("skdp.audit.replay.differences", lambda *_: next(answers))
-    audit = audit_estimator(DPRidge(**RIDGE, adjacency="replace_one"), max_seconds=SECONDS)
-    assert audit.findings == (finding,)
-    assert audit.epsilon_lower_bound == 0.0
 
 
 def test_what_a_search_of_pipelines_rehearses_is_no_try():
@@ -279,38 +238,25 @@ def test_each_score_of_a_hidden_number_of_tries_is_set_beside_the_claim_of_one(m
     assert 0.5 < bound / claim <= 1.0
 
 
-@pytest.mark.parametrize("canary", ["contradict", 5, (np.ones(3), 1.0)])
-def test_rows_of_the_user_are_a_leak(canary):
-    with pytest.warns(PrivacyLeakWarning, match="X and y are read without a charge"):
-        audit = audit_estimator(DPRidge(**RIDGE), X, X[:, 0], canary=canary, max_seconds=SECONDS)
-    assert not audit.findings
-    assert 0.0 < audit.epsilon_lower_bound <= audit.epsilon_claimed
-    with skdp.config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning):
-        audit_estimator(DPRidge(**RIDGE), X, X[:, 0], canary=canary)
-
-
-GIVEN_EXCHANGES = {
-    "two rows and two targets": (np.array([np.ones(3), -np.ones(3)]), [1.0, -1.0]),
-    "the same row with another target": "contradict",
+GIVEN = {
+    "a target that contradicts": ("zero_out", {"canary": "contradict"}),
+    "a row and a target": ("zero_out", {"canary": (np.ones(3), 1.0)}),
+    "a unit of several rows": ("zero_out", {"canary": 4, "groups": np.arange(len(X)) // 3}),
+    "two rows and two targets": ("replace_one", {"canary": (np.array([np.ones(3), -np.ones(3)]), [1.0, -1.0])}),
+    "the same row with another target": ("replace_one", {"canary": "contradict"}),
 }
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
-@pytest.mark.parametrize("canary", GIVEN_EXCHANGES.values(), ids=GIVEN_EXCHANGES)
-def test_one_canary_of_the_user_takes_the_place_of_the_other(canary):
-    model = DPRidge(**RIDGE, adjacency="replace_one")
-    audit = audit_estimator(model, X, X[:, 0], canary=canary, max_seconds=SECONDS)
+@pytest.mark.parametrize("case", GIVEN)
+def test_rows_of_the_user_are_a_leak(case):
+    adjacency, given = GIVEN[case]
+    model = DPRidge(**RIDGE, adjacency=adjacency)
+    with pytest.warns(PrivacyLeakWarning, match="X and y are read without a charge"):
+        audit = audit_estimator(model, X, X[:, 0], max_seconds=SECONDS, **given)
     assert not audit.findings
     assert 0.0 < audit.epsilon_lower_bound <= audit.epsilon_claimed
-
-
-def test_a_row_that_contradicts_takes_the_place_of_the_farthest_one():
-    for rows in (X, sp.csr_matrix(X)):
-        found = given_case(rows, None, None, "contradict", is_exchange=True)
-        one, other = (each.X.toarray() if sp.issparse(each.X) else each.X for each in found.canaries)
-        longest = X[[np.argmax(np.linalg.norm(X, axis=1))]]
-        assert_array_equal(one, longest)
-        assert_array_equal(other, X[[np.argmax(np.linalg.norm(X - longest, axis=1))]])
+    with skdp.config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning):
+        audit_estimator(model, X, X[:, 0], **given)
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
@@ -321,14 +267,6 @@ def test_a_sparse_row_of_a_sparse_table_is_a_canary():
     sparse = audit_estimator(model, canary=(sp.csr_matrix(X[:1]), 1), **given | {"X": sp.csr_matrix(X)})
     assert not sparse.findings
     assert sparse.epsilon_lower_bound == pytest.approx(dense.epsilon_lower_bound, rel=0.05)
-
-
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
-def test_a_unit_of_several_rows():
-    homes = np.arange(len(X)) // 3
-    audit = audit_estimator(DPRidge(**RIDGE), X, X[:, 0], groups=homes, canary=4, max_seconds=SECONDS)
-    assert not audit.findings
-    assert 0.0 < audit.epsilon_lower_bound <= audit.epsilon_claimed
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
@@ -350,7 +288,7 @@ def test_nobody_is_charged_and_nothing_is_changed():
     assert not hasattr(model, "coef_")
 
 
-def test_figures_as_text_html_and_json():
+def test_figures_as_text_html_json_and_display():
     audit = audit_estimator(DPRidge(**RIDGE), max_seconds=SECONDS)
     assert "this attack (replay) found epsilon >=" in str(audit)
     assert "nothing was found" in audit._repr_html_()
@@ -358,10 +296,6 @@ def test_figures_as_text_html_and_json():
     assert plain["epsilon_lower_bound"] == audit.epsilon_lower_bound
     assert plain["findings"] == []
     audit.raise_if_violated()
-
-
-def test_the_display_draws_the_claim_and_what_was_seen():
-    audit = audit_estimator(DPRidge(**RIDGE), max_seconds=SECONDS)
     display = AuditDisplay.from_audit(audit)
     assert (np.array(display.seen) >= np.array(display.claimed) - 1e-9).all()
     assert len(display.ax_.lines) == 3
@@ -374,37 +308,28 @@ def one_run_of(rows, labels, canary="contradict", **parameters):
 
 REFUSED = {
     "no private estimator": (lambda: audit_estimator(LogisticRegression()), "is no private estimator"),
-    "method": (lambda: audit_estimator(DPRidge(), method="guess"), "method='guess'"),
     "removed method": (lambda: audit_estimator(DPRidge(), method="many_runs"), "use 'replay', or 'one_run'"),
     "confidence": (lambda: audit_estimator(DPRidge(), confidence=1.0), "confidence=1.0"),
     "max_seconds": (lambda: audit_estimator(DPRidge(**RIDGE), max_seconds=1e-9), "max_seconds is less than one fit"),
-    "random_state": (lambda: audit_estimator(DPRidge(), random_state=None), "random_state=None"),
     "y alone": (lambda: audit_estimator(DPRidge(), y=[1.0]), "without X"),
-    "canary alone": (lambda: audit_estimator(DPRidge(), canary=3), "without X"),
     "canary of another width": (
         lambda: audit_estimator(DPRidge(), X, X[:, 0], canary=(X[0, :2], 1.0)), "canary has shape"
     ),
     "canary without a target": (lambda: audit_estimator(DPRidge(), X, X[:, 0], canary=X[0]), "without a target"),
-    "three canaries": (lambda: audit_estimator(DPRidge(), X, X[:, 0], canary=(X[:3], X[:3, 0])), "or two"),
     "two canaries with one target": (lambda: audit_estimator(DPRidge(), X, X[:, 0], canary=(X[:2], 1.0)), "or two"),
     "canary that is no row": (lambda: audit_estimator(DPRidge(), X, X[:, 0], canary=500), "canary=500 is no row"),
-    "a word": (lambda: audit_estimator(DPRidge(), X, X[:, 0], canary="any"), "canary='any'"),
     "one target": (lambda: audit_estimator(DPRidge(), X, np.ones(120)), "one target only"),
     "one run of another kind": (lambda: audit_estimator(DPRidge(), method="one_run"), "method='one_run' with DPRidge"),
     "one canary in the place of none": (
         lambda: audit_estimator(DPRidge(**RIDGE, adjacency="replace_one"), X, X[:, 0], canary=3), "brings a single one"
     ),
     "one run of a list": (lambda: one_run_of([[1.0], [np.nan]], [0, 1]), "contains NaN"),
-    "one run of words": (lambda: one_run_of(pd.DataFrame({"a": ["u"] * 9}), [1] * 9), "X has strings in column 'a'"),
     "one run without targets": (lambda: one_run_of(X, None), "requires y to be passed"),
     "one run of few targets": (lambda: one_run_of(X, [0, 1]), "inconsistent numbers of samples"),
-    "one run of targets alone": (lambda: one_run_of(None, [0, 1]), "y is given without X"),
-    "one run of one column": (lambda: one_run_of(X[:, 0], X[:, 0] > 0), "2D array"),
     "one run with a canary": (lambda: one_run_of(X, X[:, 0] > 0, canary=3), "makes up its own"),
     "one run of a private number of rows": (
         lambda: one_run_of(X, X[:, 0] > 0, adjacency="add_remove"), "n_samples_public=None"
     ),
-    "a row without X": (lambda: audit_estimator(DPRidge(), canary=X[0]), "without X"),
     "few scores": (lambda: one_run_epsilon([True], [1.0], 1e-5), "one entry for each"),
 }  # fmt: skip
 
@@ -419,20 +344,24 @@ def test_bad_input_is_refused_in_one_line(case):
 
 
 class Silent(DPRidge):
-    """An estimator that never releases."""
+    """An estimator that charges and never releases."""
 
-    def _learn(self, plan, rows, targets):
-        self._set_price(plan.price)
-        return ""
+    def fit(self, X, y):
+        fit = begin(self, X)
+        fit.plan()
+        fit.charge()
+        fit.spawn("unused")
+        return fit.publish(**self.told(X))
+
+    def told(self, X):
+        return {}
 
 
 class Counting(Silent):
-    """One that tells how many rows there were."""
+    """One that publishes the number of rows."""
 
-    def fit(self, X, y):
-        super().fit(X, y)
-        self.n_rows_ = len(X)
-        return self
+    def told(self, X):
+        return {"n_rows_": len(X)}
 
 
 def test_an_estimator_that_never_releases_has_no_bound():
@@ -445,8 +374,10 @@ def test_an_estimator_that_never_releases_has_no_bound():
 class Dearer(DPRidge):
     """One that takes its epsilon for half of it."""
 
-    def _solve_noise(self, budget, event_at):
-        return super()._solve_noise(budget._replace(epsilon=2.0 * budget.epsilon), event_at)
+    def fit(self, X, y):
+        self.set_params(epsilon=2.0 * self.epsilon)
+        super().fit(X, y)
+        return self.set_params(epsilon=self.epsilon / 2.0)
 
 
 def test_more_than_epsilon_is_found():
@@ -454,29 +385,15 @@ def test_more_than_epsilon_is_found():
     assert [str(each) for each in audit.findings] == ["charge: 2 is charged where epsilon=1 is set."]
 
 
-class Exact(DPRidge):
-    """One that publishes what it read, and charges for it."""
+class Elsewhere(Silent):
+    """One whose noise no audit records."""
 
-    def _learn(self, plan, rows, targets):
-        self._set_price(plan.price)
-        self.total_ = self.elsewhere() + len(rows)
-        return ""
-
-    @staticmethod
-    def elsewhere():
-        return 0.0
-
-
-class Elsewhere(Exact):
-    """One whose noise no audit hears."""
-
-    @staticmethod
-    def elsewhere():
-        return np.random.default_rng().normal()
+    def told(self, X):
+        return {"total_": np.random.default_rng().normal() + len(X)}
 
 
 def test_what_depends_on_a_record_without_a_release_is_found():
-    audit = audit_estimator(Exact(**RIDGE))
+    audit = audit_estimator(Counting(**RIDGE))
     assert [each.kind for each in audit.findings] == ["post-processing"]
     assert audit.epsilon_lower_bound == 0.0
     with pytest.raises(AuditError):
@@ -577,7 +494,7 @@ def test_a_bound_of_counts_is_the_truth_of_one_and_below_that_of_two(delta):
     assert both == pytest.approx(2.0 + math.log1p(-delta / p**2), abs=1e-12)
 
 
-@pytest.mark.parametrize(("s", "k"), [(0.6, 1), (1.3, 5), (20.0, 10), (0.3, 3)])
+@pytest.mark.parametrize(("s", "k"), [(1.3, 5), (20.0, 10), (0.3, 3)])
 def test_a_bound_of_discrete_gaussian_counts_is_their_price_or_less(s, k):
     event = SelfComposedDpEvent(DiscreteGaussianDpEvent(s), k)
     bound, price = least_epsilon(event, 1e-5, "zero_out"), get_epsilon(event, 1e-5)
@@ -610,8 +527,10 @@ def test_a_count_beside_a_sum_is_told_by_both():
 class Underpriced(DPGaussianNB):
     """States nine tenths of its price."""
 
-    def _set_price(self, price, releases=None):
-        super()._set_price(price._replace(epsilon=0.9 * price.epsilon), releases)
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.epsilon_ *= 0.9
+        return self
 
 
 def test_a_price_that_an_accountant_gets_wrong_is_heard(monkeypatch):
@@ -772,23 +691,6 @@ def test_one_run_of_a_logistic_regression_nears_its_claim(parameters):
     assert bounds[f"{law} (coef_)"] > 2 / 3 * bounds[f"{law} (releases)"]
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
-def test_no_canary_of_one_run_is_learned_through_noise(monkeypatch):
-    """At epsilon 1 its own column is mostly noise, and yet it moves by nearly all of the clip in the last lots."""
-    moves = []
-
-    class Exact(Likelihoods):
-        def release(self, mechanism, exact, noisy):
-            if exact.size > 100_000:
-                moves.append(np.abs(np.ravel(exact)[1:100_001]) / mechanism.sensitivity)
-            return super().release(mechanism, exact, noisy)
-
-    monkeypatch.setattr("skdp.audit.one_run.Likelihoods", Exact)
-    audit_estimator(DPLogisticRegression(classes=[0, 1], random_state=0), method="one_run")
-    last = np.concatenate(moves[-20:])
-    assert np.mean(last[last > 0.0]) > 0.98
-
-
 @pytest.mark.parametrize(("rate", "noise"), [(0.125, 1.5), (1.0, 1.5)])
 def test_scores_of_one_run_are_the_likelihoods_of_a_canary(rate, noise, monkeypatch):
     """Of numbers of two releases, against densities; a sum would be as good where all rows are in the lot alone."""
@@ -812,7 +714,3 @@ def test_one_fit_of_many_canaries(monkeypatch):
     assert not audit.findings
     assert 0.0 < audit.epsilon_lower_bound <= audit.epsilon_claimed
     assert len(audit.bounds) == 4
-
-
-def test_an_audit_error_is_an_assertion():
-    assert issubclass(AuditError, AssertionError)

@@ -38,13 +38,12 @@ def quick(monkeypatch):
 
 
 @BOTH
-@pytest.mark.parametrize("factor", [0.5, 0.95])
-def test_noise_that_is_too_small_is_heard(quick, monkeypatch, parameters, factor):
+def test_noise_that_is_too_small_is_heard(quick, monkeypatch, parameters):
     deviation = GaussianMechanism.standard_deviation
-    monkeypatch.setattr(GaussianMechanism, "standard_deviation", property(lambda self: factor * deviation.fget(self)))
+    monkeypatch.setattr(GaussianMechanism, "standard_deviation", property(lambda self: 0.95 * deviation.fget(self)))
     found = audit(parameters)
     assert {"noise", "bound"} <= kinds(found)
-    assert found.epsilon_lower_bound > found.epsilon_claimed * (1.5 if factor == 0.5 else 1.0)
+    assert found.epsilon_lower_bound > found.epsilon_claimed
     with pytest.raises(AssertionError, match="noise: its standard deviation is"):
         found.raise_if_violated()
 
@@ -63,10 +62,9 @@ def scaled_sums(monkeypatch, change):
     monkeypatch.setattr(LinearModel, "clipped_gradient_sum", lambda *given: change(sums, *given))
 
 
-@BOTH
-def test_a_clip_that_is_too_large_is_heard(quick, monkeypatch, parameters):
+def test_a_clip_that_is_too_large_is_heard(quick, monkeypatch):
     scaled_sums(monkeypatch, lambda sums, model, theta, lot, clip: 1.2 * sums(model, theta, lot, clip))
-    found = audit(parameters)
+    found = audit(LOTS)
     assert {"shift", "bound"} <= kinds(found)
     assert any("1.2 of its sensitivity" in finding.message for finding in found.findings)
 
@@ -215,15 +213,6 @@ def test_a_sum_that_is_no_number_is_heard(quick, monkeypatch):
     assert found.epsilon_lower_bound == 0.0
 
 
-class Telling(DPLogisticRegression):
-    """One that publishes what it never released."""
-
-    def fit(self, X, y):
-        super().fit(X, y)
-        self.row_sum_ = float(np.sum(X))
-        return self
-
-
 class Cheap(DPLogisticRegression):
     """One that makes twice the steps that it charges."""
 
@@ -237,15 +226,8 @@ def half_of(event):
     return SelfComposedDpEvent(event.event, event.count // 2) if isinstance(event, SelfComposedDpEvent) else event
 
 
-def test_an_attribute_that_no_release_gave_is_heard(quick):
-    found = audit(FULL, Telling)
-    assert kinds(found) == {"post-processing"}
-    assert "row_sum_" in str(found.findings[0])
-
-
-@BOTH
-def test_steps_that_are_not_charged_are_heard(quick, parameters):
-    found = audit(parameters, Cheap)
+def test_steps_that_are_not_charged_are_heard(quick):
+    found = audit(LOTS, Cheap)
     assert {"bound", "charge"} <= kinds(found)
 
 

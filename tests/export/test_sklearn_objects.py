@@ -18,7 +18,6 @@ from skdp import (
     DPGridSearchCV,
     DPLogisticRegression,
     DPMLPClassifier,
-    DPRandomTreesClassifier,
     DPRidge,
     DPStandardScaler,
     DPTableVectorizer,
@@ -116,7 +115,6 @@ def test_gaps_and_names_are_kept():
     [
         (lambda: DPRidge(y_bounds=(0, 1), random_state=0), "DPRidge has no counterpart in scikit-learn: it moves"),
         (lambda: DPMLPClassifier((3,), classes=[0, 1], **FEW), "DPMLPClassifier has no counterpart in scikit-learn: "),
-        (lambda: DPRandomTreesClassifier(3, bounds=(-1, 1), classes=[0, 1], **FEW), "DPRandomTreesClassifier has no"),
         (lambda: make_pipeline(DPTableVectorizer({f"x{j}": (-1, 1) for j in range(3)}), DPLogisticRegression(
             classes=[0, 1], **FEW)), "DPTableVectorizer has no counterpart in scikit-learn: no s"),
         (lambda: DPPCA(2, normalize=True, center=False, random_state=0), "DPPCA has no counterpart in scikit-learn"),

@@ -41,21 +41,6 @@ def test_lines_hold_the_prices(plt):
     assert "1e-05" in display.ax_.get_ylabel()
 
 
-def test_given_axes_and_options_are_used(plt):
-    figure, ax = plt.subplots()
-    display = AccountantComparisonDisplay.from_event(
-        after, [10, 100], 1e-5, methods=["rdp"], xlabel="epoch", ax=ax, color="k"
-    )
-    assert display.ax_ is ax
-    assert display.figure_ is figure
-    assert display.lines_["rdp"].get_color() == "k"
-    assert ax.get_xlabel() == "epoch"
-    again = display.plot(linestyle=":")
-    assert again is display
-    assert display.ax_ is not ax
-    assert display.lines_["rdp"].get_linestyle() == ":"
-
-
 def test_import_is_light():
     code = (
         "import sys, skdp.plotting; bad = {'matplotlib', 'sklearn', 'numba', 'pandas'} & set(sys.modules);"

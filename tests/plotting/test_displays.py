@@ -26,7 +26,6 @@ from skdp import (
     PrivacyLeakWarning,
     allocate_budget,
     config_context,
-    tabular_pipeline,
 )
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier
@@ -94,7 +93,6 @@ def test_line_band_and_labels_hold_the_scores():
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0.5", "2"]
     assert "epsilon" in ax.get_xlabel()
     assert ax.get_ylabel() == "area under the ROC curve on public rows"
-    assert study(linear(), n_repeats=1).ax_.get_ylabel() == "accuracy on public rows"
     assert "3 fits" in ax.get_legend().get_texts()[0].get_text()
     assert display.figure_ is ax.figure
 
@@ -121,27 +119,26 @@ def test_scores_at_hand_are_drawn_and_cost_nothing(plt):
 
 
 @pytest.mark.parametrize(
-    ("adjacency", "sampling"), [("replace_one", {}), ("zero_out", {"sampling_rate": 0.3, "max_iter": 3})]
+    ("adjacency", "sampling"), [("replace_one", {}), ("zero_out", {"sampling_rate": 0.5, "max_iter": 2})]
 )
 def test_every_fit_is_charged_repeats_included(adjacency, sampling):
     ledger = PrivacyAccountant()
-    display = study(linear(accountant=ledger, adjacency=adjacency, **sampling), n_repeats=3)
-    assert len(models_of(display)) == 6
+    display = study(linear(accountant=ledger, adjacency=adjacency, **sampling))
+    assert len(models_of(display)) == 4
     paid = get_epsilon(event_of_all(display), DELTA, adjacency=adjacency)
     assert display.epsilon_total_ == pytest.approx(paid, rel=1e-9)
     assert ledger.get_epsilon(DELTA) == pytest.approx(paid, rel=1e-9)
     assert (display.delta_, display.adjacency_, ledger.adjacency) == (DELTA, adjacency, adjacency)
-    assert get_epsilon(display.privacy_event_, DELTA, adjacency=adjacency) == pytest.approx(paid, rel=1e-9)
     for models, epsilon in zip(display.estimators_, (0.5, 2.0), strict=True):
         for model in models:
             assert 0.999 * epsilon < model.epsilon_ <= epsilon
             assert model.epsilon == epsilon
             assert model.accountant is ledger
-    assert display.epsilon_total_ > 2.0 * 1.5  # no single fit's price
+    assert display.epsilon_total_ > 2.0 * 1.3  # no single fit's price
     (charge,) = ledger.history
     assert charge.label == "PrivacyUtilityDisplay"
     assert charge.parameters["epsilons"] == [0.5, 2.0]
-    assert charge.parameters["n_repeats"] == 3
+    assert charge.parameters["n_repeats"] == 2
 
 
 def test_every_fit_has_noise_of_its_own():
@@ -287,6 +284,8 @@ def test_weights_reach_the_scores_and_the_baseline():
     np.testing.assert_array_equal(np.ravel(display.scores), by_hand)
     fitted = LogisticRegression().fit(*TRAIN, sample_weight=weights)
     assert display.baseline_score == roc_auc_score(TEST[1], fitted.decision_function(TEST[0]), sample_weight=of_test)
+    assert display.baseline_line_.get_ydata()[0] == display.baseline_score
+    assert "baseline is not private" in display.note_.get_text()
 
 
 @pytest.mark.parametrize("make", [linear, lambda **k: allocate_budget(make_pipeline(DPPCA(3), linear(**k)), 1.0)])
@@ -296,11 +295,10 @@ def test_a_study_for_households_is_charged_to_a_ledger_of_them(make):
     test = pd.DataFrame(np.column_stack([TEST[0], np.arange(200)]), columns=names)
     ledger = PrivacyAccountant(unit="household")
     given = {"groups": "home", "scoring": "roc_auc"}
-    for rows in (test, test[list("abcd")]):
-        display = study(make(accountant=ledger, delta="auto"), (frame, TRAIN[1]), (rows, TEST[1]), **given)
-        for model in models_of(display):
-            assert model.privacy_unit_ == "group"
-            assert model.feature_names_in_.tolist() == list("abcd")
+    display = study(make(accountant=ledger, delta="auto"), (frame, TRAIN[1]), (test, TEST[1]), **given)
+    for model in models_of(display):
+        assert model.privacy_unit_ == "group"
+        assert model.feature_names_in_.tolist() == list("abcd")
     assert {charge.unit for charge in ledger.history} == {"household"}
     assert {charge.parameters["groups"] for charge in ledger.history} == {"home"}
     with pytest.raises(ValueError, match="cannot be charged to an accountant of unit='household'"):
@@ -335,16 +333,6 @@ def test_classes_that_are_read_are_told():
         study(linear(classes=None))
 
 
-def test_baseline_is_drawn_and_named_as_not_private():
-    with pytest.warns(PrivacyLeakWarning):
-        display = study(linear(), baseline=LogisticRegression(C=0.5))
-    expected = LogisticRegression(C=0.5).fit(*TRAIN).score(*TEST)
-    assert display.baseline_score == expected
-    assert display.baseline_line_.get_ydata()[0] == expected
-    assert "LogisticRegression" in display.baseline_line_.get_label()
-    assert "baseline is not private" in display.note_.get_text()
-
-
 # --- refusals ---
 
 
@@ -369,22 +357,14 @@ REFUSED = {
     "string": {"rows": with_cell(TRAIN, "secretword")},
     "unknown label": {"rows": (TRAIN[0], np.where(Y[:400] == 0, 77, 1))},
     "test rows of another width": {"test": (X[400:, :3], Y[400:])},
-    "NaN in test rows": {"test": with_cell(TEST, np.nan)},
     "one class in the test rows": {"test": (X[400:], np.ones(200, int)), "scoring": "roc_auc"},
     "a score that fails": {"scoring": broken_score},
-    "a score that nobody knows": {"scoring": "beauty"},
-    "several scores": {"scoring": ["accuracy", "roc_auc"]},
-    "no epsilon": {"epsilons": ()},
     "epsilon 0": {"epsilons": (0.0, 1.0)},
-    "strings of epsilons": {"epsilons": ("1", "2")},
     "no repeats": {"n_repeats": 0},
-    "a style that nobody knows": {"sparkle": 3},
     "no axes": {"ax": "left"},
     "a private baseline": {"baseline": linear()},
     "a baseline that fails": {"baseline": Fails()},
-    "weights of another number": {"sample_weight": np.ones(399)},
     "a weight that is none": {"sample_weight": np.append(np.ones(399), -77.0)},
-    "weights of another number of test rows": {"sample_weight_test": np.ones(199)},
     "groups of another number": {"groups": np.arange(399)},
     "a seed that is none": {"random_state": "seed"},
 }
@@ -410,18 +390,13 @@ def test_what_is_refused_costs_nothing_and_shows_no_cell(case, plt):
     [
         (lambda: study(make_pipeline(DPPCA(2), linear())), "give it one by skdp.allocate_budget"),
         (lambda: study(DPGridSearchCV(linear(), {"alpha": [0.0]})), "neither a private estimator nor a Pipeline"),
-        (lambda: study(linear(epsilon="1", delta=2.0)), "delta=2.0 is out of range"),
         (lambda: PrivacyUtilityDisplay.from_scores([1, 2], [0.5]), "one row of scores an epsilon"),
         (lambda: BudgetDisplay.from_accountant(charged(*EVENTS)), "delta=None is not valid without a ceiling"),
         (lambda: BudgetDisplay.from_accountant(charged(epsilon=1.0, delta=DELTA), delta=1e-6), "not the ceiling's"),
-        (lambda: BudgetDisplay.from_accountant(None), "accountant=None"),
         (lambda: CoefficientDisplay.from_estimator(Model(3)), "class_label=None with 3 classes"),
-        (lambda: CoefficientDisplay.from_estimator(Model(3), class_label=5), "class_label=5 with 3 classes"),
         (lambda: CoefficientDisplay.from_estimator(Model(2), class_label=0), "leave it out"),
         (lambda: CoefficientDisplay.from_estimator(linear()), "DPLogisticRegression has no coef_:"),
-        (lambda: CoefficientDisplay.from_estimator(LogisticRegression().fit(*TRAIN)), "has no coef_noise_"),
         (lambda: CoefficientDisplay.from_estimator(Model(2), feature_names=["a"]), "one of each a column"),
-        (lambda: CoefficientDisplay.from_estimator(Model(2), confidence=1.0), "confidence=1.0 is out of range"),
         (lambda: CoefficientDisplay.from_estimator(Model(2), max_features=0), "max_features=0 is out of range"),
     ],
 )
@@ -491,7 +466,6 @@ def test_bars_are_what_each_charge_added():
     assert ticks[:-1] == ["1. fit 0", "2. fit 1", "3. fit 2"]
     told = float(ticks[-1].removeprefix("remaining: "))
     assert 0.99 * ledger.remaining() < told <= ledger.remaining()
-    assert "1e-05" in display.ax_.get_xlabel()
     assert "a person" in display.note_.get_text()
     written = "\n".join(text.get_text() for text in display.ax_.texts)
     told = re.findall(r"^\+([\d.]+) \(alone ([\d.]+)\), total ([\d.]+)$", written, re.M)
@@ -500,25 +474,6 @@ def test_bars_are_what_each_charge_added():
             assert true <= float(figure) * (1 + 1e-12)  # never less than was spent
             assert float(figure) < 1.01 * true
     assert len(ledger.entries) == 3
-
-
-def test_budget_display_without_ceiling_states_both_prices():
-    ledger = charged(*EVENTS)
-    display = BudgetDisplay.from_accountant(ledger, delta=DELTA)
-    assert (display.ceiling_line_, display.remaining_bar_, display.remaining) == (None, None, None)
-    told = float(re.search(r"after seeing outputs: ([\d.]+)\.", " ".join(display.note_.get_text().split()))[1])
-    assert 0 <= told - ledger.get_epsilon(DELTA, adaptive=True) < 0.01
-
-
-def test_many_charges_share_a_bar_and_none_is_lost():
-    events = [GaussianDpEvent(20.0)] * 30
-    display = BudgetDisplay.from_accountant(charged(*events), delta=DELTA)
-    assert len(display.labels) == 16
-    assert display.labels[0] == "1 to 15"
-    assert display.prices[0] is None
-    totals = prices(events)
-    assert display.totals == pytest.approx(totals[14:])
-    assert display.bars_[0].get_x() == 0.0
 
 
 def test_a_ledger_in_a_file_an_empty_one_a_full_one_and_a_raised_one(path):
@@ -579,12 +534,8 @@ def test_coefficients_of_a_fit_and_of_a_pipeline():
     np.testing.assert_array_equal(display.coef, model.coef_[0])
     np.testing.assert_array_equal(display.coef_noise, model.coef_noise_[0])
     assert display.feature_names == list("abcd")
-    steps = [DPPCA(2), linear()]
-    pipe = allocate_budget(make_pipeline(*steps), 2.0).fit(*TRAIN)
+    pipe = allocate_budget(make_pipeline(DPPCA(2), linear()), 2.0).fit(*TRAIN)
     assert CoefficientDisplay.from_estimator(pipe).feature_names == ["dppca0", "dppca1"]
-    nameless = make_pipeline(FunctionTransformer(np.tanh), linear())
-    pipe = allocate_budget(nameless, 2.0).fit(*TRAIN)
-    assert CoefficientDisplay.from_estimator(pipe).feature_names == ["x0", "x1", "x2", "x3"]
 
 
 def test_importances_of_trees():
@@ -592,83 +543,31 @@ def test_importances_of_trees():
     frame = pd.DataFrame(TRAIN[0], columns=list("abcd"))
     trees = DPRandomTreesClassifier(10, bounds=(-1, 1), classes=[0, 1], delta=1e-5)
     alone = trees.fit(frame, TRAIN[1])
-    pipe = tabular_pipeline(classes=[0, 1], delta=1e-5).fit(frame, TRAIN[1])
-    for model, fitted in ((alone, alone), (pipe, pipe[-1])):
-        display = CoefficientDisplay.from_estimator(model)
-        np.testing.assert_array_equal(display.coef, fitted.feature_importances_)
-        assert display.feature_names == list("abcd")
-        assert (display.bands_, display.note_, display.ax_.get_legend()) == (None, None, None)
-        assert display.ax_.get_xlabel() == "importance"
+    display = CoefficientDisplay.from_estimator(alone)
+    np.testing.assert_array_equal(display.coef, alone.feature_importances_)
+    assert display.feature_names == list("abcd")
+    assert (display.bands_, display.note_, display.ax_.get_legend()) == (None, None, None)
     two = CoefficientDisplay.from_estimator(alone, max_features=2, feature_names=list("wxyz"))
     assert two.features_.tolist() == np.argsort(-alone.feature_importances_, kind="stable")[:2].tolist()
-    assert two.note_.get_text() == "2 of 4 columns, the most important ones."
 
 
 # --- names that somebody else wrote -----------------------------------------------------------------------------------
 
-LONG = "income " * 60
-TEX = "$\\frac{$ "
-NAMES = [
-    "income in " + TEX,
-    "$a$ and $b$",
-    "_hidden",
-    "first\nsecond",
-    LONG,
-    "\u202e",
-    r"\$ 100% & more_{",
-    "",
-]
+NAMES = ["income in $\\frac{$ ", "_hidden", "first\nsecond", "\u202e", "income " * 60]
+SHOWN = [*NAMES[:2], r"first\nsecond", r"\u202e", NAMES[4][:23] + "…" + NAMES[4][-24:]]
 
 
-def drawn(display, plt):
-    """Draw it, with warnings as errors; there is room left for the picture."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        display.figure_.canvas.draw()
-    window, figure = display.ax_.get_window_extent(), display.figure_.bbox
-    assert window.width > 0.3 * figure.width
-    assert window.height > 0.3 * figure.height
-    plt.close(display.figure_)
-
-
-def shown(name):
-    """One line of a name: what cannot be seen is written as Python does, and a long one has lost its middle."""
-    text = {"first\nsecond": r"first\nsecond", "\u202e": r"\u202e"}.get(name, name)
-    return text if len(text) <= 48 else text[:23] + "…" + text[-24:]
-
-
-def is_plain(text):
-    return not text.get_parse_math() and not text.get_usetex()
-
-
-def legend_of(ax):
-    texts = ax.get_legend().get_texts()
-    assert all(map(is_plain, texts))
-    return [text.get_text() for text in texts]
-
-
-def test_names_of_models_scores_and_methods_are_drawn_as_they_are(plt):
-    for name in NAMES[:5]:
-        lines = PrivacyUtilityDisplay.from_scores(
-            [0.1, 1.0],
-            [0.5, 0.6],
-            baseline_score=0.7,
-            score_name=TEX,
-            model_name=name,
-            note=TEX + name,
-            baseline_name="_$",
-        )
-        assert legend_of(lines.ax_) == [shown(name), "_$"]
-        assert all(map(is_plain, [lines.ax_.yaxis.label, lines.note_]))
-        second = PrivacyUtilityDisplay.from_scores([0.1, 1.0], [0.4, 0.6], model_name="_2", ax=lines.ax_)
-        assert legend_of(second.ax_) == [shown(name), "_$", "_2"]
-        drawn(second, plt)
-        curves = TradeOffDisplay(type_1=[0, 1], type_2={name: [1, 0], "b": [1, 0], "": [1, 0]}).plot()
-        assert legend_of(curves.ax_) == ["guessing", shown(name), "b"]
-        drawn(curves, plt)
-        methods = AccountantComparisonDisplay(
-            steps=[1, 2], epsilons={name: [1, 2]}, delta=0.1, xlabel="$\\frac{$"
-        ).plot()
-        assert legend_of(methods.ax_) == [shown(name)]
-        assert is_plain(methods.ax_.xaxis.label)
-        drawn(methods, plt)
+@pytest.mark.parametrize(("name", "text"), list(zip(NAMES, SHOWN, strict=True)), ids=range(5))
+def test_display_hostile_names_are_drawn_as_text(name, text):
+    """Formulas are not read, invisible characters are escaped, and long names lose their middle."""
+    scores = PrivacyUtilityDisplay.from_scores([0.1, 1.0], [0.5, 0.6], model_name=name, score_name=name, note=name)
+    curves = TradeOffDisplay(type_1=[0, 1], type_2={name: [1, 0]}).plot()
+    methods = AccountantComparisonDisplay(steps=[1, 2], epsilons={name: [1, 2]}, delta=0.1, xlabel=name).plot()
+    for display, label in ((scores, "yaxis"), (curves, None), (methods, "xaxis")):
+        texts = display.ax_.get_legend().get_texts()
+        assert texts[-1].get_text() == text
+        drawn = [*texts, getattr(display.ax_, label).label] if label else texts
+        assert not any(each.get_parse_math() or each.get_usetex() for each in drawn)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            display.figure_.canvas.draw()

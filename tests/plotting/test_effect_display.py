@@ -39,7 +39,6 @@ def test_curves_and_bands_are_the_numbers(model):
     reach = 1.6448536269514722 * age.noise[:n]
     assert low == pytest.approx((age.effect[:n] - reach).min())
     assert high == pytest.approx((age.effect[:n] + reach).max())
-    assert display.note_.get_text().startswith("Bands: 90% of the noise")
 
 
 def test_the_columns_that_do_most_come_first(model):
@@ -64,5 +63,3 @@ def test_refusals(model):
         EffectDisplay(effects=[]).plot()
     with pytest.raises(ValueError, match=r"confidence=1\.0 is out of range"):
         EffectDisplay.from_estimator(model, features=["age"], confidence=1.0)
-    with pytest.raises(ValueError, match="max_features=0 is out of range"):
-        EffectDisplay.from_estimator(model, max_features=0)

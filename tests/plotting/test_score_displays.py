@@ -59,7 +59,6 @@ def test_curves_and_their_bands(binary, ledger, display, curve, named):
     assert shown.ax_.get_legend().get_texts()[0].get_text().startswith(named)
     assert "95% intervals for noise and sampling, epsilon=1" in shown.note
     shown.figure_.canvas.draw()
-    assert display(curve=expected).plot(ax=shown.ax_).ax_ is shown.ax_
     assert ledger.spent == spent
 
 
@@ -75,9 +74,6 @@ def test_curves_of_one_of_several_classes_or_labels():
             PrivateCalibrationDisplay.from_evaluation(found)
     assert PrivateConfusionMatrixDisplay.from_evaluation(classes).text_.shape == (3, 3)
     assert PrivateConfusionMatrixDisplay.from_evaluation(labels, pos_label=1).text_.shape == (2, 2)
-    without = skdp.evaluate(None, kinds, kinds, classes=[0, 1, 2], epsilon=2.0)
-    with pytest.raises(ValueError, match="one_vs_rest=True"):
-        PrivateRocCurveDisplay.from_evaluation(without)
 
 
 def test_confusion_matrices_of_two_classes_and_more(binary):
@@ -91,7 +87,6 @@ def test_confusion_matrices_of_two_classes_and_more(binary):
     several = skdp.evaluate(None, y, y, epsilon=1.0, classes=["a", "b", "$c$"])
     drawn = PrivateConfusionMatrixDisplay.from_evaluation(several)
     assert [tick.get_text() for tick in drawn.ax_.get_xticklabels()] == several.classes_.tolist()
-    drawn.figure_.canvas.draw()
 
 
 def test_figures_of_subgroups_and_their_intervals(binary):
@@ -108,9 +103,7 @@ def test_figures_of_subgroups_and_their_intervals(binary):
         ends = [segment[:, 0] for segment in bars.get_segments()]
         np.testing.assert_allclose(ends, [(each.low, each.high) for each in expected])
         assert [each.get_text() for each in shown.ax_.get_yticklabels()] == ["F", "M", "other"]
-        shown.figure_.canvas.draw()
     with pytest.raises(ValueError, match="no subgroups"):
         PrivateSubgroupDisplay.from_evaluation(binary)
-    for bad in ("beauty", "roc_curve", "_replicates", "confusion_matrix"):
-        with pytest.raises(ValueError, match="metric="):
-            PrivateSubgroupDisplay.from_evaluation(found, metric=bad)
+    with pytest.raises(ValueError, match="metric="):
+        PrivateSubgroupDisplay.from_evaluation(found, metric="_replicates")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import pickle
 import re
 import sys
 import types
@@ -15,7 +14,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
-from sklearn.base import clone
 from sklearn.ensemble import BaggingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_approximation import RBFSampler
@@ -38,13 +36,10 @@ from skdp import (
 )
 from skdp.accounting import (
     METHODS,
-    EpsilonDeltaDpEvent,
     GaussianDpEvent,
     NonPrivateDpEvent,
     PoissonSampledDpEvent,
-    RepeatAndSelectDpEvent,
     SelfComposedDpEvent,
-    WorstOfDpEvent,
     ZCDpEvent,
     compose,
     flatten,
@@ -158,16 +153,6 @@ def test_the_bound_by_the_profile_is_the_exact_chance_against_gaussian_noise(sig
     assert guess_by_profile(priced) == pytest.approx(exact, rel=1e-9)
 
 
-def test_a_profile_that_says_nothing_at_zero_is_read_elsewhere():
-    event = RepeatAndSelectDpEvent(GaussianDpEvent(1.0), 100.0, 0.0)
-    epsilon = get_epsilon(event, 1e-5)
-    assert get_delta(event, 0.0) == 1.0
-    priced = Priced(event, epsilon, 1e-5, "zero_out", "pld", None)
-    assert guess_by_profile(priced) <= guess_at(epsilon, 1e-5)
-    least = min(guess_at(share * epsilon, get_delta(event, share * epsilon)) for share in (0.25, 0.5, 0.75))
-    assert guess_by_profile(priced) == min(least, guess_at(epsilon, 1e-5))
-
-
 def test_an_event_that_pld_cannot_price_has_no_bracket_and_no_profile():
     event = ZCDpEvent(0.1)
     priced = Priced(event, get_epsilon(event, 1e-5, method="rdp"), 1e-5, "zero_out", "rdp", None)
@@ -175,9 +160,7 @@ def test_an_event_that_pld_cannot_price_has_no_bracket_and_no_profile():
     facts = facts_of(fitted("linear"))
     facts["guarantee"]["guess_by_profile"] = None
     facts["accounting"]["epsilon_at_least"] = facts["accounting"]["epsilon_at_most"] = None
-    text = str(PrivacyReport(facts))
-    assert "which may give less, is not known" in " ".join(text.split())
-    assert "no certified bracket" in text
+    assert "no certified bracket" in str(PrivacyReport(facts))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -223,26 +206,6 @@ def test_the_listed_releases_cost_what_the_model_costs(name):
     assert price == model.epsilon_
 
 
-def test_the_releases_of_a_search_are_listed_with_what_they_are_part_of():
-    model = fitted("search")
-    rows = facts_of(model)["mechanisms"]["rows"]
-    (choice,) = (each for each in flatten(model.privacy_event_) if isinstance(each, RepeatAndSelectDpEvent))
-    assert rows[0]["mechanism"] == "the best of a secret number of tries"
-    assert rows[0]["note"] == f"geometric law, {choice.mean:.4g} tries on average"
-    listed = [row["noise_multiplier"] for row in rows if row["within"].startswith("each try, possibility")]
-    inside = [basic.noise_multiplier for part in choice.event.events for basic in flatten(part)]
-    assert listed == inside
-    assert [row["within"] for row in rows][-1] == ""
-
-
-def test_a_long_list_of_releases_is_cut_and_says_so():
-    model = fit(linear())
-    model.privacy_event_ = compose(GaussianDpEvent(1000.0 + step) for step in range(70))
-    report = privacy_report(model)
-    assert (len(report.to_dict()["mechanisms"]["rows"]), report.to_dict()["mechanisms"]["number"]) == (60, 70)
-    assert "... and 10 more" in str(report)
-
-
 @pytest.mark.parametrize("name", ["linear", "linear by lot", "network", "pca"])
 def test_constants_are_those_of_the_fit(name):
     model, facts = fitted(name), facts_of(fitted(name))
@@ -256,18 +219,6 @@ def test_constants_are_those_of_the_fit(name):
     assert listed["max_grad_norm_"] == model.max_grad_norm_
     assert listed["noise_multiplier_ * max_grad_norm_"] == model.noise_multiplier_ * model.max_grad_norm_
     assert (listed["n_steps_"], listed["sampling_rate_"]) == (model.n_steps_, model.sampling_rate_)
-
-
-def test_the_noise_in_a_coefficient_is_that_of_the_model():
-    for model in (fitted("linear"), fitted("pipeline")[-1]):
-        ((part,),) = [facts_of(model)["constants"]]
-        (row,) = (row for row in part["rows"] if row["name"] == "coef_noise_")
-        assert row["value"] == pytest.approx(model.coef_noise_[0, 0], rel=1e-12)
-        assert row["meaning"].startswith("expected noise in a coefficient")
-    assert "coef_noise_" not in str(privacy_report(fitted("pca")))
-    old = fit(linear())
-    old.coef_noise_ = np.full((1, 4), np.nan)  # continued from a state without it
-    assert "coef_noise_" not in str(privacy_report(old))
 
 
 def test_shares_of_steps_are_those_that_were_allotted():
@@ -290,12 +241,6 @@ def test_the_choice_and_the_refit_compose_to_the_whole_search(name):
     assert tuning["epsilon_of_refit"] == get_epsilon(events["refit"], model.delta_)
     assert (tuning["epsilon_of_refit"] == 0.0) == (not model.refit)
     assert tuning["candidates"] == 3
-    alone = section_of(str(privacy_report(fitted("linear"))), "What tuning cost")
-    assert alone.startswith("No choice of parameters is part of the price.")
-    words = section_of(str(privacy_report(model)), "What tuning cost")
-    assert ("A secret number of tries, 3 on average" in words) == (model.strategy == "random_stopping")
-    assert ("Each of the 3 candidates was tried once." in words) == (model.strategy == "compose")
-    assert ("the refit epsilon" in words) == model.refit
 
 
 # --- what was read, seeds, callers ------------------------------------------------------------------------------------
@@ -318,14 +263,10 @@ def test_classes_that_were_read_are_told_of_and_not_shown(make):
     given = fit(make(classes=["hasdisease", "healthy"]), X, labels)
     assert facts_of(given)["public"]["classes"] == ["hasdisease", "healthy"]
     assert kinds_of(given) == []
-    if hasattr(model, "best_estimator_"):
-        assert kinds_of(model.best_estimator_) == ["classes"]
-        assert "hasdisease" not in privacy_report(model.best_estimator_).to_json()
 
 
 SEEDED = {
     "linear": lambda: linear(random_state=SEED),
-    "generator": lambda: linear(random_state=np.random.default_rng(SEED)),
     "pipeline": lambda: pipeline(random_state=SEED),
     "search": lambda: search(random_state=SEED),
     "search of a seeded pipeline": lambda: DPGridSearchCV(
@@ -347,9 +288,6 @@ def test_seeded_noise_is_told_of_and_the_seed_is_not(name):
         assert str(SEED) not in text
     if name == "search":
         assert facts_of(model.best_estimator_)["noise"]["source"] == "seeded"
-        fit(model.best_estimator_.set_params(random_state=None, epsilon=1.0, noise_multiplier=None))
-        assert facts_of(model.best_estimator_)["noise"]["source"] == "secret"
-        assert facts_of(model)["noise"]["source"] == "seeded"  # the choice was
 
 
 def test_the_seed_of_a_public_step_is_not_shown_either():
@@ -383,8 +321,6 @@ def test_a_new_fit_starts_a_new_record_and_an_instalment_continues_it():
         model.set_params(warm_start=False).fit(X, Y)
     assert facts_of(model)["noise"]["source"] == "secret"
     assert kinds_of(model) == []
-    pca = fit(DPPCA(2, random_state=SEED))
-    assert facts_of(pca.set_params(random_state=None).fit(X))["noise"]["source"] == "secret"
 
 
 def test_a_step_that_was_fitted_alone_later_is_part_of_the_record():
@@ -416,13 +352,6 @@ def test_compositions_around_a_fit_are_told_of_each_time(name):
     assert "It was fitted inside" in section_of(str(privacy_report(model)), "Summary")
 
 
-def test_the_record_survives_pickling_and_not_cloning():
-    model = fit(linear(random_state=SEED, classes=None))
-    assert facts_of(pickle.loads(pickle.dumps(model))) == facts_of(model)
-    with pytest.raises(NotFittedError):
-        privacy_report(clone(model))
-
-
 def test_a_state_without_a_record_says_so():
     model = fit(linear())
     del model._fitted_leaks
@@ -430,8 +359,6 @@ def test_a_state_without_a_record_says_so():
     assert report.to_dict()["unpaid"]["recorded"] is False
     assert report.to_dict()["noise"]["source"] == "not recorded"
     assert "not, or not always, recorded" in section_of(str(report), "Summary")
-    model.partial_fit(X, Y)
-    assert facts_of(model)["noise"]["source"] == "not recorded"
 
 
 # --- numbers of records --------------------------------------------------------------------------------------------
@@ -443,17 +370,12 @@ def test_the_number_of_rows_is_named_where_it_is_public():
     private = str(privacy_report(fitted("linear, add_remove")))
     assert "number of rows 500, a public stand-in" in section_of(private, "What was public")
     assert "400" not in private
-    assert facts_of(fitted("pipeline"))["guarantee"]["n_units_public"] == N
-    assert facts_of(fitted("search"))["guarantee"]["n_units_public"] == N
 
 
 def test_units_are_counted_and_not_their_rows():
     model = linear().fit(X, Y, groups=np.arange(N) // 3)
     facts = facts_of(model)
     assert (facts["guarantee"]["n_units_public"], facts["public"]["n_units"]) == (N // 3 + 1, "public")
-    assert f"number of groups {N // 3 + 1}, which is public" in section_of(
-        str(privacy_report(model)), "What was public"
-    )
     assert str(N) not in privacy_report(model).to_json()
 
 
@@ -474,9 +396,7 @@ def test_neighbours_and_the_guess_are_worded_by_adjacency(adjacency):
 def test_a_weak_delta_is_an_exception():
     facts = facts_of(fit(linear(delta=1 / N)))
     assert "Delta is too large: publishing one whole record would satisfy it." in wording.exceptions(facts)
-    assert "which is too large" in wording.delta_and_rows(facts)
     assert "which should be well below 1" in wording.delta_and_rows(facts_of(fit(linear(delta=0.5 / N))))
-    assert "well below 1." in wording.delta_and_rows(facts_of(fitted("linear")))
 
 
 def test_no_guarantee_is_told_as_such():
@@ -496,14 +416,6 @@ def test_an_epsilon_below_its_event_is_refused():
         privacy_report(model)
 
 
-def test_an_epsilon_that_no_method_gives_is_told_as_such():
-    model = fit(linear())
-    model.epsilon_ *= 1.5
-    report = privacy_report(model)
-    assert report.to_dict()["accounting"]["method"] is None
-    assert "no method gives it today" in section_of(str(report), "Summary")
-
-
 def test_every_method_has_a_name():
     assert wording.METHOD_NAMES.keys() == set(METHODS)
 
@@ -513,9 +425,6 @@ def test_the_unit_is_that_of_the_ledger():
     assert "Several rows of one person" in wording.unit(facts_of(fit(linear(accountant=plain))))
     report = privacy_report(fit(linear(accountant=person), groups=True))
     assert wording.unit(report.to_dict()) == "One person <b>: all rows with the same label."
-    assert "all other person <b>s" in " ".join(str(report).split())
-    assert "A ledger was given" in str(report)
-    assert "A ledger was given" not in str(privacy_report(fitted("linear")))
 
 
 def test_no_path_is_shown(tmp_path):
@@ -544,15 +453,14 @@ def test_a_class_of_a_third_party_is_an_exception():
 
 
 def test_privacy_report_unfitted_model_raises():
-    for make in MODELS.values():
-        for report in (privacy_report, lambda model: model.privacy_report()):
-            with pytest.raises(NotFittedError, match="not fitted yet"):
-                report(make())
+    for make in (linear, pipeline, search):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            make().privacy_report()
 
 
 def test_privacy_report_object_without_budget_raises():
     part = fitted("pipeline")[:-1]
-    for model in (LogisticRegression(), make_pipeline(linear()), GridSearchCV(linear(), {}), PrivacyAccountant(), part):
+    for model in (LogisticRegression(), make_pipeline(linear()), PrivacyAccountant(), part):
         with pytest.raises(TypeError, match="has no privacy budget of its own"):
             privacy_report(model)
     for text in ("{}", "[]", '{"schema": "skdp.privacy_report", "schema_version": 3}'):
@@ -561,16 +469,6 @@ def test_privacy_report_object_without_budget_raises():
 
 
 # --- forms ------------------------------------------------------------------------------------------------------------
-
-
-def test_worst_of_several_is_listed():
-    event = WorstOfDpEvent((GaussianDpEvent(30.0), EpsilonDeltaDpEvent(0.1, 0.0)))
-    model = fit(linear())
-    model.privacy_event_, model.epsilon_ = event, get_epsilon(event, 1e-5)
-    rows = facts_of(model)["mechanisms"]["rows"]
-    assert [(row["noise_multiplier"], row["within"]) for row in rows[1:]] == [
-        (30.0, "possibility 1"), (None, "possibility 2")
-    ]  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
@@ -586,8 +484,6 @@ def test_private_figures_are_stated_with_their_price():
         assert f"{name.replace('_', ' ')} {each.value:.4g} {each.low:.4g} {each.high:.4g}" in words
     assert "epsilon = 0.7" in words
     assert "is not within the price" in words
-    assert "95% intervals" in report.to_html()
-    assert "Quality" not in str(privacy_report(model))
     with pytest.raises(TypeError, match="evaluation=dict"):
         privacy_report(model, evaluation={"roc_auc": 0.9})
 
@@ -601,7 +497,6 @@ def test_a_model_of_a_table_reports_it_and_no_search():
     assert report.to_dict()["quality"]["within"] is True
     assert report.to_dict()["tuning"] is None
     assert "they are within the price" in section_of(str(report), "Quality")
-    assert "the table of scores of the other part" in section_of(str(report), "How it was accounted")
     assert report.to_dict()["quality"]["figures"][0]["value"] == model.evaluation_.roc_auc.value
 
 
@@ -669,15 +564,14 @@ def test_the_columns_are_listed_as_they_were_given_or_bought():
     columns = {each["name"]: each for each in facts_of(model)["public"]["columns"]}
     assert [columns[name]["source"] for name in ("age", "sex", "number")] == ["given", "bought", ""]
     assert columns["age"]["known"] == "18 to 90"
-    assert "18 to 90" in str(privacy_report(model))
-    assert facts_of(fitted("linear"))["public"]["columns"] == []
 
 
-@pytest.mark.parametrize("model", [linear, lambda **group: search(linear(**group))])
-def test_a_report_says_that_time_depends_on_rows_that_repeat(model):
+def test_a_report_says_that_time_depends_on_rows_that_repeat():
     """Unless no row is grouped; and it says the same whether any was."""
-    on = dict(wording.not_covered(facts_of(fit(model()))))["Time"]
+    on, merged, off = (
+        dict(wording.not_covered(facts_of(fit(linear(**given)))))["Time"]
+        for given in ({}, {"merge_equal_rows": True}, {"merge_equal_rows": False})
+    )
     assert "depend on rows: on how many of them differ" in on
-    assert dict(wording.not_covered(facts_of(fit(model(merge_equal_rows=True)))))["Time"] == on
-    off = dict(wording.not_covered(facts_of(fit(model(merge_equal_rows=False)))))["Time"]
+    assert merged == on
     assert off == "How long a fit takes may depend on rows."

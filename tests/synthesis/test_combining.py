@@ -55,10 +55,7 @@ def test_a_variance_that_comes_out_too_small_is_held_above_that_of_sampling():
     "estimates, variances, said",
     [
         ([1.0, 2.0], [1.0, 1.0], "3 tables at least"),
-        ([1.0, 2.0, 3.0], [1.0, 1.0], "3 tables at least"),
-        (np.ones((3, 2, 2)), np.ones((3, 2, 2)), "3 tables at least"),
         ([1.0, 2.0, np.nan], [1.0, 1.0, 1.0], "estimates is no array of finite numbers"),
-        ([1.0, 2.0, 3.0], [1.0, "x", 1.0], "variances is no array of finite numbers"),
         ([1.0, 2.0, 3.0], [1.0, -1.0, 1.0], "negative"),
     ],
 )

@@ -14,7 +14,6 @@ from skdp import PrivacyAccountant
 from skdp.preprocessing import TableSchema
 from skdp.synthesis import synthesize_linked
 from skdp.synthesis.linking import HouseholdSynthesizer
-from skdp.synthesis.marginals.product_mixture import Mixture
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skdp.exceptions.PrivacyLeakWarning", "ignore::skdp.exceptions.QualityWarning"
@@ -163,18 +162,14 @@ def test_what_is_left_out_of_the_schema_is_bought():
 HOMES, PERSONS = tables()
 REFUSED = [
     ({"households": HOMES.to_numpy()}, TypeError, "households=<ndarray> is no frame"),
-    ({"persons": PERSONS["home"]}, TypeError, "persons=<Series> is no frame"),
     ({"key": "house"}, ValueError, "key='house' is no column of households"),
     ({"persons": PERSONS.rename(columns={"age": "rooms"})}, ValueError, "'rooms': rename them"),
     ({"households": pd.concat([HOMES, HOMES])}, ValueError, "a key twice"),
     ({"persons": PERSONS.assign(home="h-1")}, ValueError, "gaps or no household's"),
-    ({"persons": PERSONS.assign(home=None)}, ValueError, "gaps or no household's"),
     ({"persons": PERSONS.iloc[:0]}, ValueError, "no rows"),
     ({"schema": TableSchema(SCHEMA, impossible=[{"rooms": [1], "role": ["child"]}])}, ValueError, "impossible"),
     ({"max_persons": 0}, ValueError, "max_persons=0"),
-    ({"n_households": -1}, ValueError, "n_households=-1"),
     ({"adjacency": "add_remove"}, ValueError, "n_households_public=None"),
-    ({"n_households_public": 0}, ValueError, "n_households_public=0"),
     ({"schema": {"rooms": [1, 2, 3]}}, ValueError, "the schema does not name"),
 ]
 
@@ -191,17 +186,3 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(changed, error, word
     assert ledger.spent == 0.0
     reads_rows = {"a key twice", "gaps or no household's", "no rows", "the schema does not name"}
     assert len(ledger.entries) == (words in reads_rows)  # what refuses rows answers something
-
-
-def test_columns_are_filled_by_bayes_rule():
-    """A mixture of three components over three columns, two of them known."""
-    rng = np.random.default_rng(0)
-    levels, k = (2, 3, 4), 3
-    mixture = Mixture(levels, np.hstack([rng.dirichlet(np.ones(size), k) for size in levels]).astype(np.float32))
-    joint = np.einsum("ka,kb,kc->abc", *(mixture.column(j) for j in range(3))) / k
-    n = 30_000
-    made = mixture.filled(np.tile(np.array([1, 0, 2], np.int32), (n, 1)), [0, 2], rng)
-    assert (made[:, [0, 2]] == [1, 2]).all()
-    expected = joint[1, :, 2] / joint[1, :, 2].sum()
-    spread = 5.0 * np.sqrt(expected * (1 - expected) / n)  # of a false alarm of 1e-6
-    assert (np.abs(np.bincount(made[:, 1], minlength=3) / n - expected) < spread).all()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,19 +10,17 @@ import pytest
 import reference
 from combinations import crossed, over_rows
 from refusals import assert_refused
-from replay import assert_all_else_is_equal, moves, replay
-from scipy import integrate, stats
+from replay import assert_all_else_is_equal, moves, recording, replay
+from scipy import stats
 from sklearn.base import clone
 
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
 from skdp.synthesis import DPClassMixtureGenerator
-from skdp.synthesis.class_mixture import noisy_moments as class_measurement
 from skdp.synthesis.class_mixture import row_sums
-from skdp.synthesis.class_mixture.clipped_normals import before_clipping, clipped_moments
-from skdp.synthesis.class_mixture.mixture import factor_of, shrunk_by_blocks, shrunk_mean
+from skdp.synthesis.class_mixture.mixture import factor_of
 from skdp.synthesis.class_mixture.noisy_moments import shares_of
-from skdp.synthesis.class_mixture.row_blocks import Box, ClassRows, RowProduct
+from skdp.synthesis.class_mixture.row_blocks import Box, ClassRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -208,43 +203,7 @@ def test_the_releases_are_those_of_the_plain_reading(released, n_components, wit
     assert len(plain) >= 4
 
 
-def test_moments_are_read_as_they_were_written():
-    rng = np.random.default_rng(0)
-    rows, groups = points(50, 3), rng.integers(0, 4, 50)
-    sums = row_sums.GroupMoments((0.05, 0.15, 0.8))
-    weights = rng.random(50)
-    counts, totals, squares = sums.read(sums.vector(rows, groups, 5, weights), 5, 3)
-    for g in range(5):
-        own, weight = rows[groups == g], weights[groups == g]
-        assert counts[g] == pytest.approx(weight.sum())
-        np.testing.assert_allclose(totals[g], weight @ own, atol=1e-9)
-        np.testing.assert_allclose(squares[g], (own.T * weight) @ own, atol=1e-9)
-    own, weight = rows[groups == 2], weights[groups == 2]
-    plain = [w * reference.moment_vector(x, math.sqrt(0.15 / 0.8)) for x, w in zip(own, weight, strict=True)]
-    part = sums.vector(rows, groups, 5, weights).reshape(5, -1)[2]
-    np.testing.assert_allclose(part, [math.sqrt(0.05) * weight.sum(), *(math.sqrt(0.8) * sum(plain))], atol=1e-9)
-    clusters = row_sums.ClusterSums(0.3)
-    counts, totals = clusters.read(clusters.vector(rows, groups, 5, weights), 5)
-    np.testing.assert_allclose(counts, np.bincount(groups, weights, minlength=5))
-    np.testing.assert_allclose(totals[1], weights[groups == 1] @ rows[groups == 1])
-
-
 # --- post-processing --------------------------------------------------------------------------------------------------
-
-
-@over_rows("location", [-2.0, -0.1, 1.3])
-@over_rows("scale", [0.01, 0.2, 1.5])
-def test_moments_of_clipped_normals_are_those_of_their_density(location, scale):
-    def moment(power):
-        inside = integrate.quad(
-            lambda x: x**power * stats.norm.pdf(x, location, scale), -0.5, 0.5, points=[np.clip(location, -0.49, 0.49)]
-        )[0]
-        ends = stats.norm.cdf(-0.5, location, scale), stats.norm.sf(0.5, location, scale)
-        return inside + (-0.5) ** power * ends[0] + 0.5**power * ends[1]
-
-    mean, variance = clipped_moments(np.array([location]), np.array([scale]))
-    assert mean[0] == pytest.approx(moment(1), abs=1e-7)
-    assert variance[0] == pytest.approx(moment(2) - moment(1) ** 2, abs=1e-7)
 
 
 @over_rows("n_components", [1, 3])
@@ -295,7 +254,7 @@ def test_classes_without_rows_and_rows_that_are_all_alike(n_components):
     assert np.isfinite(model.sample(100)[0]).all()
     model = generator(n_components, epsilon=100.0).fit(np.full((300, 2), 4.0), y)
     assert np.isfinite(model.sample(100)[0]).all()
-    model = generator(n_components).fit(X[:3], y[:3])
+    model = generator(n_components).fit(X[:3, :1], y[:3])
     assert np.isfinite(model.sample(100)[0]).all()
 
 
@@ -309,16 +268,11 @@ def test_bounds_between_which_float32_has_no_number():
 
 # --- bad input --------------------------------------------------------------------------------------------------------
 
-GOOD, GOOD_Y = rows_of(40)
-
-
+GOOD, _ = rows_of(40)
 BAD_INPUT = [
     ({"bounds": None}, {}, ["bounds=None", "(low, high)"]),
-    ({"bounds": [(0, 1), None]}, {}, ["leaves bounds out"]),
     ({"bounds": [(0, 1)]}, {}, ["1 entries for 6 columns"]),
     ({"n_components": 0}, {}, ["n_components=0"]),
-    ({"n_components": "many"}, {}, ["n_components='many'", "'auto'"]),
-    ({"label_shares": [1.0]}, {"y": GOOD_Y}, ["label_shares has 1 shares"]),
     ({"classes": range(501)}, {"y": np.zeros(40, int)}, ["n=500 rows", "501 classes"]),
     ({}, {"X": GOOD[:1]}, ["1 sample", "2 rows"]),
     ({}, {"X": pd.DataFrame({"x": ["secret", "1"] * 20})}, ["column 'x'"]),
@@ -343,13 +297,12 @@ def test_groups_are_counted_and_not_their_rows():
     assert one.fit(X, y, groups=np.arange(40) % 3).n_samples_ == 3
 
 
-@over_rows("n_components", [1, 3])
-def test_samples_are_those_of_the_weighted_rows(n_components):
+def test_samples_are_those_of_the_weighted_rows():
     """Rows of weight 0 are not there, and the others weigh alike: the mixture is that of the others alone."""
     X, y = rows_of(4000)
     kept = X[:, 3] > 3.0
-    model = precise(n_components, weight_bound=50.0).fit(X, y, sample_weight=50.0 * kept)
-    alone = precise(n_components).fit(X[kept], y[kept])
+    model = precise(3, weight_bound=50.0).fit(X, y, sample_weight=50.0 * kept)
+    alone = precise(3).fit(X[kept], y[kept])
     np.testing.assert_allclose(model.class_count_ / 50.0, alone.class_count_, atol=0.5)
     made, labels = model.sample(20_000, random_state=0)
     for name in CLASSES:
@@ -387,31 +340,18 @@ def test_rules_are_public():
 
 
 @pytest.mark.parametrize("n_components", [1, 2])
-def test_the_noise_is_as_priced(monkeypatch, n_components):
-    """Each release has the noise of its share, all shares together are one, and no noise is used twice."""
-    noise, multipliers = [], []
-    add = GaussianMechanism._add_noise
-
-    def kept(mechanism, value, stream):
-        noisy = add(mechanism, value, stream)
-        noise.append((noisy - value) / mechanism.standard_deviation)
-        multipliers.append(mechanism.noise_multiplier)
-        return noisy
-
-    monkeypatch.setattr(GaussianMechanism, "_add_noise", kept)
+def test_the_noise_is_as_priced(n_components):
+    """Each release has the noise of its fraction of the budget."""
     rng = np.random.default_rng(0)
     X, y = rng.uniform(0, 10, (200, 30)), rng.choice(CLASSES, 200)
-    model = generator(n_components).fit(X, y)
+    with recording([]) as releases:
+        model = generator(n_components).fit(X, y)
     assert model.privacy_event_ == GaussianDpEvent(model.noise_multiplier_)
-    assert sum(1 / each**2 for each in multipliers) == pytest.approx(1 / model.noise_multiplier_**2)
-    assert [(model.noise_multiplier_ / each) ** 2 for each in multipliers] == pytest.approx(shares_of(n_components))
-    assert len(noise) == (5 if n_components == 1 else 8)
-    for made in noise:
-        low, high = stats.chi2.interval(1 - FALSE_ALARM, made.size)
-        assert low < np.sum(made**2) < high
-    for one, other in itertools.combinations(noise, 2):
-        m = min(len(one), len(other))
-        assert not np.allclose(one[:m], other[:m], atol=1e-6)
+    assert len(releases) == (5 if n_components == 1 else 8)
+    for each, share in zip(releases, shares_of(n_components), strict=True):
+        scale = each.sensitivity * model.noise_multiplier_ / math.sqrt(share)
+        low, high = stats.chi2.interval(1 - FALSE_ALARM, each.noise.size)
+        assert low < np.sum((each.noise / scale) ** 2) < high
 
 
 @pytest.mark.parametrize("shares", ["bought", "uniform", [0.7, 0.2, 0.1], (0, 1, 0)])
@@ -425,41 +365,6 @@ def test_labels_are_drawn_by_noisy_or_public_shares(shares):
     assert np.abs(np.subtract(found, expected)).max() < 5 * math.sqrt(0.25 / 20_000)  # false alarm below 1e-6
     if shares == "bought":
         assert not np.isclose(model.class_count_, [(y == name).sum() for name in CLASSES], atol=1e-6).any()
-
-
-def test_a_saved_generator_holds_no_row_and_no_exact_sum(released):
-    """No number that it holds is one of the rows, or of the sums before noise; what it holds draws the same rows."""
-    X, y = rows_of(300)
-    model = generator().fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.sample(20, random_state=0)[0], model.sample(20, random_state=0)[0])
-    held = np.concatenate([np.ravel(part).astype(float) for part in (*again.mixture_, again.class_count_)])
-    exact = np.concatenate([np.ravel(value) for value, _, _ in released] + [X.ravel(), X.ravel() / 10 - 0.5])
-    exact = np.unique(exact[(np.abs(exact) > 1e-3) & (np.abs(exact) != 1.0)])
-    nearest = np.abs(exact[np.clip(np.searchsorted(exact, held), 0, len(exact) - 1)] - held)
-    assert (nearest < 1e-9).sum() == 0
-
-
-def test_products_and_groups_are_those_of_numpy():
-    rng = np.random.default_rng(0)
-    for dtype in (np.float32, np.float64):
-        rows, table = rng.normal(size=(18, 29)).astype(dtype), rng.normal(size=(29, 13))
-        product = RowProduct(table, dtype)
-        np.testing.assert_allclose(product.multiply(rows[:6]), rows[:6] @ table, rtol=1e-4, atol=1e-5)
-        np.testing.assert_allclose(product.multiply(rows), rows @ table, rtol=1e-4, atol=1e-5)
-    where, codes, centers = rng.normal(size=(100, 5)), rng.integers(0, 2, 100), rng.normal(size=(2, 4, 5))
-    distances = ((where[:, None] - centers[codes]) ** 2).sum(axis=2)
-    np.testing.assert_array_equal(row_sums.nearest(where, codes, centers), 4 * codes + distances.argmin(axis=1))
-
-
-def test_clipped_normals_with_given_moments_are_found():
-    means, deviations = np.meshgrid(np.linspace(-0.45, 0.45, 19), np.linspace(0.02, 0.4, 20))
-    possible = deviations**2 < 0.7 * (0.25 - means**2)
-    reached, variances = clipped_moments(*before_clipping(means, deviations))
-    assert np.abs(reached - means)[possible].max() < 5e-3
-    assert np.abs(np.sqrt(variances) - deviations)[possible].max() < 5e-3
-    worst = before_clipping(np.array([-9.0, 9.0, 0.0, 0.0]), np.array([0.0, 9.0, 0.0, 9.0]))
-    assert np.isfinite(worst).all()
 
 
 def test_eigenvalues_of_noise_are_replaced_by_their_mean():
@@ -477,73 +382,3 @@ def test_eigenvalues_of_noise_are_replaced_by_their_mean():
     assert np.linalg.eigvalsh(covariance)[-3] > 0.05
     assert not eigenvalues(-covariance).any()
     assert eigenvalues(covariance, 1.2).max() == pytest.approx(1.44)
-
-
-def test_means_are_shrunk_by_their_noise():
-    rng = np.random.default_rng(0)
-    made = [shrunk_mean(rng.normal(size=50), 1.0, 100.0) for _ in range(200)]
-    assert np.mean([one @ one for one in made]) < 5.0
-    np.testing.assert_allclose(shrunk_mean(np.full(4, 1e3), 1.0, 1e9), np.full(4, 1e3), rtol=1e-5)
-    assert np.linalg.norm(shrunk_mean(np.full(4, 1e3), 1.0, 7.0)) == pytest.approx(7.0)
-    assert not shrunk_mean(np.zeros(3), 1.0, 1.0).any()
-
-
-def test_blocks_are_shrunk_by_what_all_rows_show():
-    """Noise goes, signal stays, and a row of much noise decides nothing."""
-    rng = np.random.default_rng(0)
-    errors = np.array([1.0, 1.0, 1e4])
-    signal = np.zeros((3, 70))
-    signal[:, :10] = 50.0
-    made = shrunk_by_blocks(signal + errors[:, None] * rng.normal(size=signal.shape), errors, 10)
-    np.testing.assert_allclose(made[:2, :10], 50.0, atol=5.0)
-    assert np.abs(made[:2, 10:]).mean() < 0.3
-    assert np.abs(made[2]).max() < 5.0
-    assert shrunk_by_blocks(np.empty((2, 0)), np.ones(2), 3).shape == (2, 0)
-    np.testing.assert_array_equal(shrunk_by_blocks(signal, np.full(3, 1e-9), 10)[:, :10], signal[:, :10])
-
-
-def test_one_column():
-    X = np.random.default_rng(0).normal(3.0, 1.0, (5000, 1))
-    made = precise().fit(X).sample(5000, random_state=0)
-    assert made.mean() == pytest.approx(3.0, abs=0.1)
-    assert made.std() == pytest.approx(1.0, abs=0.1)
-
-
-def test_rows_beyond_the_bounds_are_moved_to_them():
-    X, y = rows_of(60)
-    far = np.where(X > 5, 1e300, X)
-    moved = np.where(X > 5, 10.0, X)
-    one, other = (generator().fit(rows, y) for rows in (far, moved))
-    np.testing.assert_array_equal(one.mixture_.locations, other.mixture_.locations)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_components", [1, 3])
-def test_numpy_reports_nothing_of_a_cell(n_components, dtype):
-    """Whoever asks for warnings or errors of floating point gets none: cells next to 0, and far beyond the bounds."""
-    X, y = rows_of(60, dtype=dtype)
-    extremes = np.finfo(dtype)
-    X[3], X[4], X[5, 0] = extremes.tiny, extremes.smallest_subnormal, extremes.max
-    for how in ("raise", "warn"):
-        with np.errstate(all=how), warnings.catch_warnings():
-            warnings.filterwarnings("error", category=RuntimeWarning)
-            model = generator(n_components, bounds=(0, 3)).fit(X, y)
-            assert np.isfinite(model.sample(100, random_state=0)[0]).all()
-
-
-def test_the_radius_is_that_of_most_rows(monkeypatch):
-    """With bins that are free of noise: nine tenths of the rows lie within it, up to the width of a bin."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(5.0, 0.3, (5000, 8))
-    seen = []
-    inner = class_measurement._residuals
-
-    def noted(counts, shifts):
-        seen.append(counts)
-        return inner(counts, shifts)
-
-    monkeypatch.setattr(class_measurement, "_residuals", noted)
-    precise().fit(X)
-    distances = np.linalg.norm((X - X.mean(axis=0)) / 10, axis=1)
-    assert (distances <= seen[0].radius).mean() == pytest.approx(0.9, abs=0.08)
-    assert seen[0].of_classes == pytest.approx([5000], abs=1)

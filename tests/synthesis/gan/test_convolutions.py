@@ -9,7 +9,7 @@ from combinations import over_rows
 
 from skdp._kernels import critic as kernel
 from skdp.mechanisms.streams import SecretStream
-from skdp.synthesis.gan.convolutions import ConvolutionalCritic, ConvolutionalModel, _patches, _spread
+from skdp.synthesis.gan.convolutions import ConvolutionalCritic, ConvolutionalModel
 from skdp.synthesis.gan.critic import Lot
 from skdp.synthesis.gan.generated_rows import GeneratorNetwork, count_parameters, start_tables
 
@@ -49,20 +49,6 @@ def model_of(X, codes, critic, generator, dtype=np.float64):
 def lot_of(rows, step=0):
     root = SecretStream.from_random_state(5, "test")
     return Lot(np.asarray(rows, np.int64), root.spawn("noise", step), root.spawn("shares", step))
-
-
-def test_patches_and_their_transpose():
-    """<patches(a), b> is <a, spread(b)>, and patches are those of the plain reading."""
-    rng = np.random.default_rng(0)
-    for size in ((7, 6), (4, 4), (1, 3), (28, 28)):
-        images = rng.normal(size=(2, *size, 3))
-        patches = _patches(images)
-        other = rng.normal(size=patches.shape)
-        assert np.sum(patches * other) == pytest.approx(np.sum(images * _spread(other, size)))
-        padded = np.pad(images, ((0, 0), (2, 4), (2, 4), (0, 0)))
-        for place, (y, x) in enumerate(np.ndindex(-(-size[0] // 2), -(-size[1] // 2))):
-            wanted = padded[:, 2 * y : 2 * y + 5, 2 * x : 2 * x + 5].reshape(2, -1)
-            np.testing.assert_array_equal(patches[:, place], wanted)
 
 
 @over_rows("n_classes", [0, 3])

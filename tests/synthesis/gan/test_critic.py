@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import reference
 from combinations import over_rows
-from scipy import stats
 
 from skdp._kernels import critic as kernel
 from skdp._training.optimizers import constant, momentum_sgd
@@ -343,41 +342,3 @@ def test_pairs_by_the_plain_reading(dtype):
         for side in range(2):
             np.testing.assert_array_equal(pairs[i, side, 4:], [*(4.0 * (np.arange(3) == codes[row])), 1.0])
     assert (pairs[:, 0, :4] == 7.0).all()  # what is made up goes there
-
-
-def test_labels_of_the_generator_have_their_shares():
-    """Of 20,000 draws; the interval of a false alarm of 1e-6."""
-    critic, generator = networks()
-    seen = []
-    network = type(generator)
-
-    class Watched(network):
-        def gradient(self, theta, latent, codes, derivative):
-            seen.append(codes)
-            return super().gradient(theta, latent, codes, derivative)
-
-    watched = Watched(4, 3, (8,), 5, 4.0)
-    theta = start(critic, generator)
-    shares = np.array([0.2, 0.5, 0.3])
-    steps = GeneratorSteps(critic, watched, shares, 20_000, SecretStream.from_random_state(1, "test"))
-    steps(theta[: critic.n_parameters], theta[critic.n_parameters :], 0)
-    for code, share in enumerate(shares):
-        low, high = stats.binom.interval(1 - 1e-6, 20_000, share)
-        assert low <= np.sum(seen[0] == code) <= high
-
-
-def test_activations_and_slopes_by_the_plain_reading():
-    rng = np.random.default_rng(0)
-    scores, mix, outputs = rng.normal(size=(6, 2, 5)), rng.random(6), np.zeros((6, 3, 6))
-    kernel.activate_between(scores, mix, 0.2, outputs)
-    between = mix[:, None] * scores[:, 1] + (1 - mix[:, None]) * scores[:, 0]
-    whole = np.stack([scores[:, 0], scores[:, 1], between], axis=1)
-    np.testing.assert_allclose(outputs[:, :, :5], np.where(whole > 0, whole, 0.2 * whole))
-    assert (outputs[:, :, 5] == 1).all()
-    flat = np.zeros((18, 6))
-    kernel.activate_rows(whole.reshape(18, 5), 0.2, flat)
-    np.testing.assert_allclose(flat, outputs.reshape(18, 6))
-    deltas = rng.normal(size=(18, 5))
-    wanted = deltas * np.where(whole.reshape(18, 5) > 0, 1.0, 0.2)
-    kernel.multiply_by_slopes(flat[:, :5], 0.2, deltas)
-    np.testing.assert_allclose(deltas, wanted)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from combinations import crossed, over_rows
 from refusals import assert_refused
-from replay import assert_all_else_is_equal, moves, replay
+from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -20,9 +18,7 @@ from skdp import (
     DPPCA,
     DPOneHotEncoder,
     DPStandardScaler,
-    DPTableVectorizer,
     PrivacyAccountant,
-    TableSchema,
     allocate_budget,
 )
 from skdp.accounting import (
@@ -33,8 +29,9 @@ from skdp.accounting import (
     get_epsilon,
 )
 from skdp.exceptions import FitInterruptedWarning
-from skdp.mechanisms import GaussianMechanism
 from skdp.synthesis import DPWGAN, DPClassMixtureGenerator
+from skdp.synthesis.gan import adversarial, adversaries
+from skdp.synthesis.gan.critic import CriticModel
 from skdp.synthesis.gan.wgan import COUNT_NOISE
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -102,12 +99,12 @@ def test_the_price_is_that_of_counts_and_steps(adjacency, shares):
 
 
 def test_bought_shares_are_near_those_of_the_rows():
-    """Noise of 10 sigma on 3 counts of 300,000 rows: far within .01."""
+    """Noise of 10 sigma on 3 counts of 4,000 rows: a standard deviation of .003."""
     rng = np.random.default_rng(0)
-    y = rng.choice(3, 20_000, p=[0.6, 0.3, 0.1])
-    X = rng.uniform(-2, 2, (20_000, 2)).astype(np.float32)
+    y = rng.choice(3, 4000, p=[0.6, 0.3, 0.1])
+    X = rng.uniform(-2, 2, (4000, 2)).astype(np.float32)
     model = wgan(epsilon=None, noise_multiplier=1.0, max_iter=1).fit(X, y)
-    np.testing.assert_allclose(model.label_shares_, [0.6, 0.3, 0.1], atol=0.01)
+    np.testing.assert_allclose(model.label_shares_, np.bincount(y) / 4000, atol=0.018)
     assert model.label_shares_.sum() == pytest.approx(1)
 
 
@@ -200,21 +197,12 @@ def test_parameters_decay():
 
 BAD_INPUT = [
     ({"bounds": None}, {}, ["bounds=None leaves out"]),
-    ({"bounds": [(0, 1), None, (0, 1), (0, 1)]}, {}, ["leaves out"]),
     ({"bounds": [(0, 1)]}, {}, ["1 entries for 4 columns"]),
     ({"critic_layer_sizes": ()}, {}, ["no hidden layer"]),
     ({"generator_layer_sizes": "wide"}, {}, ["generator_layer_sizes='wide'"]),
-    ({"n_latent": 0}, {}, ["n_latent=0"]),
-    ({"capacity": 0}, {}, ["capacity=0"]),
-    ({"image_shape": 2}, {}, ["image_shape=2", "rows of 4 columns"]),
     ({"image_shape": (3, 3)}, {}, ["image_shape=(3, 3)", "rows of 4 columns"]),
     ({"critic_steps": "many"}, {}, ["critic_steps='many'"]),
     ({"gradient_penalty": -1}, {}, ["gradient_penalty=-1"]),
-    ({"learning_rate_init": 0}, {}, ["learning_rate_init=0"]),
-    ({"generator_learning_rate_init": 0}, {}, ["generator_learning_rate_init=0"]),
-    ({"weight_decay": -1}, {}, ["weight_decay=-1"]),
-    ({"beta_1": 1.0}, {}, ["beta_1=1.0"]),
-    ({"adam_epsilon": -1}, {}, ["adam_epsilon=-1"]),
     ({"average": "tail"}, {}, ["average='tail'"]),
     ({"label_shares": "counted"}, {"y": GOOD_Y}, ["label_shares='counted'"]),
     ({}, {"X": GOOD[:1]}, ["1 sample", "2 rows"]),
@@ -229,8 +217,6 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, w
 
 
 def test_an_interrupted_fit_keeps_its_charge_and_what_it_learned(monkeypatch):
-    from skdp.synthesis.gan.critic import CriticModel
-
     original, calls = CriticModel.clipped_gradient_sum, []
 
     def interrupted(self, *args):
@@ -249,16 +235,6 @@ def test_an_interrupted_fit_keeps_its_charge_and_what_it_learned(monkeypatch):
     assert model.sample(3)[0].shape == (3, 4)
 
 
-def test_a_saved_generator_holds_no_row_and_no_critic():
-    X, y = rows_of(300)
-    model = wgan().fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.sample(20, random_state=0)[0], model.sample(20, random_state=0)[0])
-    held = sum(each.size for each in [*model.coefs_, *model.intercepts_])
-    assert held == (3 + 3 + 1) * 8 + (8 + 1) * 4  # the generator, and nothing of the critic
-    assert len(pickle.dumps(model)) < X.nbytes
-
-
 def test_one_column_is_a_table_too():
     """A refusal behind a step that buys its width would come after the charge."""
     X = rows_of(40)[0][:, :1]
@@ -267,16 +243,7 @@ def test_one_column_is_a_table_too():
     assert allocate_budget(behind, epsilon=3.0, delta=1e-5).fit(X)[-1].sample(3, 0).shape == (3, 1)
 
 
-def test_images_behind_a_width_that_is_bought_are_refused_before_the_charge():
-    accountant = PrivacyAccountant()
-    before = DPOneHotEncoder(sparse_output=False, accountant=accountant)
-    steps = make_pipeline(before, DPWGAN((0, 1), image_shape=(5, 1), accountant=accountant, **FAST))
-    with pytest.raises(ValueError, match="image_shape needs a number of columns that the step before it chooses"):
-        allocate_budget(steps, epsilon=3.0, delta=1e-5).fit(np.full((200, 1), "a", object))
-    assert [entry for entry in accountant.history if entry.kind == "charge"] == []
-
-
-@over_rows("before", [Normalizer(), DPStandardScaler(bounds=(0, 1)), DPPCA(4)])
+@over_rows("before", [Normalizer(), DPPCA(4)])
 def test_images_may_stand_behind_steps_whose_width_is_known(before):
     X = np.random.default_rng(0).random((60, 4))
     fits, fails = (
@@ -316,44 +283,20 @@ def test_one_cell_of_a_list_does_not_decide_on_types(make):
 
 @pytest.mark.parametrize("shares", ["bought", "uniform"])
 @pytest.mark.parametrize("lot", [8.0, 40.0])
-def test_the_noise_is_as_priced(monkeypatch, lot, shares):
+def test_the_noise_is_as_priced(lot, shares):
     """Its variance is that of the event, whatever the lot; the false alarm of each interval is 1e-6."""
-    noise, multipliers = [], []
-    add = GaussianMechanism._add_noise
-
-    def kept(mechanism, value, stream):
-        noisy = add(mechanism, value, stream)
-        noise.append((noisy - value) / mechanism.sensitivity)
-        multipliers.append(mechanism.noise_multiplier)
-        return noisy
-
-    monkeypatch.setattr(GaussianMechanism, "_add_noise", kept)
-    X, y = rows_of()
     given = {"label_shares": shares, "sampling_rate": None, "lot_size": lot, "max_grad_norm": 0.3}
-    model = wgan(epsilon=None, noise_multiplier=1.5, **given).fit(X, y)
-    expected = [15.0] * (shares == "bought") + [1.5] * model.n_steps_
-    assert multipliers == pytest.approx(expected)
-    for made, multiplier in zip(noise, multipliers, strict=True):
-        low, high = stats.chi2.interval(1 - FALSE_ALARM, made.size)
-        assert low < np.sum((made / multiplier) ** 2) < high
-    for one, other in zip(noise[-3:], noise[-2:], strict=False):
-        assert not np.isclose(one, other).any()
+    with recording([]) as releases:
+        model = wgan(epsilon=None, noise_multiplier=1.5, **given).fit(*rows_of())
+    multipliers = [15.0] * (shares == "bought") + [1.5] * model.n_steps_
+    for each, multiplier in zip(releases, multipliers, strict=True):
+        low, high = stats.chi2.interval(1 - FALSE_ALARM, each.noise.size)
+        assert low < np.sum((each.noise / each.sensitivity / multiplier) ** 2) < high
 
 
 def test_sums_are_divided_by_the_expected_size_of_a_lot(monkeypatch):
     """Gradients that reach the optimizer are releases divided by one public number."""
-    seen, released = [], []
-    release = GaussianMechanism.release
-
-    def kept(mechanism, value, stream):
-        noisy = release(mechanism, value, stream)
-        released.append(noisy.copy())
-        return noisy
-
-    monkeypatch.setattr(GaussianMechanism, "release", kept)
-    from skdp.synthesis.gan import adversarial
-
-    original = adversarial.alternating
+    seen, original = [], adversarial.alternating
 
     def watched(*args):
         optimizer = original(*args)
@@ -367,25 +310,23 @@ def test_sums_are_divided_by_the_expected_size_of_a_lot(monkeypatch):
     monkeypatch.setattr("skdp.synthesis.gan.adversaries.alternating", watched)
     X, y = rows_of()
     for rows in (80, 75):
-        seen.clear(), released.clear()
-        wgan(label_shares="uniform", adjacency="add_remove", n_samples_public=80).fit(X[:rows], y[:rows])
+        seen.clear()
+        with recording([]) as releases:
+            wgan(label_shares="uniform", adjacency="add_remove", n_samples_public=80).fit(X[:rows], y[:rows])
         assert len(seen) == 12
-        for gradient, noisy in zip(seen, released, strict=True):
-            np.testing.assert_allclose(gradient, noisy / 20.0, rtol=1e-12)
+        for gradient, release in zip(seen, releases, strict=True):
+            np.testing.assert_allclose(gradient, release.noisy / 20.0, rtol=1e-12)
 
 
 def test_steps_of_the_generator_see_no_exact_count(monkeypatch):
     """They draw labels by the shares that samples are drawn by."""
-    seen = []
-    from skdp.synthesis.gan import adversaries as module
-
-    original = module.GeneratorSteps
+    seen, original = [], adversaries.GeneratorSteps
 
     def watched(critic, generator, shares, *rest):
         seen.append(shares)
         return original(critic, generator, shares, *rest)
 
-    monkeypatch.setattr(module, "GeneratorSteps", watched)
+    monkeypatch.setattr(adversaries, "GeneratorSteps", watched)
     X, y = rows_of()
     for shares in ("bought", "uniform", [1.0, 0.0, 3.0]):
         model = wgan(label_shares=shares).fit(X, y)
@@ -402,8 +343,6 @@ def test_steps_of_the_generator_see_no_exact_count(monkeypatch):
 )
 def test_rows_that_shift_are_computed_in_double_precision(monkeypatch, adjacency, dtype):
     """A row that is removed moves all rows after it, and with them the rounding errors of their sums."""
-    from skdp.synthesis.gan.critic import CriticModel
-
     seen, original = [], CriticModel.clipped_gradient_sum
 
     def watched(self, theta, *args):
@@ -417,43 +356,9 @@ def test_rows_that_shift_are_computed_in_double_precision(monkeypatch, adjacency
     assert set(seen) == {(dtype, dtype)}
 
 
-def test_defaults_are_functions_of_the_public_number_of_rows():
-    model = DPWGAN((0, 1))
-    for n, rate in ((512_000, 0.001), (2048, 0.25), (100, 0.25)):
-        step = model._plan_step(n, 5)
-        assert step.parameters == {"lot_size": None, "sampling_rate": rate}
-
-
-def test_names_of_columns_are_kept_and_labels_of_any_type_come_back():
-    X, y = rows_of()
-    words = np.array(["a", "b", "c"])
-    model = wgan(classes=words).fit(pd.DataFrame(X, columns=list("wxyz")), words[y])
-    assert list(model.feature_names_in_) == list("wxyz")
-    assert set(model.sample(50, 0)[1]) <= set(words)
-
-
-def test_the_bar_shows_the_price_so_far(capsys):
-    model = wgan(verbose=1).fit(*rows_of())
-    assert f"epsilon so far {model.epsilon_:.4g}" in capsys.readouterr().err
-
-
-def test_a_table_goes_through_the_vectorizer():
-    """Its columns, numbers in [-1, 1] and zeros and ones, come back between the bounds that are given."""
-    rng = np.random.default_rng(0)
-    age = rng.integers(18, 90, 400)
-    people = pd.DataFrame({"age": age, "job": np.where(age > 65, "none", rng.choice(["clerk", "nurse"], 400))})
-    schema = TableSchema({"age": (18, 90), "job": ["clerk", "nurse", "none"]})
-    vectorizer = DPTableVectorizer(schema, sparse_output=False, numbers="scale")
-    steps = make_pipeline(vectorizer, DPWGAN((-1.0, 1.0), classes=[0, 1], **FAST))
-    model = allocate_budget(steps, epsilon=2.0, delta=1e-5).fit(people, (age > 50).astype(int))
-    made, _ = model[-1].sample(20, random_state=0)
-    assert made.shape == (20, model[0].transform(people).shape[1])
-    assert np.abs(made).max() <= 1.0
-
-
 @pytest.mark.parametrize(
     "parameters",
-    [{"weight_decay": -1}, {"learning_rate_init": 0}, {"generator_layer_sizes": ()}, {"n_latent": 0}],
+    [{"weight_decay": -1}, {"image_shape": (5, 1)}, {"n_latent": 0}],
     ids=str,
 )
 def test_bad_parameters_behind_a_width_that_is_bought_are_refused_before_the_charge(parameters):

@@ -17,7 +17,6 @@ from skdp.synthesis.marginals.bin_shapes import CELLS_OF_A_BIN, BinShapes
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
-FALSE_ALARM = 1e-6
 SCHEMA = {"pay": {"bounds": (-100, 1500), "gaps": [None]}, "age": {"edges": [0, 20, 65, 100]}, "job": ["a", "b"]}
 FAST = {"n_bins": 4, "n_components": 20, "max_iter": 60, "random_state": 0}
 
@@ -37,9 +36,7 @@ def cut(edges, whole, n_cells=CELLS_OF_A_BIN):
 
 
 @over_rows("whole", [False, True])
-@over_rows(
-    "edges", [[0, 1, 10, 100], [-5.5, -0.2, 0.3, 2], [1, 2], [0, 1e-320, 1], [0.2, 0.4], [1e300, 1.5e300, 1.7e308]]
-)
+@over_rows("edges", [[0, 1, 10, 100], [-5.5, -0.2, 0.3, 2], [0, 1e-320, 1], [1e300, 1.5e300, 1.7e308]])
 def test_cells_are_parts_of_bins(edges, whole):
     """All ends of bins are ends of cells, and each number is in a cell of its bin."""
     with np.errstate(over="ignore"):
@@ -51,59 +48,6 @@ def test_cells_are_parts_of_bins(edges, whole):
     cells = shapes.read(np.append(numbers, np.nan))
     assert cells[-1] == len(shapes.bins)
     np.testing.assert_array_equal(shapes.bins[cells[:-1]], np.searchsorted(edges[1:-1], numbers, side="right"))
-
-
-def test_zero_has_a_cell_of_its_own():
-    for whole in (False, True):
-        shapes = cut([-10.0, 10.0, 300.0], whole)
-        near = [-1.0, 0.0, 1.0] if whole else [-1e-300, 0.0, 1e-300]
-        assert len(set(shapes.read(np.array(near)))) == 3
-
-
-def test_shares_are_those_of_counts_without_noise_and_of_widths_in_noise():
-    shapes = cut([-8.5, 0.0, 4.0, 40.0], True)
-    counts = np.random.default_rng(0).integers(1, 50, len(shapes.bins)) * (shapes.widths > 1e-6)
-    found = shapes.fitted(counts / counts.sum(), 0.0)
-    np.testing.assert_allclose(found.shares, counts / np.bincount(shapes.bins, counts)[shapes.bins], atol=1e-8)
-    np.testing.assert_allclose(shapes.fitted(counts / counts.sum(), 1.0).shares, shapes.widths)
-    noisy = counts / counts.sum() + 0.01 * np.random.default_rng(1).standard_normal(len(counts))
-    some = shapes.fitted(noisy, 0.01).shares
-    assert (some >= 0).all()
-    np.testing.assert_allclose(np.bincount(shapes.bins, some), 1.0)
-
-
-def test_noise_is_shrunk():
-    """Where numbers lie evenly, shares are nearer to that than noisy counts are."""
-    shapes, rng = cut([0.0, 1.0], False), np.random.default_rng(0)
-    deviation = 0.2 / len(shapes.bins)
-    far = {"noisy": 0.0, "found": 0.0}
-    for _ in range(50):
-        noisy = shapes.widths + deviation * rng.standard_normal(len(shapes.bins))
-        far["noisy"] += np.abs(noisy - shapes.widths).sum()
-        far["found"] += np.abs(shapes.fitted(noisy, deviation).shares - shapes.widths).sum()
-    assert far["found"] < 0.6 * far["noisy"]
-
-
-@over_rows("whole", [False, True])
-@over_rows("ends", [(-math.inf, math.inf), (-3.0, 17.0), (0.0, 0.0)])
-def test_numbers_are_drawn_by_their_shares_within_the_ends(whole, ends):
-    shapes, rng = cut([-10.0, 10.0, 90.0], whole, 8), np.random.default_rng(0)
-    shares = rng.random(len(shapes.bins)) * (shapes.widths > 1e-6) + (shapes.edges[:-1] == 0.0)
-    shapes = shapes._replace(shares=shares / np.bincount(shapes.bins, shares)[shapes.bins])
-    freely = shapes.draw(np.zeros(20_000, int), whole, rng, (-math.inf, math.inf))
-    met = (freely >= ends[0]) & (freely <= ends[1])
-    share = float(shapes.shares_within(ends, whole)[0])
-    assert stats.binomtest(int(met.sum()), len(met), min(share, 1.0)).pvalue > FALSE_ALARM
-    made = shapes.draw(np.zeros(20_000, int), whole, rng, ends)
-    assert (made >= ends[0]).all()
-    assert (made <= ends[1]).all()
-    assert ends[0] == ends[1] or stats.ks_2samp(made, freely[met]).pvalue > FALSE_ALARM
-    if whole:
-        assert (made == np.rint(made)).all()
-    counts = np.bincount(shapes.read(freely), minlength=len(shapes.bins))[shapes.bins == 0]
-    asked = shapes.shares[shapes.bins == 0]
-    assert (counts[asked == 0] == 0).all()
-    assert stats.chisquare(counts[asked > 0], counts.sum() * asked[asked > 0]).pvalue > FALSE_ALARM
 
 
 @pytest.fixture(scope="module")

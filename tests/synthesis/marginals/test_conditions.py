@@ -81,16 +81,6 @@ def test_rows_are_those_of_many_that_meet_the_conditions(model, freely, conditio
             assert stats.ttest_ind(one[:, j], other[:, j], equal_var=False).pvalue > FALSE_ALARM, j
 
 
-def test_middles_of_bins_lie_within_the_range(model):
-    made = DPMarginalSynthesizer(**{**model.get_params(), "within_bins": "middle"})
-    made.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_") or name[0] == "_"})
-    middles = set(made.sample(2000, random_state=0)[0]["age"])
-    X, _ = made.sample(500, random_state=0, conditions={"age": (25, 60)})
-    assert set(X["age"]) == {middle for middle in middles if 25 <= middle <= 60}
-    with pytest.raises(ValueError, match="no number of its bins"):
-        made.sample(5, conditions={"age": (98, 99)})
-
-
 def test_sample_is_closer_to_model_than_independent_rows(model, freely):
     """Tables of pairs of bins, by their distance from those of many rows; and no row is left out."""
     shares = pd.crosstab(freely[0]["age"] // 10, freely[0]["job"], normalize=True)
@@ -119,16 +109,10 @@ def test_sample_is_balanced_and_sample_sets_are_independent(model, monkeypatch):
         (3, ["conditions=3", "no mapping"]),
         ({"foo": 1}, ["'foo'", "no column of the table"]),
         ({"age": (200, 300)}, ["'age'", "no number of its bins"]),
-        ({"age": "x"}, ["'age'", "no range of a number"]),
-        ({"age": (5,)}, ["'age'", "no range of a number"]),
         ({"age": (9, 5)}, ["'age'", "no range of a number"]),
-        ({"age": None}, ["'age'", "no cell of the schema"]),
         ({"since": ("never", "2004-01-01")}, ["'since'", "no range of a date"]),
         ({"job": "boss"}, ["'job'", "'boss'", "no cell of the schema"]),
-        ({"job": None}, ["'job'", "no cell of the schema"]),
         ({"job": []}, ["'job'", "empty list"]),
-        ({"member": "perhaps"}, ["'member'", "no cell of the schema"]),
-        ({"y": 7}, ["'y'", "no cell of the schema"]),
     ],
 )
 def test_what_the_schema_does_not_have_is_refused_in_one_line(model, conditions, words):
