@@ -138,7 +138,8 @@ def test_another_row_changes_no_other_row_and_nothing_else(name):
         table = numbers(dtype, positive=case.positive)
         gaps = case.gaps and table.dtype.kind == "f"
         before = outcome(case.step, CONTAINERS[kind](table))
-        for row, changed in neighbours(table, positive=case.positive, gaps=gaps):
+        changes = list(neighbours(table, positive=case.positive, gaps=gaps))
+        for row, changed in changes if (kind, dtype) == (case.kinds[0], case.dtypes[0]) else changes[-2:]:
             compare(before, case.step, CONTAINERS[kind](changed), row)
         fewer, *rest = outcome(case.step, CONTAINERS[kind](np.delete(table, ROW, axis=0)))
         assert before[1:] == tuple(rest)
