@@ -78,28 +78,6 @@ def assert_same_value(name, one, other):
         assert one == other or pickle.dumps(one) == pickle.dumps(other), name
 
 
-def assert_only_releases_differ(one, other, bound):
-    """Return by how much each step moved; what is bought beside the steps moves by its own sensitivity at most."""
-    regressor, given = "target_scale_" in one.attributes, one.attributes
-    last = bool(given.get("fit_intercept", True)) and given.get("loss") != "huber"
-    of_several = "coefs_" in given and given.get("classes") is not None and len(given["classes"]) > 2
-    counts_classes = last and "classes_" in given and not of_several
-    first, n_steps = regressor + ("embedding_" in given) + counts_classes, given["n_steps_"]
-    assert len(one.inputs) == len(other.inputs) == first + n_steps + last
-    moves = [np.linalg.norm(a - b) for a, b in zip(one.inputs, other.inputs, strict=True)]
-    clips, steps = bound / one.attributes["max_grad_norm_"], range(first, first + n_steps)
-    for number, (move, sensitivity) in enumerate(zip(moves, one.sensitivities, strict=True)):
-        assert number in steps or move <= sensitivity * clips * (1 + 1e-6)
-    moves = moves[first : first + n_steps]
-    assert max(moves) <= bound * (1 + 1e-6)
-    assert one.attributes.keys() == other.attributes.keys()
-    for name in one.attributes:
-        assert_same_value(name, one.attributes[name], other.attributes[name])
-    assert one.messages == other.messages
-    assert one.plans == other.plans  # sampling, clip, noise, steps and divisor; and what a step does with a gradient
-    return moves
-
-
 RELEASED = "post-processing of the releases"
 # The allow-list. A new attribute needs a line here and a reason why it may be seen.
 EACH_PUBLISHES = {

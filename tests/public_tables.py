@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.kernel_approximation import AdditiveChi2Sampler, PolynomialCountSketch, RBFSampler, SkewedChi2Sampler
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
@@ -18,7 +18,6 @@ from sklearn.preprocessing import (
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-from skdp._guard.row_wise import row_wise
 from skdp.image import PatchTransformer, ScatteringTransformer
 
 N, D = 40, 4
@@ -55,18 +54,14 @@ class Case:
 ALL = (*DENSE, "csr", "csr_array")
 NUMERIC = {
     "FunctionTransformer": Case(FunctionTransformer(), kinds=ALL, gaps=True),
-    "FunctionTransformer(abs)": Case(FunctionTransformer(np.abs), kinds=ALL, gaps=True),
     "FunctionTransformer(log)": Case(FunctionTransformer(np.log), gaps=True),
     "FunctionTransformer(log1p, expm1)": Case(
         FunctionTransformer(np.log1p, np.expm1, check_inverse=False, validate=True)
     ),
     "FunctionTransformer(inverse only)": Case(FunctionTransformer(None, lambda X: X.mean(0)), gaps=True),
-    "FunctionTransformer(row_wise)": Case(FunctionTransformer(row_wise(lambda X: X * 2 + 1))),
     "Normalizer": Case(Normalizer(), kinds=ALL),
-    "Normalizer(l1)": Case(Normalizer("l1"), kinds=ALL),
     "Binarizer": Case(Binarizer(), kinds=ALL),
     "PolynomialFeatures": Case(PolynomialFeatures(), kinds=ALL),
-    "PolynomialFeatures((2, 4))": Case(PolynomialFeatures((2, 4), include_bias=False), kinds=ALL),
     **{
         f"SplineTransformer({way})": Case(SplineTransformer(knots=KNOTS, extrapolation=way, degree=degree))
         for way, degree in (("constant", 3), ("linear", 1), ("continue", 2), ("periodic", 3))
@@ -78,21 +73,13 @@ NUMERIC = {
     "SimpleImputer(whole numbers)": Case(
         SimpleImputer(strategy="constant", fill_value=7, keep_empty_features=True), dtypes=("int64",)
     ),  # sparse ones are refused before scikit-learn 1.8, by their type
-    "SimpleImputer(missing 1)": Case(
-        SimpleImputer(missing_values=1, strategy="constant", fill_value=0, keep_empty_features=True),
-        dtypes=("float64", "int64"),
-    ),
     "SimpleImputer(missing 1, sparse)": Case(
         SimpleImputer(missing_values=1, strategy="constant", fill_value=0, keep_empty_features=True),
         kinds=("csr", "csr_array"), dtypes=("float64",),
     ),
     "MissingIndicator": Case(MissingIndicator(features="all"), kinds=ALL, gaps=True),
-    "MissingIndicator(sparse)": Case(MissingIndicator(features="all", sparse=True), gaps=True),
     "GaussianRandomProjection": Case(GaussianRandomProjection(3, random_state=0), kinds=ALL, rounds=True),
     "SparseRandomProjection": Case(SparseRandomProjection(3, random_state=0), kinds=ALL, rounds=True),
-    "SparseRandomProjection(dense)": Case(
-        SparseRandomProjection(3, density=0.5, random_state=0, dense_output=True), kinds=ALL, rounds=True
-    ),
     "RBFSampler": Case(RBFSampler(random_state=0), kinds=ALL, rounds=True),
     "PolynomialCountSketch": Case(PolynomialCountSketch(n_components=8, random_state=0), rounds=True),
     "AdditiveChi2Sampler": Case(AdditiveChi2Sampler(), kinds=ALL, positive=True),
@@ -111,14 +98,11 @@ NUMERIC = {
         ),
         kinds=ALL,
     ),
-    "ColumnTransformer(remainder)": Case(
-        ColumnTransformer([("a", Normalizer(), [0])], remainder=PolynomialFeatures(), sparse_threshold=0)
-    ),
     **{
         f"ScatteringTransformer({way})": Case(
             ScatteringTransformer(J=1, L=2, normalization=way), dtypes=("uint8",), positive=True
         )
-        for way in ("whitened", "groups", None)
+        for way in ("whitened", None)
     },
     "ScatteringTransformer(symmetric)": Case(
         ScatteringTransformer((2, 2), J=1, L=3, value_range=(0, 255), symmetric=True), dtypes=("uint8",), positive=True
@@ -128,14 +112,10 @@ NUMERIC = {
     ),
 }  # fmt: skip
 if "handle_missing" in inspect.signature(SplineTransformer).parameters:  # scikit-learn 1.8 and later
-    for way in ("constant", "linear", "continue", "periodic"):
+    for way in ("constant", "periodic"):
         NUMERIC[f"SplineTransformer({way}, gaps)"] = Case(
             SplineTransformer(knots=KNOTS, extrapolation=way, handle_missing="zeros"),
             gaps=True, dtypes=("float64", "float32"),
         )  # fmt: skip
 
 CONSTANT = {"strategy": "constant", "keep_empty_features": True}
-
-
-class Own(Pipeline):
-    pass

@@ -195,23 +195,6 @@ def clip_for_products(max_norm: float, dtype, block: int, n_values: int) -> floa
     return max(0.0, (max_norm - 4.0 * b * math.sqrt(n_values) * tiny) / slack)
 
 
-def clipped_scores(scores, rows, labels, weights, bias, max_norm: float, scaling: Scaling):
-    """What each row has to be multiplied by, of shape (m, n_outputs), and the intercept's sums, from rows @ theta."""
-    found, icpts = np.zeros_like(scores, np.float64), np.zeros(scores.shape[1])
-    icpt = scaling.unit if scaling.fit_intercept else 0.0
-    for i, (z, x, label, weight) in enumerate(zip(scores, rows, labels, weights, strict=True)):
-        norm = math.hypot(*np.asarray(x, np.float64))
-        scale = scaling.unit * min(1.0, scaling.radius / norm if norm else 1.0)
-        p = probabilities(np.asarray(z, np.float64) * scale + np.asarray(bias) * icpt)
-        truth = np.array([float(label)]) if len(p) == 1 else np.eye(len(p))[label]
-        residual = p - truth
-        longest = max(p[0], 1.0 - p[0]) if len(p) == 1 else np.linalg.norm(residual)
-        size = longest * math.hypot(scale * norm, icpt)
-        residual *= weight * min(1.0, max_norm / size if size else 1.0)
-        found[i], icpts = residual * scale, icpts + residual * icpt
-    return found, icpts
-
-
 # --- one-hot rows ---
 
 

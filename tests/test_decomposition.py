@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import tracemalloc
 import warnings
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import reference
 from combinations import combined
@@ -19,7 +16,7 @@ from scipy import stats
 from scipy.linalg import eigh
 from sklearn.decomposition import PCA
 
-from skdp import DPPCA, BudgetExceededError, PrivacyAccountant
+from skdp import DPPCA, PrivacyAccountant
 from skdp.accounting import GaussianDpEvent
 from skdp.decomposition import MEAN_SHARE, WEIGHED_ENTRY
 from skdp.mechanisms import GaussianMechanism
@@ -148,7 +145,7 @@ def test_rows_that_shift_are_summed_in_double_precision(released):
     assert np.linalg.norm(one - other) <= mechanism.sensitivity * (1 + 1e-9)
 
 
-@combined(dtype=[np.float32, np.float64], radius=[0.0, 1e-30, 1.0, 1e30], d=[1, 3, 64, 130])
+@combined(dtype=[np.float32, np.float64], radius=[0.0, 1e-30, 1.0, 1e30], d=[1, 130])
 def test_rows_of_any_length_end_in_the_ball(dtype, radius, d):
     """Property 6."""
     top = np.finfo(dtype).max
@@ -166,9 +163,7 @@ def test_rows_of_any_length_end_in_the_ball(dtype, radius, d):
         assert norms[1:6] == pytest.approx(np.ones(5), rel=1e-6)
 
 
-@combined(
-    dtype=[np.float32, np.float64, np.uint8], weight=[0.0, 0.25], by_position=[True, False], n=[1, 512, 1029, 4101]
-)
+@combined(dtype=[np.float32, np.float64, np.uint8], weight=[0.0, 0.25], by_position=[True, False], n=[1, 512, 1029])
 def test_sums_are_those_of_the_plain_reading(dtype, weight, by_position, n):
     X = (40 * np.random.default_rng(n).random((n, 5))).astype(dtype)
     center = np.arange(5.0)
@@ -281,27 +276,7 @@ def test_the_edge_is_where_random_matrices_end(released):
     assert model.n_components_ == 1
 
 
-# --- what is published ------------------------------------------------------------------------------------------------
-
-
 # --- the charge -------------------------------------------------------------------------------------------------------
-
-
-class Unread:
-    """Blocks that nobody may draw."""
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        raise AssertionError("a block was drawn")
-
-
-def test_nothing_is_read_above_the_ceiling():
-    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-5)
-    with pytest.raises(BudgetExceededError):
-        DPPCA(2, epsilon=1.0, accountant=accountant).fit(Unread())
-    assert accountant.history == ()
 
 
 def test_the_charge_stands_before_the_first_block():
@@ -337,13 +312,10 @@ def test_a_bad_block_is_refused_and_the_charge_stands(bad):
 
 BAD_PARAMETERS = [
     ({"n_components": 0}, "n_components=0 is out of range: choose a whole number"),
-    ({"n_components": "mle"}, "n_components='mle' is of the wrong type, str: choose a whole number"),
     ({"n_components": 5}, "n_components=5 is more than the 4 columns of X: choose a whole number"),
-    ({"data_norm": math.inf}, "data_norm=inf is out of range: choose a public bound"),
     ({"data_norm": 1.0, "normalize": True}, "data_norm=1.0 with normalize=True: rows have norm 1 then"),
     ({"center": "mean"}, "center='mean' is not known: use 'private', False or a public mean"),
     ({"center": [0.0, 1.0]}, "center has 2 numbers where X has 4 columns: give one a column"),
-    ({"center": [[0.0] * 4]}, "center has shape (1, 4): give a public mean in one dimension"),
 ]
 
 
@@ -356,39 +328,12 @@ def test_bad_parameters_are_refused_in_one_line_before_any_charge(draw):
     assert accountant.history == ()
 
 
-def test_bad_rows_are_refused_before_any_charge(draw):
-    X = draw(60)[0]
-    accountant = PrivacyAccountant()
-    for bad in (np.nan, np.inf):
-        X[3, 1] = bad
-        for rows in (X, X.astype(np.float32), pd.DataFrame(X)):
-            with pytest.raises(ValueError, match=r"contains NaN|contains infinity"):
-                DPPCA(accountant=accountant).fit(rows)
-    assert accountant.history == ()
-
-
-def test_an_aborted_fit_keeps_its_charge_and_publishes_nothing(draw, monkeypatch):
-    accountant = PrivacyAccountant()
-    model = DPPCA(2, accountant=accountant)
-    monkeypatch.setattr(MomentSum, "add", lambda *arguments: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        model.fit(draw(60)[0])
-    assert len(accountant.history) == 1
-    assert vars(model).keys() == model.get_params().keys()
-
-
 def test_clipping_is_not_told(draw):
     """A warning would say that a long row was there."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         DPPCA(data_norm=0.1).fit(100 * draw(60)[0])
         DPPCA(normalize=True).fit(np.zeros((60, 3)))
-
-
-@pytest.mark.parametrize(("epsilon", "adjacency"), zip([0.1, 1.0, 10.0], ADJACENCIES, strict=True))
-def test_price_is_just_below_the_budget(epsilon, adjacency):
-    model = pca(epsilon=epsilon, adjacency=adjacency).fit(np.ones((50, 3)))
-    assert 0.999 * epsilon < model.epsilon_ <= epsilon
 
 
 # --- it learns --------------------------------------------------------------------------------------------------------
@@ -443,17 +388,6 @@ def test_shares_never_add_up_to_more_than_one():
         assert np.all(model.explained_variance_ >= 0.0)
 
 
-@pytest.mark.skipif("SKDP_DATA" not in os.environ, reason="SKDP_DATA is not set: the folder that holds mnist.npz")
-def test_energy_captured_on_mnist():
-    X = np.load(Path(os.environ["SKDP_DATA"]) / "mnist.npz")["x_train"].reshape(-1, 784).astype(np.float32)
-    units = X / np.linalg.norm(X, axis=1, keepdims=True)
-    gram = (units.T @ units).astype(np.float64)
-    best = np.linalg.eigvalsh(gram)[-60:].sum()
-    for epsilon, least in [(0.25, 0.870), (1.0, 0.970)]:
-        model = DPPCA(60, epsilon=epsilon, delta=1e-5, center=False, normalize=True).fit(X)
-        assert captured(model.components_, gram) / best >= least
-
-
 # --- forms of rows ----------------------------------------------------------------------------------------------------
 
 
@@ -475,22 +409,6 @@ def test_an_iterator_fits_what_an_array_does(table, center):
     assert DPPCA(3, delta=1e-5).fit(iter(blocks)).n_samples_ == 20_000
 
 
-def test_forms_of_the_same_rows(table, tmp_path):
-    X = table[:3000]
-    whole = pca(3).fit(X)
-    np.save(tmp_path / "rows.npy", X)
-    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(15)])
-    read_only = X.copy()
-    read_only.flags.writeable = False
-    memmap = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    for rows in (memmap, np.asfortranarray(X), frame, X.tolist(), read_only, np.repeat(X, 2, axis=0)[::2]):
-        same_model(whole, pca(3).fit(rows))
-    single = pca(3, epsilon=None, noise_multiplier=1e-3).fit(X.astype(np.float32))
-    same_model(pca(3, epsilon=None, noise_multiplier=1e-3).fit(X), single, atol=1e-3)
-    assert list(pca(3).fit(frame).feature_names_in_) == list(frame.columns)
-    assert list(pca(3, delta=1e-5).fit(iter([frame[:1000], frame[1000:]])).feature_names_in_) == list(frame.columns)
-
-
 def test_rows_on_disk_stream_through(tmp_path):
     """Memory for a block and the moments, whatever the number of rows: 13 MB of rows, under 1 MB at the peak."""
     np.save(tmp_path / "rows.npy", np.random.default_rng(0).random((200_000, 8)))
@@ -502,14 +420,6 @@ def test_rows_on_disk_stream_through(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
         tracemalloc.stop()
-
-
-def test_rows_are_left_as_they_were(table):
-    for dtype in (np.float32, np.float64):
-        X = table[:1000].astype(dtype)
-        kept = X.copy()
-        pca(3, data_norm=0.1).fit(X).transform(X)
-        np.testing.assert_array_equal(X, kept)
 
 
 # --- new rows ---------------------------------------------------------------------------------------------------------
@@ -549,7 +459,7 @@ def test_a_parameter_changed_after_fit_does_not_change_what_was_fitted(table):
     np.testing.assert_array_equal(model.set_params(normalize=False, center=False).transform(table), before)
 
 
-@combined(where=["along the first", "along the second", "anywhere"], edge=[0.0, 2.5, 4.5, 100.0], k=[1, 2, 5, 8])
+@combined(where=["along the first", "along the second", "anywhere"], edge=[0.0, 4.5, 100.0], k=[1, 5])
 def test_one_decomposition_serves_mean_and_components(k, edge, where):
     """As by two: also where the variance along the mean falls behind that of a direction that was not kept."""
     rng, d = np.random.default_rng(3), 9
@@ -636,19 +546,3 @@ def test_matrices_without_noise_have_eigenvectors_too(kind, by_lanczos):
     scale = max(1e-300, np.abs(gram).max() * d)
     np.testing.assert_allclose(values / scale, np.linalg.eigvalsh(gram)[-3:] / scale, atol=1e-13)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-12)
-
-
-@pytest.mark.parametrize(("n_components", "center"), [(3, "private"), ("auto", False)])
-def test_a_fit_to_many_columns_is_that_of_lapack(n_components, center, monkeypatch):
-    """Also where NumPy is told to raise what underflows."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((3000, 8)) @ rng.standard_normal((8, 400)) + 1.0
-    model = DPPCA(n_components, center=center, data_norm=60.0, epsilon=3.0, random_state=0)
-    expected = model.fit(X).__dict__.copy()
-    monkeypatch.setattr(_spectrum, "FEW_COLUMNS", 256)
-    with np.errstate(all="raise"):
-        found = model.fit(X)
-    for name in ("components_", "explained_variance_", "explained_variance_ratio_", "mean_", "noise_variance_"):
-        np.testing.assert_allclose(getattr(found, name), expected[name], rtol=1e-7, atol=1e-9, err_msg=name)
-    again = DPPCA(n_components, center=center, data_norm=60.0, epsilon=3.0, random_state=0).fit(X)
-    assert again.components_.tobytes() == found.components_.tobytes()

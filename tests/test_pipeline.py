@@ -7,19 +7,18 @@ import math
 import numpy as np
 import pytest
 from combinations import over_rows
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.image import PatchExtractor
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     Normalizer,
     OneHotEncoder,
-    StandardScaler,
 )
+from unread import UnreadTable
 
 import skdp
 from skdp import (
@@ -35,7 +34,6 @@ from skdp import (
 from skdp._training.offset import OFFSET_SHARE
 from skdp.accounting import compose, flatten, get_epsilon
 from skdp.mechanisms.second_moments import MomentSum
-from skdp.pipeline import PrivatePipeline
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(3000, 8)) * np.repeat([1.0, 0.2], [2, 6])
@@ -103,25 +101,6 @@ def test_the_users_parameters_come_back():
     assert not hasattr(given["pca"], "epsilon_")
 
 
-def test_parameters_come_back_after_a_failure():
-    budgeted = allocate_budget(pipeline(), 1.0, 1e-6)
-    with pytest.raises(ValueError, match="labels that are not in classes"):
-        budgeted.fit(X, Y + 5)
-    assert (budgeted["pca"].epsilon, budgeted["pca"].noise_multiplier) == (1.0, None)
-    assert not hasattr(budgeted, "epsilon_")
-
-
-def test_it_is_a_pipeline_of_scikit_learn():
-    budgeted = allocate_budget(pipeline(), 4.0, 1e-6, {"pca": 0.3})
-    copy = clone(budgeted)
-    assert isinstance(copy, PrivatePipeline)
-    assert (copy.epsilon, copy.delta, copy.shares) == (4.0, 1e-6, {"pca": 0.3})
-    assert np.mean(cross_val_score(budgeted, X, Y, cv=KFold(3))) > 0.8
-    budgeted.set_params(model__alpha=0.1, epsilon=2.0).fit(X, Y)
-    assert 1.99 < budgeted.epsilon_ <= 2.0
-    assert budgeted.predict(X).shape == (3000,)
-
-
 # --- the charge ---
 
 
@@ -134,22 +113,10 @@ def test_the_accountant_is_charged_once_and_jointly():
     assert accountant.get_epsilon() == pytest.approx(fitted.epsilon_, rel=1e-9)
 
 
-class Untouchable:
-    """A table of a public shape whose rows may not be read."""
-
-    shape = (3000, 8)
-
-    def __array__(self, *arguments, **keywords):
-        raise AssertionError("the rows were read")
-
-    def __len__(self):
-        return 3000
-
-
 def test_above_the_ceiling_no_row_is_read_and_nothing_is_charged():
     accountant = PrivacyAccountant(0.5, 1e-6)
     with pytest.raises(BudgetExceededError):
-        allocate_budget(pipeline(accountant), 1.0, 1e-6).fit(Untouchable(), Y)
+        allocate_budget(pipeline(accountant), 1.0, 1e-6).fit(UnreadTable(*X.shape), Y)
     assert accountant.history == ()
 
 
@@ -211,8 +178,6 @@ class Reader(TransformerMixin, BaseEstimator):
         ([PCA(3), classifier()], r"step 'pca': PCA .* use skdp.DPPCA instead"),
         ([DPPCA(3), LogisticRegression()], r"step 'logisticregression': .* use skdp.DPLogisticRegression instead"),
         ([Reader(), classifier()], r"step 'reader': Reader .* a private estimator or a transformer that learns"),
-        ([make_pipeline(Normalizer(), StandardScaler()), classifier()], r"step 'pipeline__standardscaler'"),
-        ([FeatureUnion([("a", PCA(2)), ("b", Normalizer())]), classifier()], r"step 'featureunion__a': PCA"),
         (
             [ColumnTransformer([("a", "drop", [0])], remainder=PCA(), sparse_threshold=0), classifier()],
             r"columntransformer__remainder",
@@ -290,10 +255,8 @@ def test_callbacks_would_see_the_rows():
         ((classifier(),), "and not a Pipeline"),
         ((make_pipeline(Normalizer()),), "no private step"),
         ((pipeline(), 0.0), r"epsilon=0.0"),
-        ((pipeline(), 1.0, 1.0), r"delta=1.0"),
         ((pipeline(), 1.0, 1e-6, {"dppca": 0.1}), r"names 'dppca'; the private steps are \['pca', 'model'\]"),
         ((pipeline(), 1.0, 1e-6, {"pca": 1.0}), r"leaves nothing for \['model'\]"),
-        ((pipeline(), 1.0, 1e-6, {"pca": 1.2}), r"shares\['pca'\]=1.2"),
         ((make_pipeline(DPPCA(2, adjacency="replace_one"), classifier()),), "adjacency differs"),
         (
             (make_pipeline(DPPCA(2, accountant=PrivacyAccountant()), classifier(accountant=PrivacyAccountant())),),
@@ -350,7 +313,6 @@ SPARSE = OneHotEncoder(categories=[list(range(5))] * 4, handle_unknown="ignore")
     [
         (SPARSE, "step 'gaussiannb'.* takes no sparse rows, which step 'between' may give: set between__sparse_output"),
         (FunctionTransformer(skdp.row_wise(lambda X: np.asarray(X).astype(str))), "X has strings in column 0"),
-        (FunctionTransformer(skdp.row_wise(lambda X: np.asarray(X)[:, :, None])), "array with dim 3"),
         (FunctionTransformer(skdp.row_wise(lambda X: np.asarray(X).astype(object))), "it returns objects where"),
     ],
 )

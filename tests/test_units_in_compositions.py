@@ -1,17 +1,15 @@
 """Units of several rows in searches, displays and compositions."""
 
-import json
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from replay import assert_all_else_is_equal, moves, replay
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import BaggingClassifier
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, TargetEncoder
@@ -62,7 +60,7 @@ def without_the_unit(X, y, weights, labels):
 # --- searches ---
 
 
-@pytest.mark.parametrize(("size", "opposite"), [(1, False), (2, True), (10, False), (1000, True)])
+@pytest.mark.parametrize(("size", "opposite"), [(1, False), (1000, True)])
 def test_a_unit_trains_or_scores_and_moves_releases_by_their_sensitivity(size, opposite):
     # A fifth of the units score: in one of 4 cases 75 splits all miss that with a probability of 4 * 0.8**75 < 1e-6.
     given, parts, seed = table(size, opposite=opposite), set(), 0
@@ -181,21 +179,6 @@ def test_weights_have_one_public_bound_for_all_steps_of_all_candidates():
             fit(of_scaler, of_model)
 
 
-@pytest.mark.parametrize("kind", ["array", "column"])
-def test_labels_may_be_a_column_of_the_frame(kind):
-    X, y, _, labels = table(20)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    groups = {"array": labels, "column": "home"}[kind]
-    ledger = PrivacyAccountant(unit="household")
-    rows = frame.assign(home=labels.astype(str)) if kind == "column" else frame
-    found = search(model(accountant=ledger)).fit(rows, y, groups=groups)
-    assert found.feature_names_in_.tolist() == ["a", "b", "c"]
-    assert found.predict(frame).shape == y.shape
-    assert [charge.unit for charge in ledger.history] == ["household"]
-    assert ledger.history[0].parameters.get("groups") == (None if kind == "array" else "home")
-    assert json.loads(found.privacy_report().to_json())["guarantee"]["groups"] == (None if kind == "array" else "home")
-
-
 def test_bad_labels_are_refused_before_the_charge_and_recorded():
     X, y, _, labels = table(20)
     ledger = PrivacyAccountant(5.0, 1e-4, unit="household")
@@ -225,9 +208,7 @@ def test_a_report_tells_of_the_partition_and_of_the_owners_assumption():
 TWICE = {"cv": GroupKFold(2), "error_score": "raise"}
 DROPPING = {
     "grid": lambda m, X, y, g: GridSearchCV(m, GRID, **TWICE).fit(X, y, groups=g),
-    "scores": lambda m, X, y, g: cross_val_score(m, X, y, groups=g, **TWICE),
     "pipeline": lambda m, X, y, g: make_pipeline(FunctionTransformer(), m).fit(X, y),
-    "calibrated": lambda m, X, y, g: CalibratedClassifierCV(m, cv=2).fit(X, y),
     "one versus rest": lambda m, X, y, g: OneVsRestClassifier(m).fit(X, y),
     "columns": lambda m, X, y, g: ColumnTransformer([("m", DPStandardScaler((-1, 1), accountant=m.accountant), [0])])
     .fit(X, y),
@@ -235,9 +216,7 @@ DROPPING = {
 """Those that do not hand groups on, in the default setting of scikit-learn."""
 ROUTING = {
     "grid": lambda m, X, y, g: GridSearchCV(m, GRID, **TWICE).fit(X, y, groups=g),
-    "scores": lambda m, X, y, g: cross_val_score(m, X, y, params={"groups": g}, **TWICE),
     "pipeline": lambda m, X, y, g: make_pipeline(FunctionTransformer(), m).fit(X, y, groups=g),
-    "calibrated": lambda m, X, y, g: CalibratedClassifierCV(m, cv=2).fit(X, y, groups=g),
     "bagged pipelines": lambda m, X, y, g: BaggingClassifier(make_pipeline(m), 2).fit(X, y, groups=g),
     "one versus rest": lambda m, X, y, g: OneVsRestClassifier(m).fit(X, y, groups=g),
 }

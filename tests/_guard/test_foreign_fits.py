@@ -14,25 +14,19 @@ from combinations import over_rows
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
-from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
+from sklearn.ensemble import BaggingClassifier
+from sklearn.feature_selection import RFE
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
-    FixedThresholdClassifier,
     GridSearchCV,
     TunedThresholdClassifierCV,
     cross_val_predict,
     cross_val_score,
-    learning_curve,
-    permutation_test_score,
 )
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import MultiOutputClassifier
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
-from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 import skdp._guard.foreign_fits
@@ -54,17 +48,11 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (90, 4))
 Y = (X[:, 0] > 0).astype(int)
 Y3 = Y + (X[:, 1] > 0)
-BOTH = np.c_[Y, 1 - Y]
-HALF = np.where(RNG.random(90) < 0.3, -1, Y)
 GRID = {"alpha": [0.0, 0.1]}
 
 
 def model(**parameters):
     return DPLogisticRegression(**{"max_iter": 2, "classes": [0, 1], **parameters})
-
-
-def three(**parameters):
-    return model(classes=[0, 1, 2], **parameters)
 
 
 class Foreign(ClassifierMixin, BaseEstimator):
@@ -78,16 +66,8 @@ class Foreign(ClassifierMixin, BaseEstimator):
         return this
 
 
-class OwnPipeline(Pipeline):
-    """A user's own pipeline."""
-
-
 def union(*parts):
     return FeatureUnion([(str(i), part) for i, part in enumerate(parts)])
-
-
-def columns(part):
-    return ColumnTransformer([("a", DPPCA(2), [0, 1, 2]), ("b", part, [3])], sparse_threshold=0)
 
 
 def pipe(*steps):
@@ -97,52 +77,20 @@ def pipe(*steps):
 SCORES = "the scores of this search or cross-validation"
 COMPOSITIONS = {
     "pipeline": (lambda: pipe(StandardScaler(), model()).fit(X, Y), "inside Pipeline: its step 'standardscaler'"),
-    "after it": (lambda: pipe(DPPCA(2), LogisticRegression()).fit(X, Y), "use skdp.DPLogisticRegression"),
     "lambda": (lambda: pipe(FunctionTransformer(lambda X: X - X.mean(0)), model()).fit(X, Y), "skdp.row_wise"),
-    "two steps": (
-        lambda: pipe(DPPCA(2), model()).fit(X, Y),
-        r"\['dppca', 'dplogisticregression'\] spend a budget each",
-    ),
-    "nested": (lambda: pipe(pipe(StandardScaler(), DPPCA(2))).fit(X), "its step 'pipeline__standardscaler'"),
-    "own pipeline": (lambda: OwnPipeline([("m", model())]).fit(X, Y), "does not know what OwnPipeline reads"),
-    "selected": (
-        lambda: pipe(SelectFromModel(model(), threshold=-1.0), model()).fit(X, Y),
-        r"\['selectfrommodel', 'dplogisticregression'\] spend a budget each",
-    ),
     "union": (lambda: union(DPPCA(2), StandardScaler()).fit_transform(X), r"FeatureUnion: its step '1' \(Standard"),
-    "columns": (lambda: columns(StandardScaler()).fit_transform(X), "inside ColumnTransformer: its step 'b'"),
     "calibrated": (lambda: CalibratedClassifierCV(model(), cv=2).fit(X, Y), "calibrated by private rows"),
-    "threshold": (lambda: TunedThresholdClassifierCV(model(), cv=2).fit(X, Y), "the threshold is chosen"),
-    "rfe": (lambda: RFE(model(), n_features_to_select=2).fit(X, Y), "each round of the elimination"),
-    "rfecv": (lambda: RFECV(model(), cv=2).fit(X, Y), "inside RFECV: columns are chosen by scores"),
-    "forward": (lambda: SequentialFeatureSelector(model(), n_features_to_select=1, cv=2).fit(X, Y), "column tried"),
-    "select": (lambda: SelectFromModel(model()).fit(X, Y), "no later step's epsilon_"),
     "predictions": (lambda: cross_val_predict(model(), X, Y, cv=2), "inside cross_val_predict"),
     "scores": (lambda: cross_val_score(model(), X, Y, cv=2), SCORES),
-    "increments": (
-        lambda: learning_curve(model(), X, Y, cv=2, train_sizes=[0.5, 1.0], exploit_incremental_learning=True),
-        SCORES,
-    ),
-    "permuted": (lambda: permutation_test_score(model(), X, Y, cv=2, n_permutations=2), SCORES),
     "grid": (lambda: GridSearchCV(model(), GRID, cv=2).fit(X, Y), SCORES),
-    "voting": (
-        lambda: VotingClassifier([("a", model()), ("b", LogisticRegression())]).fit(X, Y),
-        "no epsilon_ adds up",
-    ),
-    "stacking": (lambda: StackingClassifier([("a", model()), ("b", model())], cv=2).fit(X, Y), "final estimator"),
     "one versus rest": (lambda: OneVsRestClassifier(model()).fit(X, Y3), "one fit for each class"),
-    "outputs": (lambda: MultiOutputClassifier(model()).fit(X, BOTH), "one fit for each output"),
     "bagging": (lambda: BaggingClassifier(model(), n_estimators=3).fit(X, Y), "draws a row several times"),
-    "boosting": (lambda: AdaBoostClassifier(three(), n_estimators=2).fit(X, Y3), "weighted by their errors"),
-    "self-training": (lambda: SelfTrainingClassifier(model()).fit(X, HALF), "labels are made by predictions"),
     "foreign": (lambda: Foreign(model()).fit(X, Y), "inside Foreign: skdp does not know what Foreign reads"),
-    "private search": (lambda: CalibratedClassifierCV(DPGridSearchCV(model(), GRID), cv=2).fit(X, Y), "calibrated by"),
     "budgeted": (
         lambda: CalibratedClassifierCV(allocate_budget(pipe(DPPCA(2), model()), 1.0, 1e-4), cv=2).fit(X, Y),
         "PrivatePipeline is fitted inside CalibratedClassifierCV",
     ),
 }
-IN_THREADS = ["pipeline", "calibrated", "predictions", "grid", "one versus rest", "bagging", "stacking"]
 
 
 def told(run):
@@ -188,39 +136,19 @@ def errors_of(run, name):
                 raise
             return charges
     # there scores are NaN instead
-    assert name in ("scores", "forward", "increments")
+    assert name == "scores"
     return charges
-
-
-@over_rows("name", IN_THREADS)
-def test_in_threads(name):
-    """Workers see a part of the composition only: they report it more than once, or in other words."""
-    run = COMPOSITIONS[name][0]
-    with parallel_config("threading", n_jobs=2):
-        messages = told(run)
-    assert 1 <= len(messages) <= 8
-    assert messages[0].category is PrivacyLeakWarning
 
 
 SILENT = {
     "direct": lambda: model().fit(X, Y),
     "transform": lambda: DPPCA(2).set_output(transform="pandas").fit_transform(X),
-    "partial_fit": lambda: model().partial_fit(X, Y),
     "pipeline": lambda: pipe(Normalizer(), "passthrough", model()).fit(X, Y),
-    "transformers": lambda: pipe(Normalizer(), DPPCA(2)).fit_transform(X),
-    "nested": lambda: pipe(pipe(Normalizer()), pipe(FunctionTransformer(np.abs), model())).fit(X, Y),
     "union": lambda: union(DPPCA(2), "passthrough").fit_transform(X),
-    "columns": lambda: columns("drop").fit_transform(X),
     "budget": lambda: allocate_budget(pipe(Normalizer(), DPPCA(2), model()), 1.0, 1e-4).fit(X, Y),
-    "budget in threads": lambda: in_thread(lambda: allocate_budget(pipe(DPPCA(2), model()), 1.0, 1e-4).fit(X, Y)),
     "search": lambda: DPGridSearchCV(model(), GRID).fit(X, Y),
-    "search of a pipeline": lambda: DPGridSearchCV(
-        pipe(DPPCA(2), model()), {"dplogisticregression__alpha": [0.0, 0.1]}
-    ).fit(X, Y),
     "search in a pipeline": lambda: pipe(Normalizer(), DPGridSearchCV(model(), GRID)).fit(X, Y),
     "frozen": lambda: pipe(FrozenEstimator(DPPCA(2).fit(X)), model()).fit(X, Y),
-    "frozen and fixed": lambda: FixedThresholdClassifier(FrozenEstimator(model().fit(X, Y))).fit(X, Y),
-    "prefit selection": lambda: SelectFromModel(model().fit(X, Y), prefit=True).fit(X, Y),
 }
 
 
@@ -274,15 +202,6 @@ def test_an_error_is_raised_for_each_fit_of_one_object():
         first.fit(X, Y)
 
 
-def test_a_scorer_that_lives_long_silences_nothing():
-    from sklearn.metrics import get_scorer
-
-    scorer = get_scorer("accuracy")
-    for _ in range(2):
-        assert len(told(lambda: cross_val_score(model(), X, Y, cv=2, scoring=scorer))) == 1
-        assert len(told(lambda: GridSearchCV(model(), GRID, cv=2, scoring=scorer).fit(X, Y))) == 1
-
-
 def test_nothing_is_kept_alive():
     """Neither the frames that were looked at nor the object that was told of: tables are large, and private."""
     gc.disable()
@@ -327,19 +246,8 @@ class Raising(Parametrized):
         return Stub().fit()
 
 
-class Unhashable(Parametrized):
-    __hash__ = None
-
-    def __eq__(self, other):
-        raise RuntimeError
-
-    def fit(self):
-        return Stub().fit()
-
-
-@over_rows("kind", [Raising, Unhashable])
-def test_strange_callers_are_told(kind):
-    assert [f"inside {kind.__name__}:" in str(each.message) for each in told(kind().fit)] == [True]
+def test_strange_caller_warns():
+    assert ["inside Raising:" in str(each.message) for each in told(Raising().fit)] == [True]
 
 
 def test_callers_that_are_no_compositions_are_silent():
@@ -357,15 +265,6 @@ def test_callers_that_are_no_compositions_are_silent():
         assert told(run) == []
 
 
-def test_a_subclass_of_ours_that_is_cross_validated_in_its_own_fit():
-    class Own(DPLogisticRegression):
-        def fit(self, X, y):
-            cross_val_score(model(), X, y, cv=2)
-            return super().fit(X, y)
-
-    assert len(told(lambda: Own(classes=[0, 1], max_iter=2).fit(X, Y))) == 1
-
-
 # --- fitted models inside wrappers that fit nothing private ---
 
 PREFIT = {
@@ -381,34 +280,8 @@ PREFIT = {
         lambda m: TunedThresholdClassifierCV(FrozenEstimator(m), cv="prefit", refit=False).fit(X, Y),
         "use skdp.DPThresholdClassifier",
     ),
-    "stacking": (
-        lambda m: StackingClassifier([("a", m)], cv="prefit").fit(X, Y),
-        "inside StackingClassifier: .*use public rows",
-    ),
-    "search": (
-        lambda m: GridSearchCV(
-            CalibratedClassifierCV(FrozenEstimator(m)), {"method": ["isotonic", "sigmoid"]}, cv=2
-        ).fit(X, Y),
-        "inside GridSearchCV: .*use skdp.DPGridSearchCV|inside GridSearchCV: .*use public rows",
-    ),
-    "in a pipeline": (
-        lambda m: pipe(Normalizer(), CalibratedClassifierCV(FrozenEstimator(m))).fit(X, Y),
-        "inside CalibratedClassifierCV: .*use skdp.DPCalibratedClassifier",
-    ),
     "scores": (lambda m: cross_val_score(FrozenEstimator(m), X, Y, cv=2), SCORES),
-    "own": (lambda m: Reading(m).fit(X, Y), "does not know what Reading reads"),
 }
-
-
-class Reading(ClassifierMixin, BaseEstimator):
-    """A user's own estimator, which fits a threshold to predictions of a fitted model."""
-
-    def __init__(self, estimator=None):
-        self.estimator = estimator
-
-    def fit(self, X, y):
-        self.threshold_ = np.median(self.estimator.predict_proba(X)[y == 1, 1])
-        return self
 
 
 @over_rows(

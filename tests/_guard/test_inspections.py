@@ -22,17 +22,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skdp import (
-    DPGridSearchCV,
-    DPLinearRegression,
     DPLogisticRegression,
-    DPMLPClassifier,
     DPRidge,
     PrivacyLeakWarning,
     allocate_budget,
     config_context,
 )
-from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
-from skdp.naive_bayes import DPGaussianNB
+from skdp.ensemble import DPRandomTreesClassifier
 
 mpl.use("Agg")
 pytestmark = pytest.mark.filterwarnings(r"ignore:\d+ rows are few")
@@ -43,16 +39,11 @@ Y = (X[:, 0] > 0).astype(int)
 PUBLIC = RNG.uniform(-1, 1, (30, 2))
 MADE = {
     "linear": lambda: DPLogisticRegression(classes=[0, 1], max_iter=5),
-    "network": lambda: DPMLPClassifier((3,), classes=[0, 1], max_iter=2),
     "trees": lambda: DPRandomTreesClassifier(5, 2, bounds=(-1, 1), classes=[0, 1], max_iter=5),
-    "trees regression": lambda: DPRandomTreesRegressor(5, 2, bounds=(-1, 1), y_bounds=(0, 1), max_iter=5),
-    "naive Bayes": lambda: DPGaussianNB([0, 1], bounds=(-1, 1)),
     "ridge": lambda: DPRidge(y_bounds=(0, 1)),
-    "regression": lambda: DPLinearRegression((0, 1)),
     "pipeline": lambda: allocate_budget(
         make_pipeline(FunctionTransformer(), DPLogisticRegression(classes=[0, 1], max_iter=5)), 1.0
     ),
-    "search": lambda: DPGridSearchCV(DPLogisticRegression(classes=[0, 1], max_iter=5), {"alpha": [0.0, 0.1]}),
 }
 TOOLS = {
     "partial_dependence": lambda model: partial_dependence(model, PUBLIC, [0], grid_resolution=4),

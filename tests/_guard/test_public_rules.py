@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from combinations import over_rows
-from public_tables import CONSTANT, KNOTS, NUMERIC, N, Own, numbers
+from public_tables import CONSTANT, KNOTS, NUMERIC, N, numbers
 from sklearn.base import BaseEstimator, TransformerMixin, clone, is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
-from sklearn.feature_extraction.image import PatchExtractor
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.impute import MissingIndicator, SimpleImputer
@@ -21,7 +20,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
-    Binarizer,
     FunctionTransformer,
     KBinsDiscretizer,
     Normalizer,
@@ -90,14 +88,6 @@ class Lazy(list):
     """Finds its items when asked."""
 
 
-class Listed:
-    def __len__(self):
-        return 1
-
-    def __array__(self, dtype=None, copy=None):
-        return np.zeros(1, dtype)
-
-
 UNION = [("a", FunctionTransformer())]
 COLUMNS_0 = {"transformers": [("a", "passthrough", [0])], "sparse_threshold": 0}
 
@@ -114,62 +104,36 @@ REFUSED = [
     (Tagged(), "is not on the list", "a private estimator or a transformer that learns nothing"),
     (OwnNormalizer(), "is not on the list", "a private estimator"),
     (replaced_method(), "method that was replaced", "a new object"),
-    (Normalizer, "is not on the list", "a private estimator"),
     ("normalizer", "is not on the list", "a private estimator"),
     (StandardScaler(), "learns from its rows", "DPStandardScaler"),
     (KBinsDiscretizer(), "learns from its rows", "DPQuantileBinner"),
-    (PCA(), "learns from its rows", "skdp.DPPCA"),
-    (LogisticRegression(), "learns from its rows", "skdp.DPLogisticRegression"),
-    (GaussianProcessRegressor(), "is not on the list", "a private estimator"),
     (MultiOutputRegressor(GaussianProcessRegressor()), "is not on the list", "a private estimator"),
-    (PatchExtractor(), "is not on the list", "a private estimator"),
     (FunctionTransformer(lambda X: X - X.mean(0)), "more than one row", "skdp.row_wise"),
-    (FunctionTransformer(np.frompyfunc(lambda x: x, 1, 1)), "more than one row", "skdp.row_wise"),
-    (FunctionTransformer(np.add), "more than one row", "skdp.row_wise"),
     (FunctionTransformer(np.negative.at), "more than one row", "skdp.row_wise"),
     (FunctionTransformer(np.abs, kw_args={"where": np.ones((N, 1), bool)}), "kw_args", "skdp.row_wise"),
     (FunctionTransformer(np.log1p, np.expm1), "compares some rows", "check_inverse=False"),
-    (FunctionTransformer(row_wise(np.abs), np.abs), "compares some rows", "check_inverse=False"),
     (SplineTransformer(), "places its knots", "knots=array"),
     (SplineTransformer(knots=KNOTS, sparse_output=True), "stores zeros", "sparse_output=False"),
     (OneHotEncoder(), "reads its categories", "public lists"),
-    (OneHotEncoder(categories=["auto", ["a"]]), "reads its categories", "public lists"),
-    (OneHotEncoder(categories=np.array(["ab", "cd"])), "reads its categories", "public lists"),
     (OneHotEncoder(**GIVEN, min_frequency=2), "counts", "min_frequency=None"),
     (OneHotEncoder(**GIVEN, max_categories=2), "counts", "max_categories=None"),
     (OneHotEncoder(**GIVEN, handle_unknown="warn"), "unknown category", "handle_unknown='ignore'"),
     (OneHotEncoder(**GIVEN, drop="first", handle_unknown="ignore"), "unknown category", "drop=None"),
-    (OneHotEncoder(**GIVEN, drop=["a", "a"], handle_unknown="infrequent_if_exist"), "unknown category", "drop=None"),
     (OrdinalEncoder(), "reads its categories", "public lists"),
-    (OrdinalEncoder(**GIVEN, min_frequency=0.1), "counts", "min_frequency=None"),
-    (OrdinalEncoder(**GIVEN, max_categories=2), "counts", "max_categories=None"),
     (SimpleImputer(keep_empty_features=True), "computes what it fills in", "strategy='constant'"),
-    (SimpleImputer(strategy=np.max, keep_empty_features=True), "computes", "strategy='constant'"),
     (SimpleImputer(strategy="constant"), "drops a column", "keep_empty_features=True"),
     (SimpleImputer(**CONSTANT, add_indicator=True), "adds a column", "MissingIndicator"),
-    (SimpleImputer(**CONSTANT, copy=False), "works in place", "copy=True"),
-    (Binarizer(copy=False), "works in place", "copy=True"),
-    (Normalizer(copy=False), "works in place", "copy=True"),
-    (FeatureUnion(UNION, transformer_weights={"a": Reading()}), "weights that are not plain", "'name': 2.0"),
-    (FeatureUnion(UNION, transformer_weights={"a": np.ones((N, 1))}), "weights that are not plain", "'name': 2.0"),
     (FeatureUnion(UNION, transformer_weights={"a": Number(2.0)}), "weights that are not plain", "'name': 2.0"),
     (ColumnTransformer(**COLUMNS_0, transformer_weights={"a": Reading()}), "weights that are not plain", "2.0"),
     (ColumnTransformer([("a", "passthrough", Lazy([0]))], sparse_threshold=0), "chooses columns by an object", "names"),
-    (OneHotEncoder(categories=[Listed()]), "reads its categories", "public lists"),
-    (OneHotEncoder(categories=Lazy([["a"]])), "reads its categories", "public lists"),
-    (OneHotEncoder(categories=[Lazy(["a"])]), "reads its categories", "public lists"),
     (OrdinalEncoder(categories=[[Number(1.0)]]), "parameter categories of type list", "a plain number"),
     (SimpleImputer(**CONSTANT, fill_value=Number(1.0)), "parameter fill_value of type Number", "a plain number"),
-    (RBFSampler(gamma=Number(1.0)), "parameter gamma of type Number", "a plain number"),
-    (SplineTransformer(knots=Lazy(KNOTS.tolist())), "parameter knots of type Lazy", "a plain number"),
     (SplineTransformer(knots=np.ma.masked_array(KNOTS)), "parameter knots of type MaskedArray", "a plain number"),
     (MissingIndicator(), "keeps the columns", "features='all'"),
     (GaussianRandomProjection(), "number of rows", "n_components=number"),
     (SparseRandomProjection(), "number of rows", "n_components=number"),
     (RBFSampler(gamma="scale"), "gamma", "gamma=number"),
     (HashingVectorizer(tokenizer=str.split), "function of yours", "without functions"),
-    (HashingVectorizer(analyzer=str.split), "function of yours", "without functions"),
-    (HashingVectorizer(strip_accents=str.lower), "function of yours", "without functions"),
     (HashingVectorizer(input="filename"), "reads files", "content"),
     (make_pipeline(Normalizer(), memory="somewhere"), "cache", "memory=None"),
     (ColumnTransformer([("a", Normalizer(), [0])]), "share of nonzero", "sparse_threshold=0"),
@@ -207,11 +171,8 @@ def test_each_listed_class_with_a_copy_has_to_make_one(cls):
         OneHotEncoder(categories=np.array([["a"], ["b"]], dtype=object), feature_name_combiner=lambda f, c: f"{f}{c}"),
         SimpleImputer(**CONSTANT, missing_values=pd.NA, fill_value=np.float32(1)),
         FeatureUnion(UNION, transformer_weights={"a": np.float64(2)}),
-        None,
         "passthrough",
         ColumnTransformer([("a", "passthrough", pd.DataFrame({"a": [1]}).columns)], sparse_threshold=0),
-        ColumnTransformer([("a", "passthrough", slice("a", None))], sparse_threshold=0),
-        RBFSampler(random_state=np.random.RandomState(0)),
         FunctionTransformer(row_wise(lambda X, by: X), kw_args={"by": object()}),
         FunctionTransformer(feature_names_out=lambda step, names: names),
     ],
@@ -275,12 +236,6 @@ def test_a_step_passes_when_it_is_fitted_too(name):
     step = clone(NUMERIC[name].step).set_output(transform="default")
     step.fit(numbers(positive=True))
     assert list(find_faults(step, "s")) == []
-
-
-def test_a_subclass_of_a_composition_is_refused():
-    (fault,) = find_faults(Own([("a", Normalizer())]), "s")
-    assert fault.kind == "Own"
-    assert "is not on the list" in fault.reads
 
 
 PASS_AS_MADE = {

@@ -27,9 +27,7 @@ from sklearn.preprocessing import (
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
-    PolynomialFeatures,
 )
-from sklearn.random_projection import GaussianRandomProjection
 
 from skdp._guard.public_steps import check_types, find_faults, quietly, rounds_by_place
 from skdp._guard.row_wise import RowWise, row_wise
@@ -140,21 +138,12 @@ def test_another_row_changes_no_other_row_and_nothing_else(name):
         table = numbers(dtype, positive=case.positive)
         gaps = case.gaps and table.dtype.kind == "f"
         before = outcome(case.step, CONTAINERS[kind](table))
-        for row, changed in neighbours(table, positive=case.positive, gaps=gaps):
+        changes = list(neighbours(table, positive=case.positive, gaps=gaps))
+        for row, changed in changes if (kind, dtype) == (case.kinds[0], case.dtypes[0]) else changes[-2:]:
             compare(before, case.step, CONTAINERS[kind](changed), row)
         fewer, *rest = outcome(case.step, CONTAINERS[kind](np.delete(table, ROW, axis=0)))
         assert before[1:] == tuple(rest)
         assert_same_rows(others(before[0], [ROW]), others(fewer, []), rounds=case.rounds)
-
-
-@over_rows("name", [name for name, case in NUMERIC.items() if case.gaps])
-def test_a_column_that_is_empty_but_for_one_row(name):
-    """The row decides whether there is anything to be seen in the column; it stays, whatever it holds."""
-    case = NUMERIC[name]
-    table = numbers()
-    table[:, 2] = np.nan
-    for kind in case.kinds:
-        replay(case.step, CONTAINERS[kind](with_row(table, ROW, 1.0)), CONTAINERS[kind](table), ROW)
 
 
 # --- categories ---
@@ -192,12 +181,9 @@ def listed(kind, *, gap=False):
 
 
 ENCODERS = {
-    "OneHotEncoder": (OneHotEncoder, {}, False),
     "OneHotEncoder(drop)": (OneHotEncoder, {"drop": "first", "sparse_output": False}, False),
     "OneHotEncoder(ignore)": (OneHotEncoder, {"handle_unknown": "ignore"}, True),
-    "OneHotEncoder(infrequent)": (OneHotEncoder, {"handle_unknown": "infrequent_if_exist"}, True),
     "OrdinalEncoder": (OrdinalEncoder, {}, False),
-    "OrdinalEncoder(unknown)": (OrdinalEncoder, {"handle_unknown": "use_encoded_value", "unknown_value": -1}, True),
     "OrdinalEncoder(unknown NaN)": (
         OrdinalEncoder,
         {"handle_unknown": "use_encoded_value", "unknown_value": np.nan, "encoded_missing_value": -2},
@@ -238,7 +224,6 @@ def test_an_encoder_with_given_lists(name, kind, gap):
 TEXTS = [f"the word {i % 7} and the other {i % 3}" for i in range(N)]
 PAIRS = [{"a": i, f"b{i % 4}": 1.5, "c": "blue" if i % 2 else "red"} for i in range(N)]
 LISTS = [
-    ("HashingVectorizer", HashingVectorizer(n_features=64), TEXTS, ["", "unheard of " * 50, "the word"]),
     (
         "HashingVectorizer(n-grams)",
         HashingVectorizer(n_features=64, ngram_range=(1, 2), norm=None, alternate_sign=False, binary=True,
@@ -248,8 +233,6 @@ LISTS = [
     ("FeatureHasher", FeatureHasher(n_features=64), PAIRS, [{}, {"a": 0}, {"z": 1e300}, {"a": "text"}]),
     ("FeatureHasher(pair)", FeatureHasher(16, input_type="pair", dtype=np.float32),
      [list(each.items()) for each in PAIRS], [[], [("a", 1), ("a", -1)]]),
-    ("FeatureHasher(string)", FeatureHasher(16, input_type="string", alternate_sign=False),
-     [each.split() for each in TEXTS], [[], ["unheard"] * 1000]),
 ]  # fmt: skip
 
 
@@ -308,10 +291,8 @@ HOLDING_GAPS = {
     "category of text": lambda v: pd.Series(v, dtype=object).map(str, na_action="ignore").astype(
         pd.CategoricalDtype(["0", "1", "2"])
     ),
-    "category of floats": lambda v: pd.Series(v, dtype=float).astype(pd.CategoricalDtype([0.0, 1.0, 2.0])),
     "object": lambda v: pd.Series(v, dtype=object),
     "Int64": lambda v: pd.Series(v, dtype="Int64"),
-    "Float64": lambda v: pd.Series(v, dtype="Float64"),
     "float": lambda v: pd.Series(v, dtype=float),
 }  # fmt: skip
 
@@ -337,10 +318,8 @@ def test_a_gap_changes_no_name_and_no_type(kind, name, inside):
 
 
 PLACES = {
-    "GaussianRandomProjection": GaussianRandomProjection(20, random_state=0),
     "RBFSampler": RBFSampler(random_state=0),
     "row_wise": FunctionTransformer(row_wise(lambda X: X @ np.ones((X.shape[1], 20), X.dtype))),
-    "PolynomialFeatures": PolynomialFeatures(2),
     "Normalizer": Normalizer(),
     "exp": FunctionTransformer(np.exp),
 }

@@ -35,22 +35,15 @@ def filtered(X):
 MIXING = {
     "mean": lambda X: X - X.mean(axis=0),
     "rank": lambda X: np.argsort(np.argsort(X, axis=0), axis=0).astype(float),
-    "sorted": lambda X: np.sort(X, axis=0),
     "reversed": lambda X: X[::-1],
-    "sum so far": lambda X: np.cumsum(X, axis=0),
-    "before": lambda X: np.vstack([X[:1], X[:-1]]),
     "gaps filled in": lambda X: np.where(np.isnan(X), np.nanmean(X[np.isfinite(X)]), X),
     "number of rows": lambda X: X * 0 + len(X),
-    "largest": lambda X: X / np.nanmax(np.abs(X)),
-    "width": lambda X: np.eye(len(X))[:, : len(X)],
     "noise": lambda X: X + np.random.default_rng().normal(size=X.shape),
     "type": lambda X: X.astype(np.float32) if len(X) > 3 else X,
 }
 RESIZING = {
     "filter": filtered,
-    "head": lambda X: X[:5],
     "distinct": lambda X: np.unique(X, axis=0),
-    "void rows": lambda X: X[np.any(X != 0, axis=1)],
 }
 
 
@@ -63,13 +56,9 @@ def test_a_function_that_mixes_rows_is_found_out(name):
 
 
 KEEPING = {
-    "scale": lambda X: (X - 3.0) / 2.0,
     "norm": lambda X: X / np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True)),
-    "product": lambda X: X @ np.ones((2, 3)),
     "sum": lambda X: X.sum(axis=1),
     "bins": lambda X: np.digitize(X, [0.0, 1.0]),
-    "clip": lambda X: np.clip(X, -1.0, 1.0),
-    "gaps": lambda X: np.nan_to_num(X),
     "cube": lambda X: X[:, :, None] * np.ones(3),
 }
 
@@ -83,20 +72,14 @@ def test_a_function_that_keeps_its_promise_passes(name, dtype):
 
 COLUMNS = {
     "str": pd.array(["x", "y"], dtype="str"),
-    "string": pd.array(["x", None], dtype="string"),
     "object": np.array(["x", "y"], dtype=object),
     "category": pd.Categorical(["u", "v"]),
     "Int64": pd.array([1, 2], dtype="Int64"),
-    "boolean": pd.array([True, False], dtype="boolean"),
-    "float": np.ones(2),
     "day": pd.to_datetime(["2020-01-01"] * 2),
-    "duration": pd.to_timedelta(["1D"] * 2),
 }
 FILLING = {
     "mode": lambda X: X.fillna(X.mode().iloc[0]),
     "forward": lambda X: X.ffill(),
-    "backward": lambda X: X.bfill(),
-    "is there any": lambda X: X.assign(any_gap=X.isna().any().any()),
 }
 
 
@@ -113,7 +96,10 @@ def test_gaps_filled_in_from_other_rows_are_found_out_in_polars():
             row_wise(lambda X: X.fill_null(strategy="forward"))(pl.DataFrame({"a": pl.Series([None]).cast(kind)}))
 
 
-INSTEAD = [lambda X: X.mean().round().astype(int), lambda X: X.max(), lambda X: X.median().round().astype(int)]
+INSTEAD = [
+    lambda X: X.mean().round().astype(int),
+    lambda X: X.max(),
+]
 
 
 @over_combinations(1, code=CODES[1:-1], dtype=["int64", "int16", "float64", "float32", "Int64"], instead=INSTEAD)
@@ -127,9 +113,7 @@ def test_codes_replaced_by_what_other_rows_hold_are_found_out(code, dtype, inste
     "f",
     [
         lambda X: X.where(X >= 0, X.mean().round().astype(int), axis=1),
-        lambda X: np.where(X < 0, np.mean(X, axis=0), X),
         lambda X: X.clip(upper=10**6 + X.min().min()),
-        lambda X: X.clip(lower=-(10**6) + X.max().max()),
     ],
 )
 def test_negative_and_extreme_numbers_replaced_by_what_other_rows_hold_are_found_out(f):
@@ -168,9 +152,7 @@ def gaps_in_place(X):
 
 
 IN_PLACE = {
-    "array": (doubled_in_place, np.ones((3, 2))),
     "gaps": (gaps_in_place, np.ones((3, 2))),
-    "whole numbers": (doubled_in_place, np.ones((3, 2), int)),
     "sparse": (doubled_in_place, sparse.csr_array(np.eye(3))),
     "new column": (lambda d: d.insert(0, "new", 1.0) or d.copy(), pd.DataFrame({"a": [1.0, 2.0]})),
     "index": (lambda d: d.set_index("a", inplace=True, drop=False) or d.to_numpy(), pd.DataFrame({"a": [1.0, 2.0]})),
@@ -183,7 +165,7 @@ def test_a_function_that_works_in_place_is_refused(name):
     with pytest.raises(ValueError, match="works in place on the rows it is given: change a copy"):
         row_wise(f)(table)
     copied = row_wise(lambda X: f(X.copy()))
-    if name in ("array", "gaps", "whole numbers", "sparse"):
+    if name in ("gaps", "sparse"):
         copied(table)
 
 
@@ -212,21 +194,14 @@ FRAME = pd.DataFrame(
     ("f", "good"),
     [
         (lambda d: d.assign(age=d["age"] / 100), True),
-        (lambda d: d[["age", "n"]], True),
         (lambda d: d["name"].str.len().to_frame().astype(float), True),
-        (lambda d: d.assign(day=d["day"].dt.year.astype(float)), True),
         (lambda d: d["name"].str.len().to_frame(), False),  # whole numbers, or floats if one row has a gap
-        (lambda d: d.to_numpy(), True),
         (lambda d: pd.get_dummies(d[["name"]]), False),
-        (lambda d: d.assign(name=d["name"].astype("category")), False),
         (lambda d: d.assign(name=d["name"].astype("category").cat.codes), False),
         (lambda d: d.assign(age=d["age"] - d["age"].mean()), False),
-        (lambda d: d.sort_values("age"), False),
         (lambda d: d.drop_duplicates("sex"), False),
-        (lambda d: d.assign(day=(d["day"] - d["day"].min()).dt.days), False),
         (lambda d: d.assign(n=d.groupby("sex", observed=False)["n"].transform("sum")), False),
         (lambda d: d.set_index("n", drop=False), False),
-        (lambda d: d.reset_index(drop=True), False),
     ],
 )
 def test_frames(f, good):
