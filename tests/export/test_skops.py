@@ -210,7 +210,7 @@ def test_altered_state_is_rejected(message):
     state = fitted("linear")[0].__getstate__()
     state["value"].update(ALTERED[message])
     with pytest.raises(ValueError, match=message) as error:
-        skdp.DPLogisticRegression().__setstate__(state)
+        skdp.skdp.DPLogisticRegression().__setstate__(state)
     assert "\n" not in str(error.value)
 
 
@@ -218,13 +218,15 @@ def test_saved_epsilon_without_events_is_rejected():
     state = fitted("linear")[0].__getstate__()
     del state["value"]["privacy_event_"], state["value"]["_fitted_releases"]
     with pytest.raises(ValueError, match="is not that of its fit"):
-        DPLogisticRegression().__setstate__(state)
+        skdp.DPLogisticRegression().__setstate__(state)
 
 
 def test_saved_attributes_without_their_mark_are_rejected(monkeypatch):
     # Those of a pickle, for example, are not checked.
     model = fitted("bayes")[0]
-    monkeypatch.setattr(DPGaussianNB, "__getstate__", lambda self: {"epsilon_": 0.01, "accountant": "other.budget"})
+    monkeypatch.setattr(
+        skdp.DPGaussianNB, "__getstate__", lambda self: {"epsilon_": 0.01, "accountant": "other.budget"}
+    )
     content = skops.dumps(model)
     monkeypatch.undo()
     with pytest.raises(ValueError, match="this is not the saved state of a DPGaussianNB"):
