@@ -210,7 +210,7 @@ def test_altered_state_is_rejected(message):
     state = fitted("linear")[0].__getstate__()
     state["value"].update(ALTERED[message])
     with pytest.raises(ValueError, match=message) as error:
-        skdp.skdp.DPLogisticRegression().__setstate__(state)
+        skdp.DPLogisticRegression().__setstate__(state)
     assert "\n" not in str(error.value)
 
 
