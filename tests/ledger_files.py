@@ -56,11 +56,6 @@ def admitted(work):
     except BudgetExceededError:
         return 0
 """
-SPEND = """
-accountant = PrivacyAccountant(2.0, 1e-5, path=path)
-ready()
-print(sum(admitted(lambda: accountant.spend(GaussianDpEvent(3.8), "script")) for _ in range(int(sys.argv[3]))))
-"""
 CREATE = """
 ready()
 accountant = PrivacyAccountant(2.0, 1e-5, path=path)

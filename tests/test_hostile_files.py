@@ -2,7 +2,7 @@
 
 Good files are changed at random (Miller, Fredriksen & So 1990), each a few times: bytes and bits, slices that are cut,
 repeated or exchanged, and words that parsers take for something else. Archives are also changed inside, with right
-check sums. 2,000 files are read here, 10**5 of each format under the mark `slow`.
+check sums.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from ledger_files import fresh
 
 from skdp import DPPCA, DPLogisticRegression, DPRidge, PrivacyAccountant, PrivacyReport, TableSchema
 from skdp.accounting import EpsilonDeltaDpEvent, GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
-from skdp.datasets import TableRows, load_mnist
+from skdp.datasets import load_mnist
 from skdp.exceptions import BudgetFileError
 
 MEGABYTE = 2**20
-QUICK, THOROUGH = 2_000, 100_000  # of all formats together, and of each
+N_FILES = 800  # of all formats together
 
 
 # --- the engine -------------------------------------------------------------------------------------------------------
@@ -271,28 +271,6 @@ def digits() -> list[bytes]:
     return [made.getvalue()]
 
 
-def parquet_files() -> list[bytes]:
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    made = io.BytesIO()
-    columns = {"a": ROWS[:, 0], "b": ROWS[:, 1], "label": LABELS}
-    parquet.write_table(arrow.table(columns), made, row_group_size=30)
-    return [made.getvalue()]
-
-
-def read_parquet(path: pathlib.Path) -> None:
-    """Blocks are read after the charge, which stands whatever they hold."""
-    accountant = PrivacyAccountant()
-    model = DPLogisticRegression(classes=[0, 1], max_iter=2, epsilon=None, noise_multiplier=20.0, delta=1e-5,
-                                 accountant=accountant)  # fmt: skip
-    try:
-        model.fit(TableRows(str(path), ["a", "b"]), "label")
-    except BaseException:
-        assert len(accountant.history) <= 1
-        assert not hasattr(model, "coef_")
-        raise
-    assert len(accountant.history) == 1
-
-
 FORMATS = {
     "budget file": Format(budget_files, read_budget_file, (BudgetFileError,)),
     "ledger in JSON": Format(lambda: [ledger().to_json().encode()], read_ledger_json),
@@ -301,21 +279,14 @@ FORMATS = {
     "schema in YAML": Format(schemas_in_yaml, lambda path: TableSchema.from_yaml(path)),
     "report": Format(reports, read_report),
     "MNIST": Format(digits, load_mnist, is_archive=True),
-    "parquet": Format(parquet_files, read_parquet, (ValueError, OSError)),
 }
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_hostile_files_are_read_or_refused_in_one_line(name, tmp_path):
-    n_files = -(-QUICK // len(FORMATS))
+    n_files = -(-N_FILES // len(FORMATS))
     found = fuzz(FORMATS[name], tmp_path / "file", n_files)
     assert n_files // 20 < found["refused"] < n_files  # else the changes change nothing, or everything
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FORMATS)
-def test_many_hostile_files_are_read_or_refused_in_one_line(name, tmp_path):
-    fuzz(FORMATS[name], tmp_path / "file", THOROUGH, seed=1)
 
 
 # --- files that changes at random hardly make -------------------------------------------------------------------------
@@ -345,25 +316,15 @@ def nested_aliases(levels: int) -> str:
 LAUGHS = "\n".join(["a0: &a0 [x, y]", *(f"a{k}: &a{k} [*a{k - 1}, *a{k - 1}]" for k in range(1, 40))])
 
 
-def packed_large(content: bytes) -> bytes:
-    """An archive that says that its first entry has a gigabyte when packed."""
-    place = content.index(b"PK\x01\x02") + 20
-    return content[:place] + (1 << 30).to_bytes(4, "little") + content[place + 4 :]
-
-
 CRAFTED = {
-    "an entry that says it is large when packed": ("MNIST", packed_large(digits()[0])),
     "an array that says it is large": ("MNIST", npz(**dict.fromkeys(
         ("x_train", "y_train", "x_test", "y_test"), array_that_says("(268435456,)")))),
     "a checkpoint that says it is large": ("checkpoint", npz(header=array_that_says("(268435456,)"))),
     "an array of objects": ("checkpoint", npz(header=array_that_says("(2,)", "'|O'"))),
-    "an array of no size": ("checkpoint", npz(header=array_that_says("(0, 99)", "'<f8'"))),
     "aliases of aliases": ("schema in YAML", LAUGHS.encode()),
     "aliases that a message would write out": ("schema in YAML", f"a: {nested_aliases(14)}\n".encode()),
-    "lists in lists, in YAML": ("schema in YAML", b"a: " + b"[" * 10_000),
     "lists in lists, in a schema": ("schema in JSON", b"[" * 100_000),
     "lists in lists, in a ledger": ("ledger in JSON", b"[" * 100_000),
-    "lists in lists, in a report": ("report", b"[" * 100_000),
     "a name that is no text, in YAML": ("schema in YAML", b"columns:\n  ? \n  : [0, 1]\n"),
     "a call in YAML": ("schema in YAML", b"a: !!python/object/apply:os.system ['true']\n"),
     "a report with nothing in it": ("report", b'{"schema": "skdp.privacy_report", "schema_version": 1}'),
