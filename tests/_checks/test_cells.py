@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import datetime
 import functools
 import itertools
@@ -23,8 +22,6 @@ from combinations import over_combinations, over_rows
 from skdp import (
     DPGridSearchCV,
     DPLogisticRegression,
-    DPSimpleImputer,
-    DPStandardScaler,
     PrivacyAccountant,
     tabular_pipeline,
 )
@@ -34,7 +31,7 @@ from skdp._checks.table import Table, as_days, as_keys, as_numbers, as_truth
 from skdp._checks.weights import check_weights
 from skdp.mechanisms import GaussianMechanism
 from skdp.model_selection import PrivateScore
-from skdp.preprocessing import DPOneHotEncoder, DPTableVectorizer
+from skdp.preprocessing import DPOneHotEncoder
 
 NANOS = 123_456_789
 MOMENT, SPAN = "2020-01-01T03:04:05.123456789", 3 * 86_400 * 10**9 + NANOS
@@ -70,11 +67,7 @@ def objects(rows):
 
 CONTAINERS = {
     "list of lists": lambda cells: [[cell] for cell in cells],
-    "tuple of lists": lambda cells: tuple([cell] for cell in cells),
-    "deque of lists": lambda cells: collections.deque([cell] for cell in cells),
     "list of arrays": lambda cells: [np.array([cell]) for cell in cells],
-    "list of lists of arrays": lambda cells: [[np.array(cell)] for cell in cells],
-    "list of lists and arrays": lambda cells: [[cells[0]], *(np.array([cell]) for cell in cells[1:])],
     "array of objects": objects,
     "frame of pandas": lambda cells: pd.DataFrame({"x0": pd.Series(cells, dtype=object)}),
 }
@@ -107,12 +100,6 @@ def test_gaps_of_truth_values_do_not_depend_on_what_stores_them(gaps):
     alone = as_truth(Table(pd.DataFrame({"x0": values})).cells(0), gaps).tolist()
     beside = as_truth(Table(pd.DataFrame({"x0": [*values, None]}, dtype=object)).cells(0), gaps).tolist()
     assert beside == [*alone, -1]
-
-
-def test_a_cell_of_another_column_changes_nothing():
-    alone = [readings([[cell]])[0] for cell in KINDS]
-    for (i, one), other in itertools.product(enumerate(KINDS), KINDS[::7]):
-        assert readings([[one, 0.5], [one, other]]) == [alone[i]] * 2, (one, other)
 
 
 MOMENTS = ["1960-01-01T03:04:05.123456789", MOMENT, "2020-01-01"]
@@ -276,9 +263,6 @@ def first_release(fit, monkeypatch):
 SCHEMA = {"x0": (0, 100), "x1": ["True", "False"]}
 FITS = {
     "encoder": lambda rows, y: DPOneHotEncoder(epsilon=1.0, delta=1e-6, random_state=0).fit(rows),
-    "scaler": lambda rows, y: DPStandardScaler(bounds=(0, 100), epsilon=1.0, delta=1e-6, random_state=0).fit(rows),
-    "imputer": lambda rows, y: DPSimpleImputer(bounds=(0, 100), epsilon=1.0, delta=1e-6, random_state=0).fit(rows),
-    "vectorizer": lambda rows, y: DPTableVectorizer(None, epsilon=1.0, delta=1e-6, random_state=0).fit(rows),
     "pipeline": lambda rows, y: tabular_pipeline(
         DPLogisticRegression(classes=[0, 1], random_state=0), schema=SCHEMA, epsilon=1.0, delta=1e-6
     ).fit(rows, y),
@@ -313,10 +297,3 @@ def test_a_score_of_ones_own_is_given_no_list_of_rows():
         search.fit(rows, y)
     assert ledger.get_epsilon(1e-4) == 0.0
     assert search.fit(np.array(rows), y).best_index_ in (0, 1)
-
-
-def test_a_gap_in_a_list_is_no_word_for_other_rows():
-    rows = [[25 + i % 40, bool(i % 2)] for i in range(100)]
-    rows[7][0] = None
-    table = np.asarray(DPTableVectorizer(SCHEMA, sparse_output=False).fit(rows).transform(rows))
-    assert table.sum(axis=0)[-4:].tolist() == [50, 50, 0, 0]

@@ -15,17 +15,12 @@ from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression
 from skdp._checks import parameters as _validation
 from skdp._checks.parameters import WrongTypeError, check_choice, check_count, check_real
 from skdp.accounting import (
-    ComposedDpEvent,
     EpsilonDeltaDpEvent,
     GaussianDpEvent,
-    NumberOfTries,
     PrivacyAccountant,
-    RepeatAndSelectDpEvent,
     SelfComposedDpEvent,
     calibrate_jointly,
     calibrate_noise_multiplier,
-    compose,
-    get_delta,
     get_epsilon,
 )
 from skdp.accounting.events.specifications import read_real, read_whole, show
@@ -98,26 +93,15 @@ def test_a_budget_of_a_wrong_type(name, value):
 
 G = GaussianDpEvent(1.0)
 ACCOUNTING = {
-    "noise_multiplier": GaussianDpEvent,
     "epsilon of an event": lambda value: EpsilonDeltaDpEvent(value, 0.0),
-    "delta of an event": lambda value: EpsilonDeltaDpEvent(1.0, value),
     "count": lambda value: SelfComposedDpEvent(G, value),
-    "shape": lambda value: RepeatAndSelectDpEvent(G, 2.0, value),
     "event": lambda value: SelfComposedDpEvent(value, 2),
-    "events": lambda value: ComposedDpEvent([value]),
-    "composed": lambda value: compose([value]),
     "delta": lambda value: get_epsilon(G, value),
-    "epsilon": lambda value: get_delta(G, value),
     "method": lambda value: get_epsilon(G, 1e-5, method=value),
-    "adjacency": lambda value: get_epsilon(G, 1e-5, adjacency=value),
     "budget": lambda value: calibrate_noise_multiplier(GaussianDpEvent, value, 1e-5),
-    "charged method": lambda value: calibrate_noise_multiplier(GaussianDpEvent, 1.0, 1e-5, method=value),
     "shares": lambda value: calibrate_jointly([GaussianDpEvent], 1.0, 1e-5, [value]),
-    "words": lambda value: NumberOfTries(3.0, 1.0).draw([value]),
     "ceiling": lambda value: PrivacyAccountant(value, 1e-5),
-    "half a ceiling": lambda value: PrivacyAccountant(value),
     "unit": lambda value: PrivacyAccountant(1.0, 1e-5, unit=value),
-    "filter_family": lambda value: PrivacyAccountant(1.0, 1e-5, filter_family=value),
     "label": lambda value: PrivacyAccountant().spend(G, value),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import decimal
 import fractions
 import functools
@@ -27,7 +26,6 @@ NAME, NUMBER = "Alice Smith", 424242.125
 SECRETS = NAME, "Alice", "424242"
 GOOD = np.array([[NUMBER, 1.0, 2.0], [3.0, NUMBER, 4.0], [5.0, 6.0, NUMBER]])
 INF, NAN, MAX = np.inf, np.nan, np.finfo(float).max
-DAY = datetime.date(2024, 2, 29)
 
 
 class Table(BaseEstimator):
@@ -91,64 +89,38 @@ BAD_TABLES = {
     "nothing": (None, "Expected 2D array, got scalar array"),
     "a generator": ((row for row in GOOD), "Reshape your data"),
     "one row": (GOOD[0], "Expected 2D array, got 1D array"),
-    "a list of numbers": (GOOD[0].tolist(), "Reshape your data"),
-    "a series": (pd.Series([NUMBER] * 3), "Reshape your data"),
-    "three dimensions": (GOOD[:, :, None], "dim 3"),
     "no rows": (GOOD[:0], "0 sample(s) (shape=(0, 3))"),
-    "no columns": (GOOD[:, :0], "0 feature(s) (shape=(3, 0)) while a minimum of 1 is required."),
-    "an empty frame": (pd.DataFrame(), "0 sample(s)"),
-    "a frame without columns": (frame().iloc[:, :0], "0 feature(s)"),
     "ragged rows": ([[NUMBER, 1.0], [NUMBER]], "rows differ in length"),
-    "a nested row": ([[NUMBER, [1.0]], [NUMBER, [2.0, 3.0]]], "rows differ in length, or its cells are nested"),
     "an array that fails": (Unreadable(), "is no array of numbers"),
     "duplicate columns": (pd.DataFrame(GOOD, columns=["age", "sex", "age"]), "several columns of one name, 'age'"),
     "names of several types": (pd.DataFrame(GOOD, columns=["age", 1, 2]), "string names"),
     "complex numbers": (GOOD * 1j, "Complex data not supported"),
-    "a complex sparse matrix": (sp.csr_matrix(GOOD * 1j), "Complex data not supported"),
     "dates": (np.full((3, 2), "2024-02-29", "datetime64[ns]"), "dates or times in column 0"),
-    "a cell of a date": (with_cell(DAY), "dates or times in column 2"),
     "a column of dates": (frame(born=TIMES), "dates or times in column 'born'"),
-    "a column of periods": (frame(born=TIMES.to_period("D")), "cells that are no numbers in column 'born'"),
-    "dates of polars": (polars(born=[DAY] * 3), "dates or times in column 'born'"),
     "strings": (np.full((3, 2), NAME), "strings in column 0"),
-    "strings that spell numbers": (np.full((3, 2), str(NUMBER)), "strings in column 0"),
-    "a string in a list": ([[1.0, 2.0], [3.0, NAME]], "strings in column 1"),
-    "strings in a frame": (frame(name=[NAME] * 3), "strings in column 'name'"),
-    "numbers and strings": (frame(name=[NAME, NUMBER, 1]), "strings in column 'name'"),
     "categories": (frame(name=pd.Categorical([NAME] * 3)), "strings in column 'name'"),
-    "strings of Arrow": (pa.table({"name": [NAME] * 3}), "strings in column 'name'"),
     "strings in a second column": (pd.DataFrame({"a\nb": [NAME]}), r"strings in column 'a\nb'"),
     "a dict in a cell": (with_cell({NAME: NUMBER}), "cells that are no numbers in column 2"),
-    "an array in a cell": (frame(b=[np.full(2, NUMBER)] * 3), "cells that are no numbers in column 'b'"),
-    "an object in a cell": (with_cell(Unreadable()), "cells that are no numbers in column 2"),
     "a number that fails": (with_cell(Unfriendly(1)), "Input X contains NaN in column 2"),
     "records": (np.zeros((3, 2), [("name", "U20")]), "cells that are no numbers"),
     "NaN": (with_cell(NAN, float), "Input X contains NaN in column 2: "),
     "NaN in float16": (with_cell(NAN, np.float16), "Input X contains NaN in column 2: "),
-    "NaN beside infinity": (np.array([[INF, 1.0], [NUMBER, NAN]]), "Input X contains NaN in column 1: "),
     "NaN in many columns": (np.full((3, 8), NAN), "in column 0, 1, 2, 3, 4, ...: "),
-    "NaN in a frame": (frame(b=[NUMBER, NAN, 1]), "Input X contains NaN in column 'b': "),
-    "None": (with_cell(None), "Input X contains NaN in column 2"),
     "pd.NA in a cell": (with_cell(pd.NA), "Input X contains NaN in column 2"),
     "a signalling NaN": (with_cell(decimal.Decimal("sNaN")), "Input X contains NaN in column 2"),
     "a masked cell": (masked(), "Input X contains NaN: masked cells are gaps"),
     "a gap in Int64": (frame(b=pd.array([424242, None, 1], "Int64")), "Input X contains NaN in column 'b'"),
-    "a gap of polars": (polars(b=[424242, None, 1]), "Input X contains NaN in column 'b'"),
     "a gap in Arrow": (frame(b=pd.array([424242, None, 1], "int64[pyarrow]")), "Input X contains NaN in column 'b'"),
-    "a gap of Arrow": (pa.table({"b": [424242, None, 1]}), "Input X contains NaN in column 'b'"),
     "a gap in a sparse column": (frame(b=pd.arrays.SparseArray([0, NAN, 1])), "Input X contains NaN in column 'b'"),
     "infinity": (with_cell(INF, float), "Input X contains infinity or a number too large for its dtype in column 2"),
-    "infinities that cancel": (np.array([[INF, -INF], [NUMBER, 1.0]]), "Input X contains infinity or"),
     "infinity among the largest": (np.array([[MAX, MAX], [-MAX, INF]]), "contains infinity"),
     "a huge integer": (with_cell(10**400), "Input X contains infinity"),
-    "sparse NaN": (sp.csr_matrix(with_cell(NAN, float)), "Input X contains NaN in column 2"),
     "sparse entries beyond range": (
         sp.csr_matrix(([MAX, MAX], [1, 1], [0, 2]), shape=(1, 2)), "Input X contains infinity or a number too large",
     ),
     **({"a sparse row": (SPARSE_ROW, "Reshape your data")} if SPARSE_ROW.ndim == 1 else {}),
     "sparse objects": (sp.csr_matrix((np.array([NAME], object), [0], [0, 1]), shape=(1, 2)), "no numbers"),
     "a column beyond the shape": (damaged(indices=424242), "damaged sparse matrix"),
-    "a column before the first": (damaged(indices=-1), "damaged sparse matrix"),
     "a list's column beyond the shape": (damaged_list(), "damaged sparse matrix"),
     "no frame": (Lookalike([[NAME, NUMBER], [NAME, 1.0]]), "strings in column 0"),
     "a lazy frame": (polars(name=[NAME] * 3).lazy(), "give X.collect()"),
@@ -198,18 +170,11 @@ PLAIN = np.array([[0.5, 1.0], [2.0, -3.0], [4.0, 0.0]])
 WIDE = pd.DataFrame(PLAIN, columns=["a", "b"])
 GOOD_TABLES = {
     "array": PLAIN,
-    "list": PLAIN.tolist(),
-    "every second row": np.repeat(PLAIN, 2, axis=0)[::2],
-    "bytes swapped": PLAIN.astype(">f8"),
     "long double": PLAIN.astype(np.longdouble),
-    "float16": PLAIN.astype(np.float16),
-    "objects": PLAIN.astype(object),
     "decimals and fractions": [[decimal.Decimal("0.5"), fractions.Fraction(1)], *PLAIN[1:].tolist()],
     "no cell masked": np.ma.masked_array(PLAIN),
     "frame": WIDE,
-    "frame of objects": WIDE.astype(object),
     "frame with gaps possible": WIDE.convert_dtypes(),
-    "frame by Arrow": WIDE.astype("double[pyarrow]"),
     "frame of categories": WIDE.astype("category"),
     "frame with a sparse column": WIDE.assign(b=pd.arrays.SparseArray(WIDE.b, fill_value=0.0)),
     "polars": pl.DataFrame(PLAIN, schema=["a", "b"]),
@@ -302,17 +267,6 @@ def test_entries_stored_twice_are_added_in_a_copy():
     assert np.shares_memory(check_table(Table(), plain, reset=True, sparse=True).data, plain.data)
 
 
-def test_a_frame_of_sparse_columns_is_sparse():
-    X = WIDE.astype(pd.SparseDtype(float, 0.0))
-    estimator = Table()
-    table = check_table(estimator, X, reset=True, sparse=True)
-    assert isinstance(table, sp.csr_matrix)
-    np.testing.assert_array_equal(table.toarray(), PLAIN)
-    assert list(estimator.feature_names_in_) == ["a", "b"]
-    with pytest.raises(TypeError, match="sparse"):
-        check_table(Table(), X, reset=True)
-
-
 @over_rows(
     ("X", "fragment"),
     [
@@ -342,29 +296,18 @@ def test_tables_of_another_schema_are_refused_in_one_line(X, fragment):
 BAD_LABELS = {
     "nothing": (None, "requires y to be passed, but the target y is None"),
     "two columns": (GOOD[:, :2], "y should be a 1d array, got shape (3, 2)"),
-    "three dimensions": (GOOD[:, :, None], "y should be a 1d array, got shape (3, 3, 1)"),
     "too few": ([424242, 1], "inconsistent numbers of samples: [3, 2], of X and y"),
     "sparse": (sp.csr_matrix(GOOD[:, :1]), "y is sparse"),
     "an array that fails": (Unreadable(), "y is no array"),
     "NaN": ([NUMBER, NAN, 1], "Input y contains NaN: "),
-    "infinity": ([NUMBER, INF, 1], "Input y contains infinity"),
-    "None": ([NAME, None, "b"], "Input y contains NaN: "),
     "pd.NA": ([NAME, pd.NA, "b"], "Input y contains NaN: "),
-    "NaN among names": (np.array([NAME, NAN, "b"], object), "Input y contains NaN: "),
     "a gap in Int64": (pd.array([424242, None, 1], "Int64"), "Input y contains NaN: "),
-    "a gap in categories": (pd.Categorical([NAME, None, "b"]), "Input y contains NaN: "),
-    "a gap of polars": (pl.Series([NAME, None, "b"]), "Input y contains NaN: "),
     "a masked label": (np.ma.masked_array([424242, 1, 2], [0, 1, 0]), "Input y contains NaN: masked"),
     "complex": ([NUMBER * 1j, 1, 2], "Complex data not supported: y has complex numbers"),
     "dates": (TIMES, "y has dates or times"),
-    "NaT": (pd.to_datetime(["2024-02-29", None, None]), "y has dates or times"),
     "bytes": (np.array([NAME.encode()] * 3, object), "y has labels of bytes"),
-    "dicts": ([{NAME: 1}] * 3, "neither numbers nor strings"),
-    "records": (np.zeros(3, [("name", "U20")]), "neither numbers nor strings"),
     "decimals": ([decimal.Decimal("424242.125")] * 3, "Unknown label type: y is continuous"),
     "names and numbers": ([NAME, 424242, 1], "y has labels of several types, numbers and strings: give all of one"),
-    "names and truths": ([NAME, True, False], "y has labels of several types"),
-    "continuous": ([NUMBER, 1.0, 2.0], "Unknown label type: y is continuous"),
 }
 
 
@@ -383,14 +326,9 @@ def test_bad_labels_are_refused_in_one_line_without_a_label(name):
     ("y", "expected"),
     [
         ([0, 1, 1], np.array([0, 1, 1])),
-        ([0.0, 1.0, -1.0], np.array([0.0, 1.0, -1.0])),
-        (np.array([0, 1, 1], object), np.array([0, 1, 1])),
         (np.array([True, False, True], object), np.array([True, False, True])),
         (pd.array([0, 1, 1], "Int64"), np.array([0, 1, 1])),
-        (pl.Series([0, 1, 1]), np.array([0, 1, 1])),
         (["a", "b", "b"], np.array(["a", "b", "b"], object)),
-        (np.array(["a", "b", "b"]), np.array(["a", "b", "b"])),
-        (pd.Series(["a", "b", "b"]), np.array(["a", "b", "b"], object)),
         (pd.Categorical(["a", "b", "b"]), np.array(["a", "b", "b"], object)),
     ],
 )
@@ -398,10 +336,6 @@ def test_labels_are_read(y, expected):
     labels = check_labels(y, 3)
     assert labels.dtype == expected.dtype
     np.testing.assert_array_equal(labels, expected)
-
-
-def test_labels_with_a_fraction_are_classes_where_classes_are_named():
-    np.testing.assert_array_equal(check_labels([0.5, 1.5, 0.5], 3, classes=[0.5, 1.5]), [0.5, 1.5, 0.5])
 
 
 def test_a_column_of_labels_is_told_of_once():
@@ -438,14 +372,6 @@ def test_labels_that_are_no_class_are_not_quoted(labels):
     )
 
 
-def test_continuous_labels_are_pointed_to_a_regressor():
-    error, said = raised(lambda: encode_labels(np.array([NUMBER, 1.0]), np.array([0, 1])))
-    assert_public(error, said)
-    assert said[0].endswith(
-        "y is continuous (numbers with a fractional part): cut it into classes, or use a regressor."
-    )
-
-
 # --- classes, which are public ---
 
 
@@ -453,11 +379,9 @@ def test_continuous_labels_are_pointed_to_a_regressor():
     ("classes", "expected"),
     [
         ([1, 0], [0, 1]),
-        (("b", "a"), ["a", "b"]),
         (np.array([2.5, 0.5]), [0.5, 2.5]),
         ([True, False], [False, True]),
         ((value for value in (4, 2)), [2, 4]),
-        (pd.Series(["b", "a"]), ["a", "b"]),
     ],
 )
 def test_classes_are_sorted(classes, expected):
@@ -470,14 +394,10 @@ def test_classes_are_sorted(classes, expected):
         ([0, 1, True], "repeats a class"),
         (np.array(["a", "b", "a"]), "classes=['a', 'b', 'a'] repeats a class"),
         ([], "fewer than two"),
-        ([3, 3], "fewer than two"),
         ("ab", "no sequence"),
-        (5, "no sequence"),
         ([0, "a"], "all of one type"),
-        (["a", None], "all of one type"),
         ([[0, 1], [2, 3]], "all of one type"),
         ([0.0, NAN], "no finite number"),
-        ([0.0, INF], "no finite number"),
     ],
 )
 def test_unusable_classes_are_refused(classes, fragment):
@@ -492,17 +412,11 @@ def test_unusable_classes_are_refused(classes, fragment):
 
 BAD_WEIGHTS = {
     "too few": ([NUMBER, 1.0], "sample_weight has shape (2,) where X has 3 rows: give one weight a row"),
-    "a column": ([[NUMBER], [1.0], [2.0]], "sample_weight has shape (3, 1) where X has 3 rows"),
     "negative": ([NUMBER, -NUMBER, 1.0], "sample_weight has negative entries"),
     "zeros": ([0.0, 0.0, 0.0], "sample_weight is zero for every row"),
     "NaN": ([NUMBER, NAN, 1.0], "Input sample_weight contains NaN: "),
-    "pd.NA": ([NUMBER, pd.NA, 1.0], "Input sample_weight contains NaN: "),
-    "a gap in Int64": (pd.array([424242, None, 1], "Int64"), "Input sample_weight contains NaN: "),
     "a masked weight": (np.ma.masked_array([424242, 1, 2], [0, 1, 0]), "Input sample_weight contains NaN: masked"),
     "infinity": ([NUMBER, INF, 1.0], "Input sample_weight contains infinity"),
-    "strings": ([NAME, "1", "2"], "sample_weight has strings"),
-    "dates": (TIMES, "sample_weight has dates or times"),
-    "complex": ([NUMBER * 1j, 1, 2], "Complex data not supported: sample_weight has complex numbers"),
     "sparse": (sp.csr_matrix(GOOD[:, :1]), "sample_weight is sparse"),
     "an array that fails": (Unreadable(), "sample_weight is no array of numbers"),
 }

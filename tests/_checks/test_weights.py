@@ -21,7 +21,6 @@ from skdp import (
     DPGridSearchCV,
     DPIsolationForest,
     DPKMeans,
-    DPLinearRegression,
     DPLogisticRegression,
     DPMarginalSynthesizer,
     DPMLPClassifier,
@@ -56,20 +55,15 @@ REGRESSORS = {
     "network of targets": (DPMLPRegressor, {"hidden_layer_sizes": (4,), "max_iter": 4}),
     "trees of targets": (DPRandomTreesRegressor, {"max_iter": 10, **TREES}),
     "ridge": (DPRidge, {}),
-    "least squares": (DPLinearRegression, {}),
 }
 TABLE = {"epsilon": 50.0, "classes": [0, 1], "n_bins": 4, "n_components": 4, "max_iter": 4}
 TABLES = {
-    "scaler": (DPStandardScaler, {"bounds": (-1.0, 1.0)}),
     "scaler, bought bounds": (DPStandardScaler, {}),
     "components": (DPPCA, {"n_components": 2, "epsilon": 50.0}),  # where sums of weights stand out of the noise
-    "components of no mean": (DPPCA, {"n_components": 2, "center": False, "normalize": True}),
     "clusters": (DPKMeans, {"n_clusters": 2, "bounds": (-1.0, 1.0), "epsilon": 50.0, "max_iter": 2}),
     "isolation forest": (DPIsolationForest, TREES),
-    "synthesizer": (DPMarginalSynthesizer, {"bounds": (-1.0, 1.0), **TABLE}),
     "synthesizer of selected pairs": (DPMarginalSynthesizer, {"bounds": (-1.0, 1.0), "pairs": "select", **TABLE}),
     "class mixture": (DPClassMixtureGenerator, {"bounds": (-1.0, 1.0), "classes": [0, 1], "epsilon": 50.0}),
-    "class mixture of parts": (DPClassMixtureGenerator, {"n_components": 2, "bounds": (-1.0, 1.0), "classes": [0, 1]}),
     "bins": (DPQuantileBinner, {"n_bins": 4, "bounds": (-1.0, 1.0), "epsilon": 50.0}),
     "bins, bought bounds": (DPQuantileBinner, {"n_bins": 4, "epsilon": 50.0}),
 }
@@ -81,8 +75,8 @@ TOTAL_BOUGHT = [
 KINDS = {**MODELS, **TABLES}
 
 
-SOME = ["linear", "network of targets", "trees", "naive Bayes", "ridge", "scaler, bought bounds", "components",
-        "clusters", "isolation forest", "synthesizer of selected pairs", "class mixture", "bins"]  # fmt: skip
+SOME = ["linear", "trees", "naive Bayes", "ridge", "scaler, bought bounds", "components",
+        "synthesizer of selected pairs", "bins"]  # fmt: skip
 
 
 def outputs_of(kind):
@@ -137,7 +131,7 @@ def test_a_share_depends_on_no_other_weight():
         np.testing.assert_array_equal(np.delete(reader(changed, 50), 7), np.delete(shares, 7))
 
 
-@over_combinations(1, kind=KINDS, bound=[0, -1.0, np.inf, np.nan, 1e31, "largest", True, [1.0]])
+@over_combinations(1, kind=KINDS, bound=[0, np.nan, 1e31, "largest", True])
 def test_unusable_bounds_are_refused_before_any_charge(kind, bound):
     table, ledger = people(kind), PrivacyAccountant()
     for weight in (None, table.weight):
@@ -210,9 +204,7 @@ def test_only_weights_over_the_bound_count(kind):
 
 
 SURVEY = {
-    "linear": {"data_norm": 2.0},
     "naive Bayes": {"bounds": (-2.0, 2.0)},
-    "trees of targets": {"bounds": (-2.0, 2.0), "y_bounds": (-2.0, 2.0), "n_estimators": 50},
     "ridge": {"data_norm": 2.0, "y_bounds": (-2.0, 2.0)},
 }
 
@@ -280,7 +272,7 @@ def test_weights_give_bins_of_equal_mass_in_the_population():
     assert np.abs(np.bincount(bins) / len(X) - 0.25).max() > 0.1
 
 
-@over_rows("kind", ["scaler", "scaler, bought bounds", "bins", "bins, bought bounds"])
+@over_rows("kind", ["scaler, bought bounds", "bins"])
 def test_rows_with_gaps_keep_their_weights(kind):
     """Gaps are left out with their weights: the counts are those of a table without these rows, on all columns."""
     table = people(kind)
@@ -292,36 +284,6 @@ def test_rows_with_gaps_keep_their_weights(kind):
         found.append(seen)
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one.exact, other.exact)
-
-
-def test_samples_have_the_distribution_of_the_population():
-    """Total variation of a column and of a pair, and the label's share, from 100,000 samples.
-
-    Cells of the pair, 16, have noise of 2 / 15,000 at epsilon 4 and mean noise of samples of 1 / 300: .02 in all, and
-    what the mixture and its shrinking leave. Without weights the first column is .25 off.
-    """
-    X, weights = of_a_survey()
-    rng = np.random.default_rng(1)
-    X = np.column_stack([X[:, 0], np.clip(X[:, 0] + 0.3 * rng.normal(size=len(X)), -1, 1)])
-    y = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(int)
-    model = DPMarginalSynthesizer(
-        bounds=(-1.0, 1.0), n_bins=4, classes=[0, 1], weight_bound=300.0, epsilon=4.0, delta=1e-6,
-        n_components=50, random_state=0,
-    ).fit(X, y, sample_weight=weights)  # fmt: skip
-    made, labels = model.sample(100_000, random_state=0)
-
-    def table(rows, labels, weights):
-        edges = np.linspace(-1.0, 1.0, 5)
-        pair = np.histogram2d(*np.asarray(rows).T, [edges, edges], weights=weights)[0] / weights.sum()
-        return pair, np.average(labels, weights=weights)
-
-    truth, share = table(X, y, weights)
-    found, made_share = table(made, labels, np.ones(len(labels)))
-    plain, _ = table(X, y, np.ones(len(y)))
-    assert 0.5 * np.abs(plain.sum(axis=1) - truth.sum(axis=1)).sum() > 0.2
-    assert 0.5 * np.abs(found.sum(axis=1) - truth.sum(axis=1)).sum() < 0.01
-    assert 0.5 * np.abs(found - truth).sum() < 0.05
-    assert abs(made_share - share) < 0.01
 
 
 def test_shares_that_can_be_summed_exactly_are_no_larger():
@@ -420,9 +382,7 @@ NO_WEIGHTS = {
     **NEITHER,
     "encoder": DPOneHotEncoder,
     "imputer": DPSimpleImputer,
-    "imputer of constants": lambda **kw: DPSimpleImputer("constant", **kw),
     "vectorizer": DPTableVectorizer,
-    "vectorizer of a schema": lambda **kw: DPTableVectorizer(dict.fromkeys(["x0", "x1", "x2"], (-1, 1)), **kw),
 }
 
 
@@ -462,25 +422,6 @@ def test_weights_equal_to_the_bound_search_as_without_weights(strategy):
     np.testing.assert_array_equal(one.best_estimator_.coef_, other.best_estimator_.coef_)
     assert (one.best_score_, one.best_params_) == (other.best_score_, other.best_params_)
     assert one.privacy_event_ == other.privacy_event_
-
-
-def test_one_weight_moves_fits_and_scores_of_a_search_and_nothing_else():
-    """A row is in the part that trains or in the part that scores: among six rows there are both."""
-
-    def fit(table):
-        return search().fit(table.X, table.y, sample_weight=table.weight)
-
-    for row in range(6):
-        for weight in (100.0, 1e30):
-            table = people("linear")
-            table.weight[row] = weight
-            void = table.weight.copy()
-            void[row] = 0.0
-            one, other = replay(fit, table, table._replace(weight=void))
-            share, n_candidates = min(1.0, weight / 200.0), 3
-            # The scores of all candidates are one release, of a sensitivity for each.
-            assert max(moves(one, other)) <= share * n_candidates**0.5 * (1 + 1e-9) + 1e-14
-            assert_all_else_is_equal(one, other)
 
 
 def test_scores_of_a_search_weigh_rows():

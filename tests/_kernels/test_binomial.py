@@ -10,7 +10,7 @@ import reference
 from combinations import over_rows
 from scipy.stats import binom, chi2
 
-from skdp._kernels.binomial import LARGEST_POWER, add_counts, binomial_tables, distribution
+from skdp._kernels.binomial import add_counts, binomial_tables, distribution
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.streams import SecretStream
 
@@ -34,20 +34,6 @@ def value_at(size, rate, k):
 def test_tables_are_the_exact_distribution_function_to_128_bits(size, rate):
     for k, exact in enumerate(reference.binomial_distribution(size, rate)):
         assert abs(value_at(size, rate, k) - exact * WHOLE) <= 1 + 2.0**-20, k
-
-
-@over_rows("rate", [1e-4, 0.9])
-def test_the_largest_table_is_the_binomial_law(rate):
-    size = 1 << LARGEST_POWER
-    first, bounds = distribution(size, rate)
-    counts = np.arange(first, first + len(bounds))
-    np.testing.assert_allclose(
-        [bound / WHOLE for bound in bounds], binom.cdf(counts, size, rate), rtol=1e-9, atol=1e-12
-    )
-    assert bounds == sorted(bounds)
-    assert bounds[0] > 0
-    assert bounds[-1] == WHOLE - 1
-    assert len(bounds) < 40 * binom.std(size, rate) + 60  # what no number reaches is left out
 
 
 def test_a_rate_beyond_128_bits_draws_nothing():

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -250,13 +248,6 @@ def test_links_on_the_way_to_a_folder_are_ours_too(tmp_path, asked, monkeypatch)
     assert asked(str(folder))
 
 
-def test_every_kernel_is_defined_by_it():
-    """Numba's own `njit` would refuse to define a kernel where there is no place for its cache."""
-    for path in Path(caching.__file__).parent.glob("*.py"):
-        if path.name not in ("__init__.py", "caching.py"):
-            assert re.search(r"^from skdp._kernels.caching import njit(, text_of)?$", path.read_text(), re.M), path.name
-
-
 CALLER = """
 import numpy as np
 from skdp._kernels.spans import add_products as kernel
@@ -278,12 +269,6 @@ def test_a_kernel_that_calls_others_is_compiled_again_when_they_change(place):
         assert text.count(once) == (name == "tiles")
         changed.write_text(text.replace(once, twice) + "#")
         assert run(place, code)[0] == f"0 {value}", name
-
-
-def test_without_sources_no_machine_code_is_found_again(tmp_path):
-    module = ModuleType("gone")
-    module.__file__ = str(tmp_path / "gone.py")
-    assert caching.text_of(module) != caching.text_of(module)
 
 
 def test_kernel_in_zip_without_home_runs_uncached(place):

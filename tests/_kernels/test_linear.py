@@ -6,7 +6,6 @@ What is measured here is the noiseless sum, the input of the mechanism: properti
 from __future__ import annotations
 
 import ast
-import importlib
 import itertools
 import pathlib
 
@@ -15,18 +14,11 @@ import pytest
 import reference
 import scipy.sparse as sp
 from combinations import over_combinations, over_rows
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from linear_rows import DTYPES, norm_of, people, rounding_bound
-from numba.core.registry import CPUDispatcher
 
 import skdp._kernels
 import skdp._training.models.linear
 from skdp._training.models.linear import LinearGeometry, LinearModel, row_scales
-
-finite = {
-    dtype: st.floats(allow_nan=False, allow_infinity=False, width=8 * np.dtype(dtype).itemsize) for dtype in DTYPES
-}
 
 
 @pytest.fixture(scope="module", autouse=True, params=["columns", "rows"])
@@ -101,13 +93,6 @@ def test_sums_at_other_widths(d, n_outputs, fit_intercept, dtype):
     for rows, max_norm in ((None, 0.4), (some, 0.4), (None, 1e-3), (some, 1e300)):
         for sparse in (False, True):
             assert_agrees(X, labels, weights, theta, max_norm, n_outputs, fit_intercept, rows=rows, sparse=sparse)
-
-
-def test_a_lot_may_repeat_and_skip_rows():
-    X, labels, weights, theta = people(40, 7)
-    rows = np.array([0, 0, 3, 39, 39, 39, 7])
-    for sparse in (False, True):
-        assert_agrees(X, labels, weights, theta, 0.4, 1, True, rows=rows, sparse=sparse)
 
 
 @by_rows
@@ -264,27 +249,6 @@ def test_a_row_of_zeros_adds_no_nan(dtype, n_outputs, sparse):
     assert np.all(g == 0.0)
 
 
-@over_rows("dtype", DTYPES)
-@over_rows("n_outputs", [1, 3])
-def test_copies_of_a_row_add_up(n_outputs, dtype):
-    """Property 1: m copies of one row move the sum by m min(g, C)."""
-    x = np.array([0.6, 0.8, 3.0], dtype)
-    theta = np.random.default_rng(6).normal(size=n_outputs * 4)
-    plain = reference.Scaling(1.5, True)
-    labels = range(max(2, n_outputs))
-    each = [
-        reference.clipped_gradients(x[None], [label], [1.0], theta, n_outputs, plain, np.inf)[0] for label in labels
-    ]
-    label = int(np.argmax(np.linalg.norm(each, axis=1)))  # of which the clip leaves all of C
-    g = each[label]
-    for m in (1, 2, 5, 700):
-        for max_norm in (0.1 * np.linalg.norm(g), 10 * np.linalg.norm(g)):
-            X, labels, weights = np.tile(x, (m, 1)), np.full(m, label), np.ones(m)
-            found = clipped_sum(X, labels, weights, theta, max_norm, n_outputs, LinearGeometry(1.5, True))
-            bound = rounding_bound(X, labels, weights, theta, max_norm, n_outputs, plain)
-            assert abs(np.linalg.norm(found) - m * min(np.linalg.norm(g), max_norm)) <= bound
-
-
 @over_rows("sparse", [False, True])
 @over_rows("n_outputs", [1, 3])
 def test_a_row_whose_norm_overflows_adds_exactly_zero(n_outputs, sparse):
@@ -375,28 +339,6 @@ def test_a_weight_scales_a_gradient_after_its_clip(n_outputs, max_norm):
 # --- property 24: the clipped row is the one that is used ---
 
 
-@over_rows("dtype", DTYPES)
-@over_rows("sparse", [False, True])
-@over_rows("n_outputs", [1, 3])
-@over_rows("fit_intercept", [False, True])
-def test_a_long_row_acts_as_the_same_row_at_the_bound(fit_intercept, n_outputs, sparse, dtype):
-    rng = np.random.default_rng(8)
-    direction = rng.normal(size=5)
-    direction /= np.linalg.norm(direction)
-    theta = rng.normal(size=n_outputs * (5 + fit_intercept))
-    scaling = LinearGeometry(1.5, fit_intercept)
-    for max_norm in (0.1, 1e300):
-        at_bound, long = (
-            contribution((direction * length).astype(dtype), 1, 1.0, theta, max_norm, n_outputs, scaling, sparse=sparse)
-            for length in (1.5, 1e9)
-        )
-        plain = reference.Scaling(1.5, fit_intercept)
-        row = (direction * 1.5).astype(dtype)[None]
-        bound = rounding_bound(row, [1], [1.0], theta, max_norm, n_outputs, plain)
-        assert norm_of(at_bound) > 0.01
-        assert np.linalg.norm(at_bound - long) <= 2 * bound
-
-
 # --- how the kernels are written ---
 
 
@@ -429,18 +371,6 @@ def test_kernels_keep_ieee_arithmetic_and_hold_the_texts_of_others_that_they_cal
                 assert not (node.module or "").startswith("skdp")
         assert not names & {"fastmath", "parallel"}
     assert called - {"caching"} == held
-
-
-@by_rows
-@pytest.mark.compiled
-def test_compiled_kernels_have_no_fastmath():
-    modules = [importlib.import_module(f"skdp._kernels.{path.stem}") for path in KERNELS if path.stem != "__init__"]
-    kernels = [pair for module in modules for pair in vars(module).items() if isinstance(pair[1], CPUDispatcher)]
-    assert len(kernels) > 40
-    for name, kernel in kernels:
-        assert not kernel.targetoptions.get("fastmath"), name
-        assert not kernel.targetoptions.get("parallel"), name
-        assert kernel.targetoptions["nogil"], name
 
 
 # --- memory ---
@@ -476,21 +406,3 @@ def test_no_array_of_the_size_of_the_rows_is_made(lots, sparse):
     theta = np.zeros(model.n_parameters)
     model.clipped_gradient_sum(theta, rows, 0.4)
     assert peak_above(lambda: model.clipped_gradient_sum(theta, rows, 0.4)) < 5e6
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=100, deadline=None, derandomize=True)
-@given(data=st.data())
-def test_no_row_is_found_that_adds_more(layout, dtype, data):
-    """Hypothesis looks for a row, weight and parameters that pass the clip, over the whole range of the dtype."""
-    number = finite[dtype]
-    x = np.array(data.draw(st.lists(number, min_size=3, max_size=3)), dtype)
-    weight = data.draw(st.floats(0.0, 1.0, width=8 * np.dtype(dtype).itemsize))
-    n_outputs, fit_intercept = data.draw(st.sampled_from([1, 3])), data.draw(st.booleans())
-    p = n_outputs * (3 + fit_intercept)
-    theta = np.array(data.draw(st.lists(number, min_size=p, max_size=p)))
-    max_norm = data.draw(st.floats(1e-3, 1e3))
-    scaling = LinearGeometry(data.draw(st.floats(1e-3, 1e3)), fit_intercept)
-    for lots, sparse in WAYS[layout]:
-        g = contribution(x, 0, weight, theta, max_norm, n_outputs, scaling, lots=lots, sparse=sparse)
-        assert_within_clip(g, max_norm)

@@ -60,15 +60,6 @@ def cut(length, step):
 
 
 @over_rows("dtype", DTYPES)
-def test_rows_beyond_the_last_are_not_added(dtype):
-    """A chunk has room for whole tiles. What lies in it from rows before is in no sum."""
-    left, right = rows_of(10, 5, dtype), rows_of(10, 3, dtype)
-    total = np.zeros((5, 3))
-    tiles.add_outer_products(left[:10], right[:10], (0, 5), (0, 3), False, total)
-    assert np.all(np.isfinite(total))
-
-
-@over_rows("dtype", DTYPES)
 def test_bits_of_a_product_do_not_depend_on_the_place_of_the_row(dtype):
     """Nor on its neighbours, NaN among them: the roundings of an element are those of its own row and column."""
     depth, width = 37, 45
@@ -136,7 +127,7 @@ def test_a_lost_value_stays_lost(rectified):
 
 
 @over_rows("dtype", DTYPES)
-@over_rows("width", [1, 6, 31, 32, 33, 785, 1000, 1024])
+@over_rows("width", [1, 33, 785, 1024])
 def test_rows_have_room_for_tiles_and_lie_on_lines_of_their_own(width, dtype):
     room, panel = tiles.room_for(width, dtype), tiles.panel_width(dtype)
     assert room >= -(-width // panel) * panel

@@ -8,10 +8,9 @@ from collections import Counter
 
 import mpmath
 import numpy as np
-import pytest
 from combinations import over_rows
 from keyed_streams import stream
-from scipy.stats import chi2, norm
+from scipy.stats import norm
 
 from skdp._kernels.bits import BLOCK, normals_from_words
 from skdp.mechanisms import streams
@@ -80,11 +79,6 @@ def check_bound(pairs):
 def test_no_normal_is_further_from_the_ideal_than_the_bound():
     """Whatever the further digits: normals are monotone in them but near the axes, where they are flat."""
     assert check_bound(words_with_extremes(200)) > 0.15  # the bound is no idle one
-
-
-@pytest.mark.slow
-def test_no_normal_is_further_from_the_ideal_than_the_bound_at_1e5():
-    check_bound(words_with_extremes(100_000))
 
 
 def test_the_bound_holds_for_all_words_between_two():
@@ -197,14 +191,6 @@ def test_a_sum_near_a_half_takes_digits_for_its_own_value(scale):
                 assert abs(ideal - whole) <= 0.5 + scale * error_bound(radius, radius)
 
 
-def test_a_seeded_stream_that_seeks_draws_the_same_digits_again():
-    source = stream()
-    noisy(source, 7, SCALE)
-    position, first = source.position, noisy(source, 20, 2.0**46)
-    source.seek(position)
-    np.testing.assert_array_equal(noisy(source, 20, 2.0**46), first)
-
-
 def test_both_normals_of_a_pair_go_on_with_the_same_digits(monkeypatch):
     """Else they would be cosine and sine of two angles. Other pairs, in other blocks too, have digits of their own."""
     seen = []
@@ -241,17 +227,3 @@ def test_noise_takes_digits_where_the_bound_asks_for_them(monkeypatch):
     open_ones = np.abs(z * scale - np.rint(z * scale)) > 0.5 - scale * bounds
     np.testing.assert_array_equal(whole == 10**6, open_ones)
     assert len(asked) == open_ones.sum() > 0
-
-
-def test_low_bits_are_even_and_fair():
-    """Chi-square of the 64 remainders of whole numbers, whose law is flat to 1e-13; false alarm 1e-6."""
-    whole = stream("low bits").noisy(np.zeros(200_000), SCALE, 1.0).astype(np.int64)
-    counts = np.bincount(whole % 64, minlength=64)
-    assert np.sum((counts - 3125.0) ** 2 / 3125.0) < chi2.isf(1e-6, 63)
-
-
-@pytest.mark.slow
-def test_words_of_8_bits_have_the_law_of_a_rounded_normal():
-    """Two bits of the word of an angle choose the axis."""
-    counts = all_counts(8, 6, SHORT_SCALE)
-    assert check_law(counts) < 0.1
