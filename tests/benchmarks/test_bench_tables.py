@@ -9,14 +9,12 @@ import importlib.util
 import itertools
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import roc_auc_score
 
 from skdp.ensemble import PublicTreesEmbedding
 from skdp.preprocessing import DPTableVectorizer, TableSchema
@@ -118,55 +116,6 @@ def test_splits_are_those_of_their_protocol():
     assert set(test) == held
 
 
-def test_every_task_has_its_models():
-    for name in ("classes", "numbers"):
-        table = tables.Table(None, None, {}, [0, 1] if name == "classes" else None, None, 1e-5)
-        taken = {model for model, each in contestants.MODELS.items() if each.takes(table)}
-        of_classes = {"logistic", "share", "ObjectivePerturbation", "ObjectivePerturbation, bins", "DoubleNoiseNewton"}
-        of_numbers = {"ridge", "trees", "BoostedAdaSSP"}
-        assert taken == set(contestants.MODELS) - (of_numbers if name == "classes" else of_classes)
-    several = tables.Table(None, None, {}, [0, 1, 2], None, 1e-5)
-    weighted = tables.Table(None, None, {}, [0, 1], None, 1e-5, np.ones(3), 1.0)
-    assert [contestants.MODELS["DP-EBM"].takes(table) for table in (several, weighted)] == [False, True]
-    assert [contestants.MODELS["diffprivlib"].takes(table) for table in (several, weighted)] == [True, False]
-    assert list(tables_report.NAMES) == list(contestants.MODELS)
-    assert set(tables_report.LEGEND) < set(tables_report.COLOURS) < set(tables_report.NAMES)
-    assert list(tables_report.TITLES) == list(SIZES)
-
-
-def test_lists_are_those_of_the_schema(named):
-    """What DP-EBM is told in full holds every cell, and what it is told without lists has none of them."""
-    _, table = named
-    for column, entry in table.schema.items():
-        kind, _ = tables.read_entry(entry)
-        if kind != "number":
-            found = contestants.listed(entry)
-            assert len(set(found)) == len(found)
-            assert set(table.X[column].astype(str)) <= set(found)
-
-
-def test_dp_xgboost_is_given_codes_within_its_bounds():
-    rows = pd.DataFrame({"a": [0.5, 9.0, np.nan], "b": [1, 0, 1], "c": ["y", "?", "x"]})
-    table = tables.Table(rows, None, {"a": (-1, 1), "b": "flag", "c": [*"xyz"]}, None, (2.0, 6.0), 1e-5)
-    codes = contestants.MODELS["dp-xgboost"].make(table, 1.0)
-    assert codes[0].transform(rows).tolist() == [[0.5, 1, 1], [1.0, 0, -1], [-1.0, 1, 0]]
-    assert codes[1].bounds == {"feature_min": [-1, -1, -1], "feature_max": [1, 1, 2]}
-    assert (codes[1].middle, codes[1].half, codes[1].start) == (4.0, 2.0, 0.0)
-
-
-def test_our_rows_are_told_what_they_say():
-    rows = pd.DataFrame({"a": [0.1, 0.9], "b": [0, 1], "c": ["x", "y"], "d": [1, 3]})
-    schema = {"a": (-1, 1), "b": "flag", "c": [*"xyz"], "d": {"kind": "ordinal", "categories": [1, 2, 3]}}
-    table = tables.Table(rows, np.array([0, 1]), schema, [0, 1], None, 1e-5)
-
-    def told(model):
-        return contestants.MODELS[model].make(table, 1.0)["vectorizer"].schema
-
-    assert told("default") == schema
-    assert told("default, no lists") == {"a": (-1, 1), "b": "category", "c": "category", "d": (1, 3)}
-    assert told("default, no schema") is None
-
-
 @pytest.mark.parametrize("is_regression", [False, True])
 def test_ours_and_models_without_privacy_on_a_table_made_up(is_regression):
     rng = np.random.default_rng(0)
@@ -205,39 +154,6 @@ def test_beliefs_by_hand():
     assert found["curve"][1] == [0.0, *[0.5] * 8, 1.0]
 
 
-def test_beliefs_of_weighted_rows_are_those_of_rows_repeated():
-    rng = np.random.default_rng(0)
-    y, probability, weights = rng.integers(0, 2, 500), rng.uniform(0.05, 0.95, 500), rng.integers(1, 5, 500)
-    found = contestants.beliefs(y, probability, weights.astype(float))
-    repeated = contestants.beliefs(np.repeat(y, weights), np.repeat(probability, weights))
-    for name in ("log_loss", "brier", "ratio"):
-        assert found[name] == pytest.approx(repeated[name], rel=1e-12)
-    assert found["ratio"] != pytest.approx(contestants.beliefs(y, probability)["ratio"], rel=1e-4)
-
-
-class Known:
-    """Says what it was made with."""
-
-    def __init__(self, probabilities):
-        self.probabilities = probabilities
-
-    def predict_proba(self, X):
-        return self.probabilities
-
-
-def test_several_classes_are_scored_one_against_the_others():
-    y = np.repeat([0, 1, 2], [60, 30, 10])
-    rng = np.random.default_rng(1)
-    probabilities = rng.dirichlet([1.0, 1.0, 1.0], 100)
-    table = tables.Table(None, y, {}, [0, 1, 2], None, 1e-5)
-    found = contestants.score(table, Known(probabilities), None, y)
-    ranks = [roc_auc_score(y == c, probabilities[:, c]) for c in range(3)]
-    assert found["score"] == pytest.approx(np.mean(ranks), rel=1e-12)
-    assert found["log_loss"] == pytest.approx(-np.mean(np.log(probabilities[np.arange(100), y])), rel=1e-12)
-    assert found["brier"] == pytest.approx(np.mean(((probabilities - np.eye(3)[y]) ** 2).sum(axis=1)), rel=1e-12)
-    assert found["ratio"] == pytest.approx(probabilities[:, 2].mean() / 0.1, rel=1e-12)  # of the rarest
-
-
 def test_weights_reach_the_model_and_the_score(monkeypatch):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.uniform(-1, 1, 2000), "b": rng.integers(0, 2, 2000)})
@@ -249,57 +165,6 @@ def test_weights_reach_the_model_and_the_score(monkeypatch):
     for name in ("default", "logistic", "linear, not private", "boosted trees, not private", "share"):
         found = contestants.Worker("made up", name, "").fit("splits", 8.0, 0)
         assert found["ratio"] == pytest.approx(1.0, abs=0.1), name  # without weights it would be .4
-
-
-def test_a_class_is_thinned_to_its_share():
-    y = np.repeat([0, 1], [900, 600])
-    rows = np.arange(0, 1500, 2)
-    found = contestants.thinned(rows, y, 0.1, 3)
-    assert set(found) <= set(rows)
-    assert (y[found] == 0).sum() == 450
-    assert (y[found] == 1).sum() == 50
-    assert (np.diff(found) > 0).all()
-    assert (found == contestants.thinned(rows, y, 0.1, 3)).all()
-
-
-def run(data, tmp_path, repeats, *models, more=()):
-    command = [sys.executable, str(BENCHMARKS / "bench_tables.py"), "--data", data, "--dev", str(repeats)]
-    command += ["--tables", "wine:500", "--epsilons", "8", "--results", str(tmp_path), "--ebm", sys.executable]
-    return subprocess.run([*command, *more, "--models", *models], capture_output=True, text=True, timeout=600)
-
-
-def test_an_interrupted_run_goes_on(data, tmp_path):
-    def fit(repeats):
-        done = run(data, tmp_path, repeats, "ridge", "logistic")
-        assert done.returncode == 0, done.stderr
-        results = json.loads((tmp_path / "dev.json").read_text())
-        assert list(results) == ["wine:500/ridge/8"]
-        return done.stdout.splitlines(), results["wine:500/ridge/8"]
-
-    printed, first = fit(1)
-    assert [line[:18] for line in printed] == ["wine:500/ridge/8 0"]
-    printed, second = fit(3)
-    assert [line[:18] for line in printed] == ["wine:500/ridge/8 1", "wine:500/ridge/8 2"]
-    assert second["score"][0] == first["score"][0]
-    assert len(second["score"]) == len(second["seconds"]) == 3
-    assert max(second["score"]) < 1
-    assert second["first"] > second["seconds"][1]
-    assert fit(3)[0] == []
-
-
-def test_an_untimed_run_keeps_no_times(data, tmp_path):
-    assert run(data, tmp_path, 1, "ridge", more=["--untimed"]).returncode == 0
-    entry = json.loads((tmp_path / "dev.json").read_text())["wine:500/ridge/8"]
-    assert entry["seconds"] == []
-    assert len(entry["score"]) == 1
-    assert "first" not in entry
-
-
-def test_a_failed_fit_is_told_and_not_noted(data, tmp_path):
-    done = run(data, tmp_path, 1, "DP-EBM")
-    assert done.returncode == 1
-    assert "ModuleNotFoundError: No module named 'interpret'" in done.stderr
-    assert not (tmp_path / "dev.json").exists()
 
 
 # --- The page ---------------------------------------------------------------------------------------------------------
@@ -327,39 +192,6 @@ def test_the_table_of_results_made_up():
     ]
     assert text.startswith("Random 80/20 splits of all rows, the same for all models: mean ± standard deviation of 3.")
     assert tables_report.markdown({}, "splits") == ""
-
-
-@pytest.mark.parametrize("model", [each for each in tables_report.NAMES if contestants.MODELS[each].is_private])
-def test_whoever_wins_is_bold(model):
-    """Ours or not: the one mean above all others, at 8, and nobody else there."""
-    best = RESULTS | {f"wine/{model}/8": {"score": [0.75, 0.75], "seconds": []}}
-    rows = tables_report.markdown(best, "splits").splitlines()[4:]
-    won = [row.split(" | ")[0].removeprefix("| ") for row in rows if "**" in row.split(" | ")[2]]
-    assert [name.removesuffix(" (2 fits)") for name in won] == [tables_report.NAMES[model]]
-
-
-def test_the_table_of_probabilities_made_up():
-    loss = {"score": [0.8], "brier": [0.1], "ratio": [0.5], "ece": [-0.0012], "curve": [[[0.1], [0.2]]], "seconds": []}
-    results = {
-        "adult/default/1": loss | {"log_loss": [0.3, 0.4]}, "adult/network/1": loss | {"log_loss": [0.4]},
-        "adult/share/-": loss | {"log_loss": [0.5]}, "wine/ridge/1": {"score": [0.3], "seconds": []},
-    }  # fmt: skip
-    assert tables_report.probabilities(results).splitlines() == [
-        "| Adult: income above 50,000 dollars | log loss at 0.1 | log loss at 1 | log loss at 4 | Brier at 1 | "
-        "ratio at 0.1 | ratio at 1 | ratio at 4 | calibration error at 1 |",
-        "|---|---|---|---|---|---|---|---|---|",
-        "| `tabular_pipeline()` |  | **.350** |  | .100 |  | .500 |  | -.001 |",
-        "| `DPMLPClassifier`, `DPMLPRegressor` |  | .400 |  | .100 |  | .500 |  | -.001 |",
-        "| share of the class, not private | .500 | .500 | .500 | .100 | .500 | .500 | .500 | -.001 |",
-    ]
-    assert tables_report.probabilities({"wine/ridge/1": {"score": [0.3], "seconds": []}}) == ""
-
-
-def test_paired_differences():
-    assert tables_report.paired(RESULTS, "ridge", "DP-EBM") == "wine                8   0.0000 +- 0.1000 of 2"
-    ahead = {"wine/a/1": {"score": [0.1, 0.1]}, "wine/b/1": {"score": [0.2, 0.2]}}
-    assert tables_report.paired(ahead, "a", "b") == "wine                1  -0.1000 +- 0.0000 of 2 <"
-    assert tables_report.paired(ahead, "b", "a") == "wine                1   0.1000 +- 0.0000 of 2"
 
 
 def test_the_page_is_what_the_results_give():

@@ -79,7 +79,7 @@ def released(name, rows, epsilon, monkeypatch):
     return with_row.releases, made(name, epsilon).fit(X[1:], y[1:]).noise_.releases
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 8.0])
+@pytest.mark.parametrize("epsilon", [8.0])
 @pytest.mark.parametrize(("name", "count"), [("DoubleNoiseNewton", 48), ("BoostedAdaSSP", 12)])
 def test_one_row_moves_a_release_by_its_sensitivity(name, count, rows, epsilon, monkeypatch):
     with_row, without = released(name, rows, epsilon, monkeypatch)
@@ -94,14 +94,6 @@ def test_one_row_moves_a_release_by_its_sensitivity(name, count, rows, epsilon, 
         assert moved[1] > 0.8 * longest**2
     else:  # half of it at 0, where the probability is 1/2
         assert moved[0] == pytest.approx(longest / 2, rel=1e-9)
-
-
-def test_one_row_of_two_moves_a_direction_by_half_of_its_sensitivity(rows, monkeypatch):
-    """The curvature along the row falls from twice the floor to the floor, and is that of the worst row at 0."""
-    monkeypatch.setattr(references.DoubleNoiseNewton, "floors", 1.0)
-    twice = (rows[0][[0, 0]], rows[1][[0, 0]])
-    with_row, without = released("DoubleNoiseNewton", twice, 1e5, monkeypatch)
-    assert np.linalg.norm(with_row[1][0] - without[1][0]) == pytest.approx(0.5 * with_row[1][1], rel=1e-3)
 
 
 @pytest.mark.parametrize("name", ["DoubleNoiseNewton", "BoostedAdaSSP"])
@@ -162,9 +154,3 @@ def test_without_noise_they_are_scikit_learns(rows):
     inside = target - (target == 5) * 3  # residuals of scaled targets within their clip
     boosted = made("BoostedAdaSSP", 1e5).fit(X, inside)
     assert boosted.predict(X) == pytest.approx(LinearRegression().fit(clipped, inside).predict(clipped), abs=0.03)
-
-
-def test_a_minimum_that_is_not_reached_is_refused(rows, monkeypatch):
-    monkeypatch.setattr(references.ObjectivePerturbation, "most_steps", 1)
-    with pytest.raises(ArithmeticError, match="was not reached"):
-        made("ObjectivePerturbation", 1.0).fit(rows[0], rows[1])

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from census_files import PREDICTORS, ROOT, acs, census_2000, one_line, write, zip_bytes
 
-from skdp.datasets import _tables as tables
 from skdp.datasets import load_pums, recode_acs
 
 # --- Census 2000 extracts ---------------------------------------------------------------------------------------------
@@ -69,13 +66,9 @@ def test_a_row_number_as_unnamed_first_column_does_no_harm(tmp_path):
     ("kwargs", "said"),
     [
         ({"features": ["age", "shoe_size"]}, "shoe_size"),
-        ({"features": ["age", "income"]}, "no column income"),
         ({"features": ["age", "employed"]}, "employed is the target"),
-        ({"features": ["age", "age"]}, "each once"),
         ({"features": []}, "at least one"),
-        ({"features": "age"}, "give a list"),
         ({"target": "age"}, "0/1 column"),
-        ({"target": "wealth"}, "target='wealth'"),
         ({"labour_force_only": True}, "does not record"),
     ],
 )
@@ -100,8 +93,6 @@ def test_missing_columns_are_named(tmp_path):
     ("column", "value", "said"),
     [
         ("age", 12, "age: 12"),
-        ("age", 94, "94"),
-        ("sex", 2, "sex: 2"),
         ("educ", 0, "educ: 0"),
         ("black", np.nan, "a blank"),
     ],
@@ -121,9 +112,8 @@ def test_other_files_are_refused_in_one_line(tmp_path):
     (tmp_path / "a.zip").write_bytes(b"no zip")
     (tmp_path / "a.csv.gz").write_bytes(b"no gzip")
     (tmp_path / "a.parquet").write_bytes(b"no parquet")
-    (tmp_path / "empty.csv").write_text("")
     (tmp_path / "a.xlsx").write_bytes(b"")
-    for name in ("a.csv", "a.zip", "a.csv.gz", "a.parquet", "empty.csv", "a.xlsx"):
+    for name in ("a.csv", "a.zip", "a.csv.gz", "a.parquet", "a.xlsx"):
         with pytest.raises(ValueError, match=name) as error:
             load_pums(tmp_path / name)
         one_line(error)
@@ -141,14 +131,9 @@ def test_as_frame(tmp_path):
 # --- ACS files --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".zip"])
-def test_acs_file(tmp_path, suffix):
-    frame = acs()
-    path = tmp_path / f"people{suffix}"
-    if suffix == ".zip":
-        zip_bytes(path, frame)
-    else:
-        write(frame, path)
+def test_acs_file(tmp_path):
+    frame, path = acs(), tmp_path / "people.zip"
+    zip_bytes(path, frame)
     bunch = load_pums(path)
     people = recode_acs(frame)
     assert bunch.feature_names == PREDICTORS
@@ -176,17 +161,7 @@ def test_a_zip_of_two_parts_is_read_whole(tmp_path):
     np.testing.assert_array_equal(both.data[:20], load_pums(write(one, tmp_path / "one.csv"), year=2018).data)
 
 
-def test_only_the_needed_columns_are_read(tmp_path, monkeypatch):
-    path = write(acs().assign(**{f"pwgtp{i}": 1 for i in range(80)}), tmp_path / "people.csv")
-    asked = []
-    read_csv = pd.read_csv
-    monkeypatch.setattr(pd, "read_csv", lambda *a, **k: asked.append(k.get("usecols")) or read_csv(*a, **k))
-    load_pums(path)
-    assert asked[0] is None  # the header
-    assert set(asked[1]) == {*tables.ACS_CODES, "RACBLK", "RACASN", "PWGTP", "SERIALNO"}
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".zip"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".zip"])
 def test_households_of_an_acs_file(tmp_path, suffix):
     serials = ["2018HU0000002", "2018GQ0000001", "2018HU0000002", "2018HU0000007", "2018HU0000002"]
     frame, path = acs(5, SERIALNO=serials, AGEP=[40, 30, 40, 50, 17]), tmp_path / f"people{suffix}"
@@ -235,51 +210,6 @@ def test_zero_padded_codes_and_blanks_of_spaces(tmp_path):
     frame = acs(3, SCHL=["01", "16", "24"], ENG=["  ", "1", "4"])
     people = load_pums(write(frame, tmp_path / "p.csv"), features=["educ", "englishability"])
     assert people.data.tolist() == [[1, 1], [9, 1], [16, 0]]
-
-
-# --- The real files, where they are -----------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def shared():
-    folder = os.environ.get("SKDP_DATA")
-    if not folder:
-        pytest.skip("SKDP_DATA is not set: the folder of the public data sets (pums_fulton_ga.csv.gz ...)")
-    return Path(folder)
-
-
-def test_fulton(shared):
-    bunch = load_pums(shared / "pums_fulton_ga.csv.gz")
-    assert bunch.data.shape == (25_766, 11)
-    means = dict(zip(bunch.feature_names, bunch.data.mean(axis=0), strict=True))
-    assert round(float(bunch.target.mean()), 3) == 0.628
-    assert round(float(means["collegedegree"]), 3) == 0.375
-    assert round(float(means["blackfemale"]), 3) == 0.243
-    everything = load_pums(shared / "pums_fulton_ga.csv.gz", features="all")
-    assert len(everything.feature_names) == 15
-
-
-@pytest.mark.parametrize(
-    ("name", "rows", "married", "features"),
-    [
-        ("pums_california_10000", 10_000, 0.5565, ["sex", "latino", "black", "asian", "educ", "blackfemale", "age"]),
-        ("pums_california_10000b", 10_000, 0.5586, ["sex", "latino", "black", "asian", "educ", "blackfemale", "age"]),
-        ("pums_california_1000", 1_000, 0.549, ["sex", "educ", "collegedegree", "age"]),
-    ],
-)
-def test_california(shared, name, rows, married, features):
-    path = shared / f"{name}.csv.gz"
-    bunch = load_pums(path, target="married", features=features)
-    assert bunch.data.shape == (rows, len(features))
-    assert round(float(bunch.target.mean()), 4) == married
-    assert set(load_pums(path, target="married", features="all").feature_names) == {*features, "collegedegree"}
-    with pytest.raises(ValueError, match="militaryservice"):
-        load_pums(path, target="married")
-
-
-def test_acsincome_lacks_what_the_recode_needs(shared):
-    with pytest.raises(ValueError, match="no column HISP, CIT, ENG, DIS, MIL, ESR"):
-        load_pums(shared / "acsincome_2018_colorado.csv.gz")
 
 
 # --- Without pandas ---------------------------------------------------------------------------------------------------

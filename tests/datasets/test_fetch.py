@@ -9,9 +9,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from census_files import acs, census_2000, one_line, zip_bytes
+from census_files import acs, one_line, zip_bytes
 
-from skdp.datasets import _tables as tables
 from skdp.datasets import fetch_acs_pums, load_pums
 
 
@@ -96,9 +95,6 @@ def test_fetch_gives_the_year_to_the_recode(server, home, tmp_path):
 def test_fetch_of_2023_and_later_with_state_for_st(server, home, tmp_path):
     put(server, tmp_path, acs().rename(columns={"ST": "STATE"}), year=2023)
     assert fetch(server, home, year=2023).data.shape == (80, 11)
-    put(server, tmp_path, acs().rename(columns={"ST": "STATE"}).assign(STATE=6), year=2022)
-    with pytest.raises(ValueError, match="STATE is not 13"):
-        fetch(server, home, year=2022)
 
 
 def test_a_short_download_leaves_nothing(server, home, tmp_path):
@@ -128,59 +124,43 @@ def test_no_server_at_all(server, home):
     assert nothing_kept(home)
 
 
-def test_what_is_not_a_zip_is_refused(server, home):
-    server.files["/pums/2018/1-Year/csv_pga.zip"] = b"<html>down for maintenance</html>"
-    with pytest.raises(OSError, match="not a sound zip archive") as error:
-        fetch(server, home)
-    one_line(error)
-    assert nothing_kept(home)
-
-
-def test_a_damaged_member_is_refused(server, home, tmp_path):
-    body = bytearray(put(server, tmp_path, acs()))
-    middle = body.index(b"psam_p13.csv") + 600
-    body[middle] ^= 0xFF
-    server.files["/pums/2018/1-Year/csv_pga.zip"] = bytes(body)
-    with pytest.raises(OSError, match=r"checksum|sound zip") as error:
-        fetch(server, home)
-    one_line(error)
-    assert nothing_kept(home)
+def test_fetch_damaged_archive_raises(server, home, tmp_path):
+    damaged = bytearray(put(server, tmp_path, acs()))
+    damaged[damaged.index(b"psam_p13.csv") + 600] ^= 0xFF
+    for body in (bytes(damaged), b"<html>down for maintenance</html>"):
+        server.files["/pums/2018/1-Year/csv_pga.zip"] = body
+        with pytest.raises(OSError, match=r"checksum|sound zip") as error:
+            fetch(server, home)
+        one_line(error)
+        assert nothing_kept(home)
 
 
 @pytest.mark.parametrize(
-    "frame",
-    [pd.DataFrame({"SERIALNO": [1], "WGTP": [2]}), census_2000(), acs().drop(columns="ESR")],
-    ids=["housing", "census 2000", "without ESR"],
+    ("frame", "said"),
+    [
+        (pd.DataFrame({"SERIALNO": [1], "WGTP": [2]}), "no ACS person file"),
+        (acs().drop(columns="ESR"), "no ACS person file"),
+        (acs(ST=[13] * 79 + [12]), "ST is not 13 throughout"),
+    ],
+    ids=["housing", "without ESR", "another state"],
 )
-def test_a_zip_without_the_person_file_is_refused(server, home, tmp_path, frame):
+def test_fetch_other_table_raises(server, home, tmp_path, frame, said):
     put(server, tmp_path, frame)
-    with pytest.raises(ValueError, match="no ACS person file") as error:
+    with pytest.raises(ValueError, match=said) as error:
         fetch(server, home)
     one_line(error)
     assert nothing_kept(home)
 
 
-def test_another_state_is_refused(server, home, tmp_path):
-    put(server, tmp_path, acs(ST=[13] * 79 + [12]))
-    with pytest.raises(ValueError, match="ST is not 13 throughout") as error:
-        fetch(server, home)
-    one_line(error)
-    assert nothing_kept(home)
-
-
-@pytest.mark.parametrize("harm", ["flip", "truncate", "no digest", "wrong digest"])
+@pytest.mark.parametrize("harm", ["flip", "no digest"])
 def test_a_damaged_cache_is_downloaded_anew(server, home, tmp_path, harm):
     body = put(server, tmp_path, acs())
     fetch(server, home)
     kept, digest = home / "acs_pums/2018/csv_pga.zip", home / "acs_pums/2018/csv_pga.zip.sha256"
     if harm == "flip":
         kept.write_bytes(body[:500] + bytes([body[500] ^ 1]) + body[501:])
-    elif harm == "truncate":
-        kept.write_bytes(body[:700])
-    elif harm == "no digest":
-        digest.unlink()
     else:
-        digest.write_text("0" * 64)
+        digest.unlink()
     with pytest.warns(UserWarning, match="downloaded again"):
         assert fetch(server, home).data.shape == (80, 11)
     assert len(server.requests) == 2
@@ -193,12 +173,9 @@ def test_a_damaged_cache_is_downloaded_anew(server, home, tmp_path, harm):
     ("state", "year", "said"),
     [
         ("XX", 2018, "state='XX'"),
-        ("Georgia", 2018, "postal code"),
         (13, 2018, "state=13"),
         ("GA", 2020, "no standard 1-year file"),
         ("GA", 2008, "2009 to 2024"),
-        ("GA", 2025, "2009 to 2024"),
-        ("GA", "2018", "year='2018'"),
     ],
 )
 def test_unknown_states_and_years_ask_nobody(server, home, state, year, said):
@@ -206,15 +183,5 @@ def test_unknown_states_and_years_ask_nobody(server, home, state, year, said):
         fetch(server, home, state, year)
     one_line(error)
     assert server.requests == []
-
-
-def test_base_url_must_be_http(home):
     with pytest.raises(ValueError, match="not an http"):
         fetch_acs_pums("GA", 2018, data_home=home, base_url="file:///etc")
-    assert nothing_kept(home)
-
-
-def test_states_are_the_fifty_and_two():
-    assert len(tables.STATES) == 52
-    assert len(set(tables.STATES.values())) == 52
-    assert {"DC", "PR", "GA"} <= set(tables.STATES)

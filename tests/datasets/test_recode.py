@@ -56,20 +56,16 @@ def test_blackfemale_is_black_and_female():
     ("year", "codes", "expected"),
     [
         (2012, [1, 2, 3, 4, 5], [1, 1, 1, 1, 0]),
-        (2008, [1, 2, 3, 4, 4], [1, 1, 1, 1, 1]),
         (2013, [1, 2, 3, 4, 1], [1, 1, 1, 0, 1]),
         (None, [1, 2, 3, 4, 5], [1, 1, 1, 1, 0]),
         (None, [4, 4, 4, 4, 2], [0, 0, 0, 0, 1]),
-        (None, [1, 2, 3, 3, 2], [1, 1, 1, 1, 1]),
     ],
 )
 def test_military_coding_by_year_or_by_codes(year, codes, expected):
     assert recoded("militaryservice", codes, "MIL", year=year) == expected
 
 
-@pytest.mark.parametrize(
-    ("mark", "expected"), [("MLPC", [1, 1]), ("MLPF", [1, 1]), ("MLPCD", [1, 0]), ("mlpfg", [1, 0])]
-)
+@pytest.mark.parametrize(("mark", "expected"), [("MLPC", [1, 1]), ("mlpfg", [1, 0])])
 def test_military_coding_by_the_names_of_other_columns(mark, expected):
     frame = acs(2, MIL=[2, 4], **{mark: [0, 0]})
     assert recode_acs(frame)["militaryservice"].tolist() == expected
@@ -107,7 +103,7 @@ def test_lower_case_names_give_the_same_people():
     pd.testing.assert_frame_equal(recode_acs(frame), recode_acs(frame.rename(columns=str.lower)))
 
 
-@pytest.mark.parametrize("name", [name for name in tables.ACS_CODES if name not in ("AGEP", "ENG")])
+@pytest.mark.parametrize("name", ["SCHL", "MIL", "ESR"])
 def test_a_blank_or_unknown_code_of_an_adult_is_refused(name):
     for wrong, said in [(np.nan, "a blank"), (tables.ACS_CODES[name][1] + 1, None), (1.5, "1.5"), ("x", "text")]:
         values = [*[tables.ACS_CODES[name][0]] * 3, wrong]
@@ -120,10 +116,3 @@ def test_missing_acs_columns_are_named():
     with pytest.raises(ValueError, match="no column DIS, ESR") as error:
         recode_acs(acs().drop(columns=["ESR", "DIS"]))
     one_line(error)
-
-
-def test_every_educ_is_reached_and_schooling_never_falls():
-    table = tables.SCHL_TO_EDUC
-    assert sorted(table) == list(range(1, 25))
-    assert sorted(set(table.values())) == list(range(1, 17))
-    assert all(table[i] <= table[i + 1] for i in range(1, 24))
