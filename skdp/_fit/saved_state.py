@@ -218,6 +218,8 @@ def _part_of(made_of: type, fields: Any) -> Any:
         return made_of(*fields)
     made = object.__new__(made_of)
     for name, value in fields:
+        if not name.isidentifier() or (hasattr(made_of, name) and callable(getattr(made_of, name))):
+            raise ValueError(f"{name!r} is not a field of a {made_of.__name__}: the file was altered.")
         object.__setattr__(made, name, value)
     return made
 

@@ -200,6 +200,7 @@ ALTERED = {
     "'fit' is not an attribute": {"fit": "text"},
     "'_plan_fit' is not an attribute": {"_plan_fit": "text"},
     "'random_state' is never saved": {"random_state": 0},
+    "'__class__' is not a field": {"_fitted_leaks": {"skdp": "Trees", "value": [["__class__", 1]]}},
     "is not a type of a saved model": {"coef_": {"skdp": "Popen", "value": [["args", "true"]]}},
     "is not known": {"coef_": {"skdp": "event", "value": {"event": "Popen", "args": "true"}}},
 }
