@@ -19,9 +19,10 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
+from skdp.accounting.dominating.atoms import LossAtoms
 from skdp.accounting.formulas.quadrature import ERROR, MOST
 from skdp.accounting.pld.grid import _on_grid, _rounding, _times_power
-from skdp.accounting.pld.pairs import Pair
+from skdp.accounting.pld.pairs import AtomsPair, Pair
 from skdp.accounting.pld.reading import hockey_stick
 
 RNG = np.random.default_rng(12)
@@ -174,6 +175,18 @@ def test_rounding_is_upwards_at_the_ends_of_closed_forms():
     assert found == q
     responses = SelfComposedDpEvent(EpsilonDeltaDpEvent(0.4860562781396441, 0.0), 7)
     assert mpmath.mpf(get_epsilon(responses, 8.5e-57)) >= 7 * mpmath.mpf(0.4860562781396441)
+
+
+def test_weighted_losses_keep_their_mass_within_a_span():
+    """Losses below the span are raised to its first; those above it are counted as infinite."""
+    pair = AtomsPair(LossAtoms.of(np.array([-1.0, 0.0, 1.0, 2.0]), np.log([0.1, 0.3, 0.35, 0.2]), 0.05), 1, False)
+    found = pair.atoms(0.0, 1.0)
+    assert found.low == 0.0
+    assert 0.25 <= found.lost < 0.25 * (1 + 1e-12)
+    masses = np.exp(found.log_weight)
+    assert (masses >= [0.4, 0.35]).all()
+    np.testing.assert_allclose(masses, [0.4, 0.35], rtol=1e-12)
+    assert (found.loss >= [0.0, 1.0]).all()
 
 
 # --- the theorem ------------------------------------------------------------------------------------------------
