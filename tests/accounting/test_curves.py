@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from combinations import over_rows
+from scipy.stats import norm
 
 from skdp.accounting import (
     ComposedDpEvent,
@@ -47,6 +48,14 @@ def test_the_renyi_curve_of_a_gaussian_is_a_line():
     np.testing.assert_allclose(RenyiCurve(GaussianDpEvent(2.0), adjacency="replace_one")(orders), orders / 2.0)
     assert curve.epsilon(1e-5) == get_epsilon(GaussianDpEvent(2.0), 1e-5, method="rdp")
     assert RenyiCurve(NonPrivateDpEvent())(2.0) == math.inf
+
+
+def test_mu_of_a_gaussian_is_its_shift_over_its_noise():
+    """Two sensitivities apart where a record is exchanged; the best test has power Phi(mu + Phi^-1(alpha))."""
+    for adjacency, mu in (("zero_out", 0.25), ("replace_one", 0.5)):
+        profile = PrivacyProfile(GaussianDpEvent(4.0), adjacency=adjacency)
+        assert mu <= profile.mu() <= mu * (1.0 + 1e-11)
+        assert profile.true_positive_rate(0.05) == pytest.approx(norm.cdf(mu + norm.ppf(0.05)), rel=1e-9)
 
 
 def test_renyi_curves_refuse_what_has_none():
