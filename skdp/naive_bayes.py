@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.leaks import report_classes_read
 from skdp._checks.notices import few_rows_notice
-from skdp._checks.parameters import absolute_path, show
+from skdp._checks.parameters import absolute_path
 from skdp._checks.row_traits import row_indicators_of
 from skdp._checks.rows import check_classes, check_labels, check_table, classes_of, encode_labels
 from skdp._checks.weights import WeightReader
@@ -23,7 +23,7 @@ from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent
 from skdp.base import Fit, NoisySum, PrivateEstimator, StepPlan, begin
 from skdp.mechanisms.bounded_sum import VectorQuery
-from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
+from skdp.preprocessing.purchasing_transformer import public_bounds
 
 COUNT_SHARE = 0.125
 """Squared weight of a row in the count of its class, divided by the number of columns."""
@@ -292,7 +292,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         """
         fit = begin(self, X, groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
-        bounds = _read_bounds(model.bounds, fit.n_features)
+        bounds = public_bounds(model.bounds, fit.n_features)
         classes = None if model.classes is None else check_classes("classes", model.classes)
         fit.plan()
         fit.warn(model._weak_signal(fit, 2 if classes is None else len(classes)))
@@ -400,16 +400,6 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # noise decides the model of 200 rows
         return tags
-
-
-def _read_bounds(bounds: Any, n_features: int | None) -> Doubles:
-    """Return the public bounds of the columns; of one that represents all where their number is not known."""
-    found = check_bounds(bounds)
-    if found is None or (isinstance(found, list) and None in found):
-        raise ValueError(f"bounds={show(bounds)} leaves bounds out: give (low, high), or a list with one a column.")
-    if n_features is None:
-        return np.array([(-1.0, 1.0)])
-    return np.array(bounds_of_columns(bounds, n_features), np.float64)
 
 
 def _read_labels(

@@ -110,6 +110,19 @@ def bounds_of_columns(bounds: Any, n_features: int | None) -> tuple[Bounds, ...]
     return tuple(found)
 
 
+def public_bounds(bounds: Any, n_features: int | None) -> Doubles:
+    """Return bounds of all columns, of shape (n_features, 2), or reject those that leave some out.
+
+    Of an unknown number of columns, those of one that represents all.
+    """
+    found = check_bounds(bounds)
+    if found is None or (isinstance(found, list) and None in found):
+        raise ValueError(f"bounds={show(bounds)} leaves bounds out: give (low, high), or a list with one a column.")
+    if n_features is None:
+        return np.array([(-1.0, 1.0)])
+    return np.array(bounds_of_columns(bounds, n_features), np.float64)
+
+
 def bounds_of_any_width(bounds: Any) -> tuple[Bounds, ...]:
     """Bounds of one column that represents all: a purchase for it has the same rounds, and so the same price."""
     found = check_bounds(bounds)
@@ -124,5 +137,6 @@ __all__ = [
     "bounds_of_columns",
     "check_bounds",
     "numbers_of",
+    "public_bounds",
     "read_columns",
 ]

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.parameters import absolute_path, check_count, show
+from skdp._checks.parameters import absolute_path, check_count
 from skdp._checks.rows import check_table
 from skdp._checks.weights import WeightReader, weight_of_each
 from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent
 from skdp.base import Fit, StepPlan
 from skdp.mechanisms.unit_norms import average_units
-from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
+from skdp.preprocessing.purchasing_transformer import public_bounds
 from skdp.synthesis.class_mixture.mixture import ClassMixture
 from skdp.synthesis.class_mixture.noisy_moments import ClassMeasurement
 from skdp.synthesis.class_mixture.row_blocks import Box, ClassRows
@@ -224,7 +224,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
 
     def _read_parameters(self, n_features: int | None) -> None:
         """See `PrivateGenerator`."""
-        self._check_bounds(n_features)
+        public_bounds(self.bounds, n_features)
         if not _is_auto(self.n_components):
             check_count("n_components", self.n_components, remedy="choose a whole number of components, or 'auto'")
 
@@ -251,7 +251,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
         if labels is not None:
             self.classes_, codes = labels
             n_classes = len(self.classes_)
-        self.bounds_ = self._check_bounds(d)
+        self.bounds_ = public_bounds(self.bounds, d)
         self.n_components_ = self._count_components(fit, n_classes)
         self.n_directions_ = min(d, N_DIRECTIONS)
         measurement = ClassMeasurement(
@@ -272,17 +272,6 @@ class DPClassMixtureGenerator(PrivateGenerator):
             return int(self.n_components)
         found = fit.n / (fit.noise_multiplier * n_classes * ROWS_OF_A_COMPONENT)
         return max(1, round(min(found, MOST_COMPONENTS)))
-
-    def _check_bounds(self, n_features: int | None) -> Doubles:
-        """Return the public bounds of the columns; of one that represents all where their number is not known."""
-        found = check_bounds(self.bounds)
-        if found is None or (isinstance(found, list) and None in found):
-            raise ValueError(
-                f"bounds={show(self.bounds)} leaves bounds out: give (low, high), or a list with one a column."
-            )
-        if n_features is None:
-            return np.array([(0.0, 1.0)])
-        return np.array(bounds_of_columns(self.bounds, n_features), np.float64)
 
     # --- samples ---
 
