@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Real
 from typing import Any, Self
 
@@ -186,9 +185,6 @@ class PrivateEstimator(Watched, Reported, Exported, PlainState, BaseEstimator):
         self.delta = delta_for(earlier if given is None else given, resolve_accountant(self.accountant), n)
         return terms._replace(budget=terms.budget._replace(delta=self.delta))
 
-    def _solve_noise(self, budget: Budget, event_at: Callable[[float], DpEvent]) -> float:
-        return solve_noise(self, budget, event_at)
-
     def _public_n_samples(self, n_samples: int) -> int:
         """Return the number of rows, or of units, that rules may use: under add_remove the data's own is private."""
         return public_n(self, n_samples)
@@ -317,6 +313,7 @@ __all__ = [
     "encode_labels",
     "refuse_fit_params",
     "root_stream",
+    "solve_noise",
     "traits_of",
     "warn_of_weak_delta",
 ]

@@ -215,11 +215,6 @@ class Recipe:
         """Return the public facts about the rows that a checkpoint records."""
         return {"row_norm": self.model._fitted_row_norm} if self.model._fitted_row_norm else {}
 
-    def _calibrate_noise(self, budget: Budget, releases: PlannedReleases) -> float:
-        """Return the given noise multiplier, or the one that spends epsilon."""
-        noise: float = self.model._solve_noise(budget, releases.event_at)
-        return noise
-
     def planned_releases(self, sampling: Sampling, n_steps: int) -> PlannedReleases:
         """Return the releases of a run, from public quantities."""
         return PlannedReleases(sampling, n_steps, self.stages(sampling, n_steps), self.purchases(sampling, n_steps))

@@ -28,7 +28,7 @@ from skdp._typing import Doubles
 from skdp.accounting import ADJACENCIES, DpEvent, GaussianDpEvent, PrivacyAccountant, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.targets import Risk
-from skdp.base import Budget, FitTerms, Price, PrivateEstimator, check_whole_budget, refuse_fit_params
+from skdp.base import Budget, FitTerms, Price, PrivateEstimator, check_whole_budget, refuse_fit_params, solve_noise
 from skdp.evaluation.amounts import GRID, amounts_of
 from skdp.evaluation.figures import TableFigures
 from skdp.evaluation.replicates import Mechanism, Replicates
@@ -336,7 +336,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         if self.noise == "laplace":
             laplace = self._laplace_for(terms.budget, unit)
             return laplace, Price(laplace.event, laplace.epsilon * (2 if replaced else 1), 0.0)
-        sigma = self._solve_noise(terms.budget, GaussianDpEvent)
+        sigma = solve_noise(self, terms.budget, GaussianDpEvent)
         norm = unit * self._norm_of_row()
         gaussian = GaussianMechanism(sigma, norm * (math.sqrt(0.5) if replaced else 1.0))
         return gaussian, self._price(gaussian.event, None, self.delta)

@@ -20,7 +20,7 @@ from skdp._training.plan import DPSGDPlan
 from skdp._training.recipe import Recipe
 from skdp._training.run import OFFSET, START, Plan, Run, Targets
 from skdp._typing import Doubles, Vector
-from skdp.base import Budget
+from skdp.base import Budget, solve_noise
 from skdp.linear_model.inference import MOST_NOISE_OF_COUNTS, NOT_SETTLED, Grounds, NewtonPath, infer
 from skdp.linear_model.likelihoods import LIKELIHOODS, BoundedCounts, Likelihood, LikelihoodScores, Multinomial, Ordinal
 from skdp.linear_model.newton_steps import STEP_SHARES, Pool, Step, next_theta, packed, settled_pool
@@ -228,7 +228,7 @@ class NewtonRecipe(Recipe):
             )
         sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
         releases = self.planned_releases(sampling, n_steps)
-        sigma = self._calibrate_noise(budget, releases)
+        sigma = solve_noise(self.model, budget, releases.event_at)
         radius = self._check_radius(n_features)
         scale = RowScale(radius, INTERCEPT_ENTRY if getattr(self.model, "fit_intercept", True) else 0.0)
         plan = DPSGDPlan(sampling, 1.0, sigma, n_steps, float(n), releases.stages)

@@ -26,7 +26,7 @@ from skdp._training.plan import DPSGDPlan
 from skdp._training.recipe import Recipe
 from skdp._training.run import Plan, PlannedReleases, Run
 from skdp._typing import Doubles, Vector
-from skdp.base import Budget
+from skdp.base import Budget, solve_noise
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 
@@ -120,7 +120,7 @@ class LinearRecipe(LinearSteps):
         geometry = LinearGeometry(self._check_radius(n_features), bool(self.model.fit_intercept))
         sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
         releases = self.planned_releases(sampling, n_steps)
-        sigma = self._calibrate_noise(budget, releases)
+        sigma = solve_noise(self.model, budget, releases.event_at)
         lot_size = sampling.rate * n
         n_parameters = outputs.n_outputs * geometry.width(n_features)
         if outputs.n_outputs == 1:

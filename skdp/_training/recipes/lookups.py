@@ -21,7 +21,7 @@ from skdp._training.plan import DPSGDPlan
 from skdp._training.recipes.linear_recipe import LinearSteps, refuse_another_form
 from skdp._training.run import Plan, Run, Targets
 from skdp._typing import Doubles, Vector
-from skdp.base import Budget
+from skdp.base import Budget, solve_noise
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 
@@ -51,7 +51,7 @@ class LookupRecipe(LinearSteps):
         """Decide everything that precedes reading the data; `n` is the public number of rows."""
         sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
         releases = self.planned_releases(sampling, n_steps)
-        sigma = self._calibrate_noise(budget, releases)
+        sigma = solve_noise(self.model, budget, releases.event_at)
         lot_size = sampling.rate * n
         signal = linear_rule.signal_of(sigma, lot_size, n_steps, outputs.n_outputs * (form.n_free + 1))
         by_rule = rules.RULES[self.task.loss_of(outputs)[0]]

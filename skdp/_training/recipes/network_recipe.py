@@ -19,7 +19,7 @@ from skdp._training.plan import DPSGDPlan
 from skdp._training.recipe import Recipe
 from skdp._training.run import Plan, Run
 from skdp._typing import Doubles, Vector
-from skdp.base import Budget
+from skdp.base import Budget, solve_noise
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 
@@ -64,7 +64,7 @@ class NetworkRecipe(Recipe):
         shape = _Shape(architecture, clip, unit, self._rows_at_once(max(architecture.widths)))
         sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
         releases = self.planned_releases(sampling, n_steps)
-        noise = self._calibrate_noise(budget, releases)
+        noise = solve_noise(self.model, budget, releases.event_at)
         plan = DPSGDPlan(sampling, max_norm, noise, n_steps, sampling.rate * n, releases.stages)
         rate = self._first_rate(plan, by_rule)
         optimizer = self._make_optimizer(self._schedule(rate, plan), shape)

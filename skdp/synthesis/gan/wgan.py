@@ -17,7 +17,7 @@ from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp._training.progress import StepProgress
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
-from skdp.base import FitTerms, Price, StepPlan
+from skdp.base import FitTerms, Price, StepPlan, solve_noise
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
@@ -368,7 +368,7 @@ class DPWGAN(PrivateGenerator):
         """See `PrivateEstimator`."""
         n = self._public_n_samples(n_samples)
         sampling, n_steps = self._sampling_and_steps(n)
-        noise = self._solve_noise(terms.budget, partial(self._event_of_steps, sampling, n_steps))
+        noise = solve_noise(self, terms.budget, partial(self._event_of_steps, sampling, n_steps))
         steps = DPSGDPlan(sampling, self._check_clip(), noise, n_steps, sampling.rate * n)
         counts = GaussianMechanism(COUNT_NOISE * noise, 1.0) if self._buys_shares() else None
         price = self._price(self._event_of_steps(sampling, n_steps, noise), None, self.delta)
