@@ -3,7 +3,7 @@
 
     python benchmarks/bench_audit.py [replay] [exchanged] [one_run] [jax] [false_alarms]
 
-All but `exchanged` and the last without a name. Everything is made up. For ``jax`` `environments.py`
+All but `exchanged` and the last without a name. Everything is simulated. For ``jax`` `environments.py`
 makes the environment ``jax`` first; without it this part is left out.
 """
 

@@ -38,7 +38,7 @@ def audit_estimator(
     estimator : estimator
         Private estimator, or a pipeline or search with one budget. It is not changed.
     X, y : array-like, default=None
-        Rows and targets, public or made up: replay reads exact sums under a known seed, and no charge pays for that.
+        Rows and targets, public or simulated: replay reads exact sums under a known seed, and no charge pays for that.
         So any `X` issues a `PrivacyLeakWarning`, an error under ``on_leak="raise"``. None makes up the worst table for
         the kind of estimator.
     groups : array-like of shape (n_samples,) or None, default=None

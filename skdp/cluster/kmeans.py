@@ -337,7 +337,7 @@ def _read_rows(model: DPKMeans, X: Any, *, reset: bool) -> Any:
     rows = check_table(model, X, reset=reset, sparse=True)
     if sp.issparse(rows) and None in bounds_of_columns(model.bounds, rows.shape[1]):
         raise ValueError(
-            "bounds=None and X is sparse: bounds of sparse rows are not bought, so give public ones, or pass "
+            "bounds=None and X is sparse: bounds of sparse rows cannot be estimated, so give public ones, or pass "
             "X.toarray()."
         )
     return rows

@@ -1,4 +1,4 @@
-"""Tables on which to try private estimators: census people, real and made up, and MNIST.
+"""Tables on which to try private estimators: real and simulated census records, and MNIST.
 
 Every loader returns the rows, and the public bounds, categories and classes that a private estimator needs and may not
 learn from the rows. They come from a code book.

@@ -214,7 +214,7 @@ class PrivateGenerator(PrivateEstimator):
 def _refuse_few_groups(units: Units | None) -> None:
     if units is not None and units.n_units < 2:
         found = "1 group" if units.n_units else "no group"
-        raise ValueError(f"groups has {found}, which is no table to learn from: give 2 groups at least.")
+        raise ValueError(f"groups has {found}, and must have at least 2: give more groups.")
 
 
 def _read_shares(given: Any) -> Doubles:
