@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.cells import KIND_OF_DTYPE, NUMBER, OTHER, float_of, kind_of_cell, values_of
+from skdp._checks.parameters import check_count, show
 from skdp._checks.readings import key_of
 from skdp._checks.rows import column_names, split_column
 
@@ -18,6 +19,17 @@ ROW, GROUP = "row", "group"
 
 UNIT_FACTS = ("privacy_unit_", "_fitted_group_name")
 """Attributes by which what is fitted knows what it is private for."""
+
+
+def check_row_limit(rows_per_group: Any, unit: str) -> None:
+    """Reject `rows_per_group` if it is no whole number from 1 to 1,000,000, or if there are no groups."""
+    if rows_per_group is None:
+        return
+    remedy = "choose a whole number from 1 to 1,000,000, or None"
+    if check_count("rows_per_group", rows_per_group, remedy=remedy) > 1_000_000:
+        raise ValueError(f"rows_per_group={show(rows_per_group)} is out of range: {remedy}.")
+    if unit == ROW:
+        raise ValueError(f"rows_per_group={rows_per_group} without groups: give groups, or use rows_per_group=None.")
 
 
 def estimand_of(unit: str, row: str = "one row") -> str:
@@ -234,6 +246,7 @@ __all__ = [
     "UNIT_FACTS",
     "CountedUnits",
     "Units",
+    "check_row_limit",
     "comparable",
     "estimand_of",
     "keys_of_units",

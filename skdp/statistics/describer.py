@@ -15,7 +15,7 @@ from skdp._checks.notices import narrow_bounds_notice, note_notice
 from skdp._checks.parameters import absolute_path, check_choice, read_real, show
 from skdp._checks.rows import split_column
 from skdp._checks.table import Table
-from skdp._checks.units import ROW
+from skdp._checks.units import ROW, check_row_limit
 from skdp._checks.weights import WeightReader, exactly_summable
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
@@ -60,6 +60,7 @@ class TableDescriber(SchemaBuyer):
         quantiles: Any = (0.05, 0.25, 0.5, 0.75, 0.95),
         n_bins: int = MOST_BINS,
         weight_bound: float | None = None,
+        rows_per_group: int | None = None,
         shares: Shares | None = None,
         noise: str = ROUNDED,
         epsilon: float | None = 1.0,
@@ -81,6 +82,7 @@ class TableDescriber(SchemaBuyer):
         self.quantiles = quantiles
         self.n_bins = n_bins
         self.weight_bound = weight_bound
+        self.rows_per_group = rows_per_group
         self.shares = shares
         self.noise = noise
         self.epsilon = epsilon
@@ -100,6 +102,7 @@ class TableDescriber(SchemaBuyer):
         X, given = split_column(X, "sample_weight", sample_weight)
         fit = begin(self, X, groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
+        check_row_limit(model.rows_per_group, model.privacy_unit_)
         model._check_own_parameters()
         if model.noise == DISCRETE and not (groups is None and sample_weight is None):
             model._refuse_discrete("weights and groups make parts of rows", "use noise='rounded' with these")
@@ -125,7 +128,7 @@ class TableDescriber(SchemaBuyer):
         return lambda noise: compose([purchase.event_at(_PURCHASE_RATIO * noise), GaussianDpEvent(noise)])
 
     def _release(self, noise_multiplier: float) -> TableRelease:
-        return TableRelease(noise_multiplier, self.adjacency, self.shares, self.noise)
+        return TableRelease(noise_multiplier, self.adjacency, self.shares, self.noise, float(self.rows_per_group or 1))
 
     def _n_columns(self) -> int:
         """Number of described columns, where the schema names them all."""
@@ -220,13 +223,13 @@ class TableDescriber(SchemaBuyer):
             note_notice(self, _clipping_notice([each for each in cells if each.is_clipped], bought.beyond))
         described = [each for each in cells if each.name != self.by]
         groups, of_rows = self._subgroups(next((each for each in cells if each.name == self.by), None), rows.table)
-        weights = None if fit.units is None and given is None else _weights_of(fit, given)
+        weights = None if fit.units is None and given is None else _weights_of(fit, given, self.rows_per_group or 1)
         asked = Questions(
             described,
             groups,
             bool(self.correlation),
             [tuple(pair) for pair in self.crosstabs],
-            self._public_total(fit.n) if given is None else None,
+            self._public_total(fit.n) if given is None and self.rows_per_group is None else None,
             [rows.table.label(each.block.position) for each in described],
         )
         described_rows = DescribedRows([each.read(rows.table) for each in described], of_rows, weights)
@@ -258,10 +261,10 @@ def _read_rows(model: TableDescriber, X: Any, *, reset: bool) -> SchemaRows:
     return rows
 
 
-def _weights_of(fit: Fit, given: Doubles | None) -> Doubles:
-    """Return weights of the rows, in [0, 1], which add up to 1 at most in each group."""
+def _weights_of(fit: Fit, given: Doubles | None, row_limit: int) -> Doubles:
+    """Return weights of the rows, in [0, 1], which add up to `row_limit` at most in each group."""
     shares = np.ones(fit.n_rows) if given is None else given
-    return np.asarray(exactly_summable(average_units(fit.units, shares)))
+    return np.asarray(exactly_summable(average_units(fit.units, shares, row_limit)))
 
 
 def _on_whole(column: Column) -> Column:

@@ -19,6 +19,7 @@ def describe(
     groups: Any = None,
     sample_weight: Any = None,
     weight_bound: float | None = None,
+    rows_per_group: int | None = None,
     quantiles: Any = (0.05, 0.25, 0.5, 0.75, 0.95),
     correlation: bool = True,
     crosstabs: Any = (),
@@ -70,6 +71,11 @@ def describe(
         estimated from the counts. What the schema leaves out is bought without weights.
     weight_bound : float or None, default=None
         Public number by which weights are divided, and at which they are cut. None is 1.
+    rows_per_group : int or None, default=None
+        With `groups`, public number of rows k that a group counts as at most: each row of a smaller group has the
+        weight of one row, and those of a larger one share the weight of k. Estimates are then of rows, counts are
+        numbers of rows, and the noise is k times larger. Choose a k that few groups exceed. None gives each group the
+        weight of one row. The weight of all rows is private then, and is estimated from the counts.
     quantiles : sequence of float, default=(0.05, 0.25, 0.5, 0.75, 0.95)
         Shares of the numbers that lie below, between 0 and 1.
     correlation : bool, default=True
@@ -135,8 +141,9 @@ def describe(
     Notes
     -----
     **Guarantees.** The description is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if
-    `random_state` is None. With `groups` it is so for all rows of one label together: their weights add up to 1 at
-    most. With `sample_weight` a row weighs 1 at most, and what all weigh together is in no figure but through noise.
+    `random_state` is None. With `groups` it is so for all rows of one label together: their weights add up to 1, or to
+    `rows_per_group`, at most. With `sample_weight` a row weighs 1 at most, and what all weigh together is in no figure
+    but through noise.
     All of it is a function of noisy releases, whose sensitivities are proved in the notes of
     `skdp.statistics.table_release.TableRelease` and `skdp.preprocessing.histograms.purchase.Purchase`, and of what is
     public: parameters, names and types of the columns, and the number of rows but under ``add_remove``. The accountant
@@ -186,6 +193,7 @@ def describe(
         quantiles=quantiles,
         n_bins=n_bins,
         weight_bound=weight_bound,
+        rows_per_group=rows_per_group,
         noise=noise,
         epsilon=epsilon,
         delta=delta,

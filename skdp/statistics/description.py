@@ -58,6 +58,8 @@ class PrivateDescription:
         What the guarantee is for: one row, or all rows with one label of `groups`.
     noise_multiplier_ : float
         Noise multiplier of the description.
+    rows_per_group : int or None
+        Number of rows that a group counts as at most, as `skdp.describe` was given it.
     """
 
     schema_: TableSchema
@@ -67,6 +69,7 @@ class PrivateDescription:
     adjacency_: str
     privacy_unit_: str
     noise_multiplier_: float
+    rows_per_group: int | None = None
 
     def __init__(
         self, asked: Questions, tally: Tally, quantiles: Sequence[float], subgroups: Mapping[str, PrivateDescription]
@@ -126,6 +129,15 @@ class PrivateDescription:
         """
         return self._tally.n
 
+    def _intervals(self, level: float, sampling: bool, n_figures: int = 1) -> Intervals:
+        level = check_real("level", level, above=0, below=1, remedy="choose a probability, such as 0.95")
+        if sampling and self.rows_per_group is not None:
+            raise ValueError(
+                f"sampling=True with rows_per_group={self.rows_per_group}: rows of a group are not independent; use "
+                "sampling=False, or describe with rows_per_group=None."
+            )
+        return Intervals.of(level, bool(sampling), n_figures)
+
     def _of(self, column: str) -> ColumnFigures:
         if column not in self._columns:
             raise KeyError(f"column={column!r} is not described: name one of {format_names(self.columns)}.")
@@ -154,7 +166,7 @@ class PrivateDescription:
             With value, low, high and standard error each; NaN for what words do not have. Mean and quantiles of dates
             are dates (`datetime.datetime`, in UTC); their standard deviation and standard errors are in days.
         """
-        return self._figures(column, _intervals(level, sampling))
+        return self._figures(column, self._intervals(level, sampling))
 
     def _figures(self, column: str, intervals: Intervals) -> dict[str, Estimate]:
         each = self._of(column)
@@ -172,7 +184,8 @@ class PrivateDescription:
 
     @property
     def _estimand(self) -> str:
-        return estimand_of(self.privacy_unit_)
+        limit = self.rows_per_group
+        return estimand_of(self.privacy_unit_, "one row" if limit in (None, 1) else f"{limit} rows")
 
     def _stated(self, figure: Estimate) -> Estimate:
         """Return a figure that states its estimand."""
@@ -208,7 +221,7 @@ class PrivateDescription:
         parts: Mapping[str, PrivateDescription] = self.subgroups or {"": self}
         of_columns = [4 + len(self._quantiles) if each.cells.is_line else 2 for each in self._columns.values()]
         n_figures = len(parts) * sum(of_columns)
-        intervals = _intervals(level, sampling, n_figures if simultaneous else 1)
+        intervals = self._intervals(level, sampling, n_figures if simultaneous else 1)
         marks = {column: self._mark(column) for column in self.columns if self._note(column)}
         rows = {
             (name, column): _spread(part._figures(column, intervals)) | marks.get(column, {})
@@ -253,7 +266,7 @@ class PrivateDescription:
         import pandas as pd
 
         each = self._of(column)
-        counts = each.counts_of_cells(_intervals(level, sampling, each.cells.size if simultaneous else 1))
+        counts = each.counts_of_cells(self._intervals(level, sampling, each.cells.size if simultaneous else 1))
         frame = pd.DataFrame(
             {"count": [x.value for x in counts], "low": [x.low for x in counts], "high": [x.high for x in counts]},
             index=[*each.cells.labels, GAP],
@@ -320,7 +333,7 @@ class PrivateDescription:
         import pandas as pd
 
         frame = pd.DataFrame(np.eye(len(self.columns)), index=self.columns, columns=self.columns)
-        for (first, second), each in self._pairs(_intervals(0.95, False)).items():
+        for (first, second), each in self._pairs(self._intervals(0.95, False)).items():
             frame.loc[first, second] = frame.loc[second, first] = each.value
         return self._with_estimand(frame)
 
@@ -344,7 +357,7 @@ class PrivateDescription:
         import pandas as pd
 
         d = len(self.columns)
-        found = self._pairs(_intervals(level, sampling, max(1, d * (d - 1) // 2) if simultaneous else 1))
+        found = self._pairs(self._intervals(level, sampling, max(1, d * (d - 1) // 2) if simultaneous else 1))
         index = pd.MultiIndex.from_tuples(list(found), names=["first", "second"]) if found else None
         rows = [{"value": each.value, "low": each.low, "high": each.high} for each in found.values()]
         return self._with_estimand(pd.DataFrame(rows, index=index, columns=["value", "low", "high"]))
@@ -429,11 +442,6 @@ class PrivateDescription:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(f'<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8">\n{text}\n</html>\n')
         return text
-
-
-def _intervals(level: float, sampling: bool, n_figures: int = 1) -> Intervals:
-    level = check_real("level", level, above=0, below=1, remedy="choose a probability, such as 0.95")
-    return Intervals.of(level, bool(sampling), n_figures)
 
 
 def _as_dates(figure: Estimate) -> Estimate:

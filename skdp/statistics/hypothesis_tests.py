@@ -87,6 +87,7 @@ def private_mean_difference(
     if bounds is None:
         raise ValueError("bounds=None: give public bounds of the numbers, as subgroups have none that are bought.")
     _refuse_all_but_two(categories)
+    _refuse_several_rows(settings)
     kinds = [kind_of_number(bounds), kind_of_words(list(categories))]
     asked = {"shares": OF_MOMENTS, "n_bins": _BINS, "by": "y"}
     found = described("private_mean_difference", [_as_numbers(x), by], kinds, settings, **asked)
@@ -238,7 +239,16 @@ def _refuse_all_but_two(categories: Any) -> None:
         )
 
 
+def _refuse_several_rows(settings: dict[str, Any]) -> None:
+    if settings.get("rows_per_group") is not None:
+        raise ValueError(
+            f"rows_per_group={show(settings['rows_per_group'])} in a test, which takes rows as independent, and those "
+            "of a group are not: use rows_per_group=None."
+        )
+
+
 def _of_independence(function: str, columns: list[Any], kinds: list[Any], settings: dict[str, Any]) -> PrivateTest:
+    _refuse_several_rows(settings)
     found = described(function, columns, kinds, settings, shares=OF_TABLE, crosstabs=[("x", "y")])
     return independence_test(found._table("x", "y"))._replace(estimand=found._estimand)
 

@@ -186,6 +186,8 @@ class TableRelease:
         None for the rule.
     noise : {"rounded", "discrete"}
         Of counts alone, discrete Gaussian noise.
+    weight_limit : float
+        Of what the rows of a group weigh together; that of a row is at most 1.
 
     Notes
     -----
@@ -216,16 +218,18 @@ class TableRelease:
 
     *Pairs.* See `pairs_sensitivity`.
 
-    *Weights and units.* Weights are numbers in [0, 1]; those of a unit add up to 1 at most
-    (`skdp.mechanisms.unit_norms.average_units`). What a unit adds then lies in the convex hull of what rows can add,
-    so all bounds hold for units too. Counts of multiples of 2**-24 are exact; sums of numbers are rounded in float64,
-    for which the noise has room (`skdp.mechanisms.GaussianMechanism`).
+    *Weights and groups.* Weights are numbers in [0, 1]; those of a group add up to `weight_limit` at most
+    (`skdp.mechanisms.unit_norms.average_units`). What a group adds then lies in `weight_limit` times the convex hull of
+    zero and what rows can add, so all bounds hold for groups, multiplied by `weight_limit`. Counts of multiples of
+    2**-24 are exact; sums of numbers are rounded in float64, for which the noise has room
+    (`skdp.mechanisms.GaussianMechanism`).
     """
 
     noise_multiplier: float
     adjacency: str
     shares: Shares | None = None
     noise: str = ROUNDED
+    weight_limit: float = 1.0
 
     def event_of_counts(self, n_columns: int, n_tables: int) -> DpEvent:
         """What discrete noise costs, on the counts of so many columns and of so many tables of pairs."""
@@ -271,7 +275,7 @@ class TableRelease:
     ) -> GaussianMechanism | DiscreteGaussianMechanism:
         if self.noise == DISCRETE:
             return self._discrete(share, n_counts)
-        return GaussianMechanism(self.noise_multiplier / math.sqrt(share), bound)
+        return GaussianMechanism(self.noise_multiplier / math.sqrt(share), self.weight_limit * bound)
 
     def _all_counts(
         self, rows: DescribedRows, codes: list[NDArray[np.int32]], asked: Questions, share: float, stream: SecretStream

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from skdp import PrivacyAccountant, TableSchema
 from skdp.exceptions import BudgetExceededError, QualityWarning
-from skdp.statistics import PrivateDescription, describe, private_quantile
+from skdp.statistics import PrivateDescription, describe, private_chi2_test, private_quantile
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skdp.exceptions.PrivacyLeakWarning"
@@ -249,6 +249,22 @@ def test_a_unit_has_the_weight_of_one_row():
     assert named.columns == ["n"]
 
 
+def test_a_group_counts_as_several_rows_with_rows_per_group():
+    """Groups of 1 to 8 rows, of which the rows of large groups differ from those of small ones."""
+    sizes = np.tile(np.arange(1, 9), 100)
+    frame, groups = pd.DataFrame({"size": np.repeat(sizes, sizes)}), np.repeat(np.arange(800), sizes)
+    given = {"schema": {"size": (1, 8)}, "groups": groups, "epsilon": 1000.0, "random_state": 0}
+    for limit in (1, 4, 8, 20):
+        found, counted = describe(frame, rows_per_group=limit, **given), np.minimum(sizes, limit)
+        assert found.n == pytest.approx(counted.sum(), abs=0.2 * limit)
+        assert found.figures("size")["mean"].value == pytest.approx(np.average(sizes, weights=counted), abs=0.02)
+    assert "weight of 20 rows at most" in repr(found)
+    with pytest.raises(ValueError, match="sampling=True with rows_per_group=20: rows of a group are not independent"):
+        found.figures("size", sampling=True)
+    with pytest.raises(ValueError, match="rows_per_group=2 in a test, which takes rows as independent"):
+        private_chi2_test(["a", "b"], ["a", "b"], groups=[0, 1], rows_per_group=2)
+
+
 def test_a_row_counts_as_much_as_its_weight():
     frame = pd.DataFrame({"n": np.r_[np.full(1000, 10), np.zeros(500, int)]})
     given = {"schema": {"n": (0, 10)}, "epsilon": 1000.0, "random_state": 0}
@@ -351,6 +367,8 @@ REFUSED = {
     "crosstabs": ({"crosstabs": ["job"]}, ["crosstabs"]),
     "crosstabs of one column": ({"crosstabs": [("job", "job")]}, ["crosstabs"]),
     "no public number": ({"adjacency": "add_remove"}, ["n_samples_public"]),
+    "rows_per_group without groups": ({"rows_per_group": 2}, ["rows_per_group=2 without groups"]),
+    "rows_per_group": ({"rows_per_group": 0, "groups": [0] * N}, ["rows_per_group=0", "1,000,000"]),
     "gaps in groups": ({"groups": [*range(N - 1), None]}, ["groups has gaps"]),
     "nested cells": ({"table": PEOPLE.assign(job=[["a"]] * N)}, ["nested"]),
 }

@@ -147,15 +147,21 @@ def test_the_sensitivity_of_pairs_is_that_of_the_worst_rows(n_tables, n_sums):
     assert np.linalg.norm(one - other) == pytest.approx(2.0 * pairs_sensitivity(n_tables, n_sums, "replace_one"))
 
 
-@combined(asked=list(ASKED), size=[2, 7, 40], kind=["one", "any"], adjacency=["add_remove", "replace_one"])
-def test_one_unit_moves_each_release_by_its_sensitivity_and_nothing_else(asked, size, kind, adjacency):
+@combined(
+    asked=list(ASKED),
+    size=[2, 7, 40],
+    kind=["one", "any"],
+    adjacency=["add_remove", "replace_one"],
+    rows_per_group=[None, 5],
+)
+def test_one_unit_moves_each_release_by_its_sensitivity_and_nothing_else(asked, size, kind, adjacency, rows_per_group):
     """A unit of many rows, of one kind or of any, leaves; or becomes one of rows at the other bounds."""
     frame = people(N + size)
     for row in range(N, N + size) if kind == "one" else ():
         frame = with_row(frame, row, EXTREME["low"])
     labels = np.concatenate([np.arange(N) // 2, np.full(size, 1000)])
     public = {"n_groups_public": 31} if adjacency == "add_remove" else {}
-    fit = describe_seeded(**ASKED[asked], adjacency=adjacency, **public)
+    fit = describe_seeded(**ASKED[asked], adjacency=adjacency, rows_per_group=rows_per_group, **public)
     if adjacency == "add_remove":
         other = frame.iloc[:N], labels[:N]
     else:

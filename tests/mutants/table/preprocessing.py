@@ -67,7 +67,7 @@ FAULTS = faults_of(
             ),
         ],
         "skdp.statistics.describer": [
-            ("description-group-by-row", "_weights_of", "average_units(fit.units, shares)", "shares"),
+            ("description-group-by-row", "_weights_of", "average_units(fit.units, shares, row_limit)", "shares"),
         ],
         "skdp.statistics.table_release": [
             ("description-groups-not-counted", "TableRelease._counts", "len(codes) + several", "len(codes)"),
@@ -83,6 +83,7 @@ FAULTS = faults_of(
                 "self.noise_multiplier / math.sqrt(share)",
                 "self.noise_multiplier",
             ),
+            ("description-noise-of-one-row-a-group", "TableRelease._mechanism", "self.weight_limit * bound", "bound"),
         ],
     }
 )
