@@ -89,7 +89,10 @@ class CoefficientTable:
         self.simultaneous = bool(simultaneous)
         self._names, self._inference = [one_line(each) for each in names], inference
         unit = "row" if fitted.privacy_unit_ == "row" else "group"
-        self._estimand = estimand_of(fitted.privacy_unit_, "one row of the largest norm")
+        limit = getattr(fitted, "rows_per_group", None)
+        self._estimand = estimand_of(
+            fitted.privacy_unit_, "one row of the largest norm" if limit is None else f"{limit} rows"
+        )
         cut, noise = inference.cut
         cuts = f"rows cut at norm {fitted.data_norm_:.6g}"
         if hasattr(fitted, "y_bounds_"):

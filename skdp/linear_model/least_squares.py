@@ -41,6 +41,11 @@ class DPLinearRegression(MomentsRegressor):
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
         can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
         fit with weights then warns that larger weights are clipped to it.
+    rows_per_group : int or None, default=None
+        With `groups`, public number of rows k that a group counts as at most: each row of a smaller group has the
+        weight of one row, those of a larger one share the weight of k, and the noise is k times larger. Choose a k that
+        few groups exceed. None clips what the rows of a group add up to, to the norm of one row; with `inference` it is
+        1. Rows must be in memory.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     inference : bool, default=False
@@ -114,8 +119,8 @@ class DPLinearRegression(MomentsRegressor):
     - `accountant` is charged before the rows are summed. What is refused is refused before any charge, or after it in
       the block that holds it if the rows are not in memory.
     - Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.
-    - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what one row
-      may add.
+    - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what one
+      row, or `rows_per_group` rows, may add.
 
     **Proof.** Let u be the row divided by `data_norm`, scaled down to norm 1 if it is longer, and t in [-1, 1] the
     target between its bounds. With public constants k for the intercept (0 without one) and b for the target, the
@@ -128,7 +133,8 @@ class DPLinearRegression(MomentsRegressor):
 
     **Groups.** The rows of a group have their weights multiplied by one number in [0, 1], so that the sum of z z' over
     them has a Frobenius norm of at most 1 too (`skdp.mechanisms.unit_norms.clip_moments`). Two such sums are positive
-    semidefinite, their inner product is not negative, and they differ by at most sqrt(2). n is the number of groups.
+    semidefinite, their inner product is not negative, and they differ by at most sqrt(2). With ``rows_per_group=k`` the
+    weights of a group add up to at most k instead, and both bounds are k times larger. n is the number of groups.
 
     **Normal equations.** With u now including the entry of the intercept, the release holds A = sum of u u', c = sum of
     u t and the sum of t**2. The noise on A is symmetric, of standard deviation s on the diagonal and s / sqrt(2) off
@@ -185,6 +191,7 @@ class DPLinearRegression(MomentsRegressor):
         risk: Mapping[str, float] | None = None,
         data_norm: float | None = None,
         weight_bound: Any = None,
+        rows_per_group: int | None = None,
         fit_intercept: bool = True,
         inference: bool = False,
         n_samples_public: int | None = None,
@@ -201,6 +208,7 @@ class DPLinearRegression(MomentsRegressor):
         self.risk = risk
         self.data_norm = data_norm
         self.weight_bound = weight_bound
+        self.rows_per_group = rows_per_group
         self.fit_intercept = fit_intercept
         self.inference = inference
         self.n_samples_public = n_samples_public
@@ -247,6 +255,11 @@ class DPRidge(MomentsRegressor):
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
         can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
         fit with weights then warns that larger weights are clipped to it.
+    rows_per_group : int or None, default=None
+        With `groups`, public number of rows k that a group counts as at most: each row of a smaller group has the
+        weight of one row, those of a larger one share the weight of k, and the noise is k times larger. Choose a k that
+        few groups exceed. None clips what the rows of a group add up to, to the norm of one row; with `inference` it is
+        1. Rows must be in memory.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     inference : bool, default=False
@@ -321,8 +334,8 @@ class DPRidge(MomentsRegressor):
     - `accountant` is charged before the rows are summed. What is refused is refused before any charge, or after it in
       the block that holds it if the rows are not in memory.
     - Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.
-    - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what one row
-      may add.
+    - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what one
+      row, or `rows_per_group` rows, may add.
 
     The release, the proof of its sensitivity, the least eigenvalue and the standard errors are those of
     `DPLinearRegression`. A ridge alone would have to outweigh the most negative eigenvalue of the noise in every
@@ -355,6 +368,7 @@ class DPRidge(MomentsRegressor):
         risk: Mapping[str, float] | None = None,
         data_norm: float | None = None,
         weight_bound: Any = None,
+        rows_per_group: int | None = None,
         fit_intercept: bool = True,
         inference: bool = False,
         n_samples_public: int | None = None,
@@ -372,6 +386,7 @@ class DPRidge(MomentsRegressor):
         self.risk = risk
         self.data_norm = data_norm
         self.weight_bound = weight_bound
+        self.rows_per_group = rows_per_group
         self.fit_intercept = fit_intercept
         self.inference = inference
         self.n_samples_public = n_samples_public

@@ -18,6 +18,7 @@ from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.exceptions import FitInterruptedWarning
 from skdp.linear_model.equations import Equations, Noise
 from skdp.linear_model.inference import solve_without_bias
+from skdp.linear_model.normal_equations import INTERCEPT, TARGET
 from skdp.linear_model.scores import ScoreSum, Scoring
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -72,6 +73,40 @@ def test_one_row_moves_both_releases_by_their_sensitivity_and_nothing_else(row, 
     assert len(one.releases) == 2
     assert max(moves(one, other)) <= (2.0 if adjacency == "replace_one" else 1.0) + 1e-9
     assert_all_else_is_equal(one, other)
+
+
+@over_rows("size", [1, 2, 60])
+@over_rows("limit", [None, 3])
+@over_rows("row", ["far off", "cut", "zero", "of all signs"])
+def test_one_group_moves_both_releases_by_their_sensitivity_and_nothing_else(row, limit, size):
+    X, y = draw(200)
+    X[-size:], y[-size:], _ = ROWS.get(row, ROWS["far off"])
+    if row == "of all signs":
+        X[-size:] *= np.random.default_rng(0).choice([-1.0, 1.0], (size, 4))
+    groups = np.r_[np.arange(200 - size) // 2, np.full(size, 100)]
+    gone = np.where(groups == 100, 0.0, 1.0)
+    public = {"rows_per_group": limit, "weight_bound": 1.0}
+    given, other = ((X, y, weights, groups) for weights in (np.ones(200), gone))
+    first, second = replay(lambda rows: fitted(rows, **public), given, other)
+    assert max(moves(first, second)) <= 1.0 + 1e-9
+    assert max(moves(first, second)) > 0.999 or row != "far off" or size < 60  # so that nothing is bounded twice
+    assert_all_else_is_equal(first, second)
+
+
+@over_rows("limit", [None, 3])
+def test_weight_of_a_group_follows_from_its_rows_and_not_from_targets(limit):
+    """Else slopes are biased. Groups have 1 to 9 rows; without noise this is weighted least squares."""
+    sizes = np.tile(np.arange(1, 10), 200)
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    X, y = draw(len(groups), groups=groups)
+    found = quiet((X, y, None, groups), rows_per_group=limit).coef_
+    lengths = (np.sum((X / 2.0) ** 2, axis=1) + INTERCEPT**2 + TARGET**2) / (1.0 + INTERCEPT**2 + TARGET**2)
+    shares = np.minimum((limit or 1) / np.bincount(groups, lengths), 1.0)[groups]
+    shares[sizes[groups] == 1] = 1.0
+    rows, roots = np.c_[X, np.ones(len(X))], np.sqrt(shares)
+    expected = np.linalg.lstsq(rows * roots[:, None], y * roots, rcond=None)[0]
+    np.testing.assert_allclose(found, expected[:4], atol=1e-4)
+    assert np.abs(expected - np.linalg.lstsq(rows, y, rcond=None)[0]).max() > 1e-3  # so that weights are seen
 
 
 @over_rows("d", [8, 199])
@@ -275,6 +310,11 @@ def test_rows_that_are_read_once_are_refused_before_any_charge(tmp_path):
     accountant = PrivacyAccountant()
     with pytest.raises(ValueError, match="inference=True with rows that are not in memory"):
         fitted((np.load(tmp_path / "x.npy", mmap_mode="r"), y), accountant=accountant)
+    limited = {"inference": False, "rows_per_group": 2, "accountant": accountant}
+    with pytest.raises(ValueError, match="rows_per_group=2 with rows that are not in memory"):
+        fitted((np.load(tmp_path / "x.npy", mmap_mode="r"), y, None, np.arange(60)), **limited)
+    with pytest.raises(ValueError, match="rows_per_group=2 without groups"):
+        fitted((X, y), **limited)
     assert accountant.history == ()
 
 

@@ -77,6 +77,13 @@ FAULTS = faults_of(
             ),
         ],
         "skdp.linear_model.normal_equations": [
+            ("inference-noise-of-one-row-a-group", "TargetMoments.sensitivity", "self.rows_per_group or 1", "1"),
+            (
+                "inference-group-by-row",
+                "TargetMoments.clip_weights",
+                "shares_of_units(units, total ** 2, total, self.rows_per_group)",
+                "np.ones(units.n_units)",
+            ),
             (
                 "inference-scores-not-charged",
                 "MomentsRegressor._event_at",
