@@ -57,7 +57,7 @@ print(f"AUROC {auroc.value:.3f} ({auroc.low:.3f} to {auroc.high:.3f}), epsilon {
 # ----------
 # As text here, and with ``to_html`` as one page that opens in any browser.
 
-report = model.privacy_report(evaluation=evaluation)
+report = skdp.privacy_report(model, evaluation=evaluation)
 print(report)
 if options.output:
     report.to_html(options.output)

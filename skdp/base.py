@@ -17,6 +17,7 @@ from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._checks.rows import check_labels, check_table, encode_labels
 from skdp._checks.units import GROUP, ROW
 from skdp._fit.budget import Budget, Price, payment_of, public_n, read_budget, root_stream, solve_noise, unit_of
+from skdp._fit.diagram import Diagram
 from skdp._fit.fit import Fit, NoisySum, begin, warn_of_weak_delta
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import FitStep, FitTerms, PrivateStep, StepPlan
@@ -32,9 +33,7 @@ from skdp.accounting import (
     resolve_accountant,
 )
 from skdp.accounting.targets import Risk
-from skdp.export.exported import Exported
 from skdp.mechanisms.sampling import Sampling, sampling_at
-from skdp.report.reported import Reported
 
 
 def check_whole_budget(whole: Any) -> None:
@@ -52,7 +51,7 @@ def check_whole_budget(whole: Any) -> None:
 _TO_PUBLISH = "random_state=None for a result that you publish"
 
 
-class PrivateEstimator(Watched, Reported, Exported, PlainState, BaseEstimator):
+class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
     """Base class of private estimators.
 
     Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, risk, adjacency, accounting,
@@ -259,7 +258,7 @@ def _lists_columns(value: Any) -> bool:
     return isinstance(value, list | tuple | np.ndarray) and not isinstance(next(iter(value), ""), str | Real)
 
 
-class JointPrice(Watched, Reported, Exported, PlainState):
+class JointPrice(Watched, Diagram, PlainState):
     """The price of what consists of private parts, read from their present state."""
 
     delta_: float

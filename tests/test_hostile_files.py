@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 from ledger_files import fresh
 
-from skdp import DPPCA, DPLogisticRegression, DPRidge, PrivacyAccountant, PrivacyReport, TableSchema
+from skdp import DPPCA, DPLogisticRegression, DPRidge, PrivacyAccountant, PrivacyReport, TableSchema, privacy_report
 from skdp.accounting import EpsilonDeltaDpEvent, GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
 from skdp.datasets import load_mnist
 from skdp.exceptions import BudgetFileError
@@ -252,8 +252,8 @@ def schemas_in_yaml() -> list[bytes]:
 
 def reports() -> list[bytes]:
     return [
-        DPRidge(y_bounds=(0, 1)).fit(ROWS, LABELS).privacy_report().to_json().encode(),
-        DPPCA(1, accountant=ledger()).fit(ROWS).privacy_report().to_json().encode(),
+        privacy_report(DPRidge(y_bounds=(0, 1)).fit(ROWS, LABELS)).to_json().encode(),
+        privacy_report(DPPCA(1, accountant=ledger()).fit(ROWS)).to_json().encode(),
     ]
 
 

@@ -22,6 +22,7 @@ from skdp import (
     DPStandardScaler,
     PrivacyAccountant,
     allocate_budget,
+    privacy_report,
 )
 from skdp._checks.units import Units
 from skdp._fit.conductor import units_of
@@ -196,7 +197,7 @@ def test_a_report_tells_of_the_partition_and_of_the_owners_assumption():
     ledger = PrivacyAccountant(2.0, 1e-4, unit="household")
     january = ledger.partition("2026-01", rule="month of first admission")
     for accountant, told in ((ledger, None), (january, ("2026-01", "month of first admission"))):
-        report = model(accountant=accountant).fit(X, y, groups=labels).privacy_report()
+        report = privacy_report(model(accountant=accountant).fit(X, y, groups=labels))
         stated = report.to_dict()["guarantee"]
         assert (stated["partition"], stated["partition_rule"]) == (told or (None, None))
         assert ("partition `2026-01`, by the rule `month of first admission`" in str(report)) == (told is not None)
@@ -274,7 +275,7 @@ def test_a_budgeted_pipeline_takes_the_public_number_of_groups(second):
     steps = DPStandardScaler((-1, 1)), DPPCA(1), second()
     made = allocate_budget(make_pipeline(*(step.set_params(**terms) for step in steps)), 1.0, 1e-4)
     made.fit(X, y, groups=labels)
-    assert (made.privacy_unit_, made.privacy_report().to_dict()["guarantee"]["n_units_public"]) == ("group", 100)
+    assert (made.privacy_unit_, privacy_report(made).to_dict()["guarantee"]["n_units_public"]) == ("group", 100)
 
 
 def test_tries_in_processes_and_pickled_plans_keep_the_unit():

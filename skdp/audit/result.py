@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skdp.accounting import DpEvent, NoOpDpEvent
+from skdp.accounting.ledger.html import caption_of, escaped
 from skdp.audit.checks import AuditFinding
-from skdp.report.as_html import caption_of, escaped
 
 
 class AuditError(AssertionError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import numbers
 import time
 import tracemalloc
@@ -20,6 +19,7 @@ from skdp._checks.parameters import check_count, check_real, show
 from skdp._checks.protocols import is_private, last_step
 from skdp._checks.row_traits import indexable, take_rows
 from skdp._checks.rows import table_shape
+from skdp.accounting.ledger.html import escaped, html_table
 from skdp.datasets.made_up import draw_classes, draw_numbers, draw_rows
 from skdp.preprocessing.schema.table_schema import TableSchema
 
@@ -139,10 +139,8 @@ class Rehearsal:
 
     def _repr_html_(self) -> str:
         header, *rows = self._table()
-        head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in header)
-        body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-        remarks = "".join(f"<p>{html.escape(line)}</p>" for line in self._remarks())
-        return f"<p>{html.escape(self._headline())}</p><table><tr>{head}</tr>{body}</table>{remarks}"
+        remarks = "".join(f"<p>{escaped(line)}</p>" for line in self._remarks())
+        return f"<p>{escaped(self._headline())}</p>{html_table(header, rows)}{remarks}"
 
     def _headline(self) -> str:
         rows = "public rows" if self.signal is None else f"made-up rows, whose best model has {self.signal:.3g}"

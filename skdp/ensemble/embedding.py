@@ -28,7 +28,6 @@ from skdp.ensemble.importances import importances
 from skdp.ensemble.leaf_tables import leaf_writer
 from skdp.ensemble.people import read_marginals
 from skdp.ensemble.trees import Trees, draw_trees
-from skdp.export.exported import Exported
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.preprocessing.schema.blocks import Block, unique_names
 from skdp.preprocessing.schema.kinds import Column
@@ -50,7 +49,7 @@ _FINER = 4
 """Bins that a bin is cut into where a schema has many."""
 
 
-class PublicTreesEmbedding(Exported, PlainState, TransformerMixin, BaseEstimator):
+class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
     """Leaves of totally random trees, drawn from a public schema and a public seed, beside the plain columns.
 
     Trees give a linear model the interactions of columns, and these trees cost nothing: where they cut follows from

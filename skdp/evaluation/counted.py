@@ -23,6 +23,7 @@ from skdp._checks.table import Table, as_keys
 from skdp._checks.units import GROUP, ROW, Units, estimand_of, read_units
 from skdp._checks.weights import WeightReader, warn_of_no_bound
 from skdp._fit.conductor import EstimatorFit, conduct
+from skdp._fit.diagram import epsilon_caption
 from skdp._fit.payment import Payment
 from skdp._typing import Doubles
 from skdp.accounting import ADJACENCIES, DpEvent, GaussianDpEvent, PrivacyAccountant, resolve_accountant
@@ -44,7 +45,6 @@ from skdp.evaluation.scored_rows import (
 from skdp.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
-from skdp.report.reported import price_caption
 
 _OF_TRAINING_ROWS = (
     "The fit of the model was charged for these rows too: if they are its training rows, the scores are optimistic. "
@@ -186,7 +186,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         def draw() -> str:
             if "_fitted_tables" not in self.__dict__:
                 return f"<pre>{html.escape(repr(self))}</pre>"
-            return price_caption(self) + self._figures_as_html()
+            return epsilon_caption(self) + self._figures_as_html()
 
         return draw
 

@@ -1,6 +1,6 @@
 """Fitted models in forms that other programs read: ONNX, plain scikit-learn, skops.
 
-- `exported`: the methods that estimators inherit; `facts`: what every form says of the guarantee, an explicit list
+- `facts`: what every form says of the guarantee, an explicit list
 - `onnx_model`: `to_onnx`; `onnx_graph` writes nodes and constants, `onnx_rows` is what comes in, `onnx_table` columns
   of a schema, `onnx_trees` leaves, `onnx_steps` transformers, `onnx_models` predictions, `onnx_foreign` the steps of
   scikit-learn

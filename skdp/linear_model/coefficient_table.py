@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._checks.parameters import check_real, show
 from skdp._checks.units import estimand_of
 from skdp._typing import Doubles
+from skdp.accounting.ledger.html import escaped, one_line
 from skdp.linear_model.inference import Inference
-from skdp.report.as_html import escaped
-from skdp.report.values import one_line
 
 _HEADER = ("coef", "std err", "sampling", "noise", "share", "z", "P>|z|")
 _LATEX = str.maketrans(

@@ -192,7 +192,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         fit = begin(self, _rows_to_fit(self, X, y, sample_weight, groups), groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
         bounds = model._read_parameters()
-        check_row_limit(model.rows_per_group, model.privacy_unit_)
+        check_row_limit(model.rows_per_group, model._unit())
         fit.plan(model._event_at())
         fit.warn(model._weak_signal(fit))
 

@@ -3,7 +3,7 @@
 - `values`: public values in one line; `price`, `release_table`: figures from the event; `report_data`: all of it as
   plain data
 - `sentences`, also of publications and NIST SP 800-226; `sections`: titles, paragraphs and tables
-- `as_text`, `as_html`: sections for people; `document`: `PrivacyReport`; `reported`: what estimators inherit
+- `as_text`, `as_html`: sections for people; `document`: `PrivacyReport`
 """
 
 from __future__ import annotations

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import html
-
+from skdp.accounting.ledger.html import escaped, html_table
 from skdp.report.sections import Listing, Section, sections, title
 from skdp.report.sentences import Facts
-from skdp.report.values import one_line
 
 _STYLE = """
 .skdp-report { --ink: #1b1f24; --soft: #57606a; --line: #d0d7de; --ground: #ffffff; --band: #f3f5f8;
@@ -38,11 +36,6 @@ _STYLE = """
   .skdp-report h2 { break-after: avoid; } .skdp-report tr { break-inside: avoid; }
   .skdp-report .skdp-wide { overflow: visible; } }
 """
-
-
-def escaped(text: str) -> str:
-    """Text that can stand between tags and in attributes."""
-    return html.escape(one_line(text))
 
 
 def fragment_of(facts: Facts) -> str:
@@ -80,31 +73,9 @@ def _section(section: Section) -> str:
 
 def _table(table: Listing) -> str:
     used = [k for k in range(len(table.header)) if any(row[k] for row in table.rows)]
-    head = "".join(_head_cell(table.header[k]) for k in used)
-    rows = "".join(f"<tr>{_cells([row[k] for k in used])}</tr>" for row in table.rows)
-    caption = escaped(table.caption)
-    return (
-        f'<div class="skdp-wide" role="region" aria-label="{caption}" tabindex="0"><table><caption>{caption}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>\n"
-    )
+    rows = [[row[k] for k in used] for row in table.rows]
+    shown = html_table([table.header[k] for k in used], rows, table.caption)
+    return f'<div class="skdp-wide" role="region" aria-label="{escaped(table.caption)}" tabindex="0">{shown}</div>\n'
 
 
-def _head_cell(text: str) -> str:
-    return f'<th scope="col">{escaped(text)}</th>'
-
-
-def _cells(row: list[str]) -> str:
-    first, *others = row
-    return f'<th scope="row">{escaped(first)}</th>' + "".join(f"<td>{escaped(cell)}</td>" for cell in others)
-
-
-def caption_of(text: str, *, warns: bool) -> str:
-    """A line above scikit-learn's diagram of an estimator."""
-    ink = "#8a3a00" if warns else "#0b5394"
-    return (
-        '<div style="background: #ffffff; color: #1b1f24; font: 14px/1.5 system-ui, sans-serif; padding: .2em .6em; '
-        f'border-left: 4px solid {ink}; margin-bottom: .4em; display: table;">{escaped(text)}</div>'
-    )
-
-
-__all__ = ["caption_of", "document_of", "escaped", "fragment_of"]
+__all__ = ["document_of", "fragment_of"]

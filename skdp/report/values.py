@@ -9,15 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from skdp.accounting.ledger.html import one_line as one_line
+
 _HIDDEN = {"accountant", "checkpoint", "memory", "n_jobs", "random_state", "seed", "verbose"}
 _MOST_ENTRIES, _LONGEST = 20, 240
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-
-
-def one_line(text: Any) -> str:
-    """Return text without line breaks and with invisible characters spelled out, so that no name looks like another."""
-    words = " ".join(str(text).split())
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in words)
 
 
 def shown(value: Any) -> str:

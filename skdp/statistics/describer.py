@@ -102,7 +102,7 @@ class TableDescriber(SchemaBuyer):
         X, given = split_column(X, "sample_weight", sample_weight)
         fit = begin(self, X, groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
-        check_row_limit(model.rows_per_group, model.privacy_unit_)
+        check_row_limit(model.rows_per_group, model._unit())
         model._check_own_parameters()
         if model.noise == DISCRETE and not (groups is None and sample_weight is None):
             model._refuse_discrete("weights and groups make parts of rows", "use noise='rounded' with these")

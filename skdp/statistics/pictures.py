@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from skdp.accounting.ledger.html import escaped
+from skdp.accounting.ledger.report import to_digits
 from skdp.evaluation.estimates import shown
-from skdp.report.as_html import escaped
-from skdp.report.sentences import figure
 
 _WIDTH, _HEIGHT, _MOST_BARS = 180, 40, 24
 
@@ -28,7 +28,7 @@ def page_of(description: Any) -> str:
     parts += [_section(each, name) for name, each in description.subgroups.items()]
     unit = escaped(description.privacy_unit_)
     price = (
-        f"ε = {figure(description.epsilon_)} at δ = {description.delta_:g} for one {unit} "
+        f"ε = {to_digits(description.epsilon_, 5, up=True)} at δ = {description.delta_:g} for one {unit} "
         f"({escaped(description.adjacency_)}). Small print: intervals of 95% for the noise."
         + f" {escaped(description._estimand)}".rstrip()
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 import math
 from typing import Any, NamedTuple, Self
@@ -16,6 +15,7 @@ from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
 from skdp._checks.weights import exactly_summable
 from skdp._typing import Doubles
+from skdp.accounting.ledger.html import escaped, html_table
 from skdp.base import Fit, PrivateEstimator, begin
 from skdp.evaluation.estimates import Estimate
 from skdp.mechanisms.gaussian import GaussianMechanism
@@ -230,11 +230,10 @@ class SynthesisEvaluation(PrivateEstimator):
 
     def _repr_html_(self) -> Any:
         if "pairs_" not in self.__dict__:
-            return f"<pre>{html.escape(repr(self))}</pre>"
-        cells = (f"<tr><th>{html.escape(name)}</th><td>{shown}</td></tr>" for name, shown in self._lines())
-        head = f"<tr><th></th><th>total variation, {self.level:.0%} interval for these rows</th></tr>"
-        price = f"&epsilon; = {self.epsilon_:.4g} at &delta; = {self.delta_:g} for one {self.privacy_unit_}"
-        return f"<table><caption>{price}</caption>{head}{''.join(cells)}</table>"
+            return f"<pre>{escaped(repr(self))}</pre>"
+        head = "", f"total variation, {self.level:.0%} interval for these rows"
+        cost = f"\u03b5 = {self.epsilon_:.4g} at \u03b4 = {self.delta_:g} for one {self.privacy_unit_}"
+        return html_table(head, self._lines(), cost)
 
 
 def _read_rows(model: SynthesisEvaluation, X: Any, *, reset: bool, made: ComparedRows) -> ComparedRows:

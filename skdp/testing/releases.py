@@ -15,6 +15,7 @@ from skdp.audit.replay import differences
 from skdp.audit.subjects import AuditedFit
 from skdp.exceptions import QualityWarning
 from skdp.mechanisms.tape import Tape
+from skdp.report.document import privacy_report
 from skdp.testing.demands import RELATIVE_ERROR, Inapplicable, demand
 from skdp.testing.subjects import (
     CheckedEstimator,
@@ -152,12 +153,12 @@ def check_a_report_can_be_written(subject: CheckedEstimator) -> None:
     """`privacy_report` states the price, in words and in JSON, and follows from the releases."""
     one = subject.fit(subject.table)
     other = subject.fit(subject.other, one)
-    report = one.model.privacy_report()
+    report = privacy_report(one.model)
     content = json.loads(report.to_json())
     mend = "Derive from PrivateEstimator, and set the price by _set_price"
     demand(f"{one.model.epsilon_:.2g}"[:3] in str(report), "the report does not name epsilon", mend)
     demand(isinstance(content, dict), "the report is no object in JSON", mend)
-    demand(str(report) == str(other.model.privacy_report()), "the report depends on the rows", mend)
+    demand(str(report) == str(privacy_report(other.model)), "the report depends on the rows", mend)
 
 
 def check_settings_of_arithmetic_reveal_no_row(subject: CheckedEstimator) -> None:

@@ -184,7 +184,7 @@ def test_table_classifier_takes_frames_with_groups(people, kind):
     found = kind(pipeline, epsilon=1.0).fit(frame, y, groups="home")
     assert found.privacy_unit_ == "group"
     assert list(found.feature_names_in_) == ["a", "b", "c"]
-    assert found.privacy_report().to_dict()["guarantee"]["unit"] == "group"
+    assert skdp.privacy_report(found).to_dict()["guarantee"]["unit"] == "group"
 
 
 def test_rows_and_groups_are_not_mixed_in_a_ledger(people):

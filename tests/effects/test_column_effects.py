@@ -210,7 +210,7 @@ def test_rows_that_are_scaled_down_are_refused():
 
 
 def test_the_report_has_the_numbers(fitted):
-    report = fitted["trees"].privacy_report()
+    report = privacy_report(fitted["trees"])
     rows = report.to_dict()["effects"]
     assert {each["column"] for each in rows} == set(SCHEMA)
     assert [each["difference"] for each in rows] == sorted((each["difference"] for each in rows), reverse=True)
@@ -218,4 +218,4 @@ def test_the_report_has_the_numbers(fitted):
     assert {each["column"]: (each["low"], each["high"], each["difference"], each["noise"]) for each in rows} == by_name
     assert "What the columns do" in str(report)
     assert json.loads(report.to_json())["effects"] == rows
-    assert "not known" in str(fitted["ridge"].privacy_report())
+    assert "not known" in str(privacy_report(fitted["ridge"]))

@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score
 
-from skdp import BudgetExceededError, PrivacyAccountant
+from skdp import BudgetExceededError, PrivacyAccountant, privacy_report
 from skdp.accounting import DiscreteLaplaceDpEvent
 from skdp.evaluation import Estimate, PrivateComparison, compare
 from skdp.evaluation.scale import places_of
@@ -109,7 +109,7 @@ def test_figures_of_either_model_and_of_subgroups_are_free(people):
     assert list(found.subgroups) == ["0", "1", "other"]
     assert isinstance(found.subgroups["0"].accuracy(0.4), Estimate)
     assert "roc auc" in repr(found)
-    assert "Epsilon" in str(found.privacy_report())
+    assert "Epsilon" in str(privacy_report(found))
 
 
 @pytest.mark.parametrize(("n", "bins"), [(1_000, 4), (10**7, 32)])

@@ -383,7 +383,7 @@ def test_it_is_shown_pickled_and_reported(people):
     assert again.roc_auc == found.roc_auc
     assert isinstance(found.roc_auc, Estimate)
     assert float(found.roc_auc) == found.roc_auc.value
-    report = str(found.privacy_report())
+    report = str(skdp.privacy_report(found))
     assert re.search(r"Epsilon +1\n", report)
     assert "delta is 0" in report
     assert "with these exceptions" not in report

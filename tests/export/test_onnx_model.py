@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import re
 
 import numpy as np
 import onnxruntime
@@ -281,7 +282,7 @@ def test_integer_inputs_take_frame_as_it_is():
         skdp.DPGaussianNB(), schema={"age": (18, 90), "job": ["clerk", "nurse"]}, classes=[0, 1]
     )
     model.fit(frame, np.arange(200) % 2)
-    session = session_of(model.to_onnx(integers=["age"]))
+    session = session_of(to_onnx(model, integers=["age"]))
     classes, chances = session.run(["predict", "predict_proba"], {name: frame[[name]].to_numpy() for name in frame})
     assert (classes == model.predict(frame)).all()
     np.testing.assert_allclose(chances, model.predict_proba(frame), rtol=1e-9)
@@ -333,9 +334,15 @@ def test_a_column_of_the_name_of_an_output_is_refused(name):
 
 def test_a_model_that_is_not_fitted_is_refused():
     with pytest.raises(NotFittedError):
-        skdp.DPLogisticRegression().to_onnx()
+        to_onnx(skdp.DPLogisticRegression())
 
 
-def test_estimators_pipelines_and_searches_have_the_method():
-    for model in (fitted_to_rows("a budget"), fitted_to_rows("a search"), fitted_to_frame("trees of three")):
-        assert model.to_onnx().SerializeToString() == to_onnx(model).SerializeToString()
+def test_methods_of_earlier_versions_name_the_function_to_use():
+    for model in (skdp.DPLogisticRegression(), skdp.DPGridSearchCV(skdp.DPLogisticRegression(), {})):
+        for name, function in (
+            ("privacy_report", "skdp.privacy_report"),
+            ("to_onnx", "skdp.export.to_onnx"),
+            ("to_sklearn", "skdp.export.to_sklearn"),
+        ):
+            with pytest.raises(AttributeError, match=rf"has no method '{name}': use {re.escape(function)}\(model\)\.$"):
+                getattr(model, name)

@@ -93,7 +93,7 @@ def test_rows_that_are_short_are_treated_alike(name):
     model = OF_SHORT_ROWS[name]()
     with pytest.raises(TypeError, match=r"\ADP\w+ has no counterpart in scikit-learn: it scales rows down.*\Z"):
         to_sklearn(model)
-    assert_alike(model, model.to_sklearn(rows_are_short=True), NEAR)
+    assert_alike(model, to_sklearn(model, rows_are_short=True), NEAR)
     longer = np.abs(model.predict_proba(FAR) - to_sklearn(model, rows_are_short=True).predict_proba(FAR)) if hasattr(
         model, "predict_proba") else np.ones(1)  # fmt: skip
     assert longer.max() > 1e-6  # what the refusal is for

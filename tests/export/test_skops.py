@@ -133,7 +133,7 @@ def test_skops_file_restores_estimator(name):
     if getattr(model, "epsilon_", 0.0) > 0.0:
         assert (again.epsilon_, again.delta_) == (model.epsilon_, model.delta_)
         assert again.privacy_event_ == model.privacy_event_
-        assert again.privacy_report().to_dict() == model.privacy_report().to_dict()
+        assert skdp.privacy_report(again).to_dict() == skdp.privacy_report(model).to_dict()
     assert set(vars(again)) - {"_lineage"} == set(vars(model)) - {"_lineage"}
 
 

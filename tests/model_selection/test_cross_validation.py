@@ -246,7 +246,7 @@ def test_scores_have_the_shape_of_scikit_learn(found):
     assert scores["estimator"][0].accountant is found.accountant
     assert not [name for name in scores if "time" in name]
     assert "estimator" not in cross_validate(model(), X, Y, **TERMS)
-    assert "Epsilon" in str(scores["evaluation"].privacy_report())
+    assert "Epsilon" in str(skdp.privacy_report(scores["evaluation"]))
 
 
 def test_more_classes_and_numbers():

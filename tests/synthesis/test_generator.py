@@ -20,6 +20,7 @@ from skdp import (
     PrivacyAccountant,
     PrivacyLeakWarning,
     allocate_budget,
+    privacy_report,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -128,4 +129,4 @@ def test_it_takes_its_place_in_a_pipeline_with_one_budget(name):
     assert 2.99 < pipe.epsilon_ <= 3.0
     made, labels = pipe[-1].sample(10, random_state=0)
     assert (made.shape, labels.shape) == ((10, 4), (10,))
-    assert type(pipe[-1]).__name__ in str(fitted(name, random_state=None).privacy_report())
+    assert type(pipe[-1]).__name__ in str(privacy_report(fitted(name, random_state=None)))

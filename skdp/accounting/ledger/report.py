@@ -6,7 +6,6 @@ Figures for people are rounded by `to_digits`, never to the wrong side.
 from __future__ import annotations
 
 import decimal
-import html
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 from ..events.composition import parts_of
 from ..events.kinds import kind_of
 from ..events.specifications import ComposedDpEvent, DpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
+from .html import escaped, html_table
 
 __all__ = ["ReportRows", "as_html", "as_text", "describe", "entry_rows", "parameter_lines", "sampling_of", "to_digits"]
 
@@ -198,14 +198,9 @@ def as_html(title: str, rows: ReportRows, figures: ReportRows) -> str:
     str
     """
 
-    def line(tag: str, cells: Sequence[str]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
     head, *body = _drop_empty_columns(rows) or [()]
-    lines = "".join(line("td", row) for row in body)
-    table = f"<table><thead>{line('th', head)}</thead><tbody>{lines}</tbody></table>" if rows else ""
-    notes = "".join(f"<li>{html.escape(name)}: {html.escape(value)}</li>" for name, value in figures)
-    return f"<div><p><code>{html.escape(title)}</code></p>{table}<ul>{notes}</ul></div>"
+    notes = "".join(f"<li>{escaped(name)}: {escaped(value)}</li>" for name, value in figures)
+    return f"<div><p><code>{escaped(title)}</code></p>{html_table(head, body) if rows else ''}<ul>{notes}</ul></div>"
 
 
 def to_digits(value: float, digits: int, *, up: bool = False) -> str:

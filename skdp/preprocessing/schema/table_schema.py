@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,7 @@ from typing import Any
 
 from skdp._checks.parameters import check_choice
 from skdp._checks.readings import day_text
+from skdp.accounting.ledger.html import html_table
 from skdp.preprocessing.schema.combinations import Combination, read_combinations
 from skdp.preprocessing.schema.draft import draft_columns
 from skdp.preprocessing.schema.kinds import Column, read_column
@@ -201,10 +201,7 @@ class TableSchema:
         return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)
 
     def _repr_html_(self) -> str:
-        rows = [("column", "kind", "what is public"), *self._rows()]
-        lines = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
-        lines[0] = lines[0].replace("td>", "th>")
-        return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+        return html_table(("column", "kind", "what is public"), self._rows())
 
     def describe(self) -> list[tuple[str, str, str]]:
         """Return a description of the public facts of each column.
