@@ -89,9 +89,8 @@ class CoefficientTable:
         self._names, self._inference = [one_line(each) for each in names], inference
         unit = "row" if fitted.privacy_unit_ == "row" else "group"
         limit = getattr(fitted, "rows_per_group", None)
-        self._estimand = estimand_of(
-            fitted.privacy_unit_, "one row of the largest norm" if limit is None else f"{limit} rows"
-        )
+        rows = "one row" if limit in (None, 1) else f"{limit} rows"
+        self._estimand = estimand_of(fitted.privacy_unit_, f"{rows} of the largest norm")
         cut, noise = inference.cut
         cuts = f"rows cut at norm {fitted.data_norm_:.6g}"
         if hasattr(fitted, "y_bounds_"):

@@ -42,10 +42,10 @@ class DPLinearRegression(MomentsRegressor):
         can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
         fit with weights then warns that larger weights are clipped to it.
     rows_per_group : int or None, default=None
-        With `groups`, public number of rows k that a group counts as at most: each row of a smaller group has the
-        weight of one row, those of a larger one share the weight of k, and the noise is k times larger. Choose a k that
-        few groups exceed. None clips what the rows of a group add up to, to the norm of one row; with `inference` it is
-        1. Rows must be in memory.
+        With `groups`, public number of rows k of the largest norm that a group counts as at most: each row of a smaller
+        group has the weight of one row, those of a larger one share that of k, and the noise is k times larger. Choose
+        a k that few groups exceed. None clips what the rows of a group add up to, to the norm of one row; with
+        `inference` it is 1. Rows must be in memory.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     inference : bool, default=False
@@ -134,7 +134,8 @@ class DPLinearRegression(MomentsRegressor):
     **Groups.** The rows of a group have their weights multiplied by one number in [0, 1], so that the sum of z z' over
     them has a Frobenius norm of at most 1 too (`skdp.mechanisms.unit_norms.clip_moments`). Two such sums are positive
     semidefinite, their inner product is not negative, and they differ by at most sqrt(2). With ``rows_per_group=k`` the
-    weights of a group add up to at most k instead, and both bounds are k times larger. n is the number of groups.
+    bounds on the norms of what its rows add, whatever their targets are, add up to at most k instead, and both bounds
+    are k times larger. n is the number of groups.
 
     **Normal equations.** With u now including the entry of the intercept, the release holds A = sum of u u', c = sum of
     u t and the sum of t**2. The noise on A is symmetric, of standard deviation s on the diagonal and s / sqrt(2) off
@@ -151,9 +152,10 @@ class DPLinearRegression(MomentsRegressor):
 
     **Inference.** With ``inference=True`` a second release, of the same plan and charged with the first, has the
     moments of scores: of s = r u, summed over the rows of a unit, r being the residual at the coefficients that the
-    first release gives. s is clipped at 4 times the root of the mean square that this release shows. With one entry
-    more, which says whether a row or target was cut at its bound, it is a vector x of norm at most 1. A unit adds x x',
-    and the proof of the sensitivity is the one above. `summary` makes a sandwich of both releases
+    first release gives. s is clipped at 4 times the root of the mean square that this release shows, times the largest
+    weight of a unit over the mean weight that it shows. With one entry more, which says whether a row or target was cut
+    at its bound, it is a vector x of norm at most 1. A unit adds x x', and the proof of the sensitivity is the one
+    above. `summary` makes a sandwich of both releases
     (`skdp.linear_model.inference.infer`); it assumes neither equal variances nor, with `groups`, independent rows of
     one unit. Its coefficients are those of least squares over rows and targets as they are after the cut, without the
     least eigenvalue, a ridge, or the bias from the noise. A coefficient has no interval if the noise hides its
@@ -256,10 +258,10 @@ class DPRidge(MomentsRegressor):
         can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
         fit with weights then warns that larger weights are clipped to it.
     rows_per_group : int or None, default=None
-        With `groups`, public number of rows k that a group counts as at most: each row of a smaller group has the
-        weight of one row, those of a larger one share the weight of k, and the noise is k times larger. Choose a k that
-        few groups exceed. None clips what the rows of a group add up to, to the norm of one row; with `inference` it is
-        1. Rows must be in memory.
+        With `groups`, public number of rows k of the largest norm that a group counts as at most: each row of a smaller
+        group has the weight of one row, those of a larger one share that of k, and the noise is k times larger. Choose
+        a k that few groups exceed. None clips what the rows of a group add up to, to the norm of one row; with
+        `inference` it is 1. Rows must be in memory.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     inference : bool, default=False

@@ -139,6 +139,14 @@ class TargetMoments(ProductQuery):
         parts = [rows[start : start + _ROWS] for start in range(0, rows.shape[0], _ROWS)]
         return np.concatenate([np.square(self.vectors(part, np.ones(part.shape[0]))).sum(axis=1) for part in parts])
 
+    def spread_of_weights(self, equations: Equations) -> float:
+        """Return the largest weight of a record, divided by the released mean weight, or a bound on it; 1 or more."""
+        total, noise = float(np.trace(equations.gram)), equations.edge  # without intercept: rows of norm 1 at most
+        if self.intercept:
+            total, noise = float(equations.gram[-1, -1]), equations.noise.gram
+        unit = self.intercept**2 or 1.0
+        return max(1.0, (self.rows_per_group or 1) * equations.n * unit / max(total, noise, unit))
+
     def equations_of(self, noisy: NoisySum, n: int) -> Equations:
         """Return the normal equations, by released moments of n rows or groups."""
         deviation = noisy.deviation * self.size
@@ -243,7 +251,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         if fit.n_features is None:
             return ""
         width = fit.n_features + bool(self.fit_intercept) + 1
-        signal = fit.n / (_ROWS_OF_SIGNAL * fit.noise_multiplier * width)
+        signal = fit.n / (_ROWS_OF_SIGNAL * fit.noise_multiplier * (self.rows_per_group or 1) * width)
         return few_rows_notice(self, fit.noise_multiplier, fit.n, width - 1, signal)
 
     # --- post-processing of the release ---
@@ -285,7 +293,9 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
     ) -> Any:
         """Return standard errors by the moments of scores, in the units of y and X."""
         theta, radius = solve_without_bias(equations), query.ball.radius
-        how = Scoring.at(theta, equations, query.size, TARGET)
+        have_weights = fit.units is not None or np.ndim(weights) > 0
+        spread = query.spread_of_weights(equations) if have_weights else 1.0
+        how = Scoring.at(theta, equations, query.size, TARGET, spread)
         if fit.units is not None:
             weights = query.clip_weights(weights, fit.units, rows, targets.scaled)
         scores = ScoreQuery(lambda part: query.vectors(rows[part], targets.scaled[part]), how)
@@ -360,9 +370,12 @@ def _rows_to_fit(model: Any, X: Any, y: Any, sample_weight: Any, groups: Any) ->
     source = source_to_fit(X, y, sample_weight, groups, "y_bounds", **public)
     if source is None or not are_named:
         return X
-    for name, unused in (("inference", False), ("rows_per_group", None)):
-        given = getattr(model, name)
-        if given != unused:
+    check_switch("inference", model.inference)
+    for name, unused, given in (
+        ("inference", False, model.inference or None),
+        ("rows_per_group", None, model.rows_per_group),
+    ):
+        if given is not None:
             raise ValueError(
                 f"{name}={show(given)} with rows that are not in memory, which are read once: use {name}={unused}, or "
                 "give the rows as an array."

@@ -66,10 +66,14 @@ class Scoring(NamedTuple):
         return len(self.theta)
 
     @classmethod
-    def at(cls, theta: Doubles, equations: Equations, size: float, target: float) -> Scoring:
-        """Scores at `theta`, clipped by what the equations show of their mean squared norm."""
+    def at(cls, theta: Doubles, equations: Equations, size: float, target: float, spread: float) -> Scoring:
+        """Return scores at `theta`, clipped by what the equations show of their mean squared norm.
+
+        `spread` is the largest weight of a record, divided by the mean weight, 1 or more: else the scores of records of
+        the largest weight would be clipped, and standard errors too small.
+        """
         mean_square = equations.residual_variance(theta) * max(float(np.trace(equations.gram)), equations.edge)
-        return cls(theta, size, target, CLIP * math.sqrt(mean_square / equations.n))
+        return cls(theta, size, target, CLIP * spread * math.sqrt(mean_square / equations.n))
 
     def of_rows(self, rows: NDArray[Any]) -> Doubles:
         """The scores of rows z, of shape (m, d + 1), each of its own row alone, to the last bit.

@@ -220,7 +220,10 @@ class TableDescriber(SchemaBuyer):
             cells = [replace(each, is_clipped=True) if each.name in bought.beyond else each for each in cells]
             lost = {name for name in bought.beyond if bought.remains[name].is_lost}
             cells = [each.as_lost() if each.name in lost else each for each in cells]
-            note_notice(self, _clipping_notice([each for each in cells if each.is_clipped], bought.beyond))
+            note_notice(
+                self,
+                _clipping_notice([each for each in cells if each.is_clipped], bought.beyond, self._units_in_words()),
+            )
         described = [each for each in cells if each.name != self.by]
         groups, of_rows = self._subgroups(next((each for each in cells if each.name == self.by), None), rows.table)
         weights = None if fit.units is None and given is None else _weights_of(fit, given, self.rows_per_group or 1)
@@ -275,15 +278,15 @@ def _on_whole(column: Column) -> Column:
     return replace(column, bounds=(edges[0], edges[-1]), edges=edges) if len(edges) > 1 else column
 
 
-def _clipping_notice(cells: list[ColumnCells], beyond: Mapping[str, float]) -> str:
+def _clipping_notice(cells: list[ColumnCells], beyond: Mapping[str, float], units: str) -> str:
     """Return what the estimates of columns with privately estimated bounds leave out, by released counts; "" if none.
 
-    The limit holds for the rows, and for each column alone.
+    The limit holds for the rows or groups, and for each column alone.
     """
     if not cells:
         return ""
     each = [
-        f"{format_names([one.name])} to [{', '.join(one.ends)}] (at most {beyond[one.name]:.0f} rows beyond)"
+        f"{format_names([one.name])} to [{', '.join(one.ends)}] (at most {beyond[one.name]:.0f} {units} beyond)"
         for one in cells
     ]
     return (

@@ -73,9 +73,9 @@ def describe(
         Public number by which weights are divided, and at which they are cut. None is 1.
     rows_per_group : int or None, default=None
         With `groups`, public number of rows k that a group counts as at most: each row of a smaller group has the
-        weight of one row, and those of a larger one share the weight of k. Estimates are then of rows, counts are
-        numbers of rows, and the noise is k times larger. Choose a k that few groups exceed. None gives each group the
-        weight of one row. The weight of all rows is private then, and is estimated from the counts.
+        weight of one row, and those of a larger one share the weight of k. Estimates are of rows, counts are numbers of
+        rows, and the noise is k times larger. The weight of all rows is private, and is estimated from the counts.
+        Choose a k that few groups exceed. None gives each group the weight of one row; the number of groups is public.
     quantiles : sequence of float, default=(0.05, 0.25, 0.5, 0.75, 0.95)
         Shares of the numbers that lie below, between 0 and 1.
     correlation : bool, default=True

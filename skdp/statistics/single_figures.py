@@ -64,7 +64,7 @@ def private_mean(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
         estimated, and the estimate is of values clipped to them.
     **settings : dict of str to object
         `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
-        the weight of one row.
+        the weight of one row, or of `rows_per_group` rows.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def private_quantile(x: Any, q: Any = 0.5, *, bounds: Any = None, **settings: An
         estimated, and the estimate is of values clipped to them.
     **settings : dict of str to object
         `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
-        the weight of one row.
+        the weight of one row, or of `rows_per_group` rows.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def private_histogram(
         Bins of numbers, at most; whole numbers have one each if they are not twice as many.
     **settings : dict of str to object
         `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
-        group has the weight of one row.
+        group has the weight of one row, or of `rows_per_group` rows.
 
     Returns
     -------
@@ -210,7 +210,7 @@ def private_top_k(x: Any, k: int = 5, *, categories: Any = None, **settings: Any
         Public categories; all others are "(other)". If None, they are privately estimated.
     **settings : dict of str to object
         `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
-        group has the weight of one row.
+        group has the weight of one row, or of `rows_per_group` rows.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def private_correlation(x: Any, y: Any, *, bounds: Any = None, **settings: Any) 
         Public bounds of `x` and of `y`, to which numbers beyond are moved. If None, they are privately estimated.
     **settings : dict of str to object
         `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
-        the weight of one row.
+        the weight of one row, or of `rows_per_group` rows.
 
     Returns
     -------
@@ -270,7 +270,7 @@ def private_crosstab(x: Any, y: Any, *, categories: Any = None, **settings: Any)
         Public categories of `x` and of `y`; all others are "(other)". If None, they are privately estimated.
     **settings : dict of str to object
         `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
-        group has the weight of one row.
+        group has the weight of one row, or of `rows_per_group` rows.
 
     Returns
     -------

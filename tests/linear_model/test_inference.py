@@ -159,6 +159,24 @@ def test_errors_of_units_are_clustered():
     assert expected.min() > 1.1 * apart.min()  # so that what is not clustered is seen
 
 
+def test_scores_of_records_of_the_largest_weight_are_not_clipped():
+    """A few records have most of the weight: rows of weight 1 among others, and groups of many equal rows."""
+    heavy = np.random.default_rng(1).random(20_000) < 0.05
+    X, y = draw(20_000)
+    weights = np.where(heavy, 1.0, 0.01)
+    found = quiet((X, y, weights), weight_bound=1.0).summary().to_frame()["std_err"]
+    rows = np.c_[X, np.ones(len(X))]
+    bread = np.linalg.inv((rows * weights[:, None]).T @ rows)
+    scores = rows * (weights * (y - rows @ (bread @ (rows.T @ (weights * y)))))[:, None]
+    np.testing.assert_allclose(found, np.sqrt(np.diag(bread @ (scores.T @ scores) @ bread)), rtol=0.02)
+
+    sizes = np.where(heavy[:4_000], 50, 1)
+    groups = np.repeat(np.arange(4_000), sizes)
+    X, y = (each[:4_000][groups] for each in (X, y))
+    found = quiet((X, y, None, groups), rows_per_group=50).summary().to_frame()["std_err"]
+    np.testing.assert_allclose(found, sandwich(X, y, groups), rtol=0.02)
+
+
 def test_errors_are_those_of_repeated_fits():
     """The sum of squared errors in units of the standard error is chi-squared, to first order: 10 % wider."""
     scores = []
