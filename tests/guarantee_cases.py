@@ -34,9 +34,9 @@ FULL = {"max_iter": 30}
 TREES = {"n_estimators": 9, "max_depth": 3, "bounds": (-1.0, 1.0)}
 ESTIMATORS = {
     "linear": (DPLogisticRegression, LinearModel, {}),
-    "network": (DPMLPClassifier, NetworkModel, {"hidden_layer_sizes": (5, 3), "sampling_rate": 1.0, "max_iter": 30}),
+    "network": (DPMLPClassifier, NetworkModel, {"hidden_layer_sizes": (5,), "sampling_rate": 1.0, "max_iter": 30}),
     "trees": (DPRandomTreesClassifier, OneHotModel, TREES),
-    "regression": (DPMLPRegressor, NetworkModel, {"hidden_layer_sizes": (5, 3), "sampling_rate": 1.0, "max_iter": 30}),
+    "regression": (DPMLPRegressor, NetworkModel, {"hidden_layer_sizes": (5,), "sampling_rate": 1.0, "max_iter": 30}),
     "trees regression": (DPRandomTreesRegressor, OneHotModel, TREES),
 }
 REGRESSORS = ("regression", "trees regression")

@@ -136,7 +136,7 @@ FORMS = [
     ),
     ("network", np.asarray, 2, {**FULL, "class_weight": {0: 0.5, 1: 3.0}}),
     ("network", np.asarray, 3, {**POISSON, "clipping": "automatic", "solver": "adam"}),
-    ("network", np.asarray, 3, {"clipping": "per_layer", "max_grad_norm": (0.1, 0.2, 0.3), "activation": "tanh"}),
+    ("network", np.asarray, 3, {"clipping": "per_layer", "max_grad_norm": (0.1, 0.3), "activation": "tanh"}),
     ("network", sp.csr_array, 3, {"activation": "logistic", "max_grad_norm": 20.0, "batch_size": 7}),
     (
         "network", sp.csr_array, 2,

@@ -91,12 +91,12 @@ def of_codes(n_outputs):
 
 
 def network(form, clipping, n_outputs, loss="softmax", activation="tanh"):
-    architecture = Architecture((6, 5, 4, n_outputs), activation, loss)
+    architecture = Architecture((6, 5, n_outputs), activation, loss)
 
     def make(rows, values, weights):
         return NetworkModel(
-            rows, values, weights, architecture, Clip(clipping, (1 / np.sqrt(3),) * 3), radius=1.5, unit=1.0,
-            dtype=np.float64, batch_size=41,
+            rows, values, weights, architecture, Clip(clipping, (1 / np.sqrt(2),) * 2), radius=1.5, unit=1.0,
+            dtype=np.float64, batch_size=41, target_dtype=np.float32,
         )  # fmt: skip
 
     return form, max(2, n_outputs), make
@@ -112,7 +112,7 @@ CASES = {
     "wide sparse": wide("sparse float64", 7),
     "codes, 3 outputs": of_codes(3), "codes, 1 output": of_codes(1),
     "network": network("float64", "flat", 3), "sparse network": network("sparse float64", "per_layer", 3),
-    "one output": network("float32", "automatic", 1, "logistic", activation="relu"),
+    "one output": network("float64", "automatic", 1, "logistic", activation="relu"),
 }  # fmt: skip
 
 

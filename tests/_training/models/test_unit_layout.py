@@ -59,11 +59,11 @@ class Made:
         if "network" in self.kind:
             loss = "softmax" if self.n_outputs > 1 else "logistic"
             activation = "tanh" if "tanh" in self.kind else "relu"
-            clip = Clip("per_layer" if "per layer" in self.kind else "flat", (3**-0.5,) * 3)
-            targets = y if self.n_outputs > 1 else y.astype(float)[:, None]
+            clip = Clip("per_layer" if "per layer" in self.kind else "flat", (2**-0.5,) * 2)
+            targets = y if self.n_outputs > 1 else y.astype(np.float32)[:, None]
             X = WIDE.get(self.kind, np.asarray)(self.X[rows])
             return NetworkModel(
-                X, targets, weights, Architecture((self.d, 7, 5, self.n_outputs), activation, loss), clip,
+                X, targets, weights, Architecture((self.d, 7, self.n_outputs), activation, loss), clip,
                 radius=2.0, unit=1.0, dtype=np.float64, batch_size=100, units=units,
             )  # fmt: skip
         X = self.X[rows].astype(np.float32 if self.kind == "float32" else np.float64)

@@ -645,7 +645,9 @@ def network_recipe(dtype, by_lot):
 
     def make(X, values, weights):
         clip = Clip("flat", (0.5**0.5, 0.5**0.5))
-        return NetworkModel(X, values, weights, shape, clip, radius=2.0, unit=1.0, dtype=dtype, batch_size=100)
+        return NetworkModel(
+            X, values, weights, shape, clip, radius=2.0, unit=1.0, dtype=dtype, batch_size=100, target_dtype=np.float32
+        )
 
     return BlockRecipe(make, ClassReader(np.arange(2), None, WeightReader(1.0)), np.dtype(dtype), NAMES)
 
