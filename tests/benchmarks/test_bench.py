@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -20,64 +19,12 @@ from peers.tasks import TASKS  # noqa: E402
 load_all()
 
 
-def start(contestant, task="108-256", **more):
-    line = {"task": task, "contestant": contestant, "first_s": 0.5, "rows_mb": 100, "peak_mb": 130, "versions": {}}
-    return line | more
-
-
 def turn(contestant, number, ms, task="108-256", **more):
     line = {"task": task, "contestant": contestant, "round": number, "ms": ms, "least_ms": ms, "steps": 9}
     return line | {"others": 0.0, "peak_mb": 120} | more
 
 
-@pytest.fixture
-def lines():
-    """skdp in .15 ms, products in .05, PyTorch in .3, a private peer in .6, one that is not installed."""
-    found = [
-        start("skdp", machine={"cores": 2, "threads": 2, "architecture": "x"}, versions={"numpy": "2", "skdp": "0"}),
-        start("products", versions={"numpy": "2"}),
-        start("PyTorch", versions={"torch": "3", "numpy": "1"}),
-        start("JAX vmap, Poisson sampling"),
-        start("JAX vmap"),
-        {"task": "108-256", "contestant": "Opacus, hooks", "error": "not installed"},
-    ]
-    for number, factor in enumerate((1.0, 9.0, 0.9)):
-        found.append(turn("skdp", number, 0.15 * factor))
-        found.append(turn("products", number, 0.05))
-        found.append(turn("PyTorch", number, 0.3))
-        found.append(turn("JAX vmap, Poisson sampling", number, 0.6))
-        found.append(turn("JAX vmap", number, 0.1))
-    return found
-
-
 # --- the report ---
-
-
-def test_the_table_of_a_task(lines):
-    text = speed_report.table("108-256", speed_report.collect(lines), CONTESTANTS)
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in text.split("\n")]
-    assert [row[0] for row in rows[2:]] == [
-        "products", "JAX vmap", "**skdp**", "PyTorch", "JAX vmap, Poisson sampling", "Opacus, hooks",
-    ]  # fmt: skip
-    assert rows[4] == ["**skdp**", "private", "yes", "150 us", "135 us to 1.35 ms", "3.00", "0.5 s", "30 MB"]
-    assert rows[-1] == ["Opacus, hooks", "private", "no", "not installed", "", "", "", ""]
-    assert {len(row) for row in rows} == {8}
-
-
-def test_the_report_replaces_what_is_between_the_markers(lines, tmp_path, monkeypatch):
-    results, page = tmp_path / "speed.jsonl", tmp_path / "README.md"
-    results.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert speed_report.read(results) == lines
-    page.write_text(f"before\n{speed_report.BEGIN}\nof an earlier run\n{speed_report.END}\nafter\n")
-    monkeypatch.setattr(speed_report, "PAGE", page)
-    speed_report.write(results)
-    first = page.read_text()
-    assert first.startswith(f"before\n{speed_report.BEGIN}\n")
-    assert first.endswith(f"{speed_report.END}\nafter\n")
-    assert "of an earlier run" not in first
-    assert "| **skdp** | private | yes | 150 us |" in first
-    speed_report.write(results)
-    assert page.read_text() == first
 
 
 def test_the_page_shows_the_results():
