@@ -295,7 +295,7 @@ def copy_with_a_ledger(pickled, unit):
     return model, ledger
 
 
-PLACES = [("linear", 60, "row"), ("pipeline", 30, "row"), ("search", 20, "row"), ("pca", 60, "household")]
+PLACES = [("linear", 60, "row"), ("pipeline", 30, "row"), ("search", 10, "row"), ("pca", 60, "household")]
 SLOW = [pytest.param(kind, 400, unit, marks=pytest.mark.slow) for kind in MAKERS for unit in ("row", "household")]
 
 
