@@ -30,17 +30,13 @@ def check_real(
     """Return `value` as a float if it is a finite real number within the bounds, else raise."""
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         _refuse_type(name, value, remedy)
-    number = _to_float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if math.isfinite(number) and above < number < below and at_least <= number <= at_most:
         return number
     raise ValueError(f"{name}={show(value)} is out of range: {remedy}.")
-
-
-def _to_float(value: numbers.Real) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
 
 
 def check_count(name: str, value: Any, *, at_least: int = 1, remedy: str) -> int:

@@ -58,9 +58,7 @@ class PoissonSampling:
 class FullBatch:
     """Full batch: every row is in every lot."""
 
-    @property
-    def rate(self) -> float:
-        return 1.0
+    rate = 1.0
 
     def rows(self, n: int, stream: SecretStream) -> None:
         """Return None, which represents all rows."""

@@ -33,15 +33,6 @@ __all__ = ["MOST_RELEASES", "compose", "flatten", "flatten_own", "group_event", 
 MOST_RELEASES = 10**12
 
 
-def _count(event: DpEvent) -> tuple[DpEvent, int]:
-    """An event without its self-compositions, and how often it occurs in them."""
-    count = 1
-    while isinstance(event, SelfComposedDpEvent):
-        count *= event.count
-        event = event.event
-    return event, count
-
-
 def compose(events: Iterable[DpEvent]) -> DpEvent:
     """Join events into one, counting equal neighbours instead of listing them.
 
@@ -58,16 +49,20 @@ def compose(events: Iterable[DpEvent]) -> DpEvent:
     """
     runs: list[tuple[DpEvent, int]] = []
     for item in events:
-        event, count = _count(resolve(item))
+        event: DpEvent = resolve(item)
+        count = 1
+        while isinstance(event, SelfComposedDpEvent):
+            count *= event.count
+            event = event.event
         if count == 0 or isinstance(event, NoOpDpEvent):
             continue
         if runs and runs[-1][0] == event:
             count += runs.pop()[1]
         runs.append((event, count))
-    parts = tuple(event if count == 1 else SelfComposedDpEvent(event, count) for event, count in runs)
+    parts = [event if count == 1 else SelfComposedDpEvent(event, count) for event, count in runs]
     if not parts:
         return NoOpDpEvent()
-    return parts[0] if len(parts) == 1 else ComposedDpEvent(parts)
+    return parts[0] if len(parts) == 1 else ComposedDpEvent(tuple(parts))
 
 
 def _simplify_inner(event: DpEvent) -> DpEvent:

@@ -110,7 +110,7 @@ def _read_events(event: object, value: Any) -> tuple[DpEvent, ...]:
     """An iterable of events as a tuple."""
     if isinstance(value, DpEvent) or not isinstance(value, Iterable):
         raise TypeError(refuse_field(event, "events", value, "give a tuple of DpEvents"))
-    return tuple(inner_event(event, each) for each in value)
+    return tuple([each if type(each) in _OWN else inner_event(event, each) for each in value])
 
 
 _MOST_ANSWERS = 50
@@ -173,9 +173,9 @@ def resolve(event: Any) -> DpEvent:
 
 def set_noise(event: object, value: Any, meaning: str) -> None:
     """Store a noise multiplier: a number above 0, and neither so small nor so large that its square has no double."""
-    remedy = f"give a number from 1e-100 to 1e100 ({meaning})"
-    number = real_field(event, "noise_multiplier", value, remedy)
-    if not 1e-100 <= number <= 1e100:
+    number = value if type(value) is float else read_real(value)
+    if number is None or not 1e-100 <= number <= 1e100:
+        remedy = f"give a number from 1e-100 to 1e100 ({meaning})"
         raise ValueError(refuse_field(event, "noise_multiplier", value, remedy))
     object.__setattr__(event, "noise_multiplier", number)
 
@@ -385,9 +385,11 @@ class SelfComposedDpEvent(DpEvent):
     count: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "event", inner_event(self, self.event))
-        count = whole_field(self, "count", self.count, "give a whole number from 0 to 10^18 (to 10^12 for a price)")
-        object.__setattr__(self, "count", count)
+        if type(self.event) not in _OWN:
+            object.__setattr__(self, "event", inner_event(self, self.event))
+        if type(self.count) is not int or not 0 <= self.count <= 10**18:
+            remedy = "give a whole number from 0 to 10^18 (to 10^12 for a price)"
+            object.__setattr__(self, "count", whole_field(self, "count", self.count, remedy))
 
 
 @dataclass(frozen=True)
@@ -403,7 +405,8 @@ class ComposedDpEvent(DpEvent):
     events: tuple[DpEvent, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "events", _read_events(self, self.events))
+        if type(self.events) is not tuple or not _OWN.issuperset(map(type, self.events)):
+            object.__setattr__(self, "events", _read_events(self, self.events))
 
 
 @dataclass(frozen=True)
