@@ -20,7 +20,7 @@ from skdp._fit.budget import Budget, Price, payment_of, public_n, read_budget, r
 from skdp._fit.diagram import Diagram
 from skdp._fit.fit import Fit, NoisySum, begin, warn_of_weak_delta
 from skdp._fit.payment import Payment
-from skdp._fit.private_step import FitStep, FitTerms, PrivateStep, StepPlan
+from skdp._fit.private_step import FitTerms, PrivateStep, StepPlan
 from skdp._fit.releases import PUBLICATION, Release, new_release, releases_of
 from skdp._fit.saved_state import PlainState
 from skdp._fit.step_traits import StepTraits, traits_of
@@ -77,7 +77,6 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
     delta: Any  # a number or "auto"; in the copy that a fit works on, a number
     _public_name = ""  # of the function that fits this estimator; "": it is public itself, by the name of its class
     _fitted_row_norm: float | None = None
-    _has_phases = False  # whether ``fit`` goes through phases (`skdp._fit.conductor`) and asks no fit object
     _noise_is_allotted = False  # whether a pipeline chose `noise_multiplier`, as a share of its budget
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -142,7 +141,7 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
 
     def __private_step__(self) -> PrivateStep | None:
         """This estimator as a step of a pipeline or a search; None if it reads nothing of its rows."""
-        return PrivateStep(self) if self._has_phases else FitStep(self)
+        return PrivateStep(self)
 
     def _plan_checked(self, terms: FitTerms, shape: tuple[int, int | None]) -> Any:
         """The plan of a fit to a table of this shape."""

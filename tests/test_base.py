@@ -169,10 +169,10 @@ def hungry_sums(monkeypatch):
 class HungryClassifier(DPLogisticRegression):
     """A classifier that needs more memory than there is, but for a few rows."""
 
-    def _learn(self, plan, rows, targets):
-        if len(rows) > 100:
+    def _make_progress(self, run):
+        if run.n_public > 100:
             np.empty(N_HUGE)
-        return super()._learn(plan, rows, targets)
+        return super()._make_progress(run)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from skdp import (
     PrivacyAccountant,
     allocate_budget,
 )
+from skdp._fit.private_step import PrivateStep
 from skdp._training.offset import OFFSET_SHARE
 from skdp.accounting import compose, flatten, get_epsilon
 from skdp.mechanisms.second_moments import MomentSum
@@ -301,8 +302,10 @@ def test_what_a_subclass_hides_is_refused_too(hidden):
 
     with pytest.raises(ValueError, match=r"checkpoint|warm_start"):
         allocate_budget(make_pipeline(Hiding()), 1.0, 1e-5)
+    step = PrivateStep(Hiding())
+    step.begin(0)
     with pytest.raises(ValueError, match=r"checkpoint|warm_start"):
-        Hiding()._check_parameters(Hiding()._check_terms(), 10, 2)
+        step.check_parameters(10, 2)
 
 
 SPARSE = OneHotEncoder(categories=[list(range(5))] * 4, handle_unknown="ignore")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,12 +24,12 @@ from skdp._checks.sources import RowSource, refuse_rows_elsewhere
 from skdp._checks.units import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read_units, split_labels
 from skdp._fit.budget import Price, payment_of, public_n, read_budget, root_stream, solve_noise
 from skdp._fit.payment import Payment, charged
-from skdp._fit.releases import PUBLICATION, copy_to_fit, new_release, publish
+from skdp._fit.releases import PUBLICATION, Release, copy_to_fit, new_release, publish
 from skdp._guard.foreign_fits import report_foreign_fit
 from skdp._guard.totals import FitPrice
 from skdp._threads import WorkerPool
-from skdp.accounting import DpEvent, GaussianDpEvent, get_epsilon, resolve_accountant
-from skdp.exceptions import FitInterruptedWarning, warn
+from skdp.accounting import DpEvent, GaussianDpEvent, compose, get_epsilon, resolve_accountant
+from skdp.exceptions import BudgetExceededError, FitInterruptedWarning, warn
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 
@@ -53,13 +54,14 @@ BEGUN, PLANNED, READ, CHARGED, RELEASED, PUBLISHED, ENDED = range(7)
 _STAGES = "begin", "plan", "read", "charge", "release", "publish", "the end of the fit"
 
 
-def begin(estimator: Any, X: Any, groups: Any = None) -> Fit:
+def begin(estimator: Any, X: Any, groups: Any = None, earlier: Any = None) -> Fit:
     """Begin a fit: copy the estimator, check its budget, and find the public shape of the rows. No cell is read.
 
-    Inside a budgeted pipeline or a search this returns the fit that it planned and pays for.
+    Inside a budgeted pipeline or a search this returns the fit that it planned and pays for. `earlier`, an
+    `EarlierRuns`, is what a fit continues that starts from the current parameters.
     """
     allotted: Fit | None = estimator.__dict__.get("_allotted_fit")
-    fit = Fit(estimator) if allotted is None else allotted
+    fit = Fit(estimator, earlier=earlier) if allotted is None else allotted
     fit.take(X, groups)
     return fit
 
@@ -72,6 +74,8 @@ class Fit:
     estimator : PrivateEstimator
     *place : (str, int)
         Names the streams of noise of several fits that share a seed, such as those of the steps of a pipeline.
+    earlier : EarlierRuns or None
+        What the fit continues.
 
     Attributes
     ----------
@@ -89,6 +93,9 @@ class Fit:
     noise_multiplier : float
         Once the fit is planned, as `price`.
     price : Price
+        With `earlier`, that of all runs.
+    file : Checkpoint or None
+        From which the fit resumes, if it was interrupted.
 
     Notes
     -----
@@ -101,35 +108,40 @@ class Fit:
     The states of a fit, and the steps that each of them allows. Any other step raises a RuntimeError. A charge that
     fails ends the fit.
 
-    ========  ===============================
+    ========  =======================================
     state     steps
-    ========  ===============================
-    begun     plan
+    ========  =======================================
+    begun     resume, read_before_plan, plan
     planned   read, charge
     read      read, charge
-    charged   release, spawn, learn
-    released  release, spawn, learn, publish
-    ========  ===============================
+    charged   release, spawn, train, learn
+    released  release, spawn, train, learn, publish
+    ========  =======================================
     """
 
     precedes_charge = True  # whether ``fit`` may still reject what it finds: a pipeline ends it after the charge
+    is_whole = True  # and not a step of a pipeline or a search
+    file: Any = None
 
-    def __init__(self, estimator: Any, *place: tuple[str, int]) -> None:
-        self.estimator, self.model = estimator, copy_to_fit(estimator)
-        begin_record(self.model)
+    def __init__(self, estimator: Any, *place: tuple[str, int], earlier: Any = None) -> None:
+        self.estimator, self.model = estimator, copy_to_fit(estimator, keep_learned=earlier is not None)
+        self.earlier = earlier
+        begin_record(self.model, () if earlier is None else earlier.leaks)
         begin_notices(self.model)
         self.budget = read_budget(self.model)
         self._stage, self._released = BEGUN, set[str]()
         root = root_stream(self.model, remedy="random_state=None for a result that you publish")
         for name, number in place:
             root = root.spawn(name, number)
-        self._stream = root.spawn("release")
+        self._root, self._stream = root, root.spawn("release")
 
     def take(self, X: Any, groups: Any) -> None:
         """Note what is public of the rows. Labels of groups are read, and a rejection of them is recorded."""
         if not isinstance(X, RowSource | Iterator):
             refuse_rows_elsewhere(type(self.model).__name__, X)
         self.rows, self.units = units_of(self.model, X, groups)
+        if self.earlier is not None:
+            self.earlier.check(self.model)
         self.n_rows, self.n_features = self._public_shape()
         self._settle(self.n_rows if self.units is None else self.units.n_units)
 
@@ -139,7 +151,7 @@ class Fit:
         if isinstance(X, Iterator):  # of blocks: nothing is known of them before the charge
             return 0, None
         if isinstance(X, RowSource):
-            check_schema(model, X.like(), reset=True)
+            check_schema(model, X.like(), reset=self.earlier is None)
             return X.shape
         model._note_rows(X)
         with payment_of(model).recording_refusals():
@@ -149,34 +161,68 @@ class Fit:
 
     def _settle(self, n: int) -> None:
         """Settle delta and the payment, given the number of rows or groups."""
-        self.n = public_n(self.model, n)
-        self.model.delta = delta_for(self.budget.delta, resolve_accountant(self.model.accountant), self.n)
+        self.n, given = public_n(self.model, n), self.budget.delta
+        if given is None and self.earlier is not None:  # a joint price needs one delta
+            given = self.earlier.delta
+        self.model.delta = delta_for(given, resolve_accountant(self.model.accountant), self.n)
         self.budget = self.budget._replace(delta=self.model.delta)
         self._payment = payment_of(self.model)  # the accountant keeps this number, and not "auto"
 
     # --- plan ---
 
-    def plan(self, event_at: Callable[[float], DpEvent] = GaussianDpEvent) -> None:
+    def resume(self, file: Any, earlier: Any) -> None:
+        """Note the file of the fit, and what was learned before the fit that is interrupted and resumes from it."""
+        self._advance(BEGUN, BEGUN)
+        self.file, self.earlier = file, earlier
+
+    def read_before_plan(self, reader: Callable[..., Any], *given: Any) -> Any:
+        """Return ``reader(*given)``: labels, where the plan depends on what they are. A rejection is recorded.
+
+        In a pipeline, of which the plan does not depend on labels, this returns None as long as there are none.
+        """
+        self._advance(BEGUN, BEGUN)
+        return self._recorded(reader, *given)
+
+    def plan(
+        self, event_at: Callable[[float], DpEvent] = GaussianDpEvent, noise_multiplier: float | None = None
+    ) -> None:
         """Settle the noise and the privacy cost from public numbers, and ask the accountant. Nothing is charged.
 
         Parameters
         ----------
         event_at : callable
             The event of the fit at a noise multiplier, everything that it releases included.
+        noise_multiplier : float or None
+            By `solve_noise`, where the rest of a plan depends on it. None solves for it here.
         """
         self._advance(PLANNED, BEGUN)
-        model = self.model
-        self.noise_multiplier = solve_noise(model, self.budget, event_at)
-        event, delta = event_at(self.noise_multiplier), model.delta
-        self.price = Price(event, get_epsilon(event, delta, method=model.accounting, adjacency=model.adjacency), delta)
+        self.noise_multiplier = noise_multiplier or solve_noise(self.model, self.budget, event_at)
+        self.event = event_at(self.noise_multiplier)
+        before = None if self.earlier is None else self.earlier.event
+        self.price = self._priced(self.event if before is None else compose([before, self.event]))
         self._admit()
+
+    def _priced(self, event: DpEvent) -> Price:
+        model = self.model
+        epsilon = get_epsilon(event, model.delta, method=model.accounting, adjacency=model.adjacency)
+        return Price(event, epsilon, model.delta)
 
     def _admit(self) -> None:
         """Report leaks, and raise what the charge would raise."""
-        event, payment = self.price.event, self._payment
-        price = FitPrice(event, self.price.delta, payment.adjacency, payment.unit)
+        if self._is_charged():
+            note_leaks(self.model, *report_foreign_fit(self.estimator))
+            return
+        payment = self._payment
+        price = FitPrice(self.event, self.price.delta, payment.adjacency, payment.unit)
         note_leaks(self.model, *report_foreign_fit(self.estimator, price))
-        payment.check(event)
+        payment.check(self.event)
+
+    def _is_charged(self) -> bool:
+        """Whether the fit resumes from a file, and its charge is on the record of the accountant."""
+        accountant = self._payment.accountant
+        if self.file is None or accountant is None or not self.file.begun:
+            return False
+        return any(charge.note == self.file.note and charge.event == self.event for charge in accountant.history)
 
     def warn(self, notice: str) -> None:
         """Issue a warning of the quality to expect, which follows from public numbers, once; "" is none."""
@@ -196,19 +242,36 @@ class Fit:
     def read(self, reader: Callable[..., Any], *given: Any, **how: Any) -> Any:
         """Return ``reader(*given, **how)``: labels or weights, checked. A rejection is recorded."""
         self._advance(READ, PLANNED, READ)
+        return self._recorded(reader, *given, **how)
+
+    def _recorded(self, reader: Callable[..., Any], *given: Any, **how: Any) -> Any:
         with self._payment.recording_refusals(), np.errstate(all="ignore"):
             return reader(*given, **how)
 
     # --- charge ---
 
     def charge(self) -> None:
-        """Charge the accountant, or raise and charge nothing. Rows that are not in memory are read after it."""
+        """Charge the accountant, or raise and charge nothing. Rows that are not in memory are read after it.
+
+        A fit that resumes, and was charged before, is not charged again.
+        """
         self._advance(ENDED, PLANNED, READ)  # until the charge is made
         if not isinstance(self.rows, Iterator):
             warn_of_weak_delta(self.price.delta, self.n, self.units is not None)
             self.model._fitted_n_public = self.n
-        self._payment.charge(self.price.event)
+        if not self._is_charged():
+            self._charge()
         self._advance(CHARGED, ENDED)
+
+    def _charge(self) -> None:
+        if self.file is None:
+            self._payment.charge(self.event)
+            return
+        try:
+            self._payment.charge(self.event, self.file.note)
+        except BudgetExceededError:  # others charged since the accountant was asked
+            self.file.discard()
+            raise
 
     # --- release ---
 
@@ -223,6 +286,15 @@ class Fit:
         if part in self._released:
             raise RuntimeError("release was called before, and the charge is for one release: plan another fit.")
         self._released.add(part)
+
+    def run_stream(self, first: int) -> SecretStream:
+        """Return the stream of `train`, whose first step has the number `first` among those of all runs."""
+        return self._root.spawn("from step", first)
+
+    def train(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Return ``function(*given)``, which makes the releases of a run of steps by `run_stream`, once."""
+        self._begin_part("steps")
+        return self.learn(function, *given)
 
     def learn(self, function: Callable[..., Any], *given: Any) -> Any:
         """Return ``function(*given)``, which reads rows after the charge beside `release`.
@@ -292,11 +364,16 @@ class Fit:
         model.__dict__.update(learned)
         model.noise_multiplier_, model.adjacency_ = self.noise_multiplier, model.adjacency
         model.privacy_event_, model.epsilon_, model.delta_ = price
-        model._fitted_releases = (new_release(price.event, model.adjacency, model.privacy_unit_),)
+        model._fitted_releases = (*(() if self.earlier is None else self.earlier.releases), self._new_release())
         with PUBLICATION:
             publish(self.estimator, model)
         self._tell(interrupted)
         return self.estimator
+
+    def _new_release(self) -> Release:
+        """Return the release that the charge is for; a fit with a file keeps its id when it resumes."""
+        release = new_release(self.event, self.model.adjacency, self.model.privacy_unit_)
+        return release if self.file is None else replace(release, id=self.file.receipt)
 
     def _tell(self, interrupted: str) -> None:
         if interrupted:

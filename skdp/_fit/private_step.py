@@ -41,8 +41,120 @@ class FitTerms(NamedTuple):
     stream: Any
 
 
+def refuse_objects(rows: Any, checked: Any) -> None:
+    """Reject simulated rows of objects where numbers are needed: any cell could turn out to be no number."""
+    dtypes = rows.dtypes if hasattr(rows, "iloc") else [getattr(rows, "dtype", None)]
+    holds_objects = any(getattr(dtype, "kind", "") == "O" for dtype in dtypes)
+    if holds_objects and isinstance(checked, np.ndarray) and checked.dtype.kind != "O":
+        raise ValueError("X holds Python objects where numbers are needed: have the step before it return numbers.")
+
+
+class StepFit(Fit):
+    """The fit of a step, which a pipeline or a search runs up to a stage, or whole, and for which it is charged.
+
+    What one pass has read is kept for the next, so that nothing is read, or warned of, twice.
+
+    Attributes
+    ----------
+    are_raw : bool
+        Whether the rows come from the user, or from public steps; then a notice may be due.
+    interrupted : str
+        Where an interrupt cut the fit short, or "".
+    """
+
+    is_whole = False
+
+    def __init__(self, estimator: Any, number: int, row_form: Any = None, rehearsal: bool = False) -> None:
+        # Steps of one class and one seed have independent noise by their numbers.
+        super().__init__(estimator, ("step of a pipeline", number), *[("rehearsal", 0)] * rehearsal)
+        take_unit(self.model, estimator)
+        self._row_form, self._is_rehearsal, self.n_features = row_form, rehearsal, None
+        if rehearsal:
+            self._stream.track = None  # nothing that is simulated is a release, and an audit counts those of each step
+        self._kept: list[Any] = []
+        self._kept_first: Any = None  # of what is read before the plan
+        self.are_raw, self.interrupted = True, ""
+
+    def run(self, until: str, X: Any, n: int, shape: tuple[int, int | None], y: Any = None, **params: Any) -> Any:
+        """Run ``fit`` of the estimator up to a stage, or to its end; `n` is the number of rows or groups.
+
+        Return the rows as it reads them, and the fitted estimator at the end.
+        """
+        self._until, self._given, self.precedes_charge = until, (X, n, shape), until != "publish"
+        self._stage, self._released, self._n_reads = BEGUN, set(), 0
+        self.estimator._allotted_fit = self
+        try:
+            fitted = self.estimator.fit(None, y, **params)  # `take` has the rows: they are in memory, maps included
+        except Paused:
+            return self._kept[0] if self._kept else None
+        finally:
+            self.estimator.__dict__.pop("_allotted_fit", None)
+        if self.precedes_charge:
+            raise RuntimeError(
+                f"fit of {type(fitted).__name__} went on before its charge: let it catch Exception alone."
+            )
+        return fitted
+
+    def take(self, X: Any, groups: Any) -> None:
+        """See `Fit`: rows and groups are those of the pipeline, which has read them."""
+        self.rows, n, (self.n_rows, self.n_features) = self._given
+        self.units = groups
+        if self.rows is not None and (not self._kept or self._kept[0] is None):  # they were not read yet
+            self.model._note_rows(self.rows, self.are_raw)
+            if self._row_form is not None and row_form_of(self.rows) != self._row_form:
+                raise ValueError("the rows are not of the form that the step before it is to give: please report this.")
+            self.model._note_row_form(self._row_form)  # the planned one, as it may determine the price
+        self._settle(n)
+
+    def read_before_plan(self, reader: Any, *given: Any) -> Any:
+        """See `Fit`."""
+        if self._until in ("charge", "publish") and self._kept_first is None:
+            self._kept_first = reader(*given)
+        return self._kept_first
+
+    def warn(self, notice: str) -> None:
+        """See `Fit`: of a width that is known after the charge alone, a warning waits for the end."""
+        if notice and not self._is_rehearsal:
+            (note_notice if self._until == "publish" else tell_now)(self.model, notice)
+
+    def _admit(self) -> None:
+        """See `Fit`: the whole is admitted."""
+
+    def read(self, reader: Any, *given: Any, **how: Any) -> Any:
+        """See `Fit`. The rows are the first that is read, and are None while there are none."""
+        self._advance(READ, PLANNED, READ)
+        place = self._n_reads
+        self._n_reads += 1
+        if self._until == "read" or (self._until == "targets" and place > 0):
+            self._pause()
+        if place == len(self._kept):
+            self._kept.append(None)
+        elif self._kept[place] is not None:
+            return self._kept[place]
+        if place > 0 or self.rows is not None:
+            self._kept[place] = reader(*given, **how)
+        return self._kept[place]
+
+    def charge(self) -> None:
+        """See `Fit`: the whole is charged before the last pass."""
+        self._advance(CHARGED, PLANNED, READ)
+        if self.precedes_charge:
+            self._pause()
+
+    def _pause(self) -> NoReturn:
+        """End a pass. A ``fit`` that catches even this cannot go on."""
+        self._stage = ENDED
+        raise Paused
+
+    def _tell(self, interrupted: str) -> None:
+        """See `Fit`: the whole does that."""
+        self.interrupted = interrupted
+
+
 class PrivateStep:
-    """A private estimator in the fit of a pipeline or a search: its price, then the phases of its fit, in order.
+    """A private estimator in the fit of a pipeline or a search: its price, then the stages of its fit, in order.
+
+    Nothing of the estimator is called but ``fit``, `_plan_step` and ``transform``.
 
     Parameters
     ----------
@@ -56,8 +168,8 @@ class PrivateStep:
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
         self._row_form: Any = None
-        self._terms: Any = None
-        self._targets: Any = None
+        self._params: dict[str, Any] = {}
+        self._y: Any = None
 
     # --- what is public of it ---
 
@@ -103,182 +215,25 @@ class PrivateStep:
         made.note_unit(self.estimator)
         return made
 
-    # --- the phases of a fit ---
+    # --- the stages of its fit ---
 
     def begin(self, number: int) -> None:
-        """Refuse what can be refused without knowing the table; `number` is that among the private steps.
+        """Reject what can be rejected without knowing the table; `number` is that among the private steps.
 
         Steps of one class and one seed have independent noise by their numbers.
         """
-        terms = self.estimator._check_terms()
-        self._terms = terms._replace(stream=terms.stream.spawn("step of a pipeline", number))
+        self._number, self._fit = number, StepFit(self.estimator, number, self._row_form)
 
     def check_parameters(self, n_samples: int, n_features: int | None) -> None:
-        """Refuse what can be refused before a row or label is read; a width of None is not known yet."""
-        self.estimator._check_parameters(self._terms, n_samples, n_features)
-
-    def check_rows(self, X: Any, are_raw: bool = True) -> Any:
-        """The rows as a table of numbers, refused if they are unusable; reads private data.
-
-        What the fit costs may depend on the form of the rows, so that it is the planned one. `are_raw` says that they
-        come from the user, or from public steps, and not from a step that was paid for: then a notice may be due.
-        """
-        self.estimator._note_rows(X, are_raw)
-        if self._row_form is None:
-            self.estimator._note_row_form(None)
-        elif row_form_of(X) != self._row_form:
-            raise ValueError("the rows are not of the form that the step before it is to give: please report this.")
-        return self.estimator._check_rows(X)
-
-    def check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
-        """Keep labels and weights for `learn`, refused if they are unusable; reads private data."""
-        self._targets = self.estimator._check_targets(y, n_samples, **fit_params)
-
-    def check_made_up(self, rows: Any) -> tuple[Any, Any]:
-        """A copy, and made-up rows as it takes them; refuses what it refuses, and objects where numbers are needed.
-
-        The copy is private for what the estimator is. Of objects any cell could turn out to be no number, and its
-        refusal would tell of its row.
-        """
-        stand_in = clone(self.estimator)
-        take_unit(stand_in, self.estimator)
-        stand_in._note_rows(rows, are_raw=False)
-        checked = stand_in._check_rows(rows)
-        refuse_objects(rows, checked)
-        return stand_in, checked
-
-    def rehearse(self, rows: Any, n_samples: int) -> Any:
-        """Made-up rows, checked, as a copy transforms them that is fitted to them, with randomness of its own."""
-        stand_in, checked = self.check_made_up(rows)
-        stream = self._terms.stream.spawn("rehearsal")
-        stream.track = None  # nothing that is made up is a release, and an audit counts those of each step
-        terms = self._terms._replace(stream=stream)
-        stand_in._learn(stand_in._plan_fit(terms, n_samples, checked.shape[1], None), checked, None)
-        return stand_in.transform(rows)
-
-    def learn(self, rows: Any, n_samples: int) -> str:
-        """Train on checked rows; where an interrupt cut it short, or "" if none did."""
-        plan = self.estimator._plan_fit(self._terms, n_samples, rows.shape[1], self._targets)
-        return str(self.estimator._learn(plan, rows, self._targets))
-
-    def set_price(self, price: Any, releases: tuple[Any, ...]) -> None:
-        """State what the fitted estimator costs within a whole, such as a search."""
-        self.estimator._set_price(price, releases)
-
-
-def refuse_objects(rows: Any, checked: Any) -> None:
-    """Reject simulated rows of objects where numbers are needed: any cell could turn out to be no number."""
-    dtypes = rows.dtypes if hasattr(rows, "iloc") else [getattr(rows, "dtype", None)]
-    holds_objects = any(getattr(dtype, "kind", "") == "O" for dtype in dtypes)
-    if holds_objects and isinstance(checked, np.ndarray) and checked.dtype.kind != "O":
-        raise ValueError("X holds Python objects where numbers are needed: have the step before it return numbers.")
-
-
-class StepFit(Fit):
-    """The fit of a step, which a pipeline or a search runs up to a stage, or whole, and for which it is charged.
-
-    What one pass has read is kept for the next, so that nothing is read, or warned of, twice.
-
-    Attributes
-    ----------
-    are_raw : bool
-        Whether the rows come from the user, or from public steps; then a notice may be due.
-    interrupted : str
-        Where an interrupt cut the fit short, or "".
-    """
-
-    def __init__(self, estimator: Any, number: int, rehearsal: bool = False) -> None:
-        # Steps of one class and one seed have independent noise by their numbers.
-        super().__init__(estimator, ("step of a pipeline", number), *[("rehearsal", 0)] * rehearsal)
-        take_unit(self.model, estimator)
-        self._is_rehearsal = rehearsal
-        if rehearsal:
-            self._stream.track = None  # nothing that is simulated is a release, and an audit counts those of each step
-        self._kept: list[Any] = []
-        self.are_raw, self.interrupted = True, ""
-
-    def run(self, until: str, X: Any, n: int, shape: tuple[int, int | None], y: Any = None, **params: Any) -> Any:
-        """Run ``fit`` of the estimator up to a stage, or to its end; `n` is the number of rows or groups.
-
-        Return the rows as it reads them, and the fitted estimator at the end.
-        """
-        self._until, self._given, self.precedes_charge = until, (X, n, shape), until != "publish"
-        self._stage, self._released, self._n_reads = BEGUN, set(), 0
-        self.estimator._allotted_fit = self
-        try:
-            fitted = self.estimator.fit(None, y, **params)  # `take` has the rows: they are in memory, maps included
-        except Paused:
-            return self._kept[0] if self._kept else None
-        finally:
-            self.estimator.__dict__.pop("_allotted_fit", None)
-        if self.precedes_charge:
-            raise RuntimeError(
-                f"fit of {type(fitted).__name__} went on before its charge: let it catch Exception alone."
-            )
-        return fitted
-
-    def take(self, X: Any, groups: Any) -> None:
-        """See `Fit`: rows and groups are those of the pipeline, which has read them."""
-        self.rows, n, (self.n_rows, self.n_features) = self._given
-        self.units = groups
-        if self.rows is not None and (not self._kept or self._kept[0] is None):  # they were not read yet
-            self.model._note_rows(self.rows, self.are_raw)
-        self._settle(n)
-
-    def warn(self, notice: str) -> None:
-        """See `Fit`: of a width that is known after the charge alone, a warning waits for the end."""
-        if notice and not self._is_rehearsal:
-            (note_notice if self._until == "publish" else tell_now)(self.model, notice)
-
-    def _admit(self) -> None:
-        """See `Fit`: the whole is admitted."""
-
-    def read(self, reader: Any, *given: Any, **how: Any) -> Any:
-        """See `Fit`. The rows are the first that is read, and are None while there are none."""
-        self._advance(READ, PLANNED, READ)
-        place = self._n_reads
-        self._n_reads += 1
-        if self._until == "read" or (self._until == "targets" and place > 0):
-            self._pause()
-        if place == len(self._kept):
-            self._kept.append(None)
-        elif self._kept[place] is not None:
-            return self._kept[place]
-        if place > 0 or self.rows is not None:
-            self._kept[place] = reader(*given, **how)
-        return self._kept[place]
-
-    def charge(self) -> None:
-        """See `Fit`: the whole is charged before the last pass."""
-        self._advance(CHARGED, PLANNED, READ)
-        if self.precedes_charge:
-            self._pause()
-
-    def _pause(self) -> NoReturn:
-        """End a pass. A ``fit`` that catches even this cannot go on."""
-        self._stage = ENDED
-        raise Paused
-
-    def _tell(self, interrupted: str) -> None:
-        """See `Fit`: the whole does that."""
-        self.interrupted = interrupted
-
-
-class FitStep(PrivateStep):
-    """A step whose ``fit`` asks a fit object. Nothing of it is called but ``fit``, `_plan_step` and ``transform``."""
-
-    def begin(self, number: int) -> None:
-        """See `PrivateStep`."""
-        self._number, self._fit = number, StepFit(self.estimator, number)
-        self._params: dict[str, Any] = {}
-        self._y: Any = None
-
-    def check_parameters(self, n_samples: int, n_features: int | None) -> None:
-        """See `PrivateStep`: ``fit`` up to its first look at rows."""
+        """Run ``fit`` up to its first look at rows; a width of None is not known yet."""
         self._fit.run("read", None, n_samples, (n_samples, n_features))
 
     def check_rows(self, X: Any, are_raw: bool = True) -> Any:
-        """See `PrivateStep`: ``fit`` up to its first look at labels. Behind another step, rows are read by `learn`."""
+        """Run ``fit`` up to its first look at labels, and return the rows as it reads them.
+
+        `are_raw` states that the rows come from the user, or from public steps: then a notice may be due. Those of a
+        private step are read by `learn`.
+        """
         self._rows, self._fit.are_raw = X, are_raw
         if not are_raw:
             return X
@@ -286,13 +241,14 @@ class FitStep(PrivateStep):
         return self._fit.run("targets", X, n, (n, d))
 
     def check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
-        """See `PrivateStep`: ``fit`` up to the charge."""
+        """Run ``fit`` up to the charge."""
         self._y, self._params = y, fit_params
         units = fit_params.get("groups")
-        self._fit.run("charge", None, n_samples if units is None else units.n_units, (n_samples, None), y, **fit_params)
+        n, shape = n_samples if units is None else units.n_units, (n_samples, self._fit.n_features)
+        self._fit.run("charge", None, n, shape, y, **fit_params)
 
     def check_made_up(self, rows: Any) -> tuple[Any, Any]:
-        """See `PrivateStep`."""
+        """Return the fit of a copy, and simulated rows as it reads them; reject objects where numbers are needed."""
         stand_in = clone(self.estimator)
         take_unit(stand_in, self.estimator)
         fit = StepFit(stand_in, self._number, rehearsal=True)
@@ -302,14 +258,18 @@ class FitStep(PrivateStep):
         return fit, checked
 
     def rehearse(self, rows: Any, n_samples: int) -> Any:
-        """See `PrivateStep`."""
+        """Return simulated rows as a copy transforms them that is fitted to them, with randomness of its own."""
         fit, _ = self.check_made_up(rows)
         return fit.run("publish", rows, n_samples, table_shape(rows)).transform(rows)
 
     def learn(self, rows: Any, n_samples: int) -> str:
-        """See `PrivateStep`: the whole ``fit``."""
+        """Run the whole ``fit``; return where an interrupt cut it short, or ""."""
         self._fit.run("publish", self._rows, n_samples, table_shape(self._rows), self._y, **self._params)
         return self._fit.interrupted
+
+    def set_price(self, price: Any, releases: tuple[Any, ...]) -> None:
+        """State what the fitted estimator costs within a whole, such as a search."""
+        self.estimator._set_price(price, releases)
 
 
 def step_of(estimator: Any) -> PrivateStep:
@@ -327,4 +287,4 @@ def private_steps(steps: Iterable[tuple[str, Any]]) -> list[tuple[str, PrivateSt
     return found
 
 
-__all__ = ["FitStep", "FitTerms", "PrivateStep", "StepPlan", "private_steps", "step_of"]
+__all__ = ["FitTerms", "PrivateStep", "StepPlan", "private_steps", "step_of"]

@@ -54,12 +54,6 @@ class Checkpoint:
     Parameters
     ----------
     path : str or path-like
-    run : dict
-        Description of the run, in plain values. A file of another run is refused.
-    earlier : tuple of Release
-        Releases on which the initial state depends, including this run if it was interrupted.
-    n_steps : int
-        Number of steps of the run.
     seeded : bool
         Whether to store the positions of the streams, so that the run resumes with the same noise.
 
@@ -73,11 +67,10 @@ class Checkpoint:
         What was bought before the first step, by name; each file holds it.
     """
 
-    def __init__(
-        self, path: Any, run: dict[str, Any], earlier: tuple[Release, ...], n_steps: int, *, seeded: bool
-    ) -> None:
-        self.path, self._run, self._seeded = Path(os.fspath(path)).resolve(), run, seeded
-        self._every = max(1, n_steps // _FILES_A_RUN)
+    def __init__(self, path: Any, *, seeded: bool) -> None:
+        self.path, self._seeded = Path(os.fspath(path)).resolve(), seeded
+        self._run: dict[str, Any] = {}
+        self._every = 1
         self.receipt = secrets.token_hex(16)
         self._header: dict[str, Any] = {}
         self._leaves: list[Any] = []
@@ -88,17 +81,19 @@ class Checkpoint:
             self._header, self._leaves = _read(self.path)
             self.receipt = self._header["receipt"]
         self.bought: dict[str, list[float]] = dict(self._header["bought"]) if self.begun else {}
-        if self.continues(earlier):
-            earlier = earlier[:-1]
-        self._run["earlier events"] = [repr(release.event) for release in earlier]
+
+    @property
+    def note(self) -> str:
+        """Note of the charge, by which a resumed run finds it."""
+        return f"checkpoint {self.receipt}"
 
     def continues(self, releases: tuple[Release, ...]) -> bool:
         """Whether a state that depends on `releases` is a state of this run, interrupted."""
         return bool(releases) and releases[-1].id == self.receipt
 
-    def check_run(self, table: tuple[Any, ...]) -> None:
-        """Refuse a file of another run; `table` describes the rows by public values."""
-        self._run["table"] = repr(table)
+    def check_run(self, run: dict[str, Any], n_steps: int) -> None:
+        """Refuse a file of another run; `run` describes this one in plain, public values."""
+        self._run, self._every = run, max(1, n_steps // _FILES_A_RUN)
         if not self.begun:
             return
         found, wanted = self._header["run"], json.loads(json.dumps(self._run))

@@ -31,7 +31,7 @@ def run_dpsgd(
     stream: SecretStream,
     *,
     averaging: Averaging,
-    on_step: Callable[[int], Any],
+    on_step: Callable[[int], Any] | None,
     checkpoint: Checkpoint | None = None,
 ) -> tuple[Vector, int]:
     """Run `plan` from `theta` (DP-SGD; Abadi et al. 2016, algorithm 1).
@@ -40,7 +40,7 @@ def run_dpsgd(
     ----------
     averaging : Averaging
         Average of the iterates that is returned. It is post-processing.
-    on_step : callable
+    on_step : callable or None
         Called with the number of steps done, after each step.
     checkpoint : Checkpoint or None
         File that stores the run and from which it resumes; it was begun before the charge. The state is written before
@@ -70,7 +70,8 @@ def run_dpsgd(
             state = TrainingState(state.n_done + 1, theta, moments, average, positions)
             if checkpoint is not None:
                 checkpoint.keep(state, now=state.n_done == plan.n_steps)
-            on_step(state.n_done)
+            if on_step is not None:
+                on_step(state.n_done)
     except KeyboardInterrupt:
         if checkpoint is not None:
             checkpoint.keep(state, now=True)

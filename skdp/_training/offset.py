@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,7 @@ class OfClasses(Means):
     n_outputs: int
     are_labels: bool = False
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """Number of labels a row, and of the classes of each."""
         of_two = self.n_outputs == 1 or self.are_labels
@@ -186,12 +187,12 @@ class OutcomeCounts(OfClasses):
 
     of_scores = False
 
-    @property
+    @cached_property
     def width(self) -> int:  # type: ignore[override]
         """See `Means`."""
         return math.prod(self.shape)
 
-    @property
+    @cached_property
     def sensitivity(self) -> float:  # type: ignore[override]
         """See `Means`."""
         return math.sqrt(self.shape[0])
@@ -233,13 +234,13 @@ class ClassMeans(OfClasses):
     two classes b is the difference of log-odds, divided by the share of C that the probabilities do not explain.
     """
 
-    @property
+    @cached_property
     def width(self) -> int:  # type: ignore[override]
         """See `Means`."""
         n_labels, k = self.shape
         return n_labels * k * (k + 2)
 
-    @property
+    @cached_property
     def sensitivity(self) -> float:  # type: ignore[override]
         """See `Means`."""
         return math.sqrt(self.shape[0] * (2.0 + _PART**2))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._training.noise_stages import Stage
-from skdp.accounting import DpEvent, SelfComposedDpEvent, compose
+from skdp.accounting import DpEvent, GaussianDpEvent, SelfComposedDpEvent, compose
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling
 
@@ -60,27 +60,28 @@ class DPSGDPlan:
         """Of each step where noise is constant, else that of as many steps of one noise and the same price."""
         return GaussianMechanism(self.noise_multiplier, self.max_grad_norm)
 
+    @cached_property
+    def _mechanisms(self) -> list[tuple[int, GaussianMechanism]]:
+        """The step before which each stage ends, and the mechanism of its steps."""
+        stages = self.stages or (Stage(self.n_steps, 1.0),)
+        ends = np.cumsum([stage.n_steps for stage in stages]).tolist()
+        return [
+            (end, GaussianMechanism(self.noise_multiplier * stage.factor, self.max_grad_norm))
+            for end, stage in zip(ends, stages, strict=True)
+        ]
+
     def mechanism_at(self, step: int) -> GaussianMechanism:
         """What releases the sum of a step, counted from 0."""
-        for stage, mechanism in self._mechanisms:
-            if step < stage.n_steps:
+        for end, mechanism in self._mechanisms:
+            if step < end:
                 return mechanism
-            step -= stage.n_steps
         raise IndexError(f"step {step} is not of the {self.n_steps} of the plan")
 
     @property
     def noise_factors(self) -> NDArray[np.float64]:
         """Noise of each step over `noise_multiplier`, of shape (n_steps,)."""
-        stages = [stage for stage, _ in self._mechanisms]
-        return np.repeat([each.factor for each in stages], [each.n_steps for each in stages])
-
-    @cached_property
-    def _mechanisms(self) -> list[tuple[Stage, GaussianMechanism]]:
-        """The mechanism of each stage."""
-        return [
-            (stage, GaussianMechanism(self.noise_multiplier * stage.factor, self.max_grad_norm))
-            for stage in self.stages or (Stage(self.n_steps, 1.0),)
-        ]
+        counts, factors = zip(*(self.stages or (Stage(self.n_steps, 1.0),)), strict=True)
+        return np.repeat(factors, counts)
 
     @property
     def event(self) -> DpEvent:
@@ -88,17 +89,16 @@ class DPSGDPlan:
 
     def event_of(self, n_steps: int) -> DpEvent:
         """The event of the first `n_steps` steps."""
-        parts, left = [], n_steps
-        for stage, mechanism in self._mechanisms:
-            count = min(left, stage.n_steps)
-            step = self.sampling.event(mechanism.event)
-            parts.append(SelfComposedDpEvent(step, count))
-            left -= count
-        return parts[0] if len(parts) == 1 else compose(parts)
+        return event_of_steps(self.sampling, n_steps, self.noise_multiplier, self.stages)
 
 
 def event_of_steps(
     sampling: Sampling, n_steps: int, noise_multiplier: float, stages: tuple[Stage, ...] = ()
 ) -> DpEvent:
-    """Event of `n_steps` steps. It does not depend on the clip, which is chosen after the noise is known."""
-    return DPSGDPlan(sampling, 1.0, noise_multiplier, n_steps, 1.0, stages).event
+    """Event of the first `n_steps` steps. It does not depend on the clip, which is chosen after the noise is known."""
+    parts, left = [], n_steps
+    for stage in stages or (Stage(n_steps, 1.0),):
+        count = min(left, stage.n_steps)
+        parts.append(SelfComposedDpEvent(sampling.event(GaussianDpEvent(noise_multiplier * stage.factor)), count))
+        left -= count
+    return parts[0] if len(parts) == 1 else compose(parts)

@@ -22,7 +22,7 @@ from skdp._training.models.merged_rows import GroupedModel
 from skdp._training.models.unit_layout import UnitLayout
 from skdp._training.noise_stages import Stage, falling_noise
 from skdp._training.offset import OFFSET_SHARE, Means, SumOfTerms
-from skdp._training.run import OFFSET, START, Plan, PlannedReleases, Run, Targets
+from skdp._training.run import OFFSET, START, PlannedReleases, Run, Targets
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget
 from skdp.mechanisms.cell_counts import column_sensitivity
@@ -136,7 +136,7 @@ class Recipe:
         make = self.factory(run, outputs, source.dtype)
         return BlockRecipe(make, self.task.reader(outputs), source.dtype, source.names)
 
-    def publish(self, theta: Vector, plan: Plan, n_done: int) -> None:
+    def publish(self, theta: Vector, run: Run, n_done: int) -> None:
         """Publish the result of a run, of which `n_done` steps were made."""
         raise NotImplementedError
 
@@ -144,20 +144,19 @@ class Recipe:
         """Return the average of the iterates that is the result of a run."""
         raise NotImplementedError
 
-    def train(self, plan: Plan, rows: Any, targets: Targets) -> tuple[Vector, int]:
+    def train(self, run: Run, rows: Any, targets: Targets) -> tuple[Vector, int]:
         """Run the plan; return the parameters and the number of steps done, fewer if it was interrupted."""
-        run = plan.run
-        theta = self.start(run, plan.outputs, rows.dtype, plan.stream, warm=plan.warm)
+        theta = self.start(run, run.outputs, rows.dtype, run.stream, warm=run.warm)
         if self._origin is not None:
             self.shift(theta, run, self._origin)
-        progress = self.model._make_progress(plan)
+        progress = self.model._make_progress(run)
         result = theta, 0
         try:
-            weights = cast_weights(targets.weights, rows.dtype)
+            weights = targets.weights if type(targets.weights) is float else cast_weights(targets.weights, rows.dtype)
             with blas_within_quota(), self.bind(rows, targets, weights, run) as model:
                 result = run_dpsgd(
-                    model, run.plan, run.optimizer, theta, plan.stream,
-                    averaging=run.averaging, on_step=progress or _ignore, checkpoint=plan.checkpoint,
+                    model, run.plan, run.optimizer, theta, run.stream,
+                    averaging=run.averaging, on_step=progress, checkpoint=run.file,
                 )  # fmt: skip
         except KeyboardInterrupt:  # before the first step, or after the run
             pass
@@ -166,44 +165,44 @@ class Recipe:
                 progress.close()
         return result
 
-    def buy(self, plan: Plan, rows: Any, targets: Targets) -> tuple[Any, Targets]:
+    def buy(self, run: Run, rows: Any, targets: Targets) -> tuple[Any, Targets]:
         """Buy what is bought before the first step, and return rows and targets as the steps read them."""
-        if START in plan.purchases and not plan.warm:  # current parameters, of a run that resumes, started there
-            self._origin = self._count_classes(plan, rows, targets)
+        if START in run.purchases and not run.warm:  # current parameters, of a run that resumes, started there
+            self._origin = self._count_classes(run, rows, targets)
         return rows, targets
 
-    def _count_classes(self, plan: Plan, rows: Any, targets: Targets) -> Doubles:
+    def _count_classes(self, run: Run, rows: Any, targets: Targets) -> Doubles:
         """Release the counts of the classes, and return the scores at which the run starts (`START`)."""
-        counts = self.task.counts(plan.outputs)
+        counts = self.task.counts(run.outputs)
         sensitivity = column_sensitivity(counts.shape[0], self.model.adjacency)
-        mechanism = plan.purchases[START].mechanism(sensitivity, plan.run.plan.noise_multiplier)
+        mechanism = run.purchases[START].mechanism(sensitivity, run.plan.noise_multiplier)
 
         def count(stream: SecretStream) -> list[float]:
-            return mechanism.release(self.sum_terms(counts, plan, rows, targets), stream).tolist()
+            return mechanism.release(self.sum_terms(counts, run, rows, targets), stream).tolist()
 
-        noisy, deviation = np.array(plan.bought(START, count)), mechanism.standard_deviation
-        names, epsilon = plan.outputs.classes.tolist(), plan.price.epsilon
+        noisy, deviation = np.array(run.bought(START, count)), mechanism.standard_deviation
+        names, epsilon = run.outputs.classes.tolist(), run.epsilon
         note_notice(self.model, rare_classes_notice(names, counts.rarest(noisy), epsilon, deviation))
         return counts.offset(noisy, deviation)
 
-    def correct(self, plan: Plan, rows: Any, targets: Targets) -> None:
+    def correct(self, run: Run, rows: Any, targets: Targets) -> None:
         """Buy the mean of the predictions after the last step, and move it to that of the targets (`OFFSET`)."""
-        if OFFSET not in plan.purchases:
+        if OFFSET not in run.purchases:
             return
-        means = self.task.means(plan.outputs)
-        mechanism = plan.purchases[OFFSET].mechanism(means.sensitivity, plan.run.plan.noise_multiplier)
-        means = means.at_noise(mechanism.standard_deviation / plan.n_public)
+        means = self.task.means(run.outputs)
+        mechanism = run.purchases[OFFSET].mechanism(means.sensitivity, run.plan.noise_multiplier)
+        means = means.at_noise(mechanism.standard_deviation / run.n_public)
 
         def buy(stream: SecretStream) -> list[float]:
-            return mechanism.release(self.sum_terms(means, plan, rows, targets), stream).tolist()
+            return mechanism.release(self.sum_terms(means, run, rows, targets), stream).tolist()
 
-        self.move(means.offset(np.array(plan.bought(OFFSET, buy)), mechanism.standard_deviation))
+        self.move(means.offset(np.array(run.bought(OFFSET, buy)), mechanism.standard_deviation))
 
-    def sum_terms(self, means: Means, plan: Plan, rows: Any, targets: Targets) -> Doubles:
+    def sum_terms(self, means: Means, run: Run, rows: Any, targets: Targets) -> Doubles:
         """Return the sums over all rows that are released; rows that are not in memory are read once more."""
         new_sum = partial(SumOfTerms, means, self.model._scorer() if means.of_scores else None)
         if isinstance(rows, RowSource):
-            return rows.add_up(new_sum, self.task.reader(plan.outputs)).total
+            return rows.add_up(new_sum, self.task.reader(run.outputs)).total
         (total := new_sum()).add(rows, targets.values, targets.weights, targets.units)
         return total.total
 
@@ -263,10 +262,6 @@ class Recipe:
 
 
 _MOST_FALLING = 10**6  # steps: the shares are an array of that length
-
-
-def _ignore(n_done: int) -> None:
-    """Observe a step without doing anything."""
 
 
 __all__ = ["Recipe"]

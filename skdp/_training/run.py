@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from skdp._checks.units import Units
-from skdp._fit.releases import Release, new_release
 from skdp._training.averaging import Averaging
 from skdp._training.checkpoint import Checkpoint
+from skdp._training.earlier_runs import EarlierRuns
 from skdp._training.noise_stages import Stage
 from skdp._training.optimizers import Optimizer
 from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp.accounting import DpEvent
-from skdp.base import Price
+from skdp.base import Fit
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import event_with
@@ -62,71 +63,64 @@ class PlannedReleases(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A plan, the recipe that made it, and the other public constants that a run of it needs."""
+    """Everything that is decided about a run before its rows are read.
 
-    recipe: Any
+    The epsilon is that of all runs, the earlier ones included.
+    """
+
     releases: PlannedReleases
     plan: DPSGDPlan
+    outputs: Any
+    n_public: int
     shape: Any
     radius: float
     learning_rate: float
     optimizer: Optimizer
     averaging: Averaging
+    stream: Any = None
+    file: Checkpoint | None = None
+    epsilon: float = math.nan
+    earlier: EarlierRuns | None = None
 
+    def of_fit(self, fit: Fit) -> Run:
+        """Return the run with what its fit knows once it is planned."""
+        found = self._replace(file=fit.file, epsilon=fit.price.epsilon, earlier=fit.earlier)
+        return found._replace(stream=fit.run_stream(found.before[0]))
 
-class Plan(NamedTuple):
-    """Everything that is decided about a fit before its rows are read.
+    @property
+    def warm(self) -> bool:
+        """Whether it starts from the parameters of earlier runs."""
+        return self.earlier is not None
 
-    `event` is that of the whole run. `earlier` holds the releases of earlier runs, and `before` their steps and epochs,
-    if the fit starts from them.
-    """
-
-    run: Run
-    outputs: Any
-    n_public: int
-    stream: SecretStream
-    price: Price
-    earlier: tuple[Release, ...]
-    before: tuple[int, int]
-    checkpoint: Checkpoint | None
-    warm: bool
-    event: DpEvent
+    @property
+    def before(self) -> tuple[int, int]:
+        """Steps and epochs of earlier runs."""
+        return (0, 0) if self.earlier is None else self.earlier.counts
 
     @property
     def purchases(self) -> Mapping[str, Any]:
         """The releases beside the steps."""
-        return self.run.releases.purchases
+        return self.releases.purchases
 
     def event_of(self, n_steps: int) -> DpEvent:
         """Return the event of the first `n_steps` steps and of the releases beside them."""
-        return self.run.releases.with_purchases(self.run.plan.event_of(n_steps), self.run.plan.noise_multiplier)
+        return self.releases.with_purchases(self.plan.event_of(n_steps), self.plan.noise_multiplier)
 
     @property
     def bought_first(self) -> list[str]:
-        """Names of what is bought before the first step, and what steps depend on."""
+        """Names of what is released before the first step, and what steps depend on."""
         return [name for name in self.purchases if name != OFFSET]
 
     def bought(self, name: str, buy: Callable[[SecretStream], list[float]]) -> list[float]:
-        """Return a purchase by its name: from the file of the run, or by a release made now.
+        """Return a release beside the steps by its name: from the file of the run, or made now.
 
-        A file gets it at once: whatever ends the run from now on, the one that resumes does not buy again.
+        A file gets it at once: whatever ends the run from now on, the one that resumes does not release it again.
         """
-        if self.checkpoint is None:
+        if self.file is None:
             return buy(self.stream.spawn(name))
-        if name not in self.checkpoint.bought:
-            self.checkpoint.keep_bought(name, buy(self.stream.spawn(name)))
-        return self.checkpoint.bought[name]
-
-    @property
-    def note(self) -> str:
-        """Note of the charge, by which a resumed run finds it."""
-        return "" if self.checkpoint is None else f"checkpoint {self.checkpoint.receipt}"
-
-    def release(self, adjacency: str, unit: str) -> Release:
-        """Release that the charge pays for; a run with a checkpoint keeps its id when it resumes."""
-        if self.checkpoint is None:
-            return new_release(self.event, adjacency, unit)
-        return Release(self.checkpoint.receipt, self.event, adjacency, unit)
+        if name not in self.file.bought:
+            self.file.keep_bought(name, buy(self.stream.spawn(name)))
+        return self.file.bought[name]
 
 
-__all__ = ["OFFSET", "START", "Plan", "PlannedReleases", "Run", "Targets"]
+__all__ = ["OFFSET", "START", "PlannedReleases", "Run", "Targets"]

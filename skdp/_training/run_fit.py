@@ -1,178 +1,174 @@
-"""The fit of one run, which may start from the current parameters, resume from a file, and read a source of rows."""
+"""The fit of an estimator by one run of steps."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeVar
 
-from skdp._checks.leaks import begin_record, note_leaks
-from skdp._checks.notices import tell_now
-from skdp._checks.rows import check_schema
-from skdp._checks.sources import RowSource, is_elsewhere, refuse_rows_elsewhere, source_to_fit
+from skdp._checks.sources import RowSource, is_elsewhere, source_to_fit
 from skdp._checks.weights import warn_of_no_bound
-from skdp._fit.conductor import PhasedFit, conduct, public_shape
-from skdp._fit.fit import units_of
-from skdp._fit.releases import copy_to_fit
-from skdp._training.run import Plan, Targets
+from skdp._training.checkpoint import Checkpoint
+from skdp._training.earlier_runs import EarlierRuns
+from skdp._training.loop import start_of_run
+from skdp._training.recipe import Recipe
+from skdp._training.run import Run, Targets
 from skdp._training.run_lock import RunLock
-from skdp.accounting import resolve_accountant
-from skdp.exceptions import BudgetExceededError
+from skdp._typing import Vector
+from skdp.base import Fit, begin
 
 Fitted = TypeVar("Fitted")
 
 
-class RunFit(PhasedFit):
-    """One run of a `GradientEstimator`.
+def fit_run(
+    estimator: Fitted, X: Any, y: Any, sample_weight: Any, groups: Any, *, named: Any = None, warm: bool
+) -> Fitted:
+    """Fit a `GradientEstimator` by one run, and return it.
 
     Parameters
     ----------
-    target : GradientEstimator
+    estimator : GradientEstimator
     X, y, sample_weight, groups : object
-        Rows, targets, weights and labels of units; private.
+        Rows, targets, weights and group identifiers; private.
     named : object
-        What the call itself says of the outputs; public.
+        What the call itself states about the outputs; public.
     warm : bool
         Whether the run starts from the current parameters.
     """
-
-    _plan: Plan
-
-    def __init__(self, target: Any, X: Any, y: Any, sample_weight: Any, groups: Any, *, named: Any, warm: bool) -> None:
-        super().__init__(target, copy_to_fit(target, keep_learned=True))
-        self._task = self.work._task()
-        self._X, self._y, self._weights, self._groups = X, y, sample_weight, groups
-        self._named, self._warm = named, warm
-
-    def plan(self) -> None:
-        """See `PhasedFit`. Outputs that no one named are read from the targets first."""
-        work, warm = self.work, self._warm
-        self._terms = work._check_terms()
-        if warm:  # the state depends on earlier runs too
-            now = work._fitted_leaks
-            begin_record(work, self.target.__dict__.get("_fitted_leaks"))
-            note_leaks(work, *now)
-        warn_of_no_bound(work.weight_bound, self._weights)
-        self._source = self._find_source()
-        rows, self.units = units_of(work, self._X if self._source is None else self._source, self._groups)
-        if self._source is None:
-            self._X = rows
-        if warm:
-            self._refuse_other_units()
-        if self.units is not None and work._check_merge_equal_rows() is True:
-            raise ValueError("merge_equal_rows=True with groups, whose rows are not merged: choose 'auto' or False.")
-        self._outputs = self._task.resolve(None if self._source else self._y, self._named, warm=warm)
-        work._note_rows(rows)
-        if self._source is not None:
-            check_schema(work, self._source.like(), reset=not warm)
-        shape = rows.shape if isinstance(rows, RowSource) else public_shape(rows)
-        if self._outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
-            self._plan_for(shape, self._outputs)
-
-    def _refuse_other_units(self) -> None:
-        """Refuse a run for rows after one for groups, the other way round, and groups by another column."""
-        earlier, now = self.target.privacy_unit_, self.work.privacy_unit_
-        if earlier != now:
-            raise ValueError(
-                f"earlier runs were private for a {earlier}, and this one would be for a {now}: give groups to all "
-                "runs or to none, or start again with fit and warm_start=False."
-            )
-        names = [each.__dict__.get("_fitted_group_name") for each in (self.target, self.work)]
-        if all(names) and names[0] != names[1]:
-            raise ValueError(
-                f"groups={names[1]!r} differs from the {names[0]!r} of earlier runs, and two kinds of groups have no "
-                "joint price: give the same column to all runs, or start again with fit and warm_start=False."
-            )
-        if names[0]:
-            self.work._fitted_group_name = names[0]
-
-    def _find_source(self) -> RowSource | None:
-        """Return the source of rows that are not in memory, which are read after the charge; None for all others."""
-        work, task = self.work, self._task
-        if not work._streams:
-            refuse_rows_elsewhere(type(work).__name__, self._X)
-            return None
-        if not is_elsewhere(self._X, self._y):
-            return None  # before the outputs are looked at, which rows in memory may decide
-        are_named = self._warm or self._named is not None or task.named() is not None
-        source = source_to_fit(
-            self._X, self._y, self._weights, self._groups, task.parameter, are_named=are_named,
-            n_samples_public=work.n_samples_public,
-        )  # fmt: skip
-        if source is not None and getattr(work, "inference", False):
-            raise ValueError(
-                "inference=True with rows that are not in memory, which are read once: use inference=False, or give "
-                "the rows as an array."
-            )
-        if source is not None and work._check_merge_equal_rows() is True:
-            raise ValueError(
-                "merge_equal_rows=True with rows that are not in memory, which are not merged: choose 'auto' or False."
-            )
-        return source
-
-    def _plan_for(self, shape: tuple[int, int], outputs: Any) -> None:
-        shape = shape if self.units is None else (self.units.n_units, shape[1])
-        self._plan = self.work._plan_next_run(self._terms, shape, outputs, warm=self._warm)
-        self.event, self.delta, self.n_public = self._plan.event, self._plan.price.delta, self._plan.n_public
-
-    def read(self) -> None:
-        """See `PhasedFit`. A source is read, and refused, after the charge."""
-        if self._source is not None:
-            self._rows, self._targets = self._source, Targets(self._outputs, None, 1.0)
-            return
-        self._rows = self.work._check_rows(self._X, reset=not self._warm)
-        targets = self._task.encode(self._y, self._weights, self._rows.shape[0], self._outputs)
-        self._targets = targets._replace(units=self.units)
-
-    def plan_read(self) -> None:
-        """See `PhasedFit`."""
-        self._plan_for(self._rows.shape, self._targets.outputs)
-
-    def prepare(self) -> None:
-        """See `PhasedFit`. The file of the run, with the initial state, is written before the charge."""
-        plan, rows = self._plan, self._rows
-        if not self._warm:
-            tell_now(self.work, self.work._weak_signal(plan.run, plan.n_public, rows.shape[1]))
-        if plan.checkpoint is not None:
-            plan.checkpoint.check_run((plan.n_public, *rows.shape[1:], str(rows.dtype)))
-            plan.checkpoint.check_bought(plan.bought_first, plan.purchases)
-            self.work._begin_file(plan, rows.dtype)
-
-    def is_paid(self) -> bool:
-        """See `PhasedFit`: whether the run resumes from a file, and this ledger already holds its charge."""
-        plan, accountant = self._plan, resolve_accountant(self.work.accountant)
-        if accountant is None or plan.checkpoint is None or not plan.checkpoint.begun:
-            return False
-        return any(charge.note == plan.note and charge.event == plan.event for charge in accountant.history)
-
-    def charge(self) -> None:
-        """See `PhasedFit`."""
-        try:
-            self.payment().charge(self._plan.event, self._plan.note)
-        except BudgetExceededError:  # others charged since the ledger was asked
-            if self._plan.checkpoint is not None:
-                self._plan.checkpoint.discard()
-            raise
-
-    def learn(self) -> str:
-        """See `PhasedFit`."""
-        interrupted: str = self.work._learn(self._plan, self._rows, self._targets)
-        return interrupted
-
-    def finish(self) -> None:
-        """See `PhasedFit`. An interrupted run keeps its checkpoint, from which the next fit resumes."""
-        if self._plan.checkpoint is not None:
-            self._plan.checkpoint.finish()
-
-
-def fit_run(model: Fitted, X: Any, y: Any, sample_weight: Any, groups: Any, *, named: Any = None, warm: bool) -> Fitted:
-    """Fit a model by one run, under the lock of its checkpoint if it has one."""
-    fit = RunFit(model, X, y, sample_weight, groups, named=named, warm=warm)
-    if fit.work.checkpoint is None:
-        conduct(fit)
-        return model
-    with RunLock(fit.work.checkpoint) as lock:
+    source = _find_source(estimator, X, y, sample_weight, groups, are_named=warm or named is not None)
+    earlier = EarlierRuns.of(estimator) if warm else None
+    fit = begin(estimator, X if source is None else source, groups, earlier)
+    if fit.model.checkpoint is None or not fit.is_whole:
+        _fit(fit, y, sample_weight, named)
+        return estimator
+    with RunLock(fit.model.checkpoint) as lock:
         lock.take()
-        conduct(fit)
-    return model
+        _open_file(fit)
+        _fit(fit, y, sample_weight, named)
+    return estimator
 
 
-__all__ = ["RunFit", "fit_run"]
+def _fit(fit: Fit, y: Any, sample_weight: Any, named: Any) -> None:
+    model, earlier, targets = fit.model, fit.earlier, None
+    model._check_run_parameters(fit)
+    weight_reader, task, d = model._weight_reader(), model._task(), fit.n_features or model._assumed_width()
+    outputs = task.resolve(y, named, warm=earlier is not None)
+    if outputs is None:
+        targets = fit.read_before_plan(task.encode, y, sample_weight, fit.n_rows, None)
+        outputs = None if targets is None else targets.outputs
+    if outputs is not None:
+        task.check(outputs)
+    recipe = model._recipe(d, anew=earlier is None or not earlier.releases)
+    run = recipe.plan_run(fit.budget, fit.n, d, outputs or task.assumed())
+    if earlier is not None:
+        recipe.check_present(run, run.outputs)
+    fit.plan(run.releases.event_at, run.plan.noise_multiplier)
+    if earlier is None and fit.n_features is not None:
+        # Outputs that are read from the targets do not affect the warning.
+        fit.warn(recipe.weak_signal(run, fit.n, d, task.named() or task.assumed()))
+    run = run.of_fit(fit)
+
+    rows = fit.rows
+    if isinstance(rows, RowSource):
+        targets = Targets(outputs, None, 1.0)
+    else:
+        rows = fit.read(model._read_rows, rows, reset=earlier is None)
+        targets = targets or fit.read(task.encode, y, sample_weight, fit.n_rows, outputs)
+    if fit.file is not None:
+        _begin_file(fit, recipe, run, rows)
+    fit.charge()
+
+    model.weight_bound_ = weight_reader.bound
+    interrupted = fit.train(_learn, fit, recipe, run, rows, targets._replace(units=fit.units))
+    fit.publish(interrupted=interrupted)
+    if fit.file is not None and not interrupted:
+        fit.file.finish()
+
+
+def _find_source(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any, *, are_named: bool
+) -> RowSource | None:
+    """Return the source of rows that are not in memory, which are read after the charge; None for all others."""
+    if not (estimator._streams and is_elsewhere(X, y)):
+        return None
+    task = estimator._task()
+    source = source_to_fit(
+        X, y, sample_weight, groups, task.parameter, are_named=are_named or task.named() is not None,
+        n_samples_public=estimator.n_samples_public,
+    )  # fmt: skip
+    if source is None:
+        return None
+    if getattr(estimator, "inference", False):
+        raise ValueError(
+            "inference=True with rows that are not in memory, which are read once: use inference=False, or give "
+            "the rows as an array."
+        )
+    if estimator._check_merge_equal_rows() is True:
+        raise ValueError(
+            "merge_equal_rows=True with rows that are not in memory, which are not merged: choose 'auto' or False."
+        )
+    warn_of_no_bound(estimator.weight_bound, sample_weight)
+    return source
+
+
+# --- a run with a file ---
+
+
+def _open_file(fit: Fit) -> None:
+    """Read the file of the run, if there is one, from which the fit resumes."""
+    file, earlier = Checkpoint(fit.model.checkpoint, seeded=fit.model._is_seeded()), fit.earlier
+    if earlier is not None and file.continues(earlier.releases):
+        earlier = earlier.without_last()  # the current state is of this run, interrupted
+    fit.resume(file, earlier)
+
+
+def _begin_file(fit: Fit, recipe: Recipe, run: Run, rows: Any) -> None:
+    """Write the file of the run before the charge, with the state that training starts from."""
+    model = fit.model
+    described = {
+        **{name: repr(value) for name, value in model._public_parameters().items()},
+        "estimator": type(model).__name__, **model._task().describe(run.outputs),
+        "unit": [model._unit(), model.__dict__.get("_fitted_group_name", "")],
+        "random_state": int(model.random_state) if model._is_seeded() else None,
+        "privacy_event": repr(run.plan.event), **recipe.describe_rows(),
+        "earlier events": [] if fit.earlier is None else [repr(each.event) for each in fit.earlier.releases],
+        "table": repr((fit.n, *rows.shape[1:], str(rows.dtype))),
+    }  # fmt: skip
+    fit.file.check_run(described, run.plan.n_steps)
+    fit.file.check_bought(run.bought_first, run.purchases)
+    theta = recipe.start(run, run.outputs, rows.dtype, run.stream, warm=run.warm)
+    state, _ = start_of_run(run.optimizer, theta, run.stream, run.averaging, fit.file)
+    fit.file.begin(state)
+
+
+# --- training ---
+
+
+def _learn(fit: Fit, recipe: Recipe, run: Run, rows: Any, targets: Targets) -> str:
+    """Train the copy of the estimator; return where an interrupt cut it short, or ""."""
+    n_steps = run.plan.n_steps
+    rows, targets = recipe.buy(run, rows, targets)
+    theta, n_done = recipe.train(run, rows, targets)
+    try:
+        _keep(fit.model, recipe, run, targets.outputs, theta, n_done)
+        if n_done == n_steps:
+            recipe.correct(run, rows, targets)
+    except KeyboardInterrupt:  # what is left is post-processing of steps that were charged
+        _keep(fit.model, recipe, run, targets.outputs, theta, n_done)
+        return f"after {n_done} of {n_steps} steps, before {recipe.last_release}"
+    return f"after {n_done} of {n_steps} steps" if n_done < n_steps else ""
+
+
+def _keep(model: Any, recipe: Recipe, run: Run, outputs: Any, theta: Vector, n_done: int) -> None:
+    """Set all that a run learned in its first `n_done` steps; a second call sets the same again."""
+    plan, (steps, epochs) = run.plan, run.before
+    recipe.publish(theta, run, n_done)
+    model._task().publish(outputs)
+    model.sampling_rate_, model.max_grad_norm_, model.data_norm_ = plan.sampling.rate, plan.max_grad_norm, run.radius
+    model._fitted_before, model._fitted_n_public = run.before, run.n_public
+    model._fitted_noise_falls = bool(plan.stages)
+    model.n_steps_ = n_done + steps
+    # The small number undoes rounding: 20 steps at rate 0.05 are one epoch.
+    model.n_iter_ = math.ceil(n_done * plan.sampling.rate - 1e-9) + epochs
+
+
+__all__ = ["fit_run"]

@@ -42,7 +42,7 @@ class Task:
         raise NotImplementedError
 
     def resolve(self, y: Any, named: Any, *, warm: bool) -> Any:
-        """Return the public outputs, or None if they have to be read from the targets: report that leak.
+        """Return the public outputs, or None if they have to be read from the targets.
 
         `named` is what the call itself says of them. Reads no more than the shape of `y`.
         """
@@ -64,7 +64,7 @@ class Task:
         raise NotImplementedError
 
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: Any) -> Targets:
-        """Return the targets as the loss reads them; `outputs` of None are read from them."""
+        """Return the targets as the loss reads them; `outputs` of None are read from them: report that leak."""
         raise NotImplementedError
 
     def reader(self, outputs: Any) -> Callable[[Any, Any, int], tuple[Any, Any]]:

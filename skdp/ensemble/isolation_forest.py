@@ -275,9 +275,7 @@ class DPIsolationForest(TreesOfTables):
         embedding = self._embedding()
         if self._takes_codes():
             return
-        if n_features is None:  # a list says how many columns there are
-            n_features = next((len(each) for each in (self.bounds, self.categories) if isinstance(each, list)), 1)
-        embedding._public_blocks([f"x{j}" for j in range(n_features)])
+        embedding._public_blocks([f"x{j}" for j in range(n_features or self._assumed_width())])
 
     def _check_contamination(self) -> float | None:
         """Return the fraction of outliers, None for "auto"."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from copy import copy
 from functools import partial
 from typing import Any
 
@@ -17,9 +16,9 @@ from skdp._training import defaults as rules
 from skdp._training.estimator import GradientEstimator
 from skdp._training.models.one_hot import OneHotForm, OneHotRows, one_hot_scores
 from skdp._training.recipes.lookups import LookupRecipe
-from skdp._training.run import Plan, Run, Targets
+from skdp._training.run import Run, Targets
 from skdp._typing import Doubles
-from skdp.base import Budget, FitTerms
+from skdp.base import Budget
 from skdp.effects.columns import report_rows
 from skdp.ensemble.embedding import TableCodes, one_hot_blocks, plain_blocks
 from skdp.ensemble.people import PEOPLE_SHARE, count_people, notice_of_edges, shares_of_people
@@ -48,25 +47,25 @@ class TreesRecipe(LookupRecipe):
             bought[_PEOPLE] = SideRelease.beside_steps(PEOPLE_SHARE, sampling.rate, n_steps)
         return bought
 
-    def buy(self, plan: Plan, rows: OneHotRows | TableCodes, targets: Targets) -> tuple[OneHotRows, Targets]:
+    def buy(self, run: Run, rows: OneHotRows | TableCodes, targets: Targets) -> tuple[OneHotRows, Targets]:
         """See `Recipe`. Trees that are there already are those of earlier rows."""
-        rows, targets = super().buy(plan, rows, targets)
+        rows, targets = super().buy(run, rows, targets)
         if isinstance(rows, TableCodes):
-            self._grow(plan, rows, targets)
+            self._grow(run, rows, targets)
             grown: OneHotRows = self.model.embedding_._encode(rows.codes)
             return grown, targets
         return rows, targets
 
-    def _grow(self, plan: Plan, rows: TableCodes, targets: Targets) -> None:
+    def _grow(self, run: Run, rows: TableCodes, targets: Targets) -> None:
         """Buy where people are, and grow the trees by it."""
         embedding, blocks = self.model.embedding_, self.model.embedding_._fitted_blocks
         each, units = weight_of_each(targets.weights, rows.shape[0]), targets.units
         sensitivity = column_sensitivity(len(blocks), self.model.adjacency)
-        mechanism = plan.purchases[_PEOPLE].mechanism(sensitivity, plan.run.plan.noise_multiplier)
-        counts = plan.bought(_PEOPLE, lambda stream: count_people(blocks, rows.codes, each, mechanism, stream, units))
-        shares = shares_of_people(counts, blocks, mechanism, plan.n_public)
+        mechanism = run.purchases[_PEOPLE].mechanism(sensitivity, run.plan.noise_multiplier)
+        counts = run.bought(_PEOPLE, lambda stream: count_people(blocks, rows.codes, each, mechanism, stream, units))
+        shares = shares_of_people(counts, blocks, mechanism, run.n_public)
         names = self.model._fitted_row_names or [block.name for block in blocks]
-        note_notice(self.model, notice_of_edges(counts, blocks, names, mechanism, plan.n_public))
+        note_notice(self.model, notice_of_edges(counts, blocks, names, mechanism, run.n_public))
         embedding.marginals = {block.name: found for block, found in zip(blocks, shares, strict=True)}
         embedding._grow()
 
@@ -108,36 +107,20 @@ class RandomTreesModel(TreesOfTables, GradientEstimator):
 
     # --- rows ---
 
-    def _check_rows(self, X: Any, *, reset: bool = True) -> OneHotRows | TableCodes:
+    def _read_rows(self, X: Any, *, reset: bool) -> OneHotRows | TableCodes:
         """See `GradientEstimator`. The embedding reads names and types, and treats rows one by one."""
         if not reset:
             return self.embedding_._encode(self.embedding_._codes_of(fitted_table(self, X)))
         return self._read_table(X)
 
     def _form(self, n_features: int) -> OneHotForm:
-        """Return the form of rows from the schema alone."""
-        self._refuse_unknown_columns()
+        """Return the form of rows from the schema alone. Before there are codes, columns of numbers represent them."""
         embedding = self._embedding()
+        if self._takes_codes() and self._fitted_row_schema is None:
+            embedding.bounds = (0.0, 1.0)
         plain = plain_blocks(embedding._public_blocks([f"x{j}" for j in range(n_features)]))
         blocks = one_hot_blocks(plain, int(self.n_estimators), embedding._n_leaves)
         return OneHotForm(blocks, (1.0,) * len(blocks.widths), len(plain))
-
-    # --- the phases of a fit ---
-
-    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """See `GradientEstimator`. Before the codes are there, columns of numbers represent them."""
-        known = self
-        if self._takes_codes() and self._fitted_row_schema is None:
-            known, n_features = copy(self), None
-            known.bounds = (0.0, 1.0)
-        elif n_features is None and self.schema is None:  # a list says how many columns there are
-            n_features = next((len(each) for each in (self.bounds, self.categories) if isinstance(each, list)), None)
-        super(RandomTreesModel, known)._check_parameters(terms, n_samples, n_features)
-
-    def _take_over(self) -> None:
-        """See `GradientEstimator`. Trees that are there already were drawn from the schema of earlier rows."""
-        if self._takes_codes() and self._fitted_row_schema is None:
-            self._fitted_row_schema = self.embedding_.schema_
 
     def _recipe(self, n_features: int, *, anew: bool = True) -> TreesRecipe:
         """See `GradientEstimator`."""

@@ -13,7 +13,7 @@ from skdp._checks.weights import weight_of_each
 from skdp._training.models.one_hot import OneHotRows
 from skdp._training.offset import TargetMean
 from skdp._training.outputs.bounded import BoundedRegression, GradientRegressor
-from skdp._training.run import Plan, Run, Targets
+from skdp._training.run import Run, Targets
 from skdp._training.run_fit import fit_run
 from skdp.ensemble.leaf_model import RandomTreesModel, TreesRecipe
 from skdp.ensemble.target_units import (
@@ -434,18 +434,18 @@ class TreesOfTargets(TreesRecipe):
             bought[_TARGETS] = SideRelease.beside_steps(UNITS_SHARE, sampling.rate, n_steps)
         return bought
 
-    def buy(self, plan: Plan, rows: Any, targets: Targets) -> tuple[OneHotRows, Targets]:
+    def buy(self, run: Run, rows: Any, targets: Targets) -> tuple[OneHotRows, Targets]:
         """See `Recipe`. Later runs have the units of the first one."""
-        rows, targets = super().buy(plan, rows, targets)
-        if not plan.warm:
-            self.model._fitted_units = self._buy_units(plan, targets)
+        rows, targets = super().buy(run, rows, targets)
+        if not run.warm:
+            self.model._fitted_units = self._buy_units(run, targets)
         center, unit = self.model._fitted_units
         return rows, targets._replace(values=(targets.values - center) / unit)
 
-    def _buy_units(self, plan: Plan, targets: Targets) -> TargetUnits:
-        mechanism = plan.purchases[_TARGETS].mechanism(SUMS_SENSITIVITY, plan.run.plan.noise_multiplier)
+    def _buy_units(self, run: Run, targets: Targets) -> TargetUnits:
+        mechanism = run.purchases[_TARGETS].mechanism(SUMS_SENSITIVITY, run.plan.noise_multiplier)
         weights = weight_of_each(targets.weights, len(targets.values))
-        sums = plan.bought(
+        sums = run.bought(
             _TARGETS, lambda stream: sum_targets(targets.values, weights, mechanism, stream, targets.units)
         )
         return units_of_targets(sums, mechanism, fit_intercept=bool(self.model.fit_intercept))

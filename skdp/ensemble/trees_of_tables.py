@@ -61,8 +61,18 @@ class TreesOfTables(PrivateEstimator):
         """See `PrivateEstimator`."""
         super()._note_rows(X, are_raw)
         found = row_schema_of(X)
-        self._fitted_row_schema = found if type(found) is TableSchema else None
-        self._fitted_row_names = row_names_of(X)
+        if type(found) is not TableSchema:
+            # Trees that are there already were drawn from the schema of earlier rows.
+            grown = self.__dict__.get("embedding_") if self._takes_codes() else None
+            found = None if grown is None else grown.schema
+        self._fitted_row_schema, self._fitted_row_names = found, row_names_of(X)
+        if found is None and self._takes_codes():
+            raise ValueError(f"{_NO_SCHEMA}, and X carries none: {_REMEDY}.")
+
+    def _assumed_width(self) -> int:
+        """Return the number of columns to plan with before there are rows; a list states how many there are."""
+        lists = (each for each in (self.bounds, self.categories) if self.schema is None and isinstance(each, list))
+        return next(map(len, lists), 1)
 
     def _embedding(self) -> PublicTreesEmbedding:
         """Return the embedding that the parameters describe, which are checked, or that the schema of the rows does."""
@@ -77,14 +87,9 @@ class TreesOfTables(PrivateEstimator):
         embedding._check_parameters()
         return embedding
 
-    def _refuse_unknown_columns(self) -> None:
-        if self._takes_codes() and self._fitted_row_schema is None:
-            raise ValueError(f"{_NO_SCHEMA}, and X carries none: {_REMEDY}.")
-
     def _read_table(self, X: Any) -> TableCodes:
         """Read the rows of a fit, and set the embedding, whose trees are not there yet."""
         check_schema(self, Table(X, self).source, reset=True)
-        self._refuse_unknown_columns()
         self.embedding_ = self._embedding()
         self.embedding_._read_columns(X, self)
         return TableCodes(self.embedding_._codes_of(Table(X, self)), self.n_features_in_)

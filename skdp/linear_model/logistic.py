@@ -381,7 +381,8 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         if check_switch("inference", self.inference):
             return NewtonRecipe(self, anew=anew)
         form = self._fitted_row_form
-        if form is None or form.blocks.n_columns != n_features:
+        continues_without = not anew and self._fitted_form_of_coef is None
+        if form is None or form.blocks.n_columns != n_features or continues_without:
             return LinearRecipe(self, anew=anew)
         return FormRecipe(self, form, anew=anew)
 
@@ -390,11 +391,6 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         first = ((int(len(coef) > 1), 0), (0, 0))  # 0 of the class that others are compared with
         self.coef_, self.coef_noise_ = np.pad(coef, first), np.pad(noise, first)
         self.intercept_ = np.pad(intercept.sum(axis=1), first[0])
-
-    def _take_over(self) -> None:
-        """See `GradientEstimator`. A model that was started without a form continues without one."""
-        if self._fitted_form_of_coef is None:
-            self._note_row_form(None)
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`."""

@@ -18,7 +18,7 @@ from skdp._training.noise_stages import Stage
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp._training.recipe import Recipe
-from skdp._training.run import OFFSET, START, Plan, Run, Targets
+from skdp._training.run import OFFSET, START, Run, Targets
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget, solve_noise
 from skdp.linear_model.inference import MOST_NOISE_OF_COUNTS, NOT_SETTLED, Grounds, NewtonPath, infer
@@ -232,7 +232,8 @@ class NewtonRecipe(Recipe):
         radius = self._check_radius(n_features)
         scale = RowScale(radius, INTERCEPT_ENTRY if getattr(self.model, "fit_intercept", True) else 0.0)
         plan = DPSGDPlan(sampling, 1.0, sigma, n_steps, float(n), releases.stages)
-        return Run(self, releases, plan, scale, radius, 1.0, momentum_sgd(constant(1.0), 0.0, 0.0), last_iterate())
+        optimizer = momentum_sgd(constant(1.0), 0.0, 0.0)
+        return Run(releases, plan, outputs, n, scale, radius, 1.0, optimizer, last_iterate())
 
     def averaging(self, n_steps: int) -> Averaging:
         """See `Recipe`."""
@@ -261,41 +262,41 @@ class NewtonRecipe(Recipe):
     def _likelihood(self, outputs: Any) -> Likelihood:
         return Outcome.of(self.task, outputs).likelihood
 
-    def _bound(self, plan: Plan, rows: Any, targets: Targets) -> BoundRows:
-        outcome = self._outcome(plan)
+    def _bound(self, run: Run, rows: Any, targets: Targets) -> BoundRows:
+        outcome = self._outcome(run)
         values, weights = targets.values / outcome.unit, cast_weights(targets.weights, np.float64)
-        return BoundRows(rows, values, weights, targets.units, plan.run.shape, outcome.likelihood)
+        return BoundRows(rows, values, weights, targets.units, run.shape, outcome.likelihood)
 
-    def _outcome(self, plan: Plan) -> Outcome:
-        return Outcome.of(self.task, plan.outputs)
+    def _outcome(self, run: Run) -> Outcome:
+        return Outcome.of(self.task, run.outputs)
 
-    def train(self, plan: Plan, rows: Any, targets: Targets) -> tuple[Vector, int]:
+    def train(self, run: Run, rows: Any, targets: Targets) -> tuple[Vector, int]:
         """See `Recipe`: the coefficients of z."""
-        bound, stream = self._bound(plan, rows, targets), plan.stream.spawn("Newton steps")
-        last = entry_of(plan.run.shape)
+        bound, stream = self._bound(run, rows, targets), run.stream.spawn("Newton steps")
+        last = entry_of(run.shape)
         theta, steps = bound.likelihood.start(bound.width, last), list[Step]()
         state = theta, steps
         try:
             with blas_within_quota():
-                for number in range(plan.run.plan.n_steps):
+                for number in range(run.plan.n_steps):
                     theta, steps = state
-                    mechanism = plan.run.plan.mechanism_at(number)
+                    mechanism = run.plan.mechanism_at(number)
                     released = mechanism.release(bound.sums(theta), stream)
                     steps = [*steps, Step.of(theta, released, mechanism.standard_deviation, bound.likelihood)]
                     # One assignment ends the step: an interrupt before it leaves the state of the step before.
-                    state = next_theta(steps, bound.likelihood, last, plan.n_public), steps
+                    state = next_theta(steps, bound.likelihood, last, run.n_public), steps
         except KeyboardInterrupt:
             pass
         theta, self._steps = state
         return theta, len(self._steps)
 
-    def publish(self, theta: Vector, plan: Plan, n_done: int) -> None:
+    def publish(self, theta: Vector, run: Run, n_done: int) -> None:
         """See `Recipe`."""
-        model, outcome = self.model, self._outcome(plan)
-        form = outcome.likelihood.form(plan.run.shape.units(model.n_features_in_))
+        model, outcome = self.model, self._outcome(run)
+        form = outcome.likelihood.form(run.shape.units(model.n_features_in_))
         coefs = (form @ theta).reshape(outcome.likelihood.n_blocks, -1)
         self._publish_lines(coefs, np.full(coefs.shape, math.nan), outcome.shift)
-        model.learning_rate_ = plan.run.learning_rate
+        model.learning_rate_ = run.learning_rate
         model._fitted_inference, model._fitted_form_of_coef = None, None
         self._theta = theta.astype(np.float64)
 
@@ -303,45 +304,45 @@ class NewtonRecipe(Recipe):
         d = self.model.n_features_in_
         self.model._publish_line(coefs[:, :d], coefs[:, d:] + shift, noise[:, :d])
 
-    def correct(self, plan: Plan, rows: Any, targets: Targets) -> None:
+    def correct(self, run: Run, rows: Any, targets: Targets) -> None:
         """See `Recipe`: there is nothing to correct; the moments of scores are bought, and errors follow."""
-        model, bound, theta = self.model, self._bound(plan, rows, targets), self._theta
-        pool, settled = settled_pool(self._steps, bound.likelihood, entry_of(plan.run.shape), plan.n_public)
-        root = math.sqrt(max(float(np.trace(pool.equations.gram)), pool.equations.edge) / plan.n_public)
-        rows_left = bound.likelihood.rows(pool.equations.gram, pool.counts, entry_of(plan.run.shape))
+        model, bound, theta = self.model, self._bound(run, rows, targets), self._theta
+        pool, settled = settled_pool(self._steps, bound.likelihood, entry_of(run.shape), run.n_public)
+        root = math.sqrt(max(float(np.trace(pool.equations.gram)), pool.equations.edge) / run.n_public)
+        rows_left = bound.likelihood.rows(pool.equations.gram, pool.counts, entry_of(run.shape))
         if rows_left < FEWEST_UNSURE_ROWS * len(theta):
             doubt = f"fewer than {FEWEST_UNSURE_ROWS} rows a coefficient that are not nearly certain"
         elif not settled:
             doubt = NOT_SETTLED
         else:
             doubt = ""
-        clip = bound.likelihood.clip(root, math.exp(-self._outcome(plan).shift))
+        clip = bound.likelihood.clip(root, math.exp(-self._outcome(run).shift))
         how = LikelihoodScores(theta, bound.likelihood, clip)
         query = ScoreQuery(bound.with_targets, how)
         (sums := query.new_sum(model.adjacency)).add(bound.is_cut(theta), bound.weights, bound.units)
-        price = plan.purchases[_SCORES]
-        mechanism = price.mechanism(query.sensitivity(model.adjacency), plan.run.plan.noise_multiplier)
-        noisy = sums.read(mechanism.release(sums.vector, plan.stream.spawn(_SCORES)))
+        price = run.purchases[_SCORES]
+        mechanism = price.mechanism(query.sensitivity(model.adjacency), run.plan.noise_multiplier)
+        noisy = sums.read(mechanism.release(sums.vector, run.stream.spawn(_SCORES)))
         found = scores_of(noisy, mechanism.standard_deviation * sums.rounding, how.clip)
-        first = Pool.of(self._steps[:1], plan.n_public, bound.likelihood, 0.0).equations
-        slopes = bound.likelihood.slopes(theta, bool(plan.run.shape.intercept))
-        offset, entry = np.zeros(len(theta)), entry_of(plan.run.shape)
+        first = Pool.of(self._steps[:1], run.n_public, bound.likelihood, 0.0).equations
+        slopes = bound.likelihood.slopes(theta, bool(run.shape.intercept))
+        offset, entry = np.zeros(len(theta)), entry_of(run.shape)
         if entry:
-            offset[-1] = self._outcome(plan).shift / entry  # as if targets were not divided by their unit
+            offset[-1] = self._outcome(run).shift / entry  # as if targets were not divided by their unit
         most_noise = MOST_NOISE_OF_COUNTS if isinstance(bound.likelihood, BoundedCounts) else math.inf
         grounds = Grounds(
             model.data_norm is not None or model._fitted_row_norm is not None,
-            self._outcome(plan).bounds,
+            self._outcome(run).bounds,
             doubt,
             NewtonPath(theta + offset, slopes, first, most_noise),
         )
         found = found._replace(meat=how.whole(found.meat))
-        form = bound.likelihood.form(plan.run.shape.units(model.n_features_in_))
+        form = bound.likelihood.form(run.shape.units(model.n_features_in_))
         shape = bound.likelihood.n_blocks, -1
         inference = infer(pool.equations, theta - pool.theta, found, form, grounds, bound.likelihood.spread(theta))
         coefs = (form @ theta).reshape(shape)
-        self._publish_lines(coefs, inference.noise.reshape(shape), self._outcome(plan).shift)
-        coefs[:, model.n_features_in_ :] += self._outcome(plan).shift
+        self._publish_lines(coefs, inference.noise.reshape(shape), self._outcome(run).shift)
+        coefs[:, model.n_features_in_ :] += self._outcome(run).shift
         model._fitted_inference = inference._replace(estimate=coefs.ravel(), n_lines=len(coefs))
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from skdp._checks.leak_setting import config_context
-from skdp._fit.private_step import FitStep
+from skdp._fit.private_step import PrivateStep
 from skdp.accounting import PrivacyAccountant
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms.tape import Tape
@@ -54,7 +54,7 @@ def check_bad_rows_are_refused(subject: CheckedEstimator) -> None:
             not any(each in shown for each in SHOWN), f"{what}: a message shows a cell", "Leave values out of messages"
         )
         if error is None:
-            demand(not has_to, f"{what}: it is not refused", "Check rows by _check_rows and targets by _check_targets")
+            demand(not has_to, f"{what}: it is not refused", "Check rows by fit.read_rows and targets by fit.read")
             continue
         mend = "Check rows and targets before the charge, and raise ValueError or TypeError with one line"
         demand(isinstance(error, (ValueError, TypeError)), f"{what}: {type(error).__name__} is raised", mend)
@@ -70,14 +70,14 @@ def check_a_refusal_leaves_the_estimator_whole(subject: CheckedEstimator) -> Non
     before = learned(model)
     wide = subject.table._replace(X=np.asarray(subject.table.X)[:, None, :])
     error = refusal(lambda: heard_fit(model, wide, Tape()))
-    demand(error is not None, "rows of three dimensions are not refused", "Check rows by _check_rows")
+    demand(error is not None, "rows of three dimensions are not refused", "Check rows by fit.read_rows")
     demand(learned(model) == before, "a refused fit changes a fitted estimator", "Publish on success alone")
 
 
 def check_labels_are_checked_without_rows(subject: CheckedEstimator) -> None:
     """As a later step of a pipeline, it checks labels, weights and groups before it has rows."""
     private = getattr(subject.make(), "__private_step__", lambda: None)()
-    if not isinstance(private, FitStep):
+    if not isinstance(private, PrivateStep):
         raise Inapplicable("it asks no fit object")
     X, y, n_rows = subject.table.X, subject.table.y, len(subject.table.X)
     step = private.allot(private.plan(n_rows, np.shape(X)[1], 1e-5), 5.0, 1e-5)

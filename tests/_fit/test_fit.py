@@ -9,29 +9,34 @@ import pytest
 from skdp import BudgetExceededError, PrivacyAccountant
 from skdp._checks.rows import check_table
 from skdp._fit.fit import begin
-from skdp._fit.private_step import FitStep
+from skdp._fit.private_step import PrivateStep
 from skdp.exceptions import FitInterruptedWarning
 from skdp.naive_bayes import ClassMoments, DPGaussianNB
 
 X, CODES = np.zeros((50, 2)), np.zeros(50, np.int64)
 QUERY = ClassMoments(np.array([(-1.0, 1.0)] * 2), 2)
 STEPS = {
+    "resume": lambda fit: fit.resume(None, None),
+    "labels": lambda fit: fit.read_before_plan(int),
     "plan": lambda fit: fit.plan(),
     "read": lambda fit: fit.read_rows(check_table),
     "charge": lambda fit: fit.charge(),
     "spawn": lambda fit: fit.spawn("bounds"),
+    "train": lambda fit: fit.train(int),
     "release": lambda fit: fit.release(QUERY, X, CODES),
     "publish": lambda fit: fit.publish(),
 }
 # The steps by which a fit gets into a state, and those that it allows then: the table in the docstring of `Fit`.
 STATES = [
-    ("", "plan"),
+    ("", "resume labels plan"),
+    ("labels", "resume labels plan"),
     ("plan", "read charge"),
     ("plan read", "read charge"),
-    ("plan charge", "spawn release"),
-    ("plan read charge", "spawn release"),
-    ("plan charge spawn", "release publish"),  # each part is released once
-    ("plan charge release", "spawn publish"),
+    ("plan charge", "spawn train release"),
+    ("plan read charge", "spawn train release"),
+    ("plan charge spawn", "train release publish"),  # each part is released once
+    ("plan charge train", "spawn release publish"),
+    ("plan charge release", "spawn train publish"),
     ("plan charge release publish", ""),
 ]
 
@@ -127,7 +132,7 @@ def test_step_that_catches_its_pause_releases_nothing_before_charge(swallows):
                 found.append(fit.release(QUERY, np.zeros((50, 2)), CODES))
             return self
 
-    step = FitStep(Greedy([0, 1]))
+    step = PrivateStep(Greedy([0, 1]))
     step.begin(0)
     with pytest.raises(RuntimeError):
         step.check_targets(CODES, 50)

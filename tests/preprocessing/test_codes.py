@@ -18,7 +18,8 @@ from skdp import (
     allocate_budget,
 )
 from skdp._checks.row_traits import row_norm_of, row_schema_of
-from skdp._fit.private_step import PrivateStep
+from skdp._fit.budget import root_stream
+from skdp._fit.fit import Fit
 from skdp.accounting import compose
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.preprocessing import DPStandardScaler, DPTableVectorizer, TableSchema
@@ -164,9 +165,7 @@ def test_a_model_of_codes_is_the_model_of_the_table():
 
 def test_a_pipeline_that_buys_hands_codes_on_as_they_are(monkeypatch):
     """Gaps are NaN in codes, and no row is set to zero for them. The noise is that of a fit outside a pipeline."""
-    monkeypatch.setattr(
-        PrivateStep, "begin", lambda step, number: vars(step).update(_terms=step.estimator._check_terms())
-    )
+    monkeypatch.setattr(Fit, "run_stream", lambda fit, first: root_stream(fit.model).spawn("from step", first))
     table, y = customers(N), labels(customers(N))
     steps = [("vectorizer", coder(BOUGHT, random_state=1)), ("model", trees(random_state=2, average=False))]
     pipe = quiet(lambda: allocate_budget(Pipeline(steps), 5.0, 1e-5).fit(table, y))

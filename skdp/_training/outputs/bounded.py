@@ -112,13 +112,13 @@ class BoundedRegression(Task):
                     "again with fit and warm_start=False."
                 )
             return BoundedOutput(self.model.y_bounds_)
-        if outputs is None:
-            report_bounds_read(self.model)
         return outputs
 
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: BoundedOutput | None) -> Targets:
         """See `Task`."""
-        weights = self.model._weight_reader()(sample_weight, n_samples)
+        weights = self.model._weight_reader().read(sample_weight, n_samples)
+        if outputs is None:
+            report_bounds_read(self.model)
         values = check_targets(y, n_samples)
         if self.model.loss == "poisson":
             refuse_negative(values)

@@ -113,7 +113,9 @@ class Classification(Task):
 
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: Outputs | None) -> Targets:
         """See `Task`."""
-        weights = self.model._weight_reader()(sample_weight, n_samples)
+        weights = self.model._weight_reader().read(sample_weight, n_samples)
+        if outputs is None:
+            report_classes_read(self.model)
         classes = None if outputs is None else outputs.classes
         labels = check_labels(y, n_samples, classes=classes, columns=self.takes_labels)
         if outputs is None:
@@ -148,10 +150,7 @@ class Classification(Task):
                     "same, or start again with fit and warm_start=False."
                 )
             return Outputs.of_classes(self.model.classes_)
-        if given is not None:
-            return Outputs.of_classes(check_classes("classes", given))
-        report_classes_read(self.model)
-        return None
+        return None if given is None else Outputs.of_classes(check_classes("classes", given))
 
     def of_labels(self, n_columns: int, classes: Any, *, warm: bool) -> Outputs:
         """Return the outputs for several labels per row, if `takes_labels`."""

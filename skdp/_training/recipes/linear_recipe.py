@@ -24,7 +24,7 @@ from skdp._training.noise_kept import Carried, carried
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp._training.recipe import Recipe
-from skdp._training.run import Plan, PlannedReleases, Run
+from skdp._training.run import PlannedReleases, Run
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget, solve_noise
 from skdp.mechanisms.sampling import Sampling
@@ -41,6 +41,8 @@ class LinearSteps(Recipe):
         self,
         releases: PlannedReleases,
         plan: DPSGDPlan,
+        outputs: Any,
+        n: int,
         geometry: Any,
         radius: float,
         learning_rate: float,
@@ -52,7 +54,7 @@ class LinearSteps(Recipe):
         optimizer = momentum_sgd(constant(learning_rate), momentum, alpha * penalty if alpha else 0.0)
         averaging = self.averaging(plan.n_steps)
         count_threads(self.model.n_jobs)
-        return Run(self, releases, plan, geometry, radius, learning_rate, optimizer, averaging)
+        return Run(releases, plan, outputs, n, geometry, radius, learning_rate, optimizer, averaging)
 
     def averaging(self, n_steps: int) -> Averaging:
         """See `Recipe`."""
@@ -72,9 +74,9 @@ class LinearSteps(Recipe):
             "learning_rate", self.model.learning_rate, above=0, remedy="choose a number above 0, or 'auto'"
         )
 
-    def _resumes(self, plan: Plan) -> bool:
+    def _resumes(self, run: Run) -> bool:
         """Tell whether the run starts from where the current parameters' run first did, rather than from them."""
-        return plan.warm and plan.before == getattr(self.model, "_fitted_before", None)
+        return run.warm and run.before == getattr(self.model, "_fitted_before", None)
 
     def move(self, offset: Doubles) -> None:
         """See `Recipe`."""
@@ -91,9 +93,9 @@ class LinearSteps(Recipe):
             return 1.0
         return rule.kept_of_coef(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_columns)
 
-    def _shrink(self, plan: Plan) -> None:
+    def _shrink(self, run: Run) -> None:
         """Multiply the published coefficients by that factor; `correct` moves the intercept after it."""
-        kept = self._kept_of_coef(plan.run) if self.anew else 1.0  # a first run may resume from a file
+        kept = self._kept_of_coef(run) if self.anew else 1.0  # a first run may resume from a file
         self.model.coef_, self.model.coef_noise_ = kept * self.model.coef_, kept * self.model.coef_noise_
 
     def _carried(self, run: Run, n_done: int, curvature: float) -> Carried:
@@ -134,7 +136,7 @@ class LinearRecipe(LinearSteps):
         learning_rate = self._check_learning_rate() or rule.default_learning_rate(sigma, clip, lot_size, n_steps)
         penalty = np.zeros((outputs.n_outputs, geometry.width(n_features)))
         penalty[:, :n_features] = geometry.unit**2  # on coefficients of unscaled rows; `unit` scales theta
-        return self._linear_run(releases, plan, geometry, geometry.radius, learning_rate, penalty.ravel())
+        return self._linear_run(releases, plan, outputs, n, geometry, geometry.radius, learning_rate, penalty.ravel())
 
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         """See `Recipe`."""
@@ -179,19 +181,19 @@ class LinearRecipe(LinearSteps):
         make = partial(ColumnModel, n_outputs=outputs.n_outputs, geometry=run.shape, names=source.names)
         return replace(recipe, make=make, order="F", finite=False)
 
-    def publish(self, theta: Vector, plan: Plan, n_done: int) -> None:
+    def publish(self, theta: Vector, run: Run, n_done: int) -> None:
         for name in ("_fitted_form_of_coef", "_fitted_inference"):
             vars(self.model).pop(name, None)
-        run, n_outputs, d = plan.run, plan.outputs.n_outputs, self.model.n_features_in_
+        n_outputs, d = run.outputs.n_outputs, self.model.n_features_in_
         self.model.learning_rate_ = run.learning_rate
-        before = self._noise_before_the_run(resumed=self._resumes(plan)) if plan.warm else 0.0
+        before = self._noise_before_the_run(resumed=self._resumes(run)) if run.warm else 0.0
         start = vars(self).setdefault("_noise_of_start", before)  # a second call finds the noise replaced
         table = theta.reshape(n_outputs, -1) * run.shape.unit
         self.model.coef_ = table[:, :d].copy()
         self.model.intercept_ = table[:, d].copy() if run.shape.fit_intercept else np.zeros(n_outputs)
         self.model.coef_noise_ = np.full(self.model.coef_.shape, self._noise_of_coef(run, start, n_done))
         self.model._fitted_start_noise = start
-        self._shrink(plan)
+        self._shrink(run)
 
     def _noise_before_the_run(self, *, resumed: bool) -> float:
         """Standard deviation of a coefficient that the run starts from."""

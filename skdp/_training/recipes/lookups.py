@@ -19,7 +19,7 @@ from skdp._training.models.one_hot import OneHotForm, OneHotGeometry, OneHotMode
 from skdp._training.offset import Means
 from skdp._training.plan import DPSGDPlan
 from skdp._training.recipes.linear_recipe import LinearSteps, refuse_another_form
-from skdp._training.run import Plan, Run, Targets
+from skdp._training.run import Run, Targets
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget, solve_noise
 from skdp.mechanisms.sampling import Sampling
@@ -63,7 +63,7 @@ class LookupRecipe(LinearSteps):
         rate = self._check_learning_rate() or by_rule.learning_rate(plan, signal)
         penalty = np.zeros((outputs.n_outputs, geometry.width))
         penalty[:, : form.blocks.n_columns] = self._scale(geometry) ** 2
-        return self._linear_run(releases, plan, geometry, 1.0, rate, penalty.ravel())
+        return self._linear_run(releases, plan, outputs, n, geometry, 1.0, rate, penalty.ravel())
 
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         """See `LinearSteps`."""
@@ -91,20 +91,20 @@ class LookupRecipe(LinearSteps):
             loss=LOSSES[name], limit=limit, n_threads=count_threads(self.model.n_jobs),
         )  # fmt: skip
 
-    def publish(self, theta: Vector, plan: Plan, n_done: int) -> None:
+    def publish(self, theta: Vector, run: Run, n_done: int) -> None:
         """See `Recipe`."""
-        run, geometry = plan.run, plan.run.shape
+        geometry = run.shape
         self.model.learning_rate_ = run.learning_rate
         start = np.zeros((1, geometry.blocks.n_columns))
-        if plan.warm:
-            start = self.model._fitted_start_noise if self._resumes(plan) else self.model.coef_noise_
+        if run.warm:
+            start = self.model._fitted_start_noise if self._resumes(run) else self.model.coef_noise_
         start = vars(self).setdefault("_noise_of_start", start)  # a second call finds the noise replaced
-        table = theta.reshape(plan.outputs.n_outputs, -1)
+        table = theta.reshape(run.outputs.n_outputs, -1)
         self.model.coef_ = geometry.projected(table[:, : geometry.blocks.n_columns]) * self._scale(geometry)
         self.model.intercept_ = table[:, -1] * geometry.icpt if geometry.fit_intercept else np.zeros(len(table))
         self.model.coef_noise_ = np.tile(self._noise_of_columns(run, start, n_done), (len(table), 1))
         self.model._fitted_start_noise = start
-        self._shrink(plan)
+        self._shrink(run)
 
     def _n_columns(self, run: Run) -> float:
         """See `Recipe`."""
@@ -153,16 +153,16 @@ class FormRecipe(LookupRecipe):
         rows, fits = rows_of_sparse(X, run.shape.form)
         return super().bind(rows, targets, weights * fits, run)
 
-    def sum_terms(self, means: Means, plan: Plan, rows: Any, targets: Targets) -> Doubles:
+    def sum_terms(self, means: Means, run: Run, rows: Any, targets: Targets) -> Doubles:
         """See `Recipe`. A row that does not fit the form is a null row."""
         _, fits = rows_of_sparse(rows, self.form)
         weights = weight_of_each(targets.weights, rows.shape[0]) * fits
-        return super().sum_terms(means, plan, rows, targets._replace(weights=weights))
+        return super().sum_terms(means, run, rows, targets._replace(weights=weights))
 
-    def publish(self, theta: Vector, plan: Plan, n_done: int) -> None:
+    def publish(self, theta: Vector, run: Run, n_done: int) -> None:
         """See `Recipe`."""
-        self.model._fitted_form_of_coef = plan.run.shape.form
-        super().publish(theta, plan, n_done)
+        self.model._fitted_form_of_coef = run.shape.form
+        super().publish(theta, run, n_done)
 
 
 __all__ = ["FormRecipe", "LookupRecipe"]

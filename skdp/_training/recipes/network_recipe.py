@@ -17,7 +17,7 @@ from skdp._training.noise_stages import Stage
 from skdp._training.optimizers import Optimizer, Schedule, adam, constant, cosine_decay, linear_decay, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp._training.recipe import Recipe
-from skdp._training.run import Plan, Run
+from skdp._training.run import Run
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget, solve_noise
 from skdp.mechanisms.sampling import Sampling
@@ -68,7 +68,7 @@ class NetworkRecipe(Recipe):
         plan = DPSGDPlan(sampling, max_norm, noise, n_steps, sampling.rate * n, releases.stages)
         rate = self._first_rate(plan, by_rule)
         optimizer = self._make_optimizer(self._schedule(rate, plan), shape)
-        return Run(self, releases, plan, shape, radius, rate, optimizer, self.averaging(n_steps))
+        return Run(releases, plan, outputs, n, shape, radius, rate, optimizer, self.averaging(n_steps))
 
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         """See `Recipe`: those of a linear model of the columns, which a network has to learn first."""
@@ -217,14 +217,13 @@ class NetworkRecipe(Recipe):
             batch_size=shape.batch_size,
         )  # fmt: skip
 
-    def publish(self, theta: Vector, plan: Plan, n_done: int) -> None:
-        run = plan.run
+    def publish(self, theta: Vector, run: Run, n_done: int) -> None:
         tables = run.shape.architecture.tables(theta)
         units = [run.shape.unit] + [1.0] * (len(tables) - 1)
         self.model.coefs_ = [table[:-1] * table.dtype.type(unit) for table, unit in zip(tables, units, strict=True)]
         self.model.intercepts_ = [table[-1].copy() for table in tables]
         self.model.n_layers_ = len(tables) + 1
-        self.model.n_outputs_ = plan.outputs.n_outputs
+        self.model.n_outputs_ = run.outputs.n_outputs
         self.model.out_activation_ = OUT_ACTIVATIONS[run.shape.architecture.loss]
         self.model.learning_rate_init_ = run.learning_rate
 

@@ -71,7 +71,7 @@ class Adversaries(NamedTuple):
         bounds: Doubles,
         shares: Doubles,
         stream: SecretStream,
-        on_step: Callable[[int], Any],
+        on_step: Callable[[int], Any] | None,
         *,
         dtype: Any,
     ) -> tuple[list[NDArray[Any]], int]:
@@ -88,7 +88,7 @@ class Adversaries(NamedTuple):
         shares : ndarray of shape (n_classes,)
             By which labels are drawn, public or released.
         stream : SecretStream
-        on_step : callable
+        on_step : callable or None
             Called with the number of steps done, after each.
         dtype : dtype
             Of the arithmetic.

@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.parameters import absolute_path, check_count, check_real, refuse_fit_params, show
-from skdp._fit.conductor import EstimatorFit, conduct
 from skdp._fit.step_traits import traits_of
 from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp._training.progress import StepProgress
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
-from skdp.base import FitTerms, Price, StepPlan, solve_noise
+from skdp.base import StepPlan, begin, check_table
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
@@ -32,20 +31,6 @@ COUNT_NOISE = 10.0
 
 _STEPS = 5_000
 _DRAWN_ROWS = 8192
-
-
-class _Plan(NamedTuple):
-    """Everything that is decided about a fit before its rows are read."""
-
-    steps: DPSGDPlan
-    counts: GaussianMechanism | None
-    price: Price
-    stream: SecretStream
-    n_public: int
-
-    @property
-    def event(self) -> DpEvent:
-        return self.price.event
 
 
 class DPWGAN(PrivateGenerator):
@@ -244,8 +229,6 @@ class DPWGAN(PrivateGenerator):
     bounds_: Doubles
     _fitted_dtype: Any
 
-    _has_phases = True
-
     def __init__(
         self,
         bounds: Any = None,
@@ -338,10 +321,22 @@ class DPWGAN(PrivateGenerator):
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
         refuse_fit_params(fit_params, type(self).__name__)
-        conduct(EstimatorFit(self, X, y, {}))
-        return self
+        fit = begin(self, X)
+        model = fit.model
+        sampling, n_steps = model._read_run_parameters(fit.n, fit.n_features)
+        fit.plan(partial(model._event_of_steps, sampling, n_steps))
 
-    # --- the phases of a fit ---
+        rows = fit.read_rows(check_table)
+        labels = fit.read(model._read_labels, y, fit.n_rows, fit.n)
+        fit.charge()
+
+        steps = DPSGDPlan(sampling, model._check_clip(), fit.noise_multiplier, n_steps, sampling.rate * fit.n)
+        n_done = fit.train(model._train, steps, rows, labels, fit.run_stream(0), fit.n)
+        interrupted = f"after {n_done} of {n_steps} steps" if n_done < n_steps else ""
+        return fit.publish(
+            interrupted=interrupted, sampling_rate_=sampling.rate, n_samples_=fit.n, n_steps_=n_done,
+            n_iter_=math.ceil(n_done * sampling.rate - 1e-9),
+        )  # fmt: skip
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`. The sampling is fixed, as it depends on the number of rows."""
@@ -356,29 +351,14 @@ class DPWGAN(PrivateGenerator):
             return "image_shape needs a number of columns that the step before it chooses: leave it None."
         return super()._fault_of_lists(before)
 
-    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """See `PrivateEstimator`."""
+    def _read_run_parameters(self, n: int, n_features: int | None) -> tuple[Sampling, int]:
+        """Reject parameters that are unusable for a table with so many columns; return the sampling and the steps."""
         self._check_label_parameters()
-        self._sampling_and_steps(self._public_n_samples(n_samples))
+        found = self._sampling_and_steps(n)
         Adversaries.of(self, n_features, 0, 1.0)
         self._check_bounds(n_features)
         self._check_clip()
-
-    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> _Plan:
-        """See `PrivateEstimator`."""
-        n = self._public_n_samples(n_samples)
-        sampling, n_steps = self._sampling_and_steps(n)
-        noise = solve_noise(self, terms.budget, partial(self._event_of_steps, sampling, n_steps))
-        steps = DPSGDPlan(sampling, self._check_clip(), noise, n_steps, sampling.rate * n)
-        counts = GaussianMechanism(COUNT_NOISE * noise, 1.0) if self._buys_shares() else None
-        price = self._price(self._event_of_steps(sampling, n_steps, noise), None, self.delta)
-        stream = terms.stream.spawn("wgan", *map(int, terms.stream.words(2)))
-        return _Plan(steps, counts, price, stream, n)
-
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> ClassesAndCodes | None:
-        """See `PrivateEstimator`."""
-        refuse_fit_params(fit_params, type(self).__name__)
-        return self._read_labels(y, n_samples, self._public_n_samples(n_samples))
+        return found
 
     def _read_labels(self, y: Any, n_samples: int, n_public: int) -> ClassesAndCodes | None:
         """See `PrivateGenerator`."""
@@ -389,39 +369,42 @@ class DPWGAN(PrivateGenerator):
             )
         return found
 
-    def _learn(self, plan: _Plan, rows: NDArray[np.floating], targets: ClassesAndCodes | None) -> str:
-        """See `PrivateEstimator`."""
-        steps, codes, shares = plan.steps, np.zeros(0, np.int64), np.zeros(0)
-        if targets is not None:
-            self.classes_, codes = targets
-            shares = self._settle_shares(plan, codes)
+    def _train(
+        self,
+        steps: DPSGDPlan,
+        rows: NDArray[np.floating],
+        labels: ClassesAndCodes | None,
+        stream: SecretStream,
+        n_public: int,
+    ) -> int:
+        """Train the networks, and return the number of steps made, fewer if it was interrupted."""
+        codes, shares = np.zeros(0, np.int64), np.zeros(0)
+        if labels is not None:
+            self.classes_, codes = labels
+            shares = self._settle_shares(steps, codes, stream, n_public)
         networks = Adversaries.of(self, rows.shape[1], len(shares), steps.noise_multiplier)
         self.bounds_, self.critic_steps_ = self._check_bounds(rows.shape[1]), networks.critic_steps
-        progress = self._make_progress(plan)
+        progress = self._make_progress(steps)
         # If one row shifts the places of all others, rounding requires float64.
         dtype = np.float64 if self.adjacency == "add_remove" else np.float32
         try:
-            tables, n_done = networks.train(
-                steps, rows, codes, self.bounds_, shares, plan.stream, progress or _ignore, dtype=dtype
-            )
+            tables, n_done = networks.train(steps, rows, codes, self.bounds_, shares, stream, progress, dtype=dtype)
         finally:
             if progress is not None:
                 progress.close()
         self.coefs_ = [table[:-1].copy() for table in tables]
         self.intercepts_ = [table[-1].copy() for table in tables]
         self._fitted_dtype = rows.dtype
-        self.noise_multiplier_, self.sampling_rate_ = steps.noise_multiplier, steps.sampling.rate
-        self.n_samples_, self.n_steps_ = plan.n_public, n_done
-        self.n_iter_ = math.ceil(n_done * self.sampling_rate_ - 1e-9)
-        self._set_price(plan.price)
-        return f"after {n_done} of {steps.n_steps} steps" if n_done < steps.n_steps else ""
+        return n_done
 
-    def _settle_shares(self, plan: _Plan, codes: NDArray[np.int64]) -> Doubles:
+    def _settle_shares(
+        self, steps: DPSGDPlan, codes: NDArray[np.int64], stream: SecretStream, n_public: int
+    ) -> Doubles:
         """Release the counts of the classes, if they are bought, and keep the shares of labels."""
-        if plan.counts is not None:
+        if self._buys_shares():
             counts = np.bincount(codes, minlength=len(self.classes_)).astype(np.float64)
-            noisy = plan.counts.release(counts, plan.stream.spawn("counts"))
-            self.label_shares_ = onto_simplex(noisy / plan.n_public)
+            noisy = GaussianMechanism(COUNT_NOISE * steps.noise_multiplier, 1.0).release(counts, stream.spawn("counts"))
+            self.label_shares_ = onto_simplex(noisy / n_public)
         self.label_shares_ = self._chosen_shares()
         return self.label_shares_
 
@@ -456,14 +439,13 @@ class DPWGAN(PrivateGenerator):
             raise ValueError(f"bounds={show(self.bounds)} leaves out columns: give (low, high), or one such pair each.")
         return np.array(bounds_of_columns(self.bounds, n_features) if n_features is not None else [(0.0, 1.0)])
 
-    def _make_progress(self, plan: _Plan) -> StepProgress | None:
+    def _make_progress(self, steps: DPSGDPlan) -> StepProgress | None:
         if not self.verbose:
             return None
-        steps = plan.steps
 
         def epsilon_of(n_steps: int) -> float:
             event = self._event_of_steps(steps.sampling, n_steps, steps.noise_multiplier)
-            return self._price(event, None, plan.price.delta).epsilon
+            return self._price(event, None, self.delta).epsilon
 
         return StepProgress(steps.n_steps, epsilon_of)
 
@@ -487,10 +469,6 @@ class DPWGAN(PrivateGenerator):
             codes = None if labels is None else labels[start : start + _DRAWN_ROWS]
             part[:] = low + (generator.rows(theta, latent, codes) + 1.0) * (0.5 * (high - low))
         return np.clip(X, low, high, out=X), labels
-
-
-def _ignore(n_done: int) -> None:
-    """Observe a step without doing anything."""
 
 
 __all__ = ["COUNT_NOISE", "DPWGAN"]

@@ -47,9 +47,9 @@ FAULTS = faults_of(
         "skdp._fit.private_step": [
             (
                 "pipeline-steps-share-stream",
-                "PrivateStep.begin",
-                "terms.stream.spawn('step of a pipeline', number)",
-                "terms.stream",
+                "StepFit.__init__",
+                "('step of a pipeline', number)",
+                "('step of a pipeline', 0)",
                 "seeds",
             ),
         ],
@@ -67,10 +67,31 @@ FAULTS = faults_of(
         ],
         "skdp._fit.fit": [
             ("fit-plan-from-private-n", "Fit._settle", "public_n(self.model, n)", "n", "guarantees_neighbours"),
-            ("fit-not-asked-before-read", "Fit._admit", "payment.check(event)", "None", "fit"),
-            ("fit-not-charged", "Fit.charge", "self._payment.charge(self.price.event)", "None", "fit"),
+            ("fit-not-asked-before-read", "Fit._admit", "payment.check(self.event)", "None", "fit"),
+            ("fit-not-charged", "Fit._charge", "self._payment.charge(self.event)", "None", "fit"),
             ("fit-order-not-enforced", "Fit._advance", "self._stage not in allowed", "False", "fit"),
             ("fit-part-released-twice", "Fit._begin_part", "self._released.add(part)", "None", "fit"),
+            (
+                "group-fit-planned-by-rows",
+                "Fit.take",
+                "self.n_rows if self.units is None else self.units.n_units",
+                "self.n_rows",
+                "streamed_units",
+            ),
+            (
+                "earlier-fits-not-charged",
+                "Fit.plan",
+                "self.event if before is None else compose([before, self.event])",
+                "self.event",
+                "logistic_runs",
+            ),
+            (
+                "resumed-run-never-charged",
+                "Fit._is_charged",
+                "any(_1 for charge in accountant.history)",
+                "True",
+                "checkpoint",
+            ),
             (
                 "fit-release-without-noise",
                 "Fit.release",
@@ -86,13 +107,6 @@ FAULTS = faults_of(
                 "self._public_n_samples(n_samples)",
                 "n_samples",
                 "default_delta",
-            ),
-            (
-                "earlier-fits-not-charged",
-                "PrivateEstimator._price",
-                "event if earlier is None else compose([earlier, event])",
-                "event",
-                "logistic_runs",
             ),
             (
                 "group-fit-in-single-precision",

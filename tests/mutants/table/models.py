@@ -66,8 +66,8 @@ FAULTS = faults_of(
             (
                 "newton-steps-share-noise",
                 "NewtonRecipe.train",
-                "plan.run.plan.mechanism_at(number)",
-                "plan.run.plan.mechanism_at(plan.run.plan.n_steps - 1)",
+                "run.plan.mechanism_at(number)",
+                "run.plan.mechanism_at(run.plan.n_steps - 1)",
             ),
             (
                 "newton-step-without-noise",

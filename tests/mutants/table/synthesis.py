@@ -35,14 +35,14 @@ FAULTS = faults_of(
         "skdp.synthesis.gan.wgan": [
             (
                 "gan-noise-divided-by-lot",
-                "DPWGAN._plan_fit",
-                "DPSGDPlan(sampling, self._check_clip(), noise, n_steps, sampling.rate * n)",
-                "DPSGDPlan(sampling, self._check_clip(), noise / (sampling.rate * n), n_steps, sampling.rate * n)",
+                "DPWGAN.fit",
+                "fit.noise_multiplier",
+                "(fit.noise_multiplier / (sampling.rate * fit.n))",
             ),
             (
                 "gan-class-counts-without-noise",
                 "DPWGAN._settle_shares",
-                "plan.counts.release(counts, plan.stream.spawn('counts'))",
+                "GaussianMechanism(COUNT_NOISE * steps.noise_multiplier, 1.0).release(counts, stream.spawn('counts'))",
                 "counts",
             ),
             (

@@ -29,16 +29,6 @@ FAULTS = faults_of(
                 "lot.rows(self.n_rows)",
             ),
         ],
-        "skdp._training.estimator": [
-            (
-                "lot-size-from-private-n",
-                "GradientEstimator._plan_next_run",
-                "recipe.plan_run(terms.budget, n, shape[1], outputs)",
-                "recipe.plan_run(terms.budget, shape[0], shape[1], outputs)",
-                "guarantees_neighbours",
-            ),
-            ("incremental-fit-reuses-noise", "GradientEstimator._plan_next_run", "before[0]", "0"),
-        ],
         "skdp._training.loop": [
             ("falling-noise-drawn-constant", "run_dpsgd", "plan.mechanism_at(state.n_done)", "plan.mechanism"),
             (
@@ -177,9 +167,9 @@ FAULTS = faults_of(
         "skdp._training.plan": [
             (
                 "falling-noise-event-constant",
-                "DPSGDPlan.event_of",
-                "self.sampling.event(mechanism.event)",
-                "self.sampling.event(self.mechanism.event)",
+                "event_of_steps",
+                "GaussianDpEvent(noise_multiplier * stage.factor)",
+                "GaussianDpEvent(noise_multiplier)",
             ),
             ("dpsgd-event-one-step-fewer", "DPSGDPlan.event", "self.n_steps", "self.n_steps - 1"),
         ],
@@ -187,8 +177,8 @@ FAULTS = faults_of(
             (
                 "intercept-means-without-noise",
                 "Recipe.correct.buy",
-                "mechanism.release(self.sum_terms(means, plan, rows, targets), stream)",
-                "self.sum_terms(means, plan, rows, targets)",
+                "mechanism.release(self.sum_terms(means, run, rows, targets), stream)",
+                "self.sum_terms(means, run, rows, targets)",
                 "guarantees_neighbours",
             ),
             (
@@ -207,8 +197,8 @@ FAULTS = faults_of(
             (
                 "class-counts-without-noise",
                 "Recipe._count_classes.count",
-                "mechanism.release(self.sum_terms(counts, plan, rows, targets), stream)",
-                "self.sum_terms(counts, plan, rows, targets)",
+                "mechanism.release(self.sum_terms(counts, run, rows, targets), stream)",
+                "self.sum_terms(counts, run, rows, targets)",
                 "guarantees_charges",
             ),
         ],
@@ -216,6 +206,7 @@ FAULTS = faults_of(
             ("layer-bounds-charged-as-largest", "NetworkRecipe._clip", "math.hypot(*bounds)", "max(bounds)"),
         ],
         "skdp._training.run": [
+            ("incremental-fit-reuses-noise", "Run.of_fit", "found.before[0]", "0"),
             (
                 "intercept-means-not-charged",
                 "PlannedReleases.with_purchases",
@@ -232,13 +223,12 @@ FAULTS = faults_of(
             ),
         ],
         "skdp._training.run_fit": [
-            ("resumed-run-never-charged", "RunFit.is_paid", "any(_1 for charge in accountant.history)", "True"),
             (
-                "group-fit-planned-by-rows",
-                "RunFit._plan_for",
-                "shape = shape if self.units is None else (self.units.n_units, shape[1])",
-                "pass",
-                "streamed_units",
+                "lot-size-from-private-n",
+                "_fit",
+                "recipe.plan_run(fit.budget, fit.n, d, _1)",
+                "recipe.plan_run(fit.budget, fit.n_rows, d, _1)",
+                "guarantees_neighbours",
             ),
             ("concurrent-runs-of-one-checkpoint", "fit_run", "lock.take()", "pass"),
         ],
