@@ -54,7 +54,8 @@ def seeded(n_classes=2, kind="linear", **parameters):
 def model_place(kind):
     """The module that binds rows to a model, and the name by which it does."""
     estimator, model, _ = ESTIMATORS[kind]
-    return inspect.getmodule(type(estimator()._recipe(1)).factory), model.__name__
+    made = estimator()
+    return inspect.getmodule(type(made._recipe(made._target(), 1)).factory), model.__name__
 
 
 PROPERTIES = {"feature_importances_"}  # computed from other attributes whenever they are asked for

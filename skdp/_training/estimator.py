@@ -13,11 +13,10 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import show
 from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import source_to_predict
-from skdp._checks.weights import WeightReader
 from skdp._training.progress import StepProgress
 from skdp._training.recipe import Recipe
 from skdp._training.run import Run
-from skdp._training.task import Task
+from skdp._training.target import Target
 from skdp.base import Fit, PrivateEstimator, StepPlan
 
 
@@ -26,7 +25,7 @@ class GradientEstimator(PrivateEstimator):
 
     Subclasses have the constructor parameters of `PrivateEstimator` and ``checkpoint, data_norm, max_grad_norm,
     lot_size, sampling_rate, max_iter, warm_start, merge_equal_rows, verbose, weight_bound``. They are handed a recipe,
-    which says how parameters are planned, trained and published, and a task, which says what outputs mean.
+    which says how parameters are planned, trained and published, and a target, which says what outputs mean.
     """
 
     _streams = False  # whether a model is a function of rows and targets alone, so that blocks may be bound apart
@@ -38,12 +37,12 @@ class GradientEstimator(PrivateEstimator):
     n_iter_: int
     _fitted_before: tuple[int, int]  # steps and epochs of all runs but the last
 
-    def _recipe(self, n_features: int, *, anew: bool = True) -> Recipe:
+    def _recipe(self, target: Any, n_features: int, *, anew: bool = True) -> Recipe:
         """Return how a model of `n_features` columns is trained; `anew` says whether the run is the first one."""
         raise NotImplementedError
 
-    def _task(self) -> Task:
-        """Return the task, which defines the outputs."""
+    def _target(self) -> Target:
+        """Return what the outputs mean, by the parameters."""
         raise NotImplementedError
 
     def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
@@ -80,8 +79,9 @@ class GradientEstimator(PrivateEstimator):
         A model that has no such parameters has one way to sample.
         """
         n = self._public_n_samples(n_samples)
-        recipe = self._recipe(n_features)
-        sampling, n_steps = recipe.sampling_and_steps(n, n_features, self._task().n_of_step())
+        target = self._target()
+        recipe = self._recipe(target, n_features)
+        sampling, n_steps = recipe.sampling_and_steps(n, n_features, target.n_of_step())
         fixed = {"lot_size": None, "sampling_rate": sampling.rate}
         known = self.get_params(deep=False)
         return StepPlan(
@@ -106,10 +106,6 @@ class GradientEstimator(PrivateEstimator):
         if isinstance(self.merge_equal_rows, str) and self.merge_equal_rows == "auto":
             return "auto"
         raise ValueError(f"merge_equal_rows={show(self.merge_equal_rows)} is not known: use True, False or 'auto'.")
-
-    def _weight_reader(self) -> WeightReader:
-        """Return a reader of the weights of rows, or refuse `weight_bound`."""
-        return WeightReader.of(self.weight_bound)
 
     def _make_progress(self, run: Run) -> StepProgress | None:
         """Return the progress bar of a run, or None."""

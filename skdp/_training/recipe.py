@@ -38,21 +38,17 @@ class Recipe:
     ----------
     model : GradientEstimator
         Its constructor parameters are read, and its fitted parameters are set.
+    target : Target
+        What the outputs of the model mean.
     anew : bool, default=True
         Whether the run is the first one.
-
-    Attributes
-    ----------
-    task : Task
-        What the outputs of the model mean.
     """
 
     last_release = "the correction of the mean"  # `correct` makes it, after the last step
     _origin: Doubles | None = None  # scores at which a first run starts, if they are not 0
 
-    def __init__(self, model: Any, *, anew: bool = True) -> None:
-        self.model, self.anew = model, anew
-        self.task: Any = model._task()
+    def __init__(self, model: Any, target: Any, *, anew: bool = True) -> None:
+        self.model, self.target, self.anew = model, target, anew
 
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         """Return the sampling of rows and the number of steps; `n` is the public number of rows."""
@@ -70,7 +66,7 @@ class Recipe:
         """Return a notice where noise decides much of the model, from public numbers alone, else ""."""
         plan, n_parameters = run.plan, self._n_free(run, n_features, outputs)
         signal = defaults.signal_of(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_parameters)
-        few = few_rows_notice(self.model, plan.noise_multiplier, n, n_parameters, signal, self.task.least_signal)
+        few = few_rows_notice(self.model, plan.noise_multiplier, n, n_parameters, signal, self.target.least_signal)
         shrunk = few_a_column_notice(self.model, plan.noise_multiplier, n, self._kept_of_coef(run))
         return " ".join(filter(None, (few, shrunk)))
 
@@ -134,7 +130,7 @@ class Recipe:
     def block_recipe(self, run: Run, outputs: Any, source: RowSource) -> BlockRecipe:
         """Return a factory of models of blocks of rows that are not in memory."""
         make = self.factory(run, outputs, source.dtype)
-        return BlockRecipe(make, self.task.reader(outputs), source.dtype, source.names)
+        return BlockRecipe(make, self.target.reader(outputs), source.dtype, source.names)
 
     def publish(self, theta: Vector, run: Run, n_done: int) -> None:
         """Publish the result of a run, of which `n_done` steps were made."""
@@ -173,7 +169,7 @@ class Recipe:
 
     def _count_classes(self, run: Run, rows: Any, targets: Targets) -> Doubles:
         """Release the counts of the classes, and return the scores at which the run starts (`START`)."""
-        counts = self.task.counts(run.outputs)
+        counts = self.target.counts(run.outputs)
         sensitivity = column_sensitivity(counts.shape[0], self.model.adjacency)
         mechanism = run.purchases[START].mechanism(sensitivity, run.plan.noise_multiplier)
 
@@ -189,7 +185,7 @@ class Recipe:
         """Buy the mean of the predictions after the last step, and move it to that of the targets (`OFFSET`)."""
         if OFFSET not in run.purchases:
             return
-        means = self.task.means(run.outputs)
+        means = self.target.means(run.outputs)
         mechanism = run.purchases[OFFSET].mechanism(means.sensitivity, run.plan.noise_multiplier)
         means = means.at_noise(mechanism.standard_deviation / run.n_public)
 
@@ -202,7 +198,7 @@ class Recipe:
         """Return the sums over all rows that are released; rows that are not in memory are read once more."""
         new_sum = partial(SumOfTerms, means, self.model._scorer() if means.of_scores else None)
         if isinstance(rows, RowSource):
-            return rows.add_up(new_sum, self.task.reader(run.outputs)).total
+            return rows.add_up(new_sum, self.target.reader(run.outputs)).total
         (total := new_sum()).add(rows, targets.values, targets.weights, targets.units)
         return total.total
 
@@ -233,9 +229,9 @@ class Recipe:
         starts at scores of 0.
         """
         bought: dict[str, Any] = {}
-        if getattr(self.model, "fit_intercept", True) and self.task.fits_means:
+        if getattr(self.model, "fit_intercept", True) and self.target.fits_means:
             share = OFFSET_SHARE
-            if self.anew and self.task.starts_at_counts:
+            if self.anew and self.target.starts_at_counts:
                 share /= 2.0
                 bought[START] = SideRelease.beside_steps(share, sampling.rate, n_steps)
             bought[OFFSET] = SideRelease.beside_steps(share, sampling.rate, n_steps)

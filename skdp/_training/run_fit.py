@@ -13,6 +13,7 @@ from skdp._training.loop import start_of_run
 from skdp._training.recipe import Recipe
 from skdp._training.run import Run, Targets
 from skdp._training.run_lock import RunLock
+from skdp._training.target import Target
 from skdp._typing import Vector
 from skdp.base import Fit, begin
 
@@ -20,7 +21,7 @@ Fitted = TypeVar("Fitted")
 
 
 def fit_run(
-    estimator: Fitted, X: Any, y: Any, sample_weight: Any, groups: Any, *, named: Any = None, warm: bool
+    estimator: Fitted, X: Any, y: Any, sample_weight: Any, groups: Any, *, given: Any = None, warm: bool
 ) -> Fitted:
     """Fit a `GradientEstimator` by one run, and return it.
 
@@ -29,42 +30,42 @@ def fit_run(
     estimator : GradientEstimator
     X, y, sample_weight, groups : object
         Rows, targets, weights and group identifiers; private.
-    named : object
+    given : object
         What the call itself states about the outputs; public.
     warm : bool
         Whether the run starts from the current parameters.
     """
-    source = _find_source(estimator, X, y, sample_weight, groups, are_named=warm or named is not None)
+    source = _find_source(estimator, X, y, sample_weight, groups, are_named=warm or given is not None)
     earlier = EarlierRuns.of(estimator) if warm else None
     fit = begin(estimator, X if source is None else source, groups, earlier)
     if fit.model.checkpoint is None or not fit.is_whole:
-        _fit(fit, y, sample_weight, named)
+        _fit(fit, y, sample_weight, given)
         return estimator
     with RunLock(fit.model.checkpoint) as lock:
         lock.take()
         _open_file(fit)
-        _fit(fit, y, sample_weight, named)
+        _fit(fit, y, sample_weight, given)
     return estimator
 
 
-def _fit(fit: Fit, y: Any, sample_weight: Any, named: Any) -> None:
+def _fit(fit: Fit, y: Any, sample_weight: Any, given: Any) -> None:
     model, earlier, targets = fit.model, fit.earlier, None
     model._check_run_parameters(fit)
-    weight_reader, task, d = model._weight_reader(), model._task(), fit.n_features or model._assumed_width()
-    outputs = task.resolve(y, named, warm=earlier is not None)
+    target, d = model._target(), fit.n_features or model._assumed_width()
+    outputs = target.resolve(y, given, None if earlier is None else model)
     if outputs is None:
-        targets = fit.read_before_plan(task.encode, y, sample_weight, fit.n_rows, None)
+        targets = fit.read_before_plan(_read_outputs, model, target, y, sample_weight, fit.n_rows)
         outputs = None if targets is None else targets.outputs
     if outputs is not None:
-        task.check(outputs)
-    recipe = model._recipe(d, anew=earlier is None or not earlier.releases)
-    run = recipe.plan_run(fit.budget, fit.n, d, outputs or task.assumed())
+        target.check(outputs)
+    recipe = model._recipe(target, d, anew=earlier is None or not earlier.releases)
+    run = recipe.plan_run(fit.budget, fit.n, d, outputs or target.assumed())
     if earlier is not None:
         recipe.check_present(run, run.outputs)
     fit.plan(run.releases.event_at, run.plan.noise_multiplier)
     if earlier is None and fit.n_features is not None:
         # Outputs that are read from the targets do not affect the warning.
-        fit.warn(recipe.weak_signal(run, fit.n, d, task.named() or task.assumed()))
+        fit.warn(recipe.weak_signal(run, fit.n, d, target.named or target.assumed()))
     run = run.of_fit(fit)
 
     rows = fit.rows
@@ -72,16 +73,22 @@ def _fit(fit: Fit, y: Any, sample_weight: Any, named: Any) -> None:
         targets = Targets(outputs, None, 1.0)
     else:
         rows = fit.read(model._read_rows, rows, reset=earlier is None)
-        targets = targets or fit.read(task.encode, y, sample_weight, fit.n_rows, outputs)
+        targets = targets or fit.read(target.encode, y, sample_weight, fit.n_rows, outputs)
     if fit.file is not None:
         _begin_file(fit, recipe, run, rows)
     fit.charge()
 
-    model.weight_bound_ = weight_reader.bound
+    model.weight_bound_ = target.weights.bound
     interrupted = fit.train(_learn, fit, recipe, run, rows, targets._replace(units=fit.units))
     fit.publish(interrupted=interrupted)
     if fit.file is not None and not interrupted:
         fit.file.finish()
+
+
+def _read_outputs(model: Any, target: Target, y: Any, sample_weight: Any, n_rows: int) -> Targets:
+    """Return the targets, and the outputs as they are read from them, which is reported."""
+    target.report_read(model)
+    return target.encode(y, sample_weight, n_rows, None)
 
 
 def _find_source(
@@ -90,9 +97,9 @@ def _find_source(
     """Return the source of rows that are not in memory, which are read after the charge; None for all others."""
     if not (estimator._streams and is_elsewhere(X, y)):
         return None
-    task = estimator._task()
+    target = estimator._target()
     source = source_to_fit(
-        X, y, sample_weight, groups, task.parameter, are_named=are_named or task.named() is not None,
+        X, y, sample_weight, groups, target.parameter, are_named=are_named or target.named is not None,
         n_samples_public=estimator.n_samples_public,
     )  # fmt: skip
     if source is None:
@@ -126,7 +133,7 @@ def _begin_file(fit: Fit, recipe: Recipe, run: Run, rows: Any) -> None:
     model = fit.model
     described = {
         **{name: repr(value) for name, value in model._public_parameters().items()},
-        "estimator": type(model).__name__, **model._task().describe(run.outputs),
+        "estimator": type(model).__name__, **recipe.target.describe(run.outputs),
         "unit": [model._unit(), model.__dict__.get("_fitted_group_name", "")],
         "random_state": int(model.random_state) if model._is_seeded() else None,
         "privacy_event": repr(run.plan.event), **recipe.describe_rows(),
@@ -162,7 +169,7 @@ def _keep(model: Any, recipe: Recipe, run: Run, outputs: Any, theta: Vector, n_d
     """Set all that a run learned in its first `n_done` steps; a second call sets the same again."""
     plan, (steps, epochs) = run.plan, run.before
     recipe.publish(theta, run, n_done)
-    model._task().publish(outputs)
+    vars(model).update(recipe.target.learned(outputs))
     model.sampling_rate_, model.max_grad_norm_, model.data_norm_ = plan.sampling.rate, plan.max_grad_norm, run.radius
     model._fitted_before, model._fitted_n_public = run.before, run.n_public
     model._fitted_noise_falls = bool(plan.stages)

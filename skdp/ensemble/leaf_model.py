@@ -122,9 +122,9 @@ class RandomTreesModel(TreesOfTables, GradientEstimator):
         blocks = one_hot_blocks(plain, int(self.n_estimators), embedding._n_leaves)
         return OneHotForm(blocks, (1.0,) * len(blocks.widths), len(plain))
 
-    def _recipe(self, n_features: int, *, anew: bool = True) -> TreesRecipe:
+    def _recipe(self, target: Any, n_features: int, *, anew: bool = True) -> TreesRecipe:
         """See `GradientEstimator`."""
-        return TreesRecipe(self, anew=anew)
+        return TreesRecipe(self, target, anew=anew)
 
     # --- predictions ---
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
 from skdp._checks.parameters import absolute_path
 from skdp._checks.targets import TargetBounds, TargetScale
-from skdp._checks.weights import weight_of_each
+from skdp._checks.weights import WeightReader, weight_of_each
 from skdp._training.models.one_hot import OneHotRows
 from skdp._training.offset import TargetMean
 from skdp._training.outputs.bounded import BoundedRegression, GradientRegressor
@@ -384,35 +385,45 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         """
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
-    def _recipe(self, n_features: int, *, anew: bool = True) -> TreesOfTargets:
+    def _recipe(self, target: Any, n_features: int, *, anew: bool = True) -> TreesOfTargets:
         """See `GradientEstimator`."""
-        return TreesOfTargets(self, anew=anew)
+        return TreesOfTargets(self, target, anew=anew)
 
-    def _task(self) -> TargetsInUnits:
+    def _target(self) -> TargetsInUnits:
         """See `GradientEstimator`."""
-        return TargetsInUnits(self)
+        weights, intercept = WeightReader.of(self.weight_bound), bool(self.fit_intercept)
+        return TargetsInUnits(weights, self.y_bounds, self.loss, self.y_transform, intercept)
 
 
+@dataclass(frozen=True)
 class TargetsInUnits(BoundedRegression):
-    """Targets in units that are bought: of the public scale first, then of the center and spread of the targets."""
+    """Targets in units that are released: of the public scale first, then of the center and spread of the targets."""
+
+    fit_intercept: bool = True
+    units: TargetUnits | None = None  # once they are released
 
     def scale_of(self, bounds: TargetBounds) -> TargetScale:
         """See `BoundedRegression`: the public scale, on which units are bought."""
-        return TargetScale.of(bounds, bool(self.model.fit_intercept), is_log=self.fits_logarithms)
+        return TargetScale.of(bounds, self.fit_intercept, is_log=self.fits_logarithms)
 
     def means(self, outputs: Any) -> TargetMean:
-        """See `Task`: the mean of targets in their units."""
-        center, unit = self.model._fitted_units
+        """See `Target`: the mean of targets in their units."""
+        center, unit = self.released_units
         return TargetMean((-1.0 - center) / unit, (1.0 - center) / unit, _LARGEST_ERROR, doubted=1.0)
 
-    def publish(self, outputs: Any) -> None:
-        """See `Task`."""
-        super().publish(outputs)
-        model = self.model
-        public, (center, unit) = model._fitted_scale, model._fitted_units
-        model._fitted_scale = public._replace(middle=public.middle + public.half * center, half=public.half * unit)
-        model._fitted_with_intercept = bool(model.fit_intercept)
-        model.target_center_, model.target_scale_, _ = model._fitted_scale
+    def learned(self, outputs: Any) -> dict[str, Any]:
+        """See `Target`."""
+        public, (center, unit) = self.scale_of(outputs.bounds), self.released_units
+        scale = public._replace(middle=public.middle + public.half * center, half=public.half * unit)
+        found = {"_fitted_units": self.units, "_fitted_scale": scale, "_fitted_with_intercept": self.fit_intercept}
+        return {**super().learned(outputs), **found, "target_center_": scale.middle, "target_scale_": scale.half}
+
+    @property
+    def released_units(self) -> TargetUnits:
+        """Center and spread of the targets on the public scale."""
+        if self.units is None:
+            raise RuntimeError("the units of targets are not released yet.")
+        return self.units
 
 
 class TreesOfTargets(TreesRecipe):
@@ -437,9 +448,8 @@ class TreesOfTargets(TreesRecipe):
     def buy(self, run: Run, rows: Any, targets: Targets) -> tuple[OneHotRows, Targets]:
         """See `Recipe`. Later runs have the units of the first one."""
         rows, targets = super().buy(run, rows, targets)
-        if not run.warm:
-            self.model._fitted_units = self._buy_units(run, targets)
-        center, unit = self.model._fitted_units
+        units = self.model._fitted_units if run.warm else self._buy_units(run, targets)
+        self.target, (center, unit) = replace(self.target, units=units), units
         return rows, targets._replace(values=(targets.values - center) / unit)
 
     def _buy_units(self, run: Run, targets: Targets) -> TargetUnits:

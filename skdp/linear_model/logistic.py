@@ -376,15 +376,15 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         if type(form) is OneHotForm and self.data_norm is None:
             self._fitted_row_form = form
 
-    def _recipe(self, n_features: int, *, anew: bool = True) -> LinearRecipe | FormRecipe | NewtonRecipe:
+    def _recipe(self, target: Any, n_features: int, *, anew: bool = True) -> LinearRecipe | FormRecipe | NewtonRecipe:
         """See `GradientEstimator`."""
         if check_switch("inference", self.inference):
-            return NewtonRecipe(self, anew=anew)
+            return NewtonRecipe(self, target, anew=anew)
         form = self._fitted_row_form
         continues_without = not anew and self._fitted_form_of_coef is None
         if form is None or form.blocks.n_columns != n_features or continues_without:
-            return LinearRecipe(self, anew=anew)
-        return FormRecipe(self, form, anew=anew)
+            return LinearRecipe(self, target, anew=anew)
+        return FormRecipe(self, target, form, anew=anew)
 
     def _publish_line(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> None:
         """See `NewtonRecipe`."""

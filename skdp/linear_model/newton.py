@@ -260,7 +260,7 @@ class NewtonRecipe(Recipe):
         return self._likelihood(outputs).n_coefs(run.shape.width(n_features))
 
     def _likelihood(self, outputs: Any) -> Likelihood:
-        return Outcome.of(self.task, outputs).likelihood
+        return Outcome.of(self.target, outputs).likelihood
 
     def _bound(self, run: Run, rows: Any, targets: Targets) -> BoundRows:
         outcome = self._outcome(run)
@@ -268,7 +268,7 @@ class NewtonRecipe(Recipe):
         return BoundRows(rows, values, weights, targets.units, run.shape, outcome.likelihood)
 
     def _outcome(self, run: Run) -> Outcome:
-        return Outcome.of(self.task, run.outputs)
+        return Outcome.of(self.target, run.outputs)
 
     def train(self, run: Run, rows: Any, targets: Targets) -> tuple[Vector, int]:
         """See `Recipe`: the coefficients of z."""

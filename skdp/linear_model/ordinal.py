@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from sklearn.base import ClassifierMixin
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path
+from skdp._checks.weights import WeightReader
 from skdp._training.estimator import GradientEstimator
 from skdp._training.models.linear import clipped_scores
 from skdp._training.outputs.classes import Classification, Outputs
@@ -23,40 +25,39 @@ from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.newton import NewtonRecipe
 
 
+@dataclass(frozen=True)
 class OrderedClassification(Classification):
     """Classes in an order. The values of `Targets` are the places of classes in it."""
 
     def loss_of(self, outputs: Outputs) -> tuple[str, float]:
-        """See `Task`."""
+        """See `Target`."""
         return "ordinal", np.inf
 
     def check(self, outputs: Outputs) -> None:
-        """See `Task`: a set has no order, and an iterator ends with one look."""
-        if isinstance(self.model.classes, Set | Iterator):
+        """See `Target`: a set has no order, and an iterator ends with one look."""
+        if isinstance(self.classes, Set | Iterator):
             raise ValueError(
-                f"classes={self.model.classes!r} has no order that lasts: list the classes from the lowest to the "
-                "highest."
+                f"classes={self.classes!r} has no order that lasts: list the classes from the lowest to the highest."
             )
         super().check(outputs)
 
     def levels(self, outputs: Outputs) -> NDArray[Any]:
         """Return the classes in their order: that in which they are named, else the sorted one."""
-        named = self.model.classes
+        named = self.classes
         if named is None:
             return outputs.classes
         place = {label: k for k, label in enumerate(outputs.classes.tolist())}
         return outputs.classes[[place[label] for label in np.asarray(named).tolist()]]
 
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: Outputs | None) -> Targets:
-        """See `Task`."""
+        """See `Target`."""
         found = super().encode(y, sample_weight, n_samples, outputs)
         places = np.searchsorted(found.outputs.classes, self.levels(found.outputs))
         return found._replace(values=np.argsort(places)[found.values])
 
-    def publish(self, outputs: Outputs) -> None:
-        """See `Task`."""
-        super().publish(outputs)
-        self.model.levels_ = self.levels(outputs)
+    def learned(self, outputs: Outputs) -> dict[str, Any]:
+        """See `Target`."""
+        return {**super().learned(outputs), "levels_": self.levels(outputs)}
 
 
 class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, GradientEstimator):
@@ -271,13 +272,13 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
         """
         return fit_run(self, X, y, sample_weight, groups, warm=False)
 
-    def _task(self) -> OrderedClassification:
+    def _target(self) -> OrderedClassification:
         """See `GradientEstimator`."""
-        return OrderedClassification(self)
+        return OrderedClassification(WeightReader.of(self.weight_bound), self.classes, self.class_weight)
 
-    def _recipe(self, n_features: int, *, anew: bool = True) -> NewtonRecipe:
+    def _recipe(self, target: Any, n_features: int, *, anew: bool = True) -> NewtonRecipe:
         """See `GradientEstimator`."""
-        return NewtonRecipe(self, anew=anew)
+        return NewtonRecipe(self, target, anew=anew)
 
     def _publish_line(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> None:
         """See `NewtonRecipe`."""

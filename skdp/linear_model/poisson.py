@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from skdp._checks.parameters import absolute_path
+from skdp._checks.weights import WeightReader
 from skdp._training.estimator import GradientEstimator
 from skdp._training.models.linear import clipped_scores
 from skdp._training.outputs.bounded import BoundedOutput, BoundedRegression
@@ -20,11 +22,12 @@ from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.newton import NewtonRecipe
 
 
+@dataclass(frozen=True)
 class BoundedRates(BoundedRegression):
     """Counts, or counts divided by their exposure, of which the largest may be below 1."""
 
     def check(self, outputs: BoundedOutput) -> None:
-        """See `Task`."""
+        """See `Target`."""
         low, high = outputs.bounds
         if low < 0.0 or high <= 0.0:
             raise ValueError(
@@ -237,13 +240,13 @@ class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator)
         """
         return fit_run(self, X, y, sample_weight, groups, warm=False)
 
-    def _task(self) -> BoundedRates:
+    def _target(self) -> BoundedRates:
         """See `GradientEstimator`."""
-        return BoundedRates(self)
+        return BoundedRates(WeightReader.of(self.weight_bound), self.y_bounds, "poisson")
 
-    def _recipe(self, n_features: int, *, anew: bool = True) -> NewtonRecipe:
+    def _recipe(self, target: Any, n_features: int, *, anew: bool = True) -> NewtonRecipe:
         """See `GradientEstimator`."""
-        return NewtonRecipe(self, anew=anew)
+        return NewtonRecipe(self, target, anew=anew)
 
     def _publish_line(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> None:
         """See `NewtonRecipe`."""

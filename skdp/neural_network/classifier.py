@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdp._checks.parameters import absolute_path
+from skdp._checks.weights import WeightReader
 from skdp._training import defaults as rule
 from skdp._training.models.network import network_scores
 from skdp._training.outputs.classes import Classification, GradientClassifier, Outputs
@@ -366,13 +368,13 @@ class DPMLPClassifier(GradientClassifier):
         """
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
-    def _recipe(self, n_features: int, *, anew: bool = True) -> NetworkOfClasses:
+    def _recipe(self, target: Any, n_features: int, *, anew: bool = True) -> NetworkOfClasses:
         """See `GradientEstimator`."""
-        return NetworkOfClasses(self, anew=anew)
+        return NetworkOfClasses(self, target, anew=anew)
 
-    def _task(self) -> ClassesOrLabels:
+    def _target(self) -> ClassesOrLabels:
         """See `GradientEstimator`."""
-        return ClassesOrLabels(self)
+        return ClassesOrLabels(WeightReader.of(self.weight_bound), self.classes, self.class_weight)
 
     # --- predictions ---
 
@@ -392,22 +394,22 @@ class DPMLPClassifier(GradientClassifier):
         return tags
 
 
+@dataclass(frozen=True)
 class ClassesOrLabels(Classification):
     """One class a row, or several labels a row, as columns of 0 and 1."""
 
-    takes_labels = True
+    takes_labels: ClassVar[bool] = True
 
     @property
     def starts_at_counts(self) -> bool:  # type: ignore[override]
-        """See `Task`. Networks of several outputs gain nothing by it, where the constructor names these."""
-        named = self.named()
-        return named is None or named.n_outputs == 1
+        """See `Target`. Networks of several outputs gain nothing by it, where the constructor names these."""
+        return self.named is None or self.named.n_outputs == 1
 
-    def of_labels(self, n_columns: int, classes: Any, *, warm: bool) -> Outputs:
+    def of_labels(self, n_columns: int, classes: Any, fitted: Any) -> Outputs:
         """See `Classification`."""
-        known = self.model.classes_ if warm else np.arange(n_columns)
+        known = np.arange(n_columns) if fitted is None else fitted.classes_
         labels = known if classes is None else np.asarray(list(classes) if isinstance(classes, Iterable) else [])
-        if len(labels) != n_columns or (warm and not np.array_equal(labels, known)):
+        if len(labels) != n_columns or (fitted is not None and not np.array_equal(labels, known)):
             raise ValueError(
                 f"classes={classes!r} does not name the {n_columns} columns of y as earlier runs did: give one "
                 "name a column, or None."

@@ -371,9 +371,9 @@ class DPMLPRegressor(GradientRegressor):
         """
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
-    def _recipe(self, n_features: int, *, anew: bool = True) -> NetworkOfTargets:
+    def _recipe(self, target: Any, n_features: int, *, anew: bool = True) -> NetworkOfTargets:
         """See `GradientEstimator`."""
-        return NetworkOfTargets(self, anew=anew)
+        return NetworkOfTargets(self, target, anew=anew)
 
     def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
         """See `GradientEstimator`."""

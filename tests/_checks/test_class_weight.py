@@ -103,13 +103,13 @@ def test_a_row_has_no_say_in_the_weight_of_another(make, draw):
     y[y == 0] = 1
     y[3] = 0
     model, outputs = make(classes=range(3), class_weight={0: 9.0, 1: 2.0}), Outputs.of_classes(CLASSES)
-    before = model._task().encode(y, None, 30, outputs).weights
+    before = model._target().encode(y, None, 30, outputs).weights
     for row in range(30):
         others = np.arange(30) != row
         for label in range(3):
             changed = y.copy()
             changed[row] = label
-            after = model._task().encode(changed, None, 30, outputs).weights
+            after = model._target().encode(changed, None, 30, outputs).weights
             np.testing.assert_array_equal(after[others], before[others])
-        fewer = model._task().encode(y[others], None, 29, outputs).weights
+        fewer = model._target().encode(y[others], None, 29, outputs).weights
         np.testing.assert_array_equal(fewer, before[others])

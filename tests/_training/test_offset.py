@@ -223,10 +223,10 @@ def test_sums_are_of_the_published_model_and_priced(make):
     model = make(random_state=0, epsilon=8.0)
     with recording([]) as seen, pytest.MonkeyPatch.context() as patch:
         patch.setattr(Recipe, "move", lambda *given: None)
-        patch.setattr(type(model._recipe(3)), "move", lambda *given: None)
+        patch.setattr(type(model._recipe(model._target(), 3)), "move", lambda *given: None)
         model.fit(X, y)
     sampling, means = sampling_at(model.sampling_rate_), ClassMeans(3)
-    price = model._recipe(3).purchases(sampling, model.n_steps_)["offset"]
+    price = model._recipe(model._target(), 3).purchases(sampling, model.n_steps_)["offset"]
     mechanism = price.mechanism(means.sensitivity, model.noise_multiplier_)
     assert flatten(model.privacy_event_)[mechanism.event] == 1 + (make in STARTS)  # class counts have as much
     assert seen[-1].sensitivity == means.sensitivity
@@ -268,7 +268,9 @@ def test_run_starts_at_released_class_counts(make, rows, monkeypatch):
         sums = np.array([np.bincount(pair, minlength=k) for pair in y.reshape(-1, 2)])
         expected = (sums / np.linalg.norm(sums, axis=1, keepdims=True)).sum(axis=0)
     np.testing.assert_allclose(released.exact, expected, rtol=1e-6)
-    bought = model._recipe(3).purchases(sampling_at(model.sampling_rate_), 15 if make is network_of_two else 20)
+    bought = model._recipe(model._target(), 3).purchases(
+        sampling_at(model.sampling_rate_), 15 if make is network_of_two else 20
+    )
     mechanism = bought["class counts"].mechanism(1.0, model.noise_multiplier_)
     assert released.sensitivity == mechanism.sensitivity
     np.testing.assert_allclose(
@@ -371,14 +373,14 @@ def test_the_mean_of_a_network_is_that_of_its_targets(loss):
     ],
 )
 def test_means_are_bought_where_an_intercept_and_the_loss_fit_them(model, bought):
-    found = model._recipe(3).purchases(sampling_at(0.5), 10)
+    found = model._recipe(model._target(), 3).purchases(sampling_at(0.5), 10)
     starts = bought and is_classifier(model) and not (isinstance(model, DPMLPClassifier) and model.classes == range(3))
     of_trees = ["people"] if isinstance(model, DPRandomTreesClassifier) else []
     assert list(found) == ["class counts"] * starts + ["offset"] * bought + of_trees
     for each in list(found.values())[: 2 * starts or bought]:
         sigma = each.event_at(2.0).noise_multiplier
         assert sigma**-2 / (sigma**-2 + 10 * (0.5 / 2.0) ** 2) == pytest.approx(0.01 if starts else 0.02)
-    later = model._recipe(3, anew=False).purchases(sampling_at(0.5), 10)
+    later = model._recipe(model._target(), 3, anew=False).purchases(sampling_at(0.5), 10)
     assert list(later) == ["offset"] * bought
     if bought:
         assert later["offset"].ratio == pytest.approx(math.sqrt(0.98 / 0.02 / 10) / 0.5)

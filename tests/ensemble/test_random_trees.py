@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -559,7 +560,9 @@ def test_units_follow_from_the_noisy_sums():
         model.fit(X, y)
     (sums,) = [each for each in seen if each.exact.shape == (3,)]
     sigma = model.noise_multiplier_
-    mechanism = model._recipe(1).purchases(sampling_at(1.0), 2)["targets"].mechanism(SUMS_SENSITIVITY, sigma)
+    mechanism = (
+        model._recipe(model._target(), 1).purchases(sampling_at(1.0), 2)["targets"].mechanism(SUMS_SENSITIVITY, sigma)
+    )
     center, unit = units_of_targets(sums.noisy.tolist(), mechanism, fit_intercept=True)
     assert (model.target_center_, model.target_scale_) == (5.0 + 5.0 * center, 5.0 * unit)
     assert unit != 1.0
@@ -576,8 +579,10 @@ def test_errors_are_those_of_the_published_model():
         model.fit(X, y)
     bought = seen[-1]
     sigma = model.noise_multiplier_
-    mechanism = model._recipe(1).purchases(sampling_at(1.0), 20)["offset"].mechanism(math.sqrt(2.0), sigma)
-    means = model._task().means(model._task().named())
+    mechanism = (
+        model._recipe(model._target(), 1).purchases(sampling_at(1.0), 20)["offset"].mechanism(math.sqrt(2.0), sigma)
+    )
+    means = replace(model._target(), units=model._fitted_units).means(None)
     assert means.largest == 5.0 * UNIT_SPREAD
     means = means.at_noise(mechanism.standard_deviation / 400)
     model.intercept_ = model.intercept_ - means.offset(bought.noisy, mechanism.standard_deviation)
@@ -762,7 +767,9 @@ def test_purchases_beside_steps_have_their_share_of_the_budget(rate):
         (model_of(**own), [0.01, 0.01, 0.03]),
         (regressor_of(sampling_rate=rate), [0.02, 0.03, 0.02]),
     ):
-        for release, share in zip(model._recipe(1).purchases(sampling_at(rate), 50).values(), shares, strict=True):
+        for release, share in zip(
+            model._recipe(model._target(), 1).purchases(sampling_at(rate), 50).values(), shares, strict=True
+        ):
             bought = release.event_at(3.0).noise_multiplier
             assert bought == release.mechanism(7.0, 3.0).event.noise_multiplier
             assert bought**-2 / (bought**-2 + 50 * (rate / 3.0) ** 2) == pytest.approx(share)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,11 +25,12 @@ from skdp._checks.targets import (
     refuse_negative,
     report_bounds_read,
 )
+from skdp._checks.weights import WeightReader
 from skdp._training.estimator import GradientEstimator
 from skdp._training.offset import CountMean, Means, TargetMean
 from skdp._training.run import Targets
 from skdp._training.run_fit import fit_run
-from skdp._training.task import Task
+from skdp._training.target import Target
 
 REGRESSION_LOSSES = ("squared_error", "huber", "poisson")
 
@@ -42,85 +45,92 @@ class BoundedOutput(NamedTuple):
     n_outputs: int = 1
 
 
-class BoundedRegression(Task):
-    """Targets between public bounds.
+@dataclass(frozen=True)
+class BoundedRegression(Target):
+    """Targets between public bounds, by the parameters of these names.
 
-    The model has the parameters ``y_bounds, weight_bound``, and ``loss, y_transform`` if there is a choice. The values
-    of its `Targets` are numbers of shape (n,), targets between their bounds in the units of `scale_of`: for
+    The values of its `Targets` are numbers of shape (n,), targets between their bounds in the units of `scale_of`: for
     "squared_error" and "huber" from -1 to 1, for "poisson" counts divided by the root r of the largest, so that the
     score 0 is a mean of r, halfway between 1 and the largest count on the scale of the score, and the largest count r.
     """
 
-    parameter = "y_bounds"
-    least_signal = LEAST_SIGNAL_OF_NUMBERS
+    y_bounds: Any
+    loss: Any = "squared_error"
+    y_transform: Any = None
+
+    parameter: ClassVar[str] = "y_bounds"
+    least_signal: ClassVar[float] = LEAST_SIGNAL_OF_NUMBERS
 
     def loss_of(self, outputs: BoundedOutput) -> tuple[str, float]:
-        """See `Task`."""
-        check_choice("loss", self.model.loss, REGRESSION_LOSSES)
-        if self.model.loss == "poisson":
+        """See `Target`."""
+        check_choice("loss", self.loss, REGRESSION_LOSSES)
+        if self.loss == "poisson":
             return "poisson", outputs.bounds[1] / self.scale_of(outputs.bounds).half
-        return self.model.loss, HUBER if self.model.loss == "huber" else math.inf
+        return self.loss, HUBER if self.loss == "huber" else math.inf
 
     @property
     def fits_means(self) -> bool:  # type: ignore[override]
-        """See `Task`. The Huber loss fits something between mean and median."""
-        return bool(self.model.loss != "huber")
+        """See `Target`. The Huber loss fits something between mean and median."""
+        return bool(self.loss != "huber")
 
     def means(self, outputs: BoundedOutput) -> Means:
-        """See `Task`."""
+        """See `Target`."""
         name, limit = self.loss_of(outputs)
         return CountMean(limit) if name == "poisson" else TargetMean()
 
     @property
     def fits_logarithms(self) -> bool:
         """Whether the logarithm of targets is fitted, by a parameter that was checked."""
-        return self.model.y_transform is not None
+        return self.y_transform is not None
 
     def scale_of(self, bounds: TargetBounds) -> TargetScale:
         """Return the scale on which the model fits targets between `bounds`."""
-        if self.model.loss == "poisson":
+        if self.loss == "poisson":
             return TargetScale(0.0, math.sqrt(bounds[1]))
         return TargetScale.of(bounds, fit_intercept=True, is_log=self.fits_logarithms)
 
+    @cached_property
     def named(self) -> BoundedOutput | None:
-        """See `Task`."""
-        bounds = check_y_bounds(self.model.y_bounds)
-        if check_y_transform(self.model.y_transform, bounds) and self.model.loss == "poisson":
+        """See `Target`."""
+        bounds = check_y_bounds(self.y_bounds)
+        if check_y_transform(self.y_transform, bounds) and self.loss == "poisson":
             raise ValueError("y_transform='log' with loss='poisson', which has a logarithm: set one of them to None.")
         return None if bounds is None else BoundedOutput(bounds)
 
     def assumed(self) -> BoundedOutput:
-        """See `Task`."""
+        """See `Target`."""
         return BoundedOutput((-1.0, 1.0))
 
     def n_of_step(self) -> int:
-        """See `Task`."""
+        """See `Target`."""
         return 1
 
-    def resolve(self, y: Any, named: Any, *, warm: bool) -> BoundedOutput | None:
-        """See `Task`."""
-        outputs = self.named()
-        if warm:
-            if outputs is not None and outputs.bounds != self.model.y_bounds_:
+    def resolve(self, y: Any, given: Any, fitted: Any) -> BoundedOutput | None:
+        """See `Target`."""
+        outputs = self.named
+        if fitted is not None:
+            if outputs is not None and outputs.bounds != fitted.y_bounds_:
                 raise ValueError(
-                    f"y_bounds={self.model.y_bounds!r} differs from the {self.model.y_bounds_!r} of earlier runs: use "
+                    f"y_bounds={self.y_bounds!r} differs from the {fitted.y_bounds_!r} of earlier runs: use "
                     "the same, or start again with fit and warm_start=False."
                 )
-            if self.fits_logarithms != self.model._fitted_scale.is_log:
+            if self.fits_logarithms != fitted._fitted_scale.is_log:
                 raise ValueError(
-                    f"y_transform={self.model.y_transform!r} differs from that of earlier runs: use the same, or start "
+                    f"y_transform={self.y_transform!r} differs from that of earlier runs: use the same, or start "
                     "again with fit and warm_start=False."
                 )
-            return BoundedOutput(self.model.y_bounds_)
+            return BoundedOutput(fitted.y_bounds_)
         return outputs
 
+    def report_read(self, model: Any) -> None:
+        """See `Target`."""
+        report_bounds_read(model)
+
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: BoundedOutput | None) -> Targets:
-        """See `Task`."""
-        weights = self.model._weight_reader().read(sample_weight, n_samples)
-        if outputs is None:
-            report_bounds_read(self.model)
+        """See `Target`."""
+        weights = self.weights.read(sample_weight, n_samples)
         values = check_targets(y, n_samples)
-        if self.model.loss == "poisson":
+        if self.loss == "poisson":
             refuse_negative(values)
             if outputs is None:
                 outputs = BoundedOutput((0.0, max(1.0, float(values.max()))))
@@ -129,28 +139,29 @@ class BoundedRegression(Task):
         return Targets(BoundedOutput(bounds), scale.scaled(values), weights)
 
     def reader(self, outputs: BoundedOutput) -> TargetReader:
-        """See `Task`."""
+        """See `Target`."""
         scale = self.scale_of(outputs.bounds)
-        return TargetReader(outputs.bounds, scale, self.model._weight_reader(), self.model.loss == "poisson")
+        return TargetReader(outputs.bounds, scale, self.weights, self.loss == "poisson")
 
     def check(self, outputs: BoundedOutput) -> None:
-        """See `Task`."""
+        """See `Target`."""
         low, high = outputs.bounds
-        if self.model.loss == "poisson" and not (low >= 0.0 and high >= 1.0):
+        if self.loss == "poisson" and not (low >= 0.0 and high >= 1.0):
             raise ValueError(
                 f"y_bounds=({low!r}, {high!r}) with loss='poisson' are no bounds on counts: give (0, n), with n the "
                 "largest count that is distinguished from smaller ones."
             )
 
     def describe(self, outputs: BoundedOutput) -> dict[str, str]:
-        """See `Task`."""
+        """See `Target`."""
         found = {"y_bounds": repr(outputs.bounds)}
-        return {**found, "y_transform": self.model.y_transform} if self.fits_logarithms else found
+        return {**found, "y_transform": self.y_transform} if self.fits_logarithms else found
 
-    def publish(self, outputs: BoundedOutput) -> None:
-        """See `Task`."""
-        self.model.y_bounds_ = outputs.bounds
-        self.model._fitted_scale, self.model._fitted_loss = self.scale_of(outputs.bounds), self.model.loss
+    def learned(self, outputs: BoundedOutput) -> dict[str, Any]:
+        """See `Target`."""
+        return {
+            "y_bounds_": outputs.bounds, "_fitted_scale": self.scale_of(outputs.bounds), "_fitted_loss": self.loss,
+        }  # fmt: skip
 
 
 class GradientRegressor(RegressorMixin, GradientEstimator):
@@ -166,9 +177,9 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
     _fitted_scale: TargetScale  # of the outputs, which parameters that are changed after a fit do not change
     _fitted_loss: str
 
-    def _task(self) -> BoundedRegression:
+    def _target(self) -> BoundedRegression:
         """See `GradientEstimator`."""
-        return BoundedRegression(self)
+        return BoundedRegression(WeightReader.of(self.weight_bound), self.y_bounds, self.loss, self.y_transform)
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None

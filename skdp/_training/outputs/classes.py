@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +22,7 @@ from skdp._training.estimator import GradientEstimator
 from skdp._training.offset import ClassMeans, OutcomeCounts
 from skdp._training.run import Targets
 from skdp._training.run_fit import fit_run
-from skdp._training.task import Task
+from skdp._training.target import Target
 
 
 class Outputs(NamedTuple):
@@ -64,58 +65,61 @@ class ClassReader:
         return second.view(np.int8) if np.count_nonzero(first) + np.count_nonzero(second) == len(labels) else None
 
 
-class Classification(Task):
-    """Classes, or labels.
+@dataclass(frozen=True)
+class Classification(Target):
+    """Classes, or labels, by the parameters of these names.
 
-    The model has the parameters ``classes, class_weight, weight_bound``. The values of its `Targets` are numbers of
-    classes, of shape (n,), or one column of 0 and 1 per label, of shape (n, n_outputs).
+    The values of its `Targets` are numbers of classes, of shape (n,), or one column of 0 and 1 per label, of shape
+    (n, n_outputs).
     """
 
-    parameter = "classes"
-    starts_at_counts = True
-    takes_labels = False  # several labels per row, as columns of y
+    classes: Any
+    class_weight: Any = None
 
+    parameter: ClassVar[str] = "classes"
+    starts_at_counts: ClassVar[bool] = True
+    takes_labels: ClassVar[bool] = False  # several labels per row, as columns of y
+
+    @cached_property
     def named(self) -> Outputs | None:
-        """See `Task`."""
-        return None if self.model.classes is None else Outputs.of_classes(check_classes("classes", self.model.classes))
+        """See `Target`."""
+        return None if self.classes is None else Outputs.of_classes(check_classes("classes", self.classes))
 
     def assumed(self) -> Outputs:
-        """See `Task`."""
+        """See `Target`."""
         return Outputs.of_classes(np.arange(2))
 
     def n_of_step(self) -> int:
-        """See `Task`."""
-        return 1 if self.model.classes is None else len(check_classes("classes", self.model.classes))
+        """See `Target`."""
+        return 1 if self.named is None else len(self.named.classes)
 
     def loss_of(self, outputs: Outputs) -> tuple[str, float]:
-        """See `Task`."""
+        """See `Target`."""
         return ("softmax" if outputs.n_outputs > 1 and not outputs.multilabel else "logistic"), math.inf
 
     def means(self, outputs: Outputs) -> ClassMeans:
-        """See `Task`."""
+        """See `Target`."""
         return ClassMeans(outputs.n_outputs, outputs.multilabel)
 
     def counts(self, outputs: Outputs) -> OutcomeCounts:
-        """See `Task`."""
+        """See `Target`."""
         return OutcomeCounts(outputs.n_outputs, outputs.multilabel)
 
     def describe(self, outputs: Outputs) -> dict[str, str]:
-        """See `Task`."""
+        """See `Target`."""
         return {"classes": repr(outputs.classes.tolist())}
 
-    def publish(self, outputs: Outputs) -> None:
-        """See `Task`."""
-        self.model.classes_ = outputs.classes
+    def learned(self, outputs: Outputs) -> dict[str, Any]:
+        """See `Target`."""
+        return {"classes_": outputs.classes}
 
     def check(self, outputs: Outputs) -> None:
-        """See `Task`."""
+        """See `Target`."""
         self._class_factors(outputs)
 
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: Outputs | None) -> Targets:
-        """See `Task`."""
-        weights = self.model._weight_reader().read(sample_weight, n_samples)
-        if outputs is None:
-            report_classes_read(self.model)
+        """See `Target`."""
+        weights = self.weights.read(sample_weight, n_samples)
         classes = None if outputs is None else outputs.classes
         labels = check_labels(y, n_samples, classes=classes, columns=self.takes_labels)
         if outputs is None:
@@ -125,34 +129,38 @@ class Classification(Task):
         return Targets(outputs, coded, weights if factors is None else weights * factors[coded])
 
     def reader(self, outputs: Outputs) -> ClassReader:
-        """See `Task`."""
-        return ClassReader(outputs.classes, self._class_factors(outputs), self.model._weight_reader())
+        """See `Target`."""
+        return ClassReader(outputs.classes, self._class_factors(outputs), self.weights)
 
     def _class_factors(self, outputs: Outputs) -> NDArray[np.float64] | None:
         """Return the factors of the classes, or refuse `class_weight`."""
-        if outputs.multilabel and self.model.class_weight is not None:
+        if outputs.multilabel and self.class_weight is not None:
             raise ValueError(
-                f"class_weight={show(self.model.class_weight)} with several labels a row, of which none is its "
+                f"class_weight={show(self.class_weight)} with several labels a row, of which none is its "
                 "class: set class_weight=None, or give sample_weight."
             )
-        return class_weights(self.model.class_weight, outputs.classes)
+        return class_weights(self.class_weight, outputs.classes)
 
-    def resolve(self, y: Any, named: Any, *, warm: bool) -> Outputs | None:
-        """See `Task`."""
-        given = self.model.classes if named is None else named
+    def resolve(self, y: Any, given: Any, fitted: Any) -> Outputs | None:
+        """See `Target`."""
         n_columns = number_of_columns(y) if self.takes_labels and y is not None else 1
         if n_columns > 1:
-            return self.of_labels(n_columns, given, warm=warm)
-        if warm:
-            if given is not None and not np.array_equal(check_classes("classes", given), self.model.classes_):
-                raise ValueError(
-                    f"classes={given!r} differs from the {self.model.classes_.tolist()!r} of earlier runs: use the "
-                    "same, or start again with fit and warm_start=False."
-                )
-            return Outputs.of_classes(self.model.classes_)
-        return None if given is None else Outputs.of_classes(check_classes("classes", given))
+            return self.of_labels(n_columns, self.classes if given is None else given, fitted)
+        named = self.named if given is None else Outputs.of_classes(check_classes("classes", given))
+        if fitted is None:
+            return named
+        if named is not None and not np.array_equal(named.classes, fitted.classes_):
+            raise ValueError(
+                f"classes={named.classes.tolist()!r} differs from the {fitted.classes_.tolist()!r} of earlier runs: "
+                "use the same, or start again with fit and warm_start=False."
+            )
+        return Outputs.of_classes(fitted.classes_)
 
-    def of_labels(self, n_columns: int, classes: Any, *, warm: bool) -> Outputs:
+    def report_read(self, model: Any) -> None:
+        """See `Target`."""
+        report_classes_read(model)
+
+    def of_labels(self, n_columns: int, classes: Any, fitted: Any) -> Outputs:
         """Return the outputs for several labels per row, if `takes_labels`."""
         raise NotImplementedError
 
@@ -163,9 +171,9 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
     Subclasses have the constructor parameters of `GradientEstimator` and ``classes, class_weight``.
     """
 
-    def _task(self) -> Classification:
+    def _target(self) -> Classification:
         """See `GradientEstimator`."""
-        return Classification(self)
+        return Classification(WeightReader.of(self.weight_bound), self.classes, self.class_weight)
 
     def partial_fit(
         self,
@@ -201,7 +209,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
                 "classes=None at the first call of partial_fit: name all classes that can occur, here or in the "
                 "constructor."
             )
-        return fit_run(self, X, y, sample_weight, groups, named=classes, warm=warm)
+        return fit_run(self, X, y, sample_weight, groups, given=classes, warm=warm)
 
     # --- predictions ---
 

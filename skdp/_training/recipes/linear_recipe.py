@@ -89,7 +89,7 @@ class LinearSteps(Recipe):
     def _kept_of_coef(self, run: Run) -> float:
         """See `Recipe`: for classifiers whose steps follow the rule."""
         n_columns, plan = self._n_columns(run), run.plan
-        if self.task.parameter != "classes" or self._check_learning_rate() or not n_columns:
+        if self.target.parameter != "classes" or self._check_learning_rate() or not n_columns:
             return 1.0
         return rule.kept_of_coef(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_columns)
 

@@ -54,7 +54,7 @@ class LookupRecipe(LinearSteps):
         sigma = solve_noise(self.model, budget, releases.event_at)
         lot_size = sampling.rate * n
         signal = linear_rule.signal_of(sigma, lot_size, n_steps, outputs.n_outputs * (form.n_free + 1))
-        by_rule = rules.RULES[self.task.loss_of(outputs)[0]]
+        by_rule = rules.RULES[self.target.loss_of(outputs)[0]]
         clip = self._check_clip() or by_rule.max_grad_norm(signal)
         geometry = OneHotGeometry(
             self._weigh(form, signal), rules.ENTRY_OF_INTERCEPT if self.model.fit_intercept else 0.0
@@ -85,7 +85,7 @@ class LookupRecipe(LinearSteps):
 
     def factory(self, run: Run, outputs: Any, dtype: Any) -> Callable[[Any, Any, Any], Model]:
         """See `Recipe`. Rows are `OneHotRows`."""
-        name, limit = self.task.loss_of(outputs)
+        name, limit = self.target.loss_of(outputs)
         return partial(
             OneHotModel, n_outputs=outputs.n_outputs, geometry=run.shape,
             loss=LOSSES[name], limit=limit, n_threads=count_threads(self.model.n_jobs),
@@ -123,8 +123,8 @@ class LookupRecipe(LinearSteps):
 class FormRecipe(LookupRecipe):
     """One-hot rows that carry their public form, such as those of `PublicTreesEmbedding`, as matrices of numbers."""
 
-    def __init__(self, model: Any, form: OneHotForm, *, anew: bool = True) -> None:
-        super().__init__(model, anew=anew)
+    def __init__(self, model: Any, target: Any, form: OneHotForm, *, anew: bool = True) -> None:
+        super().__init__(model, target, anew=anew)
         self.form = form
 
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:

@@ -80,7 +80,7 @@ class NetworkRecipe(Recipe):
         remedy = "give whole numbers of units above 0, one a hidden layer, such as (100,)"
         widths = [check_count("hidden_layer_sizes", each, remedy=remedy) for each in hidden]
         check_choice("activation", self.model.activation, tuple(ACTIVATIONS))
-        loss, limit = self.task.loss_of(outputs)
+        loss, limit = self.target.loss_of(outputs)
         return Architecture((n_features, *widths, outputs.n_outputs), self.model.activation, loss, limit)
 
     def _clip(self, n_layers: int, by_rule: rule.NetworkRule) -> tuple[float, Clip]:

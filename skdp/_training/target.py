@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from skdp._checks.notices import LEAST_SIGNAL
+from skdp._checks.weights import WeightReader
 from skdp._training.offset import Means, OutcomeCounts
 from skdp._training.run import Targets
 
 
-class Task:
+@dataclass(frozen=True)
+class Target:
     """What is learned: how outputs are named, how targets become what a loss reads, and what is published of them.
 
     Outputs are described by a public value that has `n_outputs`, the number of outputs.
 
     Parameters
     ----------
-    model : GradientEstimator
-        Its constructor parameters are read, and what was learned of the outputs is set.
+    weights : WeightReader
+        Of the rows.
     """
 
-    parameter = ""  # of the model, that names the outputs
-    least_signal = LEAST_SIGNAL  # below it rows are few
-    fits_means = True  # whether the loss is least where the mean of the predictions is that of the targets
-    starts_at_counts = False  # whether a first run starts at the log-odds of classes, which it counts
+    weights: WeightReader
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
+    parameter: ClassVar[str] = ""  # of an estimator, that names the outputs
+    least_signal: ClassVar[float] = LEAST_SIGNAL  # below it rows are few
+    fits_means: ClassVar[bool] = (
+        True  # whether the loss is least where the mean of the predictions is that of the targets
+    )
+    starts_at_counts: ClassVar[bool] = False  # whether a first run starts at the log-odds of classes, which it counts
 
+    @property
     def named(self) -> Any:
-        """Return the outputs that the constructor names, or None if they have to be read from the targets."""
+        """The outputs that the constructor names, or None if they have to be read from the targets."""
         raise NotImplementedError
 
     def assumed(self) -> Any:
@@ -41,11 +46,16 @@ class Task:
         """Return the number of outputs for which the sampling of a pipeline's step is chosen."""
         raise NotImplementedError
 
-    def resolve(self, y: Any, named: Any, *, warm: bool) -> Any:
+    def resolve(self, y: Any, given: Any, fitted: Any) -> Any:
         """Return the public outputs, or None if they have to be read from the targets.
 
-        `named` is what the call itself says of them. Reads no more than the shape of `y`.
+        `given` is what the call itself states about them, and `fitted` the estimator of earlier runs, None in the
+        first one. Reads no more than the shape of `y`.
         """
+        raise NotImplementedError
+
+    def report_read(self, model: Any) -> None:
+        """Report and note that an estimator reads the outputs from the targets."""
         raise NotImplementedError
 
     def check(self, outputs: Any) -> None:
@@ -64,7 +74,7 @@ class Task:
         raise NotImplementedError
 
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: Any) -> Targets:
-        """Return the targets as the loss reads them; `outputs` of None are read from them: report that leak."""
+        """Return the targets as the loss reads them; `outputs` of None are read from them."""
         raise NotImplementedError
 
     def reader(self, outputs: Any) -> Callable[[Any, Any, int], tuple[Any, Any]]:
@@ -75,9 +85,9 @@ class Task:
         """Return the facts about the outputs that a checkpoint records."""
         raise NotImplementedError
 
-    def publish(self, outputs: Any) -> None:
-        """Publish the outputs."""
+    def learned(self, outputs: Any) -> dict[str, Any]:
+        """Return the attributes of a fitted estimator that describe the outputs."""
         raise NotImplementedError
 
 
-__all__ = ["Task"]
+__all__ = ["Target"]
