@@ -108,15 +108,15 @@ class Fit:
     The states of a fit, and the steps that each of them allows. Any other step raises a RuntimeError. A charge that
     fails ends the fit.
 
-    ========  =======================================
+    ========  ===============================
     state     steps
-    ========  =======================================
+    ========  ===============================
     begun     resume, read_before_plan, plan
     planned   read, charge
     read      read, charge
-    charged   release, spawn, train, learn
-    released  release, spawn, train, learn, publish
-    ========  =======================================
+    charged   release, spawn, learn
+    released  release, spawn, learn, publish
+    ========  ===============================
     """
 
     precedes_charge = True  # whether ``fit`` may still reject what it finds: a pipeline ends it after the charge
@@ -288,20 +288,19 @@ class Fit:
         self._released.add(part)
 
     def run_stream(self, first: int) -> SecretStream:
-        """Return the stream of `train`, whose first step has the number `first` among those of all runs."""
+        """Return the stream of a run of steps, whose first step has the number `first` among those of all runs."""
         return self._root.spawn("from step", first)
 
-    def train(self, function: Callable[..., Any], *given: Any) -> Any:
-        """Return ``function(*given)``, which makes the releases of a run of steps by `run_stream`, once."""
-        self._begin_part("steps")
-        return self.learn(function, *given)
-
-    def learn(self, function: Callable[..., Any], *given: Any) -> Any:
+    def learn(self, function: Callable[..., Any], *given: Any, part: str = "") -> Any:
         """Return ``function(*given)``, which reads rows after the charge beside `release`.
 
-        It neither warns of a number in a row nor shows the shape of an array for which memory runs out.
+        With `part`, it makes the releases of that name itself, once, such as those of steps by `run_stream`. It
+        neither warns of a number in a row nor shows the shape of an array for which memory runs out.
         """
-        self._advance(self._stage, CHARGED, RELEASED)
+        if part:
+            self._begin_part(part)
+        else:
+            self._advance(self._stage, CHARGED, RELEASED)
         with np.errstate(all="ignore"):
             return charged(function, *given)
 

@@ -148,7 +148,7 @@ class Recipe:
         progress = self.model._make_progress(run)
         result = theta, 0
         try:
-            weights = targets.weights if type(targets.weights) is float else cast_weights(targets.weights, rows.dtype)
+            weights = cast_weights(targets.weights, rows.dtype)
             with blas_within_quota(), self.bind(rows, targets, weights, run) as model:
                 result = run_dpsgd(
                     model, run.plan, run.optimizer, theta, run.stream,

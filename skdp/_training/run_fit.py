@@ -51,7 +51,8 @@ def fit_run(
 def _fit(fit: Fit, y: Any, sample_weight: Any, given: Any) -> None:
     model, earlier, targets = fit.model, fit.earlier, None
     model._check_run_parameters(fit)
-    target, d = model._target(), fit.n_features or model._assumed_width()
+    target = model._target()
+    d = model.n_features_in_ if earlier is not None else fit.n_features or model._assumed_width()
     outputs = target.resolve(y, given, None if earlier is None else model)
     if outputs is None:
         targets = fit.read_before_plan(_read_outputs, model, target, y, sample_weight, fit.n_rows)
@@ -79,7 +80,7 @@ def _fit(fit: Fit, y: Any, sample_weight: Any, given: Any) -> None:
     fit.charge()
 
     model.weight_bound_ = target.weights.bound
-    interrupted = fit.train(_learn, fit, recipe, run, rows, targets._replace(units=fit.units))
+    interrupted = fit.learn(_learn, fit, recipe, run, rows, targets._replace(units=fit.units), part="steps")
     fit.publish(interrupted=interrupted)
     if fit.file is not None and not interrupted:
         fit.file.finish()

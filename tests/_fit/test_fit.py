@@ -22,7 +22,7 @@ STEPS = {
     "read": lambda fit: fit.read_rows(check_table),
     "charge": lambda fit: fit.charge(),
     "spawn": lambda fit: fit.spawn("bounds"),
-    "train": lambda fit: fit.train(int),
+    "train": lambda fit: fit.learn(int, part="steps"),
     "release": lambda fit: fit.release(QUERY, X, CODES),
     "publish": lambda fit: fit.publish(),
 }

@@ -331,7 +331,7 @@ class DPWGAN(PrivateGenerator):
         fit.charge()
 
         steps = DPSGDPlan(sampling, model._check_clip(), fit.noise_multiplier, n_steps, sampling.rate * fit.n)
-        n_done = fit.train(model._train, steps, rows, labels, fit.run_stream(0), fit.n)
+        n_done = fit.learn(model._train, steps, rows, labels, fit.run_stream(0), fit.n, part="steps")
         interrupted = f"after {n_done} of {n_steps} steps" if n_done < n_steps else ""
         return fit.publish(
             interrupted=interrupted, sampling_rate_=sampling.rate, n_samples_=fit.n, n_steps_=n_done,
