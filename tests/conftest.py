@@ -56,7 +56,7 @@ def rows():
 @pytest.fixture
 def steps_alone(monkeypatch):
     """Models of steps from scores of 0: what is released beside them is accounted for, and neither made nor used."""
-    monkeypatch.setattr(Recipe, "correct", lambda *given: None)
+    monkeypatch.setattr(Recipe, "corrected", lambda *given: {})
     monkeypatch.setattr(Recipe, "_count_classes", lambda *given: None)
 
 

@@ -16,7 +16,7 @@ from skdp._checks.notices import tell_rest
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._fit.fit import units_of, warn_of_interrupt, warn_of_weak_delta
 from skdp._fit.payment import Payment, charged
-from skdp._fit.releases import PUBLICATION, Target, copy_to_fit, publish
+from skdp._fit.releases import PUBLICATION, Learner, copy_to_fit, publish
 from skdp._guard.foreign_fits import report_foreign_fit
 from skdp._guard.totals import FitPrice
 
@@ -183,7 +183,7 @@ class EstimatorFit(PhasedFit):
         return interrupted
 
 
-def fit_publicly(target: Target, learn: Callable[[Target], object]) -> Target:
+def fit_publicly(target: Learner, learn: Callable[[Learner], object]) -> Learner:
     """Fit what reads nothing private: `learn` sets the attributes of a copy, and they are published together."""
     work = copy_to_fit(target)
     learn(work)

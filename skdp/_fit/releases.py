@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from skdp._checks.units import ROW
 from skdp.accounting import DpEvent
 
-Target = TypeVar("Target")
+Learner = TypeVar("Learner")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def publish(target: Any, fitted: Any, **parameters: Any) -> None:
             target.__dict__.pop(name, None)
 
 
-def copy_to_fit(target: Target, *, keep_learned: bool = False) -> Target:
+def copy_to_fit(target: Learner, *, keep_learned: bool = False) -> Learner:
     """Return a shallow copy that learns in the place of `target`, without what was learned earlier.
 
     The hooks of pickling are not called.

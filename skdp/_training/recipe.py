@@ -32,19 +32,19 @@ from skdp.preprocessing.histograms.purchase import SideRelease
 
 
 class Recipe:
-    """How the parameters of a model are planned, started, trained and published.
+    """How the parameters of a model are planned, started and trained.
 
     Parameters
     ----------
     model : GradientEstimator
-        Its constructor parameters are read, and its fitted parameters are set.
+        Its constructor parameters are read, and those that a run starts from.
     target : Target
         What the outputs of the model mean.
     anew : bool, default=True
         Whether the run is the first one.
     """
 
-    last_release = "the correction of the mean"  # `correct` makes it, after the last step
+    last_release = "the correction of the mean"  # `corrected` makes it, after the last step
     _origin: Doubles | None = None  # scores at which a first run starts, if they are not 0
 
     def __init__(self, model: Any, target: Any, *, anew: bool = True) -> None:
@@ -132,8 +132,8 @@ class Recipe:
         make = self.factory(run, outputs, source.dtype)
         return BlockRecipe(make, self.target.reader(outputs), source.dtype, source.names)
 
-    def publish(self, theta: Vector, run: Run, n_done: int) -> None:
-        """Publish the result of a run, of which `n_done` steps were made."""
+    def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
+        """Return the attributes that are the result of a run, of which `n_done` steps were made."""
         raise NotImplementedError
 
     def averaging(self, n_steps: int) -> Averaging:
@@ -181,10 +181,13 @@ class Recipe:
         note_notice(self.model, rare_classes_notice(names, counts.rarest(noisy), epsilon, deviation))
         return counts.offset(noisy, deviation)
 
-    def correct(self, run: Run, rows: Any, targets: Targets) -> None:
-        """Buy the mean of the predictions after the last step, and move it to that of the targets (`OFFSET`)."""
+    def corrected(self, run: Run, rows: Any, targets: Targets) -> dict[str, Any]:
+        """Return what the last release changes: the mean of the predictions is moved to that of the targets (`OFFSET`).
+
+        The model has what was learned in the steps.
+        """
         if OFFSET not in run.purchases:
-            return
+            return {}
         means = self.target.means(run.outputs)
         mechanism = run.purchases[OFFSET].mechanism(means.sensitivity, run.plan.noise_multiplier)
         means = means.at_noise(mechanism.standard_deviation / run.n_public)
@@ -192,7 +195,7 @@ class Recipe:
         def buy(stream: SecretStream) -> list[float]:
             return mechanism.release(self.sum_terms(means, run, rows, targets), stream).tolist()
 
-        self.move(means.offset(np.array(run.bought(OFFSET, buy)), mechanism.standard_deviation))
+        return self.moved(means.offset(np.array(run.bought(OFFSET, buy)), mechanism.standard_deviation))
 
     def sum_terms(self, means: Means, run: Run, rows: Any, targets: Targets) -> Doubles:
         """Return the sums over all rows that are released; rows that are not in memory are read once more."""
@@ -202,8 +205,8 @@ class Recipe:
         (total := new_sum()).add(rows, targets.values, targets.weights, targets.units)
         return total.total
 
-    def move(self, offset: Doubles) -> None:
-        """Add the offsets of the scores of the outputs to the published model."""
+    def moved(self, offset: Doubles) -> dict[str, Any]:
+        """Return what changes as these offsets are added to the scores of the outputs."""
         raise NotImplementedError
 
     def describe_rows(self) -> dict[str, Any]:

@@ -79,9 +79,9 @@ def _fit(fit: Fit, y: Any, sample_weight: Any, given: Any) -> None:
         _begin_file(fit, recipe, run, rows)
     fit.charge()
 
-    model.weight_bound_ = target.weights.bound
-    interrupted = fit.learn(_learn, fit, recipe, run, rows, targets._replace(units=fit.units), part="steps")
-    fit.publish(interrupted=interrupted)
+    targets = targets._replace(units=fit.units)
+    learned, interrupted = fit.learn(_learn, model, recipe, run, rows, targets, part="steps")
+    fit.publish(interrupted=interrupted, **learned)
     if fit.file is not None and not interrupted:
         fit.file.finish()
 
@@ -151,32 +151,40 @@ def _begin_file(fit: Fit, recipe: Recipe, run: Run, rows: Any) -> None:
 # --- training ---
 
 
-def _learn(fit: Fit, recipe: Recipe, run: Run, rows: Any, targets: Targets) -> str:
-    """Train the copy of the estimator; return where an interrupt cut it short, or ""."""
+def _learn(model: Any, recipe: Recipe, run: Run, rows: Any, targets: Targets) -> tuple[dict[str, Any], str]:
+    """Return what a run learns, and where an interrupt cut it short, or ""."""
     n_steps = run.plan.n_steps
     rows, targets = recipe.buy(run, rows, targets)
     theta, n_done = recipe.train(run, rows, targets)
+    learned, where = dict[str, Any](), f"after {n_done} of {n_steps} steps"
     try:
-        _keep(fit.model, recipe, run, targets.outputs, theta, n_done)
-        if n_done == n_steps:
-            recipe.correct(run, rows, targets)
+        learned = _learned(recipe, run, theta, n_done)
+        if n_done < n_steps:
+            return learned, where
+        vars(model).update(learned)  # by whose scores the last release is made
+        return {**learned, **recipe.corrected(run, rows, targets)}, ""
     except KeyboardInterrupt:  # what is left is post-processing of steps that were charged
-        _keep(fit.model, recipe, run, targets.outputs, theta, n_done)
-        return f"after {n_done} of {n_steps} steps, before {recipe.last_release}"
-    return f"after {n_done} of {n_steps} steps" if n_done < n_steps else ""
+        # Once the model has what was learned, it is no longer what the run started from.
+        return learned or _learned(recipe, run, theta, n_done), f"{where}, before {recipe.last_release}"
 
 
-def _keep(model: Any, recipe: Recipe, run: Run, outputs: Any, theta: Vector, n_done: int) -> None:
-    """Set all that a run learned in its first `n_done` steps; a second call sets the same again."""
+def _learned(recipe: Recipe, run: Run, theta: Vector, n_done: int) -> dict[str, Any]:
+    """Return all that a run learned in its first `n_done` steps."""
     plan, (steps, epochs) = run.plan, run.before
-    recipe.publish(theta, run, n_done)
-    vars(model).update(recipe.target.learned(outputs))
-    model.sampling_rate_, model.max_grad_norm_, model.data_norm_ = plan.sampling.rate, plan.max_grad_norm, run.radius
-    model._fitted_before, model._fitted_n_public = run.before, run.n_public
-    model._fitted_noise_falls = bool(plan.stages)
-    model.n_steps_ = n_done + steps
-    # The small number undoes rounding: 20 steps at rate 0.05 are one epoch.
-    model.n_iter_ = math.ceil(n_done * plan.sampling.rate - 1e-9) + epochs
+    return {
+        **recipe.learned(theta, run, n_done),
+        **recipe.target.learned(run.outputs),
+        "sampling_rate_": plan.sampling.rate,
+        "max_grad_norm_": plan.max_grad_norm,
+        "data_norm_": run.radius,
+        "n_steps_": n_done + steps,
+        # The small number undoes rounding: 20 steps at rate 0.05 are one epoch.
+        "n_iter_": math.ceil(n_done * plan.sampling.rate - 1e-9) + epochs,
+        "weight_bound_": recipe.target.weights.bound,
+        "_fitted_before": run.before,
+        "_fitted_n_public": run.n_public,
+        "_fitted_noise_falls": bool(plan.stages),
+    }
 
 
 __all__ = ["fit_run"]

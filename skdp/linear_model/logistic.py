@@ -386,11 +386,11 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
             return LinearRecipe(self, target, anew=anew)
         return FormRecipe(self, target, form, anew=anew)
 
-    def _publish_line(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> None:
+    def _lines_learned(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> dict[str, Any]:
         """See `NewtonRecipe`."""
         first = ((int(len(coef) > 1), 0), (0, 0))  # 0 of the class that others are compared with
-        self.coef_, self.coef_noise_ = np.pad(coef, first), np.pad(noise, first)
-        self.intercept_ = np.pad(intercept.sum(axis=1), first[0])
+        constants = np.pad(intercept.sum(axis=1), first[0])
+        return {"coef_": np.pad(coef, first), "intercept_": constants, "coef_noise_": np.pad(noise, first)}
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`."""

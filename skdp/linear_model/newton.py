@@ -185,7 +185,8 @@ class BoundRows:
 class NewtonRecipe(Recipe):
     """A few Newton steps on all rows, and the moments of scores at the end.
 
-    The model has the parameters ``inference, fit_intercept``, and is told by ``_publish_line(coef, intercept, noise)``.
+    The model has the parameters ``inference, fit_intercept``, and ``_lines_learned(coef, intercept, noise)``, which
+    names what was learned.
     """
 
     last_release = "that of the standard errors"
@@ -290,21 +291,20 @@ class NewtonRecipe(Recipe):
         theta, self._steps = state
         return theta, len(self._steps)
 
-    def publish(self, theta: Vector, run: Run, n_done: int) -> None:
+    def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
         """See `Recipe`."""
-        model, outcome = self.model, self._outcome(run)
-        form = outcome.likelihood.form(run.shape.units(model.n_features_in_))
+        self._theta, outcome = theta.astype(np.float64), self._outcome(run)
+        form = outcome.likelihood.form(run.shape.units(self.model.n_features_in_))
         coefs = (form @ theta).reshape(outcome.likelihood.n_blocks, -1)
-        self._publish_lines(coefs, np.full(coefs.shape, math.nan), outcome.shift)
-        model.learning_rate_ = run.learning_rate
-        model._fitted_inference, model._fitted_form_of_coef = None, None
-        self._theta = theta.astype(np.float64)
+        others = {"learning_rate_": run.learning_rate, "_fitted_inference": None, "_fitted_form_of_coef": None}
+        return {**self._lines(coefs, np.full(coefs.shape, math.nan), outcome.shift), **others}
 
-    def _publish_lines(self, coefs: Doubles, noise: Doubles, shift: float) -> None:
+    def _lines(self, coefs: Doubles, noise: Doubles, shift: float) -> dict[str, Any]:
         d = self.model.n_features_in_
-        self.model._publish_line(coefs[:, :d], coefs[:, d:] + shift, noise[:, :d])
+        found: dict[str, Any] = self.model._lines_learned(coefs[:, :d], coefs[:, d:] + shift, noise[:, :d])
+        return found
 
-    def correct(self, run: Run, rows: Any, targets: Targets) -> None:
+    def corrected(self, run: Run, rows: Any, targets: Targets) -> dict[str, Any]:
         """See `Recipe`: there is nothing to correct; the moments of scores are bought, and errors follow."""
         model, bound, theta = self.model, self._bound(run, rows, targets), self._theta
         pool, settled = settled_pool(self._steps, bound.likelihood, entry_of(run.shape), run.n_public)
@@ -341,9 +341,9 @@ class NewtonRecipe(Recipe):
         shape = bound.likelihood.n_blocks, -1
         inference = infer(pool.equations, theta - pool.theta, found, form, grounds, bound.likelihood.spread(theta))
         coefs = (form @ theta).reshape(shape)
-        self._publish_lines(coefs, inference.noise.reshape(shape), self._outcome(run).shift)
+        lines = self._lines(coefs, inference.noise.reshape(shape), self._outcome(run).shift)
         coefs[:, model.n_features_in_ :] += self._outcome(run).shift
-        model._fitted_inference = inference._replace(estimate=coefs.ravel(), n_lines=len(coefs))
+        return {**lines, "_fitted_inference": inference._replace(estimate=coefs.ravel(), n_lines=len(coefs))}
 
 
 def entry_of(scale: RowScale) -> float:

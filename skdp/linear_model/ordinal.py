@@ -280,9 +280,9 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
         """See `GradientEstimator`."""
         return NewtonRecipe(self, target, anew=anew)
 
-    def _publish_line(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> None:
+    def _lines_learned(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> dict[str, Any]:
         """See `NewtonRecipe`."""
-        self.coef_, self.thresholds_, self.coef_noise_ = coef[0], intercept[0], noise[0]
+        return {"coef_": coef[0], "thresholds_": intercept[0], "coef_noise_": noise[0]}
 
     def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
         """See `GradientEstimator`."""

@@ -248,9 +248,9 @@ class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator)
         """See `GradientEstimator`."""
         return NewtonRecipe(self, target, anew=anew)
 
-    def _publish_line(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> None:
+    def _lines_learned(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> dict[str, Any]:
         """See `NewtonRecipe`."""
-        self.coef_, self.intercept_, self.coef_noise_ = coef[0], float(intercept[0, 0]), noise[0]
+        return {"coef_": coef[0], "intercept_": float(intercept[0, 0]), "coef_noise_": noise[0]}
 
     def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
         """See `GradientEstimator`."""

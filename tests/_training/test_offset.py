@@ -222,8 +222,8 @@ def test_sums_are_of_the_published_model_and_priced(make):
     X, y = classes_of(900)
     model = make(random_state=0, epsilon=8.0)
     with recording([]) as seen, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Recipe, "move", lambda *given: None)
-        patch.setattr(type(model._recipe(model._target(), 3)), "move", lambda *given: None)
+        patch.setattr(Recipe, "moved", lambda *given: {})
+        patch.setattr(type(model._recipe(model._target(), 3)), "moved", lambda *given: {})
         model.fit(X, y)
     sampling, means = sampling_at(model.sampling_rate_), ClassMeans(3)
     price = model._recipe(model._target(), 3).purchases(sampling, model.n_steps_)["offset"]
@@ -251,7 +251,7 @@ def start_of(model):
 def without_steps(patch):
     """Let runs make no step, and have no correction."""
     patch.setattr(recipe_module, "run_dpsgd", lambda model, plan, optimizer, theta, *given, **named: (theta, 0))
-    patch.setattr(Recipe, "correct", lambda *given: None)
+    patch.setattr(Recipe, "corrected", lambda *given: {})
 
 
 @pytest.mark.parametrize(("make", "rows"), [(linear, "groups"), (network_of_two, "weights"), (trees, "rows")])
@@ -339,7 +339,7 @@ def test_mean_probabilities_match_weighted_prevalence(make):
 
     assert errors() < 0.05
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Recipe, "correct", lambda *given: None)
+        patch.setattr(Recipe, "corrected", lambda *given: {})
         assert errors() > 0.05
 
 
@@ -352,7 +352,7 @@ def test_the_mean_of_a_network_is_that_of_its_targets(loss):
     own = {"loss": loss, "y_bounds": (0, 40), "epsilon": 100.0, "delta": 1e-5, "max_iter": 3, "random_state": 0}
     found = DPMLPRegressor((5,), max_grad_norm=0.02, **own).fit(X, y).predict(X)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Recipe, "correct", lambda *given: None)
+        patch.setattr(Recipe, "corrected", lambda *given: {})
         plain = DPMLPRegressor((5,), max_grad_norm=0.02, **own).fit(X, y).predict(X)
     assert 0.5 * abs(plain.mean() - y.mean()) > abs(found.mean() - y.mean())
     assert abs(plain.mean() - y.mean()) > 0.05 * y.std()
@@ -408,7 +408,7 @@ def test_interrupt_in_correction_keeps_uncorrected_model(make, rows, tmp_path, m
     model = make(random_state=0, accountant=accountant, checkpoint=tmp_path / "run", **own)
     plain, whole = make(random_state=0, **own), make(random_state=0, **own).fit(X, y, **given(X, y))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Recipe, "correct", lambda *given: None)
+        patch.setattr(Recipe, "corrected", lambda *given: {})
         plain.fit(X, y, **given(X, y))
     interrupt_once(monkeypatch, SumOfTerms, "add", call=1 + (make in STARTS))
     with pytest.warns(FitInterruptedWarning, match="before the correction of the mean: the model up to there is kept"):

@@ -78,9 +78,9 @@ class LinearSteps(Recipe):
         """Tell whether the run starts from where the current parameters' run first did, rather than from them."""
         return run.warm and run.before == getattr(self.model, "_fitted_before", None)
 
-    def move(self, offset: Doubles) -> None:
+    def moved(self, offset: Doubles) -> dict[str, Any]:
         """See `Recipe`."""
-        self.model.intercept_ = self.model.intercept_ + offset
+        return {"intercept_": self.model.intercept_ + offset}
 
     def _n_columns(self, run: Run) -> float:
         """Return the columns of a table that rows of this run came from, each with one entry; 0 where none is known."""
@@ -93,10 +93,16 @@ class LinearSteps(Recipe):
             return 1.0
         return rule.kept_of_coef(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_columns)
 
-    def _shrink(self, run: Run) -> None:
-        """Multiply the published coefficients by that factor; `correct` moves the intercept after it."""
+    def _line(self, run: Run, coef: Doubles, intercept: Doubles, noise: Doubles, start: Any) -> dict[str, Any]:
+        """Return the attributes of a line; coefficients are multiplied by the factor that is kept of them.
+
+        `start` is the noise of the coefficients from which the run started.
+        """
         kept = self._kept_of_coef(run) if self.anew else 1.0  # a first run may resume from a file
-        self.model.coef_, self.model.coef_noise_ = kept * self.model.coef_, kept * self.model.coef_noise_
+        return {
+            "coef_": kept * coef, "intercept_": intercept, "coef_noise_": kept * noise,
+            "learning_rate_": run.learning_rate, "_fitted_start_noise": start,
+        }  # fmt: skip
 
     def _carried(self, run: Run, n_done: int, curvature: float) -> Carried:
         """What a parameter keeps of its start, and the standard deviation that noise alone gives it.
@@ -181,23 +187,16 @@ class LinearRecipe(LinearSteps):
         make = partial(ColumnModel, n_outputs=outputs.n_outputs, geometry=run.shape, names=source.names)
         return replace(recipe, make=make, order="F", finite=False)
 
-    def publish(self, theta: Vector, run: Run, n_done: int) -> None:
-        for name in ("_fitted_form_of_coef", "_fitted_inference"):
-            vars(self.model).pop(name, None)
+    def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
+        """See `Recipe`."""
         n_outputs, d = run.outputs.n_outputs, self.model.n_features_in_
-        self.model.learning_rate_ = run.learning_rate
-        before = self._noise_before_the_run(resumed=self._resumes(run)) if run.warm else 0.0
-        start = vars(self).setdefault("_noise_of_start", before)  # a second call finds the noise replaced
+        start = 0.0
+        if run.warm:
+            start = float(self.model._fitted_start_noise if self._resumes(run) else self.model.coef_noise_[0, 0])
         table = theta.reshape(n_outputs, -1) * run.shape.unit
-        self.model.coef_ = table[:, :d].copy()
-        self.model.intercept_ = table[:, d].copy() if run.shape.fit_intercept else np.zeros(n_outputs)
-        self.model.coef_noise_ = np.full(self.model.coef_.shape, self._noise_of_coef(run, start, n_done))
-        self.model._fitted_start_noise = start
-        self._shrink(run)
-
-    def _noise_before_the_run(self, *, resumed: bool) -> float:
-        """Standard deviation of a coefficient that the run starts from."""
-        return float(self.model._fitted_start_noise if resumed else self.model.coef_noise_[0, 0])
+        intercept = table[:, d].copy() if run.shape.fit_intercept else np.zeros(n_outputs)
+        noise = np.full((n_outputs, d), self._noise_of_coef(run, start, n_done))
+        return self._line(run, table[:, :d], intercept, noise, start)
 
     def _noise_of_coef(self, run: Run, start: float, n_done: int) -> float:
         """Standard deviation of a coefficient by noise alone; `start` is that of the one the run starts from."""

@@ -91,20 +91,17 @@ class LookupRecipe(LinearSteps):
             loss=LOSSES[name], limit=limit, n_threads=count_threads(self.model.n_jobs),
         )  # fmt: skip
 
-    def publish(self, theta: Vector, run: Run, n_done: int) -> None:
+    def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
         """See `Recipe`."""
         geometry = run.shape
-        self.model.learning_rate_ = run.learning_rate
         start = np.zeros((1, geometry.blocks.n_columns))
         if run.warm:
             start = self.model._fitted_start_noise if self._resumes(run) else self.model.coef_noise_
-        start = vars(self).setdefault("_noise_of_start", start)  # a second call finds the noise replaced
         table = theta.reshape(run.outputs.n_outputs, -1)
-        self.model.coef_ = geometry.projected(table[:, : geometry.blocks.n_columns]) * self._scale(geometry)
-        self.model.intercept_ = table[:, -1] * geometry.icpt if geometry.fit_intercept else np.zeros(len(table))
-        self.model.coef_noise_ = np.tile(self._noise_of_columns(run, start, n_done), (len(table), 1))
-        self.model._fitted_start_noise = start
-        self._shrink(run)
+        coef = geometry.projected(table[:, : geometry.blocks.n_columns]) * self._scale(geometry)
+        intercept = table[:, -1] * geometry.icpt if geometry.fit_intercept else np.zeros(len(table))
+        noise = np.tile(self._noise_of_columns(run, start, n_done), (len(table), 1))
+        return self._line(run, coef, intercept, noise, start)
 
     def _n_columns(self, run: Run) -> float:
         """See `Recipe`."""
@@ -159,10 +156,9 @@ class FormRecipe(LookupRecipe):
         weights = weight_of_each(targets.weights, rows.shape[0]) * fits
         return super().sum_terms(means, run, rows, targets._replace(weights=weights))
 
-    def publish(self, theta: Vector, run: Run, n_done: int) -> None:
+    def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
         """See `Recipe`."""
-        self.model._fitted_form_of_coef = run.shape.form
-        super().publish(theta, run, n_done)
+        return {**super().learned(theta, run, n_done), "_fitted_form_of_coef": run.shape.form}
 
 
 __all__ = ["FormRecipe", "LookupRecipe"]

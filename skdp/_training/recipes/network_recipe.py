@@ -217,20 +217,23 @@ class NetworkRecipe(Recipe):
             batch_size=shape.batch_size,
         )  # fmt: skip
 
-    def publish(self, theta: Vector, run: Run, n_done: int) -> None:
+    def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
+        """See `Recipe`."""
         tables = run.shape.architecture.tables(theta)
         units = [run.shape.unit] + [1.0] * (len(tables) - 1)
-        self.model.coefs_ = [table[:-1] * table.dtype.type(unit) for table, unit in zip(tables, units, strict=True)]
-        self.model.intercepts_ = [table[-1].copy() for table in tables]
-        self.model.n_layers_ = len(tables) + 1
-        self.model.n_outputs_ = run.outputs.n_outputs
-        self.model.out_activation_ = OUT_ACTIVATIONS[run.shape.architecture.loss]
-        self.model.learning_rate_init_ = run.learning_rate
+        return {
+            "coefs_": [table[:-1] * table.dtype.type(unit) for table, unit in zip(tables, units, strict=True)],
+            "intercepts_": [table[-1].copy() for table in tables],
+            "n_layers_": len(tables) + 1,
+            "n_outputs_": run.outputs.n_outputs,
+            "out_activation_": OUT_ACTIVATIONS[run.shape.architecture.loss],
+            "learning_rate_init_": run.learning_rate,
+        }
 
-    def move(self, offset: Doubles) -> None:
+    def moved(self, offset: Doubles) -> dict[str, Any]:
         """See `Recipe`."""
-        last = self.model.intercepts_[-1]
-        self.model.intercepts_[-1] = (last + offset).astype(last.dtype)
+        *hidden, last = self.model.intercepts_
+        return {"intercepts_": [*hidden, (last + offset).astype(last.dtype)]}
 
 
 def _to_list(value: Any) -> Any:

@@ -176,7 +176,7 @@ FAULTS = faults_of(
         "skdp._training.recipe": [
             (
                 "intercept-means-without-noise",
-                "Recipe.correct.buy",
+                "Recipe.corrected.buy",
                 "mechanism.release(self.sum_terms(means, run, rows, targets), stream)",
                 "self.sum_terms(means, run, rows, targets)",
                 "guarantees_neighbours",
