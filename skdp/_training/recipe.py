@@ -62,22 +62,24 @@ class Recipe:
         """Return how many parameters the noise is to be compared with."""
         raise NotImplementedError
 
-    def weak_signal(self, run: Run, n: int, n_features: int, outputs: Any) -> str:
+    def weak_signal(self, run: Run, n_features: int, outputs: Any) -> str:
         """Return a notice where noise decides much of the model, from public numbers alone, else ""."""
         plan, n_parameters = run.plan, self._n_free(run, n_features, outputs)
         signal = defaults.signal_of(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_parameters)
-        few = few_rows_notice(self.model, plan.noise_multiplier, n, n_parameters, signal, self.target.least_signal)
-        shrunk = few_a_column_notice(self.model, plan.noise_multiplier, n, self._kept_of_coef(run))
+        few = few_rows_notice(
+            self.model, plan.noise_multiplier, run.n_public, n_parameters, signal, self.target.least_signal
+        )
+        shrunk = few_a_column_notice(self.model, plan.noise_multiplier, run.n_public, self._kept_of_coef(run))
         return " ".join(filter(None, (few, shrunk)))
 
     def _kept_of_coef(self, run: Run) -> float:
         """Return the factor of the coefficients of a first run, from public numbers: below 1 where noise rules."""
         return 1.0
 
-    def check_present(self, run: Run, outputs: Any) -> None:
+    def check_present(self, run: Run) -> None:
         """Refuse a warm start if the current parameters do not fit the run."""
 
-    def start(self, run: Run, outputs: Any, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
+    def start(self, run: Run, dtype: Any) -> Vector:
         """Return the initial parameters: the current ones if `warm`."""
         raise NotImplementedError
 
@@ -85,7 +87,7 @@ class Recipe:
         """Add the scores at which a first run starts to the intercepts of its initial parameters."""
         raise NotImplementedError
 
-    def factory(self, run: Run, outputs: Any, dtype: Any) -> Callable[..., Model]:
+    def factory(self, run: Run, dtype: Any) -> Callable[..., Model]:
         """Return a factory of models of rows of this dtype: ``make(X, targets, weights)``. It can be pickled.
 
         It also takes `units`, the layout of rows that are in the order of their units.
@@ -95,18 +97,18 @@ class Recipe:
     def bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
         """Return a context manager that gives the model of these rows."""
         if isinstance(X, RowSource):
-            return X.bind(self.block_recipe(run, targets.outputs, X), run.plan)
+            return X.bind(self.block_recipe(run, X), run.plan)
         if targets.units is not None:
             layout = UnitLayout(targets.units)
             rows, values = taken(X, layout.order, X.dtype), targets.values[layout.order]
-            return self.factory(run, targets.outputs, X.dtype)(rows, values, layout.in_order(weights), units=layout)
-        by_place = self._rounds_by_place(X.dtype, targets.outputs)
+            return self.factory(run, X.dtype)(rows, values, layout.in_order(weights), units=layout)
+        by_place = self._rounds_by_place(run, X.dtype)
         limit = self._limit_of_groups(X.shape[0], run, by_place=by_place)
         groups = None if limit is None else find_groups(X, targets.values, weights, limit)
         if groups is None:
-            return self.factory(run, targets.outputs, X.dtype)(X, targets.values, weights)
+            return self.factory(run, X.dtype)(X, targets.values, weights)
         dtype = np.float64 if by_place else X.dtype
-        make = self.factory(run, targets.outputs, dtype)
+        make = self.factory(run, dtype)
         return GroupedModel.of_groups(make, groups, taken(X, groups.first, dtype), targets.values, weights)
 
     def _limit_of_groups(self, n_rows: int, run: Run, *, by_place: bool) -> GroupLimit | None:
@@ -120,17 +122,17 @@ class Recipe:
             return None  # positions in the file would tell of the choice
         return GroupLimit.where_it_pays(n_rows, sampling)
 
-    def _rounds_by_place(self, dtype: Any, outputs: Any) -> bool:
+    def _rounds_by_place(self, run: Run, dtype: Any) -> bool:
         """Whether the gradient of a row of this dtype is rounded in single precision, and otherwise at another place.
 
         Such rows are grouped in float64 (`skdp._training.models.merged_rows`).
         """
         return False
 
-    def block_recipe(self, run: Run, outputs: Any, source: RowSource) -> BlockRecipe:
+    def block_recipe(self, run: Run, source: RowSource) -> BlockRecipe:
         """Return a factory of models of blocks of rows that are not in memory."""
-        make = self.factory(run, outputs, source.dtype)
-        return BlockRecipe(make, self.target.reader(outputs), source.dtype, source.names)
+        make = self.factory(run, source.dtype)
+        return BlockRecipe(make, self.target.reader(run.outputs), source.dtype, source.names)
 
     def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
         """Return the attributes that are the result of a run, of which `n_done` steps were made."""
@@ -142,7 +144,7 @@ class Recipe:
 
     def train(self, run: Run, rows: Any, targets: Targets) -> tuple[Vector, int]:
         """Run the plan; return the parameters and the number of steps done, fewer if it was interrupted."""
-        theta = self.start(run, run.outputs, rows.dtype, run.stream, warm=run.warm)
+        theta = self.start(run, rows.dtype)
         if self._origin is not None:
             self.shift(theta, run, self._origin)
         progress = self.model._make_progress(run)

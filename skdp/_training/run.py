@@ -13,11 +13,10 @@ from skdp._training.earlier_runs import EarlierRuns
 from skdp._training.noise_stages import Stage
 from skdp._training.optimizers import Optimizer
 from skdp._training.plan import DPSGDPlan, event_of_steps
-from skdp.accounting import DpEvent
+from skdp.accounting import DpEvent, compose
 from skdp.base import Fit
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.purchase import event_with
 
 OFFSET = "offset"
 """Name of the purchase that corrects a model after its last step."""
@@ -59,7 +58,8 @@ class PlannedReleases(NamedTuple):
 
     def with_purchases(self, steps: DpEvent, noise_multiplier: float) -> DpEvent:
         """Return the event of some steps and of all releases beside them."""
-        return event_with(self.purchases.values(), lambda _: steps, noise_multiplier) if self.purchases else steps
+        beside = [each.event_at(noise_multiplier) for each in self.purchases.values()]
+        return compose([*beside, steps]) if beside else steps
 
 
 class Run(NamedTuple):

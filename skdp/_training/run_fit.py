@@ -62,11 +62,11 @@ def _fit(fit: Fit, y: Any, sample_weight: Any, given: Any) -> None:
     recipe = model._recipe(target, d, anew=earlier is None or not earlier.releases)
     run = recipe.plan_run(fit.budget, fit.n, d, outputs or target.assumed())
     if earlier is not None:
-        recipe.check_present(run, run.outputs)
+        recipe.check_present(run)
     fit.plan(run.releases.event_at, run.plan.noise_multiplier)
     if earlier is None and fit.n_features is not None:
         # Outputs that are read from the targets do not affect the warning.
-        fit.warn(recipe.weak_signal(run, fit.n, d, target.named or target.assumed()))
+        fit.warn(recipe.weak_signal(run, d, target.named or target.assumed()))
     run = run.of_fit(fit)
 
     rows = fit.rows
@@ -143,7 +143,7 @@ def _begin_file(fit: Fit, recipe: Recipe, run: Run, rows: Any) -> None:
     }  # fmt: skip
     fit.file.check_run(described, run.plan.n_steps)
     fit.file.check_bought(run.bought_first, run.purchases)
-    theta = recipe.start(run, run.outputs, rows.dtype, run.stream, warm=run.warm)
+    theta = recipe.start(run, rows.dtype)
     state, _ = start_of_run(run.optimizer, theta, run.stream, run.averaging, fit.file)
     fit.file.begin(state)
 

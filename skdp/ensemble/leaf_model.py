@@ -31,7 +31,7 @@ from skdp.preprocessing.histograms.purchase import SideRelease
 class TreesRecipe(LookupRecipe):
     """One-hot rows of the plain columns of a table and of the leaves of random trees, which grow in the first run."""
 
-    def check_present(self, run: Run, outputs: Any) -> None:
+    def check_present(self, run: Run) -> None:
         """See `Recipe`."""
         if not self.model._embedding()._gives_columns_of(self.model.embedding_):
             raise ValueError(

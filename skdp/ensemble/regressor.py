@@ -429,14 +429,14 @@ class TargetsInUnits(BoundedRegression):
 class TreesOfTargets(TreesRecipe):
     """Trees of targets, whose units the first run buys."""
 
-    def check_present(self, run: Run, outputs: Any) -> None:
+    def check_present(self, run: Run) -> None:
         """See `Recipe`."""
         if bool(self.model.fit_intercept) != self.model._fitted_with_intercept:
             raise ValueError(
                 f"fit_intercept={self.model.fit_intercept!r} asks for other units of targets than those of earlier "
                 "runs: set it as before, or start again with fit and warm_start=False."
             )
-        super().check_present(run, outputs)
+        super().check_present(run)
 
     def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
         """See `Recipe`."""

@@ -429,7 +429,7 @@ class NetworkOfClasses(NetworkRecipe):
         """See `NetworkRecipe`. 0 and 1 are exact in any."""
         return np.float32
 
-    def check_present(self, run: Run, outputs: Any) -> None:
+    def check_present(self, run: Run) -> None:
         """See `Recipe`."""
         out_activation = run.shape.architecture.loss
         if out_activation != self.model.out_activation_:
@@ -438,7 +438,7 @@ class NetworkOfClasses(NetworkRecipe):
                 f"{self.model.out_activation_!r}: give one class a row, or one column a label, as before, or start "
                 "again with fit and warm_start=False."
             )
-        super().check_present(run, outputs)
+        super().check_present(run)
 
 
 __all__ = ["DPMLPClassifier"]

@@ -390,7 +390,7 @@ class NetworkOfTargets(NetworkRecipe):
         """See `NetworkRecipe`."""
         return rule.REGRESSION[self.model.loss]
 
-    def check_present(self, run: Run, outputs: Any) -> None:
+    def check_present(self, run: Run) -> None:
         """See `Recipe`."""
         present = self.model.out_activation_
         if OUT_ACTIVATIONS[run.shape.architecture.loss] != present:
@@ -398,7 +398,7 @@ class NetworkOfTargets(NetworkRecipe):
                 f"loss={self.model.loss!r} asks for other outputs than those of earlier runs, {present!r}: use "
                 "the same loss, or start again with fit and warm_start=False."
             )
-        super().check_present(run, outputs)
+        super().check_present(run)
 
 
 __all__ = ["DPMLPRegressor"]

@@ -28,7 +28,6 @@ from skdp._training.run import PlannedReleases, Run
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget, solve_noise
 from skdp.mechanisms.sampling import Sampling
-from skdp.mechanisms.streams import SecretStream
 
 
 class LinearSteps(Recipe):
@@ -152,23 +151,23 @@ class LinearRecipe(LinearSteps):
         """See `Recipe`: the squared norm of rows that a vectorizer made."""
         return (self.model._fitted_row_norm or 0.0) ** 2
 
-    def start(self, run: Run, outputs: Any, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
+    def start(self, run: Run, dtype: Any) -> Vector:
         geometry: LinearGeometry = run.shape
-        if not warm:
-            return np.zeros(outputs.n_outputs * geometry.width(self.model.n_features_in_))
+        if not run.warm:
+            return np.zeros(run.outputs.n_outputs * geometry.width(self.model.n_features_in_))
         columns = [self.model.coef_, self.model.intercept_[:, None]] if geometry.fit_intercept else [self.model.coef_]
         return np.hstack(columns).ravel() / geometry.unit
 
     def shift(self, theta: Vector, run: Run, origin: Doubles) -> None:
         theta.reshape(len(origin), -1)[:, -1] += origin / run.shape.unit
 
-    def _rounds_by_place(self, dtype: Any, outputs: Any) -> bool:
+    def _rounds_by_place(self, run: Run, dtype: Any) -> bool:
         """See `Recipe`: products of wide models are BLAS's."""
-        by_products = is_wide(self.model.n_features_in_, outputs.n_outputs)
+        by_products = is_wide(self.model.n_features_in_, run.outputs.n_outputs)
         return bool(by_products and not self.model._shifts_rows() and dtype != np.float64)
 
-    def factory(self, run: Run, outputs: Any, dtype: Any) -> Callable[[Any, Any, Any], Model]:
-        n_outputs, n_threads = outputs.n_outputs, count_threads(self.model.n_jobs)
+    def factory(self, run: Run, dtype: Any) -> Callable[[Any, Any, Any], Model]:
+        n_outputs, n_threads = run.outputs.n_outputs, count_threads(self.model.n_jobs)
         if is_wide(self.model.n_features_in_, n_outputs) and self.model._unit() == ROW:
             # If one row shifts the places of all others, their rounding requires float64.
             dtype = np.float64 if self.model._shifts_rows() else dtype
@@ -178,13 +177,13 @@ class LinearRecipe(LinearSteps):
             n_threads=n_threads,
         )  # fmt: skip
 
-    def block_recipe(self, run: Run, outputs: Any, source: RowSource) -> BlockRecipe:
-        recipe = super().block_recipe(run, outputs, source)
-        by_lot, n_parameters = run.plan.sampling.rate < 1.0, source.n_features * outputs.n_outputs
+    def block_recipe(self, run: Run, source: RowSource) -> BlockRecipe:
+        recipe = super().block_recipe(run, source)
+        by_lot, n_parameters = run.plan.sampling.rate < 1.0, source.n_features * run.outputs.n_outputs
         if by_lot or source.binds_once or source.n_units is not None or n_parameters > MOST_PARAMETERS:
             return recipe
         # All rows are read in every step, and by columns there is nothing to keep of them.
-        make = partial(ColumnModel, n_outputs=outputs.n_outputs, geometry=run.shape, names=source.names)
+        make = partial(ColumnModel, n_outputs=run.outputs.n_outputs, geometry=run.shape, names=source.names)
         return replace(recipe, make=make, order="F", finite=False)
 
     def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
@@ -204,7 +203,7 @@ class LinearRecipe(LinearSteps):
         found = self._carried(run, n_done, unit**2)
         return math.hypot(found.start * start, found.noise * unit)
 
-    def check_present(self, run: Run, outputs: Any) -> None:
+    def check_present(self, run: Run) -> None:
         """See `Recipe`."""
         refuse_another_form(self.model, None)
 

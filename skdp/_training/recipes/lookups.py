@@ -23,7 +23,6 @@ from skdp._training.run import Run, Targets
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget, solve_noise
 from skdp.mechanisms.sampling import Sampling
-from skdp.mechanisms.streams import SecretStream
 
 
 class LookupRecipe(LinearSteps):
@@ -69,11 +68,11 @@ class LookupRecipe(LinearSteps):
         """See `LinearSteps`."""
         return int(outputs.n_outputs) * (run.shape.form.n_free + 1)
 
-    def start(self, run: Run, outputs: Any, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
+    def start(self, run: Run, dtype: Any) -> Vector:
         """See `Recipe`."""
         geometry: OneHotGeometry = run.shape
-        theta = np.zeros((outputs.n_outputs, geometry.width))
-        if warm:
+        theta = np.zeros((run.outputs.n_outputs, geometry.width))
+        if run.warm:
             theta[:, : geometry.blocks.n_columns] = self.model.coef_ / self._scale(geometry)
             if geometry.fit_intercept:
                 theta[:, -1] = self.model.intercept_ / geometry.icpt
@@ -83,11 +82,11 @@ class LookupRecipe(LinearSteps):
         """See `Recipe`."""
         theta.reshape(len(origin), -1)[:, -1] += origin / run.shape.icpt
 
-    def factory(self, run: Run, outputs: Any, dtype: Any) -> Callable[[Any, Any, Any], Model]:
+    def factory(self, run: Run, dtype: Any) -> Callable[[Any, Any, Any], Model]:
         """See `Recipe`. Rows are `OneHotRows`."""
-        name, limit = self.target.loss_of(outputs)
+        name, limit = self.target.loss_of(run.outputs)
         return partial(
-            OneHotModel, n_outputs=outputs.n_outputs, geometry=run.shape,
+            OneHotModel, n_outputs=run.outputs.n_outputs, geometry=run.shape,
             loss=LOSSES[name], limit=limit, n_threads=count_threads(self.model.n_jobs),
         )  # fmt: skip
 
@@ -132,7 +131,7 @@ class FormRecipe(LookupRecipe):
         """See `Recipe`."""
         return self._plan_one_hot(budget, n, n_features, self.form, outputs)
 
-    def check_present(self, run: Run, outputs: Any) -> None:
+    def check_present(self, run: Run) -> None:
         """See `Recipe`."""
         refuse_another_form(self.model, self.form)
 

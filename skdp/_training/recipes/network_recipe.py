@@ -21,7 +21,6 @@ from skdp._training.run import Run
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget, solve_noise
 from skdp.mechanisms.sampling import Sampling
-from skdp.mechanisms.streams import SecretStream
 
 OUT_ACTIVATIONS = {
     "logistic": "logistic", "softmax": "softmax", "squared_error": "identity", "huber": "identity", "poisson": "exp",
@@ -171,16 +170,16 @@ class NetworkRecipe(Recipe):
         check_choice("average", self.model.average, ("ema", "tail"))
         return tail_average(n_steps) if self.model.average == "tail" else ema_average(n_steps)
 
-    def start(self, run: Run, outputs: Any, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
+    def start(self, run: Run, dtype: Any) -> Vector:
         architecture: Architecture = run.shape.architecture
         theta = np.zeros(architecture.n_parameters, self._arithmetic(dtype))
         tables = architecture.tables(theta)
-        if warm:
+        if run.warm:
             for layer, table in enumerate(tables):
                 table[:-1] = self.model.coefs_[layer] / (run.shape.unit if layer == 0 else 1.0)
                 table[-1] = self.model.intercepts_[layer]
             return theta
-        draws = stream.spawn("initial weights")
+        draws = run.stream.spawn("initial weights")
         gain = 2.0 if self.model.activation == "relu" else 1.0  # He et al. 2015
         # The last layer starts at zero, so all scores are 0 before the first step.
         for table in tables[:-1]:
@@ -191,7 +190,7 @@ class NetworkRecipe(Recipe):
     def shift(self, theta: Vector, run: Run, origin: Doubles) -> None:
         run.shape.architecture.tables(theta)[-1][-1] += origin.astype(theta.dtype)
 
-    def check_present(self, run: Run, outputs: Any) -> None:
+    def check_present(self, run: Run) -> None:
         architecture: Architecture = run.shape.architecture
         present = [coef.shape for coef in self.model.coefs_]
         if present != list(zip(architecture.widths, architecture.widths[1:], strict=False)):
@@ -204,11 +203,11 @@ class NetworkRecipe(Recipe):
         """Return the dtype of products. If one row shifts the places of all others, rounding requires float64."""
         return np.float64 if self.model._shifts_rows() else dtype
 
-    def _rounds_by_place(self, dtype: Any, outputs: Any) -> bool:
+    def _rounds_by_place(self, run: Run, dtype: Any) -> bool:
         """See `Recipe`: copies of a row are added up in the dtype of the rows."""
         return bool(self._arithmetic(dtype) != np.float64)
 
-    def factory(self, run: Run, outputs: Any, dtype: Any) -> Callable[[Any, Any, Any], NetworkModel]:
+    def factory(self, run: Run, dtype: Any) -> Callable[[Any, Any, Any], NetworkModel]:
         shape: _Shape = run.shape
         dtype = self._arithmetic(dtype)
         return partial(
