@@ -55,7 +55,7 @@ def model_place(kind):
     """The module that binds rows to a model, and the name by which it does."""
     estimator, model, _ = ESTIMATORS[kind]
     made = estimator()
-    return inspect.getmodule(type(made._recipe(made._target(), 1)).factory), model.__name__
+    return inspect.getmodule(type(made._solver(made._target(), 1)).factory), model.__name__
 
 
 PROPERTIES = {"feature_importances_"}  # computed from other attributes whenever they are asked for

@@ -14,8 +14,8 @@ from skdp._checks.parameters import show
 from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import source_to_predict
 from skdp._training.progress import StepProgress
-from skdp._training.recipe import Recipe
 from skdp._training.run import Run
+from skdp._training.solver import Solver
 from skdp._training.target import Target
 from skdp.base import Fit, PrivateEstimator, StepPlan
 
@@ -24,7 +24,7 @@ class GradientEstimator(PrivateEstimator):
     """Base class of estimators trained by DP-SGD; it knows neither the model nor what its outputs mean.
 
     Subclasses have the constructor parameters of `PrivateEstimator` and ``checkpoint, data_norm, max_grad_norm,
-    lot_size, sampling_rate, max_iter, warm_start, merge_equal_rows, verbose, weight_bound``. They are handed a recipe,
+    lot_size, sampling_rate, max_iter, warm_start, merge_equal_rows, verbose, weight_bound``. They are handed a solver,
     which says how parameters are planned, trained and published, and a target, which says what outputs mean.
     """
 
@@ -37,7 +37,7 @@ class GradientEstimator(PrivateEstimator):
     n_iter_: int
     _fitted_before: tuple[int, int]  # steps and epochs of all runs but the last
 
-    def _recipe(self, target: Any, n_features: int, *, anew: bool = True) -> Recipe:
+    def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> Solver:
         """Return how a model of `n_features` columns is trained; `anew` says whether the run is the first one."""
         raise NotImplementedError
 
@@ -80,12 +80,12 @@ class GradientEstimator(PrivateEstimator):
         """
         n = self._public_n_samples(n_samples)
         target = self._target()
-        recipe = self._recipe(target, n_features)
-        sampling, n_steps = recipe.sampling_and_steps(n, n_features, target.n_of_step())
+        solver = self._solver(target, n_features)
+        sampling, n_steps = solver.sampling_and_steps(n, n_features, target.n_of_step())
         fixed = {"lot_size": None, "sampling_rate": sampling.rate}
         known = self.get_params(deep=False)
         return StepPlan(
-            recipe.planned_releases(sampling, n_steps).event_at,
+            solver.planned_releases(sampling, n_steps).event_at,
             {name: value for name, value in fixed.items() if name in known},
         )
 

@@ -10,9 +10,9 @@ from skdp._checks.weights import warn_of_no_bound
 from skdp._training.checkpoint import Checkpoint
 from skdp._training.earlier_runs import EarlierRuns
 from skdp._training.loop import start_of_run
-from skdp._training.recipe import Recipe
 from skdp._training.run import Run, Targets
 from skdp._training.run_lock import RunLock
+from skdp._training.solver import Solver
 from skdp._training.target import Target
 from skdp._typing import Vector
 from skdp.base import Fit, begin
@@ -59,14 +59,14 @@ def _fit(fit: Fit, y: Any, sample_weight: Any, given: Any) -> None:
         outputs = None if targets is None else targets.outputs
     if outputs is not None:
         target.check(outputs)
-    recipe = model._recipe(target, d, anew=earlier is None or not earlier.releases)
-    run = recipe.plan_run(fit.budget, fit.n, d, outputs or target.assumed())
+    solver = model._solver(target, d, anew=earlier is None or not earlier.releases)
+    run = solver.plan_run(fit.budget, fit.n, d, outputs or target.assumed())
     if earlier is not None:
-        recipe.check_present(run)
+        solver.check_present(run)
     fit.plan(run.releases.event_at, run.plan.noise_multiplier)
     if earlier is None and fit.n_features is not None:
         # Outputs that are read from the targets do not affect the warning.
-        fit.warn(recipe.weak_signal(run, d, target.named or target.assumed()))
+        fit.warn(solver.weak_signal(run, d, target.named or target.assumed()))
     run = run.of_fit(fit)
 
     rows = fit.rows
@@ -76,11 +76,11 @@ def _fit(fit: Fit, y: Any, sample_weight: Any, given: Any) -> None:
         rows = fit.read(model._read_rows, rows, reset=earlier is None)
         targets = targets or fit.read(target.encode, y, sample_weight, fit.n_rows, outputs)
     if fit.file is not None:
-        _begin_file(fit, recipe, run, rows)
+        _begin_file(fit, solver, run, rows)
     fit.charge()
 
     targets = targets._replace(units=fit.units)
-    learned, interrupted = fit.learn(_learn, model, recipe, run, rows, targets, part="steps")
+    learned, interrupted = fit.learn(_learn, model, solver, run, rows, targets, part="steps")
     fit.publish(interrupted=interrupted, **learned)
     if fit.file is not None and not interrupted:
         fit.file.finish()
@@ -129,21 +129,21 @@ def _open_file(fit: Fit) -> None:
     fit.resume(file, earlier)
 
 
-def _begin_file(fit: Fit, recipe: Recipe, run: Run, rows: Any) -> None:
+def _begin_file(fit: Fit, solver: Solver, run: Run, rows: Any) -> None:
     """Write the file of the run before the charge, with the state that training starts from."""
     model = fit.model
     described = {
         **{name: repr(value) for name, value in model._public_parameters().items()},
-        "estimator": type(model).__name__, **recipe.target.describe(run.outputs),
+        "estimator": type(model).__name__, **solver.target.describe(run.outputs),
         "unit": [model._unit(), model.__dict__.get("_fitted_group_name", "")],
         "random_state": int(model.random_state) if model._is_seeded() else None,
-        "privacy_event": repr(run.plan.event), **recipe.describe_rows(),
+        "privacy_event": repr(run.plan.event), **solver.describe_rows(),
         "earlier events": [] if fit.earlier is None else [repr(each.event) for each in fit.earlier.releases],
         "table": repr((fit.n, *rows.shape[1:], str(rows.dtype))),
     }  # fmt: skip
     fit.file.check_run(described, run.plan.n_steps)
     fit.file.check_bought(run.bought_first, run.purchases)
-    theta = recipe.start(run, rows.dtype)
+    theta = solver.start(run, rows.dtype)
     state, _ = start_of_run(run.optimizer, theta, run.stream, run.averaging, fit.file)
     fit.file.begin(state)
 
@@ -151,36 +151,36 @@ def _begin_file(fit: Fit, recipe: Recipe, run: Run, rows: Any) -> None:
 # --- training ---
 
 
-def _learn(model: Any, recipe: Recipe, run: Run, rows: Any, targets: Targets) -> tuple[dict[str, Any], str]:
+def _learn(model: Any, solver: Solver, run: Run, rows: Any, targets: Targets) -> tuple[dict[str, Any], str]:
     """Return what a run learns, and where an interrupt cut it short, or ""."""
     n_steps = run.plan.n_steps
-    rows, targets = recipe.buy(run, rows, targets)
-    theta, n_done = recipe.train(run, rows, targets)
+    rows, targets = solver.buy(run, rows, targets)
+    theta, n_done = solver.train(run, rows, targets)
     learned, where = dict[str, Any](), f"after {n_done} of {n_steps} steps"
     try:
-        learned = _learned(recipe, run, theta, n_done)
+        learned = _learned(solver, run, theta, n_done)
         if n_done < n_steps:
             return learned, where
         vars(model).update(learned)  # by whose scores the last release is made
-        return {**learned, **recipe.corrected(run, rows, targets)}, ""
+        return {**learned, **solver.corrected(run, rows, targets)}, ""
     except KeyboardInterrupt:  # what is left is post-processing of steps that were charged
         # Once the model has what was learned, it is no longer what the run started from.
-        return learned or _learned(recipe, run, theta, n_done), f"{where}, before {recipe.last_release}"
+        return learned or _learned(solver, run, theta, n_done), f"{where}, before {solver.last_release}"
 
 
-def _learned(recipe: Recipe, run: Run, theta: Vector, n_done: int) -> dict[str, Any]:
+def _learned(solver: Solver, run: Run, theta: Vector, n_done: int) -> dict[str, Any]:
     """Return all that a run learned in its first `n_done` steps."""
     plan, (steps, epochs) = run.plan, run.before
     return {
-        **recipe.learned(theta, run, n_done),
-        **recipe.target.learned(run.outputs),
+        **solver.learned(theta, run, n_done),
+        **solver.target.learned(run.outputs),
         "sampling_rate_": plan.sampling.rate,
         "max_grad_norm_": plan.max_grad_norm,
         "data_norm_": run.radius,
         "n_steps_": n_done + steps,
         # The small number undoes rounding: 20 steps at rate 0.05 are one epoch.
         "n_iter_": math.ceil(n_done * plan.sampling.rate - 1e-9) + epochs,
-        "weight_bound_": recipe.target.weights.bound,
+        "weight_bound_": solver.target.weights.bound,
         "_fitted_before": run.before,
         "_fitted_n_public": run.n_public,
         "_fitted_noise_falls": bool(plan.stages),

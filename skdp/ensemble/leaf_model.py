@@ -15,8 +15,8 @@ from skdp._checks.weights import weight_of_each
 from skdp._training import defaults as rules
 from skdp._training.estimator import GradientEstimator
 from skdp._training.models.one_hot import OneHotForm, OneHotRows, one_hot_scores
-from skdp._training.recipes.lookups import LookupRecipe
 from skdp._training.run import Run, Targets
+from skdp._training.solvers.lookups import LookupSolver
 from skdp._typing import Doubles
 from skdp.base import Budget
 from skdp.effects.columns import report_rows
@@ -28,11 +28,11 @@ from skdp.mechanisms.sampling import Sampling
 from skdp.preprocessing.histograms.purchase import SideRelease
 
 
-class TreesRecipe(LookupRecipe):
+class TreesSolver(LookupSolver):
     """One-hot rows of the plain columns of a table and of the leaves of random trees, which grow in the first run."""
 
     def check_present(self, run: Run) -> None:
-        """See `Recipe`."""
+        """See `Solver`."""
         if not self.model._embedding()._gives_columns_of(self.model.embedding_):
             raise ValueError(
                 "the trees or the public columns differ from those of earlier runs, whose coefficients do not fit "
@@ -41,14 +41,14 @@ class TreesRecipe(LookupRecipe):
             )
 
     def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
-        """See `Recipe`. The first run also buys where people are, by which trees grow."""
+        """See `Solver`. The first run also buys where people are, by which trees grow."""
         bought = super().purchases(sampling, n_steps)
         if self.anew:
             bought[_PEOPLE] = SideRelease.beside_steps(PEOPLE_SHARE, sampling.rate, n_steps)
         return bought
 
     def buy(self, run: Run, rows: OneHotRows | TableCodes, targets: Targets) -> tuple[OneHotRows, Targets]:
-        """See `Recipe`. Trees that are there already are those of earlier rows."""
+        """See `Solver`. Trees that are there already are those of earlier rows."""
         rows, targets = super().buy(run, rows, targets)
         if isinstance(rows, TableCodes):
             self._grow(run, rows, targets)
@@ -70,19 +70,19 @@ class TreesRecipe(LookupRecipe):
         embedding._grow()
 
     def _weigh(self, form: OneHotForm, signal: float) -> OneHotForm:
-        """See `LookupRecipe`."""
+        """See `LookupSolver`."""
         return form.with_share(rules.trees_share(signal))
 
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
-        """See `Recipe`."""
+        """See `Solver`."""
         return self._sampling_by_lookups(n, n_outputs * (n_features + int(self.model._embedding().n_estimators)))
 
     def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
-        """See `Recipe`."""
+        """See `Solver`."""
         return self._plan_one_hot(budget, n, n_features, self.model._form(n_features), outputs)
 
     def describe_rows(self) -> dict[str, Any]:
-        """See `Recipe`. A schema alone is represented by the names of its columns."""
+        """See `Solver`. A schema alone is represented by the names of its columns."""
         if self.model._takes_codes():
             name, schema = "row_schema", self.model._fitted_row_schema
         else:
@@ -122,9 +122,9 @@ class RandomTreesModel(TreesOfTables, GradientEstimator):
         blocks = one_hot_blocks(plain, int(self.n_estimators), embedding._n_leaves)
         return OneHotForm(blocks, (1.0,) * len(blocks.widths), len(plain))
 
-    def _recipe(self, target: Any, n_features: int, *, anew: bool = True) -> TreesRecipe:
+    def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> TreesSolver:
         """See `GradientEstimator`."""
-        return TreesRecipe(self, target, anew=anew)
+        return TreesSolver(self, target, anew=anew)
 
     # --- predictions ---
 
@@ -153,4 +153,4 @@ class RandomTreesModel(TreesOfTables, GradientEstimator):
 _PEOPLE = "people"
 
 
-__all__ = ["RandomTreesModel", "TreesRecipe"]
+__all__ = ["RandomTreesModel", "TreesSolver"]

@@ -16,7 +16,7 @@ from skdp._training.offset import TargetMean
 from skdp._training.outputs.bounded import BoundedRegression, GradientRegressor
 from skdp._training.run import Run, Targets
 from skdp._training.run_fit import fit_run
-from skdp.ensemble.leaf_model import RandomTreesModel, TreesRecipe
+from skdp.ensemble.leaf_model import RandomTreesModel, TreesSolver
 from skdp.ensemble.target_units import (
     SUMS_SENSITIVITY,
     UNITS_SHARE,
@@ -385,7 +385,7 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         """
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
-    def _recipe(self, target: Any, n_features: int, *, anew: bool = True) -> TreesOfTargets:
+    def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> TreesOfTargets:
         """See `GradientEstimator`."""
         return TreesOfTargets(self, target, anew=anew)
 
@@ -426,11 +426,11 @@ class TargetsInUnits(BoundedRegression):
         return self.units
 
 
-class TreesOfTargets(TreesRecipe):
+class TreesOfTargets(TreesSolver):
     """Trees of targets, whose units the first run buys."""
 
     def check_present(self, run: Run) -> None:
-        """See `Recipe`."""
+        """See `Solver`."""
         if bool(self.model.fit_intercept) != self.model._fitted_with_intercept:
             raise ValueError(
                 f"fit_intercept={self.model.fit_intercept!r} asks for other units of targets than those of earlier "
@@ -439,14 +439,14 @@ class TreesOfTargets(TreesRecipe):
         super().check_present(run)
 
     def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
-        """See `Recipe`."""
+        """See `Solver`."""
         bought = super().purchases(sampling, n_steps)
         if self.anew:
             bought[_TARGETS] = SideRelease.beside_steps(UNITS_SHARE, sampling.rate, n_steps)
         return bought
 
     def buy(self, run: Run, rows: Any, targets: Targets) -> tuple[OneHotRows, Targets]:
-        """See `Recipe`. Later runs have the units of the first one."""
+        """See `Solver`. Later runs have the units of the first one."""
         rows, targets = super().buy(run, rows, targets)
         units = self.model._fitted_units if run.warm else self._buy_units(run, targets)
         self.target, (center, unit) = replace(self.target, units=units), units
@@ -461,7 +461,7 @@ class TreesOfTargets(TreesRecipe):
         return units_of_targets(sums, mechanism, fit_intercept=bool(self.model.fit_intercept))
 
     def _digest_of_bought(self) -> str:
-        """See `TreesRecipe`: the units of targets are bought too."""
+        """See `TreesSolver`: the units of targets are bought too."""
         return f"{super()._digest_of_bought()}, {self.model._fitted_units!r}"
 
 

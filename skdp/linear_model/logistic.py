@@ -13,14 +13,14 @@ from skdp._checks.parameters import absolute_path, check_switch
 from skdp._training.models.linear import clipped_scores
 from skdp._training.models.one_hot import OneHotForm
 from skdp._training.outputs.classes import GradientClassifier
-from skdp._training.recipes.linear_recipe import LinearRecipe
-from skdp._training.recipes.lookups import FormRecipe
 from skdp._training.run_fit import fit_run
+from skdp._training.solvers.linear_solver import LinearSolver
+from skdp._training.solvers.lookups import FormSolver
 from skdp._typing import Doubles
 from skdp.base import StepPlan
 from skdp.effects.columns import report_rows
 from skdp.linear_model.coefficient_table import HasCoefficientTable
-from skdp.linear_model.newton import NewtonRecipe
+from skdp.linear_model.newton import NewtonSolver
 
 
 class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
@@ -376,18 +376,18 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         if type(form) is OneHotForm and self.data_norm is None:
             self._fitted_row_form = form
 
-    def _recipe(self, target: Any, n_features: int, *, anew: bool = True) -> LinearRecipe | FormRecipe | NewtonRecipe:
+    def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> LinearSolver | FormSolver | NewtonSolver:
         """See `GradientEstimator`."""
         if check_switch("inference", self.inference):
-            return NewtonRecipe(self, target, anew=anew)
+            return NewtonSolver(self, target, anew=anew)
         form = self._fitted_row_form
         continues_without = not anew and self._fitted_form_of_coef is None
         if form is None or form.blocks.n_columns != n_features or continues_without:
-            return LinearRecipe(self, target, anew=anew)
-        return FormRecipe(self, target, form, anew=anew)
+            return LinearSolver(self, target, anew=anew)
+        return FormSolver(self, target, form, anew=anew)
 
     def _lines_learned(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> dict[str, Any]:
-        """See `NewtonRecipe`."""
+        """See `NewtonSolver`."""
         first = ((int(len(coef) > 1), 0), (0, 0))  # 0 of the class that others are compared with
         constants = np.pad(intercept.sum(axis=1), first[0])
         return {"coef_": np.pad(coef, first), "intercept_": constants, "coef_noise_": np.pad(noise, first)}

@@ -17,8 +17,8 @@ from skdp._training.averaging import Averaging, last_iterate
 from skdp._training.noise_stages import Stage
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
-from skdp._training.recipe import Recipe
 from skdp._training.run import OFFSET, START, Run, Targets
+from skdp._training.solver import Solver
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget, solve_noise
 from skdp.linear_model.inference import MOST_NOISE_OF_COUNTS, NOT_SETTLED, Grounds, NewtonPath, infer
@@ -182,7 +182,7 @@ class BoundRows:
         return cut
 
 
-class NewtonRecipe(Recipe):
+class NewtonSolver(Solver):
     """A few Newton steps on all rows, and the moments of scores at the end.
 
     The model has the parameters ``inference, fit_intercept``, and ``_lines_learned(coef, intercept, noise)``, which
@@ -194,15 +194,15 @@ class NewtonRecipe(Recipe):
     _theta: Doubles
 
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
-        """See `Recipe`."""
+        """See `Solver`."""
         return FullBatch(), len(STEP_SHARES)
 
     def stages(self, sampling: Sampling, n_steps: int) -> tuple[Stage, ...]:
-        """See `Recipe`."""
+        """See `Solver`."""
         return tuple(Stage(1, 1.0 / math.sqrt(share * n_steps)) for share in STEP_SHARES)
 
     def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
-        """See `Recipe`: there is no offset to correct, as nothing is clipped, and the first step finds the start."""
+        """See `Solver`: there is no offset to correct, as nothing is clipped, and the first step finds the start."""
         bought = super().purchases(sampling, n_steps)
         return {
             **{name: each for name, each in bought.items() if name not in (OFFSET, START)},
@@ -210,7 +210,7 @@ class NewtonRecipe(Recipe):
         }
 
     def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
-        """See `Recipe`."""
+        """See `Solver`."""
         self._refuse_settings()
         likelihood = self._likelihood(outputs)
         n_blocks = likelihood.n_blocks
@@ -237,7 +237,7 @@ class NewtonRecipe(Recipe):
         return Run(releases, plan, outputs, n, scale, radius, 1.0, optimizer, last_iterate())
 
     def averaging(self, n_steps: int) -> Averaging:
-        """See `Recipe`."""
+        """See `Solver`."""
         return last_iterate()
 
     def _refuse_settings(self) -> None:
@@ -257,7 +257,7 @@ class NewtonRecipe(Recipe):
                 )
 
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
-        """See `Recipe`."""
+        """See `Solver`."""
         return self._likelihood(outputs).n_coefs(run.shape.width(n_features))
 
     def _likelihood(self, outputs: Any) -> Likelihood:
@@ -272,7 +272,7 @@ class NewtonRecipe(Recipe):
         return Outcome.of(self.target, run.outputs)
 
     def train(self, run: Run, rows: Any, targets: Targets) -> tuple[Vector, int]:
-        """See `Recipe`: the coefficients of z."""
+        """See `Solver`: the coefficients of z."""
         bound, stream = self._bound(run, rows, targets), run.stream.spawn("Newton steps")
         last = entry_of(run.shape)
         theta, steps = bound.likelihood.start(bound.width, last), list[Step]()
@@ -292,7 +292,7 @@ class NewtonRecipe(Recipe):
         return theta, len(self._steps)
 
     def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
-        """See `Recipe`."""
+        """See `Solver`."""
         self._theta, outcome = theta.astype(np.float64), self._outcome(run)
         form = outcome.likelihood.form(run.shape.units(self.model.n_features_in_))
         coefs = (form @ theta).reshape(outcome.likelihood.n_blocks, -1)
@@ -305,7 +305,7 @@ class NewtonRecipe(Recipe):
         return found
 
     def corrected(self, run: Run, rows: Any, targets: Targets) -> dict[str, Any]:
-        """See `Recipe`: there is nothing to correct; the moments of scores are bought, and errors follow."""
+        """See `Solver`: there is nothing to correct; the moments of scores are bought, and errors follow."""
         model, bound, theta = self.model, self._bound(run, rows, targets), self._theta
         pool, settled = settled_pool(self._steps, bound.likelihood, entry_of(run.shape), run.n_public)
         root = math.sqrt(max(float(np.trace(pool.equations.gram)), pool.equations.edge) / run.n_public)

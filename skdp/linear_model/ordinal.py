@@ -22,7 +22,7 @@ from skdp._training.run import Targets
 from skdp._training.run_fit import fit_run
 from skdp._typing import Doubles
 from skdp.linear_model.coefficient_table import HasCoefficientTable
-from skdp.linear_model.newton import NewtonRecipe
+from skdp.linear_model.newton import NewtonSolver
 
 
 @dataclass(frozen=True)
@@ -276,12 +276,12 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
         """See `GradientEstimator`."""
         return OrderedClassification(WeightReader.of(self.weight_bound), self.classes, self.class_weight)
 
-    def _recipe(self, target: Any, n_features: int, *, anew: bool = True) -> NewtonRecipe:
+    def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NewtonSolver:
         """See `GradientEstimator`."""
-        return NewtonRecipe(self, target, anew=anew)
+        return NewtonSolver(self, target, anew=anew)
 
     def _lines_learned(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> dict[str, Any]:
-        """See `NewtonRecipe`."""
+        """See `NewtonSolver`."""
         return {"coef_": coef[0], "thresholds_": intercept[0], "coef_noise_": noise[0]}
 
     def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:

@@ -19,7 +19,7 @@ from skdp._training.outputs.bounded import BoundedOutput, BoundedRegression
 from skdp._training.run_fit import fit_run
 from skdp._typing import Doubles
 from skdp.linear_model.coefficient_table import HasCoefficientTable
-from skdp.linear_model.newton import NewtonRecipe
+from skdp.linear_model.newton import NewtonSolver
 
 
 @dataclass(frozen=True)
@@ -244,12 +244,12 @@ class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator)
         """See `GradientEstimator`."""
         return BoundedRates(WeightReader.of(self.weight_bound), self.y_bounds, "poisson")
 
-    def _recipe(self, target: Any, n_features: int, *, anew: bool = True) -> NewtonRecipe:
+    def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NewtonSolver:
         """See `GradientEstimator`."""
-        return NewtonRecipe(self, target, anew=anew)
+        return NewtonSolver(self, target, anew=anew)
 
     def _lines_learned(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> dict[str, Any]:
-        """See `NewtonRecipe`."""
+        """See `NewtonSolver`."""
         return {"coef_": coef[0], "intercept_": float(intercept[0, 0]), "coef_noise_": noise[0]}
 
     def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:

@@ -15,9 +15,9 @@ from skdp._checks.weights import WeightReader
 from skdp._training import defaults as rule
 from skdp._training.models.network import network_scores
 from skdp._training.outputs.classes import Classification, GradientClassifier, Outputs
-from skdp._training.recipes.network_recipe import NetworkRecipe
 from skdp._training.run import Run
 from skdp._training.run_fit import fit_run
+from skdp._training.solvers.network_solver import NetworkSolver
 
 
 class DPMLPClassifier(GradientClassifier):
@@ -368,7 +368,7 @@ class DPMLPClassifier(GradientClassifier):
         """
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
-    def _recipe(self, target: Any, n_features: int, *, anew: bool = True) -> NetworkOfClasses:
+    def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NetworkOfClasses:
         """See `GradientEstimator`."""
         return NetworkOfClasses(self, target, anew=anew)
 
@@ -417,20 +417,20 @@ class ClassesOrLabels(Classification):
         return Outputs(labels, n_columns, multilabel=True)
 
 
-class NetworkOfClasses(NetworkRecipe):
+class NetworkOfClasses(NetworkSolver):
     """A network whose outputs are scores of classes or labels."""
 
     def _rule(self, n_outputs: int) -> rule.NetworkRule:
-        """See `NetworkRecipe`."""
+        """See `NetworkSolver`."""
         found = rule.ONE_OUTPUT if n_outputs == 1 else rule.SEVERAL_OUTPUTS
         return found if self.model._fitted_row_norm is None else found._replace(input_norm=rule.TABLE_INPUT_NORM)
 
     def _dtype_of_targets(self, dtype: Any) -> Any:
-        """See `NetworkRecipe`. 0 and 1 are exact in any."""
+        """See `NetworkSolver`. 0 and 1 are exact in any."""
         return np.float32
 
     def check_present(self, run: Run) -> None:
-        """See `Recipe`."""
+        """See `Solver`."""
         out_activation = run.shape.architecture.loss
         if out_activation != self.model.out_activation_:
             raise ValueError(

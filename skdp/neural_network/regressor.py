@@ -13,9 +13,9 @@ from skdp._checks.parameters import absolute_path
 from skdp._training import defaults as rule
 from skdp._training.models.network import network_scores
 from skdp._training.outputs.bounded import GradientRegressor
-from skdp._training.recipes.network_recipe import OUT_ACTIVATIONS, NetworkRecipe
 from skdp._training.run import Run
 from skdp._training.run_fit import fit_run
+from skdp._training.solvers.network_solver import OUT_ACTIVATIONS, NetworkSolver
 
 
 class DPMLPRegressor(GradientRegressor):
@@ -371,7 +371,7 @@ class DPMLPRegressor(GradientRegressor):
         """
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
-    def _recipe(self, target: Any, n_features: int, *, anew: bool = True) -> NetworkOfTargets:
+    def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NetworkOfTargets:
         """See `GradientEstimator`."""
         return NetworkOfTargets(self, target, anew=anew)
 
@@ -383,15 +383,15 @@ class DPMLPRegressor(GradientRegressor):
         )  # fmt: skip
 
 
-class NetworkOfTargets(NetworkRecipe):
+class NetworkOfTargets(NetworkSolver):
     """A network whose one output is a target between bounds."""
 
     def _rule(self, n_outputs: int) -> rule.NetworkRule:
-        """See `NetworkRecipe`."""
+        """See `NetworkSolver`."""
         return rule.REGRESSION[self.model.loss]
 
     def check_present(self, run: Run) -> None:
-        """See `Recipe`."""
+        """See `Solver`."""
         present = self.model.out_activation_
         if OUT_ACTIVATIONS[run.shape.architecture.loss] != present:
             raise ValueError(

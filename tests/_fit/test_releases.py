@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import skdp
-import skdp._training.recipe
+import skdp._training.solver
 from skdp import (
     DPPCA,
     DPGridSearchCV,
@@ -29,7 +29,7 @@ from skdp import (
     allocate_budget,
 )
 from skdp._fit.releases import releases_of
-from skdp._training.recipe import Recipe
+from skdp._training.solver import Solver
 from skdp.accounting import compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier
 from skdp.mechanisms.second_moments import MomentSum
@@ -102,7 +102,7 @@ def test_a_pipeline_that_fails_at_its_last_step_keeps_all_of_its_old_steps(monke
     accountant = PrivacyAccountant()
     model = pipeline(accountant).fit(X, Y)
     before, steps = (state_of(model), model.epsilon_), list(model.steps)
-    monkeypatch.setattr(Recipe, "train", lambda *arguments: 1 / 0)
+    monkeypatch.setattr(Solver, "train", lambda *arguments: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         model.fit(X, Y)
     assert model.steps == steps
@@ -203,7 +203,7 @@ def test_a_slice_has_no_budget_of_its_own():
 def act_during_fit(monkeypatch, model, act):
     """Fit in a thread, and act before the first part learns. Return what that gave, and the errors of the fit."""
     owner = type(getattr(model, "estimator", model))
-    owner, name = (Recipe, "train") if owner is DPLogisticRegression else (MomentSum, "add")
+    owner, name = (Solver, "train") if owner is DPLogisticRegression else (MomentSum, "add")
     inside, go, learn, errors = threading.Event(), threading.Event(), getattr(owner, name), []
 
     def waiting(*arguments, **keywords):
@@ -357,7 +357,7 @@ def test_ctrl_c_in_the_last_step_keeps_the_pipeline_of_the_steps_done(monkeypatc
 
     accountant = PrivacyAccountant()
     model = pipeline(accountant)
-    monkeypatch.setattr(skdp._training.recipe, "run_dpsgd", interrupted)
+    monkeypatch.setattr(skdp._training.solver, "run_dpsgd", interrupted)
     with pytest.warns(skdp.exceptions.FitInterruptedWarning, match="after 2 of 3 steps"):
         model.fit(X, Y)
     assert model["model"].n_steps_ == 2

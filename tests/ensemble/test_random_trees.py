@@ -561,7 +561,7 @@ def test_units_follow_from_the_noisy_sums():
     (sums,) = [each for each in seen if each.exact.shape == (3,)]
     sigma = model.noise_multiplier_
     mechanism = (
-        model._recipe(model._target(), 1).purchases(sampling_at(1.0), 2)["targets"].mechanism(SUMS_SENSITIVITY, sigma)
+        model._solver(model._target(), 1).purchases(sampling_at(1.0), 2)["targets"].mechanism(SUMS_SENSITIVITY, sigma)
     )
     center, unit = units_of_targets(sums.noisy.tolist(), mechanism, fit_intercept=True)
     assert (model.target_center_, model.target_scale_) == (5.0 + 5.0 * center, 5.0 * unit)
@@ -580,7 +580,7 @@ def test_errors_are_those_of_the_published_model():
     bought = seen[-1]
     sigma = model.noise_multiplier_
     mechanism = (
-        model._recipe(model._target(), 1).purchases(sampling_at(1.0), 20)["offset"].mechanism(math.sqrt(2.0), sigma)
+        model._solver(model._target(), 1).purchases(sampling_at(1.0), 20)["offset"].mechanism(math.sqrt(2.0), sigma)
     )
     means = replace(model._target(), units=model._fitted_units).means(None)
     assert means.largest == 5.0 * UNIT_SPREAD
@@ -700,7 +700,7 @@ def test_an_interrupt_between_a_purchase_and_the_first_step_leaves_one_purchase(
 
     begun = regressor_of(**own)
     with monkeypatch.context() as patch:
-        patch.setattr(f"skdp._training.recipe.{place}", interrupted)
+        patch.setattr(f"skdp._training.solver.{place}", interrupted)
         begun.fit(X, y)
     assert begun.n_steps_ == 0
     resumed = regressor_of(**own).fit(X, y)
@@ -768,7 +768,7 @@ def test_purchases_beside_steps_have_their_share_of_the_budget(rate):
         (regressor_of(sampling_rate=rate), [0.02, 0.03, 0.02]),
     ):
         for release, share in zip(
-            model._recipe(model._target(), 1).purchases(sampling_at(rate), 50).values(), shares, strict=True
+            model._solver(model._target(), 1).purchases(sampling_at(rate), 50).values(), shares, strict=True
         ):
             bought = release.event_at(3.0).noise_multiplier
             assert bought == release.mechanism(7.0, 3.0).event.noise_multiplier

@@ -33,7 +33,7 @@ from skdp import (
     allocate_budget,
     config_context,
 )
-from skdp._training.recipe import Recipe
+from skdp._training.solver import Solver
 from skdp.accounting import (
     GaussianDpEvent,
     NumberOfTries,
@@ -183,7 +183,7 @@ def test_the_charge_stands_before_training_reads_a_row(strategy, monkeypatch):
     def count(*arguments, **keywords):
         raise AssertionError(f"read after {len(accountant.history)} charges")
 
-    monkeypatch.setattr(Recipe, "train", count)
+    monkeypatch.setattr(Solver, "train", count)
     with pytest.raises(AssertionError, match="read after 1 charges"):
         search(model(accountant=accountant), strategy=strategy).fit(X, Y)
 
@@ -276,8 +276,8 @@ def test_the_split_is_by_number_and_seed_alone():
 def test_labels_move_nobody(monkeypatch):
     """All labels turned round: the same rows train and the same rows score."""
     seen = []
-    learn = Recipe.train
-    monkeypatch.setattr(Recipe, "train", lambda *given: seen.append(given[2]) or learn(*given))
+    learn = Solver.train
+    monkeypatch.setattr(Solver, "train", lambda *given: seen.append(given[2]) or learn(*given))
     for labels in (Y, 1 - Y):
         search(random_state=1).fit(X, labels)
     half = len(seen) // 2
@@ -408,13 +408,13 @@ def test_the_number_of_tries_is_not_told(refit, monkeypatch, capfd):
 
 @silent
 def test_a_try_that_warns_is_not_heard(monkeypatch):
-    learn, heard = Recipe.train, []
+    learn, heard = Solver.train, []
 
     def warned(*given):
         heard.append(warnings.warn("here I am", UserWarning, stacklevel=2))
         return learn(*given)
 
-    monkeypatch.setattr(Recipe, "train", warned)
+    monkeypatch.setattr(Solver, "train", warned)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         search().fit(X, Y)

@@ -23,7 +23,7 @@ TESTS: dict[str, str] = {
     "skdp._training": "tests/_training/test_*.py tests/linear_model/test_logistic*.py tests/neural_network/test_*.py",
     "skdp._training.dask": "tests/_training/dask/test_*.py",
     "skdp._training.models": "tests/_training/models/test_*.py",
-    "skdp._training.recipes.network_recipe": "tests/neural_network/test_*.py tests/_training/models/test_network.py",
+    "skdp._training.solvers.network_solver": "tests/neural_network/test_*.py tests/_training/models/test_network.py",
     "skdp._training.streamed": "tests/_training/streamed/test_*.py",
     "skdp.accounting": "tests/accounting/test_*.py",
     "skdp.accounting.calibration": "tests/accounting/calibration/test_*.py",

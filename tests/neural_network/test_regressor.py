@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import d2_tweedie_score
 
-import skdp._training.recipe
+import skdp._training.solver
 from skdp import (
     DPMLPRegressor,
     PrivacyAccountant,
@@ -249,7 +249,7 @@ def test_a_parameter_that_is_set_after_a_fit_changes_no_prediction(losses):
 @pytest.fixture
 def interrupted(monkeypatch):
     """A function that lets fits see Ctrl-C after so many steps; 0 lets them be."""
-    run = skdp._training.recipe.run_dpsgd
+    run = skdp._training.solver.run_dpsgd
 
     def after(n_steps):
         def run_until(*arguments, on_step, **keywords):
@@ -259,7 +259,7 @@ def interrupted(monkeypatch):
 
             return run(*arguments, on_step=stop, **keywords)
 
-        monkeypatch.setattr(skdp._training.recipe, "run_dpsgd", run_until)
+        monkeypatch.setattr(skdp._training.solver, "run_dpsgd", run_until)
 
     return after
 

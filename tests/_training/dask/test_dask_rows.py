@@ -169,7 +169,7 @@ class OneMachine(LinearModel):
 def fitted_here(model, X, y):
     """The model that a fit in lots gives when the same lots are drawn on one machine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("skdp._training.recipes.linear_recipe.LinearModel", OneMachine)
+        patch.setattr("skdp._training.solvers.linear_solver.LinearModel", OneMachine)
         return model.fit(X, y)
 
 

@@ -18,7 +18,7 @@ from test_one_hot import geometry_of, rows_of
 
 from skdp import DPLogisticRegression, PrivacyAccountant
 from skdp._kernels.losses import LOGISTIC, MULTINOMIAL
-from skdp._training import recipe
+from skdp._training import solver
 from skdp._training.averaging import last_iterate
 from skdp._training.loop import run_dpsgd
 from skdp._training.models import equal_rows
@@ -394,7 +394,7 @@ def test_an_interrupt_of_the_search_leaves_the_start_and_the_charge(draw, monkey
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(recipe, "find_groups", interrupted)
+    monkeypatch.setattr(solver, "find_groups", interrupted)
     with pytest.warns(UserWarning, match="after 0 of 30 steps"):
         model = seeded(accountant=accountant, merge_equal_rows=True, **FULL).fit(X, y)
     assert len(accountant.history) == 1

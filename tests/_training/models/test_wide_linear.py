@@ -17,7 +17,7 @@ from skdp._kernels import linear as _linear
 from skdp._threads import single_threaded_blas
 from skdp._training.models.linear import LinearGeometry
 from skdp._training.models.wide_linear import WideLinearModel
-from skdp._training.recipes import linear_recipe
+from skdp._training.solvers import linear_recipe
 
 BLOCK = 128
 

@@ -34,7 +34,7 @@ FAULTS = faults_of(
             ),
         ],
         "skdp.ensemble.leaf_model": [
-            ("tree-cell-counts-sensitivity-of-one", "TreesRecipe._grow", "len(blocks)", "1", "guarantees_neighbours"),
+            ("tree-cell-counts-sensitivity-of-one", "TreesSolver._grow", "len(blocks)", "1", "guarantees_neighbours"),
         ],
         "skdp.ensemble.people": [
             ("tree-growth-by-exact-counts", "count_people", "released(mechanism, counts, stream)", "counts"),
@@ -65,13 +65,13 @@ FAULTS = faults_of(
             ("newton-group-by-row", "BoundRows.__init__", "self._shares(units)[units.codes]", "1.0"),
             (
                 "newton-steps-share-noise",
-                "NewtonRecipe.train",
+                "NewtonSolver.train",
                 "run.plan.mechanism_at(number)",
                 "run.plan.mechanism_at(run.plan.n_steps - 1)",
             ),
             (
                 "newton-step-without-noise",
-                "NewtonRecipe.train",
+                "NewtonSolver.train",
                 "mechanism.release(bound.sums(theta), stream)",
                 "bound.sums(theta)",
             ),

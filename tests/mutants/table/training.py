@@ -1,4 +1,4 @@
-"""Faults in DP-SGD, its recipes, models and distributed or streamed rows."""
+"""Faults in DP-SGD, its solvers, models and distributed or streamed rows."""
 
 from fault import faults_of
 
@@ -173,37 +173,37 @@ FAULTS = faults_of(
             ),
             ("dpsgd-event-one-step-fewer", "DPSGDPlan.event", "self.n_steps", "self.n_steps - 1"),
         ],
-        "skdp._training.recipe": [
+        "skdp._training.solver": [
             (
                 "intercept-means-without-noise",
-                "Recipe.corrected.buy",
+                "Solver.corrected.buy",
                 "mechanism.release(self.sum_terms(means, run, rows, targets), stream)",
                 "self.sum_terms(means, run, rows, targets)",
                 "guarantees_neighbours",
             ),
             (
                 "class-counts-sensitivity-of-one-label",
-                "Recipe._count_classes",
+                "Solver._count_classes",
                 "column_sensitivity(counts.shape[0], self.model.adjacency)",
                 "column_sensitivity(1, 'zero_out')",
             ),
             (
                 "class-counts-half-sensitivity",
-                "Recipe._count_classes",
+                "Solver._count_classes",
                 "column_sensitivity(counts.shape[0], self.model.adjacency)",
                 "math.sqrt(counts.shape[0] / 2.0)",
                 "guarantees_neighbours",
             ),
             (
                 "class-counts-without-noise",
-                "Recipe._count_classes.count",
+                "Solver._count_classes.count",
                 "mechanism.release(self.sum_terms(counts, run, rows, targets), stream)",
                 "self.sum_terms(counts, run, rows, targets)",
                 "guarantees_charges",
             ),
         ],
-        "skdp._training.recipes.network_recipe": [
-            ("layer-bounds-charged-as-largest", "NetworkRecipe._clip", "math.hypot(*bounds)", "max(bounds)"),
+        "skdp._training.solvers.network_solver": [
+            ("layer-bounds-charged-as-largest", "NetworkSolver._clip", "math.hypot(*bounds)", "max(bounds)"),
         ],
         "skdp._training.run": [
             ("incremental-fit-reuses-noise", "Run.of_fit", "found.before[0]", "0"),
@@ -226,8 +226,8 @@ FAULTS = faults_of(
             (
                 "lot-size-from-private-n",
                 "_fit",
-                "recipe.plan_run(fit.budget, fit.n, d, _1)",
-                "recipe.plan_run(fit.budget, fit.n_rows, d, _1)",
+                "solver.plan_run(fit.budget, fit.n, d, _1)",
+                "solver.plan_run(fit.budget, fit.n_rows, d, _1)",
                 "guarantees_neighbours",
             ),
             ("concurrent-runs-of-one-checkpoint", "fit_run", "lock.take()", "pass"),

@@ -1,4 +1,4 @@
-"""Linear models trained by noisy gradient descent: steps, penalty, noise, and the recipe for rows of numbers."""
+"""Linear models trained by noisy gradient descent: steps, penalty, noise, and the solver for rows of numbers."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from skdp._training.models.wide_linear import WideLinearModel, is_wide
 from skdp._training.noise_kept import Carried, carried
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
-from skdp._training.recipe import Recipe
 from skdp._training.run import PlannedReleases, Run
+from skdp._training.solver import Solver
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget, solve_noise
 from skdp.mechanisms.sampling import Sampling
 
 
-class LinearSteps(Recipe):
-    """What recipes of linear models share, whatever their rows.
+class LinearSteps(Solver):
+    """What solvers of linear models share, whatever their rows.
 
     The model has the parameters ``learning_rate, momentum, average, alpha, n_jobs``.
     """
@@ -56,7 +56,7 @@ class LinearSteps(Recipe):
         return Run(releases, plan, outputs, n, geometry, radius, learning_rate, optimizer, averaging)
 
     def averaging(self, n_steps: int) -> Averaging:
-        """See `Recipe`."""
+        """See `Solver`."""
         return tail_average(n_steps) if self.model.average else last_iterate()
 
     def _rows_by_work(self, n: int, work: int, n_steps: int, affordable: float) -> tuple[Sampling, int]:
@@ -78,7 +78,7 @@ class LinearSteps(Recipe):
         return run.warm and run.before == getattr(self.model, "_fitted_before", None)
 
     def moved(self, offset: Doubles) -> dict[str, Any]:
-        """See `Recipe`."""
+        """See `Solver`."""
         return {"intercept_": self.model.intercept_ + offset}
 
     def _n_columns(self, run: Run) -> float:
@@ -86,7 +86,7 @@ class LinearSteps(Recipe):
         return 0.0
 
     def _kept_of_coef(self, run: Run) -> float:
-        """See `Recipe`: for classifiers whose steps follow the rule."""
+        """See `Solver`: for classifiers whose steps follow the rule."""
         n_columns, plan = self._n_columns(run), run.plan
         if self.target.parameter != "classes" or self._check_learning_rate() or not n_columns:
             return 1.0
@@ -116,7 +116,7 @@ class LinearSteps(Recipe):
         return found._replace(noise=found.noise * step)
 
 
-class LinearRecipe(LinearSteps):
+class LinearSolver(LinearSteps):
     """Rows of numbers: an intercept and one coefficient a column for each output."""
 
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
@@ -144,11 +144,11 @@ class LinearRecipe(LinearSteps):
         return self._linear_run(releases, plan, outputs, n, geometry, geometry.radius, learning_rate, penalty.ravel())
 
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
-        """See `Recipe`."""
+        """See `Solver`."""
         return int(outputs.n_outputs * run.shape.width(n_features))
 
     def _n_columns(self, run: Run) -> float:
-        """See `Recipe`: the squared norm of rows that a vectorizer made."""
+        """See `Solver`: the squared norm of rows that a vectorizer made."""
         return (self.model._fitted_row_norm or 0.0) ** 2
 
     def start(self, run: Run, dtype: Any) -> Vector:
@@ -162,7 +162,7 @@ class LinearRecipe(LinearSteps):
         theta.reshape(len(origin), -1)[:, -1] += origin / run.shape.unit
 
     def _rounds_by_place(self, run: Run, dtype: Any) -> bool:
-        """See `Recipe`: products of wide models are BLAS's."""
+        """See `Solver`: products of wide models are BLAS's."""
         by_products = is_wide(self.model.n_features_in_, run.outputs.n_outputs)
         return bool(by_products and not self.model._shifts_rows() and dtype != np.float64)
 
@@ -187,7 +187,7 @@ class LinearRecipe(LinearSteps):
         return replace(recipe, make=make, order="F", finite=False)
 
     def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
-        """See `Recipe`."""
+        """See `Solver`."""
         n_outputs, d = run.outputs.n_outputs, self.model.n_features_in_
         start = 0.0
         if run.warm:
@@ -204,7 +204,7 @@ class LinearRecipe(LinearSteps):
         return math.hypot(found.start * start, found.noise * unit)
 
     def check_present(self, run: Run) -> None:
-        """See `Recipe`."""
+        """See `Solver`."""
         refuse_another_form(self.model, None)
 
 
@@ -223,4 +223,4 @@ def refuse_another_form(model: Any, form: Any) -> None:
         )
 
 
-__all__ = ["LinearRecipe", "LinearSteps", "refuse_another_form"]
+__all__ = ["LinearSolver", "LinearSteps", "refuse_another_form"]

@@ -1,4 +1,4 @@
-"""The recipe of dense networks."""
+"""The solver of dense networks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from skdp._training.models.network import ACTIVATIONS, CLIPPINGS, Architecture, 
 from skdp._training.noise_stages import Stage
 from skdp._training.optimizers import Optimizer, Schedule, adam, constant, cosine_decay, linear_decay, momentum_sgd
 from skdp._training.plan import DPSGDPlan
-from skdp._training.recipe import Recipe
 from skdp._training.run import Run
+from skdp._training.solver import Solver
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget, solve_noise
 from skdp.mechanisms.sampling import Sampling
@@ -37,7 +37,7 @@ class _Shape(NamedTuple):
     batch_size: int
 
 
-class NetworkRecipe(Recipe):
+class NetworkSolver(Solver):
     """Dense networks; the model has the parameters of `DPMLPClassifier` for network, clipping and optimizer."""
 
     def _rule(self, n_outputs: int) -> rule.NetworkRule:
@@ -70,7 +70,7 @@ class NetworkRecipe(Recipe):
         return Run(releases, plan, outputs, n, shape, radius, rate, optimizer, self.averaging(n_steps))
 
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
-        """See `Recipe`: those of a linear model of the columns, which a network has to learn first."""
+        """See `Solver`: those of a linear model of the columns, which a network has to learn first."""
         return int(outputs.n_outputs) * (n_features + 1)
 
     def _architecture(self, n_features: int, outputs: Any) -> Architecture:
@@ -161,7 +161,7 @@ class NetworkRecipe(Recipe):
         return penalty
 
     def stages(self, sampling: Sampling, n_steps: int) -> tuple[Stage, ...]:
-        """See `Recipe`. All steps of Adam have the same noise, since its second moment averages over steps."""
+        """See `Solver`. All steps of Adam have the same noise, since its second moment averages over steps."""
         return () if self.model.solver == "adam" else super().stages(sampling, n_steps)
 
     def averaging(self, n_steps: int) -> Averaging:
@@ -204,7 +204,7 @@ class NetworkRecipe(Recipe):
         return np.float64 if self.model._shifts_rows() else dtype
 
     def _rounds_by_place(self, run: Run, dtype: Any) -> bool:
-        """See `Recipe`: copies of a row are added up in the dtype of the rows."""
+        """See `Solver`: copies of a row are added up in the dtype of the rows."""
         return bool(self._arithmetic(dtype) != np.float64)
 
     def factory(self, run: Run, dtype: Any) -> Callable[[Any, Any, Any], NetworkModel]:
@@ -217,7 +217,7 @@ class NetworkRecipe(Recipe):
         )  # fmt: skip
 
     def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
-        """See `Recipe`."""
+        """See `Solver`."""
         tables = run.shape.architecture.tables(theta)
         units = [run.shape.unit] + [1.0] * (len(tables) - 1)
         return {
@@ -230,7 +230,7 @@ class NetworkRecipe(Recipe):
         }
 
     def moved(self, offset: Doubles) -> dict[str, Any]:
-        """See `Recipe`."""
+        """See `Solver`."""
         *hidden, last = self.model.intercepts_
         return {"intercepts_": [*hidden, (last + offset).astype(last.dtype)]}
 
@@ -240,4 +240,4 @@ def _to_list(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-__all__ = ["OUT_ACTIVATIONS", "NetworkRecipe"]
+__all__ = ["OUT_ACTIVATIONS", "NetworkSolver"]

@@ -1,4 +1,4 @@
-"""How a model is trained by noisy gradient descent: what a recipe says, and what all recipes share."""
+"""How a model is trained by noisy gradient descent: what a solver states, and what all solvers share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import SideRelease
 
 
-class Recipe:
+class Solver:
     """How the parameters of a model are planned, started and trained.
 
     Parameters
@@ -265,4 +265,4 @@ class Recipe:
 _MOST_FALLING = 10**6  # steps: the shares are an array of that length
 
 
-__all__ = ["Recipe"]
+__all__ = ["Solver"]

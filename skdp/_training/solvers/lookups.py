@@ -1,4 +1,4 @@
-"""The recipe of linear models over one-hot rows of plain columns and trees: rules, parameters and their noise."""
+"""The solver of linear models over one-hot rows of plain columns and trees: rules, parameters and their noise."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from skdp._training.models.bound_rows import Model
 from skdp._training.models.one_hot import OneHotForm, OneHotGeometry, OneHotModel, rows_of_sparse
 from skdp._training.offset import Means
 from skdp._training.plan import DPSGDPlan
-from skdp._training.recipes.linear_recipe import LinearSteps, refuse_another_form
 from skdp._training.run import Run, Targets
+from skdp._training.solvers.linear_solver import LinearSteps, refuse_another_form
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget, solve_noise
 from skdp.mechanisms.sampling import Sampling
 
 
-class LookupRecipe(LinearSteps):
+class LookupSolver(LinearSteps):
     """One-hot rows of a public form: an intercept and one coefficient a level or leaf for each output.
 
     The shape of its runs is a `OneHotGeometry`.
@@ -69,7 +69,7 @@ class LookupRecipe(LinearSteps):
         return int(outputs.n_outputs) * (run.shape.form.n_free + 1)
 
     def start(self, run: Run, dtype: Any) -> Vector:
-        """See `Recipe`."""
+        """See `Solver`."""
         geometry: OneHotGeometry = run.shape
         theta = np.zeros((run.outputs.n_outputs, geometry.width))
         if run.warm:
@@ -79,11 +79,11 @@ class LookupRecipe(LinearSteps):
         return theta.ravel()
 
     def shift(self, theta: Vector, run: Run, origin: Doubles) -> None:
-        """See `Recipe`."""
+        """See `Solver`."""
         theta.reshape(len(origin), -1)[:, -1] += origin / run.shape.icpt
 
     def factory(self, run: Run, dtype: Any) -> Callable[[Any, Any, Any], Model]:
-        """See `Recipe`. Rows are `OneHotRows`."""
+        """See `Solver`. Rows are `OneHotRows`."""
         name, limit = self.target.loss_of(run.outputs)
         return partial(
             OneHotModel, n_outputs=run.outputs.n_outputs, geometry=run.shape,
@@ -91,7 +91,7 @@ class LookupRecipe(LinearSteps):
         )  # fmt: skip
 
     def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
-        """See `Recipe`."""
+        """See `Solver`."""
         geometry = run.shape
         start = np.zeros((1, geometry.blocks.n_columns))
         if run.warm:
@@ -103,7 +103,7 @@ class LookupRecipe(LinearSteps):
         return self._line(run, coef, intercept, noise, start)
 
     def _n_columns(self, run: Run) -> float:
-        """See `Recipe`."""
+        """See `Solver`."""
         return float(run.shape.form.n_plain)
 
     def _noise_of_columns(self, run: Run, start: NDArray[np.float64], n_done: int) -> NDArray[np.float64]:
@@ -116,7 +116,7 @@ class LookupRecipe(LinearSteps):
         return noise
 
 
-class FormRecipe(LookupRecipe):
+class FormSolver(LookupSolver):
     """One-hot rows that carry their public form, such as those of `PublicTreesEmbedding`, as matrices of numbers."""
 
     def __init__(self, model: Any, target: Any, form: OneHotForm, *, anew: bool = True) -> None:
@@ -124,40 +124,40 @@ class FormRecipe(LookupRecipe):
         self.form = form
 
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
-        """See `Recipe`."""
+        """See `Solver`."""
         return self._sampling_by_lookups(n, n_outputs * len(self.form.weights))
 
     def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
-        """See `Recipe`."""
+        """See `Solver`."""
         return self._plan_one_hot(budget, n, n_features, self.form, outputs)
 
     def check_present(self, run: Run) -> None:
-        """See `Recipe`."""
+        """See `Solver`."""
         refuse_another_form(self.model, self.form)
 
     def describe_rows(self) -> dict[str, Any]:
-        """See `Recipe`."""
+        """See `Solver`."""
         form = self.form
         return super().describe_rows() | {"row_form": [list(form.blocks.widths), list(form.weights), form.n_plain]}
 
     def _scale(self, geometry: OneHotGeometry) -> NDArray[np.float64]:
-        """See `LookupRecipe`: entries of rows are weights of blocks, so that coefficients are free of them."""
+        """See `LookupSolver`: entries of rows are weights of blocks, so that coefficients are free of them."""
         return np.full(geometry.blocks.n_columns, geometry.unit)
 
     def bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
-        """See `Recipe`. A row of a CSR matrix that does not fit the form is a null row."""
+        """See `Solver`. A row of a CSR matrix that does not fit the form is a null row."""
         rows, fits = rows_of_sparse(X, run.shape.form)
         return super().bind(rows, targets, weights * fits, run)
 
     def sum_terms(self, means: Means, run: Run, rows: Any, targets: Targets) -> Doubles:
-        """See `Recipe`. A row that does not fit the form is a null row."""
+        """See `Solver`. A row that does not fit the form is a null row."""
         _, fits = rows_of_sparse(rows, self.form)
         weights = weight_of_each(targets.weights, rows.shape[0]) * fits
         return super().sum_terms(means, run, rows, targets._replace(weights=weights))
 
     def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
-        """See `Recipe`."""
+        """See `Solver`."""
         return {**super().learned(theta, run, n_done), "_fitted_form_of_coef": run.shape.form}
 
 
-__all__ = ["FormRecipe", "LookupRecipe"]
+__all__ = ["FormSolver", "LookupSolver"]
