@@ -26,6 +26,7 @@ from skdp._training.run import OFFSET, START, PlannedReleases, Run, Targets
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget
 from skdp.mechanisms.cell_counts import column_sensitivity
+from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import SideRelease
@@ -174,11 +175,7 @@ class Solver:
         counts = self.target.counts(run.outputs)
         sensitivity = column_sensitivity(counts.shape[0], self.model.adjacency)
         mechanism = run.purchases[START].mechanism(sensitivity, run.plan.noise_multiplier)
-
-        def count(stream: SecretStream) -> list[float]:
-            return mechanism.release(self.sum_terms(counts, run, rows, targets), stream).tolist()
-
-        noisy, deviation = np.array(run.bought(START, count)), mechanism.standard_deviation
+        noisy, deviation = self._noisy_sums(START, counts, mechanism, run, rows, targets), mechanism.standard_deviation
         names, epsilon = run.outputs.classes.tolist(), run.epsilon
         note_notice(self.model, rare_classes_notice(names, counts.rarest(noisy), epsilon, deviation))
         return counts.offset(noisy, deviation)
@@ -193,11 +190,18 @@ class Solver:
         means = self.target.means(run.outputs)
         mechanism = run.purchases[OFFSET].mechanism(means.sensitivity, run.plan.noise_multiplier)
         means = means.at_noise(mechanism.standard_deviation / run.n_public)
+        noisy = self._noisy_sums(OFFSET, means, mechanism, run, rows, targets)
+        return self.moved(means.offset(noisy, mechanism.standard_deviation))
 
-        def buy(stream: SecretStream) -> list[float]:
+    def _noisy_sums(
+        self, name: str, means: Means, mechanism: GaussianMechanism, run: Run, rows: Any, targets: Targets
+    ) -> Doubles:
+        """Return the sums of a release beside the steps, with noise."""
+
+        def release(stream: SecretStream) -> list[float]:
             return mechanism.release(self.sum_terms(means, run, rows, targets), stream).tolist()
 
-        return self.moved(means.offset(np.array(run.bought(OFFSET, buy)), mechanism.standard_deviation))
+        return np.array(run.bought(name, release))
 
     def sum_terms(self, means: Means, run: Run, rows: Any, targets: Targets) -> Doubles:
         """Return the sums over all rows that are released; rows that are not in memory are read once more."""

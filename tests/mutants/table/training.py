@@ -176,8 +176,8 @@ FAULTS = faults_of(
         "skdp._training.solver": [
             (
                 "intercept-means-without-noise",
-                "Solver.corrected.buy",
-                "mechanism.release(self.sum_terms(means, run, rows, targets), stream)",
+                "Solver.corrected",
+                "self._noisy_sums(OFFSET, means, mechanism, run, rows, targets)",
                 "self.sum_terms(means, run, rows, targets)",
                 "guarantees_neighbours",
             ),
@@ -196,8 +196,8 @@ FAULTS = faults_of(
             ),
             (
                 "class-counts-without-noise",
-                "Solver._count_classes.count",
-                "mechanism.release(self.sum_terms(counts, run, rows, targets), stream)",
+                "Solver._count_classes",
+                "self._noisy_sums(START, counts, mechanism, run, rows, targets)",
                 "self.sum_terms(counts, run, rows, targets)",
                 "guarantees_charges",
             ),
