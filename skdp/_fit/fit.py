@@ -21,7 +21,7 @@ from skdp._checks.notices import begin_notices, tell_now, tell_rest
 from skdp._checks.rows import check_schema, check_shape
 from skdp._checks.sources import RowSource, refuse_rows_elsewhere
 from skdp._checks.units import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read_units, split_labels
-from skdp._fit.budget import Price, payment_of, public_n, read_budget, root_stream, solve_noise
+from skdp._fit.budget import Budget, Price, payment_of, public_n, read_budget, root_stream, solve_noise
 from skdp._fit.payment import Payment, charged
 from skdp._fit.releases import PUBLICATION, copy_to_fit, new_release, publish
 from skdp._guard.foreign_fits import report_foreign_fit
@@ -84,10 +84,10 @@ class Fit:
         Of the rows. `n_features` is None where it is not known before the charge.
     units : Units, CountedUnits or None
         The group of each row. None where there are no groups.
-    n : int
-        The public number of rows, or of groups.
+    n, n_units : int
+        The number of rows, or of groups: the public one, and that of the data, which is private under ``add_remove``.
     noise_multiplier : float
-        Once the fit is planned, as `price`.
+        Once the fit is planned, as `price`; `plan_at` settles none.
     price : Price
 
     Notes
@@ -118,18 +118,25 @@ class Fit:
         self.estimator, self.model = estimator, copy_to_fit(estimator)
         begin_record(self.model)
         begin_notices(self.model)
-        self.budget = read_budget(self.model)
+        self.budget = self._read_budget()
         self._stage, self._released = BEGUN, set[str]()
         root = root_stream(self.model, remedy="random_state=None for a result that you publish")
         for name, number in place:
             root = root.spawn(name, number)
         self._stream = root.spawn("release")
 
+    def _read_budget(self) -> Budget:
+        return read_budget(self.model)
+
+    def _find_payment(self) -> Payment:
+        return payment_of(self.model)
+
     def take(self, X: Any, groups: Any) -> None:
         """Note what is public of the rows. Labels of groups are read, and a rejection of them is recorded."""
         if not isinstance(X, RowSource | Iterator):
             refuse_rows_elsewhere(type(self.model).__name__, X)
-        self.rows, self.units = units_of(self.model, X, groups)
+        self._payment = self._find_payment()
+        self.rows, self.units = units_of(self.model, X, groups, self._payment)
         self.n_rows, self.n_features = self._public_shape()
         self._settle(self.n_rows if self.units is None else self.units.n_units)
 
@@ -142,17 +149,17 @@ class Fit:
             check_schema(model, X.like(), reset=True)
             return X.shape
         model._note_rows(X)
-        with payment_of(model).recording_refusals():
+        with self._payment.recording_refusals():
             shape = shape_of("X", X)
             check_shape(shape, model)
         return int(shape[0]), int(shape[1])
 
     def _settle(self, n: int) -> None:
         """Settle delta and the payment, given the number of rows or groups."""
-        self.n = public_n(self.model, n)
+        self.n_units, self.n = n, public_n(self.model, n)
         self.model.delta = delta_for(self.budget.delta, resolve_accountant(self.model.accountant), self.n)
         self.budget = self.budget._replace(delta=self.model.delta)
-        self._payment = payment_of(self.model)  # the accountant keeps this number, and not "auto"
+        self._payment = self._find_payment()  # the accountant keeps this number, and not "auto"
 
     # --- plan ---
 
@@ -164,11 +171,16 @@ class Fit:
         event_at : callable
             The event of the fit at a noise multiplier, everything that it releases included.
         """
-        self._advance(PLANNED, BEGUN)
         model = self.model
-        self.noise_multiplier = solve_noise(model, self.budget, event_at)
+        model.noise_multiplier_ = self.noise_multiplier = solve_noise(model, self.budget, event_at)
         event, delta = event_at(self.noise_multiplier), model.delta
-        self.price = Price(event, get_epsilon(event, delta, method=model.accounting, adjacency=model.adjacency), delta)
+        epsilon = get_epsilon(event, delta, method=model.accounting, adjacency=model.adjacency)
+        self.plan_at(Price(event, epsilon, delta))
+
+    def plan_at(self, price: Price) -> None:
+        """Plan a fit whose privacy cost was settled from public numbers, and ask the accountant. Nothing is charged."""
+        self._advance(PLANNED, BEGUN)
+        self.price = price
         self._admit()
 
     def _admit(self) -> None:
@@ -212,10 +224,10 @@ class Fit:
 
     # --- release ---
 
-    def spawn(self, part: str) -> SecretStream:
+    def spawn(self, part: str, *numbers: int) -> SecretStream:
         """Return the stream of a release beside the main one, once; the event of the fit includes it."""
-        self._begin_part(part)
-        return self._stream.spawn(part)
+        self._begin_part(" ".join(map(str, (part, *numbers))))
+        return self._stream.spawn(part, *numbers)
 
     def _begin_part(self, part: str) -> None:
         """Note a part, or raise where it was released before: it would have the same noise."""
@@ -288,15 +300,18 @@ class Fit:
         `interrupted` states where an interrupt cut the fit short, if one did.
         """
         self._advance(PUBLISHED, RELEASED)
-        model, price = self.model, self.price
-        model.__dict__.update(learned)
-        model.noise_multiplier_, model.adjacency_ = self.noise_multiplier, model.adjacency
-        model.privacy_event_, model.epsilon_, model.delta_ = price
-        model._fitted_releases = (new_release(price.event, model.adjacency, model.privacy_unit_),)
+        self.model.__dict__.update(learned)
+        self._note_price()
         with PUBLICATION:
-            publish(self.estimator, model)
+            publish(self.estimator, self.model)
         self._tell(interrupted)
         return self.estimator
+
+    def _note_price(self) -> None:
+        model, price = self.model, self.price
+        model.privacy_event_, model.epsilon_, model.delta_ = price
+        model.adjacency_ = model.adjacency
+        model._fitted_releases = (new_release(price.event, model.adjacency, model.privacy_unit_),)
 
     def _tell(self, interrupted: str) -> None:
         if interrupted:

@@ -52,9 +52,18 @@ class PartRows(NamedTuple):
         """How many units there are, each row being one where no other are known."""
         return len(self.y) if self.units is None else self.units.n_units
 
+    @property
+    def given_weights(self) -> NDArray[np.float64] | None:
+        """Weights to train with."""
+        return None if self.weights is None else self.weights.given
+
+    def places(self, marked: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Numbers of all rows of the units that are marked: no unit is split."""
+        return np.flatnonzero(marked if self.units is None else marked[self.units.codes])
+
     def of_units(self, marked: NDArray[np.bool_]) -> PartRows:
-        """All rows of the units that are marked: no unit is split."""
-        rows = np.flatnonzero(marked if self.units is None else marked[self.units.codes])
+        """All rows of the units that are marked."""
+        rows = self.places(marked)
         weights = None if self.weights is None else self.weights.take(rows)
         units = self.units and self.units.take(rows)
         return PartRows(take_rows(self.X, rows), self.y[rows], weights, units, first_row(self.X, len(self.y)))

@@ -262,8 +262,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
             return best.estimator
         alone = len(plan.tried) == 1
         final = plan.finals[0 if alone or best is None else best.number + 1]
-        weights = None if rows.weights is None else rows.weights.given
-        return final.run(plan.scale, self._seed(stream, -1), rows.X, rows.y, weights, rows.units)
+        return final.run(plan.scale, self._seed(stream, -1), rows)
 
     def _seed(self, stream: SecretStream, number: int) -> int | None:
         return None if self.random_state is None else int(stream.spawn("seed", number).words(1)[0] >> np.uint64(2))
@@ -528,8 +527,7 @@ def _fit_and_total(
 ) -> tuple[PrivatePipeline, Any]:
     """A fitted candidate and its exact total, for the noise that the searching process adds."""
     with _nothing_said() if os.getpid() != searcher else contextlib.nullcontext():
-        given = train.weights and train.weights.given
-        fitted = plan.run(scale, seed, train.X, train.y, given, train.units, train.like)
+        fitted = plan.run(scale, seed, train)
         shares = test.weights and test.weights.shares
         return fitted, score.total_of_all(seen_by_the_user(fitted), test.X, test.y, shares, test.units)
 

@@ -25,6 +25,7 @@ from skdp.accounting import DpEvent, PrivacyAccountant, SelfComposedDpEvent, com
 from skdp.accounting.targets import EpsilonTarget
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
+from skdp.model_selection.part_rows import PartRows, PartWeights
 from skdp.pipeline import PrivatePipeline, public_rows_of, weighted_steps
 
 Scorer = Callable[..., float]
@@ -171,7 +172,7 @@ class Study(PhasedFit):
             step.estimator.set_params(**{name: fit.n})  # of lots: they were planned for the private rows
         weights = None if self._weights is None else np.ones(n)
         units = None if self.units is None else Units(np.arange(n), n)
-        return seen_by_the_user(fit._replace(pipeline=pipeline).run(1.0, None, X, y, weights, units))
+        return seen_by_the_user(fit._replace(pipeline=pipeline).run(1.0, None, _rows_to_fit(X, y, weights, units)))
 
     def learn(self) -> str:
         """See `PhasedFit`. What a fit would say was said before, once for all of them."""
@@ -181,7 +182,7 @@ class Study(PhasedFit):
 
     def _fitted(self, fit: FitPlan, seed: int | None) -> Any:
         with silence():
-            model = fit.run(1.0, seed, *self._rows, self._weights, self.units)
+            model = fit.run(1.0, seed, _rows_to_fit(*self._rows, self._weights, self.units))
         for _, step in private_steps(model.steps):
             step.estimator.set_params(accountant=self._accountant)
         return seen_by_the_user(model)
@@ -192,6 +193,10 @@ class Study(PhasedFit):
 
     def _seed(self, *numbers: int) -> int | None:
         return int(self._stream.spawn("study", *numbers).words(1)[0] >> np.uint64(2)) if self._is_seeded else None
+
+
+def _rows_to_fit(X: Any, y: Any, weights: Any, units: Units | None) -> PartRows:
+    return PartRows(X, y, None if weights is None else PartWeights(weights, weights), units)
 
 
 def check_model(estimator: Any) -> None:
