@@ -37,20 +37,11 @@ from skdp.model_selection.candidates import (
 )
 from skdp.model_selection.part_rows import PartRows, PartWeights, last_of
 from skdp.model_selection.parts import n_tested
-from skdp.model_selection.whole_fit import WholeEstimator, WholeFit, share_of_budget
+from skdp.model_selection.whole_fit import WholeEstimator, WholeFit, inner_of, share_of_budget
 from skdp.pipeline import PrivatePipeline, weighted_steps
 
 _ROOM = 0.99
 """Part of epsilon, or of mu, that a table beside a fit costs: the worst of two may be priced a little above either."""
-
-
-def _inner_of(estimator: Any) -> Any:
-    """The model that is fitted, or was."""
-    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-
-
-def inner_has(method: str) -> Any:
-    return lambda self: hasattr(self.__dict__.get("estimator_", _inner_of(self.estimator)), method)
 
 
 class TablePlan(NamedTuple):
@@ -171,7 +162,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         WeightReader.of(self.weight_bound)
         self._check_purpose()
         resolve_accountant(self.accountant)
-        inner = _inner_of(self.estimator)
+        inner = inner_of(self.estimator)
         if not hasattr(inner, "predict_proba") and not hasattr(inner, "decision_function"):
             raise WrongTypeError(
                 f"estimator is a {type(inner).__name__} without predict_proba and decision_function: give a "
@@ -186,7 +177,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
     def _public_parameters(self) -> dict[str, Any]:
         """What the accountant keeps with the charge."""
         names = ("epsilon" if self.risk is None else "risk", "delta", "test_size", "weight_bound")
-        return {name: getattr(self, name) for name in names} | {"estimator": type(_inner_of(self.estimator)).__name__}
+        return {name: getattr(self, name) for name in names} | {"estimator": type(inner_of(self.estimator)).__name__}
 
     def _plan(self, fit: WholeFit, y: Any, sample_weight: Any) -> TablePlan:
         """Plan the table, and the fit to the other rows if the estimator is not fitted."""
@@ -241,7 +232,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     def _new_table(self, classes: Any, n_public: int, share: float) -> PrivateEvaluation:
         """Return the evaluation whose table is released at a share of the budget; its model may not be fitted yet."""
-        model = _inner_of(self.estimator) if self._is_frozen() else None
+        model = inner_of(self.estimator) if self._is_frozen() else None
         known = classes if classes is not None else getattr(model, "classes_", (0, 1))
         if len(known) != 2:
             raise ValueError(f"Only binary classification is supported. classes has {len(known)}: give a model of two.")
@@ -276,7 +267,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     def _learn(self, fit: WholeFit, plan: TablePlan, rows: PartRows, counted: RowsOfCounts) -> None:
         """Fit the estimator if it is not fitted, release the table of the other rows, and set what follows from it."""
-        table, X, fitted = plan.table, rows.X, _inner_of(self.estimator)
+        table, X, fitted = plan.table, rows.X, inner_of(self.estimator)
         if plan.fitting is not None:
             held = fit.split(self.test_size)
             with silence():
@@ -315,11 +306,11 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = _inner_of(self.estimator)
+        inner = inner_of(self.estimator)
         tags.input_tags.sparse = hasattr(inner, "__sklearn_tags__") and get_tags(inner).input_tags.sparse
         tags.classifier_tags.multi_class = False
         tags.target_tags.required = True
         return tags
 
 
-__all__ = ["TableClassifier", "inner_has"]
+__all__ = ["TableClassifier"]

@@ -5,19 +5,24 @@ They share their checks, public numbers, parts of the rows and seeds, and the ba
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import has_fit_parameter
 
 from skdp._checks.default_delta import check_delta, delta_for
+from skdp._checks.leak_setting import report_leak
 from skdp._checks.leaks import CLASSES_READ, begin_record, note_leaks
 from skdp._checks.parameters import absolute_path
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import indexable
-from skdp._checks.rows import table_shape
+from skdp._checks.rows import check_labels, check_targets, classes_of, number_of_columns, table_shape
 from skdp._checks.sources import refuse_rows_elsewhere
+from skdp._checks.weights import WeightReader, warn_of_no_bound
 from skdp._fit.budget import public_n, root_stream, unit_of
 from skdp._fit.fit import BEGUN, Fit, units_of
 from skdp._fit.payment import Payment
@@ -29,16 +34,9 @@ from skdp._guard.public_steps import check_types
 from skdp.accounting import DpEvent, get_epsilon, resolve_accountant
 from skdp.accounting.targets import Risk
 from skdp.base import JointPrice, Price, check_whole_budget
-from skdp.model_selection.part_rows import (
-    PartRows,
-    PartWeights,
-    check_bounds_are_given,
-    checked_labels,
-    common_weight_reader,
-    last_of,
-    name_classes,
-)
-from skdp.model_selection.parts import draw_by_number, n_tested
+from skdp.mechanisms.streams import SecretStream
+from skdp.model_selection.part_rows import PartRows, PartWeights, last_of
+from skdp.model_selection.parts import draw_tested
 from skdp.pipeline import PrivatePipeline, public_rows_of
 
 
@@ -139,6 +137,10 @@ class WholeFit(Fit):
         super()._admit()
         self.paid = (new_release(self.price.event, self.adjacency, unit_of(self.model)),)
 
+    def public_stream(self, what: str) -> SecretStream:
+        """Return the stream of what is drawn before a row is read, and is published."""
+        return self._stream.spawn(what)
+
     # --- parts of the rows ---
 
     def read_parts(self) -> PartRows:
@@ -148,11 +150,9 @@ class WholeFit(Fit):
         return PartRows(self.rows, labels, given, self.units)
 
     def split(self, test_size: float) -> NDArray[np.bool_]:
-        """Mark the units that are scored. Records have no say; under add_remove each unit has a coin of its own."""
-        stream = self.spawn("split")
-        if self.adjacency == "add_remove":
-            return stream.words(self.n_units) < np.uint64(test_size * 2.0**64)
-        return draw_by_number(stream, self.n_units, n_tested(test_size, self.n_units, unit_of(self.model)))
+        """Mark the rows or groups that are scored."""
+        unit = unit_of(self.model)
+        return draw_tested(self.spawn("split"), self.n_units, test_size, self.adjacency, unit)
 
     def seed(self, *number: int) -> int | None:
         """Return the seed of a fit, None where the whole has none."""
@@ -167,12 +167,74 @@ class WholeFit(Fit):
         model.delta_, model.adjacency_, model._fitted_releases = self.price.delta, self.adjacency, self.paid
 
 
+def common_weight_reader(made: list[PrivatePipeline], sample_weight: Any, what: str = "a search") -> WeightReader:
+    """Return a reader of the weights by the bound that all steps of all candidates share, which scores need too."""
+    if not all(has_fit_parameter(last_of(each), "sample_weight") for each in made):
+        raise ValueError(f"sample_weight is not taken by {type(last_of(made[0])).__name__}: leave it out.")
+    weighted = [step.estimator for each in made for _, step in private_steps(each.steps)]
+    weighted = [step for step in weighted if has_fit_parameter(step, "sample_weight")]
+    bounds = [getattr(step, "weight_bound", None) for step in weighted]
+    readers = [WeightReader.of(bound) for bound in bounds]
+    faults = [reader != readers[-1] for reader in readers]
+    if any(faults):
+        at = faults.index(True)
+        raise ValueError(
+            f"weight_bound={bounds[at]!r} of {type(weighted[at]).__name__} in {what} with weights, whose fits and "
+            "scores need one public bound for all private steps of all candidates: give all of them one."
+        )
+    warn_of_no_bound(bounds[-1], sample_weight)
+    return readers[-1]
+
+
+def name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> NDArray[Any] | None:
+    """Give all candidates the same classes: the part of the rows that they train on need not hold every class.
+
+    The labels, where they had to be read for that.
+    """
+    last = [last_of(each) for each in made]
+    unnamed = [each for each in last if "classes" in each.get_params(deep=False) and each.classes is None]
+    if not unnamed or number_of_columns(y) > 1:
+        return None
+    report_leak(
+        "classes=None: the classes were read from the labels, which is not paid for; name all classes that can occur "
+        "in the estimator, e.g. classes=[0, 1]."
+    )
+    labels = check_labels(y, n_samples)
+    for each in unnamed:
+        each.set_params(classes=classes_of(labels).tolist())
+    return labels
+
+
+def check_bounds_are_given(made: list[PrivatePipeline], what: str = "a search") -> None:
+    """Refuse regressors that would read bounds of their own from the targets of each try."""
+    for each in map(last_of, made):
+        if "y_bounds" in each.get_params(deep=False) and each.y_bounds is None:
+            raise ValueError(f"y_bounds=None in {what}: give public bounds on the targets, e.g. y_bounds=(0, 100).")
+
+
+def checked_labels(last: Any, y: Any, n_samples: int) -> NDArray[Any]:
+    """The labels or targets of the last private estimator, refused if they are unusable."""
+    if is_regressor(last):
+        return check_targets(y, n_samples)
+    return check_labels(y, n_samples, classes=getattr(last, "classes", None), columns=True)
+
+
 def share_of_budget(whole: Any, share: float) -> dict[str, Any]:
     """Return the parameters that state a share of the budget of a whole, of its epsilon or of mu."""
     if whole.risk is None:
         return {"epsilon": share * float(whole.epsilon)}
     risk = Risk.read(whole.risk)
     return {"risk": risk.stated if share == 1.0 else risk.of_size(share * risk.mu).stated}
+
+
+def inner_of(estimator: Any) -> Any:
+    """Return the model that is fitted, or was."""
+    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+
+
+def part_has(method: str) -> Callable[[Any], bool]:
+    """Return the condition that a `WholeEstimator`'s part, or what is to be fitted, has a method."""
+    return lambda self: hasattr(self.__dict__.get(self._part_name, inner_of(self.estimator)), method)
 
 
 class WholeEstimator(JointPrice, MetaEstimatorMixin, BaseEstimator):
@@ -225,4 +287,4 @@ class WholeEstimator(JointPrice, MetaEstimatorMixin, BaseEstimator):
         return getattr(self.__dict__[self._part_name], name)
 
 
-__all__ = ["WholeEstimator", "WholeFit", "share_of_budget"]
+__all__ = ["WholeEstimator", "WholeFit", "inner_of", "part_has", "share_of_budget"]

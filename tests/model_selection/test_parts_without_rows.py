@@ -123,7 +123,6 @@ def coins(request, monkeypatch):
     """Coins that leave one part of a table without its last row empty."""
     alone = ALONE if request.param.startswith("the part that scores") else ~ALONE
     monkeypatch.setattr(cross_validation, "draw_folds", lambda stream, n, *rest: alone[:n].astype(np.int64))
-    monkeypatch.setattr(PrivateSearch, "_split", lambda self, n, *rest: alone[:n])
     monkeypatch.setattr(WholeFit, "split", lambda self, test_size: self.spawn("split") and alone[: self.n_units])
     monkeypatch.setattr(PrivateSearch, "_numbers", lambda self, *given: [1])  # one try
 

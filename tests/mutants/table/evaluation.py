@@ -79,8 +79,8 @@ FAULTS = faults_of(
             (
                 "search-score-group-not-clipped",
                 "PrivateScore._sum",
-                "clip_vectors(units, moves[:, None], weights, self.sensitivity)",
-                "weights",
+                "total.add(np.ldexp(moves, -power), 1.0 if shares is None else shares, units=units)",
+                "total.add(np.ldexp(moves, -power), 1.0 if shares is None else shares)",
                 "units_in_compositions",
             ),
         ],
@@ -88,7 +88,7 @@ FAULTS = faults_of(
             (
                 "search-scores-without-noise",
                 "PrivateSearch._try_all",
-                "mechanism.release(np.array([total for _, total in totals]), stream.spawn('scores'))",
+                "mechanism.release(np.array([total for _, total in totals]), fit.spawn('scores'))",
                 "[total for _, total in totals]",
             ),
         ],
