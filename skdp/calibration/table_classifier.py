@@ -138,7 +138,8 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         BudgetExceededError
             The ceiling of the accountant does not admit the whole. Nothing was charged, and no row was read.
         """
-        fit = WholeFit(self, y, "split and noise")
+        fit = WholeFit(self, "split and noise")
+        fit.check(y)
         model = fit.model
         model._check_own_parameters()
         fit.take(X, groups)
@@ -271,18 +272,14 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         if plan.fitting is not None:
             held = fit.split(self.test_size)
             with silence():
-                table.model = fitted = self._fitted(fit, plan.fitting, plan.scale, rows.of_units(~held))
-            places = rows.places(held)
+                fitted = seen_by_the_user(plan.fitting.run(plan.scale, fit.seed(), rows.of_units(~held)))
+            places, table.model = rows.places(held), fitted
             X, counted = take_rows(X, places), counted.take(places)
         table._release(plan.counting, table._read_scores(X), counted, fit.spawn("table"))
         table._set_price(plan.counting.price)
         self.estimator_, self.evaluation_, self._fitted_epsilon = fitted, table, table.epsilon_
         self._follow(table)
         self._fitted_inside = ids_of(self._private_parts())
-
-    def _fitted(self, fit: WholeFit, fitting: FitPlan, scale: float, part: PartRows) -> Any:
-        """Return the estimator, fitted to a part of the rows."""
-        return seen_by_the_user(fitting.run(scale, fit.seed(), part))
 
     def _private_parts(self) -> list[Any]:
         inner = self.__dict__.get("estimator_")

@@ -225,7 +225,8 @@ class CrossValidation:
 
     def fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         """Fit to all folds but one, for each fold, and count how each model scores the fold that it has not seen."""
-        fit = WholeFit(self, y, "folds and noise")
+        fit = WholeFit(self, "folds and noise")
+        fit.check(y)
         model = fit.model
         check_count("cv", model.cv, at_least=2, remedy="choose a number of folds from 2, such as 5")
         check_real("score_share", model.score_share, above=0, below=1, remedy="choose a share, such as 0.2")
@@ -267,7 +268,7 @@ class CrossValidation:
         epsilon = get_epsilon(GaussianDpEvent(math.sqrt(self.cv - 1) / budget.mu), fit.delta)
         template.set_params(epsilon=epsilon, delta=fit.delta, risk=None)
         made = make_candidate(template, {}, fit.rows, fit.n_units)
-        fit.settle_candidates([made], sample_weight, "a cross-validation")
+        fit.settle_candidates([made], y, sample_weight, "a cross-validation")
         evaluation = self._new_evaluation(fit, made, y)
         counting = evaluation._plan_inside(self, y, sample_weight, fit.n_units)
         plans = {

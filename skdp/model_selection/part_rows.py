@@ -44,11 +44,6 @@ class PartRows(NamedTuple):
     like: Any = None
 
     @property
-    def n_units(self) -> int:
-        """How many units there are, each row being one where no other are known."""
-        return len(self.y) if self.units is None else self.units.n_units
-
-    @property
     def given_weights(self) -> NDArray[np.float64] | None:
         """Weights to train with."""
         return None if self.weights is None else self.weights.given

@@ -95,13 +95,14 @@ class PrivateSearch(WholeEstimator):
         BudgetExceededError
             The ceiling of the accountant does not admit the search. Nothing was charged, and no row was read.
         """
-        fit = WholeFit(self, y, "split, noise and number of tries")
+        fit = WholeFit(self, "split, noise and number of tries")
+        fit.check(y)
         model = fit.model
         model._check_own_parameters()
         template = private_template(model.estimator, model.epsilon, model.delta, model.risk)
         model._check_scoring(seen_by_the_user(template), X, y)
         fit.take(X, groups, template)
-        plan = model._plan(fit, template, sample_weight)
+        plan = model._plan(fit, template, y, sample_weight)
         fit.keep(**model._public_parameters(plan, fit.delta))
         fit.plan_at(fit.priced(plan.event))
 
@@ -151,7 +152,7 @@ class PrivateSearch(WholeEstimator):
                 f"scoring={self.scoring.name!r} needs: put a classifier behind it."
             )
 
-    def _plan(self, fit: WholeFit, template: PrivatePipeline, sample_weight: Any) -> SearchPlan:
+    def _plan(self, fit: WholeFit, template: PrivatePipeline, y: Any, sample_weight: Any) -> SearchPlan:
         """Draw the candidates, which are public, and plan the fits, the choice and the scores."""
         template.set_params(delta=fit.delta)
         grid = self._candidates(fit.public_stream("settings"))
@@ -159,7 +160,7 @@ class PrivateSearch(WholeEstimator):
             raise ValueError("the search has no candidate: give a grid with at least one value a parameter.")
         refuse_terms_of_the_budget(grid)
         made = [make_candidate(template, parameters, fit.rows, fit.n_units) for parameters in ({}, *grid)]
-        fit.settle_candidates(made, sample_weight, "a search")
+        fit.settle_candidates(made, y, sample_weight, "a search")
         risk = None if self.risk is None else Risk.read(self.risk)
         terms = (self.epsilon, fit.delta, fit.adjacency, self.strategy, self.n_tries, bool(self.refit), risk)
         sizes = fit.n - self._n_scored(fit.n), fit.n, fit.n_features

@@ -46,9 +46,7 @@ class WholeFit(Fit):
     Parameters
     ----------
     whole : object
-        With the parameters `epsilon`, `delta`, `risk` and `random_state`.
-    y : array-like
-        Private labels or targets.
+        With the parameters `delta` and `random_state`.
     drawn : str
         What is random, for the warning of a seed.
 
@@ -64,16 +62,19 @@ class WholeFit(Fit):
 
     n_features: int
 
-    def __init__(self, whole: Any, y: Any, drawn: str) -> None:
+    def __init__(self, whole: Any, drawn: str) -> None:
         self.estimator, self.model = whole, copy_to_fit(whole)
         begin_record(self.model)
         self._stage, self._released = BEGUN, set()
         self._name = getattr(whole, "_public_name", "") or type(whole).__name__
+        self._drawn, self._kept = drawn, dict[str, Any]()
+
+    def check(self, y: Any) -> None:
+        """Reject labels that are missing, and a budget that is not stated once."""
         if y is None:
             raise ValueError(f"{self._name} requires y to be passed, but the target y is None: give labels.")
         check_whole_budget(self.model)
         check_delta(self.model.delta)
-        self._y, self._drawn, self._kept = y, drawn, dict[str, Any]()
 
     def take(self, X: Any, groups: Any, template: PrivatePipeline | None = None) -> None:
         """Note what is public of the rows, and settle delta.
@@ -101,10 +102,10 @@ class WholeFit(Fit):
         if not is_private(first) and not takes_any_types(first):
             check_types(X)
 
-    def settle_candidates(self, made: list[PrivatePipeline], sample_weight: Any, what: str) -> None:
+    def settle_candidates(self, made: list[PrivatePipeline], y: Any, sample_weight: Any, what: str) -> None:
         """Settle bounds, weights and classes, which all candidates share. Classes without names are read here."""
         check_bounds_are_given(made, what)
-        self._sample_weight = sample_weight
+        self._y, self._sample_weight = y, sample_weight
         self._reader = None if sample_weight is None else common_weight_reader(made, sample_weight, what)
         self._labels, self._last = name_classes(made, self._y, self.n_rows), last_of(made[0])
         if self._labels is not None:
