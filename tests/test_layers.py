@@ -137,7 +137,7 @@ def test_there_is_no_circle():
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (37, 11, 195), "accounting": (12, 9, 44)}
+    assert found == {"": (37, 11, 194), "accounting": (12, 9, 44)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -1,4 +1,4 @@
-"""Fits in phases: DP-SGD, pipelines, searches, evaluations and calibration.
+"""Fits in phases: DP-SGD and pipelines.
 
 They differ in their phases (`PhasedFit`), never in the order of them. All other fits ask the object of
 `skdp._fit.fit` in the same order.

@@ -22,7 +22,7 @@ from skdp._checks.notices import begin_notices, tell_now, tell_rest
 from skdp._checks.rows import check_schema, check_shape
 from skdp._checks.sources import RowSource, refuse_rows_elsewhere
 from skdp._checks.units import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read_units, split_labels
-from skdp._fit.budget import Price, payment_of, public_n, read_budget, root_stream, solve_noise
+from skdp._fit.budget import Budget, Price, payment_of, public_n, read_budget, root_stream, solve_noise
 from skdp._fit.payment import Payment, charged
 from skdp._fit.releases import PUBLICATION, Release, copy_to_fit, new_release, publish
 from skdp._guard.foreign_fits import report_foreign_fit
@@ -88,10 +88,10 @@ class Fit:
         Of the rows. `n_features` is None where it is not known before the charge.
     units : Units, CountedUnits or None
         The group of each row. None where there are no groups.
-    n : int
-        The public number of rows, or of groups.
+    n, n_units : int
+        The number of rows, or of groups: the public one, and that of the data, which is private under ``add_remove``.
     noise_multiplier : float
-        Once the fit is planned, as `price`.
+        Once the fit is planned, as `price`; `plan_at` settles none.
     price : Price
         With `earlier`, that of all runs.
     file : Checkpoint or None
@@ -128,18 +128,25 @@ class Fit:
         self.earlier = earlier
         begin_record(self.model, () if earlier is None else earlier.leaks)
         begin_notices(self.model)
-        self.budget = read_budget(self.model)
+        self.budget = self._read_budget()
         self._stage, self._released = BEGUN, set[str]()
         root = root_stream(self.model, remedy="random_state=None for a result that you publish")
         for name, number in place:
             root = root.spawn(name, number)
         self._root, self._stream = root, root.spawn("release")
 
+    def _read_budget(self) -> Budget:
+        return read_budget(self.model)
+
+    def _find_payment(self) -> Payment:
+        return payment_of(self.model)
+
     def take(self, X: Any, groups: Any) -> None:
         """Note what is public of the rows. Labels of groups are read, and a rejection of them is recorded."""
         if not isinstance(X, RowSource | Iterator):
             refuse_rows_elsewhere(type(self.model).__name__, X)
-        self.rows, self.units = units_of(self.model, X, groups)
+        self._payment = self._find_payment()
+        self.rows, self.units = units_of(self.model, X, groups, self._payment)
         if self.earlier is not None:
             self.earlier.check(self.model)
         self.n_rows, self.n_features = self._public_shape()
@@ -154,19 +161,19 @@ class Fit:
             check_schema(model, X.like(), reset=self.earlier is None)
             return X.shape
         model._note_rows(X)
-        with payment_of(model).recording_refusals():
+        with self._payment.recording_refusals():
             shape = shape_of("X", X)
             check_shape(shape, model)
         return int(shape[0]), int(shape[1])
 
     def _settle(self, n: int) -> None:
         """Settle delta and the payment, given the number of rows or groups."""
-        self.n, given = public_n(self.model, n), self.budget.delta
+        self.n_units, self.n, given = n, public_n(self.model, n), self.budget.delta
         if given is None and self.earlier is not None:  # a joint price needs one delta
             given = self.earlier.delta
         self.model.delta = delta_for(given, resolve_accountant(self.model.accountant), self.n)
         self.budget = self.budget._replace(delta=self.model.delta)
-        self._payment = payment_of(self.model)  # the accountant keeps this number, and not "auto"
+        self._payment = self._find_payment()  # the accountant keeps this number, and not "auto"
 
     # --- plan ---
 
@@ -195,11 +202,18 @@ class Fit:
         noise_multiplier : float or None
             By `solve_noise`, where the rest of a plan depends on it. None solves for it here.
         """
-        self._advance(PLANNED, BEGUN)
         self.noise_multiplier = noise_multiplier or solve_noise(self.model, self.budget, event_at)
-        self.event = event_at(self.noise_multiplier)
+        self.model.noise_multiplier_, event = self.noise_multiplier, event_at(self.noise_multiplier)
         before = None if self.earlier is None else self.earlier.event
-        self.price = self._priced(self.event if before is None else compose([before, self.event]))
+        self.plan_at(self._priced(event if before is None else compose([before, event])), event)
+
+    def plan_at(self, price: Price, event: DpEvent | None = None) -> None:
+        """Plan a fit whose privacy cost was settled from public numbers, and ask the accountant. Nothing is charged.
+
+        `event` is that of this fit, where the price has those of earlier runs too.
+        """
+        self._advance(PLANNED, BEGUN)
+        self.price, self.event = price, price.event if event is None else event
         self._admit()
 
     def _priced(self, event: DpEvent) -> Price:
@@ -275,10 +289,10 @@ class Fit:
 
     # --- release ---
 
-    def spawn(self, part: str) -> SecretStream:
+    def spawn(self, part: str, *numbers: int) -> SecretStream:
         """Return the stream of a release beside the main one, once; the event of the fit includes it."""
-        self._begin_part(part)
-        return self._stream.spawn(part)
+        self._begin_part(" ".join(map(str, (part, *numbers))))
+        return self._stream.spawn(part, *numbers)
 
     def _begin_part(self, part: str) -> None:
         """Note a part, or raise where it was released before: it would have the same noise."""
@@ -359,15 +373,17 @@ class Fit:
         `interrupted` states where an interrupt cut the fit short, if one did.
         """
         self._advance(PUBLISHED, RELEASED)
-        model, price = self.model, self.price
-        model.__dict__.update(learned)
-        model.noise_multiplier_, model.adjacency_ = self.noise_multiplier, model.adjacency
-        model.privacy_event_, model.epsilon_, model.delta_ = price
-        model._fitted_releases = (*(() if self.earlier is None else self.earlier.releases), self._new_release())
+        self.model.__dict__.update(learned)
+        self._note_price()
         with PUBLICATION:
-            publish(self.estimator, model)
+            publish(self.estimator, self.model)
         self._tell(interrupted)
         return self.estimator
+
+    def _note_price(self) -> None:
+        model, earlier = self.model, () if self.earlier is None else self.earlier.releases
+        model.privacy_event_, model.epsilon_, model.delta_ = self.price
+        model.adjacency_, model._fitted_releases = model.adjacency, (*earlier, self._new_release())
 
     def _new_release(self) -> Release:
         """Return the release that the charge is for; a fit with a file keeps its id when it resumes."""

@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_choice, check_real
 from skdp._checks.rows import column_names, without_labels
-from skdp.calibration.table_classifier import TableClassifier, inner_has
+from skdp.calibration.table_classifier import TableClassifier
 from skdp.calibration.threshold_choice import RATES, Purpose, choose_thresholds
 from skdp.evaluation.private_evaluation import PrivateEvaluation
+from skdp.model_selection.whole_fit import part_has
 
 
 class DPThresholdClassifier(TableClassifier):
@@ -228,7 +229,7 @@ class DPThresholdClassifier(TableClassifier):
         names = list(evaluation.subgroups) or ["all"]
         self.thresholds_ = dict(zip(names, chosen.tolist(), strict=True))
 
-    @available_if(inner_has("decision_function"))  # type: ignore[untyped-decorator]
+    @available_if(part_has("decision_function"))  # type: ignore[untyped-decorator]
     @silent_arithmetic
     def decision_function(self, X: Any) -> Any:
         """Compute the decision function of the estimator.
@@ -246,7 +247,7 @@ class DPThresholdClassifier(TableClassifier):
         check_is_fitted(self)
         return self.estimator_.decision_function(without_labels(self, X))
 
-    @available_if(inner_has("predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(part_has("predict_proba"))  # type: ignore[untyped-decorator]
     @silent_arithmetic
     def predict_proba(self, X: Any) -> Any:
         """Predict probabilities with the estimator.

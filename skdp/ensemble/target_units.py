@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.units import Units
 from skdp._training.offset import ENOUGH
+from skdp._typing import Doubles
+from skdp.mechanisms.bounded_sum import VectorQuery
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
-from skdp.mechanisms.unit_shares import clip_vectors
 
 UNITS_SHARE = 0.02
 """Part of mu^2 of a fit that mean and spread get. The steps then have 1 % less of mu."""
@@ -24,6 +25,17 @@ SUMS_SENSITIVITY = math.sqrt(3.0)
 """Norm of what one row adds to the sums."""
 
 _LEAST = 1e-3
+
+
+class TargetSums(VectorQuery):
+    """Query (`skdp.mechanisms.bounded_sum`) of the number of rows, of their targets and of the squares of these."""
+
+    width, row_limit = 3, SUMS_SENSITIVITY
+
+    def vectors(self, rows: Any, *targets: Any) -> Doubles:
+        """See `VectorQuery`."""
+        values = np.clip(rows, -1.0, 1.0)  # bounds that are neighbours among doubles have rounded ends
+        return np.column_stack([np.ones_like(values), values, values**2])
 
 
 class TargetUnits(NamedTuple):
@@ -63,11 +75,8 @@ def sum_targets(
     sqrt(3); a row of weight 0, the null record, adds nothing. With `units`, the sum of the rows of a unit is clipped to
     sqrt(3). The sums are one Gaussian release. The units of the targets follow from it and from what is public.
     """
-    values = np.clip(values, -1.0, 1.0)  # bounds that are neighbours among doubles have rounded ends
-    powers = np.column_stack([np.ones_like(values), values, values**2])
-    weights = clip_vectors(units, powers, weights, SUMS_SENSITIVITY)
-    sums = np.array([weights.sum(), weights @ values, weights @ values**2])
-    return mechanism.release(sums, stream).tolist()
+    (sums := TargetSums().new_sum("zero_out")).add(values, weights, units=units)
+    return mechanism.release(sums.vector, stream).tolist()
 
 
 def units_of_targets(sums: list[float], mechanism: GaussianMechanism, *, fit_intercept: bool) -> TargetUnits:

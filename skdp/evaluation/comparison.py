@@ -166,7 +166,7 @@ class PrivateComparison(CountedEvaluation, ComparisonFigures):
             raise ValueError(f"X has shape {scores.shape} with models None: give two scores a row.")
         return np.hstack([scores_given(column) for column in scores.T])
 
-    def _check_rows(self, X: Any) -> Any:
+    def _read_scores(self, X: Any) -> Any:
         """See `CountedEvaluation`."""
         if self.model is None:
             scores = self._given(X)

@@ -13,23 +13,24 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import values_of
 from skdp._checks.leak_setting import warn
-from skdp._checks.notices import tell_now
+from skdp._checks.leaks import begin_record
+from skdp._checks.notices import begin_notices, tell_now
 from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, show
 from skdp._checks.protocols import last_step
 from skdp._checks.readings import key_of
 from skdp._checks.rows import check_classes, check_labels, check_shape, encode_labels, split_column
 from skdp._checks.sources import source_to_predict
 from skdp._checks.table import Table, as_keys
-from skdp._checks.units import GROUP, ROW, Units, estimand_of, read_units
-from skdp._checks.weights import WeightReader, warn_of_no_bound
-from skdp._fit.conductor import EstimatorFit, conduct
+from skdp._checks.units import GROUP, ROW, Units, estimand_of, read_units, take_unit
+from skdp._checks.weights import WeightReader
+from skdp._fit.budget import public_n, read_budget
 from skdp._fit.diagram import epsilon_caption
 from skdp._fit.payment import Payment
 from skdp._typing import Doubles
-from skdp.accounting import ADJACENCIES, DpEvent, GaussianDpEvent, PrivacyAccountant, resolve_accountant
+from skdp.accounting import ADJACENCIES, GaussianDpEvent, PrivacyAccountant, get_epsilon, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.targets import Risk
-from skdp.base import Budget, FitTerms, Price, PrivateEstimator, check_whole_budget, refuse_fit_params, solve_noise
+from skdp.base import Budget, Fit, Price, PrivateEstimator, check_whole_budget, solve_noise
 from skdp.evaluation.amounts import GRID, amounts_of
 from skdp.evaluation.figures import TableFigures
 from skdp.evaluation.replicates import Mechanism, Replicates
@@ -37,7 +38,8 @@ from skdp.evaluation.scored_rows import (
     RowsElsewhere,
     ScoredRows,
     bins_of,
-    check_model,
+    check_methods,
+    check_width,
     refuse_other_scores,
     score_of_two,
     scores_given,
@@ -67,7 +69,6 @@ class CountingPlan(NamedTuple):
     total : float or None
         Public number of rows, or of units, None where it is not.
     price : Price
-    stream : SecretStream
     """
 
     mechanism: Mechanism
@@ -75,12 +76,6 @@ class CountingPlan(NamedTuple):
     n_bins: int
     total: float | None
     price: Price
-    stream: SecretStream
-
-    @property
-    def event(self) -> DpEvent:
-        """What the release costs."""
-        return self.price.event
 
 
 class RowsOfCounts(NamedTuple):
@@ -96,6 +91,11 @@ class RowsOfCounts(NamedTuple):
         amounts = np.ones(len(labels), np.int64) if self.amounts is None else self.amounts[block]
         groups = np.zeros(len(labels), np.int64) if self.subgroups is None else self.subgroups[block]
         return labels, amounts, groups
+
+    def take(self, rows: NDArray[np.intp]) -> RowsOfCounts:
+        """Return the same of some rows."""
+        amounts, subgroups = (each if each is None else each[rows] for each in self[1:])
+        return RowsOfCounts(self.labels[rows], amounts, subgroups)
 
 
 _OF_FOLDS = (
@@ -210,33 +210,29 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         -------
         self : object
         """
-        conduct(CountingFit(self, X, y, {"groups": groups, "sample_weight": sample_weight, "by": by}))
-        return self
+        fit = CountingFit(self)
+        model = fit.model
+        X, given = split_given(X, {"y": y, "groups": groups, "sample_weight": sample_weight, "by": by}, model._models())
+        model._note_given(given["y"], sample_weight)
+        for each in model._models():
+            check_methods(each, model._methods)
+        fit.take(X, given["groups"])
+        plan = model._plan(fit.budget, fit.n_units)
+        fit.plan_at(plan.price)
 
-    # --- the phases of a fit ---
+        if isinstance(X, RowsElsewhere):
+            given = fit.read(X.read_columns, given | {"groups": None})
+        scores = fit.read(model._read_scores, fit.rows)
+        counted = fit.read(model._read_counted, fit.n_rows, fit.units, given)
+        fit.charge()
 
-    def _check_budget(self) -> Budget:
-        """See `PrivateEstimator`: Laplace noise has a delta of 0."""
-        if check_choice("noise", self.noise, NOISES) == "gaussian":
-            if self.delta == 0:
-                raise ValueError("delta=0 with noise='gaussian', which needs one: give delta='auto', or use 'laplace'.")
-            return super()._check_budget()
-        if self.delta != 0:
-            raise ValueError(f"delta={show(self.delta)} with noise='laplace', which needs none: leave it out.")
-        check_choice("adjacency", self.adjacency, ADJACENCIES)
-        resolve_accountant(self.accountant)
-        check_whole_budget(self)
-        return Budget(self.epsilon, None, 0.0, None if self.risk is None else Risk.read(self.risk))
+        fit.learn(model._release, plan, scores, counted, fit.spawn("counts"))
+        return fit.publish()
 
-    def _settle_delta(self, terms: FitTerms, n_samples: int, earlier: float | None = None) -> FitTerms:
-        """See `PrivateEstimator`."""
-        if self.noise == "laplace":
-            self.delta = 0.0
-            return terms
-        return super()._settle_delta(terms, n_samples, earlier)
+    # --- what is refused ---
 
-    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """See `PrivateEstimator`."""
+    def _check_own_parameters(self) -> None:
+        """Reject parameters, and set what is public of classes and subgroups."""
         check_real("level", self.level, above=0, below=1, remedy="choose a probability, such as 0.95")
         WeightReader.of(self.weight_bound)
         self._check_targets_known()
@@ -264,8 +260,9 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         fits = [each.identity if isinstance(each, PrivacyAccountant) else (each, None) for each in given]
         return (ledger, part) in fits or (ledger, None) in fits
 
-    def _note_targets(self, y: Any) -> None:
-        """Note what is public of the labels: nothing but their number."""
+    def _note_given(self, y: Any, sample_weight: Any) -> None:
+        """Note what is public of labels and weights: whether there are weights."""
+        self._has_weights = sample_weight is not None
 
     def _check_targets_known(self) -> None:
         """Set what is public of the targets: the classes, of the model where it has some."""
@@ -294,11 +291,13 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """Whether a row may add a part of one to a cell, and not one or nothing."""
         return self._has_weights or self._unit() == GROUP
 
-    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> CountingPlan:
-        """See `PrivateEstimator`."""
-        unit = self._unit_of_counts()
-        mechanism, price = self._priced_noise(terms, unit)
-        n_public = self._public_n_samples(n_samples)
+    # --- the price ---
+
+    def _plan(self, budget: Budget, n_units: int) -> CountingPlan:
+        """Check the parameters, and plan the release of counts of so many rows or groups."""
+        self._check_own_parameters()
+        unit, n_public = self._unit_of_counts(), public_n(self, n_units)
+        mechanism, price = self._priced_noise(budget, unit)
         strength = n_public * self._share_of_table() / max(mechanism.standard_deviation / unit / math.sqrt(2.0), 1e-9)
         if strength < 100:
             what = self._units_in_words()
@@ -306,9 +305,16 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
                 f"{n_public} {what} at this epsilon: the noise hides most figures; give more {what}, or a larger "
                 "epsilon."
             )
-        total = None if self._has_weights or self.adjacency == "add_remove" else float(n_samples)
-        stream = terms.stream.spawn("counts", self.noise, *map(int, terms.stream.words(2)))
-        return CountingPlan(mechanism, unit, self._number_of_bins(strength), total, price, stream)
+        total = None if self._has_weights or self.adjacency == "add_remove" else float(n_units)
+        return CountingPlan(mechanism, unit, self._number_of_bins(strength), total, price)
+
+    def _plan_inside(self, whole: Any, y: Any, sample_weight: Any, n_units: int) -> CountingPlan:
+        """Plan the release as a part of what is charged for a whole, whose privacy unit is that of the counts."""
+        begin_record(self)
+        begin_notices(self)
+        take_unit(self, whole)
+        self._note_given(y, sample_weight)
+        return self._plan(read_counting_budget(self), n_units)
 
     def _unit_of_counts(self) -> int:
         """What a row of weight 1 adds to all cells together, in whole numbers."""
@@ -330,16 +336,17 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """How much of n epsilon the table of a figure has: all of it where there is one table."""
         return 1.0
 
-    def _priced_noise(self, terms: FitTerms, unit: int) -> tuple[Mechanism, Price]:
+    def _priced_noise(self, budget: Budget, unit: int) -> tuple[Mechanism, Price]:
         """The mechanism, and what it costs."""
         replaced = self.adjacency == "replace_one"
         if self.noise == "laplace":
-            laplace = self._laplace_for(terms.budget, unit)
+            laplace = self._laplace_for(budget, unit)
             return laplace, Price(laplace.event, laplace.epsilon * (2 if replaced else 1), 0.0)
-        sigma = solve_noise(self, terms.budget, GaussianDpEvent)
+        sigma = solve_noise(self, budget, GaussianDpEvent)
         norm = unit * self._norm_of_row()
         gaussian = GaussianMechanism(sigma, norm * (math.sqrt(0.5) if replaced else 1.0))
-        return gaussian, self._price(gaussian.event, None, self.delta)
+        epsilon = get_epsilon(gaussian.event, self.delta, adjacency=self.adjacency)
+        return gaussian, Price(gaussian.event, epsilon, self.delta)
 
     def _laplace_for(self, budget: Budget, unit: int) -> DiscreteLaplaceMechanism:
         """The least noise that is within the budget."""
@@ -366,15 +373,17 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """
         return int(2 ** np.clip(np.rint(np.log2(2.4 * (strength / self._n_parts()) ** (1 / 3))), 3, 8))
 
-    def _check_rows(self, X: Any) -> ScoredRows:
-        """See `PrivateEstimator`: cells are for the model to read."""
+    # --- rows ---
+
+    def _read_scores(self, X: Any) -> Any:
+        """Return rows and the model that scores them. Cells are for the model to read."""
         if self.model is None:
             return ScoredRows(None, self._given(X), width=self._width())
         return self._scored_by(self.model, X)
 
     def _scored_by(self, model: Any, X: Any) -> ScoredRows:
         """The rows with a model that was checked."""
-        X = check_model(model, X, self._methods)
+        X = check_width(model, X)
         refuse_other_scores(model, X, self._score, self._width())
         return ScoredRows(model, X, self._score, self._width())
 
@@ -390,18 +399,12 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """One number for each row, all that is counted of what the model says."""
         return score_of_two(model, rows)
 
-    def _check_targets(
-        self, y: Any, n_samples: int, groups: Units | None = None, sample_weight: Any = None, by: Any = None,
-        **fit_params: Any,
-    ) -> RowsOfCounts:  # fmt: skip
-        """See `PrivateEstimator`."""
-        refuse_fit_params(fit_params)
-        check_shape((n_samples, 1), self)
-        labels = self._read_targets(y, n_samples)
-        warn_of_no_bound(self.weight_bound, sample_weight)
-        weights = WeightReader.of(self.weight_bound)(sample_weight, n_samples)
-        amounts = amounts_of(weights, groups, n_samples) if self._adds_parts() else None
-        return RowsOfCounts(labels, amounts, self._subgroups(by, n_samples))
+    def _read_counted(self, n_rows: int, units: Units | None, given: dict[str, Any]) -> RowsOfCounts:
+        """Return what is known of each row beside its score; `given` has labels, weights and subgroups."""
+        labels = self._read_targets(given["y"], n_rows)
+        weights = WeightReader.of(self.weight_bound).read(given["sample_weight"], n_rows)
+        amounts = amounts_of(weights, units, n_rows) if self._adds_parts() else None
+        return RowsOfCounts(labels, amounts, self._subgroups(given["by"], n_rows))
 
     def _subgroups(self, by: Any, n_samples: int) -> NDArray[np.int64] | None:
         """The number of each row's category, that of "other" being the last."""
@@ -416,19 +419,17 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         places = {key: place for place, key in enumerate(self.categories_)}
         return np.array([places.get(key, len(places)) for key in keys] + [len(places)], np.int64)[codes]
 
-    def _learn(self, plan: CountingPlan, rows: ScoredRows, targets: RowsOfCounts) -> str:
-        """See `PrivateEstimator`."""
-        if (targets.amounts is None) != (plan.unit == self._cells_of_row()):
-            raise RuntimeError("what a row adds is not what was planned: fit a new object.")
-        noisy = plan.mechanism.release(self._count(rows, targets, plan.n_bins), plan.stream)
+    # --- the release ---
+
+    def _release(self, plan: CountingPlan, rows: Any, counted: RowsOfCounts, stream: SecretStream) -> None:
+        """Release the counts, and set what follows from them."""
+        noisy = plan.mechanism.release(self._count(rows, counted, plan.n_bins), stream)
         self.noisy_counts_ = noisy / self._whole(plan)
         self.noise_deviation_ = plan.mechanism.standard_deviation / self._whole(plan)
         self.n_bins_ = plan.n_bins
         stated = "\n".join(filter(None, [estimand_of(self._unit()), _OF_FOLDS if self._n_folds else ""]))
         self._fitted_replicates = tables = self._replicates_of(noisy, plan).stated(stated)
         self._fitted_tables = tables.map(lambda each: each.sum(axis=1))
-        self._set_price(plan.price)
-        return ""
 
     def _parts(self) -> list[Any]:
         """Figures of each subgroup, in order."""
@@ -450,69 +451,66 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
         return Replicates.of(self.noisy_counts_, plan.mechanism, plan.unit, plan.total)
 
-    def _payment(self) -> Payment:
-        """See `PrivateEstimator`."""
-        return super()._payment()._replace(label="evaluate")
-
     def _public_parameters(self) -> dict[str, Any]:
         """See `PrivateEstimator`: of the model, its class."""
         return {**super()._public_parameters(), "model": type(self.model).__name__}
 
 
-class CountingFit(EstimatorFit):
-    """The fit of an evaluation, which knows before a row is read how many there are, and whether they have weights.
+class CountingFit(Fit):
+    """The fit of an evaluation, whose noise may need no delta, and whose rows may be scores."""
 
-    Labels, weights, units and subgroups may be columns of the rows, by name. Of rows that are not in memory they are
-    read before the charge, as those in memory are.
+    def _read_budget(self) -> Budget:
+        return read_counting_budget(self.model)
+
+    def _find_payment(self) -> Payment:
+        return super()._find_payment()._replace(label="evaluate")
+
+    def take(self, X: Any, groups: Any) -> None:
+        """See `Fit`. Group identifiers of rows that are not in memory may be a column of them."""
+        if isinstance(X, RowsElsewhere) and isinstance(groups, str):
+            with self._find_payment().recording_refusals():
+                labels = X.read_columns({"groups": groups})["groups"]
+                groups = read_units(labels, len(labels), groups)
+        super().take(X, groups)
+
+    def _public_shape(self) -> tuple[int, int | None]:
+        """See `Fit`: of scores, their number, so that no cell is read before the accountant is asked."""
+        if self.model.model is not None:
+            return super()._public_shape()
+        n_scores = _number_of(self.rows)
+        with self._payment.recording_refusals():
+            check_shape((n_scores, 1), self.model)
+        return n_scores, 1
+
+
+def read_counting_budget(model: CountedEvaluation) -> Budget:
+    """Return the privacy parameters of an evaluation, or reject them: Laplace noise has a delta of 0."""
+    if check_choice("noise", model.noise, NOISES) == "gaussian":
+        if model.delta == 0:
+            raise ValueError("delta=0 with noise='gaussian', which needs one: give delta='auto', or use 'laplace'.")
+        return read_budget(model)
+    if model.delta != 0:
+        raise ValueError(f"delta={show(model.delta)} with noise='laplace', which needs none: leave it out.")
+    check_choice("adjacency", model.adjacency, ADJACENCIES)
+    resolve_accountant(model.accountant)
+    check_whole_budget(model)
+    return Budget(model.epsilon, None, 0.0, None if model.risk is None else Risk.read(model.risk))
+
+
+def split_given(X: Any, given: dict[str, Any], models: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
+    """Return the rows, and what is given for each: arrays, or names of columns, which are taken out of the table.
+
+    Columns of rows that are not in memory are read after the accountant was asked.
     """
-
-    def __init__(self, target: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
-        given = {"y": y, **fit_params}
-        self._named = {name: each for name, each in given.items() if isinstance(each, str)}
-        models = target._models()
-        others = {name: each for name, each in self._named.items() if name != "by"}  # a subgroup may be a feature
-        known = getattr(models[0], "feature_names_in_", None) if models else None
-        self._source = source_to_predict(X, known, **others) if models else None
-        if self._source is not None:
-            n_rows = self._source.n_rows if "y" in self._named else len(y)
-            X = RowsElsewhere(self._source.of_features(), n_rows or 0)
-        else:
-            rest, given["by"] = split_column(X, "by", given["by"])
-            X = X if models else rest  # which are scores
-            for name in ("y", "sample_weight"):
-                X, given[name] = split_column(X, name, given[name])
-        super().__init__(target, X, given.pop("y"), given)
-
-    def plan(self) -> None:
-        """See `PhasedFit`."""
-        self.work._has_weights = self._fit_params["sample_weight"] is not None
-        self.work._note_targets(self._y)
-        if self._source is not None and "groups" in self._named:
-            with self.work._payment().recording_refusals():
-                labels = self._source.read_column("groups", self._named["groups"])
-                self._fit_params["groups"] = read_units(labels, len(labels), self._named["groups"])
-        super().plan()
-        self.work._check_targets_known()  # which rows that show no shape are read with
-
-    def read(self) -> None:
-        """See `PhasedFit`."""
-        if self._source is not None and self._named:
-            self._source.check_targets()
-            named = {name: column for name, column in self._named.items() if name != "groups"}
-            found = {name: self._source.read_column(name, column) for name, column in named.items()}
-            self._y = found.pop("y", self._y)
-            self._fit_params.update(found)
-        super().read()
-
-    def _public_shape(self) -> tuple[int, int] | None:
-        """See `EstimatorFit`: of scores, their number, so that no cell is read before the accountant is asked.
-
-        Under add_remove there may be none, and what is planned does not depend on it.
-        """
-        n_scores = _number_of(self._X)
-        if self.work.adjacency == "add_remove" and n_scores == 0:
-            return 0, 1
-        return (n_scores, 1) if n_scores and self.work.model is None else super()._public_shape()
+    if models:  # subgroups may be a feature
+        labels = {name: each for name, each in given.items() if isinstance(each, str) and name != "by"}
+        source = source_to_predict(X, getattr(models[0], "feature_names_in_", None), **labels)
+        if source is not None:
+            return RowsElsewhere(source, (source.n_rows if "y" in labels else len(given["y"])) or 0), given
+    rest, by = split_column(X, "by", given["by"])
+    X, y = split_column(X if models else rest, "y", given["y"])
+    X, weights = split_column(X, "sample_weight", given["sample_weight"])
+    return X, {"y": y, "groups": given["groups"], "sample_weight": weights, "by": by}
 
 
 def _number_of(scores: Any) -> int:
@@ -536,4 +534,4 @@ def count_cells(
     return counts.reshape(shape)
 
 
-__all__ = ["OTHER", "CountedEvaluation", "RowsOfCounts", "count_cells"]
+__all__ = ["OTHER", "CountedEvaluation", "CountingPlan", "RowsOfCounts", "count_cells"]

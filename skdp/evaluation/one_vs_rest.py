@@ -332,8 +332,9 @@ class MultilabelEvaluation(OfEach, LabelFigures):
     _part = LabelsOfPart
     labels_: list[Any]
 
-    def _note_targets(self, y: Any) -> None:
+    def _note_given(self, y: Any, sample_weight: Any) -> None:
         """See `CountedEvaluation`: how many labels a row has is public."""
+        super()._note_given(y, sample_weight)
         self._n_labels = number_of_columns(y)
         self._named = column_names(y)
 

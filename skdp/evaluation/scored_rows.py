@@ -32,8 +32,15 @@ class RowsElsewhere:
     """
 
     def __init__(self, source: RowSource, n_rows: int) -> None:
-        self._source, self.dtype = source, source.dtype
-        self.shape = source.n_rows or n_rows, source.n_features
+        self._source, self._features = source, source.of_features()
+        self.dtype, self.shape = self._features.dtype, (self._features.n_rows or n_rows, self._features.n_features)
+
+    def read_columns(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return what is given for each row, with the columns that are named read."""
+        named = {name: each for name, each in given.items() if isinstance(each, str)}
+        if named:
+            self._source.check_targets()
+        return {**given, **{name: self._source.read_column(name, column) for name, column in named.items()}}
 
     def scores(self, model: Any, score: Callable[[Any, Any], Doubles], width: tuple[int, ...] = ()) -> Doubles:
         """Read all rows, block by block, and return their scores."""
@@ -41,7 +48,7 @@ class RowsElsewhere:
         def of_block(rows: Any) -> Doubles:
             return np.concatenate([found for _, found in ScoredRows(model, rows, score, width).blocks()])
 
-        found: Doubles = self._source.map_blocks(of_block)
+        found: Doubles = self._features.map_blocks(of_block)
         if len(found) != self.shape[0]:
             raise ValueError(
                 "X has another number of rows than y, after the charge, which stands: give one label a row."
@@ -140,13 +147,17 @@ def score_of_each(model: Any, rows: Any) -> Doubles:
     return np.asarray(chances, np.float64)
 
 
-def check_model(model: Any, X: Any, methods: tuple[str, ...]) -> Any:
-    """Return the rows as the model takes them, or refuse a model that cannot score them, by what is public of both."""
+def check_methods(model: Any, methods: tuple[str, ...]) -> None:
+    """Refuse a model that gives no scores."""
     if not any(hasattr(model, each) for each in methods):
         raise WrongTypeError(
             f"model={type(model).__name__} has no {' or '.join(methods)}: give a fitted model, or None with its scores "
             "as X."
         )
+
+
+def check_width(model: Any, X: Any) -> Any:
+    """Return the rows as the model takes them, or refuse those of another width, which is public."""
     names, known = column_names(X), getattr(model, "feature_names_in_", None)
     if names is not None and known is not None and not hasattr(model, "steps") and set(known) <= set(names):
         X = X[list(known)]  # columns of groups or subgroups need not be features
@@ -181,7 +192,8 @@ __all__ = [
     "RowsElsewhere",
     "ScoredRows",
     "bins_of",
-    "check_model",
+    "check_methods",
+    "check_width",
     "refuse_other_scores",
     "score_of_each",
     "score_of_two",

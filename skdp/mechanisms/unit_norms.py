@@ -29,7 +29,7 @@ def average_units(units: Units | None, weights: Doubles, limit: float = 1.0) -> 
 
     So two units differ by no more than `limit` times what two rows can, or a row and none, whatever is added: a bound
     on a convex set is reached at what it is the hull of. Norms are smaller than those of
-    `skdp.mechanisms.unit_shares.clip_vectors`, but this holds where a clip of norms says too little: under
+    `skdp.mechanisms.bounded_sum.VectorSum`, but this holds where a clip of norms says too little: under
     ``replace_one``, and for sums of absolute values.
     """
     if units is None:

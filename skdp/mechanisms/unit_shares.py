@@ -78,18 +78,6 @@ def squares_of_counts(units: Units, columns: Iterable[NDArray[Any]], weights: Do
     return squares
 
 
-def squares_of_vectors(units: Units, vectors: Doubles, weights: Doubles) -> Doubles:
-    """Squared norms of the weighted sums of units, where `vectors`, of shape (n_rows, p), are few numbers a row."""
-    sums = sum_by_unit(units, weights) @ vectors
-    return np.einsum("ij,ij->i", sums, sums)
-
-
-def sum_by_unit(units: Units, weights: Doubles) -> Any:
-    """Return the CSR matrix, of shape (n_units, n_rows), that adds up weighted rows of each unit."""
-    n = len(units.codes)
-    return sp.coo_matrix((weights, (units.codes, np.arange(n))), (units.n_units, n)).tocsr()
-
-
 def clip_counts(units: Units | None, columns: Sequence[NDArray[Any]], weights: Doubles) -> Doubles:
     """Return weights times the shares of rows that are counted in one cell of each column, clipped to the norm of one.
 
@@ -102,31 +90,10 @@ def clip_counts(units: Units | None, columns: Sequence[NDArray[Any]], weights: D
     return weights * shares_of_units(units, squares, reach, norm)[units.codes]
 
 
-def clip_vectors(units: Units | None, vectors: Doubles, weights: Doubles, norm: float) -> Doubles:
-    """Return weights times the shares of rows that add few numbers each, of no more than this norm; see `clip_counts`.
-
-    Parameters
-    ----------
-    units : Units or None
-    vectors : ndarray of shape (n_rows, p)
-    weights : ndarray of shape (n_rows,)
-        In [0, 1].
-    norm : float
-        Bound on the norm of each vector, to which the sum of a unit is clipped.
-    """
-    if units is None:
-        return weights
-    squares, reach = squares_of_vectors(units, vectors, weights), reach_of_units(units, weights, norm)
-    return weights * shares_of_units(units, squares, reach, norm)[units.codes]
-
-
 __all__ = [
     "clip_counts",
-    "clip_vectors",
     "reach_of_units",
     "share_of_sum",
     "shares_of_units",
     "squares_of_counts",
-    "squares_of_vectors",
-    "sum_by_unit",
 ]

@@ -18,6 +18,7 @@ from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
 from skdp.accounting import DpEvent
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.targets import BudgetTarget
+from skdp.model_selection.part_rows import PartRows
 from skdp.pipeline import PrivatePipeline, allocate_budget, check_budget, noises_of, take_fit, weighted_steps
 
 _OF_THE_SEARCH = {
@@ -142,16 +143,10 @@ class FitPlan(NamedTuple):
         """Before the charge: refuse rows, labels and weights that the fit would refuse."""
         self._fit(1.0, None, weights, units).prepare(X, y)
 
-    def run(
-        self, scale: float, seed: int | None, X: Any, y: Any, weights: Any = None, units: Units | None = None,
-        like: Any = None,
-    ) -> PrivatePipeline:  # fmt: skip
-        """A copy of the pipeline, fitted with its noise times `scale`; its parameters are the candidate's own.
-
-        `like` is a row of the table that X is a part of. Coins may leave a part without any.
-        """
-        whole, fit = self.pipeline._copied(), self._fit(scale, seed, weights, units)
-        fit.prepare(X, y, like)
+    def run(self, scale: float, seed: int | None, rows: PartRows) -> PrivatePipeline:
+        """A copy of the pipeline, fitted with its noise times `scale`; its parameters are the candidate's own."""
+        whole, fit = self.pipeline._copied(), self._fit(scale, seed, rows.given_weights, rows.units)
+        fit.prepare(rows.X, rows.y, rows.like)
         _, interrupted = fit.learn()
         if interrupted:  # Ctrl-C ends the search, and not one try of it
             raise KeyboardInterrupt

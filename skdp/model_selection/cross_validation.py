@@ -4,50 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
-from skdp._checks.default_delta import check_delta, delta_for
 from skdp._checks.leak_setting import silence
-from skdp._checks.leaks import CLASSES_READ, note_leaks
+from skdp._checks.leaks import note_leaks
 from skdp._checks.parameters import check_count, check_real
-from skdp._checks.protocols import is_private
-from skdp._checks.row_traits import indexable, take_rows
-from skdp._checks.rows import check_classes, table_shape
-from skdp._checks.sources import refuse_rows_elsewhere
-from skdp._checks.units import ROW, take_unit
-from skdp._fit.conductor import PhasedFit, learn_under_charge
-from skdp._fit.fit import units_of
-from skdp._fit.payment import Payment
+from skdp._checks.row_traits import take_rows
+from skdp._checks.rows import check_classes
 from skdp._fit.private_step import private_steps
-from skdp._guard.public_rules import takes_any_types
-from skdp._guard.public_steps import check_types
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose, get_epsilon
 from skdp.accounting.calibration.noise import calibrate_to
-from skdp.accounting.targets import EpsilonTarget, Risk, target_of
-from skdp.base import Price, check_whole_budget
-from skdp.evaluation.counted import CountedEvaluation
+from skdp.accounting.targets import EpsilonTarget, target_of
+from skdp.evaluation.counted import CountedEvaluation, CountingPlan, RowsOfCounts
 from skdp.evaluation.private_evaluation import kind_of, n_columns
 from skdp.evaluation.scored_rows import ScoredRows
 from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
-from skdp.model_selection.part_rows import (
-    PartRows,
-    PartWeights,
-    check_bounds_are_given,
-    checked_labels,
-    common_weight_reader,
-    last_of,
-    name_classes,
-)
+from skdp.model_selection.part_rows import PartRows, last_of
 from skdp.model_selection.parts import draw_folds, size_of_fold
 from skdp.model_selection.search_plan import worst_of
-from skdp.pipeline import PrivatePipeline, public_rows_of
-
-_WHAT = "a cross-validation"
+from skdp.model_selection.whole_fit import WholeFit, share_of_budget
+from skdp.pipeline import PrivatePipeline
 
 
 def cross_validate(
@@ -168,17 +150,13 @@ def cross_validate(
     >>> scores["evaluation"].roc_auc.low > 0.8
     True
     """
-    fit = FoldsFit(
-        estimator, (X, y, sample_weight, groups), epsilon=epsilon, delta=delta, risk=risk, cv=cv,
-        score_share=score_share, one_vs_rest=one_vs_rest, level=level, random_state=random_state,
-    )  # fmt: skip
-    learn_under_charge(fit)
-    evaluation: Any = fit.work
-    by_fold = [each.summary() for each in evaluation._parts()]
+    found = CrossValidation(estimator, epsilon, delta, risk, cv, score_share, one_vs_rest, level, random_state)
+    found.fit(X, y, sample_weight, groups)
+    by_fold = [each.summary() for each in found.evaluation_._parts()]
     scores = {f"test_{name}": np.array([float(each[name].value) for each in by_fold]) for name in by_fold[0]}
-    found = {"test_score": scores["test_r2" if is_regressor(estimator) else "test_accuracy"], **scores}
-    found["evaluation"] = evaluation
-    return {**found, "estimator": fit.models} if return_estimator else found
+    whole = {"test_score": scores["test_r2" if is_regressor(estimator) else "test_accuracy"], **scores}
+    whole["evaluation"] = found.evaluation_
+    return {**whole, "estimator": found.estimators_} if return_estimator else whole
 
 
 class OutOfFoldScores:
@@ -210,179 +188,166 @@ class OutOfFoldScores:
                 yield rows[block], scores
 
 
-class FoldsFit(PhasedFit):
-    """All fits and the table of scores: one plan, one charge. See `cross_validate`.
+class FoldsPlan(NamedTuple):
+    """What is decided before a row is read: the fit that leaves each fold out, whose noise is times `scale`."""
+
+    fits: list[FitPlan]
+    evaluation: CountedEvaluation
+    counting: CountingPlan
+    scale: float
+    event: DpEvent
+
+
+@dataclass
+class CrossValidation:
+    """What `cross_validate` fits; its parameters are explained there.
 
     Attributes
     ----------
-    work : CountedEvaluation
+    evaluation_ : CountedEvaluation
         Of all folds together.
-    models : list of estimator
+    estimators_ : list of estimator
         The fitted models, one for each fold.
     """
 
-    work: Any
-    _labels: Any = None
+    estimator: Any
+    epsilon: Any
+    delta: Any
+    risk: Any
+    cv: Any
+    score_share: Any
+    one_vs_rest: Any
+    level: Any
+    random_state: Any
 
-    def __init__(
-        self, estimator: Any, rows: tuple[Any, Any, Any, Any], *, epsilon: Any, delta: Any, risk: Any, cv: Any,
-        score_share: Any, one_vs_rest: Any, level: Any, random_state: Any,
-    ) -> None:  # fmt: skip
-        refuse_rows_elsewhere(_WHAT, rows[0])
-        super().__init__(estimator, None)
-        self._X, self._y, self._given, self._groups = rows
-        self.epsilon, self.risk = epsilon, risk
-        check_whole_budget(self)
-        self._delta: Any = check_delta(delta)
-        self._cv = check_count("cv", cv, at_least=2, remedy="choose a number of folds from 2, such as 5")
-        self._share = check_real("score_share", score_share, above=0, below=1, remedy="choose a share, such as 0.2")
-        self._one_vs_rest, self._level, self._random_state = one_vs_rest, level, random_state
+    _public_name = "cross_validate"
+    _fitted_leaks = ()
 
-    def plan(self) -> None:
-        """See `PhasedFit`. Classes that no one named are read from the labels here."""
-        if self._y is None:
-            raise ValueError(f"y=None with {_WHAT}, which scores the rows: give one label or target a row.")
-        self._template = template = private_template(self.target, self.epsilon, self._delta, self.risk)
-        self._accountant = template._payment().accountant
-        self.adjacency = private_steps(template.steps)[0][1].adjacency
-        n_rows, n_units, n_features = self._find_units(template)
-        self.n_public = n = public_rows_of(template, n_units)
-        if self._cv > n:
-            raise ValueError(f"cv={self._cv} with {n} rows or units: choose fewer folds.")
-        self.delta = delta_for(self._delta, self._accountant, n)
-        self._budget = target_of(self.epsilon, self.delta, self.risk)
-        template.set_params(epsilon=self._epsilon_of_a_fit(), delta=self.delta, risk=None)
-        made = make_candidate(template, {}, self._X, n_units)
-        check_bounds_are_given([made], _WHAT)
-        self._reader = None if self._given is None else common_weight_reader([made], self._given, _WHAT)
-        self._labels = name_classes([made], self._y, n_rows)
-        self._last = last_of(made)
-        self.work = evaluation = self._new_evaluation(made)
-        terms = evaluation._check_terms()
-        terms = terms._replace(stream=terms.stream.spawn("cross_validate"))
-        note_leaks(evaluation, *([] if self._labels is None else [CLASSES_READ]))
-        self._stream = terms.stream
-        self._counting = evaluation._plan_checked(terms, (n_units, 1))
-        self._fits = self._plan_fits(made, n, n_features)
-        self._scale = calibrate_to(self._event_at, self._budget, adjacency=self.adjacency)
-        self.event = self._event_at(self._scale)
+    def fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+        """Fit to all folds but one, for each fold, and count how each model scores the fold that it has not seen."""
+        fit = WholeFit(self, "folds and noise")
+        fit.check(y)
+        model = fit.model
+        check_count("cv", model.cv, at_least=2, remedy="choose a number of folds from 2, such as 5")
+        check_real("score_share", model.score_share, above=0, below=1, remedy="choose a share, such as 0.2")
+        template = private_template(model.estimator, model.epsilon, model.delta, model.risk)
+        fit.take(X, groups, template)
+        plan = model._plan(fit, template, y, sample_weight)
+        fit.keep(**model._public_parameters(fit.delta))
+        fit.plan_at(fit.priced(plan.event))
 
-    def _find_units(self, template: PrivatePipeline) -> tuple[int, int, int]:
-        """Take the labels of units out of the table; the numbers of rows, of units and of columns."""
-        self._X, self.units = units_of(template, self._X, self._groups, self.payment())
-        template._note_unit()
-        if not is_private(template.steps[0][1]) and not takes_any_types(template.steps[0][1]):
-            check_types(self._X)
-        self._X = indexable(self._X)
-        n_rows, n_features = table_shape(self._X)
-        return n_rows, n_rows if self.units is None else self.units.n_units, n_features
+        rows = fit.read(model._read_parts, fit, plan)
+        given = {"y": rows.y, "sample_weight": rows.given_weights, "by": None}
+        counted = fit.read(plan.evaluation._read_counted, fit.n_rows, fit.units, given)
+        fit.charge()
 
-    def _epsilon_of_a_fit(self) -> float:
-        """Epsilon at its share of mu**2, for a start: the noise of all fits is scaled together later."""
-        return get_epsilon(GaussianDpEvent(math.sqrt(self._cv - 1) / self._budget.mu), self.delta)
+        fit.learn(model._learn, fit, plan, rows, counted)
+        return fit.publish()
 
-    def _budget_of_scores(self) -> dict[str, Any]:
-        """The share of the scores."""
-        if self.risk is None:
-            return {"epsilon": self._share * self.epsilon}
-        return {"risk": Risk.read(self.risk).of_size(self._share * self._budget.mu).stated}
+    def _private_parts(self) -> list[Any]:
+        return []  # what fits and models would say of their rows is not told
 
-    def _new_evaluation(self, made: PrivatePipeline) -> CountedEvaluation:
-        """The evaluation of all folds, at its share of epsilon."""
-        classes, y_bounds = getattr(self._last, "classes", None), getattr(self._last, "y_bounds", None)
-        if not is_regressor(self._last):
+    def _public_parameters(self, delta: float) -> dict[str, Any]:
+        """What the accountant keeps with the charge."""
+        return {
+            "estimator": type(self.estimator).__name__,
+            **({"epsilon": self.epsilon} if self.risk is None else {"risk": dict(self.risk)}),
+            "delta": delta,
+            "cv": self.cv,
+            "score_share": self.score_share,
+        }
+
+    # --- before a row is read ---
+
+    def _plan(self, fit: WholeFit, template: PrivatePipeline, y: Any, sample_weight: Any) -> FoldsPlan:
+        """Plan the fits and the table of scores."""
+        if self.cv > fit.n:
+            raise ValueError(f"cv={self.cv} with {fit.n} rows or units: choose fewer folds.")
+        budget = target_of(self.epsilon, fit.delta, self.risk)
+        # Epsilon at its share of mu**2, for a start: the noise of all fits is scaled together later.
+        epsilon = get_epsilon(GaussianDpEvent(math.sqrt(self.cv - 1) / budget.mu), fit.delta)
+        template.set_params(epsilon=epsilon, delta=fit.delta, risk=None)
+        made = make_candidate(template, {}, fit.rows, fit.n_units)
+        fit.settle_candidates([made], y, sample_weight, "a cross-validation")
+        evaluation = self._new_evaluation(fit, made, y)
+        counting = evaluation._plan_inside(self, y, sample_weight, fit.n_units)
+        plans = {
+            size: fit_plans([{}], [made], size, fit.n_features, EpsilonTarget(epsilon, fit.delta), fit.delta)[0]
+            for size in {fit.n - size_of_fold(fit.n, self.cv, fold): None for fold in range(self.cv)}
+        }
+        fits = [plans[fit.n - size_of_fold(fit.n, self.cv, fold)] for fold in range(self.cv)]
+
+        def event_at(scale: float) -> DpEvent:
+            """Return what the worst row pays: all fits but that which leaves its fold out, and one table of scores."""
+            each = [fit.event(scale) for fit in fits]
+            return worst_of([compose([*each[:j], *each[j + 1 :], counting.price.event]) for j in range(self.cv)])
+
+        scale = calibrate_to(event_at, budget, adjacency=fit.adjacency)
+        return FoldsPlan(fits, evaluation, counting, scale, event_at(scale))
+
+    def _new_evaluation(self, fit: WholeFit, made: PrivatePipeline, y: Any) -> CountedEvaluation:
+        """Return the evaluation of all folds, at its share of the budget."""
+        last = last_of(made)
+        classes, y_bounds = getattr(last, "classes", None), getattr(last, "y_bounds", None)
+        if not is_regressor(last):
             y_bounds = None
-        n_labels = n_columns(self._y)
+        n_labels = n_columns(y)
         if classes is not None and n_labels == 1:
             classes = check_classes("classes", classes)  # in the order of the columns of scores
-        kind = kind_of(None, classes, y_bounds, n_labels=n_labels, one_vs_rest=self._one_vs_rest)
-        evaluation = kind(
-            None,
-            **self._budget_of_scores(),
-            classes=classes,
-            y_bounds=y_bounds,
-            weight_bound=None if self._reader is None else self._reader.bound,
-            level=self._level,
-            adjacency=self.adjacency,
-            n_samples_public=self.n_public,
-            n_groups_public=self.n_public,
-            random_state=self._random_state,
-        )
+        kind = kind_of(None, classes, y_bounds, n_labels=n_labels, one_vs_rest=self.one_vs_rest)
         estimator = seen_by_the_user(made)
         if not any(hasattr(estimator, each) for each in kind._methods):
             raise ValueError(
                 f"estimator is a {type(estimator).__name__} without {' or '.join(kind._methods)}: give a classifier or "
                 "a regressor."
             )
-        take_unit(evaluation, self._template)
-        evaluation._note_targets(self._y)
-        evaluation._n_folds, evaluation._has_weights = self._cv, self._given is not None
+        evaluation = kind(
+            None,
+            **share_of_budget(self, self.score_share),
+            classes=classes,
+            y_bounds=y_bounds,
+            weight_bound=fit.weight_bound,
+            level=self.level,
+            adjacency=fit.adjacency,
+            n_samples_public=fit.n,
+            n_groups_public=fit.n,
+            random_state=self.random_state,
+        )
+        evaluation._n_folds = self.cv
         return evaluation
 
-    def _plan_fits(self, made: PrivatePipeline, n: int, n_features: int) -> list[FitPlan]:
-        """The fit that leaves each fold out; folds may differ by a row, or unit, in size."""
-        sizes = [n - size_of_fold(n, self._cv, fold) for fold in range(self._cv)]
-        epsilon = self._epsilon_of_a_fit()
-        plans = {
-            size: fit_plans([{}], [made], size, n_features, EpsilonTarget(epsilon, self.delta), self.delta)[0]
-            for size in dict.fromkeys(sizes)
-        }
-        return [plans[size] for size in sizes]
+    # --- before the charge ---
 
-    def _event_at(self, scale: float) -> DpEvent:
-        """What the worst row pays: all fits but that which leaves its fold out, and one table of scores."""
-        fits = [fit.event(scale) for fit in self._fits]
-        return worst_of([compose([*fits[:j], *fits[j + 1 :], self._counting.event]) for j in range(self._cv)])
+    def _read_parts(self, fit: WholeFit, plan: FoldsPlan) -> PartRows:
+        rows = fit.read_parts()
+        for each in {each.n: each for each in plan.fits}.values():
+            each.check_rows(rows.X, rows.y, rows.units)
+        return rows
 
-    def payment(self) -> Payment:
-        """See `PhasedFit`."""
-        kept = {
-            "estimator": type(self.target).__name__,
-            **({"epsilon": self.epsilon} if self.risk is None else {"risk": dict(self.risk)}),
-            "delta": getattr(self, "delta", self._delta),
-            "cv": self._cv,
-            "score_share": self._share,
-            "seeded": self._random_state is not None,
-        }
-        if name := self._template.__dict__.get("_fitted_group_name"):
-            kept["groups"] = name
-        unit = self._template.__dict__.get("privacy_unit_", ROW)
-        return Payment(self._accountant, "cross_validate", self.adjacency, kept, unit)
+    # --- after it ---
 
-    def read(self) -> None:
-        """See `PhasedFit`."""
-        n_rows = table_shape(self._X)[0]
-        if self._labels is None:
-            self._labels = checked_labels(self._last, self._y, n_rows)
-        for fit in {fit.n: fit for fit in self._fits}.values():
-            fit.check_rows(self._X, self._labels, self.units)
-        weights = None if self._reader is None else PartWeights.of(self._reader, self._given, n_rows)
-        self._rows = PartRows(self._X, self._labels, weights, self.units)
-        self._targets = self.work._check_targets(
-            self._labels, n_rows, groups=self.units, sample_weight=self._given, by=None
-        )
-
-    def learn(self) -> str:
-        """See `PhasedFit`. An interrupted cross-validation has no result."""
-        folds = draw_folds(self._stream.spawn("folds"), self._rows.n_units, self._cv, self.adjacency)
+    def _learn(self, fit: WholeFit, plan: FoldsPlan, rows: PartRows, counted: RowsOfCounts) -> None:
+        """Fit the models, and release the table of their scores."""
+        folds, evaluation = draw_folds(fit.spawn("folds"), fit.n_units, self.cv, fit.adjacency), plan.evaluation
         with silence():  # what a fit or a model would say of its rows
-            self.models = [self._fitted(j, self._rows.of_units(folds != j)) for j in range(self._cv)]
-            folds_of_rows = folds if self.units is None else folds[self.units.codes]
-            scores = OutOfFoldScores(self.models, self._X, folds_of_rows, self.work._score, self.work._width())
-            self.work._learn(self._counting, scores, self._targets._replace(subgroups=folds_of_rows))
-        epsilon = get_epsilon(self.event, self.delta, adjacency=self.adjacency)
-        self.work._set_price(Price(self.event, epsilon, self.delta))
-        return ""
+            self.estimators_ = [
+                self._fitted(fit, each, plan.scale, fold, rows.of_units(folds != fold))
+                for fold, each in enumerate(plan.fits)
+            ]
+            of_rows = folds if fit.units is None else folds[fit.units.codes]
+            scores = OutOfFoldScores(self.estimators_, rows.X, of_rows, evaluation._score, evaluation._width())
+            evaluation._release(plan.counting, scores, counted._replace(subgroups=of_rows), fit.spawn("counts"))
+        note_leaks(evaluation, *self._fitted_leaks)
+        evaluation._fitted_n_public = fit.n
+        evaluation._set_price(fit.price, fit.paid)
+        self.evaluation_ = evaluation
 
-    def _fitted(self, fold: int, rows: PartRows) -> Any:
-        """The model of all folds but one."""
-        seeded = self._random_state is not None
-        seed = int(self._stream.spawn("seed", fold).words(1)[0] >> np.uint64(2)) if seeded else None
-        given = None if rows.weights is None else rows.weights.given
-        model = self._fits[fold].run(self._scale, seed, rows.X, rows.y, given, rows.units, rows.like)
-        for _, step in private_steps(model.steps):
-            step.estimator.set_params(accountant=self._accountant)
-        return seen_by_the_user(model)
+    def _fitted(self, fit: WholeFit, plan: FitPlan, scale: float, fold: int, rows: PartRows) -> Any:
+        """Return the model of all folds but one."""
+        made = plan.run(scale, fit.seed(fold), rows)
+        for _, step in private_steps(made.steps):
+            step.estimator.set_params(accountant=fit.accountant)
+        return seen_by_the_user(made)
 
 
 __all__ = ["cross_validate"]

@@ -185,6 +185,16 @@ def draw_by_number(stream: SecretStream, n: int, count: int) -> NDArray[np.bool_
     return drawn
 
 
+def draw_tested(stream: SecretStream, n: int, test_size: float, adjacency: str, unit: str = ROW) -> NDArray[np.bool_]:
+    """Mark the rows or units that are tested on, by number, or under add_remove by a coin of each.
+
+    No record has a say in it. By coins, one that is not there moves no other.
+    """
+    if adjacency == "add_remove":
+        return stream.words(n) < np.uint64(test_size * _OUTCOMES)
+    return draw_by_number(stream, n, n_tested(test_size, n, unit))
+
+
 def draw_folds(stream: SecretStream, n: int, n_folds: int, adjacency: str) -> NDArray[np.int64]:
     """Return the fold of each of `n` rows or units, by its number, or under add_remove by a coin of its own.
 
@@ -210,4 +220,12 @@ def size_of_fold(n: int, n_folds: int, fold: int) -> int:
     return -(-n * (fold + 1) // n_folds) + -n * fold // n_folds
 
 
-__all__ = ["Part", "draw_by_number", "draw_folds", "n_tested", "private_train_test_split", "size_of_fold"]
+__all__ = [
+    "Part",
+    "draw_by_number",
+    "draw_folds",
+    "draw_tested",
+    "n_tested",
+    "private_train_test_split",
+    "size_of_fold",
+]

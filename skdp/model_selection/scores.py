@@ -16,11 +16,24 @@ from skdp._checks.parameters import WrongTypeError
 from skdp._checks.rows import encode_labels
 from skdp._checks.units import Units
 from skdp._typing import Doubles
-from skdp.mechanisms.unit_shares import clip_vectors
+from skdp.mechanisms.bounded_sum import VectorQuery
 from skdp.model_selection.table_scores import TableScore
 
 LOSS_BOUND = 5.0
 """Where a row's log-loss is cut off: at a probability of 0.7 % for what is true."""
+
+
+class Moves(VectorQuery):
+    """Query (`skdp.mechanisms.bounded_sum`) of numbers of a known size, such as contributions less their middle."""
+
+    width = 1
+
+    def __init__(self, size: float) -> None:
+        self.row_limit = size
+
+    def vectors(self, rows: Any, *targets: Any) -> Doubles:
+        """See `VectorQuery`."""
+        return np.asarray(rows)[:, None]
 
 
 @dataclass(frozen=True)
@@ -51,7 +64,7 @@ class PrivateScore:
     Counted from the middle of the range, a row adds a number in [-C, C] that depends on no other row, and a null row
     adds 0. Counting from the middle halves the noise. Times the share of the row's weight, a number in [0, 1], it is no
     longer. What the rows of a unit add together is clipped to [-C, C] by one number that multiplies all of them
-    (`skdp.mechanisms.unit_shares`).
+    (`skdp.mechanisms.bounded_sum`).
 
     Examples
     --------
@@ -129,8 +142,10 @@ class PrivateScore:
 
     def _sum(self, moves: Doubles, shares: Any, units: Units | None) -> float:
         """The sum over units, each clipped to [-C, C]."""
-        weights = np.ones(len(moves)) if shares is None else shares
-        return float(np.sum(moves * clip_vectors(units, moves[:, None], weights, self.sensitivity)))
+        size, power = math.frexp(self.sensitivity)  # whose square is a normal number
+        total = Moves(size).new_sum("zero_out")
+        total.add(np.ldexp(moves, -power), 1.0 if shares is None else shares, units=units)
+        return float(np.ldexp(total.vector[0], power))
 
     @property
     def _worst(self) -> float:

@@ -323,7 +323,7 @@ class DPRandomizedSearchCV(PrivateSearch):
 
     def _candidates(self, stream: SecretStream) -> list[dict[str, Any]]:
         n_iter = check_count("n_iter", self.n_iter, remedy="choose a whole number of settings above 0")
-        seed = int(stream.spawn("settings").words(1)[0] >> np.uint64(32))
+        seed = int(stream.words(1)[0] >> np.uint64(32))
         return list(ParameterSampler(self.param_distributions, n_iter, random_state=seed))
 
 

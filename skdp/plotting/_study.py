@@ -11,26 +11,25 @@ from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 
-from skdp._checks.default_delta import check_delta, delta_for
+from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.leak_setting import report_leak, silence
 from skdp._checks.parameters import show
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import column_names, table_shape
-from skdp._checks.units import ROW, Units, split_labels
-from skdp._fit.conductor import PhasedFit
-from skdp._fit.fit import units_of
-from skdp._fit.payment import Payment
+from skdp._checks.units import Units, split_labels
 from skdp._fit.private_step import private_steps
 from skdp.accounting import DpEvent, PrivacyAccountant, SelfComposedDpEvent, compose
 from skdp.accounting.targets import EpsilonTarget
-from skdp.mechanisms.streams import SecretStream
+from skdp.base import Price
 from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
-from skdp.pipeline import PrivatePipeline, public_rows_of, weighted_steps
+from skdp.model_selection.part_rows import PartRows, PartWeights
+from skdp.model_selection.whole_fit import WholeFit
+from skdp.pipeline import PrivatePipeline, weighted_steps
 
 Scorer = Callable[..., float]
 
 
-class Study(PhasedFit):
+class Study:
     """Fits of one model at several budgets, each repeated with fresh noise, all of it decided before a row is read.
 
     Parameters
@@ -55,107 +54,92 @@ class Study(PhasedFit):
 
     Attributes
     ----------
-    models : list of list of estimator
+    models_ : list of list of estimator
         The fitted models, by budget and repeat.
-    baseline_score : float
-    epsilon : float
-        Joint price of `event`, which is what all fits cost together, at `delta`.
-    adjacency : str
+    baseline_score_ : float
+    price_ : Price
+        Joint one of all fits.
+    adjacency_ : str
 
     Notes
     -----
     **Guarantees.** The models and their scores on public rows, all of them together, are private at the price of
-    `event`, which is known before a row is read.
+    `price_`, which is known before a row is read.
 
     With `groups` the same holds for all rows of one label together.
 
-    Proof. Each fit reads the rows and noise of its own and costs ``fit.event(1.0)``; `event` composes ``n_repeats``
+    Proof. Each fit reads the rows and noise of its own and costs ``fit.event(1.0)``; the price composes ``n_repeats``
     times each of the fits. A score on public rows is a function of what a fit released.
     """
+
+    _public_name = "PrivacyUtilityDisplay"
+    models_: list[list[Any]]
+    baseline_score_: float
+    price_: Price
+    adjacency_: str
 
     def __init__(
         self, estimator: Any, epsilons: list[float], n_repeats: int, rows: tuple[Any, Any], test: tuple[Any, Any],
         *, scorer: Scorer, baseline: Any, random_state: Any, sample_weight: Any = None, groups: Any = None,
         sample_weight_test: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(estimator, None)
-        self.n_repeats, self.baseline_score = n_repeats, math.nan
-        self._epsilons, self._rows, self._test = epsilons, rows, test
+        self.estimator, self.n_repeats, self.random_state = estimator, n_repeats, random_state
+        self.delta = getattr(estimator, "delta", "auto")
+        X_test, y_test = test
+        if isinstance(groups, str) and groups in (column_names(X_test) or ()):  # public rows may have it or not
+            X_test, _ = split_labels(X_test, groups)
+        self._epsilons, self._rows, self._test = epsilons, rows, (X_test, y_test)
         self._scorer, self._baseline = scorer, baseline
         self._weights, self._groups = sample_weight, groups
         self._of_scores = {} if sample_weight_test is None else {"sample_weight": sample_weight_test}
-        self._stream, self._is_seeded = root_stream(random_state), random_state is not None
 
-    def plan(self) -> None:
-        """See `PhasedFit`: from the shape of the rows, and public numbers alone."""
-        given = getattr(self.target, "delta", "auto")
-        self.work = template = private_template(self.target, self._epsilons[0], given)
-        steps = [step for _, step in private_steps(template.steps)]
-        self._accountant = next((step.accountant for step in steps if step.accountant is not None), None)
-        delta: Any = check_delta(given)
-        self.adjacency, self.delta = steps[0].adjacency, delta
-        if self._weights is not None and not weighted_steps(template):
-            raise ValueError(f"sample_weight is not taken by {type(self.target).__name__}: leave it out.")
-        n_samples, n_features = self._find_units()
-        self.n_public = public_rows_of(template, n_samples)
-        self.delta = delta_for(delta, self._accountant, self.n_public)
-        template.set_params(delta=self.delta)
-        self._fits: list[FitPlan] = []
+    @silent_arithmetic
+    def fit(self) -> Any:
+        """Plan and charge all fits together, and make them."""
+        fit = WholeFit(self, "the noise of all fits")
+        model, (X, y) = fit.model, self._rows
+        template = private_template(model.estimator, model._epsilons[0], model.delta)
+        if model._weights is not None and not weighted_steps(template):
+            raise ValueError(f"sample_weight is not taken by {type(model.estimator).__name__}: leave it out.")
+        fit.take(X, model._groups, template)
+        plans = model._plan(fit, template)
+        event = compose([SelfComposedDpEvent(each.event(1.0), model.n_repeats) for each in plans])
+        name = type(seen_by_the_user(template)).__name__
+        fit.keep(estimator=name, epsilons=model._epsilons, n_repeats=model.n_repeats, delta=fit.delta)
+        fit.plan_at(Price(event, joint_epsilon(event, fit.delta, fit.adjacency), fit.delta))
+
+        rows = PartRows(fit.rows, y, _weights_to_fit(model._weights), fit.units)
+        fit.read(plans[0].check_rows, rows.X, y, fit.units, model._weights)
+        model._rehearse(plans[0], rows)  # test rows, a scorer or a baseline that would fail after the charge
+        scored = math.nan
+        if model._baseline is not None:
+            scored = score_baseline(model._baseline, model.score, (rows.X, y), model._weights)
+        fit.charge()
+
+        models = fit.learn(model._fit_all, fit, plans, rows)
+        return fit.publish(models_=models, baseline_score_=scored, price_=fit.price)
+
+    def _private_parts(self) -> list[Any]:
+        return []  # what a fit would say is not told
+
+    def _plan(self, fit: WholeFit, template: PrivatePipeline) -> list[FitPlan]:
+        """Plan a fit at each budget, from the shape of the rows, and public numbers alone."""
+        template.set_params(delta=fit.delta)
+        plans: list[FitPlan] = []
         for epsilon in self._epsilons:
-            made = make_candidate(_with_budget(template, epsilon), {}, self._rows[0], n_samples)
-            self._fits += fit_plans(
-                [{}], [made], self.n_public, n_features, EpsilonTarget(epsilon, self.delta), self.delta
-            )
-        self.event = compose([SelfComposedDpEvent(fit.event(1.0), self.n_repeats) for fit in self._fits])
-        self.epsilon = joint_epsilon(self.event, self.delta, self.adjacency)
+            made = make_candidate(_with_budget(template, epsilon), {}, fit.rows, fit.n_units)
+            plans += fit_plans([{}], [made], fit.n, fit.n_features, EpsilonTarget(epsilon, fit.delta), fit.delta)
+        return plans
 
-    def _find_units(self) -> tuple[int, int]:
-        """Take the labels of units out of the tables; the number of units, each row being one without, and of columns.
-
-        Test rows are public, and may have that column or not.
-        """
-        (X, y), (X_test, y_test) = self._rows, self._test
-        X, self.units = units_of(self.work, X, self._groups, self.payment())
-        self.work._note_unit()
-        if isinstance(self._groups, str) and self._groups in (column_names(X_test) or ()):
-            X_test, _ = split_labels(X_test, self._groups)
-        self._rows, self._test = (X, y), (X_test, y_test)
-        n_rows, n_features = table_shape(X)
-        return n_rows if self.units is None else self.units.n_units, n_features
-
-    def payment(self) -> Payment:
-        """See `PhasedFit`."""
-        kept = {
-            "estimator": type(seen_by_the_user(self.work)).__name__,
-            "epsilons": self._epsilons,
-            "n_repeats": self.n_repeats,
-            "delta": self.delta,
-            "seeded": self._is_seeded,
-        }
-        if name := self.work.__dict__.get("_fitted_group_name"):
-            kept["groups"] = name
-        unit = self.work.__dict__.get("privacy_unit_", ROW)
-        return Payment(self._accountant, "PrivacyUtilityDisplay", self.adjacency, kept, unit)
-
-    def read(self) -> None:
-        """See `PhasedFit`."""
-        self._fits[0].check_rows(*self._rows, self.units, self._weights)
-
-    def prepare(self) -> None:
-        """See `PhasedFit`: test rows, a scorer or a baseline that would fail after the charge are refused."""
-        self._rehearse(*self._test)
-        if self._baseline is not None:
-            self.baseline_score = score_baseline(self._baseline, self.score, self._rows, self._weights)
-
-    def _rehearse(self, X_test: Any, y_test: Any) -> None:
+    def _rehearse(self, plan: FitPlan, rows: PartRows) -> None:
         """Refuse test rows or a scorer that would fail, by a fit to the test rows."""
-        width, n_features = table_shape(X_test)[1], table_shape(self._rows[0])[1]
+        width, n_features = table_shape(self._test[0])[1], table_shape(rows.X)[1]
         if width != n_features:
             raise ValueError(f"X_test has {width} columns and X has {n_features}: give both the same columns.")
         refused, score = "", math.nan
         try:
             with silence():
-                score = self.score(self._rehearsed(X_test, y_test))
+                score = self.score(self._rehearsed(plan, rows))
         except Exception as error:  # its message may show a cell
             refused = f"a {type(error).__name__}; fit and score a model on them alone to see why"
         if not refused and not math.isfinite(score):
@@ -163,35 +147,38 @@ class Study(PhasedFit):
         if refused:
             raise ValueError(f"X_test and y_test cannot be scored: {refused}.")
 
-    def _rehearsed(self, X: Any, y: Any) -> Any:
+    def _rehearsed(self, plan: FitPlan, rows: PartRows) -> Any:
         """A model that is fitted to public rows instead, as many as there may be; nothing is charged."""
-        fit, n = self._fits[0], table_shape(X)[0]
-        pipeline, name = fit.pipeline._copied(), "n_samples_public" if self.units is None else "n_groups_public"
+        X, y = self._test
+        n = table_shape(X)[0]
+        pipeline, name = plan.pipeline._copied(), "n_samples_public" if rows.units is None else "n_groups_public"
         for _, step in private_steps(pipeline.steps):
-            step.estimator.set_params(**{name: fit.n})  # of lots: they were planned for the private rows
-        weights = None if self._weights is None else np.ones(n)
-        units = None if self.units is None else Units(np.arange(n), n)
-        return seen_by_the_user(fit._replace(pipeline=pipeline).run(1.0, None, X, y, weights, units))
+            step.estimator.set_params(**{name: plan.n})  # of lots: they were planned for the private rows
+        weights = None if rows.weights is None else _weights_to_fit(np.ones(n))
+        public = PartRows(X, y, weights, None if rows.units is None else Units(np.arange(n), n))
+        return seen_by_the_user(plan._replace(pipeline=pipeline).run(1.0, None, public))
 
-    def learn(self) -> str:
-        """See `PhasedFit`. What a fit would say was said before, once for all of them."""
-        seeds = range(len(self._fits)), range(self.n_repeats)
-        self.models = [[self._fitted(self._fits[i], self._seed(i, j)) for j in seeds[1]] for i in seeds[0]]
-        return ""
+    def _fit_all(self, fit: WholeFit, plans: list[FitPlan], rows: PartRows) -> list[list[Any]]:
+        """Fit at each budget, each time with other noise. What a fit would say was said before, once for all."""
+        return [
+            [self._fitted(fit, plan, fit.seed(i, j), rows) for j in range(self.n_repeats)]
+            for i, plan in enumerate(plans)
+        ]
 
-    def _fitted(self, fit: FitPlan, seed: int | None) -> Any:
+    def _fitted(self, fit: WholeFit, plan: FitPlan, seed: int | None, rows: PartRows) -> Any:
         with silence():
-            model = fit.run(1.0, seed, *self._rows, self._weights, self.units)
-        for _, step in private_steps(model.steps):
-            step.estimator.set_params(accountant=self._accountant)
-        return seen_by_the_user(model)
+            made = plan.run(1.0, seed, rows)
+        for _, step in private_steps(made.steps):
+            step.estimator.set_params(accountant=fit.accountant)
+        return seen_by_the_user(made)
 
     def score(self, model: Any) -> float:
         """The score of a model on the public rows."""
         return float(self._scorer(model, *self._test, **self._of_scores))
 
-    def _seed(self, *numbers: int) -> int | None:
-        return int(self._stream.spawn("study", *numbers).words(1)[0] >> np.uint64(2)) if self._is_seeded else None
+
+def _weights_to_fit(weights: Any) -> PartWeights | None:
+    return None if weights is None else PartWeights(weights, weights)
 
 
 def check_model(estimator: Any) -> None:
@@ -214,18 +201,6 @@ def joint_epsilon(event: DpEvent, delta: float, adjacency: str) -> float:
     ledger = PrivacyAccountant()
     ledger.spend(event, adjacency=adjacency)
     return ledger.get_epsilon(delta)
-
-
-def root_stream(random_state: Any) -> SecretStream:
-    """The source of all seeds."""
-    stream = SecretStream.from_random_state(random_state, "PrivacyUtilityDisplay")
-    if random_state is not None:
-        report_leak(
-            f"random_state={random_state!r} makes the noise of all fits reproducible. The guarantee does not hold "
-            "against those who know the seed. If it is used twice, anyone can subtract the noise: use "
-            "random_state=None for a plot that you publish."
-        )
-    return stream
 
 
 # --- scores on rows that are public ---

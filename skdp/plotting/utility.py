@@ -333,8 +333,6 @@ class PrivacyUtilityDisplay:
         scoring: Any, score_name: str | None, test_is_public: bool, **given: Any,
     ) -> Self:  # fmt: skip
         """Fit, score and take note of the price. Whatever can be refused is refused before the charge."""
-        from skdp._fit.conductor import learn_under_charge
-
         from . import _study  # scikit-learn and the estimators are not loaded for a display that only draws
 
         _study.check_model(estimator)
@@ -344,16 +342,16 @@ class PrivacyUtilityDisplay:
             _study.report_baseline(baseline)
         epsilons: Any = self.epsilons
         study = _study.Study(estimator, epsilons, n_repeats, rows, test, scorer=scorer, baseline=baseline, **given)
-        learn_under_charge(study)
+        study.fit()
         if baseline is not None:
-            self.baseline_score, self.baseline_name = study.baseline_score, f"not private ({_model_name(baseline)})"
-        self.estimators_ = study.models
+            self.baseline_score, self.baseline_name = study.baseline_score_, f"not private ({_model_name(baseline)})"
+        self.estimators_ = study.models_
         self.scores = np.array([[study.score(model) for model in models] for models in self.estimators_])
         self.model_name = f"private ({_model_name(estimator)})"
         self.score_name = _name_of(scoring, estimator) if score_name is None else score_name
-        self.epsilon_total_, self.privacy_event_ = study.epsilon, study.event
-        self.delta_, self.adjacency_ = study.delta, study.adjacency
-        self.note = _price_note(self.scores.size, study.epsilon, study.delta, baseline is not None)
+        self.privacy_event_, self.epsilon_total_, self.delta_ = study.price_
+        self.adjacency_ = study.adjacency_
+        self.note = _price_note(self.scores.size, self.epsilon_total_, self.delta_, baseline is not None)
         return self
 
 

@@ -60,7 +60,6 @@ from skdp.audit.replay import event_of, least_epsilon, shifts_of, views_of
 from skdp.audit.result import AuditError
 from skdp.audit.subjects import Subject
 from skdp.audit.worst_case import worst_case
-from skdp.calibration.table_classifier import TableFit
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
 from skdp.mechanisms.discrete_gaussian import discrete_gaussian
@@ -68,6 +67,7 @@ from skdp.mechanisms.discrete_laplace import discrete_laplace
 from skdp.mechanisms.sampling import PoissonSampling
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.tape import HeardLot, HeardRelease, Tape, running
+from skdp.model_selection.part_rows import PartRows
 from skdp.plotting import AuditDisplay
 from skdp.statistics.describer import TableDescriber
 
@@ -561,8 +561,7 @@ def test_a_part_of_the_rows_is_in_one_part_only(monkeypatch):
     rows = np.random.default_rng(0).uniform(-1, 1, (200, 2))
     model, labels = DPCalibratedClassifier(DPGaussianNB(classes=[0, 1], bounds=(-1, 1))), (rows[:, 0] > 0).astype(int)
     assert not audit_of_rows(model, rows, labels).findings
-    fitted = TableFit._fitted
-    monkeypatch.setattr(TableFit, "_fitted", lambda self, part: fitted(self, self._rows))
+    monkeypatch.setattr(PartRows, "of_units", lambda self, marked: self)
     assert "charge" in [each.kind for each in audit_of_rows(model, rows, labels).findings]
 
 

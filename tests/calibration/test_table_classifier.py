@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import skdp
 from skdp import BudgetExceededError, DPCalibratedClassifier, DPThresholdClassifier, PrivacyAccountant
 from skdp.accounting import DiscreteLaplaceDpEvent, WorstOfDpEvent
-from skdp.calibration.table_classifier import TableFit
+from skdp.model_selection.whole_fit import WholeFit
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning"),
@@ -52,9 +52,9 @@ def people():
 
 @pytest.fixture
 def held(monkeypatch):
-    """Which rows are counted, of each fit."""
-    seen, draw = [], TableFit._held
-    monkeypatch.setattr(TableFit, "_held", lambda fit: seen.append(draw(fit)) or seen[-1])
+    """Which rows or groups are counted, of each fit."""
+    seen, draw = [], WholeFit.split
+    monkeypatch.setattr(WholeFit, "split", lambda fit, size: seen.append(draw(fit, size)) or seen[-1])
     return seen
 
 

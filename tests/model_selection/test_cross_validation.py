@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
+from sklearn.pipeline import make_pipeline
 
 import skdp._fit.joint_fit
 from skdp import (
     DPLogisticRegression,
     DPMLPClassifier,
     DPRidge,
+    DPStandardScaler,
     PrivacyAccountant,
 )
 from skdp.accounting import DiscreteLaplaceDpEvent, compose, flatten, get_epsilon
@@ -164,9 +166,9 @@ def test_a_row_is_scored_by_the_model_that_has_not_seen_it(monkeypatch):
     trained, scored = [], []
     run, scores_of = skdp.model_selection.candidates.FitPlan.run, skdp.evaluation.scored_rows.score_of_two
 
-    def noted(plan, scale, seed, rows, *rest):
-        trained.append({tuple(row) for row in rows})
-        return run(plan, scale, seed, rows, *rest)
+    def noted(plan, scale, seed, part):
+        trained.append({tuple(row) for row in part.X})
+        return run(plan, scale, seed, part)
 
     def scoring(estimator, rows):
         scored.append({tuple(row) for row in rows})
@@ -258,6 +260,11 @@ def test_more_classes_and_numbers():
     found = cross_validate(targets, X, X[:, 0], **TERMS)
     assert isinstance(found["evaluation"], RegressionEvaluation)
     np.testing.assert_array_equal(found["test_score"], found["test_r2"])
+
+
+def test_cross_validate_takes_pipeline_without_budget():
+    pipeline = make_pipeline(DPStandardScaler(bounds=(-1, 1)), model())
+    assert cross_validate(pipeline, X, Y, epsilon=8.0, cv=2)["evaluation"].delta_ == 1e-5
 
 
 def test_a_frame_with_a_column_of_units():

@@ -18,9 +18,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 import skdp
-from skdp.calibration.table_classifier import TableFit
 from skdp.model_selection import cross_validation
 from skdp.model_selection.search import PrivateSearch
+from skdp.model_selection.whole_fit import WholeFit
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning"),
@@ -123,9 +123,8 @@ def coins(request, monkeypatch):
     """Coins that leave one part of a table without its last row empty."""
     alone = ALONE if request.param.startswith("the part that scores") else ~ALONE
     monkeypatch.setattr(cross_validation, "draw_folds", lambda stream, n, *rest: alone[:n].astype(np.int64))
-    monkeypatch.setattr(PrivateSearch, "_split", lambda self, n, *rest: alone[:n])
+    monkeypatch.setattr(WholeFit, "split", lambda self, test_size: self.spawn("split") and alone[: self.n_units])
     monkeypatch.setattr(PrivateSearch, "_numbers", lambda self, *given: [1])  # one try
-    monkeypatch.setattr(TableFit, "_held", lambda self: alone[: len(self._rows.y)])
 
 
 def assert_neighbours_are_alike(fit, kind, grouped):

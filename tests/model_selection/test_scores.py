@@ -26,6 +26,7 @@ from skdp import (
 from skdp.base import root_stream
 from skdp.ensemble import DPRandomTreesRegressor
 from skdp.model_selection import PrivateScore
+from skdp.model_selection.parts import draw_tested
 from skdp.model_selection.scores import ERRORS, score_of
 
 BOUNDS = (-3.0, 5.0)
@@ -91,7 +92,7 @@ def test_one_row_moves_a_total_by_at_most_the_sensitivity(name, bounds):
 def test_an_exchanged_row_moves_its_own_releases_alone(scoring, adjacency):
     """A row that scores moves the scores, by at most twice their sensitivity, and nothing that others trained."""
     made = search(ridge(adjacency=adjacency), scoring=scoring, random_state=5, strategy="compose")
-    scores = made._split(N, root_stream(made).spawn("split"), adjacency)
+    scores = draw_tested(root_stream(made).spawn("split"), N, made.test_size, adjacency)
     for row in (*np.flatnonzero(scores)[:3], *np.flatnonzero(~scores)[:2]):
         tables = []
         for target in (-1e9, 1e9):

@@ -22,6 +22,7 @@ from unread import UnreadTable
 
 import skdp.model_selection.search
 import skdp.model_selection.search_plan
+import skdp.model_selection.whole_fit
 from skdp import (
     DPPCA,
     BudgetExceededError,
@@ -45,6 +46,7 @@ from skdp.base import PrivateEstimator, StepPlan, begin
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection import SCORES, PrivateScore
+from skdp.model_selection.parts import draw_tested
 from skdp.pipeline import PrivatePipeline
 
 FALSE_ALARM = 1e-6
@@ -217,7 +219,7 @@ def replayed(made, other):
 def part_of(made, n=N):
     """Rows that score, for the seed of the search."""
     stream = SecretStream.from_random_state(made.random_state, type(made).__name__).spawn("split")
-    return made._split(n, stream, made.estimator.adjacency)
+    return draw_tested(stream, n, made.test_size, made.estimator.adjacency)
 
 
 def weighted(**parameters):
@@ -263,12 +265,12 @@ def test_a_row_that_leaves_moves_releases_by_their_sensitivity():
 
 
 def test_the_split_is_by_number_and_seed_alone():
-    made, stream = search(), SecretStream.from_random_state(3, "test")
-    scored = made._split(1000, stream.spawn("split"), "zero_out")
+    stream = SecretStream.from_random_state(3, "test")
+    scored = draw_tested(stream.spawn("split"), 1000, 0.2, "zero_out")
     assert scored.sum() == 200
-    assert list(inspect.signature(made._split).parameters) == ["n", "stream", "adjacency"]
-    fewer = made._split(999, stream.spawn("split"), "add_remove")
-    np.testing.assert_array_equal(made._split(1000, stream.spawn("split"), "add_remove")[:999], fewer)
+    assert list(inspect.signature(draw_tested).parameters) == ["stream", "n", "test_size", "adjacency", "unit"]
+    fewer = draw_tested(stream.spawn("split"), 999, 0.2, "add_remove")
+    np.testing.assert_array_equal(draw_tested(stream.spawn("split"), 1000, 0.2, "add_remove")[:999], fewer)
     assert 100 < fewer.sum() < 300
 
 
@@ -541,8 +543,8 @@ def test_the_choice_has_its_exact_law(shape, n_searches, monkeypatch):
     monkeypatch.setattr(
         skdp.model_selection.search, "plan_search", lambda *a: plans[0] if plans else plans.append(once(*a)) or plans[0]
     )
-    price = skdp.model_selection.search.get_epsilon
-    monkeypatch.setattr(skdp.model_selection.search, "get_epsilon", lambda *a, **k: 1.0)
+    price = skdp.model_selection.whole_fit.get_epsilon
+    monkeypatch.setattr(skdp.model_selection.whole_fit, "get_epsilon", lambda *a, **k: 1.0)
     made = DPGridSearchCV(Level(), {"level": LEVELS}, epsilon=1.0, delta=1e-4, n_tries=3, scoring=BY_LEVEL)
     found = [made.fit(X, Y) and (made.best_index_, made.best_score_) for _ in range(n_searches)]
     chosen, values = np.array(found).T

@@ -5,11 +5,11 @@ from fault import faults_of
 FAULTS = faults_of(
     {
         "skdp.calibration.table_classifier": [
-            ("calibration-fit-on-held-out-rows", "TableFit.learn", "rows.take(np.flatnonzero(~held))", "rows"),
+            ("calibration-fit-on-held-out-rows", "TableClassifier._learn", "rows.of_units(~held)", "rows"),
             (
                 "calibration-charged-as-fit-alone",
-                "TableFit._plan_both.event_at",
-                "WorstOfDpEvent((fitting.event(scale), self._table_plan.event))",
+                "TableClassifier._plan.event_at",
+                "WorstOfDpEvent((fitting.event(scale), counting.price.event))",
                 "fitting.event(scale)",
             ),
         ],
@@ -44,21 +44,21 @@ FAULTS = faults_of(
         "skdp.model_selection.cross_validation": [
             (
                 "cross-validation-folds-charged-in-parallel",
-                "FoldsFit._event_at",
-                "[*fits[:j], *fits[j + 1:], self._counting.event]",
-                "[fits[j], self._counting.event]",
+                "CrossValidation._plan.event_at",
+                "[*each[:j], *each[j + 1:], counting.price.event]",
+                "[each[j], counting.price.event]",
             ),
             (
                 "cross-validation-scores-not-charged",
-                "FoldsFit._event_at",
-                "[*fits[:j], *fits[j + 1:], self._counting.event]",
-                "[*fits[:j], *fits[j + 1:]]",
+                "CrossValidation._plan.event_at",
+                "[*each[:j], *each[j + 1:], counting.price.event]",
+                "[*each[:j], *each[j + 1:]]",
             ),
             (
                 "cross-validation-group-in-several-folds",
-                "FoldsFit.learn",
-                "folds if self.units is None else folds[self.units.codes]",
-                "np.resize(folds, len(self._rows.y))",
+                "CrossValidation._learn",
+                "folds if fit.units is None else folds[fit.units.codes]",
+                "np.resize(folds, len(rows.y))",
             ),
         ],
         "skdp.model_selection.parts": [
@@ -79,8 +79,8 @@ FAULTS = faults_of(
             (
                 "search-score-group-not-clipped",
                 "PrivateScore._sum",
-                "clip_vectors(units, moves[:, None], weights, self.sensitivity)",
-                "weights",
+                "total.add(np.ldexp(moves, -power), 1.0 if shares is None else shares, units=units)",
+                "total.add(np.ldexp(moves, -power), 1.0 if shares is None else shares)",
                 "units_in_compositions",
             ),
         ],
@@ -88,7 +88,7 @@ FAULTS = faults_of(
             (
                 "search-scores-without-noise",
                 "PrivateSearch._try_all",
-                "mechanism.release(np.array([total for _, total in totals]), stream.spawn('scores'))",
+                "mechanism.release(np.array([total for _, total in totals]), fit.spawn('scores'))",
                 "[total for _, total in totals]",
             ),
         ],

@@ -81,8 +81,8 @@ FAULTS = faults_of(
             (
                 "earlier-fits-not-charged",
                 "Fit.plan",
-                "self.event if before is None else compose([before, self.event])",
-                "self.event",
+                "event if before is None else compose([before, event])",
+                "event",
                 "logistic_runs",
             ),
             (

@@ -50,8 +50,8 @@ FAULTS = faults_of(
             (
                 "tree-target-sums-without-noise",
                 "sum_targets",
-                "mechanism.release(sums, stream)",
-                "sums",
+                "mechanism.release(sums.vector, stream)",
+                "sums.vector",
                 "guarantees_neighbours",
             ),
         ],

@@ -1,0 +1,291 @@
+"""One charge for fits of private estimators to parts of the rows, as searches, cross-validation and calibration make.
+
+They share their checks, public numbers, parts of the rows and seeds, and the base of those that are estimators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import has_fit_parameter
+
+from skdp._checks.default_delta import check_delta, delta_for
+from skdp._checks.leak_setting import report_leak
+from skdp._checks.leaks import CLASSES_READ, begin_record, note_leaks
+from skdp._checks.parameters import absolute_path
+from skdp._checks.protocols import is_private
+from skdp._checks.row_traits import indexable
+from skdp._checks.rows import check_labels, check_targets, classes_of, number_of_columns, table_shape
+from skdp._checks.sources import refuse_rows_elsewhere
+from skdp._checks.weights import WeightReader, warn_of_no_bound
+from skdp._fit.budget import public_n, root_stream, unit_of
+from skdp._fit.fit import BEGUN, Fit, units_of
+from skdp._fit.payment import Payment
+from skdp._fit.private_step import private_steps
+from skdp._fit.releases import copy_to_fit, new_release
+from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_init
+from skdp._guard.public_rules import takes_any_types
+from skdp._guard.public_steps import check_types
+from skdp.accounting import DpEvent, get_epsilon, resolve_accountant
+from skdp.accounting.targets import Risk
+from skdp.base import JointPrice, Price, check_whole_budget
+from skdp.mechanisms.streams import SecretStream
+from skdp.model_selection.part_rows import PartRows, PartWeights, last_of
+from skdp.model_selection.parts import draw_tested
+from skdp.pipeline import PrivatePipeline, public_rows_of
+
+
+class WholeFit(Fit):
+    """The fit of a whole: fits of private estimators to parts of the rows, and what is released of the other parts.
+
+    Parameters
+    ----------
+    whole : object
+        With the parameters `delta` and `random_state`.
+    drawn : str
+        What is random, for the warning of a seed.
+
+    Attributes
+    ----------
+    adjacency : str
+    accountant : PrivacyAccountant or None
+    delta : float
+        Once the rows are taken.
+    paid : tuple of Release
+        The charge, once the fit is planned. What depends on it shares it.
+    """
+
+    n_features: int
+
+    def __init__(self, whole: Any, drawn: str) -> None:
+        self.estimator, self.model = whole, copy_to_fit(whole)
+        begin_record(self.model)
+        self._stage, self._released = BEGUN, set()
+        self._name = getattr(whole, "_public_name", "") or type(whole).__name__
+        self._drawn, self._kept = drawn, dict[str, Any]()
+
+    def check(self, y: Any) -> None:
+        """Reject labels that are missing, and a budget that is not stated once."""
+        if y is None:
+            raise ValueError(f"{self._name} requires y to be passed, but the target y is None: give labels.")
+        check_whole_budget(self.model)
+        check_delta(self.model.delta)
+
+    def take(self, X: Any, groups: Any, template: PrivatePipeline | None = None) -> None:
+        """Note what is public of the rows, and settle delta.
+
+        `template` is what is fitted, where it has the accountant and the adjacency, and not the whole.
+        """
+        refuse_rows_elsewhere(self._name, X)
+        model = self.model
+        self._stream = root_stream(model, self._drawn)
+        known = model if template is None else private_steps(template.steps)[0][1]
+        self.adjacency: str = known.adjacency
+        self.accountant = resolve_accountant(model.accountant) if template is None else template._payment().accountant
+        X, self.units = units_of(model, X, groups, self._find_payment())
+        if template is not None:
+            self.adopt(template, X)
+        self.rows = indexable(X)
+        self.n_rows, self.n_features = table_shape(self.rows)
+        self.n_units = n = self.n_rows if self.units is None else self.units.n_units
+        self.n = public_n(model, n) if template is None else public_rows_of(template, n)
+        self.delta = delta_for(check_delta(model.delta), self.accountant, self.n)
+
+    def adopt(self, template: PrivatePipeline, X: Any) -> None:
+        """Let a pipeline be private for what the whole is, and check the types of its rows."""
+        first = template._take_unit(self.model).steps[0][1]
+        if not is_private(first) and not takes_any_types(first):
+            check_types(X)
+
+    def settle_candidates(self, made: list[PrivatePipeline], y: Any, sample_weight: Any, what: str) -> None:
+        """Settle bounds, weights and classes, which all candidates share. Classes without names are read here."""
+        check_bounds_are_given(made, what)
+        self._y, self._sample_weight = y, sample_weight
+        self._reader = None if sample_weight is None else common_weight_reader(made, sample_weight, what)
+        self._labels, self._last = name_classes(made, self._y, self.n_rows), last_of(made[0])
+        if self._labels is not None:
+            note_leaks(self.model, CLASSES_READ)
+
+    @property
+    def weight_bound(self) -> float | None:
+        """The bound of the weights that all candidates share; None without weights."""
+        return None if self._reader is None else self._reader.bound
+
+    # --- plan ---
+
+    def priced(self, event: DpEvent) -> Price:
+        """Return an event with its epsilon at the delta of the fit."""
+        return Price(event, get_epsilon(event, self.delta, adjacency=self.adjacency), self.delta)
+
+    def keep(self, **public: Any) -> None:
+        """Note public parameters, which the accountant keeps with the charge."""
+        self._kept = public
+        self._payment = self._find_payment()
+
+    def _find_payment(self) -> Payment:
+        kept = {**self._kept, "seeded": self.model.random_state is not None}
+        if name := self.model.__dict__.get("_fitted_group_name"):
+            kept["groups"] = name
+        return Payment(self.accountant, self._name, self.adjacency, kept, unit_of(self.model))
+
+    def _admit(self) -> None:
+        """See `Fit`."""
+        super()._admit()
+        self.paid = (new_release(self.price.event, self.adjacency, unit_of(self.model)),)
+
+    def public_stream(self, what: str) -> SecretStream:
+        """Return the stream of what is drawn before a row is read, and is published."""
+        return self._stream.spawn(what)
+
+    # --- parts of the rows ---
+
+    def read_parts(self) -> PartRows:
+        """Return the rows with their labels and weights, checked."""
+        labels = checked_labels(self._last, self._y, self.n_rows) if self._labels is None else self._labels
+        given = None if self._reader is None else PartWeights.of(self._reader, self._sample_weight, self.n_rows)
+        return PartRows(self.rows, labels, given, self.units)
+
+    def split(self, test_size: float) -> NDArray[np.bool_]:
+        """Mark the rows or groups that are scored."""
+        unit = unit_of(self.model)
+        return draw_tested(self.spawn("split"), self.n_units, test_size, self.adjacency, unit)
+
+    def seed(self, *number: int) -> int | None:
+        """Return the seed of a fit, None where the whole has none."""
+        stream = self.spawn("seed", *number)
+        return None if self.model.random_state is None else int(stream.words(1)[0] >> np.uint64(2))
+
+    # --- publish ---
+
+    def _note_price(self) -> None:
+        """See `Fit`: epsilon and event follow from the releases of the parts."""
+        model = self.model
+        model.delta_, model.adjacency_, model._fitted_releases = self.price.delta, self.adjacency, self.paid
+
+
+def common_weight_reader(made: list[PrivatePipeline], sample_weight: Any, what: str = "a search") -> WeightReader:
+    """Return a reader of the weights by the bound that all steps of all candidates share, which scores need too."""
+    if not all(has_fit_parameter(last_of(each), "sample_weight") for each in made):
+        raise ValueError(f"sample_weight is not taken by {type(last_of(made[0])).__name__}: leave it out.")
+    weighted = [step.estimator for each in made for _, step in private_steps(each.steps)]
+    weighted = [step for step in weighted if has_fit_parameter(step, "sample_weight")]
+    bounds = [getattr(step, "weight_bound", None) for step in weighted]
+    readers = [WeightReader.of(bound) for bound in bounds]
+    faults = [reader != readers[-1] for reader in readers]
+    if any(faults):
+        at = faults.index(True)
+        raise ValueError(
+            f"weight_bound={bounds[at]!r} of {type(weighted[at]).__name__} in {what} with weights, whose fits and "
+            "scores need one public bound for all private steps of all candidates: give all of them one."
+        )
+    warn_of_no_bound(bounds[-1], sample_weight)
+    return readers[-1]
+
+
+def name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> NDArray[Any] | None:
+    """Give all candidates the same classes: the part of the rows that they train on need not hold every class.
+
+    The labels, where they had to be read for that.
+    """
+    last = [last_of(each) for each in made]
+    unnamed = [each for each in last if "classes" in each.get_params(deep=False) and each.classes is None]
+    if not unnamed or number_of_columns(y) > 1:
+        return None
+    report_leak(
+        "classes=None: the classes were read from the labels, which is not paid for; name all classes that can occur "
+        "in the estimator, e.g. classes=[0, 1]."
+    )
+    labels = check_labels(y, n_samples)
+    for each in unnamed:
+        each.set_params(classes=classes_of(labels).tolist())
+    return labels
+
+
+def check_bounds_are_given(made: list[PrivatePipeline], what: str = "a search") -> None:
+    """Refuse regressors that would read bounds of their own from the targets of each try."""
+    for each in map(last_of, made):
+        if "y_bounds" in each.get_params(deep=False) and each.y_bounds is None:
+            raise ValueError(f"y_bounds=None in {what}: give public bounds on the targets, e.g. y_bounds=(0, 100).")
+
+
+def checked_labels(last: Any, y: Any, n_samples: int) -> NDArray[Any]:
+    """The labels or targets of the last private estimator, refused if they are unusable."""
+    if is_regressor(last):
+        return check_targets(y, n_samples)
+    return check_labels(y, n_samples, classes=getattr(last, "classes", None), columns=True)
+
+
+def share_of_budget(whole: Any, share: float) -> dict[str, Any]:
+    """Return the parameters that state a share of the budget of a whole, of its epsilon or of mu."""
+    if whole.risk is None:
+        return {"epsilon": share * float(whole.epsilon)}
+    risk = Risk.read(whole.risk)
+    return {"risk": risk.stated if share == 1.0 else risk.of_size(share * risk.mu).stated}
+
+
+def inner_of(estimator: Any) -> Any:
+    """Return the model that is fitted, or was."""
+    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+
+
+def part_has(method: str) -> Callable[[Any], bool]:
+    """Return the condition that a `WholeEstimator`'s part, or what is to be fitted, has a method."""
+    return lambda self: hasattr(self.__dict__.get(self._part_name, inner_of(self.estimator)), method)
+
+
+class WholeEstimator(JointPrice, MetaEstimatorMixin, BaseEstimator):
+    """Base of estimators that are fitted as a whole, and predict by one of their parts."""
+
+    _part_name: str  # of the attribute that holds that part
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        refuse_foreign_in_init(cls)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters.
+
+        Parameters
+        ----------
+        **params : dict of str to object
+            Parameters of this object, or of the estimator as ``estimator__parameter``. A path given as `accountant` is
+            made absolute.
+
+        Returns
+        -------
+        self : object
+            The object itself.
+        """
+        refuse_foreign(type(self), params)
+        if "accountant" in params:
+            params["accountant"] = absolute_path(params["accountant"])
+        super().set_params(**params)
+        return self
+
+    @property
+    def classes_(self) -> Any:
+        """Classes, in the order of the columns of probabilities."""
+        return self._of_part("classes_")
+
+    @property
+    def n_features_in_(self) -> int:
+        """Columns seen in ``fit``."""
+        return int(self._of_part("n_features_in_"))
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns seen in ``fit``, where they have names."""
+        return np.asarray(self._of_part("feature_names_in_"))
+
+    def _of_part(self, name: str) -> Any:
+        if self._part_name not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no {name} before fit.")
+        return getattr(self.__dict__[self._part_name], name)
+
+
+__all__ = ["WholeEstimator", "WholeFit", "inner_of", "part_has", "share_of_budget"]
