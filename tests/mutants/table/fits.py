@@ -47,9 +47,9 @@ FAULTS = faults_of(
         "skdp._fit.private_step": [
             (
                 "pipeline-steps-share-stream",
-                "PrivateStep.begin",
-                "terms.stream.spawn('step of a pipeline', number)",
-                "terms.stream",
+                "StepFit.__init__",
+                "('step of a pipeline', number)",
+                "('step of a pipeline', 0)",
                 "seeds",
             ),
         ],
