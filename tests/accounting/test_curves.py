@@ -87,6 +87,21 @@ def test_profiles_are_above_the_price_and_close_to_it(event, adjacency):
     assert profile.epsilon(delta) == pytest.approx(get_epsilon(event, delta, adjacency=adjacency), rel=5e-3)
 
 
+def test_profile_by_method_is_the_delta_of_that_method():
+    profile, delta = PrivacyProfile(G, method="rdp"), get_delta(G, 1.0, method="rdp")
+    assert delta > 1.5 * get_delta(G, 1.0)
+    assert delta * (1.0 - 1e-9) <= profile(1.0) <= delta * 1.01
+
+
+def test_profile_of_sparse_points_is_above_delta_between_them():
+    """With little noise, points are more than 600 nats apart, and no chord is drawn between them."""
+    profile = PrivacyProfile(GaussianDpEvent(1e-3))
+    middles = 0.5 * (profile.epsilons[1:] + profile.epsilons[:-1])
+    falling = (profile.deltas[:-1] < 0.99) & (profile.deltas[1:] > 0.01)
+    assert falling.sum() >= 3
+    assert all(profile(at) >= get_delta(profile.event, at) for at in middles[falling])
+
+
 # --- groups -------------------------------------------------------------------------------------------------------
 
 

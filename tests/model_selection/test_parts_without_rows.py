@@ -15,7 +15,7 @@ from replay import assert_all_else_is_equal, moves, replay
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
 
 import skdp
 from skdp.model_selection import cross_validation
@@ -63,7 +63,9 @@ KINDS = {
     "naive Bayes": (lambda: skdp.DPGaussianNB(bounds=(-1, 1), classes=[0, 1], **OWN), X),
     "ridge": (lambda: skdp.DPRidge(y_bounds=(0, 1), **OWN), X),
     "frames between": (
-        lambda: make_pipeline(scaler().set_output(transform="pandas"), FunctionTransformer(np.tanh), logistic()),
+        lambda: make_pipeline(
+            scaler().set_output(transform="pandas"), FunctionTransformer(np.tanh), Normalizer(), logistic()
+        ),
         FRAME[["age"]],
     ),
     "public steps before": (lambda: make_pipeline(encoder(), scaler(), logistic()), FRAME),

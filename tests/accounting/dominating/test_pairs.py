@@ -27,6 +27,7 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
+from skdp.accounting.dominating import noise
 from skdp.accounting.rdp.rdp import rdp
 from skdp.accounting.releases import releases
 
@@ -272,6 +273,12 @@ def test_extremes_have_a_price(event):
         epsilon = get_epsilon(event, 1e-5, adjacency="replace_one", method=method)
         assert epsilon > 0.0
         assert 0.0 < get_delta(event, 1.0, adjacency="replace_one", method=method) <= 1.0
+
+
+@over_rows("pair", [noise.laplace(0.5), noise.laplace(200.0), noise.discrete_gaussian(9.0, 2)])
+def test_both_distributions_of_a_pair_have_mass_one(pair):
+    for each in (pair, pair.reversed()):
+        assert np.exp(each.log_weight).sum() + each.infinite == pytest.approx(1.0, rel=1e-12)
 
 
 # --- what was wrong -----------------------------------------------------------------------------------------------

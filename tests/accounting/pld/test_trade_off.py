@@ -44,6 +44,7 @@ def test_a_gaussian_has_its_closed_forms():
     assert profile.true_positive_rate(FPR) == pytest.approx(gaussian_rate(FPR, mu), rel=1e-9)
     trade_off, exact = profile.trade_off(FPR), 1.0 - gaussian_rate(FPR, mu)
     assert np.all((exact - 1e-4 <= trade_off) & (trade_off <= exact + 1e-12))
+    assert profile.trade_off([0.0, 1.0]) == pytest.approx([1.0, 0.0], abs=1e-11)
     assert profile.mu_bounds() == pytest.approx((mu, mu), rel=1e-9)
 
 

@@ -41,6 +41,7 @@ FAULTS = faults_of(
                 "pair_products",
                 "np.float64(X[i, c] * scale[i]) * np.float64(X[j, c] * scale[j])",
                 "np.float64(X[i, c]) * X[j, c]",
+                "guarantees_units",
             ),
         ],
         "skdp._kernels.gram": [
