@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import math
 import time
 from collections.abc import Iterator, Mapping
 from copy import copy
@@ -26,8 +27,8 @@ from skdp._checks.protocols import is_private
 from skdp._checks.rows import table_shape, without_labels
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.units import ROW, take_unit
-from skdp._fit.conductor import PhasedFit, conduct
-from skdp._fit.fit import units_of
+from skdp._fit.budget import Price
+from skdp._fit.fit import BEGUN, Fit, units_of
 from skdp._fit.joint_fit import Allocation, JointFit
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
@@ -503,9 +504,23 @@ class PrivatePipeline(JointPrice, _FittedSteps):
 
     def _fit_under_one_budget(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
         """Fit, and return the rows that the last step was fitted to."""
-        fit = PipelineFit(self, X, y, params)
-        conduct(fit)
-        return fit.rows
+        fit, given = PipelineFit(self), dict(params)
+        whole, groups = fit.model, given.pop("groups", None)
+        check_budget(whole)
+        of_steps = whole._params_of_steps(given)
+        fit.take(X, groups)
+        allocation = whole._solve(fit.n_units, fit.n_features)
+        steps = JointFit(whole.steps, allocation, whole.delta, of_steps, units=fit.units)
+        steps.check_parameters(fit.n_units)
+        fit.plan_at(Price(allocation.event, math.nan, whole.delta))
+
+        fit.read(steps.prepare, fit.rows, y)
+        fit.charge()
+
+        rows, interrupted = fit.learn(steps.learn, whole._timed, part="steps")
+        take_fit(whole, steps, allocation.event)
+        fit.publish(interrupted=interrupted)
+        return rows
 
     def _payment(self) -> Payment:
         """Where a fit of this pipeline is charged: the ledger that the steps share, if they have one."""
@@ -595,51 +610,36 @@ class PrivatePipeline(JointPrice, _FittedSteps):
         return {name: step.estimator.epsilon_ for name, step in self._private_steps()}
 
 
-class PipelineFit(PhasedFit):
-    """The fit of a pipeline: one charge for all steps, which are fitted as copies and replaced together.
+class PipelineFit(Fit):
+    """The fit of a pipeline: one charge for all steps, which are fitted as copies and replaced together."""
 
-    `rows` are those that the last step was fitted to; private.
-    """
+    def __init__(self, pipeline: PrivatePipeline) -> None:
+        self.estimator, self.model = pipeline, clone(pipeline)
+        self._stage, self._released = BEGUN, set()
 
-    work: PrivatePipeline
-    event: DpEvent
+    def _find_payment(self) -> Payment:
+        payment: Payment = self.model._payment()
+        return payment
 
-    def __init__(self, target: PrivatePipeline, X: Any, y: Any, params: dict[str, Any]) -> None:
+    def take(self, X: Any, groups: Any) -> None:
+        """See `Fit`: the shape of the rows is that of what the first step takes."""
         refuse_rows_elsewhere("a pipeline", X)
-        super().__init__(target, clone(target))
-        self._X, self._y, self._params = X, y, dict(params)
+        self.rows, self.units = units_of(self.model, X, groups, self._find_payment())
+        self.model._note_unit()
+        self.n_rows, self.n_features = table_shape(self.rows)
+        self.n_units = self.n_rows if self.units is None else self.units.n_units
+        self.model._settle_delta(self.n_units)
+        self.model._settle_steps(self.rows, self.n_units)
+        self.model._note_unit()  # to a model that was chosen
+        self.n = public_rows_of(self.model, self.n_units)
+        self._payment = self._find_payment()
 
-    def plan(self) -> None:
-        """See `PhasedFit`."""
-        whole = self.work
-        check_budget(whole)
-        groups = self._params.pop("groups", None)
-        given = whole._params_of_steps(self._params)
-        self._X, self.units = units_of(whole, self._X, groups)
-        whole._note_unit()
-        n_samples, n_features = table_shape(self._X)
-        n_samples = n_samples if self.units is None else self.units.n_units
-        whole._settle_delta(n_samples)
-        whole._settle_steps(self._X, n_samples)
-        whole._note_unit()  # to a model that was chosen
-        allocation = whole._solve(n_samples, n_features)
-        self._steps = JointFit(whole.steps, allocation, whole.delta, given, units=self.units)
-        self._steps.check_parameters(n_samples)
-        self.event, self.delta, self.n_public = allocation.event, whole.delta, public_rows_of(whole, n_samples)
+    def _note_price(self) -> None:
+        """See `Fit`: epsilon and event follow from the releases, which `take_fit` set."""
 
-    def read(self) -> None:
-        """See `PhasedFit`."""
-        self._steps.prepare(self._X, self._y)
-
-    def learn(self) -> str:
-        """See `PhasedFit`."""
-        self.rows, interrupted = self._steps.learn(self.work._timed)
-        take_fit(self.work, self._steps, self.event)
-        return interrupted
-
-    def parameters(self) -> dict[str, Any]:
-        """See `PhasedFit`: the steps as they are now, with what the fitted ones learned."""
-        return {"steps": self.target._with_learned(self.work.steps)}
+    def _publish(self) -> None:
+        """See `Fit`: the steps as they are now, with what the fitted ones learned."""
+        publish(self.estimator, self.model, steps=self.estimator._with_learned(self.model.steps))
 
 
 def check_budget(pipeline: PrivatePipeline) -> None:

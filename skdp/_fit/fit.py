@@ -122,6 +122,7 @@ class Fit:
     precedes_charge = True  # whether ``fit`` may still reject what it finds: a pipeline ends it after the charge
     is_whole = True  # and not a step of a pipeline or a search
     file: Any = None
+    earlier: Any = None
 
     def __init__(self, estimator: Any, *place: tuple[str, int], earlier: Any = None) -> None:
         self.estimator, self.model = estimator, copy_to_fit(estimator, keep_learned=earlier is not None)
@@ -376,9 +377,12 @@ class Fit:
         self.model.__dict__.update(learned)
         self._note_price()
         with PUBLICATION:
-            publish(self.estimator, self.model)
+            self._publish()
         self._tell(interrupted)
         return self.estimator
+
+    def _publish(self) -> None:
+        publish(self.estimator, self.model)
 
     def _note_price(self) -> None:
         model, earlier = self.model, () if self.earlier is None else self.earlier.releases

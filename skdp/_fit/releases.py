@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -78,6 +78,14 @@ def publish(target: Any, fitted: Any, **parameters: Any) -> None:
             target.__dict__.pop(name, None)
 
 
+def fit_publicly(target: Learner, learn: Callable[[Learner], object]) -> Learner:
+    """Fit what reads nothing private: `learn` sets the attributes of a copy, and they are published together."""
+    work = copy_to_fit(target)
+    learn(work)
+    publish(target, work)
+    return target
+
+
 def copy_to_fit(target: Learner, *, keep_learned: bool = False) -> Learner:
     """Return a shallow copy that learns in the place of `target`, without what was learned earlier.
 
@@ -93,4 +101,4 @@ def _is_learned(name: str) -> bool:
     return name.startswith("_fitted") or (name.endswith("_") and not name.endswith("__"))
 
 
-__all__ = ["PUBLICATION", "Release", "copy_to_fit", "ids_of", "new_release", "publish", "releases_of"]
+__all__ = ["PUBLICATION", "Release", "copy_to_fit", "fit_publicly", "ids_of", "new_release", "publish", "releases_of"]

@@ -17,7 +17,7 @@ from skdp._checks.parameters import check_count, count_threads, refuse_fit_param
 from skdp._checks.row_traits import with_row_form, with_row_norm
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
-from skdp._fit.conductor import fit_publicly
+from skdp._fit.releases import fit_publicly
 from skdp._fit.saved_state import PlainState
 from skdp._fit.step_traits import StepTraits, traits_of
 from skdp._guard.foreign_parameters import refuse_foreign_in_init, refuse_removed

@@ -20,7 +20,7 @@ from skdp._checks.cells import NUMBER, numbers_of, values_of
 from skdp._checks.parameters import check_choice, count_threads, refuse_fit_params, show
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import check_schema, column_names
-from skdp._fit.conductor import fit_publicly
+from skdp._fit.releases import fit_publicly
 from skdp._fit.saved_state import PlainState
 from skdp._fit.step_traits import StepTraits
 from skdp._threads import single_threaded_blas

@@ -15,9 +15,9 @@ from skdp._checks.parameters import absolute_path, check_choice, check_real, ref
 from skdp._checks.readings import key_of, number_of
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, fitted_table
-from skdp._fit.conductor import fit_publicly
 from skdp._fit.fit import units_of
 from skdp._fit.private_step import PrivateStep
+from skdp._fit.releases import fit_publicly
 from skdp._guard.public_rules import register
 from skdp.accounting import DpEvent, NoOpDpEvent
 from skdp.base import Fit, PrivateEstimator, StepPlan, begin

@@ -16,9 +16,9 @@ from skdp._checks.parameters import absolute_path, check_choice, refuse_fit_para
 from skdp._checks.row_traits import with_row_norm, with_row_schema
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, fitted_table
-from skdp._fit.conductor import fit_publicly
 from skdp._fit.fit import units_of
 from skdp._fit.private_step import PrivateStep
+from skdp._fit.releases import fit_publicly
 from skdp._fit.step_traits import StepTraits
 from skdp._guard.public_rules import register
 from skdp._guard.public_steps import output_of

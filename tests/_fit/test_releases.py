@@ -28,7 +28,7 @@ from skdp import (
     PrivacyAccountant,
     allocate_budget,
 )
-from skdp._fit.releases import releases_of
+from skdp._fit.releases import fit_publicly, releases_of
 from skdp._training.solver import Solver
 from skdp.accounting import compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier
@@ -373,3 +373,23 @@ def test_public_steps_of_the_user_are_not_written_on():
     assert not hasattr(steps[1][1], "coef_")
     assert not hasattr(public, "n_features_in_")
     assert math.isfinite(model.score(X, Y))
+
+
+def test_a_public_fit_publishes_what_it_sets_or_nothing():
+    target = DPPCA()
+    target.old_ = np.ones(2)
+
+    def learn(work):
+        assert "old_" not in vars(work)
+        work.new_ = 1
+
+    assert fit_publicly(target, learn) is target
+    assert (target.new_, "old_" in vars(target)) == (1, False)
+
+    def fail(work):
+        work.new_ = 2
+        raise ValueError("as planned")
+
+    with pytest.raises(ValueError, match="as planned"):
+        fit_publicly(target, fail)
+    assert target.new_ == 1

@@ -25,14 +25,6 @@ FAULTS = faults_of(
             ("weight-bound-from-data", "WeightReader.shares", "self.bound", "min(self.bound, np.max(weights))"),
             ("weights-rounded-up", "exactly_summable", "np.floor", "np.ceil"),
         ],
-        "skdp._fit.conductor": [
-            (
-                "charge-after-fit",
-                "learn_under_charge",
-                "if not fit.is_paid():\n    fit.charge()\nreturn charged(fit.learn)",
-                "found = charged(fit.learn)\nif not fit.is_paid():\n    fit.charge()\nreturn found",
-            ),
-        ],
         "skdp._fit.joint_fit": [
             ("pipeline-nonfinite-rows-passed-on", "JointFit._fit_for", "zero_wild_rows(rows)", "rows", "extending"),
         ],
