@@ -130,6 +130,11 @@ def test_further_digits_are_those_of_the_same_two_numbers(scale, rest):
         assert rounded_pair(radius, angle, scale, rest, digits) == expected
 
 
+def test_errors_of_radius_and_angle_add_up():
+    """Each leaves the sum open by 0.32 here, so that two whole numbers are possible for every angle."""
+    assert all(decided_pair(109, 8, angle, 8, axis, 100.0, 0.0) is None for angle in range(256) for axis in range(4))
+
+
 def all_counts(n_radius, n_angle, scale):
     """How many of all pairs of words of so many bits decide each pair of numbers; None counts those that do not."""
     digits = itertools.product(range(1 << n_radius), range(1 << n_angle), range(4))

@@ -94,6 +94,12 @@ def test_a_function_of_a_number_fills_its_own_bounds(text):
     assert rows.data_norm == 1.0
 
 
+def test_even_power_of_bounds_around_zero_begins_at_zero():
+    rows = formula_rows("gain**2", {"gain": (-3.0, 1.0)})
+    made = rows.step.transform(pd.DataFrame({"gain": [-3.0, 0.0, 1.0]}))
+    np.testing.assert_allclose(made[:, 0], [1.0, -1.0, 2.0 / 9.0 - 1.0])
+
+
 def test_a_curve_is_a_sum_of_polynomials_that_are_no_longer_than_their_number():
     rows, frame = formula_rows("poly(age, 3) * member", SCHEMA), people(300)
     made = rows.step.transform(frame)

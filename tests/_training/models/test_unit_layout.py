@@ -1,11 +1,14 @@
 """Models of units of several rows: the clipped gradients of a unit are added up, and their sum is clipped too."""
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from combinations import over_combinations, over_rows
 
+from skdp import _threads as threads
 from skdp._checks.units import read_units
 from skdp._kernels.losses import LOSSES
+from skdp._training.models import network
 from skdp._training.models.linear import LinearGeometry, LinearModel
 from skdp._training.models.network import Architecture, Clip, NetworkModel
 from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotGeometry, OneHotModel, OneHotRows
@@ -45,7 +48,7 @@ class Made:
         self.weights = rng.uniform(0, 1, n)
         self.theta = rng.normal(size=self.model(np.arange(4)).n_parameters)
 
-    def model(self, rows, units=None):
+    def model(self, rows, units=None, n_threads=1):
         y, weights = self.y[rows], self.weights[rows]
         if "trees" in self.kind:
             blocks = Blocks(WIDTHS)
@@ -65,6 +68,7 @@ class Made:
             return NetworkModel(
                 X, targets, weights, Architecture((self.d, 7, self.n_outputs), activation, loss), clip,
                 radius=2.0, unit=1.0, dtype=np.float64, batch_size=100, units=units,
+                n_threads=n_threads,
             )  # fmt: skip
         X = self.X[rows].astype(np.float32 if self.kind == "float32" else np.float64)
         X = sp.csr_matrix(X) if self.kind == "sparse" else X
@@ -123,6 +127,22 @@ def test_a_unit_moves_the_sum_by_the_clip_at_most(kind, size, rows):
     alone = np.linalg.norm(made.model(np.arange(60, 61)).clipped_gradient_sum(made.theta, None, C))
     if rows == "copies" and size * alone > C:
         assert moved >= C * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("kind", ["network", "network softmax"])
+def test_spans_of_a_network_change_no_bit(monkeypatch, kind):
+    """A group is clipped in the span in which it begins, wherever spans end."""
+    rng = np.random.default_rng(5)
+    made, labels = Made(kind, rng, 400), labels_of(rng, 400, long=False)
+    layout = UnitLayout(read_units(labels, 400))
+    monkeypatch.setattr(network, "_SPAN_SIZE", 1)
+    monkeypatch.setattr(threads, "_SHARING_PAYS", 0)
+    sums = set()
+    for n_threads, span in ((1, 96), (2, 6), (2, 12)):
+        monkeypatch.setattr(network, "_SPAN_ROWS", span)
+        with made.model(layout.order, layout, n_threads) as model:
+            sums.add(model.clipped_gradient_sum(made.theta, None, C).tobytes())
+    assert len(sums) == 1
 
 
 def test_units_are_drawn_whatever_their_rows():

@@ -24,7 +24,7 @@ from skdp import (
     DPRidge,
 )
 from skdp._checks import unit_runs
-from skdp._training.streamed import blocks
+from skdp._training.streamed import blocks, streamed_model
 from skdp._training.streamed.parquet import ParquetRows
 from skdp.datasets import TableRows
 from skdp.preprocessing import DPStandardScaler
@@ -126,6 +126,15 @@ def test_lots_of_a_map_are_those_of_the_equal_array(tmp_path, kind, dtype, label
     assert_close(found, expected)
     name = "coef_" if kind == "linear" else "coefs_"
     np.testing.assert_array_equal(getattr(found, name)[0], getattr(expected, name)[0])
+
+
+@pytest.mark.parametrize("kind", ["linear", "network"])
+def test_lots_too_large_to_gather_give_the_same_model(tmp_path, monkeypatch, kind):
+    """Of groups that lie across blocks, in a pass over all rows for each lot."""
+    table, changes = Table(label=40.5), {"sampling_rate": 0.2, "max_iter": 4}
+    gathered = table.fit_elsewhere(GRADIENT[kind](**changes), "parquet", tmp_path)
+    monkeypatch.setattr(streamed_model, "GATHERED_VALUES", 0)
+    assert_close(table.fit_elsewhere(GRADIENT[kind](**changes), "parquet", tmp_path), gathered)
 
 
 def test_labels_beside_the_rows_give_the_same_model(tmp_path):

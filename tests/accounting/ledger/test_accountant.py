@@ -287,9 +287,11 @@ def test_broken_logs_are_refused_in_one_line(change, named):
 
 def test_the_table_and_the_page_show_what_was_spent_and_is_left():
     accountant = ledger()
+    accountant.spend(GAUSS)
     text = str(accountant)
     assert f"spent: epsilon={accountant.get_epsilon():.6g} (joint price" in text
     assert "left: epsilon=" in text
+    assert [line.split()[0] for line in text.splitlines() if line[0].isdigit()] == ["1", "2", "3-4", "5"]
     assert "adaptively" not in text
     assert all(word in text for word in ("person", "Poisson(0.01)", "3-4", "ceiling", "zero_out", "Laplace(50)"))
     page = accountant._repr_html_()

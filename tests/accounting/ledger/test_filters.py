@@ -125,6 +125,12 @@ def test_shares_of_delta_are_spent_once():
         assert each.budget == 6.0 - renyi_epsilon_at(order, 0.0, 0.45e-5)
 
 
+def test_failures_of_repeated_selections_add_up():
+    """Each of 4 selections, charged twice, makes 3 runs on average."""
+    search = RepeatAndSelectDpEvent(EpsilonDeltaDpEvent(0.1, 1e-7), 3.0, 1.0)
+    assert failures_of([(releases(SelfComposedDpEvent(search, 4)), 2)]) == pytest.approx(24e-7, rel=1e-12)
+
+
 # --- the theorem, on runs whose probabilities are known -----------------------------------------------------
 
 
