@@ -9,18 +9,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from skdp._checks.default_delta import delta_for
-from skdp._checks.leaks import begin_record
-from skdp._checks.notices import begin_notices, note_notice, raw_columns_notice
+from skdp._checks.notices import note_notice, raw_columns_notice
 from skdp._checks.parameters import absolute_path, check_real, refuse_fit_params
 from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._checks.rows import check_labels, check_table, encode_labels
 from skdp._checks.units import GROUP, ROW
-from skdp._fit.budget import Budget, Price, payment_of, public_n, read_budget, root_stream, solve_noise, unit_of
+from skdp._fit.budget import Budget, Price, public_n, root_stream, solve_noise, unit_of
 from skdp._fit.diagram import Diagram
 from skdp._fit.fit import Fit, NoisySum, begin, warn_of_weak_delta
-from skdp._fit.payment import Payment
-from skdp._fit.private_step import FitTerms, PrivateStep, StepPlan
+from skdp._fit.private_step import PrivateStep, StepPlan
 from skdp._fit.releases import PUBLICATION, Release, new_release, releases_of
 from skdp._fit.saved_state import PlainState
 from skdp._fit.step_traits import StepTraits, traits_of
@@ -30,7 +27,6 @@ from skdp.accounting import (
     DpEvent,
     compose,
     get_epsilon,
-    resolve_accountant,
 )
 from skdp.accounting.targets import Risk
 from skdp.mechanisms.sampling import Sampling, sampling_at
@@ -83,7 +79,7 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
         super().__init_subclass__(**kwargs)
         refuse_foreign_in_init(cls)
 
-    # --- what a subclass says: the phases of a fit, in this order ---
+    # --- what a subclass says ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """What a fit to a table of this shape costs at any noise multiplier, for pipelines and searches.
@@ -91,31 +87,6 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
         `delta` is that of the whole then, a number, so that a step may buy with a part of it.
         """
         raise NotImplementedError(f"{type(self).__name__} does not say what a fit costs: write _plan_step.")
-
-    def _check_terms(self) -> FitTerms:
-        """All that can be refused without knowing the table, and what is kept of it."""
-        begin_record(self)
-        begin_notices(self)
-        return FitTerms(self._check_budget(), root_stream(self, remedy=_TO_PUBLISH))
-
-    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """Refuse what can be refused before a row or label is read; a width of None is not known yet."""
-
-    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> Any:
-        """All that is decided before training reads the rows; its `event` is what the fit costs."""
-        raise NotImplementedError(f"{type(self).__name__} does not plan its fit: write _plan_fit.")
-
-    def _check_rows(self, X: Any) -> Any:
-        """The rows as a table of numbers, refused if they are unusable; reads private data."""
-        return check_table(self, X, reset=True)
-
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Any:
-        """The labels and weights of a fit, refused if they are unusable; reads private data."""
-        refuse_fit_params(fit_params, type(self).__name__)
-
-    def _learn(self, plan: Any, rows: Any, targets: Any) -> str:
-        """Train on this very object, a copy made for the purpose; where an interrupt cut it short, if one did."""
-        raise NotImplementedError(f"{type(self).__name__} does not learn: write _learn.")
 
     def _note_rows(self, X: Any, are_raw: bool = True) -> None:
         """Keep what is public of rows and comes with them: a bound on their norm is a default of `data_norm`.
@@ -143,12 +114,6 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
         """This estimator as a step of a pipeline or a search; None if it reads nothing of its rows."""
         return PrivateStep(self)
 
-    def _plan_checked(self, terms: FitTerms, shape: tuple[int, int | None]) -> Any:
-        """The plan of a fit to a table of this shape."""
-        terms = self._settle_delta(terms, shape[0])
-        self._check_parameters(terms, *shape)
-        return self._plan_fit(terms, *shape, None)
-
     def set_params(self, **params: Any) -> Self:
         """Set the parameters of this estimator.
 
@@ -170,23 +135,6 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
 
     # --- the budget ---
 
-    def _check_budget(self) -> Budget:
-        return read_budget(self)
-
-    def _settle_delta(self, terms: FitTerms, n_samples: int, earlier: float | None = None) -> FitTerms:
-        """The terms with delta as a number, which this very object, a copy made for the fit, is given too.
-
-        `earlier` is the delta of earlier instalments: a joint price needs one delta, named before the first of them.
-        """
-        n = self._public_n_samples(n_samples)
-        given = terms.budget.delta
-        self.delta = delta_for(earlier if given is None else given, resolve_accountant(self.accountant), n)
-        return terms._replace(budget=terms.budget._replace(delta=self.delta))
-
-    def _public_n_samples(self, n_samples: int) -> int:
-        """Return the number of rows, or of units, that rules may use: under add_remove the data's own is private."""
-        return public_n(self, n_samples)
-
     def _chosen_sampling(self, n: int) -> Sampling | None:
         """The sampling that the user's lot_size or sampling_rate asks for, None where neither is set."""
         if self.lot_size is not None and self.sampling_rate is not None:
@@ -203,10 +151,6 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
         return None
 
     # --- charge, price, publication ---
-
-    def _payment(self) -> Payment:
-        """Where a fit of this estimator is charged."""
-        return payment_of(self)
 
     def _unit(self) -> str:
         """What the fit is private for: a row, or a group of rows."""
@@ -295,7 +239,6 @@ class JointPrice(Watched, Diagram, PlainState):
 __all__ = [
     "Budget",
     "Fit",
-    "FitTerms",
     "JointPrice",
     "NoisySum",
     "Price",
@@ -309,6 +252,7 @@ __all__ = [
     "check_table",
     "check_whole_budget",
     "encode_labels",
+    "public_n",
     "refuse_fit_params",
     "root_stream",
     "solve_noise",

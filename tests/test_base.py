@@ -15,7 +15,7 @@ from skdp import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from skdp._fit.budget import Budget, root_stream
+from skdp._fit.budget import Budget, public_n, read_budget, root_stream
 from skdp._fit.releases import new_release, releases_of
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
 from skdp.base import PrivateEstimator
@@ -62,38 +62,38 @@ class Newcomer(PrivateEstimator):
 @over_rows("given", [{"noise_multiplier": 1.0}, {"epsilon": None}])
 def test_epsilon_or_noise_multiplier(given):
     with pytest.raises(ValueError, match=r"epsilon=.* and noise_multiplier=.*: set exactly one of them"):
-        Newcomer(**given)._check_budget()
+        read_budget(Newcomer(**given))
 
 
 @over_combinations(1, name=["epsilon", "noise_multiplier", "delta"], bad=[0, -1, math.nan, math.inf, "1", True])
 def test_numbers_of_the_budget(name, bad):
-    assert Newcomer(epsilon=2)._check_budget() == Budget(2.0, None, 1e-5)
+    assert read_budget(Newcomer(epsilon=2)) == Budget(2.0, None, 1e-5)
     parameters = {"epsilon": None, name: bad} if name == "noise_multiplier" else {name: bad}
     with pytest.raises(ValueError, match=rf"^{name}=[^\n]* is (out of range|of the wrong type, [a-z]+): choose a num"):
-        Newcomer(**parameters)._check_budget()
+        read_budget(Newcomer(**parameters))
 
 
 def test_every_adjacency_and_accounting_has_a_name():
     for adjacency in ("zero_out", "add_remove", "replace_one"):
         for accounting in ("pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"):
-            Newcomer(adjacency=adjacency, accounting=accounting)._check_budget()
+            read_budget(Newcomer(adjacency=adjacency, accounting=accounting))
     unsound = ({"accounting": name} for name in ("gdp", "moments_asymptotic", "strong_2016"))
     for bad in ({"adjacency": "swap"}, {"adjacency": None}, {"accounting": "renyi"}, {"accounting": ["pld"]}, *unsound):
         with pytest.raises(
             ValueError, match=r"is not known: use one of ('pld', 'rdp', |'zero_out', 'add_remove', ).*\.$"
         ):
-            Newcomer(**bad)._check_budget()
+            read_budget(Newcomer(**bad))
 
 
 # --- public n and the sampling ----------------------------------------------------------------------------------------
 
 
 def test_rules_use_the_public_number_of_rows():
-    assert Newcomer()._public_n_samples(70) == 70
-    assert Newcomer(n_samples_public=100)._public_n_samples(70) == 100
-    assert Newcomer(n_samples_public=100, adjacency="add_remove")._public_n_samples(70) == 100
+    assert public_n(Newcomer(), 70) == 70
+    assert public_n(Newcomer(n_samples_public=100), 70) == 100
+    assert public_n(Newcomer(n_samples_public=100, adjacency="add_remove"), 70) == 100
     with pytest.raises(ValueError, match="n_samples_public=None with adjacency='add_remove'") as caught:
-        Newcomer(adjacency="add_remove")._public_n_samples(70)
+        public_n(Newcomer(adjacency="add_remove"), 70)
     assert "70" not in str(caught.value)  # the number is private there
 
 

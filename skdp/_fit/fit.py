@@ -422,7 +422,7 @@ def units_of(work: Any, X: Any, groups: Any, payment: Payment | None = None) -> 
     work.privacy_unit_ = ROW if groups is None else GROUP
     if groups is None:
         return X, None
-    with (payment or work._payment()).recording_refusals():
+    with (payment or payment_of(work)).recording_refusals():
         if isinstance(X, RowSource):
             units: Units | CountedUnits = X.find_units()
         else:

@@ -18,6 +18,7 @@ from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import row_form_of
 from skdp._checks.rows import table_shape
 from skdp._checks.units import take_unit
+from skdp._fit.budget import public_n
 from skdp._fit.fit import BEGUN, CHARGED, ENDED, PLANNED, READ, Fit, Paused
 from skdp._fit.step_traits import traits_of
 from skdp.accounting import DpEvent, PrivacyAccountant, resolve_accountant
@@ -32,13 +33,6 @@ class StepPlan(NamedTuple):
     event_at: Callable[[float], DpEvent]
     parameters: dict[str, Any]
     row_form: Any = None
-
-
-class FitTerms(NamedTuple):
-    """What is known of a fit from its parameters alone: the budget as the estimator checked it, and its randomness."""
-
-    budget: Any
-    stream: Any
 
 
 def refuse_objects(rows: Any, checked: Any) -> None:
@@ -190,7 +184,7 @@ class PrivateStep:
 
     def public_n_samples(self, n_samples: int) -> int:
         """The number of rows, or of units, that rules may use."""
-        return int(self.estimator._public_n_samples(n_samples))
+        return int(public_n(self.estimator, n_samples))
 
     def note_unit(self, whole: Any) -> None:
         """Be private for what the whole is that the step is fitted in."""
@@ -287,4 +281,4 @@ def private_steps(steps: Iterable[tuple[str, Any]]) -> list[tuple[str, PrivateSt
     return found
 
 
-__all__ = ["FitTerms", "PrivateStep", "StepPlan", "private_steps", "step_of"]
+__all__ = ["PrivateStep", "StepPlan", "private_steps", "step_of"]

@@ -17,7 +17,7 @@ from skdp._training.progress import StepProgress
 from skdp._training.run import Run
 from skdp._training.solver import Solver
 from skdp._training.target import Target
-from skdp.base import Fit, PrivateEstimator, StepPlan
+from skdp.base import Fit, PrivateEstimator, StepPlan, public_n
 
 
 class GradientEstimator(PrivateEstimator):
@@ -78,7 +78,7 @@ class GradientEstimator(PrivateEstimator):
 
         A model that has no such parameters has one way to sample.
         """
-        n = self._public_n_samples(n_samples)
+        n = public_n(self, n_samples)
         target = self._target()
         solver = self._solver(target, n_features)
         sampling, n_steps = solver.sampling_and_steps(n, n_features, target.n_of_step())

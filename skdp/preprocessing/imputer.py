@@ -15,6 +15,7 @@ from skdp._checks.parameters import absolute_path, check_choice, check_real, ref
 from skdp._checks.readings import key_of, number_of
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, fitted_table
+from skdp._fit.budget import read_budget
 from skdp._fit.fit import units_of
 from skdp._fit.private_step import PrivateStep
 from skdp._fit.releases import fit_publicly
@@ -208,7 +209,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         return fit.publish(statistics_=model._statistics(values))
 
     def _learn_constants(self, X: Any) -> None:
-        self._check_budget()
+        read_budget(self)
         self._check_own_parameters()
         table = Table(X, self)
         check_schema(self, table.source, reset=True)

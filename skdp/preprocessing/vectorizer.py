@@ -16,6 +16,7 @@ from skdp._checks.parameters import absolute_path, check_choice, refuse_fit_para
 from skdp._checks.row_traits import with_row_norm, with_row_schema
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, fitted_table
+from skdp._fit.budget import read_budget
 from skdp._fit.fit import units_of
 from skdp._fit.private_step import PrivateStep
 from skdp._fit.releases import fit_publicly
@@ -281,7 +282,7 @@ class DPTableVectorizer(SchemaBuyer):
         return fit.publish()
 
     def _learn_schema(self, X: Any) -> None:
-        self._check_budget()
+        read_budget(self)
         self._check_own_parameters()
         table = Table(X, self)
         columns = match_columns(self._given_schema(), table)

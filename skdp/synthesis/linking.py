@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import check_count, show
 from skdp._checks.readings import key_of
+from skdp._fit.budget import payment_of
 from skdp.preprocessing.schema.matching import read_schema
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.synthesis.generator import generator_of
@@ -188,7 +189,7 @@ def synthesize_linked(
         random_state=random_state,
     )
     _check_frames(households, persons, key)
-    with model._payment().recording_refusals():
+    with payment_of(model).recording_refusals():
         rows = join(households, persons, key, most)
     model.fit(rows.joined, sample_weight=rows.weights, groups=rows.households)
     n = int(model.n_samples_) if n_households is None else n_households

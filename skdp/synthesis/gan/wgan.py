@@ -16,7 +16,7 @@ from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp._training.progress import StepProgress
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
-from skdp.base import StepPlan, begin, check_table
+from skdp.base import StepPlan, begin, check_table, public_n
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
@@ -340,7 +340,7 @@ class DPWGAN(PrivateGenerator):
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`. The sampling is fixed, as it depends on the number of rows."""
-        sampling, n_steps = self._sampling_and_steps(self._public_n_samples(n_samples))
+        sampling, n_steps = self._sampling_and_steps(public_n(self, n_samples))
         return StepPlan(
             partial(self._event_of_steps, sampling, n_steps), {"lot_size": None, "sampling_rate": sampling.rate}
         )

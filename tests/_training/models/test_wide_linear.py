@@ -17,7 +17,7 @@ from skdp._kernels import linear as _linear
 from skdp._threads import single_threaded_blas
 from skdp._training.models.linear import LinearGeometry
 from skdp._training.models.wide_linear import WideLinearModel
-from skdp._training.solvers import linear_recipe
+from skdp._training.solvers import linear_solver
 
 BLOCK = 128
 
@@ -313,7 +313,7 @@ def test_one_row_moves_wide_releases_by_sensitivity(adjacency, monkeypatch):
     own = {"classes": range(8), "noise_multiplier": 3.0, "epsilon": None, "delta": 1e-5, "max_iter": 1}
     own |= {"n_samples_public": 400, "max_grad_norm": 0.05, "adjacency": adjacency, "random_state": 0}
     with monkeypatch.context() as patch:
-        patch.setattr(linear_recipe, "WideLinearModel", noted)
+        patch.setattr(linear_solver, "WideLinearModel", noted)
         one, other = replay(lambda given: DPLogisticRegression(**own).fit(*given), table, (X, y, weights))
     assert made == [np.float64 if adjacency == "add_remove" else np.float32] * 2
     assert 0.5 < max(moves_of(one, other)) <= (2.0 if adjacency == "replace_one" else 1.0) * (1 + 1e-6)

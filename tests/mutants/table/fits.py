@@ -94,13 +94,6 @@ FAULTS = faults_of(
         ],
         "skdp.base": [
             (
-                "delta-from-private-n",
-                "PrivateEstimator._settle_delta",
-                "self._public_n_samples(n_samples)",
-                "n_samples",
-                "default_delta",
-            ),
-            (
                 "group-fit-in-single-precision",
                 "PrivateEstimator._shifts_rows",
                 "self.adjacency == 'add_remove' or self._unit() == GROUP",
