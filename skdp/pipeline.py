@@ -152,14 +152,14 @@ def _refuse_strangers(name: str, step: Any) -> None:
 
 
 def _refuse_overrides(name: str, step: Any) -> None:
-    """A budgeted pipeline goes through the phases of a fit itself: a method that does more would be left out."""
+    """A pipeline runs ``fit`` in several passes: what an override adds to one of ours would run in each of them."""
     for method in ("fit", "transform", "fit_transform", "partial_fit"):
         owners = [cls for cls in type(step).__mro__ if method in vars(cls)]
         ours = [cls.__module__.partition(".")[0] == "skdp" for cls in owners]
         if any(ours) and not ours[0]:
             raise ValueError(
-                f"step {name!r}: {type(step).__name__} overrides {method}, which a budgeted pipeline does not call: "
-                "use the class that it derives from."
+                f"step {name!r}: {type(step).__name__} overrides {method} of a class of skdp, which a budgeted "
+                "pipeline runs in several passes: use the class that it derives from."
             )
 
 

@@ -51,17 +51,18 @@ class Paused(BaseException):
 
 
 BEGUN, PLANNED, READ, CHARGED, RELEASED, PUBLISHED, ENDED = range(7)
+_STEPS = "stream of steps"
 _STAGES = "begin", "plan", "read", "charge", "release", "publish", "the end of the fit"
 
 
-def begin(estimator: Any, X: Any, groups: Any = None, earlier: Any = None) -> Fit:
+def begin(estimator: Any, X: Any, groups: Any = None, earlier_of: Callable[[Any], Any] | None = None) -> Fit:
     """Begin a fit: copy the estimator, check its budget, and find the public shape of the rows. No cell is read.
 
-    Inside a budgeted pipeline or a search this returns the fit that it planned and pays for. `earlier`, an
-    `EarlierRuns`, is what a fit continues that starts from the current parameters.
+    Inside a budgeted pipeline or a search this returns the fit that it planned and pays for. `earlier_of` returns
+    the `EarlierRuns` of an estimator, which a fit continues that starts from the current parameters.
     """
     allotted: Fit | None = estimator.__dict__.get("_allotted_fit")
-    fit = Fit(estimator, earlier=earlier) if allotted is None else allotted
+    fit = Fit(estimator, earlier_of=earlier_of) if allotted is None else allotted
     fit.take(X, groups)
     return fit
 
@@ -108,15 +109,15 @@ class Fit:
     The states of a fit, and the steps that each of them allows. Any other step raises a RuntimeError. A charge that
     fails ends the fit.
 
-    ========  ===============================
+    ========  ===========================================
     state     steps
-    ========  ===============================
+    ========  ===========================================
     begun     resume, read_before_plan, plan
-    planned   read, charge
-    read      read, charge
-    charged   release, spawn, learn
-    released  release, spawn, learn, publish
-    ========  ===============================
+    planned   read, run_stream, charge
+    read      read, run_stream, charge
+    charged   release, spawn, run_stream, learn
+    released  release, spawn, run_stream, learn, publish
+    ========  ===========================================
     """
 
     precedes_charge = True  # whether ``fit`` may still reject what it finds: a pipeline ends it after the charge
@@ -124,10 +125,11 @@ class Fit:
     file: Any = None
     earlier: Any = None
 
-    def __init__(self, estimator: Any, *place: tuple[str, int], earlier: Any = None) -> None:
-        self.estimator, self.model = estimator, copy_to_fit(estimator, keep_learned=earlier is not None)
-        self.earlier = earlier
-        begin_record(self.model, () if earlier is None else earlier.leaks)
+    def __init__(self, estimator: Any, *place: tuple[str, int], earlier_of: Callable[[Any], Any] | None = None) -> None:
+        self.estimator, self.model = estimator, copy_to_fit(estimator, keep_learned=earlier_of is not None)
+        # Of the copy, whose parameters the run starts from: another thread may publish a run meanwhile.
+        self.earlier = None if earlier_of is None else earlier_of(self.model)
+        begin_record(self.model, () if self.earlier is None else self.earlier.leaks)
         begin_notices(self.model)
         self.budget = self._read_budget()
         self._stage, self._released = BEGUN, set[str]()
@@ -189,7 +191,7 @@ class Fit:
         In a pipeline, of which the plan does not depend on labels, this returns None as long as there are none.
         """
         self._advance(BEGUN, BEGUN)
-        return self._recorded(reader, *given)
+        return self.recorded(reader, *given)
 
     def plan(
         self, event_at: Callable[[float], DpEvent] = GaussianDpEvent, noise_multiplier: float | None = None
@@ -205,8 +207,8 @@ class Fit:
         """
         self.noise_multiplier = noise_multiplier or solve_noise(self.model, self.budget, event_at)
         self.model.noise_multiplier_, event = self.noise_multiplier, event_at(self.noise_multiplier)
-        before = None if self.earlier is None else self.earlier.event
-        self.plan_at(self._priced(event if before is None else compose([before, event])), event)
+        before = () if self.earlier is None else self.earlier.releases
+        self.plan_at(self._priced(compose([*(each.event for each in before), event]) if before else event), event)
 
     def plan_at(self, price: Price, event: DpEvent | None = None) -> None:
         """Plan a fit whose privacy cost was settled from public numbers, and ask the accountant. Nothing is charged.
@@ -257,9 +259,10 @@ class Fit:
     def read(self, reader: Callable[..., Any], *given: Any, **how: Any) -> Any:
         """Return ``reader(*given, **how)``: labels or weights, checked. A rejection is recorded."""
         self._advance(READ, PLANNED, READ)
-        return self._recorded(reader, *given, **how)
+        return self.recorded(reader, *given, **how)
 
-    def _recorded(self, reader: Callable[..., Any], *given: Any, **how: Any) -> Any:
+    def recorded(self, reader: Callable[..., Any], *given: Any, **how: Any) -> Any:
+        """Return ``reader(*given, **how)``, of what was read before. A rejection is recorded."""
         with self._payment.recording_refusals(), np.errstate(all="ignore"):
             return reader(*given, **how)
 
@@ -303,7 +306,11 @@ class Fit:
         self._released.add(part)
 
     def run_stream(self, first: int) -> SecretStream:
-        """Return the stream of a run of steps, whose first step has the number `first` among those of all runs."""
+        """Return the stream of a run of steps, once; its first step has the number `first` among those of all runs."""
+        self._advance(self._stage, PLANNED, READ, CHARGED, RELEASED)
+        if _STEPS in self._released:
+            raise RuntimeError("run_stream was called before, and two runs of one stream have the same noise.")
+        self._released.add(_STEPS)
         return self._root.spawn("from step", first)
 
     def learn(self, function: Callable[..., Any], *given: Any, part: str = "") -> Any:

@@ -91,8 +91,8 @@ def copy_to_fit(target: Learner, *, keep_learned: bool = False) -> Learner:
 
     The hooks of pickling are not called.
     """
-    copied = object.__new__(type(target))
-    vars(copied).update({name: value for name, value in vars(target).items() if keep_learned or not _is_learned(name)})
+    copied, present = object.__new__(type(target)), vars(target).copy()  # in C: no thread publishes in between
+    vars(copied).update({name: value for name, value in present.items() if keep_learned or not _is_learned(name)})
     return copied
 
 

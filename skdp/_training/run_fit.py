@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, TypeVar
 
 from skdp._checks.sources import RowSource, is_elsewhere, source_to_fit
@@ -36,8 +37,7 @@ def fit_run(
         Whether the run starts from the current parameters.
     """
     source = _find_source(estimator, X, y, sample_weight, groups, are_named=warm or given is not None)
-    earlier = EarlierRuns.of(estimator) if warm else None
-    fit = begin(estimator, X if source is None else source, groups, earlier)
+    fit = begin(estimator, X if source is None else source, groups, EarlierRuns.of if warm else None)
     if fit.model.checkpoint is None or not fit.is_whole:
         _fit(fit, y, sample_weight, given)
         return estimator
@@ -57,10 +57,12 @@ def _fit(fit: Fit, y: Any, sample_weight: Any, given: Any) -> None:
     if outputs is None:
         targets = fit.read_before_plan(_read_outputs, model, target, y, sample_weight, fit.n_rows)
         outputs = None if targets is None else targets.outputs
-    if outputs is not None:
-        target.check(outputs)
     solver = model._solver(target, d, anew=earlier is None or not earlier.releases)
-    run = solver.plan_run(fit.budget, fit.n, d, outputs or target.assumed())
+    # A rejection of outputs that were read from the targets is recorded too.
+    checked = operator.call if targets is None else fit.recorded
+    if outputs is not None:
+        checked(target.check, outputs)
+    run = checked(solver.plan_run, fit.budget, fit.n, d, outputs or target.assumed())
     if earlier is not None:
         solver.check_present(run)
     fit.plan(run.releases.event_at, run.plan.noise_multiplier)

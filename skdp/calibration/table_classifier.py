@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.leak_setting import silence
-from skdp._checks.leaks import report_classes_read
+from skdp._checks.leaks import note_leaks, report_classes_read
 from skdp._checks.parameters import WrongTypeError, check_choice, check_real
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import take_rows
@@ -111,6 +111,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     # --- the fit ---
 
+    @silent_arithmetic
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the estimator if it is not fitted, release the table, and take from it what follows.
 
@@ -225,7 +226,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         classes = last.classes if self.classes is None else self.classes
         if classes is None:
             report_classes_read(self)
-            classes = classes_of(check_labels(y, fit.n_rows)).tolist()
+            classes = classes_of(fit.read_before_plan(check_labels, y, fit.n_rows)).tolist()
         last.set_params(classes=classes)
         for name in weighted_steps(made):
             dict(made.steps)[name].set_params(weight_bound=self.weight_bound)
@@ -279,6 +280,8 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         table._set_price(plan.counting.price)
         self.estimator_, self.evaluation_, self._fitted_epsilon = fitted, table, table.epsilon_
         self._follow(table)
+        for part in (table, *self._private_parts()):
+            note_leaks(part, *self._fitted_leaks)
         self._fitted_inside = ids_of(self._private_parts())
 
     def _private_parts(self) -> list[Any]:

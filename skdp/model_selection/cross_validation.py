@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
+from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.leak_setting import silence
 from skdp._checks.leaks import note_leaks
 from skdp._checks.parameters import check_count, check_real
@@ -223,6 +224,7 @@ class CrossValidation:
     _public_name = "cross_validate"
     _fitted_leaks = ()
 
+    @silent_arithmetic
     def fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         """Fit to all folds but one, for each fold, and count how each model scores the fold that it has not seen."""
         fit = WholeFit(self, "folds and noise")

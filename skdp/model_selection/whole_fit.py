@@ -95,6 +95,7 @@ class WholeFit(Fit):
         self.n_units = n = self.n_rows if self.units is None else self.units.n_units
         self.n = public_n(model, n) if template is None else public_rows_of(template, n)
         self.delta = delta_for(check_delta(model.delta), self.accountant, self.n)
+        self._payment = self._find_payment()
 
     def adopt(self, template: PrivatePipeline, X: Any) -> None:
         """Let a pipeline be private for what the whole is, and check the types of its rows."""
@@ -107,7 +108,7 @@ class WholeFit(Fit):
         check_bounds_are_given(made, what)
         self._y, self._sample_weight = y, sample_weight
         self._reader = None if sample_weight is None else common_weight_reader(made, sample_weight, what)
-        self._labels, self._last = name_classes(made, self._y, self.n_rows), last_of(made[0])
+        self._labels, self._last = self.read_before_plan(name_classes, made, self._y, self.n_rows), last_of(made[0])
         if self._labels is not None:
             note_leaks(self.model, CLASSES_READ)
 

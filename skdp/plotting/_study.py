@@ -113,7 +113,7 @@ class Study:
         model._rehearse(plans[0], rows)  # test rows, a scorer or a baseline that would fail after the charge
         scored = math.nan
         if model._baseline is not None:
-            scored = score_baseline(model._baseline, model.score, (rows.X, y), model._weights)
+            scored = fit.read(score_baseline, model._baseline, model.score, (rows.X, y), model._weights)
         fit.charge()
 
         models = fit.learn(model._fit_all, fit, plans, rows)

@@ -21,6 +21,7 @@ STEPS = {
     "plan": lambda fit: fit.plan(),
     "read": lambda fit: fit.read_rows(check_table),
     "charge": lambda fit: fit.charge(),
+    "stream": lambda fit: fit.run_stream(0),
     "spawn": lambda fit: fit.spawn("bounds"),
     "train": lambda fit: fit.learn(int, part="steps"),
     "release": lambda fit: fit.release(QUERY, X, CODES),
@@ -30,13 +31,14 @@ STEPS = {
 STATES = [
     ("", "resume labels plan"),
     ("labels", "resume labels plan"),
-    ("plan", "read charge"),
-    ("plan read", "read charge"),
-    ("plan charge", "spawn train release"),
-    ("plan read charge", "spawn train release"),
-    ("plan charge spawn", "train release publish"),  # each part is released once
-    ("plan charge train", "spawn release publish"),
-    ("plan charge release", "spawn train publish"),
+    ("plan", "read stream charge"),
+    ("plan read", "read stream charge"),
+    ("plan stream", "read charge"),  # positions in the stream are known before the charge
+    ("plan charge", "stream spawn train release"),
+    ("plan read charge", "stream spawn train release"),
+    ("plan charge spawn", "stream train release publish"),  # each part is released once
+    ("plan charge train", "stream spawn release publish"),
+    ("plan charge release", "stream spawn train publish"),
     ("plan charge release publish", ""),
 ]
 

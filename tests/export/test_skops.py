@@ -181,6 +181,9 @@ def test_incremental_fit_after_loading_adds_to_epsilon(name):
     last.partial_fit(rows, np.array(["n", "y"])[TWO] if name == "linear" else TWO)
     assert last.privacy_event_ != event
     assert again.epsilon_ > 1.1 * before
+    if last is again:  # and of three runs
+        again.partial_fit(rows, np.array(["n", "y"])[TWO] if name == "linear" else TWO)
+        assert loaded(again).privacy_event_ == again.privacy_event_
 
 
 # --- files that were altered ---

@@ -23,6 +23,7 @@ from skdp import (
     PrivacyLeakWarning,
     config_context,
 )
+from skdp._fit import fit as fit_object
 from skdp._training import progress
 from skdp._training.models.linear import LinearModel
 from skdp.accounting import compose, flatten, get_epsilon
@@ -55,6 +56,23 @@ def test_instalments_are_billed_jointly(table, again, sampling):
     assert one < model.epsilon_ < 2 * one
     assert (model.n_steps_, model.n_iter_, len(accountant.history)) == (2 * n_steps, 2 * n_iter, 2)
     assert not np.array_equal(model.coef_, first)
+
+
+def test_run_that_is_published_meanwhile_is_in_the_cost(table, monkeypatch):
+    """By another thread, after ``partial_fit`` began and before it copies the parameters that it starts from."""
+    model, copy, seen = binary().partial_fit(*table), fit_object.copy_to_fit, []
+
+    def copy_late(target, **how):
+        if not seen:
+            seen.append(target)
+            model.partial_fit(*table)
+        return copy(target, **how)
+
+    event, n_steps = model.privacy_event_, model.n_steps_
+    monkeypatch.setattr(fit_object, "copy_to_fit", copy_late)
+    model.partial_fit(*table)
+    assert model.n_steps_ == 3 * n_steps
+    assert model.epsilon_ > get_epsilon(compose([event, event]), 1e-5)
 
 
 @over_rows("again", [by_partial_fit, by_warm_start])

@@ -73,7 +73,7 @@ FAULTS = faults_of(
             (
                 "earlier-fits-not-charged",
                 "Fit.plan",
-                "event if before is None else compose([before, event])",
+                "compose([*(each.event for each in before), event])",
                 "event",
                 "logistic_runs",
             ),

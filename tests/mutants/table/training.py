@@ -226,8 +226,8 @@ FAULTS = faults_of(
             (
                 "lot-size-from-private-n",
                 "_fit",
-                "solver.plan_run(fit.budget, fit.n, d, _1)",
-                "solver.plan_run(fit.budget, fit.n_rows, d, _1)",
+                "checked(solver.plan_run, fit.budget, fit.n, d, _1)",
+                "checked(solver.plan_run, fit.budget, fit.n_rows, d, _1)",
                 "guarantees_neighbours",
             ),
             ("concurrent-runs-of-one-checkpoint", "fit_run", "lock.take()", "pass"),
