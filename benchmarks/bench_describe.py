@@ -88,7 +88,7 @@ def errors_of(found, exact):
         histogram = found.histogram(name)
         values = exact.frame[name]
         if name in exact.numbers:
-            figures, spread = found.figures(name), values.std(ddof=0)
+            figures, spread = found.estimates(name), values.std(ddof=0)
             made["mean"].append(abs(figures["mean"].value - values.mean()) / spread)
             made["std"].append(abs(figures["std"].value / spread - 1.0))
             held["mean"].append(holds(figures["mean"], values.mean()))
@@ -316,7 +316,7 @@ def coverage(n, epsilon, bounds, way, repetitions, sums=True):
         quantiles = (0.25, 0.5, 0.75)
         found = skdp.describe(frame, schema=schema, epsilon=epsilon, delta=DELTA, quantiles=quantiles, **given)
         for name in frame:
-            figures, clipped = found.figures(name), found.schema_[name].bounds
+            figures, clipped = found.estimates(name), found.schema_[name].bounds
             if sums and way != "weights":
                 one = None if schema is None else schema[name]
                 figures["sum"] = private_sum(frame[name], bounds=one, epsilon=epsilon, delta=DELTA, **given)

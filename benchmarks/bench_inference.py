@@ -135,7 +135,7 @@ def measure(kind, n, epsilon, part):
         X, y = table(kind, n, seed)
         if kind.endswith(BY_BOUNDS):
             made = ROWS_BY_BOUNDS.step.transform(X)
-            frame = model.fit(made, y).summary(units=ROWS_BY_BOUNDS.units).to_frame()
+            frame = model.fit(made, y).summary(scales=ROWS_BY_BOUNDS.scales).to_frame()
         else:
             frame = model.fit(X, y).summary().to_frame()
         model.set_params(epsilon=None, noise_multiplier=model.noise_multiplier_)  # calibrated once

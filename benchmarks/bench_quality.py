@@ -48,7 +48,7 @@ def adult(folder: Path) -> Table:
         if kind == "number":
             blocks.append(one_hot(np.digitize(table.X[name], np.linspace(*values, N_BINS + 1)[1:-1]), N_BINS))
         else:
-            categories = [*values, *(entry["gaps"] if isinstance(entry, dict) else ())]
+            categories = [*values, *(entry["missing_values"] if isinstance(entry, dict) else ())]
             blocks.append(one_hot(pd.Categorical(table.X[name], categories=categories).codes, len(categories)))
     return Table(np.hstack(blocks), table.y, len(blocks) ** 0.5, table.delta)
 

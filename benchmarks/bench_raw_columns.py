@@ -159,7 +159,7 @@ def main() -> None:
         unnamed = sorted(each for each in lost if not any(repr(each) in text for text in told))
         said = nothing
         if kinds:
-            said, _, _ = measure(frame, y, TableSchema(kinds, others="buy"), arguments.splits, arguments.epsilon)
+            said, _, _ = measure(frame, y, TableSchema(kinds, others="estimate"), arguments.splits, arguments.epsilon)
         print(
             f"{name:24} nothing said {np.mean(nothing):.4f}, {len(lost)} columns lost, not named: {unnamed or 'none'}; "
             f"kinds said {np.mean(said):.4f}, to the cleaned one {np.mean(said) - np.mean(by_hand):+.4f}",

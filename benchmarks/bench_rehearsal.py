@@ -51,7 +51,7 @@ def predicted(table: Table, kind: str, signal: float, seeds: int) -> tuple[np.nd
         start = time.process_time()
         found = skdp.rehearse(
             pipeline(table, kind, 1.0), table.schema, n=int(0.8 * len(table.y)), epsilons=EPSILONS, signal=signal,
-            class_shares=[1.0 - share, share], random_state=seed,
+            class_prevalences=[1.0 - share, share], random_state=seed,
         )  # fmt: skip
         seconds.append(time.process_time() - start)
         losses.append(found.losses)

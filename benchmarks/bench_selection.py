@@ -1,4 +1,4 @@
-"""What choosing among candidates costs: factors above one candidate by law of the number of tries, and times.
+"""What choosing among candidates costs: factors above one candidate by law of the number of trials, and times.
 
     python benchmarks/bench_selection.py
 
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from skdp.accounting import (
     DpEvent,
     GaussianDpEvent,
-    NumberOfTries,
+    NumberOfTrials,
     PoissonSampledDpEvent,
     SelfComposedDpEvent,
     calibrate_noise_multiplier,
@@ -54,7 +54,7 @@ def factors() -> None:
             one, one_renyi = (get_epsilon(run, delta, method=method) for method in ("pld", "rdp"))
             for expected in (5.0, 10.0, 30.0):
                 for law, shape in LAWS.items():
-                    event = NumberOfTries(expected, shape).event(run)
+                    event = NumberOfTrials(expected, shape).event(run)
                     start = time.perf_counter()
                     found = get_epsilon(event, delta)
                     spent = time.perf_counter() - start
@@ -70,8 +70,8 @@ def searches() -> None:
     for name, make in BASES.items():
         for method in ("pld", "rdp"):
 
-            def whole(tries: NumberOfTries, sigma: float, make: Callable[[float], DpEvent] = make) -> DpEvent:
-                return compose([tries.event(compose([make(sigma), GaussianDpEvent(60.0)])), make(sigma)])
+            def whole(trials: NumberOfTrials, sigma: float, make: Callable[[float], DpEvent] = make) -> DpEvent:
+                return compose([trials.event(compose([make(sigma), GaussianDpEvent(60.0)])), make(sigma)])
 
             one = calibrate_noise_multiplier(make, 1.0, 1e-5, method=method)
             start = time.perf_counter()

@@ -83,7 +83,7 @@ def main() -> None:
         for seed in range(options.seeds):
             start = time.perf_counter()
             model = DPWGAN(
-                (0, 1), classes=range(10), label_shares="uniform", epsilon=epsilon, delta=1e-5,
+                (0, 1), classes=range(10), class_prevalences="uniform", epsilon=epsilon, delta=1e-5,
                 max_iter=options.max_iter, random_state=seed,
             ).fit(rows, labels)  # fmt: skip
             took.append(time.perf_counter() - start)

@@ -130,7 +130,7 @@ def _adult(folder: Path) -> Table:
     schema: dict[str, Any] = {name: _ADULT_NUMBERS.get(name) for name in table.columns.drop("income")}
     schema |= {name: words.split() for name, words in _ADULT_WORDS.items()}
     for name in ("workclass", "occupation", "native-country"):
-        schema[name] = {"categories": schema[name], "gaps": ["?"]}
+        schema[name] = {"categories": schema[name], "missing_values": ["?"]}
     return _labelled(table, (table["income"] == ">50K").to_numpy(), schema, 1e-6)
 
 

@@ -38,7 +38,7 @@ print(f"the judge is right on {judge.score(X_test, y_test):.1%} of the test imag
 def run(epochs, clip=1.0, noise=0.5, capacity=32):
     """Price of a run, and the inception score of what it makes up."""
     model = DPWGAN(
-        (0.0, 1.0), classes=range(10), label_shares="uniform", epsilon=None, noise_multiplier=noise, delta=1e-5,
+        (0.0, 1.0), classes=range(10), class_prevalences="uniform", epsilon=None, noise_multiplier=noise, delta=1e-5,
         max_grad_norm=clip, critic_layer_sizes=4 * capacity, lot_size=128, critic_steps=1, learning_rate_init=4e-4,
         generator_learning_rate_init=4e-4, weight_decay=0.0, max_iter=epochs,
     ).fit(X, y)  # fmt: skip

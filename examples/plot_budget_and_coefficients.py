@@ -2,7 +2,7 @@
 What is left of a budget, and which coefficients stand out of the noise
 =======================================================================
 
-Three fits share one ledger with a ceiling. On the left is what each of them took: the joint price of all is less than
+Three fits share one ledger with a budget. On the left is what each of them took: the joint price of all is less than
 the sum of their prices. On the right are the coefficients of the last one, each beside what noise alone could make
 of it: the noise of a private fit is known, so it takes no further look at the people to tell which ones mean something.
 """

@@ -3,7 +3,7 @@ What a grid search costs: forty candidates at a total epsilon of 1
 ==================================================================
 
 A plain grid search fits forty candidates on several folds, prints the epsilon of the last fit alone, and scores on
-private rows for nothing. :class:`skdp.DPGridSearchCV` pays for tries, choice and final fit out of one budget.
+private rows for nothing. :class:`skdp.DPGridSearchCV` pays for trials, choice and final fit out of one budget.
 The picture shows what both cost and what they bring, beside the model that nobody tuned. If the variable ``SKDP_DATA``
 names a folder with ``pums_fulton_ga.csv.gz`` the people are those of Fulton County, Georgia, else they are made up.
 """

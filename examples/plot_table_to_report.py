@@ -39,7 +39,7 @@ else:
     people = make_census(20_000, features="all", as_frame=True, random_state=0)
     table, y = people.data, people.target
 ledger = skdp.PrivacyAccountant(epsilon=1.0, delta=1e-6)
-train, test = skdp.private_train_test_split(table, y, test_size=0.2, ledger=ledger)
+train, test = skdp.private_train_test_split(table, y, test_size=0.2, accountant=ledger)
 
 # %%
 # The model
@@ -47,8 +47,8 @@ train, test = skdp.private_train_test_split(table, y, test_size=0.2, ledger=ledg
 # What it needs to know of the columns is bought from the budget. A schema, as ``{"age": (17, 99), "sex": [1, 2]}``,
 # says what a code book says, and saves that.
 
-model = skdp.tabular_pipeline(epsilon=1.0, classes=[0, 1], accountant=train.ledger).fit(train.X, train.y)
-evaluation = skdp.evaluate(model, test.X, test.y, epsilon=1.0, accountant=test.ledger)
+model = skdp.tabular_pipeline(epsilon=1.0, classes=[0, 1], accountant=train.accountant).fit(train.X, train.y)
+evaluation = skdp.evaluate(model, test.X, test.y, epsilon=1.0, accountant=test.accountant)
 auroc = evaluation.roc_auc
 print(f"AUROC {auroc.value:.3f} ({auroc.low:.3f} to {auroc.high:.3f}), epsilon {ledger.spent:.2f} in all")
 

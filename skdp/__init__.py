@@ -39,7 +39,7 @@ _PUBLIC = {
     "DPTableVectorizer": "skdp.preprocessing",
     "DPThresholdClassifier": "skdp.calibration",
     "DPWGAN": "skdp.synthesis",
-    "Finding": "skdp._guard.findings",
+    "PipelineIssue": "skdp._guard.findings",
     "PatchTransformer": "skdp.image",
     "PrivacyAccountant": "skdp.accounting",
     "PrivacyLeakWarning": "skdp.exceptions",
@@ -62,7 +62,6 @@ _PUBLIC = {
 _MODULES = (
     "accounting",
     "audit",
-    "budget",
     "calibration",
     "cluster",
     "datasets",

@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from skdp._checks.notices import note_notice, raw_columns_notice
-from skdp._checks.parameters import absolute_path, check_real, refuse_fit_params
+from skdp._checks.parameters import absolute_path, check_real, reject_fit_params
 from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._checks.rows import check_labels, check_table, encode_labels
 from skdp._checks.units import GROUP, ROW
-from skdp._fit.budget import Budget, Price, public_n, root_stream, solve_noise, unit_of
+from skdp._fit.budget import Budget, PrivacyCost, public_n, root_stream, solve_noise, unit_of
 from skdp._fit.diagram import Diagram
 from skdp._fit.fit import Fit, NoisySum, begin, warn_of_weak_delta
 from skdp._fit.private_step import PrivateStep, StepPlan
@@ -168,12 +168,12 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
         left_out = ("accountant", "checkpoint", "n_jobs", "random_state", "verbose")
         return {name: value for name, value in self.get_params(deep=False).items() if name not in left_out}
 
-    def _price(self, event: DpEvent, earlier: DpEvent | None, delta: float) -> Price:
+    def _price(self, event: DpEvent, earlier: DpEvent | None, delta: float) -> PrivacyCost:
         """What the fitted state will have cost, from public parameters alone."""
         whole = event if earlier is None else compose([earlier, event])
-        return Price(whole, get_epsilon(whole, delta, method=self.accounting, adjacency=self.adjacency), delta)
+        return PrivacyCost(whole, get_epsilon(whole, delta, method=self.accounting, adjacency=self.adjacency), delta)
 
-    def _set_price(self, price: Price, releases: tuple[Release, ...] | None = None) -> None:
+    def _set_price(self, price: PrivacyCost, releases: tuple[Release, ...] | None = None) -> None:
         """Note what the learned state costs, and the releases that `price` is the price of: by default a new one."""
         self.privacy_unit_ = self._unit()
         releases = (new_release(price.event, self.adjacency, self.privacy_unit_),) if releases is None else releases
@@ -201,7 +201,7 @@ def _lists_columns(value: Any) -> bool:
     return isinstance(value, list | tuple | np.ndarray) and not isinstance(next(iter(value), ""), str | Real)
 
 
-class JointPrice(Watched, Diagram, PlainState):
+class JointPrivacyCost(Watched, Diagram, PlainState):
     """The price of what consists of private parts, read from their present state."""
 
     delta_: float
@@ -239,9 +239,9 @@ class JointPrice(Watched, Diagram, PlainState):
 __all__ = [
     "Budget",
     "Fit",
-    "JointPrice",
+    "JointPrivacyCost",
     "NoisySum",
-    "Price",
+    "PrivacyCost",
     "PrivateEstimator",
     "StepPlan",
     "StepTraits",
@@ -253,7 +253,7 @@ __all__ = [
     "check_whole_budget",
     "encode_labels",
     "public_n",
-    "refuse_fit_params",
+    "reject_fit_params",
     "root_stream",
     "solve_noise",
     "traits_of",

@@ -133,7 +133,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
@@ -322,7 +322,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             A parameter or the input is invalid. Nothing was charged, unless the message says so: iterators, and rows
             that are not in memory, are read after the charge.
         BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged, and no block was drawn.
+            The budget of the accountant does not admit the fit. Nothing was charged, and no block was drawn.
         """
         fit = begin(self, _rows_to_fit(X, y, sample_weight, groups), groups)
         model, d, weight_reader = fit.model, fit.n_features, WeightReader.of(fit.model.weight_bound)
@@ -406,7 +406,6 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         return centering, norm
 
     def __step_traits__(self) -> StepTraits:
-        """See `PrivateEstimator`."""
         known = not self._by_edge()
         return replace(
             super().__step_traits__(), width_is_public=known, sets_width=known and self.n_components is not None
@@ -597,11 +596,9 @@ class WeightedMoments(ProductQuery):
 
     @property
     def width(self) -> int:
-        """See `ProductQuery`."""
         return len(self.ball.center) + 1
 
     def vectors(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """See `ProductQuery`."""
         dtype = np.float32 if self.by_position and np.can_cast(rows.dtype, np.float32) else np.float64
         inside = np.empty(rows.shape, dtype)
         self.ball.bring_in(rows, inside)

@@ -9,7 +9,7 @@ _NOT_THE_USER = {"skdp", "sklearn", "joblib"}
 
 
 class BudgetExceededError(RuntimeError):
-    """A charge would take an accountant above its ceiling; nothing was charged and nothing was read."""
+    """A charge would take an accountant above its budget; nothing was charged and nothing was read."""
 
 
 class AccountantDetachedError(RuntimeError):

@@ -60,11 +60,9 @@ class ClassMoments(VectorQuery):
         self.width, self.row_limit = 1 + 2 * d, math.sqrt((COUNT_SHARE + 1.25) * d)
 
     def sensitivity(self, adjacency: str) -> float:
-        """See `VectorQuery`."""
         return math.sqrt(len(self.bounds)) if adjacency == "replace_one" else self.row_limit
 
     def group_limits(self, adjacency: str) -> tuple[float, float]:
-        """See `VectorQuery`."""
         return (np.inf, 1.0) if adjacency == "replace_one" else (self.row_limit, np.inf)
 
     def cells(self, rows: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -72,7 +70,6 @@ class ClassMoments(VectorQuery):
         return codes
 
     def vectors(self, rows: NDArray[Any], codes: NDArray[np.int64]) -> Doubles:
-        """See `VectorQuery`."""
         d = len(self.bounds)
         found = np.empty((len(rows), self.width))
         found[:, 0] = math.sqrt(COUNT_SHARE * d)
@@ -128,7 +125,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
@@ -288,7 +285,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         ValueError
             A parameter or the input is invalid. Nothing was charged.
         BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged.
+            The budget of the accountant does not admit the fit. Nothing was charged.
         """
         fit = begin(self, X, groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
@@ -312,7 +309,6 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         return StepPlan(GaussianDpEvent, {})
 
     def _left_to_assume(self) -> str:
-        """See `PrivateEstimator`."""
         return "bounds" if type(self.bounds) is tuple and self.bounds == (-1.0, 1.0) else ""
 
     def _weak_signal(self, fit: Fit, n_classes: int) -> str:

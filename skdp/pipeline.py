@@ -27,26 +27,26 @@ from skdp._checks.protocols import is_private
 from skdp._checks.rows import table_shape, without_labels
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.units import ROW, take_unit
-from skdp._fit.budget import Price
+from skdp._fit.budget import PrivacyCost
 from skdp._fit.fit import BEGUN, Fit, units_of
 from skdp._fit.joint_fit import Allocation, JointFit
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
 from skdp._fit.releases import PUBLICATION, ids_of, new_release, publish
 from skdp._fit.step_traits import traits_of
-from skdp._guard.findings import Finding as Finding
+from skdp._guard.findings import PipelineIssue as PipelineIssue
 from skdp._guard.findings import check_structure, find
 from skdp._guard.public_steps import find_faults, passes_rows, value_refusals
 from skdp.accounting import DpEvent
 from skdp.accounting.calibration.joint import calibrate_jointly_to
 from skdp.accounting.targets import BudgetTarget, target_of
-from skdp.base import JointPrice, PrivateEstimator, check_whole_budget
+from skdp.base import JointPrivacyCost, PrivateEstimator, check_whole_budget
 
 TRANSFORMER_SHARE = 0.15
 """Part of the budget's mu**2 that a transformer gets if nothing is said."""
 
 
-def check_pipeline(composition: Any) -> list[Finding]:
+def check_pipeline(composition: Any) -> list[PipelineIssue]:
     """Find what a composition of estimators reads of its rows without paying for it.
 
     The composition is walked at any depth, and nothing is fitted. A safe one consists of private estimators and of
@@ -64,7 +64,7 @@ def check_pipeline(composition: Any) -> list[Finding]:
 
     Returns
     -------
-    list of Finding
+    list of PipelineIssue
         Empty for a safe composition. Each finding names the step, what it reads, what to use instead and, where they
         are known without the data, the number of fits and their joint price. Each is printed as one line.
 
@@ -167,7 +167,7 @@ def allocate_budget(
     pipeline: Pipeline,
     epsilon: float | None = None,
     delta: float | str = "auto",
-    shares: Mapping[str, float] | None = None,
+    fractions: Mapping[str, float] | None = None,
     *,
     risk: Mapping[str, float] | None = None,
 ) -> PrivatePipeline:
@@ -184,7 +184,7 @@ def allocate_budget(
         Probability with which the guarantee of the whole pipeline may fail. Choose it well below 1/n. "auto" is the
         delta of the steps' accountant if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a
         power of ten, for more, n being the public number of rows.
-    shares : mapping of str to float or None, default=None
+    fractions : mapping of str to float or None, default=None
         Share of the budget's mu**2 for each step, by name, in (0, 1). Steps that are not named split the rest equally.
         If None, each transformer gets 0.15. The mu**2 of Gaussian releases add up (Dong, Roth & Su 2022), so a share is
         the contribution of a step to the total.
@@ -217,13 +217,13 @@ def allocate_budget(
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(5000, 20))
     >>> y = (X[:, 0] + X[:, 1] > 0).astype(int)
     >>> pipe = make_pipeline(DPPCA(5, center=False), DPLogisticRegression(classes=[0, 1]))
-    >>> pipe = allocate_budget(pipe, epsilon=2.0, delta=1e-6, shares={"dppca": 0.2}).fit(X, y)
+    >>> pipe = allocate_budget(pipe, epsilon=2.0, delta=1e-6, fractions={"dppca": 0.2}).fit(X, y)
     >>> bool(1.99 < pipe.epsilon_ <= 2.0)
     True
     """
     _refuse_findings(pipeline)
     own = {"memory": pipeline.memory, "verbose": pipeline.verbose, "transform_input": pipeline.transform_input}
-    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "shares": shares, "risk": risk}
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "fractions": fractions, "risk": risk}
     budgeted = PrivatePipeline(clone(pipeline).steps, **given, **own)
     _keep_row_traits(budgeted.steps)
     check_budget(budgeted)
@@ -257,7 +257,7 @@ class _FittedSteps(Pipeline):
     inverse_transform = _on_features("inverse_transform")
 
 
-class PrivatePipeline(JointPrice, _FittedSteps):
+class PrivatePipeline(JointPrivacyCost, _FittedSteps):
     """Pipeline whose private steps share one privacy budget.
 
     Use `allocate_budget` to make one.
@@ -272,7 +272,7 @@ class PrivatePipeline(JointPrice, _FittedSteps):
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
         the public number of rows.
-    shares : mapping of str to float or None, default=None
+    fractions : mapping of str to float or None, default=None
         Shares of the budget by name of a step, as for `allocate_budget`.
     risk : dict or None, default=None
         Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
@@ -339,7 +339,7 @@ class PrivatePipeline(JointPrice, _FittedSteps):
         *,
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
-        shares: Mapping[str, float] | None = None,
+        fractions: Mapping[str, float] | None = None,
         risk: Mapping[str, float] | None = None,
         transform_input: Any = None,
         memory: Any = None,
@@ -348,7 +348,7 @@ class PrivatePipeline(JointPrice, _FittedSteps):
         super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
         self.epsilon = epsilon
         self.delta = delta
-        self.shares = shares
+        self.fractions = fractions
         self.risk = risk
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
@@ -375,7 +375,7 @@ class PrivatePipeline(JointPrice, _FittedSteps):
         ValueError
             A parameter, the rows or the labels are invalid. Nothing was charged, unless the message says so.
         BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged, and no row was read.
+            The budget of the accountant does not admit the fit. Nothing was charged, and no row was read.
         """
         self._fit_under_one_budget(X, y, params)
         return self
@@ -446,17 +446,17 @@ class PrivatePipeline(JointPrice, _FittedSteps):
                     f"{parameter} differs between the steps {[n for n, _ in steps]}: give all of them one."
                 )
 
-    def _check_shares(self, names: list[str]) -> dict[str, float]:
+    def _check_fractions(self, names: list[str]) -> dict[str, float]:
         """Part of mu**2 of each private step, summing to one."""
-        given = dict(self.shares or {})
+        given = dict(self.fractions or {})
         unknown = set(given) - set(names)
         if unknown:
-            raise ValueError(f"shares={given!r} names {sorted(unknown)[0]!r}; the private steps are {names}.")
+            raise ValueError(f"fractions={given!r} names {sorted(unknown)[0]!r}; the private steps are {names}.")
         found = {
-            name: check_real(f"shares[{name!r}]", part, above=0, at_most=1, remedy="choose a part in (0, 1)")
+            name: check_real(f"fractions[{name!r}]", part, above=0, at_most=1, remedy="choose a part in (0, 1)")
             for name, part in given.items()
         }
-        if self.shares is None and len(names) > 1:
+        if self.fractions is None and len(names) > 1:
             parts = [(name, step.estimator) for name, step in self._private_steps()]
             transformers = [(name, traits_of(part).share) for name, part in parts if hasattr(part, "transform")]
             most = 0.5 / len(names)
@@ -464,7 +464,7 @@ class PrivatePipeline(JointPrice, _FittedSteps):
         left = [name for name in names if name not in found]
         rest = 1.0 - sum(found.values())
         if left and rest <= 0:
-            raise ValueError(f"shares={given!r} leaves nothing for {left}: let the named parts sum to less than 1.")
+            raise ValueError(f"fractions={given!r} leaves nothing for {left}: let the named parts sum to less than 1.")
         found.update(dict.fromkeys(left, rest / max(1, len(left))))
         return {name: found[name] / sum(found.values()) for name in names}
 
@@ -512,7 +512,7 @@ class PrivatePipeline(JointPrice, _FittedSteps):
         allocation = whole._solve(fit.n_units, fit.n_features)
         steps = JointFit(whole.steps, allocation, whole.delta, of_steps, units=fit.units)
         steps.check_parameters(fit.n_units)
-        fit.plan_at(Price(allocation.event, math.nan, whole.delta))
+        fit.plan_at(PrivacyCost(allocation.event, math.nan, whole.delta))
 
         fit.read(steps.prepare, fit.rows, y)
         fit.charge()
@@ -526,7 +526,7 @@ class PrivatePipeline(JointPrice, _FittedSteps):
         """Where a fit of this pipeline is charged: the ledger that the steps share, if they have one."""
         steps = self._private_steps()
         accountant = next((step.accountant for _, step in steps if step.accountant is not None), None)
-        kept: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "shares": self.shares}
+        kept: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "fractions": self.fractions}
         if self.risk is not None:
             kept["risk"] = dict(self.risk)
         kept["steps"] = {name: type(step).__name__ for name, step in self.steps}
@@ -653,13 +653,13 @@ def check_budget(pipeline: PrivatePipeline) -> None:
     for part in (pipeline, *pipeline.get_params().values()):
         if getattr(part, "__dict__", {}).get("_skl_callbacks"):  # of scikit-learn 1.9
             raise ValueError(
-                f"the callbacks of {type(part).__name__} would see rows, and count the tries of a search: take "
+                f"the callbacks of {type(part).__name__} would see rows, and count the trials of a search: take "
                 "them away with set_callbacks()."
             )
     steps = pipeline._private_steps()
     if not steps:
         raise ValueError("the pipeline has no private step: there is nothing to spend the budget on; add one.")
-    pipeline._check_shares([name for name, _ in steps])
+    pipeline._check_fractions([name for name, _ in steps])
     for name, step in steps:
         if getattr(step.estimator, "warm_start", False):
             raise ValueError(f"step {name!r}: warm_start=True has no joint price with new steps; set it to False.")
@@ -679,11 +679,11 @@ def public_rows_of(pipeline: PrivatePipeline, n_samples: int) -> int:
 
 
 def noises_of(pipeline: PrivatePipeline, plans: list[StepPlan], target: BudgetTarget) -> tuple[float, ...]:
-    """Noise multiplier of each private step, by the pipeline's shares, at which all together meet the target."""
+    """Noise multiplier of each private step, by the pipeline's fractions, at which all together meet the target."""
     steps = pipeline._private_steps()
-    shares = pipeline._check_shares([name for name, _ in steps])
+    fractions = pipeline._check_fractions([name for name, _ in steps])
     events = [plan.event_at for plan in plans]
-    return calibrate_jointly_to(events, target, list(shares.values()), adjacency=steps[0][1].adjacency)
+    return calibrate_jointly_to(events, target, list(fractions.values()), adjacency=steps[0][1].adjacency)
 
 
 def take_fit(pipeline: PrivatePipeline, fit: JointFit, event: DpEvent) -> None:
@@ -724,4 +724,4 @@ class PipelineSlice(_FittedSteps):
     fit_transform = fit_predict = fit
 
 
-__all__ = ["Finding", "PrivatePipeline", "allocate_budget", "check_pipeline"]
+__all__ = ["PipelineIssue", "PrivatePipeline", "allocate_budget", "check_pipeline"]

@@ -219,7 +219,7 @@ class TabularPipeline(PrivatePipeline):
         Privacy budget of one ``fit``. Must be None if `risk` is given.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail, as for `skdp.pipeline.PrivatePipeline`.
-    shares : mapping of str to float or None, default=None
+    fractions : mapping of str to float or None, default=None
         Shares of the budget by name of a step, as for `allocate_budget`.
     risk : dict or None, default=None
         Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
@@ -255,14 +255,14 @@ class TabularPipeline(PrivatePipeline):
         chooses_model: bool = True,
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
-        shares: Mapping[str, float] | None = None,
+        fractions: Mapping[str, float] | None = None,
         risk: Mapping[str, float] | None = None,
         transform_input: Any = None,
         memory: Any = None,
         verbose: bool = False,
     ) -> None:
         own = {"transform_input": transform_input, "memory": memory, "verbose": verbose}
-        super().__init__(steps, epsilon=epsilon, delta=delta, shares=shares, risk=risk, **own)
+        super().__init__(steps, epsilon=epsilon, delta=delta, fractions=fractions, risk=risk, **own)
         self.chooses_model = chooses_model
 
     def set_params(self, **kwargs: Any) -> Self:
@@ -360,7 +360,7 @@ def _default_model(name: str, schema: Any) -> Any:
     except (TypeError, ValueError):
         return DPRandomTreesRegressor()
     kinds = [column.kind for _, column in known.items()]
-    return DPRandomTreesRegressor() if known.others == "buy" else _model_for(kinds, math.inf)()
+    return DPRandomTreesRegressor() if known.others == "estimate" else _model_for(kinds, math.inf)()
 
 
 def _make_model(estimator: Any, schema: Any, parameters: dict[str, Any]) -> Any:

@@ -121,5 +121,5 @@ def path(tmp_path):
 
 @pytest.fixture
 def budget(path):
-    """An accountant in a new file, with a ceiling for three."""
+    """An accountant in a new file, with a budget for three."""
     return PrivacyAccountant(**THREE, path=path)

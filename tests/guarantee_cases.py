@@ -145,7 +145,7 @@ LEAST_SQUARES_KEEP = {**EACH_KEEPS, "_fitted_inference": "post-processing of two
 GENERATORS = {
     **EACH_PUBLISHES,
     **CLASSES,
-    "label_shares_": "public shares, or post-processing of a release",
+    "class_prevalences_": "public shares, or post-processing of a release",
     "n_samples_": "public n",
 }
 GENERATORS_KEEP = {**EACH_KEEPS, "_fitted_with_labels": "whether y was given is public"}

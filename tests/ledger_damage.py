@@ -16,9 +16,9 @@ PAGE = 4096
 AFTER = GaussianDpEvent(900.0)
 
 
-def written(path, at_once, one_by_one, ceiling=()):
+def written(path, at_once, one_by_one, budget=()):
     """The history of a file, and what it held after each charge of the second part, as pages; equal ones are one."""
-    memory, known, moments = PrivacyAccountant(*ceiling), {}, []
+    memory, known, moments = PrivacyAccountant(*budget), {}, []
     for k in range(at_once):
         charge(memory, k)
     accountant = PrivacyAccountant.from_json(memory.to_json(), resume=True, path=path)

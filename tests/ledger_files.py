@@ -24,7 +24,7 @@ FIT = SelfComposedDpEvent(STEP, 200)
 GAUSS = GaussianDpEvent(20.0)
 THIRD = GaussianDpEvent(3.8)
 THREE = {"epsilon": 2.0, "delta": 1e-5}
-"""A ceiling under which THIRD, which costs 1.10 alone, is admitted three times."""
+"""A budget under which THIRD, which costs 1.10 alone, is admitted three times."""
 
 
 def fresh(path):

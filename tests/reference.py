@@ -564,7 +564,7 @@ def vectorized_row(row, schema, numbers, n_bins):
 
 def _vectorized_cell(cell, column, numbers, n_bins):
     key = cell_key(cell)
-    key = None if key in column.get("gaps", ()) else key
+    key = None if key in column.get("missing_values", ()) else key
     kind = column["kind"]
     if kind == "flag":
         true, false = ("1", "true", "yes", "y", "t", "on"), ("0", "false", "no", "n", "f", "off")
@@ -580,7 +580,7 @@ def _vectorized_cell(cell, column, numbers, n_bins):
         scaled = 2.0 * place / max(1, len(listed) - 1) - 1.0 if inside else 0.0
         return [*levels, scaled] if numbers == "both" else [scaled, *levels[-2:]]
     value = cell_days(cell) if kind == "date" else cell_number(cell)
-    gaps = [cell_days(gap) if kind == "date" else cell_number(gap) for gap in column.get("gaps", ())]
+    gaps = [cell_days(gap) if kind == "date" else cell_number(gap) for gap in column.get("missing_values", ())]
     if math.isnan(value) or value in gaps:
         return {"bins": [0.0] * n_bins + [1.0], "scale": [0.0, 1.0], "both": [0.0] * n_bins + [1.0, 0.0]}[numbers]
     low, high = (cell_days(end) if kind == "date" else float(end) for end in column["bounds"])

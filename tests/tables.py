@@ -11,7 +11,7 @@ from skdp.preprocessing import TableSchema
 
 SCHEMA = TableSchema({
     "age": (18, 90),
-    "income": {"bounds": (0, 1e6), "scale": "log", "gaps": [-999]},
+    "income": {"bounds": (0, 1e6), "scale": "log", "missing_values": [-999]},
     "job": ["clerk", "nurse", "7"],
     "grade": {"kind": "ordinal", "categories": ["low", "mid", "high"]},
     "member": "flag",
@@ -20,7 +20,7 @@ SCHEMA = TableSchema({
 })  # fmt: skip
 BOUGHT = TableSchema({
     "age": "number",
-    "income": {"kind": "number", "gaps": [-999]},
+    "income": {"kind": "number", "missing_values": [-999]},
     "job": "category",
     "grade": "category",
     "member": "flag",

@@ -196,7 +196,7 @@ def _warned_at(work, match):
             "at least 1/n",
         ),
         (lambda X, y: GaussianMechanism(1.0, 1.0).release(1.0, random_state=0), "random_state"),
-        (lambda X, y: PrivacyAccountant(path="new.budget"), "without a ceiling"),
+        (lambda X, y: PrivacyAccountant(path="new.budget"), "without a budget"),
     ],
 )
 def test_a_warning_points_at_the_line_of_the_user(work, match, tmp_path, monkeypatch):

@@ -90,7 +90,7 @@ SETTINGS = [
     DPSimpleImputer("median", bounds=(-5.0, 5.0)),
     DPMarginalSynthesizer(bounds=(-5.0, 5.0), n_bins=4, pairs="select", max_iter=20, **NOISE, **ONE_FOR_ANOTHER),
     DPClassMixtureGenerator(
-        3, bounds=(-5.0, 5.0), label_shares="uniform", **NOISE, **ONE_FOR_ANOTHER
+        3, bounds=(-5.0, 5.0), class_prevalences="uniform", **NOISE, **ONE_FOR_ANOTHER
     ),
     DPTableVectorizer(numbers="both", sparse_output=False, dtype="float64", **NOISE),
 ]  # fmt: skip

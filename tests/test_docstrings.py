@@ -118,7 +118,6 @@ def test_all_kinds_of_objects_are_looked_at():
         "skdp.accounting.Charge",
         "skdp.pipeline.PrivatePipeline.fit_transform",
         "skdp.datasets.load_pums",
-        "skdp.budget.main",
     } <= set(OBJECTS)
     assert "skdp.DPLogisticRegression.get_params" not in OBJECTS
     assert sorted(path for module in MODULES for path in objects_of(module)) == OBJECTS
@@ -194,7 +193,7 @@ def test_fitted_attributes_are_those_of_the_docstring(name, monkeypatch):
 WORDINGS = {
     "accountant": "Ledger to which each fit is charged before anything is learned from the rows. A path names "
     "the file of "
-    "an existing ledger (see ``python -m skdp.budget create``) and is made absolute.",
+    "an existing ledger (see ``python -m skdp.accounting create``) and is made absolute.",
     "accounting": "Accounting method that prices the fit.",
     "adjacency": 'How neighbouring tables differ: - "zero_out": one row is replaced by a null row, which adds '
     "nothing to "

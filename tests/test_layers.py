@@ -18,7 +18,7 @@ FLOORS = {
     "": (
         ("_kernels", "_lazy", "_threads", "_typing", "exceptions"),
         ("accounting",),
-        ("_checks", "budget"),
+        ("_checks",),
         ("_guard", "mechanisms"),
         ("_fit",),
         ("base", "image"),
@@ -47,6 +47,7 @@ FLOORS = {
         ("curves",),
         ("targets",),
         ("calibration", "ledger"),
+        ("__main__",),
     ),
 }
 ONLY = {
@@ -57,7 +58,7 @@ ONLY = {
     "onnx": "export.onnx_graph",
     "skl2onnx": "export.onnx_foreign",
 }
-WITHOUT_SKLEARN = {"exceptions", "_lazy", "_typing", "_threads", "_kernels", "accounting", "budget", "mechanisms"}
+WITHOUT_SKLEARN = {"exceptions", "_lazy", "_typing", "_threads", "_kernels", "accounting", "mechanisms"}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
 PACKAGES = sorted({".".join(parts[:-1]) for parts in FILES if parts[-1] == "__init__"})
 
@@ -137,7 +138,7 @@ def test_there_is_no_circle():
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (37, 11, 194), "accounting": (12, 9, 44)}
+    assert found == {"": (36, 11, 192), "accounting": (13, 10, 45)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -76,10 +76,10 @@ def test_shares_are_parts_of_mu_squared():
 def test_shares_by_default():
     """A transformer 0.15, the classifier the rest; named steps keep theirs, the others share what is left."""
     steps = ["pca", "model"]
-    assert allocate_budget(pipeline(), 1.0, 1e-6)._check_shares(steps) == {"pca": 0.15, "model": 0.85}
-    assert allocate_budget(pipeline(), 1.0, 1e-6, {"model": 0.6})._check_shares(steps) == {"pca": 0.4, "model": 0.6}
+    assert allocate_budget(pipeline(), 1.0, 1e-6)._check_fractions(steps) == {"pca": 0.15, "model": 0.85}
+    assert allocate_budget(pipeline(), 1.0, 1e-6, {"model": 0.6})._check_fractions(steps) == {"pca": 0.4, "model": 0.6}
     three = Pipeline([("a", DPPCA(4)), ("b", DPPCA(3)), ("model", classifier())])
-    found = allocate_budget(three, 1.0, 1e-6, {"a": 0.5})._check_shares(["a", "b", "model"])
+    found = allocate_budget(three, 1.0, 1e-6, {"a": 0.5})._check_fractions(["a", "b", "model"])
     assert found == {"a": 0.5, "b": 0.25, "model": 0.25}
 
 

@@ -112,7 +112,7 @@ SETTINGS = [
     DPMarginalSynthesizer(triples=True, **TWO, **BOUNDS, **SYNTHETIC),
     DPClassMixtureGenerator(1, **BOUNDS),
     DPClassMixtureGenerator(1, **ONE_FOR_ANOTHER, **TWO, **BOUNDS),
-    DPWGAN(label_shares="uniform", sampling_rate=0.25, **TWO, **BOUNDS, **GAN),
+    DPWGAN(class_prevalences="uniform", sampling_rate=0.25, **TWO, **BOUNDS, **GAN),
     DPThresholdClassifier(ELSEWHERE, min_recall=0.5, **ONE_FOR_ANOTHER),
     tabular_pipeline(linear(delta="auto"), delta=1e-4),
     tabular_pipeline(linear(delta="auto"), delta=1e-4, schema=dict.fromkeys(["x0", "x1", "x2", "x3"], (-1, 1))),

@@ -71,7 +71,7 @@ def test_fit_with_risk_lands_just_below_it(fit):
 
 def test_a_pipeline_lands_below_the_risk_as_a_whole():
     whole = make_pipeline(skdp.DPPCA(2, center=False), logistic())
-    fitted = skdp.allocate_budget(whole, risk=RISK, shares={"dppca": 0.3}).fit(X, Y)
+    fitted = skdp.allocate_budget(whole, risk=RISK, fractions={"dppca": 0.3}).fit(X, Y)
     assert 0.0999 <= advantage_of(fitted) <= 0.1
 
 

@@ -53,7 +53,7 @@ CLASSES = ["buys", "leaves"]
 
 @pytest.mark.parametrize("schema", [None, {"age": (18, 90), "job": "category", "since": "date"}])
 def test_from_a_raw_frame_to_predictions(schema):
-    schema = TableSchema(schema, others="buy") if schema else None
+    schema = TableSchema(schema, others="estimate") if schema else None
     with warnings.catch_warnings(action="error"):
         model = tabular_pipeline(schema=schema, epsilon=4.0, classes=CLASSES).fit(FRAME, LABELS)
     new, truth = customers(seed=1)
@@ -133,7 +133,7 @@ BOUNDS = (0, 100)
 
 @pytest.mark.parametrize("schema", [None, {"age": (18, 90), "job": "category", "since": "date"}])
 def test_from_a_raw_frame_to_numbers(schema):
-    schema = TableSchema(schema, others="buy") if schema else None
+    schema = TableSchema(schema, others="estimate") if schema else None
     with warnings.catch_warnings(action="error"):
         warnings.simplefilter("ignore", PrivacyLeakWarning)  # of the seed
         model = tabular_pipeline("regressor", schema=schema, epsilon=4.0, y_bounds=BOUNDS, random_state=0)
@@ -173,7 +173,7 @@ LISTED = {"kind": "number", "bounds": (0, 1)}
         (numbers(), None, DPMLPRegressor),
         (numbers().to_numpy().tolist(), None, DPMLPRegressor),  # a list of rows has no types
         (WITH_GAPS.convert_dtypes(), None, DPMLPRegressor),
-        (numbers(d=FRAME["job"]), TableSchema({"d": "drop"}, others="buy"), DPMLPRegressor),
+        (numbers(d=FRAME["job"]), TableSchema({"d": "drop"}, others="estimate"), DPMLPRegressor),
         (numbers(d=FRAME["age"].astype(object)), {**NUMBERS, "d": LISTED}, DPMLPRegressor),  # what is named is known
         (numbers(d=FRAME["age"].astype(object)), None, DPRandomTreesRegressor),  # whatever its cells are
         (numbers(d=FRAME["job"]), None, DPRandomTreesRegressor),
@@ -304,7 +304,7 @@ def test_bins_where_rows_and_budget_are_enough_for_them(estimator):
     edges = {"kind": "number", "edges": [0.0, 0.5, 1.0]}
     assert numbers_of(3 * 21**2 + 10, schema={"a": edges, "b": (0, 1), "c": {"categories": [0, 1, 2]}}) == "both"
     assert numbers_of(3 * 18**2 - 10, schema={"a": edges, "b": (0, 1), "c": {"categories": [0, 1, 2]}}) == "scale"
-    assert numbers_of(3 * 48**2 + 10, schema=TableSchema({}, others="buy")) == "both"  # 16 of each at most
+    assert numbers_of(3 * 48**2 + 10, schema=TableSchema({}, others="estimate")) == "both"  # 16 of each at most
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of noise that decides the model

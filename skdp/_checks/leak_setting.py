@@ -118,7 +118,7 @@ _filters_lock = threading.Lock()
 def silence() -> Iterator[None]:
     """Ignore all warnings of this process, in any thread, within a block.
 
-    A warning about rows would reveal that one of them has a gap, or how many tries a search made.
+    A warning about rows would reveal that one of them has a gap, or how many trials a search made.
     ``warnings.catch_warnings`` restores the filters that it found. Of two such blocks that overlap in threads, the one
     that ends last restores the filters of the other for good. Here each block adds a filter of its own and removes
     only this one, in any order, so the filters are the initial ones once all blocks have ended.

@@ -79,7 +79,7 @@ _NOT_TAKEN = {
 }
 
 
-def refuse_fit_params(given: dict[str, Any], taker: str = "this step") -> None:
+def reject_fit_params(given: dict[str, Any], taker: str = "this step") -> None:
     """Refuse parameters of ``fit`` that an estimator does not take, by their names; `taker` is what it is called."""
     for name, value in given.items():
         if value is not None or name not in _NOT_TAKEN:

@@ -29,7 +29,7 @@ class Budget(NamedTuple):
     risk: Risk | None = None
 
 
-class Price(NamedTuple):
+class PrivacyCost(NamedTuple):
     """An event and its epsilon at delta."""
 
     event: DpEvent

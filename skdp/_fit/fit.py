@@ -22,7 +22,7 @@ from skdp._checks.notices import begin_notices, tell_now, tell_rest
 from skdp._checks.rows import check_schema, check_shape
 from skdp._checks.sources import RowSource, refuse_rows_elsewhere
 from skdp._checks.units import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read_units, split_labels
-from skdp._fit.budget import Budget, Price, payment_of, public_n, read_budget, root_stream, solve_noise
+from skdp._fit.budget import Budget, PrivacyCost, payment_of, public_n, read_budget, root_stream, solve_noise
 from skdp._fit.payment import Payment, charged
 from skdp._fit.releases import PUBLICATION, Release, copy_to_fit, new_release, publish
 from skdp._guard.foreign_fits import report_foreign_fit
@@ -93,7 +93,7 @@ class Fit:
         The number of rows, or of groups: the public one, and that of the data, which is private under ``add_remove``.
     noise_multiplier : float
         Once the fit is planned, as `price`; `plan_at` settles none.
-    price : Price
+    price : PrivacyCost
         With `earlier`, that of all runs.
     file : Checkpoint or None
         From which the fit resumes, if it was interrupted.
@@ -210,7 +210,7 @@ class Fit:
         before = () if self.earlier is None else self.earlier.releases
         self.plan_at(self._priced(compose([*(each.event for each in before), event]) if before else event), event)
 
-    def plan_at(self, price: Price, event: DpEvent | None = None) -> None:
+    def plan_at(self, price: PrivacyCost, event: DpEvent | None = None) -> None:
         """Plan a fit whose privacy cost was settled from public numbers, and ask the accountant. Nothing is charged.
 
         `event` is that of this fit, where the price has those of earlier runs too.
@@ -219,10 +219,10 @@ class Fit:
         self.price, self.event = price, price.event if event is None else event
         self._admit()
 
-    def _priced(self, event: DpEvent) -> Price:
+    def _priced(self, event: DpEvent) -> PrivacyCost:
         model = self.model
         epsilon = get_epsilon(event, model.delta, method=model.accounting, adjacency=model.adjacency)
-        return Price(event, epsilon, model.delta)
+        return PrivacyCost(event, epsilon, model.delta)
 
     def _admit(self) -> None:
         """Report leaks, and raise what the charge would raise."""

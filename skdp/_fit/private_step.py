@@ -101,7 +101,6 @@ class StepFit(Fit):
         self._settle(n)
 
     def read_before_plan(self, reader: Any, *given: Any) -> Any:
-        """See `Fit`."""
         if self._until in ("charge", "publish") and self._kept_first is None:
             self._kept_first = reader(*given)
         return self._kept_first

@@ -42,7 +42,7 @@ FIT_TELLS = {_CLASSES, _Y_BOUNDS}
 
 
 @dataclass(frozen=True)
-class Finding:
+class PipelineIssue:
     """Something that a composition reads of its rows without paying, or a budget that it spends more than once.
 
     `skdp.check_pipeline` returns findings. ``str(finding)`` is one line.
@@ -83,7 +83,7 @@ class Finding:
 # --- any composition ---
 
 
-def find(composition: Any) -> list[Finding]:
+def find(composition: Any) -> list[PipelineIssue]:
     """Return all findings about a composition, from its parameters alone.
 
     Parameters
@@ -92,7 +92,7 @@ def find(composition: Any) -> list[Finding]:
 
     Returns
     -------
-    list of Finding
+    list of PipelineIssue
 
     Raises
     ------
@@ -109,7 +109,7 @@ def find(composition: Any) -> list[Finding]:
     return list(_walk(composition, ""))
 
 
-def _walk(node: Any, path: str) -> Iterator[Finding]:
+def _walk(node: Any, path: str) -> Iterator[PipelineIssue]:
     """Find what a node of a composition and all below it read."""
     if pays(node):
         yield from _of_ours(node, path)
@@ -117,7 +117,7 @@ def _walk(node: Any, path: str) -> Iterator[Finding]:
         yield from _of_steps(node, path, node)
     elif not holds_private(node):
         if not _holds_frozen(node):
-            yield from (Finding(*fault) for fault in find_faults(node, path))
+            yield from (PipelineIssue(*fault) for fault in find_faults(node, path))
     else:
         known = KNOWN.get(str(known_name(node)))
         if not is_silent(node):
@@ -126,9 +126,9 @@ def _walk(node: Any, path: str) -> Iterator[Finding]:
             yield from _walk(child, join(path, name))
 
 
-def _finding(node: Any, path: str, known: Known) -> Finding:
+def _finding(node: Any, path: str, known: Known) -> PipelineIssue:
     reads = "; ".join(filter(None, [known.reads, *(fault_of_split(node, cv) for cv in splitters_of(node))]))
-    return Finding(path, type(node).__name__, reads, known.remedy, *total_of(node))
+    return PipelineIssue(path, type(node).__name__, reads, known.remedy, *total_of(node))
 
 
 def splitters_of(node: Any) -> list[Any]:
@@ -153,7 +153,7 @@ def fault_of_split(node: Any, cv: Any, unit: str = "") -> str:
     return ""
 
 
-def _of_ours(node: Any, path: str) -> Iterator[Finding]:
+def _of_ours(node: Any, path: str) -> Iterator[PipelineIssue]:
     """Find what is read around a private estimator, and within a budgeted pipeline or a search."""
     if isinstance(node, Pipeline):
         check_structure(node)
@@ -162,27 +162,27 @@ def _of_ours(node: Any, path: str) -> Iterator[Finding]:
         is_pipeline = isinstance(inner, Pipeline)
         yield from _of_parts(inner, join(path, "estimator")) if is_pipeline else _walk(inner, join(path, "estimator"))
     elif getattr(node, "classes", ()) is None:
-        yield Finding(path, type(node).__name__, "reads its classes from y, which is not paid for", _CLASSES)
+        yield PipelineIssue(path, type(node).__name__, "reads its classes from y, which is not paid for", _CLASSES)
     elif getattr(node, "y_bounds", ()) is None:
-        yield Finding(path, type(node).__name__, "reads its y_bounds from y, which is not paid for", _Y_BOUNDS)
+        yield PipelineIssue(path, type(node).__name__, "reads its y_bounds from y, which is not paid for", _Y_BOUNDS)
 
 
-def _of_steps(node: Any, path: str, outermost: Any) -> Iterator[Finding]:
+def _of_steps(node: Any, path: str, outermost: Any) -> Iterator[PipelineIssue]:
     """Find what a pipeline, a union or a column transformer reads; several budgets are reported for the outermost."""
     if isinstance(node, Pipeline):
         check_structure(node)
     names = _private_parts(node)
     if node is outermost and len(names) > 1:
         reads = f"the private steps {names} spend a budget each, and the last one's epsilon_ leaves out the others'"
-        yield Finding(path, type(node).__name__, reads, _BUDGET, *total_of(node))
+        yield PipelineIssue(path, type(node).__name__, reads, _BUDGET, *total_of(node))
     if not is_of_sklearn(node) and holds_private(node):
         yield _finding(node, path, describe_unknown(type(node).__name__))
     else:
-        yield from (Finding(path, type(node).__name__, *fault) for fault in find_own_faults(node))
+        yield from (PipelineIssue(path, type(node).__name__, *fault) for fault in find_own_faults(node))
     yield from _of_parts(node, path, outermost)
 
 
-def _of_parts(node: Any, path: str, outermost: Any = None) -> Iterator[Finding]:
+def _of_parts(node: Any, path: str, outermost: Any = None) -> Iterator[PipelineIssue]:
     """Find what the steps of a pipeline, or the parts of a union, read."""
     charged = False
     for name, part in parts_of(node):
@@ -195,7 +195,7 @@ def _of_parts(node: Any, path: str, outermost: Any = None) -> Iterator[Finding]:
         yield from _of_steps(part, below, outermost or part) if inner else _walk(part, below)
         if isinstance(node, Pipeline):
             public = charged and not holds_private(part)
-            yield from (Finding(*fault) for fault in value_refusals(part, below)) if public else ()
+            yield from (PipelineIssue(*fault) for fault in value_refusals(part, below)) if public else ()
             charged = charged or holds_private(part)
 
 
@@ -280,7 +280,7 @@ def _private_parts(owner: Any) -> list[str]:
 
 __all__ = [
     "FIT_TELLS",
-    "Finding",
+    "PipelineIssue",
     "check_structure",
     "fault_of_split",
     "find",

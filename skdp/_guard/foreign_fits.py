@@ -23,7 +23,7 @@ from sklearn.frozen import FrozenEstimator
 from skdp._checks.leak_setting import Sent, leaks_are_errors, receive, report_leak
 from skdp._checks.leaks import CALLER, Leak
 from skdp._checks.units import GROUP
-from skdp._guard.findings import FIT_TELLS, Finding, fault_of_split, find, private_fits, splitters_of, total_of
+from skdp._guard.findings import FIT_TELLS, PipelineIssue, fault_of_split, find, private_fits, splitters_of, total_of
 from skdp._guard.meta_estimators import (
     EACH_CLASS,
     FUNCTIONS,
@@ -232,12 +232,12 @@ def _describe_tool(frame: FrameType) -> Outermost | None:
     return Outermost(f"sklearn.inspection.{title}", values.get("estimator"), _INSPECTED, entry="tool")
 
 
-def _findings(owner: Any) -> list[Finding]:
+def _findings(owner: Any) -> list[PipelineIssue]:
     """Find what a composition reads, but for what each fit reports itself."""
     return [each for each in find(owner) if each.counterpart not in FIT_TELLS]
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: PipelineIssue) -> str:
     return f"its step {finding.step!r} ({finding.kind}) {finding.reads}" if finding.step else finding.reads
 
 

@@ -43,6 +43,9 @@ REMOVED = {
     "plain_share": "plain columns always have a third of the squared norm of a row",
     "threshold_share": "the threshold of categories always has 1% of delta; set delta",
     "decay_epochs": "pass a pair, learning_rate_end=(end, epochs)",
+    "label_shares": "its name is class_prevalences",
+    "n_tries": "its name is n_trials",
+    "shares": "its name is fractions",
 }
 """Parameters of earlier versions, and what replaces them."""
 

@@ -189,12 +189,10 @@ class OutcomeCounts(OfClasses):
 
     @cached_property
     def width(self) -> int:  # type: ignore[override]
-        """See `Means`."""
         return math.prod(self.shape)
 
     @cached_property
     def sensitivity(self) -> float:  # type: ignore[override]
-        """See `Means`."""
         return math.sqrt(self.shape[0])
 
     def terms(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
@@ -236,13 +234,11 @@ class ClassMeans(OfClasses):
 
     @cached_property
     def width(self) -> int:  # type: ignore[override]
-        """See `Means`."""
         n_labels, k = self.shape
         return n_labels * k * (k + 2)
 
     @cached_property
     def sensitivity(self) -> float:  # type: ignore[override]
-        """See `Means`."""
         return math.sqrt(self.shape[0] * (2.0 + _PART**2))
 
     def terms(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
@@ -255,7 +251,6 @@ class ClassMeans(OfClasses):
         return terms.reshape(n, self.width)
 
     def offset(self, sums: Doubles, deviation: float) -> Doubles:
-        """See `Means`."""
         n_labels, k = self.shape
         return self.scores_of(np.array([_move(each, k, deviation) for each in sums.reshape(n_labels, -1)]))
 

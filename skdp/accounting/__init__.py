@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from .calibration.joint import calibrate_jointly
 from .calibration.noise import calibrate_noise_multiplier, calibrate_sampling_rate, calibrate_steps
-from .calibration.selection import CalibratedSelection, calibrate_selection, cheapest_tries
+from .calibration.selection import CalibratedSelection, calibrate_selection, fewest_trials
 from .curves import PrivacyProfile, RenyiCurve, compare_accountants
 from .events.composition import compose, flatten
 from .events.interop import from_dp_accounting, to_dp_accounting
@@ -36,7 +36,7 @@ from .events.specifications import (
     WorstOfDpEvent,
     ZCDpEvent,
 )
-from .formulas.selection_law import NumberOfTries
+from .formulas.selection_law import NumberOfTrials
 from .ledger import Charge, PrivacyAccountant
 from .ledger import resolve_accountant as resolve_accountant  # for the estimators
 from .methods import ADJACENCIES, APPROXIMATIONS, METHODS, get_delta, get_epsilon, get_epsilon_bounds
@@ -57,7 +57,7 @@ __all__ = [
     "MixtureOfGaussiansDpEvent",
     "NoOpDpEvent",
     "NonPrivateDpEvent",
-    "NumberOfTries",
+    "NumberOfTrials",
     "PoissonSampledDpEvent",
     "PrivacyAccountant",
     "PrivacyProfile",
@@ -72,9 +72,9 @@ __all__ = [
     "calibrate_sampling_rate",
     "calibrate_selection",
     "calibrate_steps",
-    "cheapest_tries",
     "compare_accountants",
     "compose",
+    "fewest_trials",
     "flatten",
     "from_dp_accounting",
     "get_delta",

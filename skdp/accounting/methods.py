@@ -70,7 +70,7 @@ def _name(found: Releases, kind: str) -> str:
         return found.sampled_pure[0].name
     if kind == "others":
         return name_of(found.others[0].event)
-    nothing_selected = all(selection.tries is None for selection in found.selected)
+    nothing_selected = all(selection.trials is None for selection in found.selected)
     return "WorstOfDpEvent" if kind == "selected" and nothing_selected else FORMS[kind].name
 
 

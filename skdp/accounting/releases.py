@@ -23,7 +23,7 @@ from .events.specifications import (
     ZCDpEvent,
     resolve,
 )
-from .formulas.selection_law import NumberOfTries
+from .formulas.selection_law import NumberOfTrials
 
 __all__ = [
     "Concentrated", "FixedSample", "LaplaceRelease", "OtherRelease", "PlainGaussian", "Releases", "Runs",
@@ -142,20 +142,20 @@ class Selection(NamedTuple):
     ----------
     runs : tuple of Releases
         One try, of each kind; the worst of them counts.
-    tries : NumberOfTries or None
+    trials : NumberOfTrials or None
         How often one is tried, the best output being released; None where nothing is selected and one of the
         kinds, which one being drawn at random or fixed beforehand, is all that happens.
     times : int
     """
 
     runs: tuple[Releases, ...]
-    tries: NumberOfTries | None
+    trials: NumberOfTrials | None
     times: int
 
     @property
     def mean(self) -> float:
-        """Expected number of tries."""
-        return 1.0 if self.tries is None else self.tries.mean
+        """Expected number of trials."""
+        return 1.0 if self.trials is None else self.trials.mean
 
 
 # Entries are sorted by their text, and sums over them have the last digits of that order: a text without names of
@@ -245,7 +245,7 @@ class Releases:
 
     @property
     def most(self) -> int:
-        """How often the most frequent release is made, in all or within a try."""
+        """How often the most frequent release is made, in all or within a trial."""
         own = [entry.times for name in _COUNTED for entry in getattr(self, name)]
         return max(own + [run.most for each in self.selected for run in each.runs], default=0)
 
@@ -260,7 +260,7 @@ class Releases:
         if self.kinds != ("selected",) or len(self.selected) != 1:
             return None
         (only,) = self.selected
-        return only.runs if only.tries is None and only.times == 1 else None
+        return only.runs if only.trials is None and only.times == 1 else None
 
     @property
     def plain(self) -> bool:
@@ -312,7 +312,7 @@ class _Sorted:
         elif isinstance(event, NonPrivateDpEvent):
             self.non_private = True
         elif isinstance(event, RepeatAndSelectDpEvent):
-            self._add_selected((event.event,), NumberOfTries(event.mean, event.shape), count)
+            self._add_selected((event.event,), NumberOfTrials(event.mean, event.shape), count)
         elif isinstance(event, WorstOfDpEvent):
             self._add_selected(event.events, None, count)
         elif is_priced(event):
@@ -320,14 +320,14 @@ class _Sorted:
         else:
             raise _unknown(event)
 
-    def _add_selected(self, events: tuple[DpEvent, ...], tries: NumberOfTries | None, count: int) -> None:
+    def _add_selected(self, events: tuple[DpEvent, ...], trials: NumberOfTrials | None, count: int) -> None:
         runs: list[Releases] = []
         for event in events:
             found = _sort(event)
             self.non_private |= found.non_private
             worst = found.only_worst
             runs.extend((found,) if worst is None else worst)
-        self.selected.append(Selection(tuple(sorted(set(runs), key=repr)), tries, count))
+        self.selected.append(Selection(tuple(sorted(set(runs), key=repr)), trials, count))
 
     def _add_sampled(self, event: PoissonSampledDpEvent | SampledWithoutReplacementDpEvent, count: int) -> None:
         kind, share, inner = sampled_form(event)

@@ -66,34 +66,27 @@ class EpsilonTarget:
 
     @property
     def goal(self) -> float:
-        """See `BudgetTarget`."""
         return self.epsilon
 
     @property
     def mu(self) -> float:
-        """See `BudgetTarget`."""
         return gaussian_mu(self.epsilon, self.delta)
 
     @property
     def words(self) -> str:
-        """See `BudgetTarget`."""
         return f"epsilon={self.epsilon!r}, delta={self.delta!r}"
 
     @property
     def place(self) -> str:
-        """See `BudgetTarget`."""
         return f"delta={self.delta!r}"
 
     def price(self, event: DpEvent, method: str, adjacency: str) -> float:
-        """See `BudgetTarget`."""
         return get_epsilon(event, self.delta, method=method, adjacency=adjacency)
 
     def rough(self, event: DpEvent, method: str, adjacency: str) -> float:
-        """See `BudgetTarget`."""
         return rough_epsilon(event, self.delta, method=method, adjacency=adjacency)
 
     def of_size(self, mu: float) -> EpsilonTarget:
-        """See `BudgetTarget`."""
         return EpsilonTarget(gaussian_epsilon(self.delta, mu), self.delta)
 
 
@@ -135,14 +128,12 @@ class Risk:
 
     @property
     def mu(self) -> float:
-        """See `BudgetTarget`."""
         if self.tpr is None:
             return gaussian_mu(0.0, self.goal)
         return float(ndtri(self.tpr) - ndtri(self.fpr)) * _DOWN
 
     @property
     def words(self) -> str:
-        """See `BudgetTarget`."""
         return f"risk={self.stated!r}"
 
     @property
@@ -152,11 +143,9 @@ class Risk:
 
     @property
     def place(self) -> str:
-        """See `BudgetTarget`."""
         return self.words
 
     def price(self, event: DpEvent, method: str, adjacency: str) -> float:
-        """See `BudgetTarget`."""
         profile = PrivacyProfile(event, method=method, adjacency=adjacency)
         if self.tpr is None:
             return profile.advantage()
@@ -167,7 +156,6 @@ class Risk:
         return self.price(event, method, adjacency)
 
     def of_size(self, mu: float) -> Risk:
-        """See `BudgetTarget`."""
         if self.tpr is None:
             return Risk(None, 0.0, gaussian_delta(0.0, mu))
         tpr = float(ndtr(mu + ndtri(self.fpr)))

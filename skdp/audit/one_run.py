@@ -189,7 +189,6 @@ class Likelihoods(Track):
         self.seen: Counter[tuple[float, float]] = Counter()  # rates and noise multipliers
 
     def release(self, mechanism: Any, exact: Numbers, noisy: Numbers) -> Numbers:
-        """See `Track`."""
         lot = self._lot_of_release()
         rate = 1.0 if lot is None else lot.rate
         if np.size(noisy) > _CANARIES:  # a step, and not counts of the classes

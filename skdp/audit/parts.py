@@ -36,9 +36,9 @@ class Claims(NamedTuple):
 
 
 def parts_of(fitted: AuditedFit) -> Claims:
-    """The private steps of a pipeline; tries, scores and refit of a search; nothing for an estimator alone.
+    """The private steps of a pipeline; trials, scores and refit of a search; nothing for an estimator alone.
 
-    Of a search that draws its number of tries, what is published of these is the best, and what this choice costs is a
+    Of a search that draws its number of trials, what is published of these is the best, and what this choice costs is a
     theorem that no attack of ours tests: its whole claim is set beside the refit alone.
     """
     model, everything = fitted.model, tuple(range(len(fitted.tracks)))
@@ -61,15 +61,15 @@ def _of_search(model: Any, tracks: tuple[int, ...]) -> Claims:
     size = len(private_steps(best.steps)) if hasattr(best, "steps") else 1
     scores, fits = tracks[0], [tracks[at : at + size] for at in range(1, len(tracks), size)]
     choice, refits = tuning["choice"], fits[-1:] if model.refit else []
-    tries = fits[: len(fits) - len(refits)]
+    trials = fits[: len(fits) - len(refits)]
     hidden = isinstance(choice, RepeatAndSelectDpEvent)
     claim = get_epsilon(choice.event if hidden else choice, delta, adjacency=adjacency)
-    joint = tries if hidden else [sum(tries, ())]
-    parts = [Claim(f"try {k + 1}" if hidden else "all tries", each, claim, delta) for k, each in enumerate(joint)]
+    joint = trials if hidden else [sum(trials, ())]
+    parts = [Claim(f"try {k + 1}" if hidden else "all trials", each, claim, delta) for k, each in enumerate(joint)]
     parts.append(Claim("scores", (scores,), claim, delta, alone=hidden))
     for each in refits:
         parts.append(Claim("refit", each, get_epsilon(tuning["refit"], delta, adjacency=adjacency), delta))
-    return Claims(parts, (refits[0] if refits else tries[0]) if hidden else tracks, given=True)
+    return Claims(parts, (refits[0] if refits else trials[0]) if hidden else tracks, given=True)
 
 
 __all__ = ["Claim", "Claims", "parts_of"]

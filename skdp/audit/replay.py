@@ -443,7 +443,7 @@ def _farthest(moves: Doubles) -> Doubles:
 
 
 def _all_seen(worlds: list[World]) -> bool:
-    """Whether some world moves a score, and some a try; or, of a fit in two parts, each of them some track."""
+    """Whether some world moves a score, and some a trial; or, of a fit in two parts, each of them some track."""
     seen = [{track for track, moves in enumerate(world.moves[0]) if np.any(moves)} for world in worlds]
     n_tracks, found = max((len(world.moves[0]) for world in worlds), default=0), set[int]().union(*seen)
     if worlds and hasattr(worlds[0].fitted.model, "_fitted_tuning"):

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from skdp._checks.protocols import is_private
 from skdp.audit.published import leaves
 from skdp.audit.worst_case import Canary, Neighbours
-from skdp.base import JointPrice
+from skdp.base import JointPrivacyCost
 from skdp.mechanisms.tape import Tape, Track, running
 
 
@@ -100,7 +100,7 @@ class Subject:
 
 def states_its_price(estimator: Any) -> bool:
     """Whether it is a private estimator, or a pipeline or a search with one budget."""
-    return is_private(estimator) or isinstance(estimator, JointPrice)
+    return is_private(estimator) or isinstance(estimator, JointPrivacyCost)
 
 
 def prepared(estimator: Any, n_records: int) -> Any:

@@ -66,7 +66,7 @@ class DPCalibratedClassifier(TableClassifier):
         The same for the number of groups, where ``fit`` is given `groups`.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute. The estimator has none.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute. The estimator has none.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the split and the noise. None draws a fresh secret key from the operating system. Any other value
         makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who
@@ -166,11 +166,9 @@ class DPCalibratedClassifier(TableClassifier):
         self.random_state = random_state
 
     def _check_purpose(self) -> None:
-        """See `TableClassifier`."""
         check_choice("method", self.method, MAPS)
 
     def _follow(self, evaluation: PrivateEvaluation) -> None:
-        """See `TableClassifier`."""
         table = evaluation._fitted_tables.released[0]
         self.map_ = fit_map(self.method, table, float(evaluation.noise_deviation_))
 

@@ -23,7 +23,7 @@ from skdp._typing import Doubles
 from skdp.accounting import ADJACENCIES, DpEvent, WorstOfDpEvent, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.targets import target_of
-from skdp.base import Price
+from skdp.base import PrivacyCost
 from skdp.evaluation.counted import CountingPlan, RowsOfCounts
 from skdp.evaluation.private_evaluation import PrivateEvaluation
 from skdp.evaluation.scored_rows import score_of_two
@@ -52,7 +52,7 @@ class TablePlan(NamedTuple):
 
     table: PrivateEvaluation
     counting: CountingPlan
-    price: Price
+    price: PrivacyCost
     fitting: FitPlan | None = None
     scale: float = 1.0
 
@@ -137,7 +137,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         ValueError
             A parameter, the rows or the labels are invalid. Nothing was charged.
         BudgetExceededError
-            The ceiling of the accountant does not admit the whole. Nothing was charged, and no row was read.
+            The budget of the accountant does not admit the whole. Nothing was charged, and no row was read.
         """
         fit = WholeFit(self, "split and noise")
         fit.check(y)

@@ -81,7 +81,7 @@ class DPThresholdClassifier(TableClassifier):
         The same for the number of groups, where ``fit`` is given `groups`.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute. The estimator has none.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute. The estimator has none.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the split and the noise. None draws a fresh secret key from the operating system. Any other value
         makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who
@@ -181,7 +181,6 @@ class DPThresholdClassifier(TableClassifier):
         self.random_state = random_state
 
     def _check_purpose(self) -> None:
-        """See `TableClassifier`."""
         self._purpose()
         given = [self.equal_rates is not None, self.by is not None, self.categories is not None]
         if any(given) and not all(given):
@@ -212,11 +211,9 @@ class DPThresholdClassifier(TableClassifier):
         return None if given is None else check_real(name, given, above=0, at_most=1, remedy=remedy)
 
     def _categories(self) -> Any:
-        """See `TableClassifier`."""
         return self.categories
 
     def _subgroups_of(self, X: Any) -> Any:
-        """See `TableClassifier`."""
         if self.by is None:
             return None
         if self.by not in (column_names(X) or ()):
@@ -224,7 +221,6 @@ class DPThresholdClassifier(TableClassifier):
         return X[self.by]
 
     def _follow(self, evaluation: PrivateEvaluation) -> None:
-        """See `TableClassifier`."""
         chosen = choose_thresholds(evaluation._fitted_replicates.released[0], self._purpose())
         names = list(evaluation.subgroups) or ["all"]
         self.thresholds_ = dict(zip(names, chosen.tolist(), strict=True))

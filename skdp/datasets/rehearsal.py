@@ -173,7 +173,7 @@ def rehearse(
     epsilons: Sequence[float],
     target: float | None = None,
     signal: float | None = None,
-    class_shares: Sequence[float] | None = None,
+    class_prevalences: Sequence[float] | None = None,
     n_repeats: int = 3,
     random_state: int = 0,
 ) -> Rehearsal:
@@ -203,7 +203,7 @@ def rehearse(
     signal : float or None, default=None
         AUROC of the best model that there is (of one class against the others, averaged), between 0.5 and 1; of a
         regressor its R2, between 0 and 1. None is .8, or .5. Not for public rows.
-    class_shares : sequence of float or None, default=None
+    class_prevalences : sequence of float or None, default=None
         Public shares of the classes, in the order of the parameter `classes` of the estimator (of 0 and 1, if it has
         none). None are equal ones. Not for public rows.
     n_repeats : int, default=3
@@ -259,7 +259,7 @@ def rehearse(
         least = 0.5 if metric == "AUROC" else 0.0
         stated = _SIGNAL[metric] if signal is None else signal
         signal = check_real("signal", stated, above=least, below=1, remedy=f"give a number from {least:g} to 1")
-        stage = _made_up_rows(estimator, schema_or_shape, n, signal, class_shares, rng)
+        stage = _made_up_rows(estimator, schema_or_shape, n, signal, class_prevalences, rng)
     return _play(estimator, stage, metric, signal, most_lost, budgets, n_repeats, rng)
 
 
@@ -308,7 +308,7 @@ def _public_rows(given: tuple[Any, Any], n: int, rng: np.random.Generator) -> _S
 
 
 def _made_up_rows(
-    estimator: Any, described: Any, n: int, signal: float, class_shares: Any, rng: np.random.Generator
+    estimator: Any, described: Any, n: int, signal: float, class_prevalences: Any, rng: np.random.Generator
 ) -> _Stage:
     """Rows of this description, with labels or targets that the estimator takes."""
     if isinstance(described, numbers.Integral):
@@ -317,7 +317,7 @@ def _made_up_rows(
         described = TableSchema(described)
     if is_classifier(estimator):
         labels = _parameter(estimator, "classes", [0, 1])
-        shares = _check_shares(class_shares, len(labels))
+        shares = _check_shares(class_prevalences, len(labels))
         X, scores = draw_rows(described, n + _TEST_ROWS, len(labels) - 1, rng)
         y = np.asarray(labels)[draw_classes(scores, shares, signal, rng)]
     else:
@@ -339,7 +339,9 @@ def _parameter(estimator: Any, name: str, default: Any) -> Any:
 def _check_shares(given: Any, n_classes: int) -> NDArray[np.float64]:
     shares = np.full(n_classes, 1.0 / n_classes) if given is None else np.asarray(given, dtype=np.float64)
     if shares.shape != (n_classes,) or not (shares > 0.0).all() or not abs(shares.sum() - 1.0) < 1e-6:
-        raise ValueError(f"class_shares={given!r}: give a share above 0 for each of {n_classes} classes, with sum 1.")
+        raise ValueError(
+            f"class_prevalences={given!r}: give a share above 0 for each of {n_classes} classes, with sum 1."
+        )
     return shares
 
 

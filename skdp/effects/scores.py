@@ -77,7 +77,6 @@ class AdditiveScore:
         self.starts = np.cumsum([0, *(block.width for block in self.blocks)]).tolist()
 
     def cells(self, k: int, n_cells: int | None = None) -> PublicValues:
-        """See `Score`."""
         block = self.blocks[k]
         if block.is_line and block.numbers == "bins" and n_cells is None:
             edges = block.edges()
@@ -93,7 +92,6 @@ class AdditiveScore:
         return made
 
     def variance(self, rows: Doubles) -> Doubles | None:
-        """See `Score`."""
         return None if self._noise is None else rows**2 @ self._noise**2
 
 
@@ -119,12 +117,10 @@ class TreesScore:
         self._rows = [each.codes[rng.choice(len(each.codes), _PUBLIC_ROWS, p=each.shares)] for each in own]
 
     def cells(self, k: int, n_cells: int | None = None) -> PublicValues:
-        """See `Score`."""
         known = self._embedding.marginals or {}
         return cells_of(self.blocks[k], n_cells, known.get(self._embedding._fitted_blocks[k].name))
 
     def mean_rows(self, chosen: dict[int, NDArray[Any]]) -> Doubles:
-        """See `Score`."""
         n_cells = len(next(iter(chosen.values())))
         codes = [np.tile(each, n_cells) for each in self._rows]
         for k, each in chosen.items():
@@ -133,7 +129,6 @@ class TreesScore:
         return made
 
     def variance(self, rows: Doubles) -> Doubles | None:
-        """See `Score`."""
         return rows**2 @ self._variance
 
 

@@ -109,7 +109,7 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
         Accounting method that prices the fit. "pld" is the tightest. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     checkpoint : str, path-like or None, default=None
         File that stores the state of a run until the run completes. An interrupted or killed ``fit`` resumes from it
         when it is called again with the same parameters and rows. A ledger that already holds the charge of the run is
@@ -357,7 +357,7 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
         ValueError
             A parameter or the input is invalid. Nothing was charged.
         BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
+            The budget of the accountant does not admit the fit. Nothing was charged, and no step was made.
         """
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 

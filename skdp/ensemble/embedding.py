@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import check_count, count_threads, refuse_fit_params, show
+from skdp._checks.parameters import check_count, count_threads, reject_fit_params, show
 from skdp._checks.row_traits import with_row_form, with_row_norm
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
@@ -226,7 +226,7 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
         TypeError, ValueError
             A parameter is invalid, the schema does not fit the table, or is not complete.
         """
-        refuse_fit_params(fit_params, type(self).__name__)
+        reject_fit_params(fit_params, type(self).__name__)
         return fit_publicly(self, lambda work: work._learn(X))
 
     def _learn(self, X: Any) -> None:
@@ -605,7 +605,6 @@ def _public_seed(random_state: Any) -> int:
 
 
 def _rule(step: Any) -> Iterator[tuple[str, str]]:
-    """See `skdp._guard.public_rules`."""
     if step.schema is not None and type(step.schema) is not TableSchema and type(step.schema) is not dict:
         yield "has a schema of a class of yours, which may be handed the rows", "TableSchema({...})"
     if step.marginals is not None and type(step.marginals) is not dict:

@@ -82,7 +82,7 @@ class DPIsolationForest(TreesOfTables):
         Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     n_jobs : int or None, default=None
         Number of threads that find leaves. The result does not depend on it. None means 1 unless in a
         ``joblib.parallel_config`` context. -1 means using all processors.
@@ -242,7 +242,7 @@ class DPIsolationForest(TreesOfTables):
         ValueError
             A parameter or the input is invalid. Nothing was charged.
         BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged.
+            The budget of the accountant does not admit the fit. Nothing was charged.
         """
         fit = begin(self, X, groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)

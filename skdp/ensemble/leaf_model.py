@@ -32,7 +32,6 @@ class TreesSolver(LookupSolver):
     """One-hot rows of the plain columns of a table and of the leaves of random trees, which grow in the first run."""
 
     def check_present(self, run: Run) -> None:
-        """See `Solver`."""
         if not self.model._embedding()._gives_columns_of(self.model.embedding_):
             raise ValueError(
                 "the trees or the public columns differ from those of earlier runs, whose coefficients do not fit "
@@ -70,15 +69,12 @@ class TreesSolver(LookupSolver):
         embedding._grow()
 
     def _weigh(self, form: OneHotForm, signal: float) -> OneHotForm:
-        """See `LookupSolver`."""
         return form.with_share(rules.trees_share(signal))
 
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
-        """See `Solver`."""
         return self._sampling_by_lookups(n, n_outputs * (n_features + int(self.model._embedding().n_estimators)))
 
     def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
-        """See `Solver`."""
         return self._plan_one_hot(budget, n, n_features, self.model._form(n_features), outputs)
 
     def describe_rows(self) -> dict[str, Any]:
@@ -123,13 +119,11 @@ class RandomTreesModel(TreesOfTables, GradientEstimator):
         return OneHotForm(blocks, (1.0,) * len(blocks.widths), len(plain))
 
     def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> TreesSolver:
-        """See `GradientEstimator`."""
         return TreesSolver(self, target, anew=anew)
 
     # --- predictions ---
 
     def _scorer(self) -> Callable[[OneHotRows], Doubles]:
-        """See `GradientEstimator`."""
         return partial(one_hot_scores, coef=self.coef_, intercept=self.intercept_)
 
     @property

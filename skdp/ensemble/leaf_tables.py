@@ -48,7 +48,6 @@ class LeafTables:
         ]
 
     def write_leaves(self, codes: list[NDArray[Any]], first: int, stride: int, out: NDArray[Any]) -> None:
-        """See `Trees.write_leaves`."""
         cells = [_cells(each, found) for each, found in zip(codes, self._thresholds, strict=True)]
         shift = (first + np.arange(len(self._all)) * stride).astype(out.dtype)
         open_ = np.empty((_ROWS, len(self._all)), np.uint16)

@@ -121,7 +121,7 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         Accounting method that prices the fit. "pld" is the tightest. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     checkpoint : str, path-like or None, default=None
         File that stores the state of a run until the run completes. An interrupted or killed ``fit`` resumes from it
         when it is called again with the same parameters and rows. A ledger that already holds the charge of the run is
@@ -381,16 +381,14 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         ValueError
             A parameter or the input is invalid. Nothing was charged.
         BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
+            The budget of the accountant does not admit the fit. Nothing was charged, and no step was made.
         """
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
     def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> TreesOfTargets:
-        """See `GradientEstimator`."""
         return TreesOfTargets(self, target, anew=anew)
 
     def _target(self) -> TargetsInUnits:
-        """See `GradientEstimator`."""
         weights, intercept = WeightReader.of(self.weight_bound), bool(self.fit_intercept)
         return TargetsInUnits(weights, self.y_bounds, self.loss, self.y_transform, intercept)
 
@@ -412,7 +410,6 @@ class TargetsInUnits(BoundedRegression):
         return TargetMean((-1.0 - center) / unit, (1.0 - center) / unit, _LARGEST_ERROR, doubted=1.0)
 
     def learned(self, outputs: Any) -> dict[str, Any]:
-        """See `Target`."""
         public, (center, unit) = self.scale_of(outputs.bounds), self.released_units
         scale = public._replace(middle=public.middle + public.half * center, half=public.half * unit)
         found = {"_fitted_units": self.units, "_fitted_scale": scale, "_fitted_with_intercept": self.fit_intercept}
@@ -430,7 +427,6 @@ class TreesOfTargets(TreesSolver):
     """Trees of targets, whose units the first run buys."""
 
     def check_present(self, run: Run) -> None:
-        """See `Solver`."""
         if bool(self.model.fit_intercept) != self.model._fitted_with_intercept:
             raise ValueError(
                 f"fit_intercept={self.model.fit_intercept!r} asks for other units of targets than those of earlier "
@@ -439,7 +435,6 @@ class TreesOfTargets(TreesSolver):
         super().check_present(run)
 
     def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
-        """See `Solver`."""
         bought = super().purchases(sampling, n_steps)
         if self.anew:
             bought[_TARGETS] = SideRelease.beside_steps(UNITS_SHARE, sampling.rate, n_steps)

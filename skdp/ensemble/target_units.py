@@ -33,7 +33,6 @@ class TargetSums(VectorQuery):
     width, row_limit = 3, SUMS_SENSITIVITY
 
     def vectors(self, rows: Any, *targets: Any) -> Doubles:
-        """See `VectorQuery`."""
         values = np.clip(rows, -1.0, 1.0)  # bounds that are neighbours among doubles have rounded ends
         return np.column_stack([np.ones_like(values), values, values**2])
 

@@ -38,7 +38,6 @@ class TreesOfTables(PrivateEstimator):
     n_features_in_: int
 
     def __step_traits__(self) -> StepTraits:
-        """See `PrivateEstimator`."""
         return StepTraits(takes_codes=self._takes_codes(), fault_behind=self._fault_behind)
 
     def _takes_codes(self) -> bool:
@@ -58,7 +57,6 @@ class TreesOfTables(PrivateEstimator):
         )
 
     def _note_rows(self, X: Any, are_raw: bool = True) -> None:
-        """See `PrivateEstimator`."""
         super()._note_rows(X, are_raw)
         found = row_schema_of(X)
         if type(found) is not TableSchema:

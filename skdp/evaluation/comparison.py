@@ -138,7 +138,6 @@ class PrivateComparison(CountedEvaluation, ComparisonFigures):
     _part = ComparisonOfPart
 
     def _models(self) -> tuple[Any, ...]:
-        """See `CountedEvaluation`."""
         return () if self.model is None else self.model
 
     def _check_targets_known(self) -> None:
@@ -167,7 +166,6 @@ class PrivateComparison(CountedEvaluation, ComparisonFigures):
         return np.hstack([scores_given(column) for column in scores.T])
 
     def _read_scores(self, X: Any) -> Any:
-        """See `CountedEvaluation`."""
         if self.model is None:
             scores = self._given(X)
             return PairedScores(*(ScoredRows(None, scores[:, k : k + 1]) for k in range(2)))
@@ -179,7 +177,6 @@ class PrivateComparison(CountedEvaluation, ComparisonFigures):
         return bins_of(scores[:, 0], bins) * bins + bins_of(scores[:, 1], bins)
 
     def _public_parameters(self) -> dict[str, Any]:
-        """See `CountedEvaluation`."""
         return {**super()._public_parameters(), "model": [type(each).__name__ for each in self._models()]}
 
 
@@ -248,7 +245,7 @@ def compare(
     ValueError
         A parameter, label or weight is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not admit the release. Nothing was charged.
 
     Examples
     --------

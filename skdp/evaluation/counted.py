@@ -30,7 +30,7 @@ from skdp._typing import Doubles
 from skdp.accounting import ADJACENCIES, GaussianDpEvent, PrivacyAccountant, get_epsilon, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.targets import Risk
-from skdp.base import Budget, Fit, Price, PrivateEstimator, check_whole_budget, solve_noise
+from skdp.base import Budget, Fit, PrivacyCost, PrivateEstimator, check_whole_budget, solve_noise
 from skdp.evaluation.amounts import GRID, amounts_of
 from skdp.evaluation.figures import TableFigures
 from skdp.evaluation.replicates import Mechanism, Replicates
@@ -68,14 +68,14 @@ class CountingPlan(NamedTuple):
     n_bins : int
     total : float or None
         Public number of rows, or of units, None where it is not.
-    price : Price
+    price : PrivacyCost
     """
 
     mechanism: Mechanism
     unit: int
     n_bins: int
     total: float | None
-    price: Price
+    price: PrivacyCost
 
 
 class RowsOfCounts(NamedTuple):
@@ -336,17 +336,17 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """How much of n epsilon the table of a figure has: all of it where there is one table."""
         return 1.0
 
-    def _priced_noise(self, budget: Budget, unit: int) -> tuple[Mechanism, Price]:
+    def _priced_noise(self, budget: Budget, unit: int) -> tuple[Mechanism, PrivacyCost]:
         """The mechanism, and what it costs."""
         replaced = self.adjacency == "replace_one"
         if self.noise == "laplace":
             laplace = self._laplace_for(budget, unit)
-            return laplace, Price(laplace.event, laplace.epsilon * (2 if replaced else 1), 0.0)
+            return laplace, PrivacyCost(laplace.event, laplace.epsilon * (2 if replaced else 1), 0.0)
         sigma = solve_noise(self, budget, GaussianDpEvent)
         norm = unit * self._norm_of_row()
         gaussian = GaussianMechanism(sigma, norm * (math.sqrt(0.5) if replaced else 1.0))
         epsilon = get_epsilon(gaussian.event, self.delta, adjacency=self.adjacency)
-        return gaussian, Price(gaussian.event, epsilon, self.delta)
+        return gaussian, PrivacyCost(gaussian.event, epsilon, self.delta)
 
     def _laplace_for(self, budget: Budget, unit: int) -> DiscreteLaplaceMechanism:
         """The least noise that is within the budget."""

@@ -48,7 +48,7 @@ class ConfusionFigures(TableFigures):
         return self._of_confusion(lambda tables: _recalls(np.swapaxes(tables, 1, 2)))
 
     @property
-    def class_shares(self) -> Estimate:
+    def class_prevalences(self) -> Estimate:
         """Shares of the classes, arrays of shape (n_classes,)."""
         return self._of_confusion(lambda tables: _ratio(tables.sum(-1), tables.sum((-2, -1))[:, None]))
 

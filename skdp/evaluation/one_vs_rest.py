@@ -102,7 +102,6 @@ class ClassFigures(FiguresOfEach, ConfusionFigures):
         return tables[..., tables.shape[-2] :].reshape(*tables.shape[:-1], 2, -1)
 
     def _deviation_of_mean(self, metric: Metric) -> float:
-        """See `FiguresOfEach`."""
         tables, n_classes = self._fitted_tables, self._fitted_tables.released.shape[-2]
         n_bins = (tables.released.shape[-1] - n_classes) // 2
         own, others = (np.broadcast_to(tables.centre, tables.sampling.shape).copy() for _ in range(2))
@@ -149,11 +148,9 @@ class LabelFigures(FiguresOfEach):
         return self._mean(lambda tables: binary_metrics.accuracy(tables, at)[:, 0])
 
     def _counts(self, tables: Doubles) -> Doubles:
-        """See `FiguresOfEach`."""
         return tables.reshape(*tables.shape[:-1], 2, -1)
 
     def _deviation_of_mean(self, metric: Metric) -> float:
-        """See `FiguresOfEach`."""
         return float(np.mean([found.std() for found in self._of_each(metric, self._fitted_tables.sampling)]))
 
 
@@ -172,15 +169,12 @@ class OfEach(CountedEvaluation):
     _fitted_names: list[Any]
 
     def _width(self) -> tuple[int, ...]:
-        """See `CountedEvaluation`."""
         return (len(self._fitted_names),)
 
     def _given(self, X: Any) -> Doubles:
-        """See `CountedEvaluation`."""
         return scores_given(X, self._width()[0])
 
     def _score(self, model: Any, rows: Any) -> Doubles:
-        """See `CountedEvaluation`."""
         return score_of_each(model, rows)
 
     def _default_bins(self, strength: float) -> int:
@@ -192,7 +186,6 @@ class OfEach(CountedEvaluation):
         return int(np.clip(2 ** np.rint(wanted), 8, _MOST_BINS))
 
     def _facts_of_parts(self) -> dict[str, Any]:
-        """See `CountedEvaluation`."""
         return {"_fitted_names": self._fitted_names}
 
 
@@ -243,7 +236,6 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
     _part = ClassesOfPart
 
     def _check_targets_known(self) -> None:
-        """See `CountedEvaluation`."""
         super()._check_targets_known()
         if len(self.classes_) < 3:
             raise ValueError("one_vs_rest=True with two classes, whose table has all figures: leave it out.")
@@ -252,15 +244,12 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
         self._fitted_names = self.classes_.tolist()
 
     def _number_of_bins(self, strength: float) -> int:
-        """See `CountedEvaluation`."""
         return CountedEvaluation._number_of_bins(self, strength)
 
     def _cells_of_row(self) -> int:
-        """See `CountedEvaluation`."""
         return 3 * (len(self.classes_) - 1)
 
     def _norm_of_row(self) -> float:
-        """See `CountedEvaluation`."""
         return float(np.nextafter(np.sqrt(2.0 + 1.0 / (len(self.classes_) - 1)) / 3.0, 1.0))
 
     def _share_of_table(self) -> float:
@@ -282,7 +271,6 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
         return table
 
     def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
-        """See `CountedEvaluation`."""
         n, n_bins, whole = len(self.classes_), plan.n_bins, self._whole(plan)
         unit = np.full(noisy.shape[-1], (n - 1.0) * whole)
         unit[n:-n_bins] = whole  # of rows of other classes
@@ -354,15 +342,12 @@ class MultilabelEvaluation(OfEach, LabelFigures):
         return np.column_stack([encode_labels(column, np.array([0, 1])) for column in labels.T])
 
     def _cells_of_row(self) -> int:
-        """See `CountedEvaluation`."""
         return len(self.labels_)
 
     def _norm_of_row(self) -> float:
-        """See `CountedEvaluation`."""
         return float(np.nextafter(len(self.labels_) ** -0.5, 1.0))
 
     def _share_of_table(self) -> float:
-        """See `CountedEvaluation`."""
         return 1.0 / len(self.labels_)
 
     def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
@@ -376,7 +361,6 @@ class MultilabelEvaluation(OfEach, LabelFigures):
         return table
 
     def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
-        """See `CountedEvaluation`."""
         unit, starts = self._whole(plan), (0, plan.n_bins)
         projected = partial(_each_projected, total=plan.total)
         return Replicates.made(self.noisy_counts_, plan.mechanism, unit, projected, _each_like, starts)

@@ -164,7 +164,7 @@ def evaluate(
     ValueError
         A parameter, label or weight is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not admit the release. Nothing was charged.
 
     Notes
     -----

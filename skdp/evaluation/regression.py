@@ -192,11 +192,9 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         return np.clip(check_targets(y, n_samples), *self.y_bounds_)
 
     def _adds_parts(self) -> bool:
-        """See `CountedEvaluation`."""
         return True
 
     def _cells_of_row(self) -> int:
-        """See `CountedEvaluation`."""
         return ERROR_PARTS + 1
 
     def _default_bins(self, strength: float) -> int:
@@ -204,11 +202,9 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         return 26 if strength < _FINE else 51
 
     def _score(self, model: Any, rows: Any) -> Doubles:
-        """See `CountedEvaluation`."""
         return np.asarray(model.predict(rows), np.float64)
 
     def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
-        """See `CountedEvaluation`."""
         low, high = self.y_bounds_
         inner, half = error_metrics.edges(n_bins)[1:-1], (high - low) / 2
         table = np.zeros((self._n_parts(), n_bins + 2), np.int64)
@@ -238,7 +234,6 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         return Replicates(released, released, rows + noise[0], released + noise[1], rows, np.zeros(released.shape))
 
     def _facts_of_parts(self) -> dict[str, Any]:
-        """See `CountedEvaluation`."""
         return {"_fitted_terms": (*self.y_bounds_, float(self.noise_deviation_))}
 
 

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.cells import NUMBER, numbers_of, values_of
-from skdp._checks.parameters import check_choice, count_threads, refuse_fit_params, show
+from skdp._checks.parameters import check_choice, count_threads, reject_fit_params, show
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import check_schema, column_names
 from skdp._fit.releases import fit_publicly
@@ -93,7 +93,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
         TypeError, ValueError
             A parameter is invalid, or the table does not have images of that shape.
         """
-        refuse_fit_params(fit_params, type(self).__name__)
+        reject_fit_params(fit_params, type(self).__name__)
         return fit_publicly(self, lambda work: work._learn(X))
 
     def _learn(self, X: Any) -> None:

@@ -263,7 +263,7 @@ class HasCoefficientTable:
         level: float = 0.95,
         simultaneous: bool = False,
         names: Sequence[str] | None = None,
-        units: ArrayLike | None = None,
+        scales: ArrayLike | None = None,
     ) -> CoefficientTable:
         """Return the table of a regression: coefficients, standard errors, intervals and tests.
 
@@ -279,7 +279,7 @@ class HasCoefficientTable:
         names : sequence of str or None, default=None
             Of the columns, public. Behind a vectorizer those of ``pipeline[:-1].get_feature_names_out()``. None is
             `feature_names_in_`, or x0, x1 and so on.
-        units : array-like of shape (n_features,) or None, default=None
+        scales : array-like of shape (n_features,) or None, default=None
             Public numbers that columns were divided by before the fit, such as half the width of their bounds.
             Coefficients are then those of the columns before; the intercept remains where all columns of the fit are 0.
 
@@ -301,8 +301,8 @@ class HasCoefficientTable:
             names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(count)])
         if isinstance(names, str) or not hasattr(names, "__len__") or len(names) != count:
             raise ValueError(f"names={show(names)} with {count} columns: give a list of one name for each column.")
-        if units is not None:
-            found = found.per_unit(_read_units(units, count))
+        if scales is not None:
+            found = found.unscaled(_read_scales(scales, count))
         title, meaning, lines = self._table_heads()
         each = [*map(str, names), *self._names_of_constants(len(found.estimate) // found.n_lines - count)]
         if found.n_lines > 1:
@@ -311,13 +311,13 @@ class HasCoefficientTable:
         return CoefficientTable(self, each, found, **heads, level=level, simultaneous=simultaneous)
 
 
-def _read_units(units: ArrayLike, count: int) -> Doubles:
+def _read_scales(scales: ArrayLike, count: int) -> Doubles:
     try:
-        found = np.asarray(units, np.float64)
+        found = np.asarray(scales, np.float64)
     except (TypeError, ValueError):
         found = np.empty(0)
     if found.shape != (count,) or not ((found > 0.0) & (found < np.inf)).all():
-        raise ValueError(f"units={show(units)} with {count} columns: give a list of one positive number for each.")
+        raise ValueError(f"scales={show(scales)} with {count} columns: give a list of one positive number for each.")
     return found
 
 

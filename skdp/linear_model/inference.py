@@ -159,10 +159,10 @@ class Inference(NamedTuple):
         """Standard errors, with the worst case."""
         return np.sqrt(self.sampling**2 + self.noise**2 + self.bias**2)
 
-    def per_unit(self, units: Doubles) -> Inference:
-        """Return the same of columns before they were divided by `units`, the intercept as it is."""
+    def unscaled(self, scales: Doubles) -> Inference:
+        """Return the same of columns before they were divided by `scales`, the intercept as it is."""
         of_line = np.ones(len(self.estimate) // self.n_lines)
-        of_line[: len(units)] = 1.0 / units
+        of_line[: len(scales)] = 1.0 / scales
         by = np.tile(of_line, self.n_lines)
         scaled = {name: getattr(self, name) * by for name in ("estimate", "sampling", "noise", "bias")}
         return self._replace(**scaled)

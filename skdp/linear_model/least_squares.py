@@ -64,7 +64,7 @@ class DPLinearRegression(MomentsRegressor):
         Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
@@ -280,7 +280,7 @@ class DPRidge(MomentsRegressor):
         Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
@@ -399,14 +399,12 @@ class DPRidge(MomentsRegressor):
         self.random_state = random_state
 
     def _ridge(self, least: float, radius: float) -> float:
-        """See `MomentsRegressor`."""
         if isinstance(self.alpha, str) and self.alpha == "auto":
             return AUTO_ALPHA * least
         remedy = "choose a number from 0 to 1e30, or 'auto'"
         return check_real("alpha", self.alpha, at_least=0, at_most=1e30, remedy=remedy) / radius**2
 
     def _of_ridge(self, alpha: float) -> dict[str, float]:
-        """See `MomentsRegressor`."""
         return {"alpha_": alpha}
 
 

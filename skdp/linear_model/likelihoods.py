@@ -218,11 +218,9 @@ class Logistic(Likelihood):
     first_eta, rows_of_slope = 0.0, 4.0
 
     def mean(self, eta: Doubles) -> Doubles:
-        """See `Likelihood`."""
         return np.asarray(expit(eta))
 
     def slope(self, mean: Doubles) -> Doubles:
-        """See `Likelihood`."""
         return mean * (1.0 - mean)
 
     def guess(self, mean: float, deviation: float) -> tuple[float, float]:
@@ -276,7 +274,6 @@ class Multinomial(Likelihood):
         self.against = self.classes[1:] - self.classes[0]
 
     def residuals(self, targets: Doubles, eta: Doubles) -> tuple[Doubles, Doubles]:
-        """See `Likelihood`."""
         scores = np.stack([np.sum(eta * each, axis=1) for each in self.classes], axis=1)
         chances = np.exp(scores - scores.max(axis=1, keepdims=True))
         chances /= chances.sum(axis=1, keepdims=True)
@@ -322,11 +319,9 @@ class Ordinal(Likelihood):
 
     @property
     def n_blocks(self) -> int:
-        """See `Likelihood`."""
         return 1
 
     def n_coefs(self, width: int) -> int:
-        """See `Likelihood`."""
         return width - 1 + self.n_lines
 
     def start(self, width: int, intercept: float) -> Doubles:
@@ -334,15 +329,12 @@ class Ordinal(Likelihood):
         return np.r_[np.zeros(width - 1), logit(np.arange(1, self.n_counts) / self.n_counts) / self._entry]
 
     def form(self, units: Doubles) -> Doubles:
-        """See `Likelihood`."""
         return np.diag(np.r_[units[:-1], np.repeat(units[-1], self.n_lines)])
 
     def slopes(self, theta: Doubles, has_intercept: bool) -> Doubles:
-        """See `Likelihood`."""
         return np.where(np.arange(len(theta)) < len(theta) - self.n_lines, theta, 0.0)
 
     def lines(self, z: Doubles, theta: Doubles) -> Doubles:
-        """See `Likelihood`."""
         d = z.shape[1] - 1
         return z[:, d:] * theta[d:] - row_products(z[:, :d], theta[:d])[:, None]
 
@@ -360,7 +352,6 @@ class Ordinal(Likelihood):
         return np.c_[-z[:, :-1] * residuals.sum(axis=1)[:, None], z[:, -1:] * residuals]
 
     def sums(self, z: Doubles, weights: Doubles, residuals: Doubles, slopes: Doubles) -> tuple[Doubles, Doubles]:
-        """See `Likelihood`."""
         d, slopes = z.shape[1] - 1, slopes * weights[:, None]
         x, entries = z[:, :d], z[:, d:]
         curvature = np.empty((d + self.n_lines, d + self.n_lines))
@@ -389,7 +380,6 @@ class Ordinal(Likelihood):
             return score + directions @ (counts / np.expm1(gaps)), curvature + (directions * squares) @ directions.T
 
     def spread(self, theta: Doubles) -> Doubles:
-        """See `Likelihood`."""
         directions, gaps = self._gaps(theta)
         with np.errstate(over="ignore"):
             return directions / np.expm1(gaps) / self.count_weight
@@ -438,15 +428,12 @@ class BoundedCounts(Likelihood):
     first_eta, rows_of_slope = math.log(0.5), math.inf
 
     def mean(self, eta: Doubles) -> Doubles:
-        """See `Likelihood`."""
         return np.exp(np.minimum(eta, self.first_eta))
 
     def slope(self, mean: Doubles) -> Doubles:
-        """See `Likelihood`."""
         return mean
 
     def is_cut(self, eta: Doubles) -> NDArray[np.bool_]:
-        """See `Likelihood`."""
         return eta[:, 0] > self.first_eta
 
     def is_beyond(self, targets: Doubles) -> NDArray[np.bool_]:

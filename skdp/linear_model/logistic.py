@@ -107,7 +107,7 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         Accounting method that prices the fit. "pld" is the tightest. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     inference : bool, default=False
         Whether to fit by Newton steps, and to buy what `summary` needs, for a tenth of mu**2. Then columns,
         times the number of classes less one, are 200 at most, rows are in memory, and parameters of gradient descent
@@ -364,20 +364,18 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
             A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
             memory are read after the charge.
         BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
+            The budget of the accountant does not admit the fit. Nothing was charged, and no step was made.
         """
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
     # --- how it learns: by the public form of its rows, where they carry one ---
 
     def _note_row_form(self, form: Any) -> None:
-        """See `PrivateEstimator`."""
         self.__dict__.pop("_fitted_row_form", None)
         if type(form) is OneHotForm and self.data_norm is None:
             self._fitted_row_form = form
 
     def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> LinearSolver | FormSolver | NewtonSolver:
-        """See `GradientEstimator`."""
         if check_switch("inference", self.inference):
             return NewtonSolver(self, target, anew=anew)
         form = self._fitted_row_form
@@ -387,13 +385,11 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         return FormSolver(self, target, form, anew=anew)
 
     def _lines_learned(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> dict[str, Any]:
-        """See `NewtonSolver`."""
         first = ((int(len(coef) > 1), 0), (0, 0))  # 0 of the class that others are compared with
         constants = np.pad(intercept.sum(axis=1), first[0])
         return {"coef_": np.pad(coef, first), "intercept_": constants, "coef_noise_": np.pad(noise, first)}
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`."""
         form = self._fitted_row_form
         plan = super()._plan_step(n_samples, n_features if form is None else form.blocks.n_columns)
         return plan._replace(row_form=form)
@@ -401,7 +397,6 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     # --- what a coefficient is worth ---
 
     def _table_heads(self) -> tuple[str, str, Sequence[str]]:
-        """See `HasCoefficientTable`."""
         first, *others = map(str, self.classes_)
         of = f"the log-odds of class {others[0]}" if len(others) == 1 else f"log-odds against class {first}"
         return "Private logistic regression", of, others
@@ -413,7 +408,6 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         return report_rows(whole)
 
     def _scorer(self) -> Callable[[Any], NDArray[np.float64]]:
-        """See `GradientEstimator`."""
         return partial(clipped_scores, radius=self.data_norm_, coef=self.coef_, intercept=self.intercept_)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.floating]:

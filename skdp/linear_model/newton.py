@@ -194,11 +194,9 @@ class NewtonSolver(Solver):
     _theta: Doubles
 
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
-        """See `Solver`."""
         return FullBatch(), len(STEP_SHARES)
 
     def stages(self, sampling: Sampling, n_steps: int) -> tuple[Stage, ...]:
-        """See `Solver`."""
         return tuple(Stage(1, 1.0 / math.sqrt(share * n_steps)) for share in STEP_SHARES)
 
     def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
@@ -210,7 +208,6 @@ class NewtonSolver(Solver):
         }
 
     def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
-        """See `Solver`."""
         self._refuse_settings()
         likelihood = self._likelihood(outputs)
         n_blocks = likelihood.n_blocks
@@ -237,7 +234,6 @@ class NewtonSolver(Solver):
         return Run(releases, plan, outputs, n, scale, radius, 1.0, optimizer, last_iterate())
 
     def averaging(self, n_steps: int) -> Averaging:
-        """See `Solver`."""
         return last_iterate()
 
     def _refuse_settings(self) -> None:
@@ -257,7 +253,6 @@ class NewtonSolver(Solver):
                 )
 
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
-        """See `Solver`."""
         return self._likelihood(outputs).n_coefs(run.shape.width(n_features))
 
     def _likelihood(self, outputs: Any) -> Likelihood:
@@ -292,7 +287,6 @@ class NewtonSolver(Solver):
         return theta, len(self._steps)
 
     def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
-        """See `Solver`."""
         self._theta, outcome = theta.astype(np.float64), self._outcome(run)
         form = outcome.likelihood.form(run.shape.units(self.model.n_features_in_))
         coefs = (form @ theta).reshape(outcome.likelihood.n_blocks, -1)

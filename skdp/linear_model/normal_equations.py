@@ -101,7 +101,6 @@ class TargetMoments(ProductQuery):
 
     @property
     def width(self) -> int:
-        """See `ProductQuery`."""
         return len(self.ball.center) + bool(self.intercept) + 1
 
     @property
@@ -123,11 +122,9 @@ class TargetMoments(ProductQuery):
         return z
 
     def sensitivity(self, adjacency: str) -> float:
-        """See `ProductQuery`."""
         return (self.rows_per_group or 1) * super().sensitivity(adjacency)
 
     def clip_weights(self, weights: Any, units: Units, rows: Any, *targets: Any) -> Doubles:
-        """See `ProductQuery`."""
         if self.rows_per_group is None:
             return super().clip_weights(weights, units, rows, *targets)
         lengths = weight_of_each(weights, rows.shape[0]) * self._longest_squares(rows)
@@ -195,7 +192,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
             A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
             memory are read after the charge.
         BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged.
+            The budget of the accountant does not admit the fit. Nothing was charged.
         """
         fit = begin(self, _rows_to_fit(self, X, y, sample_weight, groups), groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
@@ -321,7 +318,6 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
     # --- what a coefficient is worth ---
 
     def _table_heads(self) -> tuple[str, str, Sequence[str]]:
-        """See `HasCoefficientTable`."""
         return "Private least squares", "", ()
 
     # --- predictions ---

@@ -30,7 +30,6 @@ class OrderedClassification(Classification):
     """Classes in an order. The values of `Targets` are the places of classes in it."""
 
     def loss_of(self, outputs: Outputs) -> tuple[str, float]:
-        """See `Target`."""
         return "ordinal", np.inf
 
     def check(self, outputs: Outputs) -> None:
@@ -50,13 +49,11 @@ class OrderedClassification(Classification):
         return outputs.classes[[place[label] for label in np.asarray(named).tolist()]]
 
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: Outputs | None) -> Targets:
-        """See `Target`."""
         found = super().encode(y, sample_weight, n_samples, outputs)
         places = np.searchsorted(found.outputs.classes, self.levels(found.outputs))
         return found._replace(values=np.argsort(places)[found.values])
 
     def learned(self, outputs: Outputs) -> dict[str, Any]:
-        """See `Target`."""
         return {**super().learned(outputs), "levels_": self.levels(outputs)}
 
 
@@ -109,7 +106,7 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
         Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
@@ -268,30 +265,25 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
         ValueError
             A parameter or the input is invalid. Nothing was charged.
         BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged.
+            The budget of the accountant does not admit the fit. Nothing was charged.
         """
         return fit_run(self, X, y, sample_weight, groups, warm=False)
 
     def _target(self) -> OrderedClassification:
-        """See `GradientEstimator`."""
         return OrderedClassification(WeightReader.of(self.weight_bound), self.classes, self.class_weight)
 
     def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NewtonSolver:
-        """See `GradientEstimator`."""
         return NewtonSolver(self, target, anew=anew)
 
     def _lines_learned(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> dict[str, Any]:
-        """See `NewtonSolver`."""
         return {"coef_": coef[0], "thresholds_": intercept[0], "coef_noise_": noise[0]}
 
     def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
-        """See `GradientEstimator`."""
         return partial(clipped_scores, radius=self.data_norm_, coef=self.coef_[None, :], intercept=np.zeros(1))
 
     # --- what a coefficient is worth ---
 
     def _table_heads(self) -> tuple[str, str, Sequence[str]]:
-        """See `HasCoefficientTable`."""
         return "Private ordinal logistic regression", "the log-odds of a higher class", ()
 
     def _names_of_constants(self, count: int) -> list[str]:

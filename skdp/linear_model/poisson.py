@@ -27,7 +27,6 @@ class BoundedRates(BoundedRegression):
     """Counts, or counts divided by their exposure, of which the largest may be below 1."""
 
     def check(self, outputs: BoundedOutput) -> None:
-        """See `Target`."""
         low, high = outputs.bounds
         if low < 0.0 or high <= 0.0:
             raise ValueError(
@@ -82,7 +81,7 @@ class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator)
         Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
@@ -236,31 +235,26 @@ class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator)
         ValueError
             A parameter or the input is invalid. Nothing was charged.
         BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged.
+            The budget of the accountant does not admit the fit. Nothing was charged.
         """
         return fit_run(self, X, y, sample_weight, groups, warm=False)
 
     def _target(self) -> BoundedRates:
-        """See `GradientEstimator`."""
         return BoundedRates(WeightReader.of(self.weight_bound), self.y_bounds, "poisson")
 
     def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NewtonSolver:
-        """See `GradientEstimator`."""
         return NewtonSolver(self, target, anew=anew)
 
     def _lines_learned(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> dict[str, Any]:
-        """See `NewtonSolver`."""
         return {"coef_": coef[0], "intercept_": float(intercept[0, 0]), "coef_noise_": noise[0]}
 
     def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
-        """See `GradientEstimator`."""
         line = {"coef": self.coef_[None, :], "intercept": np.array([self.intercept_])}
         return partial(clipped_scores, radius=self.data_norm_, **line)
 
     # --- what a coefficient is worth ---
 
     def _table_heads(self) -> tuple[str, str, Sequence[str]]:
-        """See `HasCoefficientTable`."""
         return "Private Poisson regression", "the logarithm of the mean", ()
 
     # --- predictions ---

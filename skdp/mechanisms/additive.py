@@ -65,7 +65,7 @@ class AdditiveMechanism:
         ValueError
             `value` holds something else than such numbers. Nothing was charged.
         BudgetExceededError
-            The ceiling does not admit the release. Nothing was charged.
+            The budget does not admit the release. Nothing was charged.
         """
         if isinstance(random_state, SecretStream) and accountant is None:  # of a fit, which has charged its releases
             return self._heard(value, random_state)

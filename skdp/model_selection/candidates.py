@@ -148,7 +148,7 @@ class FitPlan(NamedTuple):
         whole, fit = self.pipeline._copied(), self._fit(scale, seed, rows.given_weights, rows.units)
         fit.prepare(rows.X, rows.y, rows.like)
         _, interrupted = fit.learn()
-        if interrupted:  # Ctrl-C ends the search, and not one try of it
+        if interrupted:  # Ctrl-C ends the search, and not one trial of it
             raise KeyboardInterrupt
         take_fit(whole, fit, self.event(scale))
         return whole

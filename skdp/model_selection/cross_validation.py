@@ -42,7 +42,7 @@ def cross_validate(
     delta: float | str = "auto",
     risk: Mapping[str, float] | None = None,
     cv: int = 5,
-    score_share: float = 0.2,
+    score_fraction: float = 0.2,
     groups: Any = None,
     sample_weight: Any = None,
     one_vs_rest: bool = False,
@@ -71,7 +71,7 @@ def cross_validate(
     cv : int, default=5
         Number of folds. A row is in one by its number and a secret key, under ``adjacency="add_remove"`` by a coin,
         never by its label: there are no stratified folds.
-    score_share : float, default=0.2
+    score_fraction : float, default=0.2
         Share of epsilon for the scores, or of mu where `risk` is given, in (0, 1). The noise of the fits is then the
         least at which fits and scores are within the budget together.
     groups : array-like of shape (n_samples,), str or None, default=None
@@ -108,7 +108,7 @@ def cross_validate(
     ValueError
         A parameter, the rows or the labels are invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the whole. Nothing was charged, and no row was read.
+        The budget of the accountant does not admit the whole. Nothing was charged, and no row was read.
 
     See Also
     --------
@@ -151,7 +151,7 @@ def cross_validate(
     >>> scores["evaluation"].roc_auc.low > 0.8
     True
     """
-    found = CrossValidation(estimator, epsilon, delta, risk, cv, score_share, one_vs_rest, level, random_state)
+    found = CrossValidation(estimator, epsilon, delta, risk, cv, score_fraction, one_vs_rest, level, random_state)
     found.fit(X, y, sample_weight, groups)
     by_fold = [each.summary() for each in found.evaluation_._parts()]
     scores = {f"test_{name}": np.array([float(each[name].value) for each in by_fold]) for name in by_fold[0]}
@@ -216,7 +216,7 @@ class CrossValidation:
     delta: Any
     risk: Any
     cv: Any
-    score_share: Any
+    score_fraction: Any
     one_vs_rest: Any
     level: Any
     random_state: Any
@@ -231,7 +231,7 @@ class CrossValidation:
         fit.check(y)
         model = fit.model
         check_count("cv", model.cv, at_least=2, remedy="choose a number of folds from 2, such as 5")
-        check_real("score_share", model.score_share, above=0, below=1, remedy="choose a share, such as 0.2")
+        check_real("score_fraction", model.score_fraction, above=0, below=1, remedy="choose a share, such as 0.2")
         template = private_template(model.estimator, model.epsilon, model.delta, model.risk)
         fit.take(X, groups, template)
         plan = model._plan(fit, template, y, sample_weight)
@@ -256,7 +256,7 @@ class CrossValidation:
             **({"epsilon": self.epsilon} if self.risk is None else {"risk": dict(self.risk)}),
             "delta": delta,
             "cv": self.cv,
-            "score_share": self.score_share,
+            "score_fraction": self.score_fraction,
         }
 
     # --- before a row is read ---
@@ -305,7 +305,7 @@ class CrossValidation:
             )
         evaluation = kind(
             None,
-            **share_of_budget(self, self.score_share),
+            **share_of_budget(self, self.score_fraction),
             classes=classes,
             y_bounds=y_bounds,
             weight_bound=fit.weight_bound,

@@ -29,7 +29,7 @@ class PartWeights(NamedTuple):
     def take(self, rows: NDArray[np.intp]) -> PartWeights:
         """Weights of some rows, 0 to train with as the least number above it: what a row then adds is lost in rounding.
 
-        A try would refuse weights that are all 0, after the charge, and tell that it was made.
+        A trial would refuse weights that are all 0, after the charge, and tell that it was made.
         """
         return PartWeights(np.maximum(self.given[rows], np.finfo(np.float64).tiny), self.shares[rows])
 

@@ -1,4 +1,4 @@
-"""`private_train_test_split`: two parts of a data set, drawn once by a key that its ledger keeps."""
+"""`private_train_test_split`: two parts of a data set, drawn once by a key that its accountant keeps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OUTCOMES = 2.0**64
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One part of a data set, and the ledger that its fits and scores are charged to.
+    """One part of a data set, and the accountant that its fits and scores are charged to.
 
     Attributes
     ----------
@@ -37,22 +37,22 @@ class Part:
         Private labels of units.
     sample_weight : array-like or None
         Private weights.
-    ledger : PrivacyAccountant
-        The partition of the ledger, for `accountant`.
+    accountant : PrivacyAccountant
+        Of this part: the partition of the accountant that was split.
     """
 
     X: Any = field(repr=False)
     y: Any = field(repr=False)
     groups: Any = field(repr=False)
     sample_weight: Any = field(repr=False)
-    ledger: PrivacyAccountant
+    accountant: PrivacyAccountant
 
 
 def private_train_test_split(
     X: Any,
     y: Any = None,
     *,
-    ledger: PrivacyAccountant | str | os.PathLike[str],
+    accountant: PrivacyAccountant | str | os.PathLike[str],
     test_size: float = 0.25,
     groups: Any = None,
     sample_weight: Any = None,
@@ -70,7 +70,7 @@ def private_train_test_split(
         Private rows, in memory: all of them, and without `groups` in the same order each time.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
         Private labels or targets.
-    ledger : PrivacyAccountant, str or path-like
+    accountant : PrivacyAccountant, str or path-like
         Ledger of the whole data set, or the path of its file. One in memory keeps the parts as long as it lives.
     test_size : float, default=0.25
         Share of the rows, or expected share of the units, in the part to test on.
@@ -84,7 +84,7 @@ def private_train_test_split(
     Returns
     -------
     train, test : Part
-        Each with `X`, `y`, `groups`, `sample_weight` and `ledger`.
+        Each with `X`, `y`, `groups`, `sample_weight` and `accountant`.
 
     Raises
     ------
@@ -114,16 +114,16 @@ def private_train_test_split(
     >>> from skdp.model_selection import private_train_test_split
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(5000, 4))
     >>> y = (X[:, 0] > 0).astype(int)
-    >>> ledger = PrivacyAccountant(epsilon=1.0, delta=1e-5)
-    >>> train, test = private_train_test_split(X, y, ledger=ledger)
-    >>> model = DPLogisticRegression(epsilon=1.0, classes=[0, 1], accountant=train.ledger).fit(train.X, train.y)
-    >>> test.X.shape, test.ledger.remaining()
+    >>> accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
+    >>> train, test = private_train_test_split(X, y, accountant=accountant)
+    >>> model = DPLogisticRegression(epsilon=1.0, classes=[0, 1], accountant=train.accountant).fit(train.X, train.y)
+    >>> test.X.shape, test.accountant.remaining()
     ((1250, 4), 1.0)
     """
     share = check_real("test_size", test_size, above=0, below=1, remedy="choose a share of the rows, such as 0.25")
-    accountant = resolve_accountant(ledger)
-    if accountant is None:
-        raise TypeError("ledger=None keeps no split: give a skdp.PrivacyAccountant, or the path of a ledger's file.")
+    shared = resolve_accountant(accountant)
+    if shared is None:
+        raise TypeError("accountant=None keeps no split: pass a skdp.PrivacyAccountant, or the path of a budget file.")
     refuse_rows_elsewhere("private_train_test_split", X)
     X, groups = split_labels(X, groups)
     given = {"X": X, "y": y, "groups": groups, "sample_weight": sample_weight}
@@ -132,13 +132,13 @@ def private_train_test_split(
     for name, column in columns.items():
         if column is not None and (found := _length(column)) != n_rows:
             raise ValueError(f"{name} has {found} rows where X has {n_rows}: give one for each row.")
-    tested = (
-        _tested_rows(accountant, share, n_rows) if groups is None else _tested_units(accountant, share, groups, n_rows)
-    )
+    tested = _tested_rows(shared, share, n_rows) if groups is None else _tested_units(shared, share, groups, n_rows)
     train, test = (
-        Part(**{name: None if each is None else take_rows(each, rows) for name, each in columns.items()}, ledger=part)
-        for rows, part in zip(
-            (np.flatnonzero(~tested), np.flatnonzero(tested)), map(accountant.partition, PARTS), strict=True
+        Part(
+            **{name: each if each is None else take_rows(each, rows) for name, each in columns.items()}, accountant=own
+        )
+        for rows, own in zip(
+            (np.flatnonzero(~tested), np.flatnonzero(tested)), map(shared.partition, PARTS), strict=True
         )
     )
     return train, test

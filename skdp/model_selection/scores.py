@@ -32,7 +32,6 @@ class Moves(VectorQuery):
         self.row_limit = size
 
     def vectors(self, rows: Any, *targets: Any) -> Doubles:
-        """See `VectorQuery`."""
         return np.asarray(rows)[:, None]
 
 

@@ -1,4 +1,4 @@
-"""The body of a private search: charge, split, tries, choice, refit, and what is published."""
+"""The body of a private search: charge, split, trials, choice, refit, and what is published."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _Tried(NamedTuple):
 
 class PrivateSearch(WholeEstimator):
     """What the searches share. Subclasses have the constructor parameters ``estimator, epsilon, delta, strategy,
-    n_tries, scoring, refit, test_size, n_jobs, random_state, verbose``, and say by `_candidates` what is searched."""
+    n_trials, scoring, refit, test_size, n_jobs, random_state, verbose``, and say by `_candidates` what is searched."""
 
     scorer_: Any
     _part_name = "best_estimator_"
@@ -93,9 +93,9 @@ class PrivateSearch(WholeEstimator):
         ValueError
             A parameter, the rows or the labels are invalid. Nothing was charged.
         BudgetExceededError
-            The ceiling of the accountant does not admit the search. Nothing was charged, and no row was read.
+            The budget of the accountant does not admit the search. Nothing was charged, and no row was read.
         """
-        fit = WholeFit(self, "split, noise and number of tries")
+        fit = WholeFit(self, "split, noise and number of trials")
         fit.check(y)
         model = fit.model
         model._check_own_parameters()
@@ -118,12 +118,12 @@ class PrivateSearch(WholeEstimator):
         """Reject parameters."""
         check_real("test_size", self.test_size, above=0, below=1, remedy="choose a share of the rows, such as 0.2")
         check_choice("strategy", self.strategy, STRATEGIES)
-        if not (isinstance(self.n_tries, str) and self.n_tries == "auto"):
+        if not (isinstance(self.n_trials, str) and self.n_trials == "auto"):
             remedy = "choose a number from 1 to 1000, or 'auto'"
-            check_real("n_tries", self.n_tries, at_least=1, at_most=1000, remedy=remedy)
+            check_real("n_trials", self.n_trials, at_least=1, at_most=1000, remedy=remedy)
 
     def _check_scoring(self, estimator: Any, X: Any, y: Any) -> None:
-        """Refuse what a try could not be scored with."""
+        """Refuse what a trial could not be scored with."""
         name = name_of_score(self.scoring, regressor=is_regressor(estimator))
         if isinstance(self.scoring, PrivateScore | TableScore):
             self._check_table_score(estimator)
@@ -162,7 +162,7 @@ class PrivateSearch(WholeEstimator):
         made = [make_candidate(template, parameters, fit.rows, fit.n_units) for parameters in ({}, *grid)]
         fit.settle_candidates(made, y, sample_weight, "a search")
         risk = None if self.risk is None else Risk.read(self.risk)
-        terms = (self.epsilon, fit.delta, fit.adjacency, self.strategy, self.n_tries, bool(self.refit), risk)
+        terms = (self.epsilon, fit.delta, fit.adjacency, self.strategy, self.n_trials, bool(self.refit), risk)
         sizes = fit.n - self._n_scored(fit.n), fit.n, fit.n_features
         plan = plan_search(grid, made, sizes, SearchTerms(*terms))
         self.scorer_ = _one_score(self.scoring, made[1:])
@@ -173,7 +173,7 @@ class PrivateSearch(WholeEstimator):
 
     def _public_parameters(self, plan: SearchPlan, delta: float) -> dict[str, Any]:
         """What the accountant keeps with the charge."""
-        names = ("strategy", "n_tries", "refit", "test_size", "epsilon")
+        names = ("strategy", "n_trials", "refit", "test_size", "epsilon")
         kept = {name: getattr(self, name) for name in names} | {"delta": delta}
         if self.risk is not None:
             kept["risk"] = dict(self.risk)
@@ -191,7 +191,7 @@ class PrivateSearch(WholeEstimator):
 
     def _learn(self, fit: WholeFit, template: PrivatePipeline, plan: SearchPlan, rows: PartRows) -> None:
         """Try, choose, fit the winner, and note what is published."""
-        with silence():  # no warning of a try gets out, as it would count tries
+        with silence():  # no warning of a trial gets out, as it would count trials
             tried = [] if len(plan.tried) == 1 else self._try_all(fit, plan, rows)
             best = max(tried, key=lambda each: each.score, default=None)
             fitted = self._final(fit, plan, best, rows)
@@ -199,11 +199,11 @@ class PrivateSearch(WholeEstimator):
         self._take(fit, fitted, template)
 
     def _try_all(self, fit: WholeFit, plan: SearchPlan, rows: PartRows) -> list[_Tried]:
-        """Train and score. The number of tries is a secret, so nothing is shown until the best is chosen."""
+        """Train and score. The number of trials is a secret, so nothing is shown until the best is chosen."""
         numbers = self._numbers(plan, fit.spawn("tries"))
         scored, score = fit.split(self.test_size), self.scorer_
         given = plan.scale, score, os.getpid(), rows.of_units(~scored), rows.of_units(scored)
-        shown = self.verbose if plan.tries is None else 0
+        shown = self.verbose if plan.trials is None else 0
         totals = Parallel(n_jobs=self.n_jobs, verbose=shown)(
             [delayed(_fit_and_total)(plan.tried[number], fit.seed(i), *given) for i, number in enumerate(numbers)]
         )
@@ -217,9 +217,9 @@ class PrivateSearch(WholeEstimator):
 
     def _numbers(self, plan: SearchPlan, stream: SecretStream) -> list[int]:
         """The candidates to try: each one once, or as many as the law says, each drawn at random."""
-        if plan.tries is None:
+        if plan.trials is None:
             return list(range(len(plan.tried)))
-        count = plan.tries.draw([int(word) for word in stream.words(2)])
+        count = plan.trials.draw([int(word) for word in stream.words(2)])
         return [int(word) * len(plan.tried) >> 64 for word in stream.words(count)]
 
     def _final(self, fit: WholeFit, plan: SearchPlan, best: _Tried | None, rows: PartRows) -> Any:
@@ -259,7 +259,7 @@ class PrivateSearch(WholeEstimator):
         self.best_params_ = grid[self.best_index_] if self.best_index_ >= 0 else {}
         self.best_score_ = math.nan if best is None else best.score
         scores = np.full(len(grid), math.nan)
-        for each in tried if plan.tries is None else filter(None, [best]):
+        for each in tried if plan.trials is None else filter(None, [best]):
             scores[each.number] = each.score
         self.cv_results_ = {"params": grid, "mean_test_score": scores}
 

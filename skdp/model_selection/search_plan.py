@@ -10,7 +10,7 @@ from skdp.accounting import (
     DpEvent,
     GaussianDpEvent,
     NoOpDpEvent,
-    NumberOfTries,
+    NumberOfTrials,
     WorstOfDpEvent,
     calibrate_noise_multiplier,
     calibrate_selection,
@@ -23,9 +23,9 @@ from skdp.model_selection.candidates import FitPlan, fit_plans
 from skdp.pipeline import PrivatePipeline
 
 MOST_TRIES = 10
-"""Expected number of tries if nothing is said: twice as many cost more than they find (benchmarks/README.md)."""
+"""Expected number of trials if nothing is said: twice as many cost more than they find (benchmarks/README.md)."""
 LAWS = (1.0, 0.0, math.inf)
-"""Laws of the number of tries, the one that needs least noise is taken: geometric, logarithmic, Poisson."""
+"""Laws of the number of trials, the one that needs least noise is taken: geometric, logarithmic, Poisson."""
 _MOST_MEAN = 1e4  # what can be drawn
 REFIT_SHARE = 0.75
 """Part of the budget's mu**2 that goes to the final fit on all rows (measured: benchmarks/README.md)."""
@@ -38,7 +38,7 @@ class SearchTerms(NamedTuple):
     delta: float
     adjacency: str
     strategy: str
-    n_tries: float | str
+    n_trials: float | str
     refit: bool
     risk: Risk | None = None
 
@@ -49,21 +49,21 @@ class SearchTerms(NamedTuple):
 
 
 class SearchPlan(NamedTuple):
-    """Fits of the tries and of the end (the first of these for the case that none was tried), the noise, the price.
+    """Fits of the trials and of the end (the first of these for the case that none was tried), the noise, the price.
 
-    `tries` is None where every candidate is tried once.
+    `trials` is None where every candidate is tried once.
 
     Notes
     -----
-    **Guarantees.** `event` is the price of: a split of the rows that no row has a say in; tries, each of which fits one
-    of `tried` to the part that trains and releases it with a score, of noise multiplier `score_noise`, on the part that
-    scores; the best of them by that score; then one of `finals`, fitted to all rows.
+    **Guarantees.** `event` is the price of: a split of the rows that no row has a say in; trials, each of which fits
+    one of `tried` to the part that trains and releases it with a score, of noise multiplier `score_noise`, on the part
+    that scores; the best of them by that score; then one of `finals`, fitted to all rows.
 
-    Proof. Given the split, a record is in one part. In the part that trains it enters a try through the fit alone, as
+    Proof. Given the split, a record is in one part. In the part that trains it enters a trial through the fit alone, as
     the score is computed from what the fit released and from other rows; in the part that scores, through the score
-    alone. So a try costs the larger of the two for every split, and a mixture over splits no more (joint convexity).
-    Which candidate a try fits is drawn without the data and is part of its output, so that a try costs no more than
-    the worst candidate (`WorstOfDpEvent`). The best of a hidden random number of independent tries is
+    alone. So a trial costs the larger of the two for every split, and a mixture over splits no more (joint convexity).
+    Which candidate a trial fits is drawn without the data and is part of its output, so that a trial costs no more than
+    the worst candidate (`WorstOfDpEvent`). The best of a hidden random number of independent trials is
     `RepeatAndSelectDpEvent` (Papernot & Steinke 2022). What is fitted in the end is a function of that release, and
     whichever it is, the worst of `finals` dominates it, which adaptive composition allows (Zhu, Dong & Wang 2022,
     theorem 10).
@@ -78,7 +78,7 @@ class SearchPlan(NamedTuple):
     finals: list[FitPlan]
     score_noise: float
     scale: float
-    tries: NumberOfTries | None
+    trials: NumberOfTrials | None
     event: DpEvent
     adjacency: str
 
@@ -87,8 +87,8 @@ class SearchPlan(NamedTuple):
         """Events of the choice and of the fit that follows it, which compose to `event`; none without a choice."""
         if len(self.tried) == 1:
             return {}
-        choice = _tries_event(self.tried, self.scale, GaussianDpEvent(self.score_noise), self.tries)
-        return {"choice": choice, "refit": _refit_event(self.finals, self.scale, self.tries)}
+        choice = _tries_event(self.tried, self.scale, GaussianDpEvent(self.score_noise), self.trials)
+        return {"choice": choice, "refit": _refit_event(self.finals, self.scale, self.trials)}
 
 
 def plan_search(
@@ -109,12 +109,12 @@ def plan_search(
         finals = fit_plans([{}, *grid], candidates, n, n_features, _share_of(REFIT_SHARE, terms), terms.delta)
     score = calibrate_to(GaussianDpEvent, part, adjacency=terms.adjacency)
 
-    def event_at(tries: NumberOfTries | None, scale: float) -> DpEvent:
-        choice = _tries_event(tried, scale, GaussianDpEvent(scale * score), tries)
-        return compose([choice, _refit_event(finals, scale, tries)])
+    def event_at(trials: NumberOfTrials | None, scale: float) -> DpEvent:
+        choice = _tries_event(tried, scale, GaussianDpEvent(scale * score), trials)
+        return compose([choice, _refit_event(finals, scale, trials)])
 
-    tries, scale = _solved(event_at, len(grid), terms)
-    return SearchPlan(tried, finals, scale * score, scale, tries, event_at(tries, scale), terms.adjacency)
+    trials, scale = _solved(event_at, len(grid), terms)
+    return SearchPlan(tried, finals, scale * score, scale, trials, event_at(trials, scale), terms.adjacency)
 
 
 def check_rows(plan: SearchPlan, X: Any, y: Any, units: Units | None) -> None:
@@ -129,53 +129,53 @@ def check_rows(plan: SearchPlan, X: Any, y: Any, units: Units | None) -> None:
             known.add(each.reading)
 
 
-def _tries_event(tried: list[FitPlan], scale: float, scored: DpEvent, tries: NumberOfTries | None) -> DpEvent:
-    """All tries; a row is in the part that trains or in the part that scores."""
+def _tries_event(tried: list[FitPlan], scale: float, scored: DpEvent, trials: NumberOfTrials | None) -> DpEvent:
+    """All trials; a row is in the part that trains or in the part that scores."""
     trained = [each.event(scale) for each in tried]
-    if tries is None:
+    if trials is None:
         return worst_of([compose(trained), compose([scored] * len(tried))])
-    return tries.event(worst_of([*trained, scored]))
+    return trials.event(worst_of([*trained, scored]))
 
 
-def _refit_event(finals: list[FitPlan], scale: float, tries: NumberOfTries | None) -> DpEvent:
+def _refit_event(finals: list[FitPlan], scale: float, trials: NumberOfTrials | None) -> DpEvent:
     """The fit to all rows, if there is one; of the default model only where it may be that none was tried."""
-    possible = finals if tries is not None and tries.poisson else finals[1:]
+    possible = finals if trials is not None and trials.poisson else finals[1:]
     return worst_of([each.event(scale) for each in possible]) if finals else NoOpDpEvent()
 
 
-def _solved(event_at: Any, n_candidates: int, terms: SearchTerms) -> tuple[NumberOfTries | None, float]:
-    """The law of the number of tries and the scale of all noise at which the search costs epsilon."""
+def _solved(event_at: Any, n_candidates: int, terms: SearchTerms) -> tuple[NumberOfTrials | None, float]:
+    """The law of the number of trials and the scale of all noise at which the search costs epsilon."""
     budget: dict[str, Any] = {"epsilon": terms.epsilon, "delta": terms.delta, "risk": terms.risk}
     budget["adjacency"] = terms.adjacency
     if terms.strategy == "compose":
         return None, calibrate_noise_multiplier(lambda scale: event_at(None, scale), **budget)
-    n_tries = float(min(MOST_TRIES, n_candidates) if terms.n_tries == "auto" else terms.n_tries)
+    n_trials = float(min(MOST_TRIES, n_candidates) if terms.n_trials == "auto" else terms.n_trials)
     # Poisson may try none; what is left then is the default model, which only a refit fits.
     shapes = [shape for shape in LAWS if terms.refit or math.isfinite(shape)]
-    means = {shape: _mean_of_equal_chance(shape, n_tries, n_candidates) for shape in shapes}
+    means = {shape: _mean_of_equal_chance(shape, n_trials, n_candidates) for shape in shapes}
     found = [
         calibrate_selection(event_at, mean, shapes=(shape,), **budget)
         for shape, mean in means.items()
         if mean is not None
     ]
     best = min(found, key=lambda each: each.noise_multiplier)
-    return best.tries, best.noise_multiplier
+    return best.trials, best.noise_multiplier
 
 
-def _mean_of_equal_chance(shape: float, n_tries: float, n_candidates: int) -> float | None:
-    """Mean at which a law tries one of the best tenth of candidates with the chance that the geometric law has.
+def _mean_of_equal_chance(shape: float, n_trials: float, n_candidates: int) -> float | None:
+    """Mean at which a law trials one of the best tenth of candidates with the chance that the geometric law has.
 
     None where it had to be too large. Laws of equal mean are not equally useful: the logarithmic one is the cheapest
     of them because it draws a single try, which is no choice at all, most often.
     """
-    if shape == 1.0 or (n_tries == 1.0 and math.isfinite(shape)):
-        return n_tries
+    if shape == 1.0 or (n_trials == 1.0 and math.isfinite(shape)):
+        return n_trials
     missed = 1.0 - max(0.1, 1.0 / n_candidates)
-    goal = NumberOfTries(n_tries, 1.0).pgf(missed)
+    goal = NumberOfTrials(n_trials, 1.0).pgf(missed)
     low, high = 1.0, _MOST_MEAN
-    if NumberOfTries(high, shape).pgf(missed) > goal:
+    if NumberOfTrials(high, shape).pgf(missed) > goal:
         return None
-    return bisect(lambda mean: NumberOfTries(mean, shape).pgf(missed) > goal, low, high, relative=1e-6)[1]
+    return bisect(lambda mean: NumberOfTrials(mean, shape).pgf(missed) > goal, low, high, relative=1e-6)[1]
 
 
 def _share_of(share: float, terms: SearchTerms) -> BudgetTarget:

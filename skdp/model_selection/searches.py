@@ -16,8 +16,8 @@ from skdp.model_selection.search import PrivateSearch
 class DPGridSearchCV(PrivateSearch):
     """Differentially private search over a grid of parameters.
 
-    One total budget (`epsilon`, `delta`) covers the tries, their scores, the choice and the final fit. The noise of all
-    of them is calibrated jointly.
+    One total budget (`epsilon`, `delta`) covers the trials, their scores, the choice and the final fit. The noise of
+    all of them is calibrated jointly.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ class DPGridSearchCV(PrivateSearch):
         How candidates are tried:
 
         - "random_stopping": a secret random number of candidates is tried, each drawn at random, and the best is kept
-          (Papernot & Steinke 2022). However many candidates there are, this costs little more than one try.
+          (Papernot & Steinke 2022). However many candidates there are, this costs little more than one trial.
         - "compose": every candidate is tried once and paid for. All noisy scores are published.
-    n_tries : float or "auto", default="auto"
-        Expected number of tries under random stopping. "auto" means the number of candidates, at most 10. The number of
-        tries is geometric, logarithmic or Poisson. The geometric law has this mean; another law is used if it needs
+    n_trials : float or "auto", default="auto"
+        Expected number of trials under random stopping. "auto" means the number of candidates, at most 10. The number
+        of trials is geometric, logarithmic or Poisson. The geometric law has this mean; another law is used if it needs
         less noise for the same probability to try one of the best tenth of the candidates.
     scoring : str, PrivateScore, TableScore or None, default=None
         Score by which candidates are compared: "accuracy" (None) or "neg_log_loss" of classifiers,
@@ -54,19 +54,19 @@ class DPGridSearchCV(PrivateSearch):
         bounded term, such as "r2", are refused; `make_private_scorer` makes one of "roc_auc".
     refit : bool, default=True
         Whether to fit the winner again to all rows, with three quarters of the budget (in mu**2). False keeps the
-        winner as trained on its part of the rows, and leaves the whole budget to the tries.
+        winner as trained on its part of the rows, and leaves the whole budget to the trials.
     test_size : float, default=0.2
         Fraction of the rows that score the candidates. The split depends on the number of rows and a secret seed only.
         There are no folds and no stratification.
     n_jobs : int or None, default=None
-        Number of tries that run in parallel, as in joblib.
+        Number of trials that run in parallel, as in joblib.
     random_state : int, RandomState or Generator instance or None, default=None
-        Source of the split, the number of tries and the noise. None draws a fresh secret key from the operating system.
-        Any other value makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold
-        against anyone who knows the value.
+        Source of the split, the number of trials and the noise. None draws a fresh secret key from the operating
+        system. Any other value makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not
+        hold against anyone who knows the value.
     verbose : int, default=0
         Verbosity of joblib if ``strategy="compose"``. Ignored under random stopping, where progress would reveal the
-        number of tries.
+        number of trials.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class DPGridSearchCV(PrivateSearch):
       the ledger, no warning, no progress.
     - A search over one candidate skips choice and score and costs one fit.
 
-    The time that ``fit`` takes reveals the number of tries and is not covered (see ``docs/pitfalls.md``).
+    The time that ``fit`` takes reveals the number of trials and is not covered (see ``docs/pitfalls.md``).
     The proof is in the docstring of ``skdp.model_selection.search_plan.SearchPlan``.
 
     References
@@ -153,7 +153,7 @@ class DPGridSearchCV(PrivateSearch):
         delta: float | str = "auto",
         risk: Mapping[str, float] | None = None,
         strategy: str = "random_stopping",
-        n_tries: float | str = "auto",
+        n_trials: float | str = "auto",
         scoring: Any = None,
         refit: bool = True,
         test_size: float = 0.2,
@@ -167,7 +167,7 @@ class DPGridSearchCV(PrivateSearch):
         self.delta = delta
         self.risk = risk
         self.strategy = strategy
-        self.n_tries = n_tries
+        self.n_trials = n_trials
         self.scoring = scoring
         self.refit = refit
         self.test_size = test_size
@@ -209,10 +209,10 @@ class DPRandomizedSearchCV(PrivateSearch):
         How candidates are tried:
 
         - "random_stopping": a secret random number of candidates is tried, each drawn at random, and the best is kept
-          (Papernot & Steinke 2022). However many candidates there are, this costs little more than one try.
+          (Papernot & Steinke 2022). However many candidates there are, this costs little more than one trial.
         - "compose": every candidate is tried once and paid for. All noisy scores are published.
-    n_tries : float or "auto", default="auto"
-        Expected number of tries under random stopping. "auto" means `n_iter`, at most 10. The number of tries is
+    n_trials : float or "auto", default="auto"
+        Expected number of trials under random stopping. "auto" means `n_iter`, at most 10. The number of trials is
         geometric, logarithmic or Poisson. The geometric law has this mean; another law is used if it needs less noise
         for the same probability to try one of the best tenth of the candidates.
     scoring : str, PrivateScore, TableScore or None, default=None
@@ -222,19 +222,19 @@ class DPRandomizedSearchCV(PrivateSearch):
         bounded term, such as "r2", are refused; `make_private_scorer` makes one of "roc_auc".
     refit : bool, default=True
         Whether to fit the winner again to all rows, with three quarters of the budget (in mu**2). False keeps the
-        winner as trained on its part of the rows, and leaves the whole budget to the tries.
+        winner as trained on its part of the rows, and leaves the whole budget to the trials.
     test_size : float, default=0.2
         Fraction of the rows that score the candidates. The split depends on the number of rows and a secret seed only.
         There are no folds and no stratification.
     n_jobs : int or None, default=None
-        Number of tries that run in parallel, as in joblib.
+        Number of trials that run in parallel, as in joblib.
     random_state : int, RandomState or Generator instance or None, default=None
-        Source of the split, the number of tries and the noise. None draws a fresh secret key from the operating system.
-        Any other value makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold
-        against anyone who knows the value.
+        Source of the split, the number of trials and the noise. None draws a fresh secret key from the operating
+        system. Any other value makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not
+        hold against anyone who knows the value.
     verbose : int, default=0
         Verbosity of joblib if ``strategy="compose"``. Ignored under random stopping, where progress would reveal the
-        number of tries.
+        number of trials.
 
     Attributes
     ----------
@@ -298,7 +298,7 @@ class DPRandomizedSearchCV(PrivateSearch):
         delta: float | str = "auto",
         risk: Mapping[str, float] | None = None,
         strategy: str = "random_stopping",
-        n_tries: float | str = "auto",
+        n_trials: float | str = "auto",
         scoring: Any = None,
         refit: bool = True,
         test_size: float = 0.2,
@@ -313,7 +313,7 @@ class DPRandomizedSearchCV(PrivateSearch):
         self.delta = delta
         self.risk = risk
         self.strategy = strategy
-        self.n_tries = n_tries
+        self.n_trials = n_trials
         self.scoring = scoring
         self.refit = refit
         self.test_size = test_size

@@ -33,7 +33,7 @@ from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import check_types
 from skdp.accounting import DpEvent, get_epsilon, resolve_accountant
 from skdp.accounting.targets import Risk
-from skdp.base import JointPrice, Price, check_whole_budget
+from skdp.base import JointPrivacyCost, PrivacyCost, check_whole_budget
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.part_rows import PartRows, PartWeights, last_of
 from skdp.model_selection.parts import draw_tested
@@ -119,9 +119,9 @@ class WholeFit(Fit):
 
     # --- plan ---
 
-    def priced(self, event: DpEvent) -> Price:
+    def priced(self, event: DpEvent) -> PrivacyCost:
         """Return an event with its epsilon at the delta of the fit."""
-        return Price(event, get_epsilon(event, self.delta, adjacency=self.adjacency), self.delta)
+        return PrivacyCost(event, get_epsilon(event, self.delta, adjacency=self.adjacency), self.delta)
 
     def keep(self, **public: Any) -> None:
         """Note public parameters, which the accountant keeps with the charge."""
@@ -135,7 +135,6 @@ class WholeFit(Fit):
         return Payment(self.accountant, self._name, self.adjacency, kept, unit_of(self.model))
 
     def _admit(self) -> None:
-        """See `Fit`."""
         super()._admit()
         self.paid = (new_release(self.price.event, self.adjacency, unit_of(self.model)),)
 
@@ -208,7 +207,7 @@ def name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> NDArray
 
 
 def check_bounds_are_given(made: list[PrivatePipeline], what: str = "a search") -> None:
-    """Refuse regressors that would read bounds of their own from the targets of each try."""
+    """Refuse regressors that would read bounds of their own from the targets of each trial."""
     for each in map(last_of, made):
         if "y_bounds" in each.get_params(deep=False) and each.y_bounds is None:
             raise ValueError(f"y_bounds=None in {what}: give public bounds on the targets, e.g. y_bounds=(0, 100).")
@@ -239,7 +238,7 @@ def part_has(method: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(self.__dict__.get(self._part_name, inner_of(self.estimator)), method)
 
 
-class WholeEstimator(JointPrice, MetaEstimatorMixin, BaseEstimator):
+class WholeEstimator(JointPrivacyCost, MetaEstimatorMixin, BaseEstimator):
     """Base of estimators that are fitted as a whole, and predict by one of their parts."""
 
     _part_name: str  # of the attribute that holds that part

@@ -125,7 +125,7 @@ class DPMLPClassifier(GradientClassifier):
         Accounting method that prices the fit. "pld" is the tightest. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     checkpoint : str, path-like or None, default=None
         File that stores the state of a run until the run completes. An interrupted or killed ``fit`` resumes from it
         when it is called again with the same parameters and rows. A ledger that already holds the charge of the run is
@@ -364,22 +364,19 @@ class DPMLPClassifier(GradientClassifier):
             A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
             memory are read after the charge.
         BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
+            The budget of the accountant does not admit the fit. Nothing was charged, and no step was made.
         """
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
     def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NetworkOfClasses:
-        """See `GradientEstimator`."""
         return NetworkOfClasses(self, target, anew=anew)
 
     def _target(self) -> ClassesOrLabels:
-        """See `GradientEstimator`."""
         return ClassesOrLabels(WeightReader.of(self.weight_bound), self.classes, self.class_weight)
 
     # --- predictions ---
 
     def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
-        """See `GradientEstimator`."""
         return partial(
             network_scores, radius=self.data_norm_, coefs=self.coefs_, intercepts=self.intercepts_,
             activation=self.activation,
@@ -406,7 +403,6 @@ class ClassesOrLabels(Classification):
         return self.named is None or self.named.n_outputs == 1
 
     def of_labels(self, n_columns: int, classes: Any, fitted: Any) -> Outputs:
-        """See `Classification`."""
         known = np.arange(n_columns) if fitted is None else fitted.classes_
         labels = known if classes is None else np.asarray(list(classes) if isinstance(classes, Iterable) else [])
         if len(labels) != n_columns or (fitted is not None and not np.array_equal(labels, known)):
@@ -421,7 +417,6 @@ class NetworkOfClasses(NetworkSolver):
     """A network whose outputs are scores of classes or labels."""
 
     def _rule(self, n_outputs: int) -> rule.NetworkRule:
-        """See `NetworkSolver`."""
         found = rule.ONE_OUTPUT if n_outputs == 1 else rule.SEVERAL_OUTPUTS
         return found if self.model._fitted_row_norm is None else found._replace(input_norm=rule.TABLE_INPUT_NORM)
 
@@ -430,7 +425,6 @@ class NetworkOfClasses(NetworkSolver):
         return np.float32
 
     def check_present(self, run: Run) -> None:
-        """See `Solver`."""
         out_activation = run.shape.architecture.loss
         if out_activation != self.model.out_activation_:
             raise ValueError(

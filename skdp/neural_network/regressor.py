@@ -123,7 +123,7 @@ class DPMLPRegressor(GradientRegressor):
         Accounting method that prices the fit. "pld" is the tightest. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     checkpoint : str, path-like or None, default=None
         File that stores the state of a run until the run completes. An interrupted or killed ``fit`` resumes from it
         when it is called again with the same parameters and rows. A ledger that already holds the charge of the run is
@@ -367,16 +367,14 @@ class DPMLPRegressor(GradientRegressor):
             A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
             memory are read after the charge.
         BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
+            The budget of the accountant does not admit the fit. Nothing was charged, and no step was made.
         """
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
     def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NetworkOfTargets:
-        """See `GradientEstimator`."""
         return NetworkOfTargets(self, target, anew=anew)
 
     def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
-        """See `GradientEstimator`."""
         return partial(
             network_scores, radius=self.data_norm_, coefs=self.coefs_, intercepts=self.intercepts_,
             activation=self.activation,
@@ -387,11 +385,9 @@ class NetworkOfTargets(NetworkSolver):
     """A network whose one output is a target between bounds."""
 
     def _rule(self, n_outputs: int) -> rule.NetworkRule:
-        """See `NetworkSolver`."""
         return rule.REGRESSION[self.model.loss]
 
     def check_present(self, run: Run) -> None:
-        """See `Solver`."""
         present = self.model.out_activation_
         if OUT_ACTIVATIONS[run.shape.architecture.loss] != present:
             raise ValueError(

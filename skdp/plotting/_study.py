@@ -20,7 +20,7 @@ from skdp._checks.units import Units, split_labels
 from skdp._fit.private_step import private_steps
 from skdp.accounting import DpEvent, PrivacyAccountant, SelfComposedDpEvent, compose
 from skdp.accounting.targets import EpsilonTarget
-from skdp.base import Price
+from skdp.base import PrivacyCost
 from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
 from skdp.model_selection.part_rows import PartRows, PartWeights
 from skdp.model_selection.whole_fit import WholeFit
@@ -57,7 +57,7 @@ class Study:
     models_ : list of list of estimator
         The fitted models, by budget and repeat.
     baseline_score_ : float
-    price_ : Price
+    price_ : PrivacyCost
         Joint one of all fits.
     adjacency_ : str
 
@@ -75,7 +75,7 @@ class Study:
     _public_name = "PrivacyUtilityDisplay"
     models_: list[list[Any]]
     baseline_score_: float
-    price_: Price
+    price_: PrivacyCost
     adjacency_: str
 
     def __init__(
@@ -106,7 +106,7 @@ class Study:
         event = compose([SelfComposedDpEvent(each.event(1.0), model.n_repeats) for each in plans])
         name = type(seen_by_the_user(template)).__name__
         fit.keep(estimator=name, epsilons=model._epsilons, n_repeats=model.n_repeats, delta=fit.delta)
-        fit.plan_at(Price(event, joint_epsilon(event, fit.delta, fit.adjacency), fit.delta))
+        fit.plan_at(PrivacyCost(event, joint_epsilon(event, fit.delta, fit.adjacency), fit.delta))
 
         rows = PartRows(fit.rows, y, _weights_to_fit(model._weights), fit.units)
         fit.read(plans[0].check_rows, rows.X, y, fit.units, model._weights)

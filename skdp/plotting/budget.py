@@ -17,7 +17,7 @@ _MOST_BARS = 16
 
 
 class BudgetDisplay:
-    """Display of a ledger: what each charge took, the running total, the ceiling and what remains.
+    """Display of a ledger: what each charge took, the running total, the budget and what remains.
 
     It is recommended to use `from_accountant` to create a display. All parameters are stored as attributes.
 
@@ -30,12 +30,12 @@ class BudgetDisplay:
         less than its price alone.
     delta : float
         Delta at which the totals are computed.
-    prices : sequence of (float or None) of length n_charges, default=None
+    privacy_costs : sequence of (float or None) of length n_charges, default=None
         Price of each charge alone. None where a bar represents several.
-    ceiling : float or None, default=None
-        Ceiling on epsilon.
+    budget : float or None, default=None
+        Budget on epsilon.
     remaining : float or None, default=None
-        Epsilon of one more fit like the last one that the ceiling admits.
+        Epsilon of one more fit like the last one that the budget admits.
     note : str, default=""
         Small print below the axes.
 
@@ -48,9 +48,9 @@ class BudgetDisplay:
     bars_ : matplotlib.container.BarContainer
         One bar a charge, from the total before it to the total after it.
     remaining_bar_ : matplotlib.patches.Rectangle or None
-        From the total to the ceiling; None without a ceiling, or if the ceiling is reached.
+        From the total to the budget; None without a budget, or if the budget is reached.
     ceiling_line_ : matplotlib.lines.Line2D or None
-        Line at the ceiling; None without one.
+        Line at the budget; None without one.
     note_ : matplotlib.text.Annotation or None
         Small print; None if there is nothing to say.
 
@@ -65,16 +65,16 @@ class BudgetDisplay:
         labels: Sequence[str],
         totals: Sequence[float],
         delta: float,
-        prices: Sequence[float | None] | None = None,
-        ceiling: float | None = None,
+        privacy_costs: Sequence[float | None] | None = None,
+        budget: float | None = None,
         remaining: float | None = None,
         note: str = "",
     ) -> None:
         self.labels = labels
         self.totals = totals
         self.delta = delta
-        self.prices = prices
-        self.ceiling = ceiling
+        self.privacy_costs = privacy_costs
+        self.budget = budget
         self.remaining = remaining
         self.note = note
 
@@ -89,7 +89,7 @@ class BudgetDisplay:
         accountant : PrivacyAccountant, str or path-like
             Ledger, or the file of one. Of more than 16 charges the earlier ones share a bar.
         delta : float, optional
-            Delta at which the totals are computed. The ceiling's if left out, and no other under a ceiling.
+            Delta at which the totals are computed. The budget's if left out, and no other under a budget.
         ax : matplotlib axes, optional
             Axes to plot on. If None, a new figure is created.
         **kwargs : dict
@@ -103,20 +103,20 @@ class BudgetDisplay:
         Raises
         ------
         ValueError
-            There is neither a ceiling nor a `delta`, or `delta` is not the ceiling's.
+            There is neither a budget nor a `delta`, or `delta` is not the budget's.
         """
         ledger = resolve_accountant(accountant)
         if ledger is None:
             raise TypeError("accountant=None is not valid: give a PrivacyAccountant or the path of a ledger's file.")
         delta = _check_delta(ledger, delta)
-        labels, totals, prices = _running_totals(ledger, delta)
+        labels, totals, privacy_costs = _running_totals(ledger, delta)
         return cls(
-            labels=labels, totals=totals, delta=delta, prices=prices, ceiling=ledger.epsilon,
+            labels=labels, totals=totals, delta=delta, privacy_costs=privacy_costs, budget=ledger.epsilon,
             remaining=None if ledger.epsilon is None else ledger.remaining(), note=_note(ledger, delta),
         ).plot(ax=ax, **kwargs)  # fmt: skip
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Plot the bars, the ceiling and what remains.
+        """Plot the bars, the budget and what remains.
 
         Parameters
         ----------
@@ -133,13 +133,13 @@ class BudgetDisplay:
         ends = np.asarray(self.totals, float)
         starts = np.concatenate([[0.0], ends[:-1]]) if len(ends) else ends
         rows = np.arange(len(ends))
-        ticks = [*self.labels, *([] if self.ceiling is None else [_remaining_label(self.remaining)])]
+        ticks = [*self.labels, *([] if self.budget is None else [_remaining_label(self.remaining)])]
         ticks = [in_a_line(tick) for tick in ticks]
         ax = axes_for(self, ax, size=(0.8 + width_beside(ticks), 1.8 + 0.34 * (len(ends) + 1)))
         self.bars_ = ax.barh(rows, ends - starts, left=starts, **{"color": BLUE, "height": 0.6, **kwargs})
         ax.vlines(ends[:-1], rows[:-1], rows[1:], color=GREY, linewidth=0.8)  # from one total to the next
-        prices = [None] * len(ends) if self.prices is None else list(self.prices)
-        for row, start, end, price in zip(rows, starts, ends, prices, strict=True):
+        privacy_costs = [None] * len(ends) if self.privacy_costs is None else list(self.privacy_costs)
+        for row, start, end, price in zip(rows, starts, ends, privacy_costs, strict=True):
             text = f"+{_spent(end - start)}" + (_beside(price, end) if row else "")
             ax.annotate(
                 text, (end, row), (5, 0), textcoords="offset points", va="center", fontsize="small", bbox=_ON_WHITE
@@ -149,7 +149,7 @@ class BudgetDisplay:
         n_rows = len(ticks)
         ax.set_yticks(np.arange(n_rows), ticks, **AS_IT_IS)
         ax.set_ylim(max(n_rows, 1) - 0.4, -0.6)
-        ax.set_xlim(0.0, 1.3 * max(total, self.ceiling or 0.0) or 1.0)
+        ax.set_xlim(0.0, 1.3 * max(total, self.budget or 0.0) or 1.0)
         ax.set_xlabel(f"epsilon at delta = {self.delta:g}")
         clear_frame(ax, "x")
         ax.tick_params(axis="y", length=0)
@@ -158,15 +158,15 @@ class BudgetDisplay:
         return self
 
     def _draw_ceiling(self, ax: Any, row: int, total: float) -> tuple[Any, Any]:
-        """The line of the ceiling, and below the charges the room up to it."""
-        if self.ceiling is None:
+        """The line of the budget, and below the charges the room up to it."""
+        if self.budget is None:
             return None, None
-        line = ax.axvline(self.ceiling, color=VERMILION, linestyle="--", linewidth=1.2)
+        line = ax.axvline(self.budget, color=VERMILION, linestyle="--", linewidth=1.2)
         ax.annotate(
-            f"ceiling {self.ceiling:g}", (self.ceiling, 1.0), (0, 3), xycoords=("data", "axes fraction"),
+            f"budget {self.budget:g}", (self.budget, 1.0), (0, 3), xycoords=("data", "axes fraction"),
             textcoords="offset points", ha="center", va="bottom", fontsize="small", color=VERMILION,
         )  # fmt: skip
-        room, bar = self.ceiling - total, None
+        room, bar = self.budget - total, None
         if room > 0:
             (bar,) = ax.barh(row, room, left=total, height=0.6, facecolor="none", edgecolor=GREY, hatch="////")
         return bar, line
@@ -192,10 +192,10 @@ def _remaining_label(remaining: float | None) -> str:
 def _check_delta(ledger: PrivacyAccountant, delta: float | None) -> float:
     if ledger.delta is not None:
         if delta not in (None, ledger.delta):
-            raise ValueError(f"delta={delta!r} is not the ceiling's, {ledger.delta!r}: leave it out.")
+            raise ValueError(f"delta={delta!r} is not the budget's, {ledger.delta!r}: leave it out.")
         return ledger.delta
     if delta is None:
-        raise ValueError("delta=None is not valid without a ceiling: give a number such as delta=1e-5.")
+        raise ValueError("delta=None is not valid without a budget: give a number such as delta=1e-5.")
     return delta
 
 
@@ -207,7 +207,7 @@ def _running_totals(ledger: PrivacyAccountant, delta: float) -> tuple[list[str],
         again.keep_split(ledger.split.test_size, n_rows=ledger.split.n_rows, groups=ledger.split.groups)
     labels: list[str] = []
     totals: list[float] = []
-    prices: list[float | None] = []
+    privacy_costs: list[float | None] = []
     for number, charge in enumerate(charges, 1):
         named: dict[str, Any] = {
             "partition": charge.partition,
@@ -220,8 +220,8 @@ def _running_totals(ledger: PrivacyAccountant, delta: float) -> tuple[list[str],
         alone.spend(charge.event, adjacency=charge.adjacency)
         labels.append(f"1 to {number}" if number == n_together else f"{number}. {charge.label or 'charge'}")
         totals.append(again.get_epsilon(delta))
-        prices.append(None if number == n_together else alone.get_epsilon(delta))
-    return labels, totals, prices
+        privacy_costs.append(None if number == n_together else alone.get_epsilon(delta))
+    return labels, totals, privacy_costs
 
 
 def _note(ledger: PrivacyAccountant, delta: float) -> str:
@@ -235,7 +235,7 @@ def _note(ledger: PrivacyAccountant, delta: float) -> str:
     else:
         parts.append("Remaining: epsilon of one more fit like the last one, by the rule that admits adaptive charges.")
     if raises := kinds.count("raise"):
-        parts.append(f"The ceiling was raised ({raises} x): what is guaranteed is the adaptive price, {figure}.")
+        parts.append(f"The budget was raised ({raises} x): what is guaranteed is the adaptive price, {figure}.")
     if refusals := kinds.count("refusal"):
         parts.append(f"Refusals of rows, without a price: {refusals}.")
     return " ".join([*parts, f"One record: a {ledger.unit}."])

@@ -189,7 +189,7 @@ class PrivacyUtilityDisplay:
         ValueError
             A parameter, the rows or the labels are invalid. Nothing was charged.
         BudgetExceededError
-            The ceiling of the accountant does not admit all fits. Nothing was charged, and no row was read.
+            The budget of the accountant does not admit all fits. Nothing was charged, and no row was read.
 
         Warns
         -----

@@ -127,7 +127,7 @@ def dp_bounds(
     ValueError
         A parameter or the table is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not admit the release. Nothing was charged.
 
     See Also
     --------

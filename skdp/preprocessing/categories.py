@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_count, refuse_fit_params
+from skdp._checks.parameters import absolute_path, check_count, reject_fit_params
 from skdp._checks.table import Table, fitted_table
 from skdp._fit.step_traits import StepTraits
 from skdp.base import PrivateEstimator, StepPlan, begin
@@ -60,7 +60,7 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
         Accounting method that prices the fit. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
@@ -173,9 +173,9 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
         TypeError, ValueError
             A parameter or the table is invalid. Nothing was charged.
         BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged.
+            The budget of the accountant does not admit the fit. Nothing was charged.
         """
-        refuse_fit_params(fit_params, type(self).__name__)
+        reject_fit_params(fit_params, type(self).__name__)
         fit = begin(self, X, groups)
         model = fit.model
         model._check_own_parameters()

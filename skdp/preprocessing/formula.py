@@ -43,7 +43,7 @@ class FormulaRows(NamedTuple):
         Step of a pipeline, before a private regression. It reads nothing of its rows and treats them one by one.
     names : list of str
         Of the columns that it makes, for ``summary``.
-    units : ndarray of shape (n_columns,)
+    scales : ndarray of shape (n_columns,)
         By which numbers were divided: half the width of their bounds, or 1 in ``poly``. For ``summary`` too.
     data_norm : float
         Norm that no row exceeds, for the regression.
@@ -51,7 +51,7 @@ class FormulaRows(NamedTuple):
 
     step: FunctionTransformer
     names: list[str]
-    units: Doubles
+    scales: Doubles
     data_norm: float
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -124,7 +124,7 @@ def formula_rows(formula: str, schema: Any) -> FormulaRows:
     >>> hours = 0.5 * people["age"] + 4.0 * (people["sex"] == "m") + rng.normal(size=20_000)
     >>> rows = formula_rows("age * sex", {"age": (20, 60), "sex": ["f", "m"]})
     >>> model = DPLinearRegression((0, 50), data_norm=rows.data_norm, inference=True)
-    >>> table = make_pipeline(rows.step, model).fit(people, hours)[-1].summary(names=rows.names, units=rows.units)
+    >>> table = make_pipeline(rows.step, model).fit(people, hours)[-1].summary(names=rows.names, scales=rows.scales)
     >>> list(table.to_frame().index)
     ['age', 'sex[m vs f]', 'age:sex[m vs f]', '(intercept)']
     >>> bool(abs(table.to_frame().loc["age", "coef"] - 0.5) < 0.1)
@@ -135,7 +135,7 @@ def formula_rows(formula: str, schema: Any) -> FormulaRows:
     named = {text: _factor(text, columns) for text in dict.fromkeys(itertools.chain(*terms))}
     encoder = _Encoder(named, tuple(terms))
     step = FunctionTransformer(row_wise(encoder, encoder.example()), feature_names_out=encoder.names_out)
-    return FormulaRows(step, encoder.names(), encoder.units(), math.sqrt(encoder.squared_norm()))
+    return FormulaRows(step, encoder.names(), encoder.scales(), math.sqrt(encoder.squared_norm()))
 
 
 class _Factor(NamedTuple):
@@ -222,9 +222,9 @@ class _Encoder:
         """As `FunctionTransformer` asks for them."""
         return np.array(self.names(), object)
 
-    def units(self) -> Doubles:
-        units = [[[self.factors[name].unit] * len(self.factors[name].labels) for name in term] for term in self.terms]
-        return np.array([math.prod(each) for parts in units for each in itertools.product(*parts)])
+    def scales(self) -> Doubles:
+        scales = [[[self.factors[name].unit] * len(self.factors[name].labels) for name in term] for term in self.terms]
+        return np.array([math.prod(each) for parts in scales for each in itertools.product(*parts)])
 
     def squared_norm(self) -> int:
         """That of a row, at most: of a product it is the product."""

@@ -61,7 +61,7 @@ class SchemaBuyer(ReadsRawColumns, PrivateEstimator):
 
     def _given_schema(self) -> TableSchema:
         if self.schema is None:
-            return TableSchema({}, others="buy")
+            return TableSchema({}, others="estimate")
         return read_schema(self.schema, "TableSchema.from_json(path), or None to buy everything")
 
     def _check_own_parameters(self) -> None:
@@ -96,7 +96,7 @@ def planned_purchase(
 ) -> Purchase:
     """Return what a fit may buy, as far as that is known from parameters: a column of each kind represents all."""
     bought = [each.kind for _, each in schema.items() if each.is_wanted(fits_bins)]
-    unknown = schema.others == "buy"  # kinds follow from types, which are known at the fit
+    unknown = schema.others == "estimate"  # kinds follow from types, which are known at the fit
     words = unknown or "category" in bought
     numbers = unknown or any(kind != "category" for kind in bought)
     return Purchase(int(numbers), int(words), n_bins, max_categories, adjacency, threshold_delta if words else 0.0)
@@ -107,7 +107,7 @@ def warn_of_objects(estimator: Any, schema: TableSchema, table: Table) -> None:
 
     That is so for an array of objects if the schema leaves column types to it, and for text with bounds of numbers.
     """
-    if schema.others == "buy" and table.holds_objects:
+    if schema.others == "estimate" and table.holds_objects:
         tell_now(estimator, _OF_OBJECTS)
     known = dict(schema.items())
     bounded = [(j, name) for j, name in enumerate(table.names) if name in known and known[name].bounds]

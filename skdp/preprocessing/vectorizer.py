@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_choice, refuse_fit_params, show
+from skdp._checks.parameters import absolute_path, check_choice, reject_fit_params, show
 from skdp._checks.row_traits import with_row_norm, with_row_schema
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, fitted_table
@@ -105,7 +105,7 @@ class DPTableVectorizer(SchemaBuyer):
         Accounting method that prices the fit. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute. A fit that buys nothing is not
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute. A fit that buys nothing is not
         charged.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"`` and something is
@@ -258,9 +258,9 @@ class DPTableVectorizer(SchemaBuyer):
         TypeError, ValueError
             A parameter, the schema or the table is invalid. Nothing was charged.
         BudgetExceededError
-            The ceiling of the accountant does not admit the purchase. Nothing was charged.
+            The budget of the accountant does not admit the purchase. Nothing was charged.
         """
-        refuse_fit_params(fit_params, type(self).__name__)
+        reject_fit_params(fit_params, type(self).__name__)
         if not self._reads_cells():
             fit_publicly(self, lambda work: work._learn_schema(units_of(work, X, groups)[0]))
             self.__dict__.pop("_whole", None)  # of the pipeline that fitted this one

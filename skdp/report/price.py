@@ -95,7 +95,7 @@ def guess_by_profile(priced: Priced) -> float | None:
     """The same, by all pairs (epsilon, delta) of the event; None if PLD cannot price it.
 
     At epsilon = 0 the bound is (1 + delta(0)) / 2. The best test against the worst pair of tables reaches it, as
-    delta(0) is their total variation distance. Where the profile at 0 is loose, as for a choice among tries, a larger
+    delta(0) is their total variation distance. Where the profile at 0 is loose, as for a choice among trials, a larger
     epsilon may give less. Each pair is a guarantee, so the least bound is one.
     """
     bound = guess_at(priced.epsilon, priced.delta)

@@ -25,7 +25,7 @@ def _rows(event: DpEvent, within: str) -> Iterator[dict[str, Any]]:
     for basic, times in flatten(event).items():
         yield {**_row(basic), "times": times, "within": within}
         if isinstance(basic, RepeatAndSelectDpEvent):
-            yield from _rows(basic.event, "each try")
+            yield from _rows(basic.event, "each trial")
         if isinstance(basic, WorstOfDpEvent):
             for part, each in enumerate(basic.events, 1):
                 yield from _rows(each, f"{within}, possibility {part}".removeprefix(", "))

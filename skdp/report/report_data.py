@@ -210,8 +210,8 @@ def _tuning(model: Any, priced: Priced) -> dict[str, Any] | None:
     prices = {name: _epsilon(event, priced) for name, event in events.items()}
     return {
         "candidates": len(model.cv_results_["params"]) if search else None,
-        "tries": None if law is None else law_of(law),
-        "tries_on_average": None if law is None else number(law.mean),
+        "trials": None if law is None else law_of(law),
+        "trials_on_average": None if law is None else number(law.mean),
         "worst_of_possibilities": worst,
         "scoring": one_line(getattr(model.scorer_, "name", type(model.scorer_).__name__)) if search else None,
         "epsilon_of_choice": None if prices.get("choice") is None else number(prices["choice"]),
@@ -310,7 +310,7 @@ def _parameters(model: Any, private: set[str]) -> list[dict[str, str]]:
     return found
 
 
-_ALLOTTED = {"epsilon", "delta", "noise_multiplier", "accounting", "shares"}
+_ALLOTTED = {"epsilon", "delta", "noise_multiplier", "accounting", "fractions"}
 
 
 __all__ = ["SCHEMA", "SCHEMA_VERSION", "gather"]

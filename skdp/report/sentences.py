@@ -230,12 +230,12 @@ def tuned(facts: Facts) -> str:
         return "One candidate: there was no choice to pay for."
     if tuning["candidates"] is None:
         return "This model was chosen among others by a private search, and the price is that of the whole search."
-    if tuning["tries"] is None:
+    if tuning["trials"] is None:
         how = f"Each of the {tuning['candidates']} candidates was tried once."
     else:
         how = (
-            f"A secret number of tries, {tuning['tries_on_average']:.4g} on average ({tuning['tries']} law), each of a "
-            f"candidate drawn at random among {tuning['candidates']}."
+            f"A secret number of trials, {tuning['trials_on_average']:.4g} on average ({tuning['trials']} law), each "
+            f"of a candidate drawn at random among {tuning['candidates']}."
         )
     paid = [
         f"{what} epsilon = {figure(tuning[key])}"

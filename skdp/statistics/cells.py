@@ -17,7 +17,7 @@ from skdp.preprocessing.histograms.edges import AT_A_BOUND
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.kinds import Column
 
-OTHER, GAP, REST, LOST = "(other)", "(gap)", "(rest)", "(not estimated)"
+OTHER, GAP, REST, LOST = "(other)", "(missing)", "(rest)", "(not estimated)"
 
 _LARGEST_WHOLE = 2.0**53
 

@@ -137,7 +137,6 @@ class TableDescriber(SchemaBuyer):
     # --- what is refused ---
 
     def _check_own_parameters(self) -> None:
-        """See `SchemaBuyer`."""
         super()._check_own_parameters()
         check_choice("noise", self.noise, KINDS_OF_NOISE)
         if not isinstance(self.correlation, bool | np.bool_):

@@ -126,7 +126,7 @@ def describe(
     ValueError
         A parameter, the schema or the table is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the description. Nothing was charged.
+        The budget of the accountant does not admit the description. Nothing was charged.
 
     Warns
     -----
@@ -179,7 +179,7 @@ def describe(
     >>> rng = np.random.default_rng(0)
     >>> people = pd.DataFrame({"age": rng.integers(18, 90, 5000), "job": rng.choice(["clerk", "nurse"], 5000)})
     >>> found = skdp.describe(people, schema={"age": (18, 90), "job": ["clerk", "nurse"]}, epsilon=1.0)
-    >>> mean = found.figures("age")["mean"]
+    >>> mean = found.estimates("age")["mean"]
     >>> bool(mean.low < mean.value < mean.high), bool(abs(mean.value - people["age"].mean()) < 2)
     (True, True)
     >>> found.to_frame()[["count", "mean", "50%"]].shape

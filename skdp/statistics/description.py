@@ -148,7 +148,7 @@ class PrivateDescription:
 
     # --- figures ---
 
-    def figures(self, column: str, *, level: float = 0.95, sampling: bool = False) -> dict[str, Estimate]:
+    def estimates(self, column: str, *, level: float = 0.95, sampling: bool = False) -> dict[str, Estimate]:
         """Return count, share of gaps, mean, standard deviation and quantiles of a column.
 
         Parameters
@@ -172,7 +172,7 @@ class PrivateDescription:
         each = self._of(column)
         found = {
             "count": each.count(intervals),
-            "gaps": each.share_of_gaps(intervals),
+            "missing": each.share_of_gaps(intervals),
             "mean": each.mean_of_cells(intervals),
             "std": each.deviation(intervals),
         }
@@ -233,7 +233,7 @@ class PrivateDescription:
         return self._with_estimand(frame if self.subgroups else frame.droplevel(0))
 
     def _mark(self, column: str) -> dict[str, Any]:
-        mean = self.figures(column)["mean"]
+        mean = self.estimates(column)["mean"]
         return {"clipped_low": mean.clipped_low, "clipped_high": mean.clipped_high, "note": self._note(column)}
 
     def _note(self, column: str) -> str:

@@ -71,7 +71,7 @@ def private_mean_difference(
     ValueError
         A parameter or the input is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not admit the release. Nothing was charged.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def private_chi2_test(x: Any, y: Any, *, categories: Any = None, **settings: Any
     ValueError
         A parameter or the input is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not admit the release. Nothing was charged.
 
     Notes
     -----
@@ -167,7 +167,7 @@ def private_two_sample_test(
     ValueError
         A parameter or the input is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not admit the release. Nothing was charged.
     """
     kinds = [kind_of_number(bounds), kind_of_words(categories)]
     return _of_independence("private_two_sample_test", [x, by], kinds, settings)

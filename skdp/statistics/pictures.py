@@ -36,7 +36,7 @@ def page_of(description: Any) -> str:
 
 
 def _section(description: Any, name: str) -> str:
-    rows = {column: description.figures(column) for column in description.columns}
+    rows = {column: description.estimates(column) for column in description.columns}
     heads = list(next(iter(rows.values()))) if rows else []
     head = "".join(f"<th>{escaped(each)}</th>" for each in ["column", *heads, "distribution"])
     body = "".join(

@@ -46,7 +46,7 @@ def private_count(x: Any, **settings: Any) -> Estimate:
     ValueError
         A parameter or the input is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not admit the release. Nothing was charged.
     """
     found = described("private_count", [x], ["flag"], settings, shares=_OF_CELLS)
     return found._stated(found._of(_X).counts_of_cells(_INTERVALS)[1])
@@ -76,7 +76,7 @@ def private_mean(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
     ValueError
         A parameter or the input is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not admit the release. Nothing was charged.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def private_mean(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
     >>> bool(abs(found.value - ages.mean()) < 1.0)
     True
     """
-    return _of_moments("private_mean", [x], [bounds], settings).figures(_X)["mean"]
+    return _of_moments("private_mean", [x], [bounds], settings).estimates(_X)["mean"]
 
 
 def private_sum(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
@@ -114,9 +114,9 @@ def private_sum(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
     ValueError
         A parameter or the input is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not admit the release. Nothing was charged.
     """
-    found = _of_moments("private_sum", [x], [bounds], settings).figures(_X)
+    found = _of_moments("private_sum", [x], [bounds], settings).estimates(_X)
     mean, count = found["mean"], found["count"]
     error = math.hypot(count.value * mean.standard_error, mean.value * count.standard_error)
     return _INTERVALS.around(count.value * mean.value, error).with_notes(**vars(mean))
@@ -148,7 +148,7 @@ def private_quantile(x: Any, q: Any = 0.5, *, bounds: Any = None, **settings: An
     ValueError
         A parameter or the input is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not admit the release. Nothing was charged.
     """
     several = isinstance(q, list | tuple | np.ndarray)
     asked = list(q) if several else [q]
@@ -189,7 +189,7 @@ def private_histogram(
     ValueError
         A parameter or the input is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not admit the release. Nothing was charged.
     """
     if bounds is not None and categories is not None:
         raise ValueError(f"bounds={show(bounds)} and categories are both given: numbers have bounds, words categories.")
@@ -222,7 +222,7 @@ def private_top_k(x: Any, k: int = 5, *, categories: Any = None, **settings: Any
     ValueError
         A parameter or the input is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not admit the release. Nothing was charged.
     """
     return described("private_top_k", [x], [kind_of_words(categories)], settings, shares=_OF_CELLS).top(_X, k)
 
@@ -250,7 +250,7 @@ def private_correlation(x: Any, y: Any, *, bounds: Any = None, **settings: Any) 
     ValueError
         A parameter or the input is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not admit the release. Nothing was charged.
     """
     pairs = [None, None] if bounds is None else bounds
     if not isinstance(pairs, list | tuple) or len(pairs) != 2 or any(read_real(each) is not None for each in pairs):
@@ -283,7 +283,7 @@ def private_crosstab(x: Any, y: Any, *, categories: Any = None, **settings: Any)
     ValueError
         A parameter or the input is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not admit the release. Nothing was charged.
     """
     pairs = [None, None] if categories is None else categories
     if not isinstance(pairs, list | tuple) or len(pairs) != 2:

@@ -28,9 +28,9 @@ ClassesAndCodes = tuple[NDArray[Any], NDArray[np.int64]]
 class PrivateGenerator(PrivateEstimator):
     """Base class of private generators.
 
-    Subclasses have the parameters of `PrivateEstimator`, ``classes``, ``label_shares`` and ``weight_bound``. They write
-    `_read_parameters`, `_event_at`, `_read_rows`, `_release` and `_draw`, and `_bought_shares` where labels can be
-    drawn by noisy counts. With labels, `_release` keeps `_chosen_shares` as ``label_shares_``.
+    Subclasses have the parameters of `PrivateEstimator`, ``classes``, ``class_prevalences`` and ``weight_bound``. They
+    write `_read_parameters`, `_event_at`, `_read_rows`, `_release` and `_draw`, and `_bought_shares` where labels can
+    be drawn by noisy counts. With labels, `_release` keeps `_chosen_shares` as ``class_prevalences_``.
 
     Notes
     -----
@@ -43,10 +43,10 @@ class PrivateGenerator(PrivateEstimator):
     """
 
     classes: Any
-    label_shares: Any
+    class_prevalences: Any
     weight_bound: Any
     classes_: NDArray[Any]
-    label_shares_: Doubles
+    class_prevalences_: Doubles
     _fitted_with_labels: bool
     """Published with all else that was learned; an interrupt may leave `classes_` of an earlier fit behind."""
 
@@ -77,7 +77,7 @@ class PrivateGenerator(PrivateEstimator):
         ValueError
             A parameter or the input is invalid. Nothing was charged.
         BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged.
+            The budget of the accountant does not admit the fit. Nothing was charged.
         """
         fit = begin(self, X, groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
@@ -117,7 +117,7 @@ class PrivateGenerator(PrivateEstimator):
         rng = generator_of(random_state)
         if not self._fitted_with_labels:
             return self._draw(n, None, rng)[0]
-        X, codes = self._draw(n, rng.choice(len(self.classes_), n, p=self.label_shares_), rng)
+        X, codes = self._draw(n, rng.choice(len(self.classes_), n, p=self.class_prevalences_), rng)
         return X, self.classes_[codes]
 
     def sample_blocks(self, n_samples: int, block_size: int = 100_000, random_state: Any = None) -> Iterator[Any]:
@@ -172,19 +172,19 @@ class PrivateGenerator(PrivateEstimator):
     # --- labels ---
 
     def _check_label_parameters(self) -> None:
-        """Refuse `classes` and `label_shares` that fit no labels."""
+        """Refuse `classes` and `class_prevalences` that fit no labels."""
         classes = None if self.classes is None else check_classes("classes", self.classes)
-        if not isinstance(self.label_shares, str):
-            shares = _read_shares(self.label_shares)
+        if not isinstance(self.class_prevalences, str):
+            shares = _read_shares(self.class_prevalences)
             if classes is None or len(shares) != len(classes):
                 raise ValueError(
-                    f"label_shares has {len(shares)} shares: give one for each of the classes, which are named by "
+                    f"class_prevalences has {len(shares)} shares: give one for each of the classes, which are named by "
                     "classes, in ascending order."
                 )
-        elif self.label_shares not in LABEL_SHARES:
+        elif self.class_prevalences not in LABEL_SHARES:
             raise ValueError(
-                f"label_shares={show(self.label_shares)} is not known: use 'bought', 'uniform' or a list of public "
-                "shares, one a class."
+                f"class_prevalences={show(self.class_prevalences)} is not known: use 'bought', 'uniform' or a list of "
+                "public prevalences, one a class."
             )
 
     def _read_labels(self, y: Any, n_samples: int, n_public: int) -> ClassesAndCodes | None:
@@ -206,9 +206,9 @@ class PrivateGenerator(PrivateEstimator):
     def _chosen_shares(self) -> Doubles:
         """Return the shares by which labels are drawn, once those that are bought are released."""
         n_classes = len(self.classes_)
-        if not isinstance(self.label_shares, str):
-            return _read_shares(self.label_shares)
-        return np.full(n_classes, 1.0 / n_classes) if self.label_shares == "uniform" else self._bought_shares()
+        if not isinstance(self.class_prevalences, str):
+            return _read_shares(self.class_prevalences)
+        return np.full(n_classes, 1.0 / n_classes) if self.class_prevalences == "uniform" else self._bought_shares()
 
 
 def _refuse_few_groups(units: Units | None) -> None:
@@ -224,7 +224,7 @@ def _read_shares(given: Any) -> Doubles:
     found = np.array([-1.0 if share is None else share for share in shares])
     if not len(found) or not (found >= 0).all() or not 0 < found.sum() < np.inf:
         raise ValueError(
-            f"label_shares={show(given)} is no list of shares: give numbers of 0 or more, one a class, not all 0."
+            f"class_prevalences={show(given)} is no list of shares: give numbers of 0 or more, one a class, not all 0."
         )
     return found / found.sum()
 

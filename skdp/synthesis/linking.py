@@ -142,7 +142,7 @@ def synthesize_linked(
     ValueError
         A parameter, the schema or a table is invalid, or keys do not match. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit it. Nothing was charged.
+        The budget of the accountant does not admit it. Nothing was charged.
 
     See Also
     --------
@@ -237,7 +237,7 @@ def _check_frames(households: Any, persons: Any, key: Any) -> None:
 
 
 def _with_made_columns(schema: Any, most: int) -> TableSchema:
-    found = TableSchema({}, others="buy") if schema is None else read_schema(schema, "or None, to buy everything")
+    found = TableSchema({}, others="estimate") if schema is None else read_schema(schema, "or None, to buy everything")
     if found.impossible:
         raise ValueError("schema has impossible combinations, which linked tables may not keep: leave them out.")
     numbers = list(range(1, most + 1))

@@ -66,7 +66,7 @@ class SynthesisEvaluation(PrivateEstimator):
         Public number of rows, or of units, used in place of the real one.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
@@ -313,7 +313,7 @@ def evaluate_synthesis(
     ValueError
         A parameter, the schema or a table is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not admit the release. Nothing was charged.
 
     Examples
     --------

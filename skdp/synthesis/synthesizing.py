@@ -79,7 +79,7 @@ def synthesize(
     ValueError
         A parameter, the schema or the table is invalid. Nothing was charged.
     BudgetExceededError
-        The ceiling of the accountant does not admit it. Nothing was charged.
+        The budget of the accountant does not admit it. Nothing was charged.
 
     Warns
     -----

@@ -21,7 +21,7 @@ from skdp.testing.tables import Sealed
 
 
 def check_ceiling_is_asked_before_rows_are_read(subject: CheckedEstimator) -> None:
-    """A fit above the ceiling is refused without a look at a cell, and publishes and releases nothing."""
+    """A fit above the budget is refused without a look at a cell, and publishes and releases nothing."""
     ledger = PrivacyAccountant(1e-9, 1e-30)
     model, tape = subject.make(ledger), Tape()
     X, y = Sealed(subject.table.X), None if subject.table.y is None else Sealed(np.asarray(subject.table.y))
@@ -31,7 +31,7 @@ def check_ceiling_is_asked_before_rows_are_read(subject: CheckedEstimator) -> No
     demand(
         not X.was_read and not (y is not None and y.was_read), "fit reads before the accountant has admitted it", mend
     )
-    demand(isinstance(error, BudgetExceededError), f"a fit above the ceiling ends with {type(error).__name__}", mend)
+    demand(isinstance(error, BudgetExceededError), f"a fit above the budget ends with {type(error).__name__}", mend)
     demand(not ledger.history, "a fit that was refused is charged", mend)
     demand(not any(track.releases for track in tape.tracks), "a fit that was refused releases something", mend)
     demand(not learned(model), "a fit that was refused publishes something", mend)
@@ -74,7 +74,7 @@ def check_releases_cost_what_is_charged(subject: CheckedEstimator) -> None:
         fitted = subject.fit(subject.table, None, **dict.fromkeys(subject.places("adjacency"), adjacency))
         parts = parts_of(fitted)
         if parts.given:
-            raise Inapplicable("what a choice among tries costs is a theorem")
+            raise Inapplicable("what a choice among trials costs is a theorem")
         ones = [np.ones(len(track.releases)) for track in fitted.tracks]
         event = event_of(fitted, parts.whole, ones, 1.0)
         cost = least_epsilon(event, fitted.model.delta_, adjacency)

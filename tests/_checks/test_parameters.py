@@ -99,8 +99,8 @@ ACCOUNTING = {
     "delta": lambda value: get_epsilon(G, value),
     "method": lambda value: get_epsilon(G, 1e-5, method=value),
     "budget": lambda value: calibrate_noise_multiplier(GaussianDpEvent, value, 1e-5),
-    "shares": lambda value: calibrate_jointly([GaussianDpEvent], 1.0, 1e-5, [value]),
-    "ceiling": lambda value: PrivacyAccountant(value, 1e-5),
+    "fractions": lambda value: calibrate_jointly([GaussianDpEvent], 1.0, 1e-5, [value]),
+    "budget of an accountant": lambda value: PrivacyAccountant(value, 1e-5),
     "unit": lambda value: PrivacyAccountant(1.0, 1e-5, unit=value),
     "label": lambda value: PrivacyAccountant().spend(G, value),
 }

@@ -1,4 +1,4 @@
-"""What is refused, when, and what the ledger keeps of it: parameters, then the ceiling, then rows, then the charge."""
+"""What is refused, when, and what the ledger keeps of it: parameters, then the budget, then rows, then the charge."""
 
 from __future__ import annotations
 
@@ -100,13 +100,13 @@ def spent(accountant):
 
 @over_rows("kind", MAKERS)
 def test_parameters_and_ceiling_are_looked_at_before_the_rows(kind):
-    ceiling = PrivacyAccountant(0.1, DELTA)
+    budget = PrivacyAccountant(0.1, DELTA)
     with pytest.raises(BudgetExceededError):
-        MAKERS[kind](ceiling).fit(Table(), Y)
+        MAKERS[kind](budget).fit(Table(), Y)
     accountant = PrivacyAccountant()
     with pytest.raises(ValueError, match="delta=2"):
         MAKERS[kind](accountant).set_params(delta=2.0).fit(Table(), Y)
-    assert (ceiling.history, accountant.history) == ((), ())
+    assert (budget.history, accountant.history) == ((), ())
 
 
 GRIDS = {

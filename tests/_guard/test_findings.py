@@ -41,7 +41,7 @@ from skdp import (
     DPGridSearchCV,
     DPLogisticRegression,
     DPRidge,
-    Finding,
+    PipelineIssue,
     PrivacyAccountant,
     PrivacyLeakWarning,
     allocate_budget,
@@ -132,7 +132,7 @@ def test_findings(name):
     assert [(each.step, each.kind) for each in findings] == expected
     assert findings[0].n_fits == n_fits
     for each in findings:
-        assert isinstance(each, Finding)
+        assert isinstance(each, PipelineIssue)
         line = str(each)
         assert "\n" not in line
         assert line.startswith(f"step {each.step!r} ({each.kind}): " if each.step else f"{each.kind}: ")

@@ -152,7 +152,7 @@ def gaps_in_place(X):
 
 
 IN_PLACE = {
-    "gaps": (gaps_in_place, np.ones((3, 2))),
+    "missing_values": (gaps_in_place, np.ones((3, 2))),
     "sparse": (doubled_in_place, sparse.csr_array(np.eye(3))),
     "new column": (lambda d: d.insert(0, "new", 1.0) or d.copy(), pd.DataFrame({"a": [1.0, 2.0]})),
     "index": (lambda d: d.set_index("a", inplace=True, drop=False) or d.to_numpy(), pd.DataFrame({"a": [1.0, 2.0]})),

@@ -64,7 +64,7 @@ CALLS = [
         for bad in (0.0, -1.0, math.nan, math.inf, "1")
     ),
     *(
-        (calibrate_jointly, ([GaussianDpEvent] * 2, 1.0, 1e-5, bad), {}, "shares=")
+        (calibrate_jointly, ([GaussianDpEvent] * 2, 1.0, 1e-5, bad), {}, "fractions=")
         for bad in ([1.0], [1.0, 0.0], [1.0, -1.0], [1.0, math.nan])
     ),
     *(
@@ -79,7 +79,7 @@ CALLS = [
     ),
     (PrivacyAccountant, (1.0, 1e-5), {"unit": ""}, "unit=''"),
     (PrivacyAccountant, (1.0, 1e-5), {"filter_family": "rdp "}, "filter_family='rdp '"),
-    (PrivacyAccountant, (1.0, 1e-5), {"risk": RISK}, r"epsilon=1.0 and risk=.*: a ceiling is one of them"),
+    (PrivacyAccountant, (1.0, 1e-5), {"risk": RISK}, r"epsilon=1.0 and risk=.*: a budget is one of them"),
     (PrivacyAccountant, (), {"risk": RISK}, "delta=None is not valid"),
     (PrivacyAccountant, (), {"risk": RISK, "delta": 0.2}, "from no epsilon at delta=0.2; lower delta, or raise the"),
 ]

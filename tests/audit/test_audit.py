@@ -214,7 +214,7 @@ def test_tries_scores_and_refit_of_a_search():
     search = DPGridSearchCV(model, {"max_grad_norm": [0.05, 0.1]}, epsilon=2.0, strategy="compose")
     audit = audit_estimator(search, max_seconds=SECONDS)
     assert not audit.findings
-    assert list(audit.steps) == ["all tries", "scores", "refit"]
+    assert list(audit.steps) == ["all trials", "scores", "refit"]
     assert all(0.9 < bound / claim <= 1.0 for bound, claim in audit.steps.values())
 
 
@@ -225,11 +225,11 @@ def test_what_a_search_of_pipelines_rehearses_is_no_try():
     search = DPGridSearchCV(steps, {"dppca__n_components": [2, 3]}, epsilon=2.0, strategy="compose")
     fitted = Subject(search, worst_case(search)).fit(None, 0)
     parts = {each.name: each.tracks for each in parts_of(fitted).parts}
-    assert parts == {"all tries": (1, 2, 3, 4, 5, 6), "scores": (0,), "refit": (7, 8, 9)}
+    assert parts == {"all trials": (1, 2, 3, 4, 5, 6), "scores": (0,), "refit": (7, 8, 9)}
 
 
 def test_each_score_of_a_hidden_number_of_tries_is_set_beside_the_claim_of_one(monkeypatch):
-    """With this seed a trajectory has several tries, whose scores together cost more than one of them may."""
+    """With this seed a trajectory has several trials, whose scores together cost more than one of them may."""
     monkeypatch.setattr("skdp.audit.replay._ENOUGH", 2_000)
     model = DPLogisticRegression(classes=[0, 1], max_iter=5)
     search = DPRandomizedSearchCV(model, {"max_grad_norm": [0.05, 0.1]}, n_iter=2, epsilon=2.0)

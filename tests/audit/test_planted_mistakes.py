@@ -95,10 +95,10 @@ def test_one_key_for_lots_and_noise_is_heard(quick, monkeypatch):
 
 
 def test_scores_of_a_search_that_nobody_pays_for_are_heard(quick, monkeypatch):
-    """Tries of lots and a score grow otherwise with their noise, so that the score costs more here, by .1 percent."""
+    """Trials of lots and a score grow otherwise with their noise, so that the score costs more here, by .1 percent."""
 
-    def event(tried, scale, scored, tries):
-        return tries.event(worst_of([each.event(scale) for each in tried]))
+    def event(tried, scale, scored, trials):
+        return trials.event(worst_of([each.event(scale) for each in tried]))
 
     monkeypatch.setattr("skdp.model_selection.search_plan._tries_event", event)
     search = DPRandomizedSearchCV(DPLogisticRegression(**{**LOTS, "max_iter": 5}), {"alpha": [0.0, 0.1]}, n_iter=2)

@@ -21,11 +21,11 @@ SCHEMA = TableSchema(
     {
         "age": (18, 90),
         "since": ("2000-01-01", "2025-12-31"),
-        "job": {"categories": ["clerk", "nurse", "pilot"], "gaps": ["?"]},
+        "job": {"categories": ["clerk", "nurse", "pilot"], "missing_values": ["?"]},
         "grade": {"kind": "ordinal", "categories": [1, 2, 3, 4]},
         "member": "flag",
         "id": "drop",
-        "income": {"bounds": (0, 1e6), "scale": "log", "gaps": [None]},
+        "income": {"bounds": (0, 1e6), "scale": "log", "missing_values": [None]},
     }
 )
 
@@ -111,7 +111,7 @@ def test_a_pipeline_of_a_schema_is_rehearsed_and_a_leak_is_none():
     whole = skdp.tabular_pipeline(model(data_norm=None), schema=SCHEMA, accountant=PrivacyAccountant(0.01, 1e-6))
     with skdp.config_context(on_leak="raise"):
         made = skdp.rehearse(
-            whole, SCHEMA, n=800, epsilons=[5.0], n_repeats=1, class_shares=[0.7, 0.3], signal=0.9, target=0.2
+            whole, SCHEMA, n=800, epsilons=[5.0], n_repeats=1, class_prevalences=[0.7, 0.3], signal=0.9, target=0.2
         )
     assert (made.n_columns, made.target) == (7, 0.2)
     assert 0.75 < made.without_noise < 0.95
@@ -127,7 +127,7 @@ def test_a_regressor_is_scored_by_r2():
 
 def test_three_classes_are_scored_one_against_the_others():
     three = model(classes=["a", "b", "c"])
-    made = skdp.rehearse(three, 3, n=2000, epsilons=[20.0], n_repeats=1, signal=0.85, class_shares=[0.5, 0.3, 0.2])
+    made = skdp.rehearse(three, 3, n=2000, epsilons=[20.0], n_repeats=1, signal=0.85, class_prevalences=[0.5, 0.3, 0.2])
     assert 0.7 < made.scores[0] < 0.9
 
 
@@ -154,7 +154,7 @@ def test_public_rows_stand_in_for_made_up_ones():
         ({"schema_or_shape": (np.ones((20, 1)), np.arange(19) % 2)}, "20 public rows and y has 19"),
         ({"signal": 0.4}, "signal=0.4"),
         ({"target": 0.0}, "target=0.0"),
-        ({"class_shares": [0.5, 0.6]}, "class_shares="),
+        ({"class_prevalences": [0.5, 0.6]}, "class_prevalences="),
         ({"n_repeats": 0}, "n_repeats=0"),
     ],
 )

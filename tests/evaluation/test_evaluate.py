@@ -415,8 +415,8 @@ def optimism_warnings(model, rows, accountant):
 def test_evaluation_on_training_part_warns_of_optimism(people):
     ledger = PrivacyAccountant(5.0, 1e-6)
     scores, y = people
-    train, test = skdp.private_train_test_split(scores[:, None], y, ledger=ledger)
-    model = DPGaussianNB(bounds=(0, 1), classes=[0, 1], epsilon=1.0, accountant=train.ledger).fit(train.X, train.y)
-    assert len(optimism_warnings(make_pipeline(model), (train.X, train.y), train.ledger)) == 1
-    assert optimism_warnings(model, (test.X, test.y), test.ledger) == []
+    train, test = skdp.private_train_test_split(scores[:, None], y, accountant=ledger)
+    model = DPGaussianNB(bounds=(0, 1), classes=[0, 1], epsilon=1.0, accountant=train.accountant).fit(train.X, train.y)
+    assert len(optimism_warnings(make_pipeline(model), (train.X, train.y), train.accountant)) == 1
+    assert optimism_warnings(model, (test.X, test.y), test.accountant) == []
     assert optimism_warnings(model, (test.X, test.y), PrivacyAccountant(5.0, 1e-6)) == []

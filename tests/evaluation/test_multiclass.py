@@ -35,7 +35,7 @@ def test_the_table_is_the_confusion_matrix_and_its_figures_are_those_of_scikit_l
     assert found.macro_f1.value == pytest.approx(f1_score(y, predicted, average="macro"))
     np.testing.assert_allclose(found.recall.value, recall_score(y, predicted, average=None))
     np.testing.assert_allclose(found.precision.value, precision(y, predicted, average=None))
-    np.testing.assert_allclose(found.class_shares.value, [np.mean(y == each) for each in CLASSES])
+    np.testing.assert_allclose(found.class_prevalences.value, [np.mean(y == each) for each in CLASSES])
 
 
 def test_one_row_moves_two_counts_and_a_unit_no_more(people, exact):
@@ -84,7 +84,7 @@ def test_refused_in_one_line(people, change, match):
 def test_an_empty_class_is_no_fault():
     found = evaluate(None, ["a"] * 60, ["a"] * 60, epsilon=1.0, classes=CLASSES, by=[0] * 60, categories=[1])
     for figures in (found, *found.subgroups.values()):
-        for each in (*figures.summary().values(), figures.recall, figures.precision, figures.class_shares):
+        for each in (*figures.summary().values(), figures.recall, figures.precision, figures.class_prevalences):
             assert np.isfinite(each).all()
             assert (np.asarray(each.low) >= 0).all()
             assert (np.asarray(each.high) <= 1).all()

@@ -42,18 +42,19 @@ def cells(rng, kind, n):
 
 
 KINDS = ("float", "whole", "nullable", "truth", "truth and gaps", "date", "days as objects", "labels", "mixed", "text")
+WORDS_AND_GAPS = {"kind": "category", "categories": ["a", "1", "True"], "missing_values": ["nan", "01", 2]}
 PUBLIC = {
     "bounds": lambda rng: {"bounds": sorted(rng.choice([-5.0, 0.0, 1.0, 2.0, 1e6], 2, replace=False))},
-    "bounds and gaps": lambda rng: {"bounds": (-2, 2), "gaps": [-1, None, "x"]},
+    "bounds and gaps": lambda rng: {"bounds": (-2, 2), "missing_values": [-1, None, "x"]},
     "log": lambda rng: {"bounds": (-1e-9, 1e9), "scale": "log"},
     "edges": lambda rng: {"edges": [-1.0, 0.0, 1.5, 3.0]},
-    "dates": lambda rng: {"bounds": ("1990-01-01", "2022-01-01"), "gaps": ["2000-02-29"]},
+    "dates": lambda rng: {"bounds": ("1990-01-01", "2022-01-01"), "missing_values": ["2000-02-29"]},
     "parts of dates": lambda rng: {"bounds": ("1990-01-01", "2022-01-01"), "features": ["weekday", "month"]},
     "words": lambda rng: list(rng.choice(WORDS[:-1], 4, replace=False)),
     "numbers": lambda rng: [0, 1, 2.5, 2**53],
-    "words and gaps": lambda rng: {"kind": "category", "categories": ["a", "1", "True"], "gaps": ["nan", "01", 2]},
+    "words and gaps": lambda rng: {**WORDS_AND_GAPS},
     "ordinal": lambda rng: {"kind": "ordinal", "categories": ["-1", "1", "a", "2"]},
-    "flag": lambda rng: {"kind": "flag", "gaps": list(rng.choice(["yes", "0", "TRUE"], 1))},
+    "flag": lambda rng: {"kind": "flag", "missing_values": list(rng.choice(["yes", "0", "TRUE"], 1))},
     "drop": lambda rng: "drop",
 }  # fmt: skip
 

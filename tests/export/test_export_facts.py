@@ -59,7 +59,7 @@ def exports(model):
 def test_nothing_else_of_a_ledger_is_written(model, form):
     written = exports(model)[form]
     assert len(written) > 500
-    for secret in (*SECRETS, "PrivacyAccountant", "refus", "ceiling", "/tmp"):
+    for secret in (*SECRETS, "PrivacyAccountant", "refus", "budget", "/tmp"):
         assert secret.encode() not in written, secret
 
 

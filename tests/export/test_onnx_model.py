@@ -39,7 +39,7 @@ from skdp.export.onnx_models import _KINDS
 from skdp.export.onnx_steps import _STEPS
 
 SCHEMA = {
-    "age": {"bounds": (18, 90), "gaps": [-999]},
+    "age": {"bounds": (18, 90), "missing_values": [-999]},
     "income": {"bounds": (0, 1e6), "scale": "log"},
     "code": [0, 1, 2, 3],
     "job": ["clerk", "nurse", "pilot", "ünï"],

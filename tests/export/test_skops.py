@@ -32,7 +32,7 @@ FRAME["day"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 999,
 IMAGES = rng.uniform(0, 1, size=(20, 64))
 SCHEMA = {
     "a": (-2, 2),
-    "b": {"bounds": (-1, 1), "gaps": [0.5]},
+    "b": {"bounds": (-1, 1), "missing_values": [0.5]},
     "word": ["u", "v"],
     "day": ("2020-01-01", "2022-01-01"),
 }

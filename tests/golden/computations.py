@@ -39,7 +39,7 @@ TABLE = pd.DataFrame({
 TABLE.loc[::37, "pay"] = np.nan
 LABELS = (TABLE["age"] + 5 * (TABLE["job"] == "a") > 55).astype(int).to_numpy()
 SCHEMA = {
-    "age": (18, 90), "pay": {"bounds": [0.0, 200.0], "gaps": [None]}, "job": ["a", "b", "c"],
+    "age": (18, 90), "pay": {"bounds": [0.0, 200.0], "missing_values": [None]}, "job": ["a", "b", "c"],
     "day": {"kind": "date", "bounds": ["2020-01-01", "2020-12-31"]},
 }  # fmt: skip
 IMAGES = _RNG.uniform(0.0, 1.0, (40, 64)).astype(np.float32)

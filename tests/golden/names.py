@@ -11,7 +11,12 @@ from typing import Any
 
 PARAMETERS: dict[str, str] = {}
 CLASSES: dict[str, str] = {}
-FACTS: dict[str, str] = {}
+FACTS: dict[str, str] = {
+    "label_shares_": "class_prevalences_",
+    "gaps": "missing",
+    "gaps_low": "missing_low",
+    "gaps_high": "missing_high",
+}
 """Attributes, labels of charges, events and columns of tables, as they occur in facts."""
 
 

@@ -295,7 +295,7 @@ def test_coefficients_are_scaled_back_by_public_units():
     """As narrow columns are scaled up by public bounds, in which they have intervals that they had not."""
     X, y = draw(3_000)
     units = np.array([0.02, 1.0, 1.0, 0.5])
-    frame = fitted((X, y)).summary(units=units).to_frame()
+    frame = fitted((X, y)).summary(scales=units).to_frame()
     same = fitted((X, y)).summary().to_frame()
     assert (frame["doubt"] == "").all()
     by = np.append(1.0 / units, 1.0)
@@ -310,7 +310,7 @@ def test_coefficients_are_scaled_back_by_public_units():
 
 
 BAD_TABLES = [
-    *(({"units": units}, "units=.* with 4 columns") for units in ([1.0], [1.0, -1.0, 1.0, 1.0], "much")),
+    *(({"scales": units}, "scales=.* with 4 columns") for units in ([1.0], [1.0, -1.0, 1.0, 1.0], "much")),
     *(({"names": names}, "names=.* with 4 columns") for names in ("abcd", ["a", "b"], 4)),
     *(({"level": level}, "level=") for level in (0, 1, "much")),
 ]

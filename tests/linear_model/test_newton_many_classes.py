@@ -125,7 +125,7 @@ def test_a_table_has_a_block_for_each_class_against_the_first():
     assert ((frame["low"] < TRUTH.ravel()) & (frame["high"] > TRUTH.ravel())).mean() >= 0.8
     assert (frame["doubt"] == "").all()
     assert "log-odds against class bus" in str(table)
-    scaled = model.summary(units=[2.0, 1.0, 1.0, 4.0]).to_frame()
+    scaled = model.summary(scales=[2.0, 1.0, 1.0, 4.0]).to_frame()
     by = np.tile([2.0, 1.0, 1.0, 4.0, 1.0], 2)
     for name in ("coef", "std_err", "low"):
         np.testing.assert_allclose(scaled[name].to_numpy() * by, frame[name])

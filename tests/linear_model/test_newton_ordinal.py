@@ -209,7 +209,7 @@ def test_a_table_has_slopes_and_thresholds_by_the_classes_beside_them():
     assert (frame["doubt"] == "").all()
     assert ((frame["low"] < TRUTH) & (frame["high"] > TRUTH)).mean() >= 0.8
     assert "the log-odds of a higher class" in str(table)
-    scaled = model.summary(units=[2.0, 1.0, 1.0, 4.0]).to_frame()
+    scaled = model.summary(scales=[2.0, 1.0, 1.0, 4.0]).to_frame()
     np.testing.assert_allclose(scaled["coef"] * np.r_[2.0, 1.0, 1.0, 4.0, 1.0, 1.0, 1.0], frame["coef"])
 
 

@@ -280,7 +280,7 @@ def test_a_frame_with_a_column_of_units():
     [
         ({"cv": 1}, "cv=1"),
         ({"cv": N + 1}, "fewer folds"),
-        ({"score_share": 1.0}, "score_share"),
+        ({"score_fraction": 1.0}, "score_fraction"),
         ({"y": np.full(N, 7)}, "classes"),
         ({"y": np.zeros((N, 2))}, "one label"),
         ({"y": np.zeros((N, 2)), "estimator": DPRidge(y_bounds=(0, 1))}, "one at a time"),

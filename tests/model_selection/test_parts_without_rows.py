@@ -126,7 +126,7 @@ def coins(request, monkeypatch):
     alone = ALONE if request.param.startswith("the part that scores") else ~ALONE
     monkeypatch.setattr(cross_validation, "draw_folds", lambda stream, n, *rest: alone[:n].astype(np.int64))
     monkeypatch.setattr(WholeFit, "split", lambda self, test_size: self.spawn("split") and alone[: self.n_units])
-    monkeypatch.setattr(PrivateSearch, "_numbers", lambda self, *given: [1])  # one try
+    monkeypatch.setattr(PrivateSearch, "_numbers", lambda self, *given: [1])  # one trial
 
 
 def assert_neighbours_are_alike(fit, kind, grouped):

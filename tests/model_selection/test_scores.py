@@ -101,13 +101,13 @@ def test_an_exchanged_row_moves_its_own_releases_alone(scoring, adjacency):
             tables.append((rows, y))
         one, two = replay(lambda table: clone(made).fit(*table), *tables)
         assert_all_else_is_equal(one, two)
-        *tries, scored, _ = moves(one, two)
-        assert len(tries) == 2
+        *trials, scored, _ = moves(one, two)
+        assert len(trials) == 2
         if scores[row]:
-            assert tries == [0.0, 0.0]
+            assert trials == [0.0, 0.0]
             assert 0.0 < scored / math.sqrt(2) <= 2.0 + 1e-9  # two scores, which are priced as two releases
         else:
-            assert 0.0 < min(tries) <= max(tries) <= 2.0 + 1e-9
+            assert 0.0 < min(trials) <= max(trials) <= 2.0 + 1e-9
 
 
 @pytest.mark.parametrize("name", ERRORS)
@@ -146,7 +146,7 @@ def test_a_search_finds_the_ridge_that_predicts(strategy, scoring):
     rows = np.random.default_rng(1).uniform(-1.0, 1.0, (20_000, 3))
     y = 2.0 * rows[:, 0] - rows[:, 1] + 1.0
     accountant = PrivacyAccountant()
-    terms = {"scoring": scoring, "strategy": strategy, "n_tries": 20, "epsilon": 4.0, "random_state": 0}
+    terms = {"scoring": scoring, "strategy": strategy, "n_trials": 20, "epsilon": 4.0, "random_state": 0}
     found = search(ridge(accountant=accountant), **terms).fit(rows, y)
     assert found.epsilon_ <= 4.0
     assert found.best_params_ == {"alpha": "auto"}

@@ -37,7 +37,7 @@ from skdp import (
 from skdp._training.solver import Solver
 from skdp.accounting import (
     GaussianDpEvent,
-    NumberOfTries,
+    NumberOfTrials,
     compose,
     flatten,
     get_epsilon,
@@ -116,8 +116,8 @@ def releases_in_order(event):
 
 
 def test_what_ran_is_what_was_priced(monkeypatch):
-    """Tries, one score a try, and the refit: with the noise of the event, so many times."""
-    monkeypatch.setattr(NumberOfTries, "draw", lambda self, words: 3)
+    """Trials, one score a trial, and the refit: with the noise of the event, so many times."""
+    monkeypatch.setattr(NumberOfTrials, "draw", lambda self, words: 3)
     events = ran(monkeypatch)
     found = search().fit(X, Y)
     select, refit = found.privacy_event_.events
@@ -129,8 +129,8 @@ def test_what_ran_is_what_was_priced(monkeypatch):
 def test_every_try_of_compose_is_paid_for(monkeypatch):
     events = ran(monkeypatch)
     found = search(strategy="compose").fit(X, Y)
-    tries, refit = found.privacy_event_.events
-    *trained, scored = tries.events
+    trials, refit = found.privacy_event_.events
+    *trained, scored = trials.events
     assert (sum(flatten(compose(trained)).values()), scored.count) == (6 * 8, 6)
     assert len(events) == 6 * 8 + 1 + len(releases_in_order(refit))
 
@@ -210,7 +210,7 @@ def replayed(made, other):
         lambda rows: clone(made).fit(rows[0], rows[1], sample_weight=rows[2]), (X, Y, np.ones(N)), other
     )
     assert_all_else_is_equal(first, second)
-    at = len(first.releases) - 1 - (8 if made.refit else 0)  # after the tries, before the steps of the refit
+    at = len(first.releases) - 1 - (8 if made.refit else 0)  # after the trials, before the steps of the refit
     found, one, two = moves(first, second), first.releases[at], second.releases[at]
     found[at] = np.abs(one.exact - two.exact).max() / one.sensitivity  # each score has a privacy cost of its own
     return np.array(found), at
@@ -377,7 +377,7 @@ def test_log_loss_is_that_of_scikit_learn_where_nothing_is_cut_off():
     assert found.score(X, Y) == pytest.approx(-log_loss(Y, found.predict_proba(X)), rel=1e-6)
 
 
-# --- nothing is said of the tries -------------------------------------------------------------------------------------
+# --- nothing is said of the trials ---
 
 
 def shape_of(value):
@@ -391,7 +391,7 @@ def shape_of(value):
 def test_the_number_of_tries_is_not_told(refit, monkeypatch, capfd):
     outcomes = []
     for count in (1, 9):
-        monkeypatch.setattr(NumberOfTries, "draw", lambda self, words, count=count: count)
+        monkeypatch.setattr(NumberOfTrials, "draw", lambda self, words, count=count: count)
         accountant = PrivacyAccountant()
         made = search(model(accountant=accountant, verbose=1), refit=refit, verbose=10)
         with warnings.catch_warnings(record=True) as caught:
@@ -444,7 +444,7 @@ def test_no_try_at_all_returns_the_default_model_under_the_same_bill(monkeypatch
     monkeypatch.setattr(skdp.model_selection.search_plan, "LAWS", (math.inf,))
     accountant, events = PrivacyAccountant(), []
     for count in (0, 2):
-        monkeypatch.setattr(NumberOfTries, "draw", lambda self, words, count=count: count)
+        monkeypatch.setattr(NumberOfTrials, "draw", lambda self, words, count=count: count)
         found = search(model(accountant=accountant, alpha=0.7)).fit(X, Y)
         events.append(found.privacy_event_)
         if count == 0:
@@ -545,7 +545,7 @@ def test_the_choice_has_its_exact_law(shape, n_searches, monkeypatch):
     )
     price = skdp.model_selection.whole_fit.get_epsilon
     monkeypatch.setattr(skdp.model_selection.whole_fit, "get_epsilon", lambda *a, **k: 1.0)
-    made = DPGridSearchCV(Level(), {"level": LEVELS}, epsilon=1.0, delta=1e-4, n_tries=3, scoring=BY_LEVEL)
+    made = DPGridSearchCV(Level(), {"level": LEVELS}, epsilon=1.0, delta=1e-4, n_trials=3, scoring=BY_LEVEL)
     found = [made.fit(X, Y) and (made.best_index_, made.best_score_) for _ in range(n_searches)]
     chosen, values = np.array(found).T
     spread, (plan,) = made.score_noise_, plans
@@ -554,33 +554,35 @@ def test_the_choice_has_its_exact_law(shape, n_searches, monkeypatch):
 
     def density(x, j):
         below = np.mean([stats.norm.cdf(x, level, spread) for level in LEVELS])
-        return 0.5 * stats.norm.pdf(x, LEVELS[j], spread) * float(plan.tries.slope(np.array(1.0 - below)))
+        return 0.5 * stats.norm.pdf(x, LEVELS[j], spread) * float(plan.trials.slope(np.array(1.0 - below)))
 
     for j in (0, 1):
         exact = integrate.quad(density, -2, 3, args=(j,), points=[0.5])[0]
         width = stats.norm.isf(FALSE_ALARM / 2) * math.sqrt(exact * (1 - exact) / len(chosen))
         assert np.mean(chosen == j) == pytest.approx(exact, abs=width)
-    none = plan.tries.none
+    none = plan.trials.none
     assert np.mean(chosen == -1) == pytest.approx(none, abs=6 * math.sqrt(none / len(chosen)) + 1e-9)
     values = values[chosen >= 0]
 
     def below(x):
         chance = np.mean([stats.norm.cdf(x, level, spread) for level in LEVELS], axis=0)
-        return (np.array([plan.tries.pgf(c) for c in np.atleast_1d(chance)]) - none) / (1.0 - none)
+        return (np.array([plan.trials.pgf(c) for c in np.atleast_1d(chance)]) - none) / (1.0 - none)
 
     assert stats.kstest(values, below).pvalue > FALSE_ALARM
 
 
 def test_the_choice_is_as_private_as_its_price():
     """The exact law of (winner, score) on neighbours: a scoring row that counts for nothing or for all."""
-    made = DPGridSearchCV(Level(), {"level": LEVELS}, epsilon=1.0, delta=1e-4, n_tries=3, scoring=BY_LEVEL, refit=False)
+    made = DPGridSearchCV(
+        Level(), {"level": LEVELS}, epsilon=1.0, delta=1e-4, n_trials=3, scoring=BY_LEVEL, refit=False
+    )
     made.fit(X, Y)
-    tries = NumberOfTries(made.privacy_event_.mean, made.privacy_event_.shape)
+    trials = NumberOfTrials(made.privacy_event_.mean, made.privacy_event_.shape)
     spread, move = made.score_noise_, BY_LEVEL.sensitivity / (0.2 * N)
 
     def density(x, j, shift):
         below = np.mean([stats.norm.cdf(x, level + shift, spread) for level in LEVELS], axis=0)
-        return 0.5 * stats.norm.pdf(x, LEVELS[j] + shift, spread) * tries.slope(1.0 - below)
+        return 0.5 * stats.norm.pdf(x, LEVELS[j] + shift, spread) * trials.slope(1.0 - below)
 
     grid = np.linspace(0.5 - 12 * spread, 0.5 + 12 * spread, 100_001)
     for shift, other in ((move, 0.0), (0.0, move)):
@@ -591,7 +593,7 @@ def test_the_choice_is_as_private_as_its_price():
 def test_candidates_are_drawn_evenly():
     made, stream = search(), SecretStream.from_random_state(4, "test")
     plan = skdp.model_selection.search_plan.SearchPlan(
-        [None] * 6, [], 1.0, 1.0, NumberOfTries(10.0, 1.0), None, "zero_out"
+        [None] * 6, [], 1.0, 1.0, NumberOfTrials(10.0, 1.0), None, "zero_out"
     )
     drawn = np.concatenate([made._numbers(plan, stream.spawn(i)) for i in range(2000)])
     assert stats.chisquare(np.bincount(drawn.astype(int), minlength=6)).pvalue > FALSE_ALARM
@@ -604,12 +606,12 @@ def test_candidates_are_drawn_evenly():
 def test_a_pipeline_of_private_steps(strategy):
     accountant = PrivacyAccountant()
     grid = {"pca__n_components": [1, 2], "model__alpha": [0.0, 0.1]}
-    given = allocate_budget(pipeline(accountant=accountant), 5.0, 1e-4, shares={"pca": 0.5})
+    given = allocate_budget(pipeline(accountant=accountant), 5.0, 1e-4, fractions={"pca": 0.5})
     found = search(given, grid, strategy=strategy).fit(X, Y)
     assert 0.999 <= found.epsilon_ <= 1.0
     assert len(accountant.history) == 1
     assert found.best_estimator_.epsilon_ == found.epsilon_
-    assert found.best_estimator_.shares == {"pca": 0.5}
+    assert found.best_estimator_.fractions == {"pca": 0.5}
     assert found.predict(X).shape == (N,)
 
 
@@ -679,7 +681,7 @@ def test_a_label_that_is_no_class_is_refused_in_whichever_part_it_is():
         ({"epsilon": 0}, "epsilon=0"),
         ({"delta": 1.0}, "delta=1.0"),
         ({"strategy": "all"}, "strategy='all'"),
-        ({"n_tries": 0.5}, "n_tries=0.5"),
+        ({"n_trials": 0.5}, "n_trials=0.5"),
         ({"test_size": 1.0}, "test_size=1.0"),
         ({"test_size": 0.001}, "test_size=0.001 leaves no row"),
         ({"grid": []}, "no candidate"),

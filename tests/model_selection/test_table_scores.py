@@ -105,7 +105,7 @@ def test_a_row_moves_the_releases_of_a_search_by_their_sensitivity():
         moved = moves(one, two)
         at = next(i for i, each in enumerate(one.releases) if each.exact.shape == (2, 2, 8))
         assert max(np.delete(moved, at)) <= 1 + 1e-9
-        assert moved[at] <= np.sqrt(2) + 1e-9  # of two tries, which are charged as two
+        assert moved[at] <= np.sqrt(2) + 1e-9  # of two trials, which are charged as two
         scored.append(moved[at] > 1.0)
         assert_all_else_is_equal(one, two)
         if len(set(scored)) == 2:

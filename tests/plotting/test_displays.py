@@ -207,7 +207,7 @@ def test_a_ceiling_refuses_before_a_row_is_read_and_charges_nothing():
 
 
 def test_the_study_is_one_plan_under_a_ceiling():
-    """Its joint price fills the ceiling; the fits one by one would have to pass the filter, which is stricter."""
+    """Its joint price fills the budget; the fits one by one would have to pass the filter, which is stricter."""
     price = study(linear(), epsilons=(1.0,), n_repeats=4).epsilon_total_
     ledger = PrivacyAccountant(price * (1 + 1e-6), DELTA)
     display = study(linear(accountant=ledger), epsilons=(1.0,), n_repeats=4)
@@ -391,8 +391,8 @@ def test_what_is_refused_costs_nothing_and_shows_no_cell(case, plt):
         (lambda: study(make_pipeline(DPPCA(2), linear())), "give it one by skdp.allocate_budget"),
         (lambda: study(DPGridSearchCV(linear(), {"alpha": [0.0]})), "neither a private estimator nor a Pipeline"),
         (lambda: PrivacyUtilityDisplay.from_scores([1, 2], [0.5]), "one row of scores an epsilon"),
-        (lambda: BudgetDisplay.from_accountant(charged(*EVENTS)), "delta=None is not valid without a ceiling"),
-        (lambda: BudgetDisplay.from_accountant(charged(epsilon=1.0, delta=DELTA), delta=1e-6), "not the ceiling's"),
+        (lambda: BudgetDisplay.from_accountant(charged(*EVENTS)), "delta=None is not valid without a budget"),
+        (lambda: BudgetDisplay.from_accountant(charged(epsilon=1.0, delta=DELTA), delta=1e-6), "not the budget's"),
         (lambda: CoefficientDisplay.from_estimator(Model(3)), "class_label=None with 3 classes"),
         (lambda: CoefficientDisplay.from_estimator(Model(2), class_label=0), "leave it out"),
         (lambda: CoefficientDisplay.from_estimator(linear()), "DPLogisticRegression has no coef_:"),
@@ -455,8 +455,8 @@ def test_bars_are_what_each_charge_added():
     starts = [0.0, *totals[:-1]]
     np.testing.assert_allclose([bar.get_x() for bar in display.bars_], starts, rtol=1e-9)
     np.testing.assert_allclose([bar.get_x() + bar.get_width() for bar in display.bars_], totals, rtol=1e-9)
-    assert display.prices == pytest.approx([get_epsilon(event, DELTA) for event in EVENTS])
-    assert (display.ceiling, display.delta) == (4.0, DELTA)
+    assert display.privacy_costs == pytest.approx([get_epsilon(event, DELTA) for event in EVENTS])
+    assert (display.budget, display.delta) == (4.0, DELTA)
     assert display.remaining == ledger.remaining()
     assert display.ceiling_line_.get_xdata()[0] == 4.0
     left = display.remaining_bar_
@@ -469,7 +469,7 @@ def test_bars_are_what_each_charge_added():
     assert "a person" in display.note_.get_text()
     written = "\n".join(text.get_text() for text in display.ax_.texts)
     told = re.findall(r"^\+([\d.]+) \(alone ([\d.]+)\), total ([\d.]+)$", written, re.M)
-    for shown, before, total, price in zip(told, totals[:-1], totals[1:], display.prices[1:], strict=True):
+    for shown, before, total, price in zip(told, totals[:-1], totals[1:], display.privacy_costs[1:], strict=True):
         for figure, true in zip(shown, (total - before, price, total), strict=True):
             assert true <= float(figure) * (1 + 1e-12)  # never less than was spent
             assert float(figure) < 1.01 * true
@@ -484,14 +484,14 @@ def test_a_ledger_in_a_file_an_empty_one_a_full_one_and_a_raised_one(path):
     ledger = PrivacyAccountant.open(path)
     ledger.spend(GaussianDpEvent(3.0), "fit")
     ledger.record_refusal("fit")
-    ledger.raise_ceiling(5.0)
+    ledger.increase_budget(5.0)
     display = BudgetDisplay.from_accountant(path)
     assert display.ceiling_line_.get_xdata()[0] == 5.0
     note = display.note_.get_text().replace("\n", " ")
     told = float(re.search(r"was raised \(1 x\): what is guaranteed is the adaptive price, ([\d.]+)\.", note)[1])
     assert 0 <= told - ledger.spent < 0.01
     assert "Refusals of rows, without a price: 1." in note
-    full = BudgetDisplay(labels=["a"], totals=[1.0], delta=DELTA, ceiling=1.0, remaining=0.0).plot()
+    full = BudgetDisplay(labels=["a"], totals=[1.0], delta=DELTA, budget=1.0, remaining=0.0).plot()
     assert full.remaining_bar_ is None
 
 

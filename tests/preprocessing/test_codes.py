@@ -26,10 +26,10 @@ from skdp.preprocessing import DPStandardScaler, DPTableVectorizer, TableSchema
 
 N = 400
 KINDS = {
-    "age": {"bounds": (18, 90), "gaps": [-1]},
+    "age": {"bounds": (18, 90), "missing_values": [-1]},
     "income": {"bounds": (0, 1e6), "scale": "log"},
     "hours": {"edges": [0, 10, 35, 40, 100]},
-    "job": {"categories": ["clerk", "nurse", "smith"], "gaps": ["?"]},
+    "job": {"categories": ["clerk", "nurse", "smith"], "missing_values": ["?"]},
     "school": {"kind": "ordinal", "categories": ["none", "some", "all"]},
     "since": ("2000-01-01", "2025-01-01"),
     "member": "flag",

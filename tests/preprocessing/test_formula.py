@@ -44,7 +44,7 @@ def test_rows_are_numbers_indicators_and_their_products():
     jobs = ["job[nurse vs clerk]", "job[none vs clerk]"]
     assert rows.names == ["age", *jobs, "member", *(f"age:{each}" for each in jobs)]
     assert list(rows.step.get_feature_names_out()) == rows.names
-    np.testing.assert_array_equal(rows.units, [20, 1, 1, 1, 20, 20])
+    np.testing.assert_array_equal(rows.scales, [20, 1, 1, 1, 20, 20])
     assert rows.data_norm == 2.0
     lengths = np.linalg.norm(made, axis=1)
     assert lengths.max() <= rows.data_norm
@@ -88,7 +88,7 @@ def test_a_function_of_a_number_fills_its_own_bounds(text):
     cells = pd.DataFrame({"age": [-5.0, 20.0, 33.3, 60.0, 1e300], "pay": [-np.inf, 0.0, 3.3, 10.0, np.inf]})
     values = function(np.array([low, low, 33.3 if low else 3.3, high, high]))
     unit = (values.max() - values.min()) / 2.0
-    np.testing.assert_allclose(rows.units, [unit])
+    np.testing.assert_allclose(rows.scales, [unit])
     np.testing.assert_allclose(rows.step.transform(cells)[:, 0], (values - values.min()) / unit - 1.0, atol=1e-12)
     assert (np.abs(rows.step.transform(cells)) <= 1.0).all()
     assert rows.data_norm == 1.0
@@ -110,7 +110,7 @@ def test_a_curve_is_a_sum_of_polynomials_that_are_no_longer_than_their_number():
     end = pd.DataFrame({"age": [60], "member": [True]})  # where all are 1
     assert np.linalg.norm(rows.step.transform(end)) == pytest.approx(rows.data_norm)
     assert rows.data_norm**2 == pytest.approx(7.0)
-    np.testing.assert_array_equal(rows.units, np.ones(7))
+    np.testing.assert_array_equal(rows.scales, np.ones(7))
 
 
 def test_what_each_row_becomes_depends_on_no_other():
@@ -133,7 +133,7 @@ def test_it_is_a_public_step_and_coefficients_are_those_of_the_columns():
     model = DPLinearRegression((0, 10), delta=1e-6, data_norm=rows.data_norm, inference=True)
     assert check_pipeline(make_pipeline(rows.step, model)) == []
     fitted = make_pipeline(rows.step, model).fit(frame, y)[-1]
-    table = fitted.summary(names=rows.names, units=rows.units).to_frame()
+    table = fitted.summary(names=rows.names, scales=rows.scales).to_frame()
     truth = [0.1, 2.0, -0.05, 5.0]
     assert (table["doubt"] == "").all()
     assert (np.abs(table["coef"] - truth) < 5.5 * table["std_err"]).all()

@@ -69,12 +69,12 @@ def said_nothing():
 def test_every_lost_column_is_named_with_a_remedy(said_nothing):
     _, (message,) = said_nothing
     assert message.startswith("No information in columns " + ", ".join(map(repr, LOST)) + ": ")
-    assert "TableSchema({'written': 'drop'}, others='buy')" in message
+    assert "TableSchema({'written': 'drop'}, others='estimate')" in message
     assert "\n" not in message
 
 
 def test_the_remedy_gives_them_back():
-    made, told = fitted(RAW, TableSchema(KINDS, others="buy"))
+    made, told = fitted(RAW, TableSchema(KINDS, others="estimate"))
     assert told == []
     for name in ("written", "dollars", "decimal", "object"):
         low, high = made.schema_[name].bounds
@@ -132,7 +132,7 @@ def test_one_row_changes_no_warning_and_nothing_else(change):
         other.at[7, name] = cell
 
     def fit(table):
-        return DPTableVectorizer(TableSchema(KINDS, others="buy"), random_state=0).fit(table)
+        return DPTableVectorizer(TableSchema(KINDS, others="estimate"), random_state=0).fit(table)
 
     first, second = replay(fit, one, other)
     assert any(category is QualityWarning for category, _ in first.messages)

@@ -130,7 +130,7 @@ def test_few_rows_drop_categories_beside_numbers():
 
 def test_few_rows_estimate_no_bins_within_bounds():
     X, _ = frame(600)
-    schema = TableSchema({"amount": (0, 1e7), "age": (18, 90)}, others="buy")
+    schema = TableSchema({"amount": (0, 1e7), "age": (18, 90)}, others="estimate")
     with warnings.catch_warnings(action="ignore"):
         few = DPTableVectorizer(schema, fit_bins=True, epsilon=0.3, random_state=0).fit(X)
         many = DPTableVectorizer(schema, fit_bins=True, epsilon=30.0, random_state=0).fit(X)

@@ -250,7 +250,7 @@ CHANGES = {
 }
 
 
-@over_rows("schema", [SCHEMA, BOUGHT, TableSchema({}, others="buy")])
+@over_rows("schema", [SCHEMA, BOUGHT, TableSchema({}, others="estimate")])
 @over_rows("change", CHANGES)
 def test_one_row_changes_its_own_row_and_nothing_else(change, schema, monkeypatch):
     rows = [{**row, "age": 40, "member": False} for row in ROWS[:1] * 8]

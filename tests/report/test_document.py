@@ -509,7 +509,7 @@ SCHEMA = {
     "accounting": ["method", "epsilon_at_least", "epsilon_at_most", "event", "sampling"],
     "noise": ["source"],
     "mechanisms": ["rows", "number"],
-    "tuning": ["candidates", "tries", "tries_on_average", "worst_of_possibilities", "scoring", "epsilon_of_choice",
+    "tuning": ["candidates", "trials", "trials_on_average", "worst_of_possibilities", "scoring", "epsilon_of_choice",
                "epsilon_of_refit"],
     "public": ["parameters", "n_units", "n_features", "feature_names", "columns", "classes",
                "classes_read_from_labels"],

@@ -56,7 +56,7 @@ def clear():
 
 
 def test_a_description_at_a_large_budget_is_the_truth(clear):
-    figures = clear.figures("age")
+    figures = clear.estimates("age")
     count = figures["count"]
     assert count.value == pytest.approx(N, abs=5 * count.standard_error)  # 6e-7 false alarms
     assert count.standard_error < 0.1
@@ -64,8 +64,8 @@ def test_a_description_at_a_large_budget_is_the_truth(clear):
     assert figures["std"].value == pytest.approx(PEOPLE["age"].std(ddof=0), abs=0.02)
     for q in (0.05, 0.25, 0.5, 0.75, 0.95):
         assert figures[f"{100 * q:g}%"].value == np.quantile(PEOPLE["age"], q, method="inverted_cdf")
-    figures = clear.figures("pay")
-    assert figures["gaps"].value == pytest.approx(PEOPLE["pay"].isna().mean(), abs=1e-3)
+    figures = clear.estimates("pay")
+    assert figures["missing"].value == pytest.approx(PEOPLE["pay"].isna().mean(), abs=1e-3)
     assert figures["mean"].value == pytest.approx(PEOPLE["pay"].mean(), abs=0.05)
     assert figures["std"].value == pytest.approx(PEOPLE["pay"].std(ddof=0), abs=0.05)
     assert figures["50%"].value == pytest.approx(PEOPLE["pay"].median(), abs=0.2)
@@ -112,11 +112,11 @@ def test_answers_agree_with_one_another(epsilon, adjacency, by, groups, n):
     )
     for part in (found, *found.subgroups.values()):
         for column in part.columns:
-            histogram, figures = part.histogram(column), part.figures(column)
+            histogram, figures = part.histogram(column), part.estimates(column)
             assert histogram["count"].sum() == pytest.approx(part.n)
             assert (histogram["count"] >= 0.0).all()
             assert figures["count"].value == pytest.approx(histogram["count"].iloc[:-1].sum())
-            assert figures["gaps"].value == pytest.approx(histogram["count"].iloc[-1] / part.n)
+            assert figures["missing"].value == pytest.approx(histogram["count"].iloc[-1] / part.n)
             assert ((histogram["low"] <= histogram["count"]) & (histogram["count"] <= histogram["high"])).all()
             for each in figures.values():
                 assert pd.isna(each.value) or each.low <= each.value <= each.high
@@ -146,7 +146,7 @@ REPEATS = 40
 def exact_figures(frame):
     age, pay = frame["age"], frame["pay"]
     made = {("age", "mean"): age.mean(), ("age", "std"): age.std(ddof=0), ("age", "count"): len(age)}
-    made |= {("pay", "mean"): pay.mean(), ("pay", "std"): pay.std(ddof=0), ("pay", "gaps"): pay.isna().mean()}
+    made |= {("pay", "mean"): pay.mean(), ("pay", "std"): pay.std(ddof=0), ("pay", "missing"): pay.isna().mean()}
     made |= {("age", f"{q:g}%"): np.quantile(age, q / 100, method="inverted_cdf") for q in (5, 25, 50, 75, 95)}
     return made
 
@@ -161,7 +161,7 @@ def test_intervals_hold_the_figures_of_the_table(epsilon, by):
             name: (found.subgroups[name], PEOPLE[PEOPLE["sex"] == name]) for name in found.subgroups if name in "fm"
         }
         for name, (part, rows) in parts.items():
-            figures = {column: part.figures(column) for column in ("age", "pay")}
+            figures = {column: part.estimates(column) for column in ("age", "pay")}
             for (column, figure), exact in exact_figures(rows).items():
                 each = figures[column][figure]
                 held.setdefault((name, column, figure), []).append(each.low - 1e-9 <= exact <= each.high + 1e-9)
@@ -190,19 +190,22 @@ def test_intervals_for_sampling_hold_the_figures_of_the_population():
     population = people(200_000, seed=1)
     exact = {"mean": population["age"].mean(), "50%": population["age"].median(), "std": population["age"].std(ddof=0)}
     share = population["pay"].isna().mean()
-    held = {(name, sampling): 0 for name in (*exact, "gaps") for sampling in (False, True)}
+    held = {(name, sampling): 0 for name in (*exact, "missing") for sampling in (False, True)}
     for k in range(REPEATS):
         found = describe_people(
             population.iloc[1000 * k : 1000 * (k + 1)], epsilon=20.0, correlation=False, random_state=k
         )
         for sampling in (False, True):
-            figures, gaps = found.figures("age", sampling=sampling), found.figures("pay", sampling=sampling)["gaps"]
+            figures, gaps = (
+                found.estimates("age", sampling=sampling),
+                found.estimates("pay", sampling=sampling)["missing"],
+            )
             for name, value in exact.items():
                 held[name, sampling] += figures[name].low <= value <= figures[name].high
-            held["gaps", sampling] += gaps.low <= share <= gaps.high
+            held["missing", sampling] += gaps.low <= share <= gaps.high
     least = binom.ppf(1e-7, REPEATS, 0.95)
-    assert all(held[name, True] >= least for name in (*exact, "gaps")), held
-    assert all(held[name, False] < least for name in ("mean", "50%", "gaps")), held
+    assert all(held[name, True] >= least for name in (*exact, "missing")), held
+    assert all(held[name, False] < least for name in ("mean", "50%", "missing")), held
 
 
 def test_simultaneous_intervals_are_wider(clear):
@@ -223,7 +226,7 @@ def test_subgroups_are_the_listed_categories_and_one_for_the_rest():
     for name, value in (("f", "f"), ("m", "m"), ("(other)", "x")):
         rows, part = PEOPLE[PEOPLE["sex"] == value], found.subgroups[name]
         assert part.n == pytest.approx(len(rows), abs=1.0)
-        assert part.figures("age")["mean"].value == pytest.approx(rows["age"].mean(), abs=1.5)
+        assert part.estimates("age")["mean"].value == pytest.approx(rows["age"].mean(), abs=1.5)
     assert found.to_frame().index.names == ["subgroup", "column"]
     assert sum(part.n for part in found.subgroups.values()) == pytest.approx(N)
     gone = PEOPLE.assign(sex="z")
@@ -244,7 +247,7 @@ def test_a_unit_has_the_weight_of_one_row():
     )
     assert found.n == 501
     assert found.privacy_unit_ == "group"
-    assert found.figures("n")["mean"].value == pytest.approx(10 / 501, abs=0.01)
+    assert found.estimates("n")["mean"].value == pytest.approx(10 / 501, abs=0.01)
     named = describe(frame.assign(home=frame.index), schema={"n": (0, 10)}, groups="home")
     assert named.columns == ["n"]
 
@@ -257,10 +260,10 @@ def test_a_group_counts_as_several_rows_with_rows_per_group():
     for limit in (1, 4, 8, 20):
         found, counted = describe(frame, rows_per_group=limit, **given), np.minimum(sizes, limit)
         assert found.n == pytest.approx(counted.sum(), abs=0.2 * limit)
-        assert found.figures("size")["mean"].value == pytest.approx(np.average(sizes, weights=counted), abs=0.02)
+        assert found.estimates("size")["mean"].value == pytest.approx(np.average(sizes, weights=counted), abs=0.02)
     assert "weight of 20 rows at most" in repr(found)
     with pytest.raises(ValueError, match="sampling=True with rows_per_group=20: rows of a group are not independent"):
-        found.figures("size", sampling=True)
+        found.estimates("size", sampling=True)
     with pytest.raises(ValueError, match="rows_per_group=2 in a test, which takes rows as independent"):
         private_chi2_test(["a", "b"], ["a", "b"], groups=[0, 1], rows_per_group=2)
 
@@ -272,7 +275,7 @@ def test_a_row_counts_as_much_as_its_weight():
     found = describe(frame, sample_weight=weights, weight_bound=2.0, **given)
     assert found.n == pytest.approx(250 + 500, abs=1.0)
     assert found.n != 750  # what all weigh together is private
-    assert found.figures("n")["mean"].value == pytest.approx(2500 / 750, abs=0.02)
+    assert found.estimates("n")["mean"].value == pytest.approx(2500 / 750, abs=0.02)
     named = describe(frame.assign(w=weights), sample_weight="w", weight_bound=2.0, **given)
     pd.testing.assert_frame_equal(named.to_frame(), found.to_frame())
     with pytest.raises(ValueError, match="sample_weight='v' is no column"):
@@ -293,7 +296,7 @@ def test_what_the_schema_leaves_out_is_bought():
     assert 0.95 < found.epsilon_ <= 1.0
     assert found.schema_.is_complete
     assert set(found.schema_["job"].categories) <= set(SCHEMA["job"])
-    assert found.figures("age")["mean"].value == pytest.approx(PEOPLE["age"].mean(), abs=2.0)
+    assert found.estimates("age")["mean"].value == pytest.approx(PEOPLE["age"].mean(), abs=2.0)
     again = describe(PEOPLE, schema=found.schema_, epsilon=1.0)
     assert again.schema_ == found.schema_
     part = describe(PEOPLE, schema=TableSchema({"age": (18, 90)}, others="drop"))
@@ -342,7 +345,7 @@ def test_what_was_not_measured_is_not_there():
     with pytest.raises(KeyError, match="ask for it by crosstabs"):
         found.crosstab("job", "sex")
     with pytest.raises(KeyError, match="'wage' is not described"):
-        found.figures("wage")
+        found.estimates("wage")
 
 
 @pytest.mark.parametrize("table", [PEOPLE[["age", "pay"]].to_numpy().tolist(), pl.from_pandas(PEOPLE[["age", "pay"]])])
@@ -411,10 +414,10 @@ def test_no_row_is_warned_of_or_refused(column):
 
 def test_intervals_of_figures_have_a_level():
     found = describe_people()
-    widths = [found.figures("age", level=level)["mean"] for level in (0.5, 0.9, 0.99)]
+    widths = [found.estimates("age", level=level)["mean"] for level in (0.5, 0.9, 0.99)]
     assert all(a.high - a.low < b.high - b.low for a, b in itertools.pairwise(widths))
     with pytest.raises(ValueError, match="level"):
-        found.figures("age", level=1.0)
+        found.estimates("age", level=1.0)
 
 
 def test_description_keeps_numbered_column_names():
@@ -424,7 +427,7 @@ def test_description_keeps_numbered_column_names():
     assert found.columns == found.to_frame().index.tolist() == found.association().columns.tolist() == [0, 1, 2]
     assert found.correlation().columns.tolist() == [0, 2]
     assert (found.crosstab(1, 0).index.name, found.crosstab(1, 0).columns.name) == (1, 0)
-    assert found.figures(0)["mean"].value == pytest.approx(PEOPLE["age"].mean(), abs=2.0)
+    assert found.estimates(0)["mean"].value == pytest.approx(PEOPLE["age"].mean(), abs=2.0)
 
 
 # --- privately estimated bounds, bins ---
@@ -440,7 +443,7 @@ def test_estimated_bounds_mark_estimates_as_clipped():
     with pytest.warns(QualityWarning, match="clipped to privately estimated bounds: 'pay' to .* rows beyond"):
         found = describe(frame, epsilon=4.0, random_state=0)
     for name, values in frame.items():
-        figures, (low, high) = found.figures(name, level=1.0 - 1e-7), found.schema_[name].bounds
+        figures, (low, high) = found.estimates(name, level=1.0 - 1e-7), found.schema_[name].bounds
         clipped = values.clip(low, high)
         for key, exact in {"mean": clipped.mean(), "std": clipped.std(ddof=0), "50%": clipped.median()}.items():
             assert (figures[key].clipped_low, figures[key].clipped_high) == (low, high)
@@ -463,8 +466,8 @@ def test_mean_noise_bins_beside_gaps_interval_covers():
     for seed in range(30):
         x = np.where(rng.random(n) < 0.9, np.nan, rng.integers(0, 2, n).astype(float))
         frame = pd.DataFrame({"x": x, "z": rng.normal(size=n)})
-        schema = {"x": {"edges": [0, 1, 3], "gaps": [None]}, "z": (-4, 4)}
-        mean = describe(frame, schema=schema, random_state=seed).figures("x")["mean"]
+        schema = {"x": {"edges": [0, 1, 3], "missing_values": [None]}, "z": (-4, 4)}
+        mean = describe(frame, schema=schema, random_state=seed).estimates("x")["mean"]
         missed += not mean.low <= np.nanmean(x) <= mean.high
     assert missed < 12
 

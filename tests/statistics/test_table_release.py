@@ -337,7 +337,7 @@ def test_wide_bounds_leave_quantiles_and_are_told():
     fit = describe_seeded(schema=WIDE, epsilon=1.0, noise_multiplier=None)
     with pytest.warns(QualityWarning, match="nearly all of 'amount' lie within 1/32 of one of the bounds"):
         found = PrivateDescription.of(fit(frame))
-    figures = found.figures("amount")
+    figures = found.estimates("amount")
     for q in (0.05, 0.25, 0.5, 0.75, 0.95):
         figure = figures[f"{q:.0%}"]
         assert (frame["amount"] < figure.value).mean() == pytest.approx(q, abs=0.08)  # 0.5 off with equal widths

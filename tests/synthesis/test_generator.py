@@ -59,10 +59,10 @@ def fitted(name, **parameters):
 @by_name
 def test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters(name, shares):
     """Shares that were not bought are not there, and others may be of other classes."""
-    model = fitted(name, label_shares=shares)
+    model = fitted(name, class_prevalences=shares)
     expected = model.sample(200, random_state=0)[1]
     for changed in ("bought", "uniform", [0, 0, 1], [0.5]):
-        model.set_params(label_shares=changed, classes=[7])
+        model.set_params(class_prevalences=changed, classes=[7])
         np.testing.assert_array_equal(model.sample(200, random_state=0)[1], expected)
 
 

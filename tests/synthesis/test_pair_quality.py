@@ -22,7 +22,11 @@ from skdp.synthesis import SynthesisEvaluation, evaluate_synthesis
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
 FALSE_ALARM = 1e-6
-SCHEMA = {"age": {"edges": [0, 20, 40, 65, 100]}, "job": ["clerk", "nurse"], "pay": {"bounds": (0, 9), "gaps": [None]}}
+SCHEMA = {
+    "age": {"edges": [0, 20, 40, 65, 100]},
+    "job": ["clerk", "nurse"],
+    "pay": {"bounds": (0, 9), "missing_values": [None]},
+}
 
 
 def table(n, seed):

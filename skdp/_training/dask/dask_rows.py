@@ -180,7 +180,6 @@ class DaskRows(RowSource):
         return CountedUnits(n_units, column or str((is_series and self._groups.name) or ""))
 
     def like(self) -> Any:
-        """See `RowSource`."""
         return self if self.names is None else self._X._meta[self.names]
 
     def check_targets(self) -> None:
@@ -227,7 +226,6 @@ class DaskRows(RowSource):
             )
 
     def add_up(self, new_sum: Callable[..., SumT], read_targets: TargetReading | None = None) -> SumT:
-        """See `RowSource`."""
         total = despite_restarts(partial(self._total, new_sum, read_targets))
         if isinstance(total, Refused):
             refuse_partition(total.number, total)

@@ -81,7 +81,6 @@ class DistributedModel(Model):
         return [number for part in found for number in part]
 
     def clipped_gradient_sum(self, theta: Vector, rows: list[PartitionLot], max_norm: float) -> NDArray[np.float64]:
-        """See `Model`."""
         return despite_restarts(lambda: self._sum(theta, rows, max_norm), self._restore)
 
     def _sum(self, theta: Vector, lots: list[PartitionLot], max_norm: float) -> NDArray[np.float64]:

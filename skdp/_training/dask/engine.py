@@ -75,7 +75,6 @@ class Asking:
         self._last: Any = None
 
     def results(self, what: str, tasks: Sequence[Any]) -> tuple[Any, ...]:
-        """See `results`."""
         return results(what, tasks) if self._client is None else on_engine(what, lambda: self._gather(tasks))
 
     def _gather(self, tasks: Sequence[Any]) -> tuple[Any, ...]:

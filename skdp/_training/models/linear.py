@@ -154,7 +154,6 @@ class LinearModel(Model):
         return total
 
     def sum_of_rows(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
-        """See `Model`."""
         if self._dense and self._by_lot:
             return self._sum_over(theta, np.arange(start, stop), (0, stop - start), max_norm)
         return self._sum_over(theta, None, (start, stop), max_norm)

@@ -225,7 +225,6 @@ class NetworkModel(Model):
         return total
 
     def sum_of_rows(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
-        """See `Model`."""
         return self._sum_over(theta, None, (start, stop), max_norm)
 
     def _sum_over(

@@ -62,7 +62,6 @@ class BoundedRegression(Target):
     least_signal: ClassVar[float] = LEAST_SIGNAL_OF_NUMBERS
 
     def loss_of(self, outputs: BoundedOutput) -> tuple[str, float]:
-        """See `Target`."""
         check_choice("loss", self.loss, REGRESSION_LOSSES)
         if self.loss == "poisson":
             return "poisson", outputs.bounds[1] / self.scale_of(outputs.bounds).half
@@ -74,7 +73,6 @@ class BoundedRegression(Target):
         return bool(self.loss != "huber")
 
     def means(self, outputs: BoundedOutput) -> Means:
-        """See `Target`."""
         name, limit = self.loss_of(outputs)
         return CountMean(limit) if name == "poisson" else TargetMean()
 
@@ -91,22 +89,18 @@ class BoundedRegression(Target):
 
     @cached_property
     def named(self) -> BoundedOutput | None:
-        """See `Target`."""
         bounds = check_y_bounds(self.y_bounds)
         if check_y_transform(self.y_transform, bounds) and self.loss == "poisson":
             raise ValueError("y_transform='log' with loss='poisson', which has a logarithm: set one of them to None.")
         return None if bounds is None else BoundedOutput(bounds)
 
     def assumed(self) -> BoundedOutput:
-        """See `Target`."""
         return BoundedOutput((-1.0, 1.0))
 
     def n_of_step(self) -> int:
-        """See `Target`."""
         return 1
 
     def resolve(self, y: Any, given: Any, fitted: Any) -> BoundedOutput | None:
-        """See `Target`."""
         outputs = self.named
         if fitted is not None:
             if outputs is not None and outputs.bounds != fitted.y_bounds_:
@@ -123,11 +117,9 @@ class BoundedRegression(Target):
         return outputs
 
     def report_read(self, model: Any) -> None:
-        """See `Target`."""
         report_bounds_read(model)
 
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: BoundedOutput | None) -> Targets:
-        """See `Target`."""
         weights = self.weights.read(sample_weight, n_samples)
         values = check_targets(y, n_samples)
         if self.loss == "poisson":
@@ -139,12 +131,10 @@ class BoundedRegression(Target):
         return Targets(BoundedOutput(bounds), scale.scaled(values), weights)
 
     def reader(self, outputs: BoundedOutput) -> TargetReader:
-        """See `Target`."""
         scale = self.scale_of(outputs.bounds)
         return TargetReader(outputs.bounds, scale, self.weights, self.loss == "poisson")
 
     def check(self, outputs: BoundedOutput) -> None:
-        """See `Target`."""
         low, high = outputs.bounds
         if self.loss == "poisson" and not (low >= 0.0 and high >= 1.0):
             raise ValueError(
@@ -153,12 +143,10 @@ class BoundedRegression(Target):
             )
 
     def describe(self, outputs: BoundedOutput) -> dict[str, str]:
-        """See `Target`."""
         found = {"y_bounds": repr(outputs.bounds)}
         return {**found, "y_transform": self.y_transform} if self.fits_logarithms else found
 
     def learned(self, outputs: BoundedOutput) -> dict[str, Any]:
-        """See `Target`."""
         return {
             "y_bounds_": outputs.bounds, "_fitted_scale": self.scale_of(outputs.bounds), "_fitted_loss": self.loss,
         }  # fmt: skip
@@ -178,7 +166,6 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
     _fitted_loss: str
 
     def _target(self) -> BoundedRegression:
-        """See `GradientEstimator`."""
         return BoundedRegression(WeightReader.of(self.weight_bound), self.y_bounds, self.loss, self.y_transform)
 
     def partial_fit(

@@ -82,43 +82,33 @@ class Classification(Target):
 
     @cached_property
     def named(self) -> Outputs | None:
-        """See `Target`."""
         return None if self.classes is None else Outputs.of_classes(check_classes("classes", self.classes))
 
     def assumed(self) -> Outputs:
-        """See `Target`."""
         return Outputs.of_classes(np.arange(2))
 
     def n_of_step(self) -> int:
-        """See `Target`."""
         return 1 if self.named is None else len(self.named.classes)
 
     def loss_of(self, outputs: Outputs) -> tuple[str, float]:
-        """See `Target`."""
         return ("softmax" if outputs.n_outputs > 1 and not outputs.multilabel else "logistic"), math.inf
 
     def means(self, outputs: Outputs) -> ClassMeans:
-        """See `Target`."""
         return ClassMeans(outputs.n_outputs, outputs.multilabel)
 
     def counts(self, outputs: Outputs) -> OutcomeCounts:
-        """See `Target`."""
         return OutcomeCounts(outputs.n_outputs, outputs.multilabel)
 
     def describe(self, outputs: Outputs) -> dict[str, str]:
-        """See `Target`."""
         return {"classes": repr(outputs.classes.tolist())}
 
     def learned(self, outputs: Outputs) -> dict[str, Any]:
-        """See `Target`."""
         return {"classes_": outputs.classes}
 
     def check(self, outputs: Outputs) -> None:
-        """See `Target`."""
         self._class_factors(outputs)
 
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: Outputs | None) -> Targets:
-        """See `Target`."""
         weights = self.weights.read(sample_weight, n_samples)
         classes = None if outputs is None else outputs.classes
         labels = check_labels(y, n_samples, classes=classes, columns=self.takes_labels)
@@ -129,7 +119,6 @@ class Classification(Target):
         return Targets(outputs, coded, weights if factors is None else weights * factors[coded])
 
     def reader(self, outputs: Outputs) -> ClassReader:
-        """See `Target`."""
         return ClassReader(outputs.classes, self._class_factors(outputs), self.weights)
 
     def _class_factors(self, outputs: Outputs) -> NDArray[np.float64] | None:
@@ -142,7 +131,6 @@ class Classification(Target):
         return class_weights(self.class_weight, outputs.classes)
 
     def resolve(self, y: Any, given: Any, fitted: Any) -> Outputs | None:
-        """See `Target`."""
         n_columns = number_of_columns(y) if self.takes_labels and y is not None else 1
         if n_columns > 1:
             return self.of_labels(n_columns, self.classes if given is None else given, fitted)
@@ -157,7 +145,6 @@ class Classification(Target):
         return Outputs.of_classes(fitted.classes_)
 
     def report_read(self, model: Any) -> None:
-        """See `Target`."""
         report_classes_read(model)
 
     def of_labels(self, n_columns: int, classes: Any, fitted: Any) -> Outputs:
@@ -172,7 +159,6 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
     """
 
     def _target(self) -> Classification:
-        """See `GradientEstimator`."""
         return Classification(WeightReader.of(self.weight_bound), self.classes, self.class_weight)
 
     def partial_fit(

@@ -56,7 +56,6 @@ class LinearSteps(Solver):
         return Run(releases, plan, outputs, n, geometry, radius, learning_rate, optimizer, averaging)
 
     def averaging(self, n_steps: int) -> Averaging:
-        """See `Solver`."""
         return tail_average(n_steps) if self.model.average else last_iterate()
 
     def _rows_by_work(self, n: int, work: int, n_steps: int, affordable: float) -> tuple[Sampling, int]:
@@ -78,7 +77,6 @@ class LinearSteps(Solver):
         return run.warm and run.before == getattr(self.model, "_fitted_before", None)
 
     def moved(self, offset: Doubles) -> dict[str, Any]:
-        """See `Solver`."""
         return {"intercept_": self.model.intercept_ + offset}
 
     def _n_columns(self, run: Run) -> float:
@@ -144,7 +142,6 @@ class LinearSolver(LinearSteps):
         return self._linear_run(releases, plan, outputs, n, geometry, geometry.radius, learning_rate, penalty.ravel())
 
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
-        """See `Solver`."""
         return int(outputs.n_outputs * run.shape.width(n_features))
 
     def _n_columns(self, run: Run) -> float:
@@ -187,7 +184,6 @@ class LinearSolver(LinearSteps):
         return replace(recipe, make=make, order="F", finite=False)
 
     def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
-        """See `Solver`."""
         n_outputs, d = run.outputs.n_outputs, self.model.n_features_in_
         start = 0.0
         if run.warm:
@@ -204,7 +200,6 @@ class LinearSolver(LinearSteps):
         return math.hypot(found.start * start, found.noise * unit)
 
     def check_present(self, run: Run) -> None:
-        """See `Solver`."""
         refuse_another_form(self.model, None)
 
 

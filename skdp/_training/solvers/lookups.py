@@ -65,11 +65,9 @@ class LookupSolver(LinearSteps):
         return self._linear_run(releases, plan, outputs, n, geometry, 1.0, rate, penalty.ravel())
 
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
-        """See `LinearSteps`."""
         return int(outputs.n_outputs) * (run.shape.form.n_free + 1)
 
     def start(self, run: Run, dtype: Any) -> Vector:
-        """See `Solver`."""
         geometry: OneHotGeometry = run.shape
         theta = np.zeros((run.outputs.n_outputs, geometry.width))
         if run.warm:
@@ -79,7 +77,6 @@ class LookupSolver(LinearSteps):
         return theta.ravel()
 
     def shift(self, theta: Vector, run: Run, origin: Doubles) -> None:
-        """See `Solver`."""
         theta.reshape(len(origin), -1)[:, -1] += origin / run.shape.icpt
 
     def factory(self, run: Run, dtype: Any) -> Callable[[Any, Any, Any], Model]:
@@ -91,7 +88,6 @@ class LookupSolver(LinearSteps):
         )  # fmt: skip
 
     def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
-        """See `Solver`."""
         geometry = run.shape
         start = np.zeros((1, geometry.blocks.n_columns))
         if run.warm:
@@ -103,7 +99,6 @@ class LookupSolver(LinearSteps):
         return self._line(run, coef, intercept, noise, start)
 
     def _n_columns(self, run: Run) -> float:
-        """See `Solver`."""
         return float(run.shape.form.n_plain)
 
     def _noise_of_columns(self, run: Run, start: NDArray[np.float64], n_done: int) -> NDArray[np.float64]:
@@ -124,19 +119,15 @@ class FormSolver(LookupSolver):
         self.form = form
 
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
-        """See `Solver`."""
         return self._sampling_by_lookups(n, n_outputs * len(self.form.weights))
 
     def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
-        """See `Solver`."""
         return self._plan_one_hot(budget, n, n_features, self.form, outputs)
 
     def check_present(self, run: Run) -> None:
-        """See `Solver`."""
         refuse_another_form(self.model, self.form)
 
     def describe_rows(self) -> dict[str, Any]:
-        """See `Solver`."""
         form = self.form
         return super().describe_rows() | {"row_form": [list(form.blocks.widths), list(form.weights), form.n_plain]}
 
@@ -156,7 +147,6 @@ class FormSolver(LookupSolver):
         return super().sum_terms(means, run, rows, targets._replace(weights=weights))
 
     def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
-        """See `Solver`."""
         return {**super().learned(theta, run, n_done), "_fitted_form_of_coef": run.shape.form}
 
 

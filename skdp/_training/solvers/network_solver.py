@@ -217,7 +217,6 @@ class NetworkSolver(Solver):
         )  # fmt: skip
 
     def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
-        """See `Solver`."""
         tables = run.shape.architecture.tables(theta)
         units = [run.shape.unit] + [1.0] * (len(tables) - 1)
         return {
@@ -230,7 +229,6 @@ class NetworkSolver(Solver):
         }
 
     def moved(self, offset: Doubles) -> dict[str, Any]:
-        """See `Solver`."""
         *hidden, last = self.model.intercepts_
         return {"intercepts_": [*hidden, (last + offset).astype(last.dtype)]}
 

@@ -52,7 +52,6 @@ class _TableInMemory(NamedTuple):
         return self.table.schema
 
     def batches(self, columns: list[str], n_rows: int, *, paid: bool = True) -> Iterator[Any]:
-        """See `ParquetRows`."""
         return iter(self.table.select(columns).to_batches(n_rows))
 
 
@@ -116,14 +115,12 @@ class ArrowRows(BlockSource):
         return self._keep_runs(runs.finish(self._groups))
 
     def check_targets(self) -> None:
-        """See `RowSource`."""
         for name, kind in self._target_types.items():
             if not (is_number(kind) if name == "sample_weight" else is_label(kind)):
                 needed = "numbers are" if name == "sample_weight" else "numbers or strings are"
                 raise ValueError(f"{name} is a column of {kind}, where {needed} needed: name another one.")
 
     def read_column(self, parameter: str, column: str) -> NDArray[Any]:
-        """See `RowSource`."""
         refuse_unknown_column(parameter, column, self._columns.names)
         _check_same_types(self._parts, [column], self._columns)
         others: dict[str, Callable[[Any], NDArray[Any]]] = {"groups": unit_labels_of_column, "by": subgroups_of_column}
@@ -138,14 +135,12 @@ class ArrowRows(BlockSource):
         return super(ArrowRows, found).map_blocks(function)
 
     def of_features(self) -> ArrowRows:
-        """See `RowSource`."""
         found = copy(self)
         found._label = found._weight = found._labels = found._weights = None
         found._read = list(self.names or ())
         return found
 
     def like(self) -> Any:
-        """See `RowSource`."""
         return self._schema.empty_table()
 
     def blocks(self, order: Order = "C") -> Iterator[RowBlock]:

@@ -50,11 +50,9 @@ class BlockSource(RowSource):
         raise NotImplementedError
 
     def read(self, order: Order = "C") -> Generator[RowBlock, None, None]:
-        """See `skdp._training.streamed.streamed_model.Passes`."""
         return read_ahead(self.blocks(order))
 
     def gather(self, places: NDArray[np.int64]) -> RowBlock:
-        """See `skdp._training.streamed.streamed_model.Passes`."""
         rows = np.empty((len(places), self.n_features), self.dtype)
         labels: Any = None
         weights: Any = None
@@ -68,11 +66,9 @@ class BlockSource(RowSource):
         return RowBlock(0, rows, labels, weights)
 
     def bind(self, recipe: BlockRecipe, plan: Any) -> StreamedModel:
-        """See `RowSource`."""
         return StreamedModel(self, recipe, plan.n_steps)
 
     def add_up(self, new_sum: Callable[..., SumT], read_targets: TargetReading | None = None) -> SumT:
-        """See `RowSource`."""
         with closing(WorkerPool()) as pool, closing(self.read()) as blocks:
             total, cut = new_sum(pool=pool), None
             for block in blocks:
@@ -100,7 +96,6 @@ class BlockSource(RowSource):
         return total
 
     def map_blocks(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
-        """See `RowSource`."""
         with closing(self.read()) as blocks:
             return np.concatenate([function(block.rows) for block in blocks])
 

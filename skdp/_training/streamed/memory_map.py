@@ -38,7 +38,6 @@ class MappedModel(StreamedModel):
     def clipped_gradient_sum(
         self, theta: Vector, lot: NDArray[np.int64] | None, max_norm: float
     ) -> NDArray[np.float64]:
-        """See `StreamedModel`."""
         if lot is None or self._n_rows_of(lot) > self._n_gathered:
             return self._sum_of_pass(theta, lot, max_norm)
         if not len(lot):
@@ -61,7 +60,6 @@ class MappedRows(BlockSource):
         self._files = {name: state_of(name) for name in _files_of(X, labels, weights)}
 
     def blocks(self, order: Order = "C") -> Iterator[RowBlock]:
-        """See `BlockSource`."""
         for start in range(0, self.n_rows, self.block_rows):
             self._check_files()
             part = slice(start, min(start + self.block_rows, self.n_rows))
@@ -76,7 +74,6 @@ class MappedRows(BlockSource):
         yield from self.blocks()
 
     def bind(self, recipe: BlockRecipe, plan: Any) -> MappedModel:
-        """See `RowSource`."""
         return MappedModel(self, recipe, plan.n_steps)
 
     def gather(self, places: NDArray[np.int64]) -> RowBlock:

@@ -1,4 +1,4 @@
-"""Several events under one budget: noise for each, by given shares."""
+"""Several events under one budget: noise for each, by given fractions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["calibrate_jointly", "calibrate_jointly_to"]
 _NEAR = 6e-4  # accepted distance below the budget, relative
 
 
-def _check_shares(shares: Sequence[float], number: int) -> list[float]:
-    found = [read_real(share) for share in shares]
+def _check_fractions(fractions: Sequence[float], number: int) -> list[float]:
+    found = [read_real(share) for share in fractions]
     if len(found) != number or number == 0:
-        raise ValueError(f"shares={show(shares)} are not {number} numbers; give one share for each event.")
+        raise ValueError(f"fractions={show(fractions)} are not {number} numbers; give one fraction for each event.")
     kept = [share for share in found if share is not None and 0.0 < share < math.inf]
     if len(kept) != number:
-        wrong = next(given for given, share in zip(shares, found, strict=True) if share not in kept)
-        raise ValueError(f"shares={show(wrong)} is not valid; give numbers above 0.")
+        wrong = next(given for given, share in zip(fractions, found, strict=True) if share not in kept)
+        raise ValueError(f"fractions={show(wrong)} is not valid; give numbers above 0.")
     return [share / math.fsum(kept) for share in kept]
 
 
@@ -33,7 +33,7 @@ def calibrate_jointly(
     make_events: Sequence[Callable[[float], DpEvent]],
     epsilon: float | None,
     delta: float | None,
-    shares: Sequence[float],
+    fractions: Sequence[float],
     *,
     risk: Any = None,
     adjacency: str = "zero_out",
@@ -48,7 +48,7 @@ def calibrate_jointly(
         Above 0, in nats: budget of all events, composed jointly by PLD.
     delta : float or None
         In (0, 1); of `epsilon`.
-    shares : sequence of float
+    fractions : sequence of float
         Above 0, one for each event, scaled to sum to 1: its part of mu^2. The size mu of an event is that of
         the Gaussian mechanism with the same epsilon at `delta`, or with the same risk; of plain Gaussians it is
         sqrt(count) / noise_multiplier and sums in squares (Dong, Roth & Su 2022).
@@ -61,13 +61,13 @@ def calibrate_jointly(
     tuple of float
         The joint price is at most the budget and at most 0.1 % below it.
     """
-    return calibrate_jointly_to(make_events, target_of(epsilon, delta, risk), shares, adjacency=adjacency)
+    return calibrate_jointly_to(make_events, target_of(epsilon, delta, risk), fractions, adjacency=adjacency)
 
 
 def calibrate_jointly_to(
     make_events: Sequence[Callable[[float], DpEvent]],
     target: BudgetTarget,
-    shares: Sequence[float],
+    fractions: Sequence[float],
     *,
     adjacency: str = "zero_out",
 ) -> tuple[float, ...]:
@@ -77,14 +77,14 @@ def calibrate_jointly_to(
     ----------
     make_events : sequence of callable
     target : BudgetTarget
-    shares : sequence of float
+    fractions : sequence of float
     adjacency : str
 
     Returns
     -------
     tuple of float
     """
-    adjacency, parts = check_adjacency(adjacency), _check_shares(shares, len(make_events))
+    adjacency, parts = check_adjacency(adjacency), _check_fractions(fractions, len(make_events))
 
     def noise(log_size: float) -> tuple[float, ...]:
         """Noise of each event when mu^2 sums to e^{2 log_size}."""
@@ -92,7 +92,7 @@ def calibrate_jointly_to(
         for make_event, part in zip(make_events, parts, strict=True):
             each = target.of_size(math.exp(log_size) * math.sqrt(part))
             if each.goal <= 0.0:
-                raise ValueError(f"shares: {part:.3g} of this budget is nothing at {target.place}; raise that share.")
+                raise ValueError(f"fractions: {part:.3g} of this budget is nothing at {target.place}; raise it.")
             found.append(calibrate_to(make_event, each, adjacency=adjacency))
         return tuple(found)
 

@@ -1,4 +1,4 @@
-"""Noise for a whole search (tries, choice, scores, refit) under one budget; the cheapest law of the number of tries."""
+"""Noise for a whole search (trials, choice, scores, refit) under one budget, and the law of the number of trials."""
 
 from __future__ import annotations
 
@@ -7,48 +7,48 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..events.specifications import DpEvent
-from ..formulas.selection_law import NumberOfTries
+from ..formulas.selection_law import NumberOfTrials
 from ..methods import get_epsilon
 from ..targets import target_of
 from .noise import calibrate_to
 
-__all__ = ["SHAPES", "CalibratedSelection", "calibrate_selection", "cheapest_tries"]
+__all__ = ["SHAPES", "CalibratedSelection", "calibrate_selection", "fewest_trials"]
 
 SHAPES = (0.0, 1.0, math.inf)
 
 
 class CalibratedSelection(NamedTuple):
-    """Law of the number of tries and noise of a try, as found by `calibrate_selection`.
+    """Law of the number of trials and noise of a trial, as found by `calibrate_selection`.
 
     Parameters
     ----------
-    tries : NumberOfTries
-        Law of the number of tries.
+    trials : NumberOfTrials
+        Law of the number of trials.
     noise_multiplier : float
-        Noise multiplier of one try.
+        Noise multiplier of one trial.
     """
 
-    tries: NumberOfTries
+    trials: NumberOfTrials
     noise_multiplier: float
 
 
-def cheapest_tries(
-    make_event: Callable[[NumberOfTries], DpEvent],
+def fewest_trials(
+    make_event: Callable[[NumberOfTrials], DpEvent],
     expected: float,
     delta: float,
     *,
     method: str = "pld",
     adjacency: str = "zero_out",
-) -> tuple[NumberOfTries, float]:
-    """The cheapest law of the number of tries, for runs whose noise is given.
+) -> tuple[NumberOfTrials, float]:
+    """The cheapest law of the number of trials, for runs whose noise is given.
 
     Parameters
     ----------
     make_event : callable
-        `make_event(tries)` gives the event of the whole search, for instance
-        `compose([tries.event(run), score, refit])`.
+        `make_event(trials)` gives the event of the whole search, for instance
+        `compose([trials.event(run), score, refit])`.
     expected : float
-        Expected number of tries, at least 1.
+        Expected number of trials, at least 1.
     delta : float
         In (0, 1).
     method, adjacency : str
@@ -56,19 +56,19 @@ def cheapest_tries(
 
     Returns
     -------
-    tries : NumberOfTries
+    trials : NumberOfTrials
         Logarithmic, geometric or Poisson; the first of them if prices are equal.
     epsilon : float
         Price of its event, in nats.
     """
-    laws = [NumberOfTries(expected, shape) for shape in SHAPES]
+    laws = [NumberOfTrials(expected, shape) for shape in SHAPES]
     prices = [get_epsilon(make_event(law), delta, method=method, adjacency=adjacency) for law in laws]
     best = min(range(len(laws)), key=prices.__getitem__)
     return laws[best], prices[best]
 
 
 def calibrate_selection(
-    make_event: Callable[[NumberOfTries, float], DpEvent],
+    make_event: Callable[[NumberOfTrials, float], DpEvent],
     expected: float,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -78,14 +78,14 @@ def calibrate_selection(
     adjacency: str = "zero_out",
     shapes: Sequence[float] = SHAPES,
 ) -> CalibratedSelection:
-    """The law of the number of tries that needs least noise, and that noise.
+    """The law of the number of trials that needs least noise, and that noise.
 
     Parameters
     ----------
     make_event : callable
-        `make_event(tries, noise_multiplier)` gives the event of the whole search; its price falls with the noise.
+        `make_event(trials, noise_multiplier)` gives the event of the whole search; its price falls with the noise.
     expected : float
-        Expected number of tries, at least 1.
+        Expected number of trials, at least 1.
     epsilon : float, optional
         Above 0, in nats: budget of everything in the event.
     delta : float, optional
@@ -95,7 +95,7 @@ def calibrate_selection(
     method, adjacency : str
         As in `get_epsilon`.
     shapes : sequence of float
-        The laws to choose from, as `NumberOfTries` names them.
+        The laws to choose from, as `NumberOfTrials` names them.
 
     Returns
     -------
@@ -105,9 +105,9 @@ def calibrate_selection(
     target = target_of(epsilon, delta, risk)
     best: CalibratedSelection | None = None
     for shape in shapes:
-        law = NumberOfTries(expected, shape)
+        law = NumberOfTrials(expected, shape)
 
-        def made(noise_multiplier: float, law: NumberOfTries = law) -> DpEvent:
+        def made(noise_multiplier: float, law: NumberOfTrials = law) -> DpEvent:
             return make_event(law, noise_multiplier)
 
         if best is not None:

@@ -29,7 +29,7 @@ from .specifications import (
 
 __all__ = ["MOST_RELEASES", "compose", "flatten", "flatten_own", "group_event", "of_parts", "parts_of", "walk"]
 
-# Of one kind, in a run or a try. Beyond it neither a grid nor doubles tell the loss of one release from nothing.
+# Of one kind, in a run or a trial. Beyond it neither a grid nor doubles tell the loss of one release from nothing.
 MOST_RELEASES = 10**12
 
 
@@ -124,7 +124,7 @@ def _simplify_once(event: DpEvent) -> DpEvent:
         return _simplify_sampled(event)
     if isinstance(event, RepeatAndSelectDpEvent):
         if event.mean == 1.0 and event.shape < math.inf:
-            return event.event  # one try, for certain
+            return event.event  # one trial, for certain
         return event if flatten_own(event.event) else NoOpDpEvent()
     if isinstance(event, WorstOfDpEvent):
         return _simplify_worst(event)
@@ -195,7 +195,7 @@ def parts_of(event: DpEvent) -> tuple[DpEvent, ...]:
 
 
 def walk(event: DpEvent) -> Iterator[DpEvent]:
-    """An event and all that it is made of, down to basic ones: those of samples, of tries and of possibilities too.
+    """An event and all that it is made of, down to basic ones: those of samples, of trials and of possibilities too.
 
     Parameters
     ----------

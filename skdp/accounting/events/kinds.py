@@ -133,7 +133,7 @@ _BY_EPSILON = _scale("epsilon", -1.0, 0.0, 1e300)
 
 
 def law_of(event: RepeatAndSelectDpEvent) -> str:
-    """Name of the law of the number of tries."""
+    """Name of the law of the number of trials."""
     if event.shape == math.inf:
         return "Poisson"
     return {0.0: "logarithmic", 1.0: "geometric"}.get(event.shape, f"negative binomial ({event.shape:g})")
@@ -227,8 +227,8 @@ _ROWS = (
     Kind(
         RepeatAndSelectDpEvent,
         "selected",
-        "the best of a secret number of tries",
-        lambda event: f"{law_of(event)} law, {event.mean:.4g} tries on average",
+        "the best of a secret number of trials",
+        lambda event: f"{law_of(event)} law, {event.mean:.4g} trials on average",
     ),
     Kind(
         WorstOfDpEvent,

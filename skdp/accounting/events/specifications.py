@@ -413,7 +413,7 @@ class ComposedDpEvent(DpEvent):
 class WorstOfDpEvent(DpEvent):
     """One of several events happened; which one was drawn at random or fixed beforehand, not chosen by the data.
 
-    A try of a search over unequal candidates. Priced at the pointwise largest Rényi curve or privacy profile: a
+    A trial of a search over unequal candidates. Priced at the pointwise largest Rényi curve or privacy profile: a
     mixture whose part is known costs the mean of its parts at most (dp-accounting has no such event).
 
     Parameters

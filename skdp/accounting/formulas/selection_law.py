@@ -1,4 +1,4 @@
-"""The number of tries under random stopping: its law, how it is drawn, and what it makes of a chain of outputs.
+"""The number of trials under random stopping: its law, how it is drawn, and what it makes of a chain of outputs.
 
 K is drawn independently of the data and never shown (Papernot & Steinke 2022). All that prices need of it is the
 derivative of its generating function phi(x) = E[x^K], a power or an exponential:
@@ -24,10 +24,10 @@ from skdp._typing import Doubles
 from ..events.specifications import DpEvent, RepeatAndSelectDpEvent, read_whole, show
 from .numeric import bisect
 
-__all__ = ["NumberOfTries", "halting_probability"]
+__all__ = ["NumberOfTrials", "halting_probability"]
 
 _DEEPEST = 100.0  # tails below e^-100 are left out of the table: 128 bits do not reach there
-_MOST_DRAWN = 1e4  # expected tries, above which the table would be too long
+_MOST_DRAWN = 1e4  # expected trials, above which the table would be too long
 
 
 def _mean_of_runs(gamma: float, shape: float) -> float:
@@ -70,21 +70,21 @@ def halting_probability(mean: float, shape: float) -> float:
 
 
 @lru_cache(maxsize=16)
-def _tables(tries: NumberOfTries) -> tuple[Doubles, Doubles]:
+def _tables(trials: NumberOfTrials) -> tuple[Doubles, Doubles]:
     """P(K <= k) and P(K > k) for k = 0, 1, ..., each summed from its own end."""
-    k = np.arange(tries._longest() + 1)
-    mass = tries.pmf(k)
+    k = np.arange(trials._longest() + 1)
+    mass = trials.pmf(k)
     return np.cumsum(mass), np.concatenate([np.cumsum(mass[:0:-1])[::-1], [0.0]])
 
 
 @dataclass(frozen=True)
-class NumberOfTries:
-    """Law of the number of tries: what draws it and what prices it come from this one object.
+class NumberOfTrials:
+    """Law of the number of trials: what draws it and what prices it come from this one object.
 
     Parameters
     ----------
     mean : float
-        Expected number of tries; from 1 to 1e12.
+        Expected number of trials; from 1 to 1e12.
     shape : float
         0: logarithmic; 1: geometric; any other number above 0: truncated negative binomial; infinity: Poisson.
     """
@@ -128,12 +128,12 @@ class NumberOfTries:
         return RepeatAndSelectDpEvent(run, self.mean, self.shape)
 
     def pmf(self, k: object) -> Doubles:
-        """Compute the probability of `k` tries, elementwise.
+        """Compute the probability of `k` trials, elementwise.
 
         Parameters
         ----------
         k : array-like
-            Numbers of tries.
+            Numbers of trials.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class NumberOfTries:
         Parameters
         ----------
         t : ndarray
-            Chances to be beaten in one try, in [0, 1].
+            Chances to be beaten in one trial, in [0, 1].
 
         Returns
         -------
@@ -203,7 +203,7 @@ class NumberOfTries:
         Parameters
         ----------
         t : ndarray
-            Chances to be beaten in one try, in [0, 1].
+            Chances to be beaten in one trial, in [0, 1].
 
         Returns
         -------
@@ -237,7 +237,7 @@ class NumberOfTries:
         return result
 
     def _longest(self) -> int:
-        """A number of tries that is exceeded with probability below e^-100: the mass falls geometrically beyond."""
+        """A number of trials that is exceeded with probability below e^-100: the mass falls geometrically beyond."""
         k = math.ceil(4.0 * self.mean) + 64
         while True:
             if self.poisson:
@@ -249,7 +249,7 @@ class NumberOfTries:
             k += k // 4
 
     def draw(self, words: Iterable[int]) -> int:
-        """The number of tries, by inversion of its law.
+        """The number of trials, by inversion of its law.
 
         Parameters
         ----------
@@ -264,7 +264,7 @@ class NumberOfTries:
             Never to be shown, not even by how long the search takes.
         """
         if self.mean > _MOST_DRAWN:
-            raise ValueError(f"mean={self.mean!r} is too large to be drawn; give at most {_MOST_DRAWN:g} tries.")
+            raise ValueError(f"mean={self.mean!r} is too large to be drawn; give at most {_MOST_DRAWN:g} trials.")
         value, bits = 0, 0
         for word in words:
             whole = read_whole(word)

@@ -1,4 +1,4 @@
-"""`PrivacyAccountant`: the ledger of one data set, and its ceiling."""
+"""`PrivacyAccountant`: the ledger of one data set, and its budget."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Charge", "PrivacyAccountant", "resolve_accountant"]
 
 
 class PrivacyAccountant(Figures):
-    """Adds up what has been done to one data set, and refuses what would pass a ceiling.
+    """Adds up what has been done to one data set, and refuses what would pass a budget.
 
     Cloning and copying give the same accountant, so that every clone of an estimator charges one ledger. With `path`
     the ledger is kept in a file, and all who open it (threads, processes of ``n_jobs``, other scripts) share one
@@ -34,16 +34,16 @@ class PrivacyAccountant(Figures):
     Parameters
     ----------
     epsilon, delta : float, optional
-        The ceiling: both or neither. A file that exists keeps the one that it was created with.
+        The budget: both or neither. A file that exists keeps the one that it was created with.
     risk : dict, optional
-        The ceiling as a membership-inference risk, instead of `epsilon`, with `delta`: ``{"advantage": a}``, or
+        The budget as a membership-inference risk, instead of `epsilon`, with `delta`: ``{"advantage": a}``, or
         ``{"tpr": t, "fpr": f}``. It becomes an `epsilon` when the accountant is created: the largest one that implies
         the risk for any charges, or, with ``filter_family="gaussian"``, for plain Gaussian releases.
     unit : str, optional
         Whose presence is protected: "row" (if left out), or what all rows with one label of `groups` are, such as
         "person" or "household". Fits without `groups` are charged to ledgers of rows alone, others to the rest.
     filter_family : {"auto", "gaussian", "renyi"}, optional
-        Under a ceiling, the theorem by which charges after the first are admitted. "auto": whatever the Gaussian
+        Under a budget, the theorem by which charges after the first are admitted. "auto": whatever the Gaussian
         filter or the Rényi filter admits, each with half of delta if the first charge is plain Gaussian; kinds mix in
         any order. "gaussian" or "renyi": that filter alone, with all of delta. "gaussian" admits plain Gaussian
         releases alone, the first charge included. Left out: "auto", or what the file has.
@@ -52,15 +52,15 @@ class PrivacyAccountant(Figures):
 
     Notes
     -----
-    Under a ceiling the first charge is a plan declared before any output was seen and is admitted by its
+    Under a budget the first charge is a plan declared before any output was seen and is admitted by its
     joint price. Further charges may have been chosen after seeing outputs and are admitted by a privacy
     filter (see `skdp.accounting.ledger.filters`), which is stricter than the joint price. Plans that are known
     together are better charged together, as one `ComposedDpEvent`. There are no refunds. The run as a whole is
-    (epsilon, delta)-private at the ceiling, however charges were chosen; what decides is what is left, which
-    `affordable` and `remaining` tell. Once `raise_ceiling` raised it after a charge, the odometer's figure decides and
-    is what is guaranteed.
+    (epsilon, delta)-private at the budget, however charges were chosen; what decides is what is left, which
+    `affordable` and `remaining` tell. Once `increase_budget` raised it after a charge, the odometer's figure decides
+    and is what is guaranteed.
 
-    Without a ceiling two figures tell how much was spent so far. `get_epsilon` is the joint price of everything
+    Without a budget two figures tell how much was spent so far. `get_epsilon` is the joint price of everything
     charged, valid for plans fixed in advance. `get_epsilon(adaptive=True)` is valid also where charges, or the end of
     the run, were chosen after seeing outputs, by the theorem in `skdp.accounting.ledger.odometer`.
 
@@ -225,12 +225,12 @@ class PrivacyAccountant(Figures):
 
     @property
     def epsilon(self) -> float | None:
-        """Ceiling on epsilon, raised ones included, or None."""
+        """Budget on epsilon, raised ones included, or None."""
         return None if self._log.terms.epsilon is None else self._log.read().epsilon
 
     @property
     def delta(self) -> float | None:
-        """Delta of the ceiling, or None."""
+        """Delta of the budget, or None."""
         return self._log.terms.delta
 
     @property
@@ -260,7 +260,7 @@ class PrivacyAccountant(Figures):
 
     @property
     def entries(self) -> tuple[Charge, ...]:
-        """The whole ledger, in order: charges, refusals that were recorded, and raises of the ceiling."""
+        """The whole ledger, in order: charges, refusals that were recorded, and raises of the budget."""
         return tuple(self._read().entries)
 
     @property
@@ -307,7 +307,7 @@ class PrivacyAccountant(Figures):
         Raises
         ------
         BudgetExceededError
-            If the ceiling would be passed. Nothing is charged then.
+            If the budget would be passed. Nothing is charged then.
         TypeError, ValueError
             If no method prices the event together with what the ledger holds; if the adjacency, the unit or the rule of
             partitions is another one; if a partition has no rule, or `replace_one` as adjacency.
@@ -353,7 +353,7 @@ class PrivacyAccountant(Figures):
         """Write down that rows were refused: an entry without a price.
 
         A refusal that can be repeated for nothing is a query; the ledger shows how often it was made. This is for the
-        path of an exception, so a failure to write is returned and never raised: neither a ceiling,
+        path of an exception, so a failure to write is returned and never raised: neither a budget,
         nor a detached copy, nor a file that cannot be written, hides the refusal itself.
 
         Parameters
@@ -376,21 +376,21 @@ class PrivacyAccountant(Figures):
             return False
         return True
 
-    def raise_ceiling(
+    def increase_budget(
         self, epsilon: float, *, delta: float | None = None, note: str = "", allow_less: bool = False
     ) -> None:
-        """Raise the ceiling, as an entry of the ledger.
+        """Raise the budget, as an entry of the ledger.
 
-        A ceiling raised after outputs were seen is no filter. From then on a charge is admitted only while the
-        odometer's figure, with it, is within the new ceiling, and that figure, `spent`, is what is guaranteed: it
-        replaces the promise of the first ceiling (`skdp.accounting.ledger.odometer`). The figure counts more than a
+        A budget raised after outputs were seen is no filter. From then on a charge is admitted only while the
+        odometer's figure, with it, is within the new budget, and that figure, `spent`, is what is guaranteed: it
+        replaces the promise of the first budget (`skdp.accounting.ledger.odometer`). The figure counts more than a
         filter does, so a small raise can lower what is left, for good. Before the first charge nothing was seen, and
-        the new ceiling is like one from the start.
+        the new budget is like one from the start.
 
         Parameters
         ----------
         epsilon : float
-            The new ceiling: above the present one, and not below the odometer's figure.
+            The new budget: above the present one, and not below the odometer's figure.
         delta : float, optional
             The ledger's, or left out. It cannot be raised: the odometer holds at a delta named in advance.
         note : str
@@ -566,7 +566,7 @@ def resolve_accountant(value: Any) -> PrivacyAccountant | None:
     path = os.path.abspath(name)
     if not os.path.lexists(path):
         raise BudgetFileError(
-            f"accountant={name!r} names no file ({path}); create it by `python -m skdp.budget create "
+            f"accountant={name!r} names no file ({path}); create it by `python -m skdp.accounting create "
             f"{shlex.quote(path)} --epsilon E --delta D`, or correct the path."
         )
     return PrivacyAccountant.open(path)

@@ -1,6 +1,6 @@
 """Whether an entry may be written, the message for a charge that may not, and what the next one may cost.
 
-That is the price of the largest event of a shape that the ceiling admits.
+That is the price of the largest event of a shape that the budget admits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .report import to_digits
 
 __all__ = ["Affordable", "admit", "affordable", "largest_event", "scale_noise"]
 
-_RAISE = "raise the ceiling (PrivacyAccountant.raise_ceiling, python -m skdp.budget raise)"
+_RAISE = "raise the budget (PrivacyAccountant.increase_budget, python -m skdp.accounting increase)"
 
 
 def admit(ledger: Ledger, entry: Charge) -> Charge:
@@ -72,24 +72,24 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
 
 
 def _check_raise(ledger: Ledger, entry: Charge) -> Charge:
-    """A raise if it is one, if the new ceiling covers the odometer's figure, and if no less is left than before."""
+    """A raise if it is one, if the new budget covers the odometer's figure, and if no less is left than before."""
     epsilon = check_epsilon(entry.parameters["epsilon"], positive=True)
     if ledger.epsilon is None:
-        raise ValueError("a ledger without a ceiling has none to raise; begin another ledger with epsilon and delta.")
+        raise ValueError("a ledger without a budget has none to raise; begin another ledger with epsilon and delta.")
     if epsilon <= ledger.epsilon:
-        raise ValueError(f"epsilon={epsilon!r} does not raise the ceiling epsilon={ledger.epsilon!r}; give more.")
+        raise ValueError(f"epsilon={epsilon!r} does not raise the budget epsilon={ledger.epsilon!r}; give more.")
     figure = ledger.adaptive_price(ledger.delta)
     if figure > epsilon:
         least = to_digits(figure, 3, up=True)
         remedy = f"give epsilon={least} or more" if figure < math.inf else "begin another ledger"
         raise ValueError(
-            f"epsilon={epsilon!r} is not enough: for a ceiling raised after outputs were seen, what was charged counts "
+            f"epsilon={epsilon!r} is not enough: for a budget raised after outputs were seen, what was charged counts "
             f"{least} at delta={ledger.delta:g}; {remedy}."
         )
     if not entry.parameters.get("allow_less"):
         for each in (ledger, *map(ledger.of, ledger.partitions)):
             _refuse_less(each, entry)
-    return replace(entry, label=f"ceiling raised from {ledger.epsilon:g} to {epsilon:g}")
+    return replace(entry, label=f"budget raised from {ledger.epsilon:g} to {epsilon:g}")
 
 
 def _refuse_less(ledger: Ledger, entry: Charge) -> None:
@@ -126,23 +126,23 @@ def _explain_missing_price(ledger: Ledger, entry: Charge, found: Releases) -> Ex
 
 def _explain_excess(ledger: Ledger, entry: Charge, found: Releases) -> BudgetExceededError:
     tightest = ledger.tightest(entry.event, entry.adjacency)
-    ceiling = f"the ceiling epsilon={ledger.epsilon!r} at delta={ledger.delta!r}"
+    budget = f"the budget epsilon={ledger.epsilon!r} at delta={ledger.delta!r}"
     if tightest.partition is not None:
-        ceiling += f" for partition={tightest.partition!r}"
+        budget += f" for partition={tightest.partition!r}"
     return BudgetExceededError(
-        _no_theorem(tightest, entry, found, ceiling)
-        or _too_much_delta(tightest, found, ceiling)
-        or _too_much_epsilon(ledger, entry, ceiling)
+        _no_theorem(tightest, entry, found, budget)
+        or _too_much_delta(tightest, found, budget)
+        or _too_much_epsilon(ledger, entry, budget)
     )
 
 
-def _no_theorem(balance: Balance, entry: Charge, found: Releases, ceiling: str) -> str | None:
+def _no_theorem(balance: Balance, entry: Charge, found: Releases, budget: str) -> str | None:
     """If the charge is not of a kind that can follow what was charged."""
     replace_one = entry.adjacency == "replace_one"
     if balance.terms.family == GAUSSIAN and not found.plain:
         return (
             f"{type(entry.event).__name__} is not a plain Gaussian release, and filter_family='gaussian' admits only "
-            f"those under {ceiling}. No budget was consumed. Use an accountant with filter_family='auto'."
+            f"those under {budget}. No budget was consumed. Use an accountant with filter_family='auto'."
         )
     if not balance.counts:
         return None
@@ -158,19 +158,19 @@ def _no_theorem(balance: Balance, entry: Charge, found: Releases, ceiling: str) 
     name = type(entry.event).__name__
     if not renyi.covers(found):
         return (
-            f"{name} has no Rényi price, which a charge after the first one needs under {ceiling}; nothing was "
+            f"{name} has no Rényi price, which a charge after the first one needs under {budget}; nothing was "
             "charged: charge plans that are known together as one ComposedDpEvent, or use a ledger of its own."
         )
     if balance.raised:
         return None
     return (
-        f"{name} is of a kind that this ledger does not admit after its first charge under {ceiling}; nothing was "
+        f"{name} is of a kind that this ledger does not admit after its first charge under {budget}; nothing was "
         f"charged: {_RAISE}, or begin another balance."
     )
 
 
-def _too_much_delta(balance: Balance, found: Releases, ceiling: str) -> str | None:
-    """If the charge fails more often than the ceiling has room for."""
+def _too_much_delta(balance: Balance, found: Releases, budget: str) -> str | None:
+    """If the charge fails more often than the budget has room for."""
     needed, left = failures_of([(found, 1)]), balance.failures_left()
     if needed <= left:
         return None
@@ -178,11 +178,11 @@ def _too_much_delta(balance: Balance, found: Releases, ceiling: str) -> str | No
     at_all = f"lower its delta to {room}" if left > 0.0 else "charge it first, or to a ledger of its own"
     return (
         f"this fit needs delta {to_digits(needed, 3, up=True)}, {room} is left for failure probabilities under "
-        f"{ceiling}; nothing was charged: {at_all}."
+        f"{budget}; nothing was charged: {at_all}."
     )
 
 
-def _too_much_epsilon(ledger: Ledger, entry: Charge, ceiling: str) -> str:
+def _too_much_epsilon(ledger: Ledger, entry: Charge, budget: str) -> str:
     asked = entry.parameters.get("delta")
     delta = asked if isinstance(asked, float) and 0.0 < asked < 1.0 else ledger.delta
     needed = joint_price(entry.event, delta, entry.adjacency)
@@ -191,7 +191,7 @@ def _too_much_epsilon(ledger: Ledger, entry: Charge, ceiling: str) -> str:
     left = affordable(ledger, entry.event, delta, entry.adjacency).epsilon
     needed_digits, least = _apart(needed, left, up=True)
     lower = f"lower epsilon to {least} or {_RAISE}" if left > 0.0 else f"{_RAISE}, or begin another ledger"
-    needs = f"this fit needs epsilon {needed_digits}, {least} is left at delta {delta:g} under {ceiling}"
+    needs = f"this fit needs epsilon {needed_digits}, {least} is left at delta {delta:g} under {budget}"
     return f"{needs}; nothing was charged: {lower}."
 
 
@@ -218,7 +218,7 @@ class Affordable(NamedTuple):
     Attributes
     ----------
     epsilon : float
-        In nats; 0.0 if nothing is left, inf without a ceiling.
+        In nats; 0.0 if nothing is left, inf without a budget.
     delta : float
         Failure probability that it may have, if it is one of known epsilon and delta.
     """
@@ -270,7 +270,7 @@ def _least_factor(load: Callable[[float], float], already: float) -> float | Non
 
 
 def affordable(ledger: Ledger, event: DpEvent | None, delta: float | None, adjacency: str | None) -> Affordable:
-    """What the next charge may cost under the ceiling.
+    """What the next charge may cost under the budget.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def affordable(ledger: Ledger, event: DpEvent | None, delta: float | None, adjac
         Its shape: how it samples and composes. None: that of the last charge that was no selection, or one Gaussian
         release.
     delta : float or None
-        Delta of the epsilon that is returned; the ceiling's if None.
+        Delta of the epsilon that is returned; the budget's if None.
     adjacency : str or None
 
     Returns
@@ -304,7 +304,7 @@ def affordable(ledger: Ledger, event: DpEvent | None, delta: float | None, adjac
 
 
 def largest_event(ledger: Ledger, shape: DpEvent | None, adjacency: str) -> DpEvent | None:
-    """The event of this shape with the least noise that the ceiling admits next, or None; see `affordable`."""
+    """The event of this shape with the least noise that the budget admits next, or None; see `affordable`."""
     shape = shape or ledger.shape or GaussianDpEvent(1.0)
     if not ledger.has_room(shape):
         return None

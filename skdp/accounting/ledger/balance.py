@@ -1,4 +1,4 @@
-"""`Balance`: what one unit has paid, and what the ceiling still admits of it.
+"""`Balance`: what one unit has paid, and what the budget still admits of it.
 
 **Partitions.** A unit of partition k reads what is charged to k and what is charged to all, and nothing else, if its
 record cannot change which partition it is in. So its loss is that of these charges alone, in the order they came: a
@@ -13,8 +13,8 @@ balance for each partition, and one of what is charged to all, which a partition
   is the whole sum, and a filter of this sum holds, however the charges of all partitions were chosen. Where theorems
   say "before any output", it is before any that depends on the unit: what came before has one law for both neighbours,
   so that one may fix it, and average in the end. Hence the first charge of a balance is its plan, admitted by its joint
-  price, and fixes its rule; and a ceiling raised before it is one from the start.
-- *Odometer* (`odometer`, once a ceiling was raised). It is made of filters that depend on delta alone and on the
+  price, and fixes its rule; and a budget raised before it is one from the start.
+- *Odometer* (`odometer`, once a budget was raised). It is made of filters that depend on delta alone and on the
   share for failures, which the balance's rule tells; the same argument holds for each.
 - The rule that assigns units to partitions may itself be chosen after seeing outputs: given the outputs it is fixed,
   and no filter depends on it.
@@ -60,9 +60,9 @@ class Balance:
     adjacency : str or None
         Of all charges of the ledger; None before the first.
     epsilon : float or None
-        The ceiling in force.
+        The budget in force.
     raised : bool
-        Whether the ceiling was raised after a charge, so that the odometer decides and no filter does.
+        Whether the budget was raised after a charge, so that the odometer decides and no filter does.
     rule : Rule or None
         How further charges are admitted, where it is stored.
     """
@@ -95,9 +95,9 @@ class Balance:
 
     @property
     def delta(self) -> float:
-        """Delta of the ceiling."""
+        """Delta of the budget."""
         if self.terms.delta is None:
-            raise ValueError("an accountant without a ceiling has no filter; give epsilon and delta.")
+            raise ValueError("an accountant without a budget has no filter; give epsilon and delta.")
         return self.terms.delta
 
     # --- entries ---
@@ -106,7 +106,7 @@ class Balance:
         """Enter a charge that concerns the unit, or a raise."""
         if entry.kind == "raise":
             self.epsilon = check_epsilon(entry.parameters.get("epsilon"), positive=True)
-            self.raised = self.raised or bool(self._counts)  # nothing seen yet: a ceiling like one from the start
+            self.raised = self.raised or bool(self._counts)  # nothing seen yet: a budget like one from the start
         elif entry.kind == "charge":
             self._add_charge(entry)
 
@@ -116,7 +116,7 @@ class Balance:
             return
         if self.rule is None and charge.rule is None and self.epsilon is not None:
             raise ValueError(
-                "rule=None with the first charge under a ceiling, which fixes it; use the skdp that wrote it."
+                "rule=None with the first charge under a budget, which fixes it; use the skdp that wrote it."
             )
         self.rule = self.rule or charge.rule
         self._counts[found] = self._counts.get(found, 0) + 1
@@ -135,7 +135,7 @@ class Balance:
         return rule_for(found, self.epsilon or 0.0, self.delta, adjacency == "replace_one", self.terms.family)
 
     def admits(self, event: DpEvent, adjacency: str, count: int = 1) -> bool:
-        """Whether the ceiling admits `count` further charges of an event that has a price. No slack."""
+        """Whether the budget admits `count` further charges of an event that has a price. No slack."""
         return self.load(event, adjacency, count) <= 1.0
 
     def load(self, event: DpEvent, adjacency: str, count: int = 1) -> float:
@@ -187,7 +187,7 @@ class Balance:
         return self._size + count * _size(event) <= MOST_RELEASES
 
     def remaining(self, event: DpEvent) -> float:
-        """How many more charges of exactly that event would be admitted under the ceiling."""
+        """How many more charges of exactly that event would be admitted under the budget."""
         adjacency = self.adjacency or "zero_out"
         if releases(event).empty or self.epsilon is None:
             return math.inf
@@ -201,7 +201,7 @@ class Balance:
         return low + bisect_left(more, True, key=lambda count: not self.admits(event, adjacency, count))
 
     def failures_left(self) -> float:
-        """Delta that a further charge may fail with under the ceiling."""
+        """Delta that a further charge may fail with under the budget."""
         if self.epsilon is None or not self._counts:
             return 1.0 if self.epsilon is None else self.delta
         if self.raised:
@@ -224,13 +224,13 @@ class Balance:
         return joint_price(self.event, delta, self.adjacency or "zero_out", method)
 
     def spent(self) -> float:
-        """What was spent of the ceiling: the joint price, or the odometer's figure once the ceiling was raised.
+        """What was spent of the budget: the joint price, or the odometer's figure once the budget was raised.
 
-        The joint price can exceed the ceiling by no more than its own error, as a filter has shown that the run is
-        private at the ceiling; so the lesser of the two holds.
+        The joint price can exceed the budget by no more than its own error, as a filter has shown that the run is
+        private at the budget; so the lesser of the two holds.
         """
         if self.epsilon is None:
-            raise ValueError("an accountant without a ceiling has no balance; give epsilon and delta.")
+            raise ValueError("an accountant without a budget has no balance; give epsilon and delta.")
         return self.adaptive_price(self.delta) if self.raised else min(self.price(self.delta), self.epsilon)
 
     def adaptive_price(self, delta: float, further: DpEvent | None = None) -> float:

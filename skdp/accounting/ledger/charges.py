@@ -25,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 ENTRY_KINDS = ("charge", "refusal", "raise", "split")
-"""Of entries: a charge has a price; a refusal of rows has none; a raise of the ceiling has the new one as parameter; a
+"""Of entries: a charge has a price; a refusal of rows has none; a raise of the budget has the new one as parameter; a
 split of the data set has its key."""
 
 _VERSION = 2  # of the rules by which ledgers admit charges
@@ -89,7 +89,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class Terms:
-    """What an accountant was opened with, and never changes: its ceiling, its unit, the family of its filter.
+    """What an accountant was opened with, and never changes: its budget, its unit, the family of its filter.
 
     `id` tells two logs begun with the same terms apart.
     """
@@ -107,7 +107,7 @@ class Terms:
         unit, family = "row" if unit is None else unit, "auto" if family is None else family
         if (epsilon is None) != (delta is None):
             raise ValueError(
-                f"epsilon={show(epsilon)}, delta={show(delta)}: a ceiling needs both; give both or neither."
+                f"epsilon={show(epsilon)}, delta={show(delta)}: a budget needs both; give both or neither."
             )
         if not isinstance(unit, str) or not unit:
             raise ValueError(f"unit={show(unit)} is not valid; give a word such as 'row' or 'person'.")

@@ -35,7 +35,7 @@ def figures(ledger: Ledger, delta: float | None) -> list[tuple[str, str]]:
     ----------
     ledger : Ledger
     delta : float or None
-        The ceiling's if None.
+        The budget's if None.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def _amounts(ledger: Ledger, delta: float | None) -> list[tuple[str, str]]:
 
 
 def _under_a_ceiling(ledger: Ledger) -> list[tuple[str, str]]:
-    """The ceiling, what was spent of it, and what decides: what is left."""
+    """The budget, what was spent of it, and what decides: what is left."""
     raised = f", raised from {ledger.terms.epsilon:g}" if ledger.raised else ""
     spent = "what is guaranteed however charges were chosen" if ledger.raised else "joint price of the charges"
     like = " for a Gaussian release" if ledger.shape is None else " for a fit like the last one"
@@ -67,9 +67,9 @@ def _under_a_ceiling(ledger: Ledger) -> list[tuple[str, str]]:
     if any(failures_of(each.counts) > 0.0 for each in ledger.balances):
         like += f"; delta={to_digits(ledger.failures_left(), 3)} for failure probabilities"
     return [
-        ("ceiling", f"epsilon={ledger.epsilon:g} at delta={ledger.delta:g}{raised}"),
+        ("budget", f"epsilon={ledger.epsilon:g} at delta={ledger.delta:g}{raised}"),
         ("spent", f"epsilon={ledger.spent():.6g} ({spent})"),
-        ("left", f"epsilon={to_digits(affordable(ledger, None, None, None).epsilon, 3)}{like}"),
+        ("remaining", f"epsilon={to_digits(affordable(ledger, None, None, None).epsilon, 3)}{like}"),
     ]
 
 
@@ -108,7 +108,7 @@ class Figures:
         Parameters
         ----------
         delta : float, optional
-            In (0, 1); the ceiling's if left out. For the adaptive figure, one that was named in advance.
+            In (0, 1); the budget's if left out. For the adaptive figure, one that was named in advance.
         method : str, optional
             As in `skdp.accounting.get_epsilon`, guarantees only. Left out: PLD, or Rényi where that alone
             has a price. Not for the adaptive figure.
@@ -126,7 +126,7 @@ class Figures:
         """
         delta = self._log.terms.delta if delta is None else check_delta(delta)
         if delta is None:
-            raise ValueError("delta=None is not valid without a ceiling; give a number such as get_epsilon(1e-5).")
+            raise ValueError("delta=None is not valid without a budget; give a number such as get_epsilon(1e-5).")
         ledger = self._read(check_name("partition", partition))
         if not adaptive:
             return ledger.price(delta, method)
@@ -153,9 +153,9 @@ class Figures:
 
     @property
     def spent(self) -> float | None:
-        """Epsilon spent under the ceiling, at its delta and never above it; None without a ceiling.
+        """Epsilon spent under the budget, at its delta and never above it; None without a budget.
 
-        The joint price of everything charged. Once the ceiling was raised: the odometer's figure, which decides then.
+        The joint price of everything charged. Once the budget was raised: the odometer's figure, which decides then.
         """
         ledger = self._read()
         return None if ledger.epsilon is None else ledger.spent()
@@ -163,7 +163,7 @@ class Figures:
     def affordable(
         self, event: DpEvent | None = None, *, delta: float | None = None, adjacency: str | None = None
     ) -> Affordable:
-        """What the next fit may cost under the ceiling.
+        """What the next fit may cost under the budget.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class Figures:
             charge that was no selection. What is left depends on the kind, which a filter counts differently than a
             price does.
         delta : float, optional
-            Delta of the epsilon that is returned, such as the estimator's; the ceiling's if left out.
+            Delta of the epsilon that is returned, such as the estimator's; the budget's if left out.
         adjacency : str, optional
             That of the ledger if left out.
 
@@ -180,7 +180,7 @@ class Figures:
         -------
         epsilon : float
             A fit of that kind, calibrated to that epsilon at `delta`, is admitted, and one that costs noticeably more
-            is not. 0.0 if nothing is left, `math.inf` without a ceiling.
+            is not. 0.0 if nothing is left, `math.inf` without a budget.
         delta : float
             What is left for the failure probabilities of events of known epsilon and delta.
         """
@@ -192,7 +192,7 @@ class Figures:
         return affordable(self._read(), event, delta, adjacency)
 
     def remaining(self, event: DpEvent | None = None) -> float:
-        """What the ceiling still admits.
+        """What the budget still admits.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class Figures:
         -------
         float or int
             Without `event`: `affordable().epsilon`. With `event`: how many more charges of exactly that event would be
-            admitted, an int of at most 10^12 releases in all. `math.inf` without a ceiling, and for an event that
+            admitted, an int of at most 10^12 releases in all. `math.inf` without a budget, and for an event that
             costs nothing.
         """
         return self.affordable().epsilon if event is None else self._read().remaining(resolve(event))
@@ -214,7 +214,7 @@ class Figures:
         Parameters
         ----------
         delta : float, optional
-            In (0, 1); the ceiling's if left out.
+            In (0, 1); the budget's if left out.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Privacy filters: which further charges a ceiling admits when they are chosen after seeing outputs.
+"""Privacy filters: which further charges a budget admits when they are chosen after seeing outputs.
 
 A price that is composed jointly (PLD) holds for a plan fixed before data are read. Once outputs have been
 seen, the next charge may depend on them, and a theorem about *adaptively chosen* privacy parameters is
@@ -32,13 +32,13 @@ with values in [0, 1], not for sets alone,
 
     P(S) <= delta_F + E_P~[w 1_S] <= delta_F + e^epsilon E_Q~[w 1_S] + delta_R <= e^epsilon Q(S) + delta_R + delta_F.
 
-**Failures of tries.** If a try fails with probability delta_i at most and K of them are made, of mean m, one of them
+**Failures of trials.** If a trial fails with probability delta_i at most and K of them are made, of mean m, one of them
 fails with probability 1 - phi(1 - delta_i) <= m delta_i, phi the generating function of K (it is convex, with slope m
 at 1). That is the failure probability of the selection. Where no try fails, the best of them has the law of the best of
-K' pure tries, times phi(1 - delta_i): K' has the generating function phi((1 - delta_i) x) / phi(1 - delta_i), which is
+K' pure trials, times phi(1 - delta_i): K' has the generating function phi((1 - delta_i) x) / phi(1 - delta_i), which is
 that of the same family with 1 - gamma or, for Poisson, the mean multiplied by 1 - delta_i. Its Rényi price is no larger
-than with K, as `rdp.rdp` bounds it, since that falls with gamma and rises with the mean. If tries are of several kinds,
-whoever fails less often is taken to fail as often as the worst.
+than with K, as `rdp.rdp` bounds it, since that falls with gamma and rises with the mean. If trials are of several
+kinds, whoever fails less often is taken to fail as often as the worst.
 
 This is an approximate-Rényi filter, as the approximate-zCDP filter of Whitehouse, Ramdas, Rogers & Wu 2023, whose
 deltas add up alike; the argument above is all that is used.
@@ -66,7 +66,7 @@ where the two differ much, as for a search.
 **The first plan** is admitted by its joint price at the whole delta. If no filter holds with it, nothing further is
 admitted, ever: the run *is* that plan. Which of the two is the case is known before any output.
 
-A raised ceiling was chosen after seeing outputs and is no filter; see `odometer`.
+A raised budget was chosen after seeing outputs and is no filter; see `odometer`.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def failures_of(charges: Iterable[tuple[Releases, int]]) -> float:
 
 
 def _pure(found: Releases) -> Releases:
-    """The releases with each (epsilon, delta) event replaced by its pure part, in tries too."""
+    """The releases with each (epsilon, delta) event replaced by its pure part, in trials too."""
     selected = (each._replace(runs=tuple(map(_pure, each.runs))) for each in found.selected)
     return replace(without_failures(found), selected=tuple(selected)) if found.selected else without_failures(found)
 
@@ -156,8 +156,8 @@ def _pure(found: Releases) -> Releases:
 def _fails_by_thresholds(found: Releases) -> bool:
     """Whether something can fail, and all that can is of epsilon 0: a threshold, whose failures are all it costs."""
     failing = [each.epsilon for each in found.epsilon_delta if each.delta > 0.0]
-    tries = [run for each in found.selected for run in each.runs if failures_of([(run, 1)]) > 0.0]
-    return bool(failing or tries) and not any(failing) and all(map(_fails_by_thresholds, tries))
+    trials = [run for each in found.selected for run in each.runs if failures_of([(run, 1)]) > 0.0]
+    return bool(failing or trials) and not any(failing) and all(map(_fails_by_thresholds, trials))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -329,7 +329,7 @@ def rule_for(first: Releases, epsilon: float, delta: float, replace_one: bool, f
     ----------
     first : Releases
     epsilon, delta : float
-        The ceiling.
+        The budget.
     replace_one : bool
         Whether neighbours replace a record.
     family : {"auto", "gaussian", "renyi"}

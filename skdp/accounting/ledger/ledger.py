@@ -106,17 +106,17 @@ class Ledger:
 
     @property
     def epsilon(self) -> float | None:
-        """The ceiling in force."""
+        """The budget in force."""
         return self._common.epsilon
 
     @property
     def delta(self) -> float:
-        """Delta of the ceiling."""
+        """Delta of the budget."""
         return self._common.delta
 
     @property
     def raised(self) -> bool:
-        """Whether the ceiling was raised after a charge of any partition."""
+        """Whether the budget was raised after a charge of any partition."""
         return any(each.raised for each in self.balances)
 
     @property
@@ -231,7 +231,7 @@ class Ledger:
     # --- what is admitted: by all balances ---
 
     def admits(self, event: DpEvent, adjacency: str, count: int = 1) -> bool:
-        """Whether the ceiling admits `count` further charges of an event that has a price. No slack."""
+        """Whether the budget admits `count` further charges of an event that has a price. No slack."""
         return self.load(event, adjacency, count) <= 1.0
 
     def load(self, event: DpEvent, adjacency: str, count: int = 1) -> float:
@@ -255,11 +255,11 @@ class Ledger:
         return all(each.has_room(event, count) for each in self.balances)
 
     def remaining(self, event: DpEvent) -> float:
-        """How many more charges of exactly that event would be admitted under the ceiling."""
+        """How many more charges of exactly that event would be admitted under the budget."""
         return min(each.remaining(event) for each in self.balances)
 
     def failures_left(self) -> float:
-        """Delta that a further charge may fail with under the ceiling."""
+        """Delta that a further charge may fail with under the budget."""
         return min(each.failures_left() for each in self.balances)
 
     # --- what it costs: the largest of all balances ---
@@ -279,7 +279,7 @@ class Ledger:
         return {each.event for each in self.balances}
 
     def spent(self) -> float:
-        """What was spent of the ceiling: see `Balance.spent`."""
+        """What was spent of the budget: see `Balance.spent`."""
         return max(each.spent() for each in self.balances)
 
     def adaptive_price(self, delta: float, further: DpEvent | None = None) -> float:

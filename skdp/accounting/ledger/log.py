@@ -46,7 +46,7 @@ class Log(Protocol):
 
     @property
     def terms(self) -> Terms:
-        """The ceiling and what else never changes."""
+        """The budget and what else never changes."""
 
     @property
     def path(self) -> str | None:

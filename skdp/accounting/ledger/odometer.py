@@ -25,10 +25,10 @@ together with any report (the argument of `filters`). The share is `FAILURES`, o
 larger; the other shares are then smaller in proportion. The rule was fixed by the first charge, before any output, so
 all filters still are fixed in advance.
 
-After a ceiling was raised, this figure decides: a charge is admitted while the figure with it is within the new
-ceiling, and the figure is what is guaranteed. The statement above holds for every way to choose charges, raises
+After a budget was raised, this figure decides: a charge is admitted while the figure with it is within the new
+budget, and the figure is what is guaranteed. The statement above holds for every way to choose charges, raises
 included, as the filters depend on delta alone, the ledger's, named at its creation. That is why delta itself cannot be
-raised: a delta chosen after seeing outputs is none of those for which the shares were fixed. The ceiling's own promise
+raised: a delta chosen after seeing outputs is none of those for which the shares were fixed. The budget's own promise
 was (epsilon, delta) for a run that is not raised; a reader who relies on both, each where it applies, pays delta
 twice.
 """

@@ -25,9 +25,9 @@ ReportRows = Sequence[Sequence[str]]
 _LONGEST = 72
 _MOST_NUMBERS = 4
 _COLUMNS = (
-    "entry", "time", "label", "event", "asked for", "sampling", "adjacency", "unit", "partition", "noise", "note",
+    "entry", "time", "label", "event", "requested", "sampling", "adjacency", "unit", "partition", "noise", "note",
 )  # fmt: skip
-_KINDS = {"refusal": "refused, not priced", "raise": "ceiling raised", "split": "split in two, not priced"}
+_KINDS = {"refusal": "refused, not priced", "raise": "budget raised", "split": "split in two, not priced"}
 _NOISE = {True: "seeded", False: "secret"}
 _UNSHOWN = ("key",)  # of a split: it is in the file and in JSON, and no guarantee rests upon it
 

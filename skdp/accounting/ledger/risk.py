@@ -43,7 +43,7 @@ def epsilon_of_risk(risk: Any, epsilon: Any, delta: Any, family: str | None) -> 
     """
     target, delta = Risk.read(risk), check_delta(delta)
     if epsilon is not None:
-        raise ValueError(f"epsilon={epsilon!r} and {target.words}: a ceiling is one of them; leave the other out.")
+        raise ValueError(f"epsilon={epsilon!r} and {target.words}: a budget is one of them; leave the other out.")
     found = target.of_size(target.mu * _DOWN).epsilon(delta) if family == GAUSSIAN else target.implied_by(delta)
     if found <= 0.0:
         raise ValueError(f"{target.words} follows from no epsilon at delta={delta!r}; lower delta, or raise the risk.")

@@ -211,7 +211,7 @@ def _content(text: Any) -> dict[str, Any]:
         raise ValueError(f"schema={schema!r} is not known; give a log of schema {JSON_SCHEMA}, as to_json returns.")
     names = ("unit", "filter_family", "charges", "version", "id", "created", "head")
     missing = [name for name in names if content.get(name) is None]
-    missing += [name for name in ("epsilon", "delta") if name not in content]  # null: without a ceiling
+    missing += [name for name in ("epsilon", "delta") if name not in content]  # null: without a budget
     if missing or not isinstance(content["charges"], list):
         raise ValueError(f"{(missing or ['charges'])[0]!r} is missing, null or not a list; give what to_json returned.")
     return content

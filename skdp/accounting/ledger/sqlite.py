@@ -147,7 +147,7 @@ def describe_damage(path: str, why: str) -> BudgetFileError:
     return BudgetFileError(
         f"path={path!r} is damaged or was altered ({why}); nothing was charged: bring back an unharmed copy, with the "
         "charges made since, or begin a new ledger that starts with the largest sum that can be read, or with the "
-        "ceiling, as spent."
+        "budget, as spent."
     )
 
 

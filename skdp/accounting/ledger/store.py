@@ -94,7 +94,7 @@ class Store:
         if wanted is not None and not os.path.lexists(path):
             if wanted.epsilon is None:
                 warn(
-                    f"path={path!r}: there was no such file, and a budget without a ceiling was begun; give "
+                    f"path={path!r}: there was no such file, and an accountant without a budget was created; give "
                     "epsilon and delta, or PrivacyAccountant.open(path) for a file that exists."
                 )
             _create(path, wanted)

@@ -1,6 +1,6 @@
 """A composition as pairs to compose: one list for each direction of neighbours, selections included.
 
-The profile of a try is composed as any other release and read at all epsilons; `profiles` makes of it the
+The profile of a trial is composed as any other release and read at all epsilons; `profiles` makes of it the
 profile of the best try and a pair, which is composed with the rest.
 """
 
@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..formulas.gaussian import gaussian_delta, gaussian_epsilon
-from ..formulas.selection_law import NumberOfTries
+from ..formulas.selection_law import NumberOfTrials
 from ..releases import Releases, Runs
 from .closed_forms import MAX_SHIFT, Simple
 from .pairs import AnyPair, Directed, LaplacePair, Pair, ResponsePair, atoms_pairs
@@ -21,14 +21,14 @@ from .reading import Curve, compose_curve
 
 __all__ = ["curve_of", "directions", "profile_pair"]
 
-_LOOKS = 12 << 20  # work of all looks at the tries of a selection
+_LOOKS = 12 << 20  # work of all looks at the trials of a selection
 _ROUGH = 5e-4  # accuracy from which on a profile has few points
 _POINTS = (250, 1000)
 _LEAST_EPSILON = 1e-9  # shortest profile
 
 
 def curve_of(found: Releases, replace_one: bool, log_floor: float, accuracy: float, work: int) -> Curve:
-    """Profile of one try, read until it is e^log_floor above what is revealed outright."""
+    """Profile of one trial, read until it is e^log_floor above what is revealed outright."""
     simple = Simple.of(found, replace_one)
     if simple.closed and simple.revealed == 0.0:
         mu = simple.mu
@@ -42,10 +42,10 @@ def curve_of(found: Releases, replace_one: bool, log_floor: float, accuracy: flo
 
 @lru_cache(maxsize=512)
 def _selected_profile(
-    runs: Runs, tries: NumberOfTries | None, replace_one: bool, log_floor: float, accuracy: float
+    runs: Runs, trials: NumberOfTrials | None, replace_one: bool, log_floor: float, accuracy: float
 ) -> Profile:
-    """Profile of the best of several tries, each the worst of `runs`; of one of them where there are no tries."""
-    floor = log_floor if tries is None else max(log_floor - math.log(tries.mean), -700.0)
+    """Profile of the best of several trials, each the worst of `runs`; of one of them where there are no trials."""
+    floor = log_floor if trials is None else max(log_floor - math.log(trials.mean), -700.0)
     curves = [curve_of(run, replace_one, floor, accuracy, _LOOKS // len(runs)) for run in runs]
     points = _POINTS[accuracy < _ROUGH]
     grid = np.linspace(0.0, max(_LEAST_EPSILON, *(top for top, _ in curves)), points + 1)
@@ -53,7 +53,7 @@ def _selected_profile(
     # a bound at one place is one above it
     delta = np.minimum.accumulate(delta)
     profile = Profile(grid, delta)
-    return profile if tries is None else select_best(profile, tries)
+    return profile if trials is None else select_best(profile, trials)
 
 
 def profile_pair(found: Releases, replace_one: bool, log_floor: float, accuracy: float = 1e-5) -> ProfilePair:
@@ -99,9 +99,9 @@ def directions(found: Releases, replace_one: bool, log_floor: float = -30.0, acc
     others: list[AnyPair] = [Pair("remove", 1.0, math.sqrt(gaussian) * twice, 1)] if gaussian > 0.0 else []
     others += [LaplacePair(twice / noise, count) for noise, count in found.laplace]
     others += [ResponsePair(epsilon, delta, count) for epsilon, delta, count in found.epsilon_delta if delta < 1.0]
-    for runs, tries, count in found.selected:
+    for runs, trials, count in found.selected:
         floor = log_floor - math.log(count)
-        others.append(ProfilePair.of(_selected_profile(runs, tries, replace_one, floor, accuracy), count))
+        others.append(ProfilePair.of(_selected_profile(runs, trials, replace_one, floor, accuracy), count))
     result: Directed = []
     weighted = atoms_pairs(found, replace_one)
     for direction, kind in enumerate(("replace",) if replace_one else ("remove", "add")):

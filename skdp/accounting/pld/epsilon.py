@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 FINE = 2e-6  # relative error of epsilon aimed at
-_PROFILE = 1e-5  # relative error of the profile of one try
+_PROFILE = 1e-5  # relative error of the profile of one trial
 _NEGLIGIBLE = 14.0  # log of how far below delta a profile is followed
 _FLOORS = 4.0  # nats between floors: prices at deltas that are close to each other are read off the same profiles
 _DEPTHS = (-28.0, -60.0, -200.0, -700.0)  # floors where delta is looked for, one after the other

@@ -328,11 +328,11 @@ def _lower(solved: Solved, delta: float, upper: float, work: int, close: float) 
 def without_selection(found: Releases, which: int) -> tuple[Releases, float]:
     """A composition that costs no more, with one run in place of each selection, and the chance that there was one.
 
-    Scores may all be equal: the best is then any one of the tries.
+    Scores may all be equal: the best is then any one of the trials.
     """
     sure, parts = 1.0, [replace_fields(found, selected=())]
-    for runs, tries, count in found.selected:
-        sure *= 1.0 if tries is None else math.exp(count * math.log1p(-tries.none))
+    for runs, trials, count in found.selected:
+        sure *= 1.0 if trials is None else math.exp(count * math.log1p(-trials.none))
         run, inner = without_selection(runs[which % len(runs)], which)
         sure *= inner**count
         # fewer cost less

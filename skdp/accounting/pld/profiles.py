@@ -4,13 +4,13 @@ A profile is delta(epsilon); with tau = e^epsilon, H(tau) = sup over events of P
 1 - tau + tau H'(1/tau) with H' that of the exchanged pair. Here every profile is the larger of both directions.
 
 *Selection.* One try has law Q over outputs in order of their scores; ties are broken by an independent uniform
-number. With u the chance that a try is not better than y, the best of K tries has density Q(y) phi'(u), phi the
+number. With u the chance that a trial is not better than y, the best of K trials has density Q(y) phi'(u), phi the
 generating function of K (no try is the same output under both neighbours). With ' for the neighbour, the output's
 
     H_A(tau) = sum over y of (Q(y) phi'(u) - tau Q'(y) phi'(u'))_+  <=  E_Q'[tau S(Q / Q' / tau)],
     S(x) = sup over (u, u') of (x phi'(u) - phi'(u'))_+ ,
 
-the supremum taken over all (u, u') that the profile of one try allows. S is convex, is 0 up to some e^{-c_max} and
+the supremum taken over all (u, u') that the profile of one trial allows. S is convex, is 0 up to some e^{-c_max} and
 has slopes up to m = E[K]; so it is a sum of J_k (x - e^{-c_k})_+ with sum J_k = m, and
 
     delta_A(epsilon) <= sum over k of J_k delta(epsilon - c_k).
@@ -40,7 +40,7 @@ import numpy as np
 
 from skdp._typing import Doubles
 
-from ..formulas.selection_law import NumberOfTries
+from ..formulas.selection_law import NumberOfTrials
 from .pairs import Atoms
 
 __all__ = ["Profile", "ProfilePair", "group_profile", "select_best"]
@@ -80,7 +80,7 @@ def _boundary(width: float, delta: Doubles) -> tuple[Doubles, Doubles, Doubles]:
     return alpha, beta, np.concatenate([[0.0], knots, [1.0]])
 
 
-def _lines(tries: NumberOfTries, width: float, delta: Doubles) -> _Lines:
+def _lines(trials: NumberOfTrials, width: float, delta: Doubles) -> _Lines:
     """Lines above all x phi'(u) - phi'(u').
 
     Along a piece b = phi'(u') is, as a function of a = phi'(u), concave or convex throughout (a power for Poisson; else
@@ -90,9 +90,9 @@ def _lines(tries: NumberOfTries, width: float, delta: Doubles) -> _Lines:
     alpha, beta, knots = _boundary(width, delta)
     t = np.array([knots[:-1], knots[1:]])
     w = alpha * t + beta
-    a, b = tries.slope(t), tries.slope(w)
+    a, b = trials.slope(t), trials.slope(w)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        slope = alpha * tries.bend(w) / tries.bend(t)
+        slope = alpha * trials.bend(w) / trials.bend(t)
         gap = 0.25 * np.maximum(slope[0] - slope[1], 0.0)
         coarse = ~(gap < 0.5)  # then the two sides one by one: phi' is monotone
         lift = np.where(coarse, 0.0, gap) * (a[0] - a[1])
@@ -117,48 +117,48 @@ def _jumps(lines: _Lines, width: float, count: int, mean: float) -> Doubles:
     return result
 
 
-def _most_shifted(base: Profile, tries: NumberOfTries, largest: float) -> Profile:
+def _most_shifted(base: Profile, trials: NumberOfTrials, largest: float) -> Profile:
     """m delta(epsilon - c) with one c: for profiles whose grid is too coarse or too short for more.
 
     S has slopes up to m and is 0 up to e^-c_max, so it is at most m (x - e^-c)_+ for every c of at least c_max:
-    `largest`, as the profile allows, or what the law of the number of tries alone allows. Below c the profile is
+    `largest`, as the profile allows, or what the law of the number of trials alone allows. Below c the profile is
     mirrored.
     """
     ends = np.array([0.0, 1.0])
-    if tries.poisson:
-        shift = tries.mean * min(1.0, float(base.delta[0]))  # u - u' is at most the total variation
+    if trials.poisson:
+        shift = trials.mean * min(1.0, float(base.delta[0]))  # u - u' is at most the total variation
     else:
-        shift = -math.log(tries.slope(ends)[1] / tries.mean)
+        shift = -math.log(trials.slope(ends)[1] / trials.mean)
     # the logs of a and b are known to about the size of their exponents times the unit of rounding
-    rounding = 1e-15 * (4.0 + (tries.mean if tries.poisson else 1.0 + tries.shape))
+    rounding = 1e-15 * (4.0 + (trials.mean if trials.poisson else 1.0 + trials.shape))
     shift = min(shift, largest + rounding) * _SAFE
-    delta: Doubles = np.minimum(base.delta * (tries.mean * _SAFE), 1.0)
-    below = tries.mean * (-math.expm1(-shift) + float(base.delta[0])) * _SAFE
+    delta: Doubles = np.minimum(base.delta * (trials.mean * _SAFE), 1.0)
+    below = trials.mean * (-math.expm1(-shift) + float(base.delta[0])) * _SAFE
     return Profile(np.concatenate([[0.0], base.loss + shift]), np.concatenate([[min(below, 1.0)], delta]))
 
 
-def select_best(base: Profile, tries: NumberOfTries) -> Profile:
-    """Profile of the best of a random number of tries.
+def select_best(base: Profile, trials: NumberOfTrials) -> Profile:
+    """Profile of the best of a random number of trials.
 
     Parameters
     ----------
     base : Profile
-        Of one try, on a grid of equal steps.
-    tries : NumberOfTries
+        Of one trial, on a grid of equal steps.
+    trials : NumberOfTrials
 
     Returns
     -------
     Profile
     """
-    if tries.mean == 1.0 and not tries.poisson:
+    if trials.mean == 1.0 and not trials.poisson:
         return base
     width, n = float(base.loss[1]), base.loss.size - 1
-    lines = _lines(tries, width, base.delta)
+    lines = _lines(trials, width, base.delta)
     shift = _largest_shift(lines)
     if not shift < min(_LONGEST * n * width, 600.0):
-        return _most_shifted(base, tries, shift)
+        return _most_shifted(base, trials, shift)
     count = max(1, math.ceil(shift / width * _SAFE))
-    jumps = _jumps(lines, width, count, tries.mean)
+    jumps = _jumps(lines, width, count, trials.mean)
     down = width * np.arange(count, 0, -1)
     mirrored = base.delta[np.minimum(np.arange(count, 0, -1), n)]
     before = -np.expm1(-down) + np.exp(-down) * mirrored

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..formulas.selection_law import NumberOfTries
+from ..formulas.selection_law import NumberOfTrials
 from ..releases import Releases, Runs, without_failures
 from .mechanisms import laplace_rdp, log_poisson_delta, pure_rdp, without_replacement_rdp
 from .others import other_rdp, other_refusal
@@ -89,8 +89,8 @@ def rdp(found: Releases, alpha: float, *, replace_one: bool = False) -> float:
         total += count * without_replacement_rdp(alpha, share, change / noise)
     for event, count in found.paired:
         total += count * other_rdp(event, alpha, replace_one)
-    for runs, tries, count in found.selected:
-        one = _worst(runs, alpha, replace_one) if tries is None else _price_selection(runs, alpha, tries, replace_one)
+    for runs, trials, count in found.selected:
+        one = _worst(runs, alpha, replace_one) if trials is None else _price_selection(runs, alpha, trials, replace_one)
         total += count * one
     return total * _UP
 
@@ -106,49 +106,49 @@ def _worst(runs: Runs, alpha: float, replace_one: bool) -> float:
 
 @lru_cache(maxsize=256)
 def _at_dense_orders(runs: Runs, replace_one: bool) -> np.ndarray:
-    """Rényi divergences of one try at all of `_DENSE`."""
+    """Rényi divergences of one trial at all of `_DENSE`."""
     return np.array([_worst(runs, float(alpha), replace_one) for alpha in _DENSE])
 
 
 @lru_cache(maxsize=256)
-def _selection_constant(runs: Runs, tries: NumberOfTries, replace_one: bool) -> float:
+def _selection_constant(runs: Runs, trials: NumberOfTrials, replace_one: bool) -> float:
     """What selection adds at every order: of Theorem 2 of Papernot & Steinke 2022, and `largest_gain`, the lesser."""
-    gain = largest_gain(tries, _DENSE, _at_dense_orders(runs, replace_one))
-    if tries.poisson:
+    gain = largest_gain(trials, _DENSE, _at_dense_orders(runs, replace_one))
+    if trials.poisson:
         return gain
-    log_gamma = math.log(tries.gamma)
+    log_gamma = math.log(trials.gamma)
 
     def kept(alpha: float) -> float:
         return (1.0 - 1.0 / alpha) * _worst(runs, alpha, replace_one)
 
-    return min(gain, (1.0 + tries.shape) * _least(lambda alpha: kept(alpha) - log_gamma / alpha, kept))
+    return min(gain, (1.0 + trials.shape) * _least(lambda alpha: kept(alpha) - log_gamma / alpha, kept))
 
 
-def _selected_at(runs: Runs, alpha: float, tries: NumberOfTries, replace_one: bool) -> float:
-    """Price of the best of several tries at one order."""
-    added = _selection_constant(runs, tries, replace_one)
-    if tries.poisson:  # Theorem 6
-        theorem = tries.mean * math.exp(log_poisson_delta(alpha, _DENSE, _at_dense_orders(runs, replace_one)))
+def _selected_at(runs: Runs, alpha: float, trials: NumberOfTrials, replace_one: bool) -> float:
+    """Price of the best of several trials at one order."""
+    added = _selection_constant(runs, trials, replace_one)
+    if trials.poisson:  # Theorem 6
+        theorem = trials.mean * math.exp(log_poisson_delta(alpha, _DENSE, _at_dense_orders(runs, replace_one)))
         added = min(added, theorem)
-    return _worst(runs, alpha, replace_one) + math.log(tries.mean) / (alpha - 1.0) + added
+    return _worst(runs, alpha, replace_one) + math.log(trials.mean) / (alpha - 1.0) + added
 
 
 @lru_cache(maxsize=256)
-def _selected_from(runs: Runs, tries: NumberOfTries, replace_one: bool) -> np.ndarray:
+def _selected_from(runs: Runs, trials: NumberOfTrials, replace_one: bool) -> np.ndarray:
     """Least price among each of `ORDERS` and those above: divergences rise with the order."""
-    prices = np.array([_selected_at(runs, alpha, tries, replace_one) for alpha in ORDERS])
+    prices = np.array([_selected_at(runs, alpha, trials, replace_one) for alpha in ORDERS])
     return np.minimum.accumulate(prices[::-1])[::-1]
 
 
-def _price_selection(runs: Runs, alpha: float, tries: NumberOfTries, replace_one: bool) -> float:
-    """Rényi divergence of releasing the best of a random number of tries (Papernot & Steinke 2022).
+def _price_selection(runs: Runs, alpha: float, trials: NumberOfTrials, replace_one: bool) -> float:
+    """Rényi divergence of releasing the best of a random number of trials (Papernot & Steinke 2022).
 
-    With y of density Q(y) in one try and u the chance that a try is not better, the best has density
-    Q(y) phi'(u), phi the generating function of the number (`tries`). So with v as u under the neighbour,
+    With y of density Q(y) in one trial and u the chance that a trial is not better, the best has density
+    Q(y) phi'(u), phi the generating function of the number (`trials`). So with v as u under the neighbour,
 
         E[(Q phi'(u) / Q' phi'(v))^(alpha - 1)] <= m e^((alpha - 1) c) E_Q[(Q / Q')^(alpha - 1)],
 
-    c the largest log phi'(u) / phi'(v), and the price is that of one try + c + log m / (alpha - 1). Theorem 2 is
+    c the largest log phi'(u) / phi'(v), and the price is that of one trial + c + log m / (alpha - 1). Theorem 2 is
     this with a bound on c from one order; `largest_gain` takes all of them. For Poisson c = m (u - v) is m times
     the total variation; Theorem 6 has m times a smaller delta.
 
@@ -158,7 +158,7 @@ def _price_selection(runs: Runs, alpha: float, tries: NumberOfTries, replace_one
         One try, of each kind.
     alpha : float
         Order, above 1.
-    tries : NumberOfTries
+    trials : NumberOfTrials
     replace_one : bool
         Whether neighbours replace a record.
 
@@ -167,9 +167,9 @@ def _price_selection(runs: Runs, alpha: float, tries: NumberOfTries, replace_one
     float
         In nats.
     """
-    at = _selected_at(runs, alpha, tries, replace_one)
+    at = _selected_at(runs, alpha, trials, replace_one)
     above = bisect.bisect_left(ORDERS, alpha)
-    return at if above == len(ORDERS) else min(at, float(_selected_from(runs, tries, replace_one)[above]))
+    return at if above == len(ORDERS) else min(at, float(_selected_from(runs, trials, replace_one)[above]))
 
 
 def renyi_epsilon_at(alpha: float, value: float, delta: float) -> float:

@@ -38,7 +38,7 @@ Edges come from the last round mostly. Without a first round the others have all
 THRESHOLD_SHARE = 0.01
 """Default part of delta for a threshold.
 
-The threshold grows by a twelfth if the part falls from a tenth to a hundredth. A ledger under a ceiling keeps a tenth
+The threshold grows by a twelfth if the part falls from a tenth to a hundredth. A ledger under a budget keeps a tenth
 of its delta, or more, for events that can fail: enough for nine such fits at least.
 """
 

@@ -69,7 +69,6 @@ class ColumnSums(VectorQuery):
         self.width, self.row_limit = (1 + n_moments) * len(bounds), math.sqrt((1 + n_moments) * len(bounds))
 
     def sensitivity(self, adjacency: str) -> float:
-        """See `VectorQuery`."""
         return math.sqrt(len(self.low)) if adjacency == "replace_one" else self.row_limit
 
     def vectors(self, rows: Doubles) -> Doubles:

@@ -19,11 +19,11 @@ from skdp.preprocessing.schema.date_parts import DATE_PARTS, read_parts
 KINDS = ("number", "category", "ordinal", "flag", "date", "drop")
 SCALES = ("linear", "log")
 _ENTRIES = {
-    "number": ("bounds", "edges", "scale", "gaps"),
-    "date": ("bounds", "edges", "format", "features", "gaps"),
-    "category": ("categories", "other", "gaps"),
-    "ordinal": ("categories", "other", "gaps"),
-    "flag": ("gaps",),
+    "number": ("bounds", "edges", "scale", "missing_values"),
+    "date": ("bounds", "edges", "format", "features", "missing_values"),
+    "category": ("categories", "other", "missing_values"),
+    "ordinal": ("categories", "other", "missing_values"),
+    "flag": ("missing_values",),
     "drop": (),
 }
 
@@ -98,7 +98,7 @@ class Column:
         if self.features:
             made["features"] = list(self.features)
         if self.gaps:
-            made["gaps"] = list(self.gaps)
+            made["missing_values"] = list(self.gaps)
         return made
 
 
@@ -127,7 +127,7 @@ def _read_again(name: str, column: Column) -> Column:
     is_date = isinstance(column.kind, str) and column.kind == "date"
     entries: dict[str, Any] = {"kind": "number" if is_date else column.kind}  # ends of dates are days here
     entries |= {"bounds": column.bounds} if column.edges is None else {"edges": column.edges}
-    entries |= {"categories": column.categories, "other": column.other, "gaps": column.gaps or None}
+    entries |= {"categories": column.categories, "other": column.other, "missing_values": column.gaps or None}
     entries |= {} if column.scale == "linear" else {"scale": column.scale}
     found = _read_entries(name, {key: value for key, value in entries.items() if value is not None})
     form = _read_format(name, column.form) if is_date and column.form != "" else ""
@@ -147,7 +147,7 @@ def _read_entries(name: str, given: Mapping[Any, Any]) -> Column:
             _refuse(name, f"{_show(key)} is no entry for the kind {kind!r}", f"give some of: {known}")
     bounds, edges = _read_ends(name, kind, entries)
     categories = entries.get("categories")
-    gaps = _read_gaps(name, entries.get("gaps", ()))
+    gaps = _read_gaps(name, entries.get("missing_values", ()))
     if kind == "ordinal" and categories is None:
         _refuse(name, "an ordinal has no categories", "list them in their order")
     scale = entries.get("scale", "linear")
@@ -249,7 +249,7 @@ def _read_categories(name: str, given: Any, gaps: tuple[str, ...]) -> tuple[str,
 
 
 def _read_gaps(name: str, given: Any) -> tuple[str, ...]:
-    keys = [_key(each) for each in _items(name, "gaps", given)]
+    keys = [_key(each) for each in _items(name, "missing_values", given)]
     return tuple(sorted({key or "" for key in keys}))  # None, NaN and "" say that cells may be empty
 
 

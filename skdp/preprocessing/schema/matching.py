@@ -41,7 +41,7 @@ def match_columns(schema: TableSchema, table: Table) -> list[tuple[str, int, Col
     if others and schema.others == "error":
         raise ValueError(
             f"the schema does not name column {format_names(others)}: add what is public of it, or let "
-            "TableSchema(..., others='drop') leave such columns out, or others='buy' pay for them."
+            "TableSchema(..., others='drop') leave such columns out, or others='estimate' pay for them."
         )
     columns = []
     for j, name in enumerate(table.names):

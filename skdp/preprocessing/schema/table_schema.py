@@ -15,7 +15,7 @@ from skdp.preprocessing.schema.combinations import Combination, read_combination
 from skdp.preprocessing.schema.draft import draft_columns
 from skdp.preprocessing.schema.kinds import Column, read_column
 
-OTHERS = ("error", "drop", "buy")
+OTHERS = ("error", "drop", "estimate")
 
 
 class TableSchema:
@@ -40,9 +40,9 @@ class TableSchema:
           or ``"log"`` (the sign times ``log(1 + |x|)``), of a number; ``"other"``, the cell that represents categories
           that are not listed, where synthetic rows have some; ``"format"``, such as ``"%d.%m.%Y"``, of dates
           that are text and not as ISO has it; ``"features"``, some of ``["month", "weekday"]``, of a date whose months
-          or weekdays `DPTableVectorizer` is to make levels of, at no price; ``"gaps"``, a list of values that represent
-          a gap, such as -999; None in it says that cells may be empty.
-    others : {"error", "drop", "buy"}, default="error"
+          or weekdays `DPTableVectorizer` is to make levels of, at no price; ``"missing_values"``, a list of values
+          that represent a missing value, such as -999; None in it says that cells may be empty.
+    others : {"error", "drop", "estimate"}, default="error"
         What becomes of columns that are not named: refused, left out, or bought from the privacy budget. A column that
         is bought is a number, a date or a category by its type.
     impossible : list of mapping of str to object, default=()
@@ -73,7 +73,7 @@ class TableSchema:
     >>> schema = TableSchema({
     ...     "age": (18, 90),
     ...     "job": ["clerk", "nurse"],
-    ...     "income": {"bounds": (0, 1e6), "scale": "log", "gaps": [-999]},
+    ...     "income": {"bounds": (0, 1e6), "scale": "log", "missing_values": [-999]},
     ...     "since": ("2000-01-01", "2025-12-31"),
     ...     "member": "flag",
     ...     "id": "drop",
@@ -82,7 +82,7 @@ class TableSchema:
     column  kind      what is public
     age     number    18 to 90
     job     category  clerk, nurse
-    income  number    0 to 1000000, log scale; gaps: -999
+    income  number    0 to 1000000, log scale; missing: -999
     since   date      2000-01-01 to 2025-12-31
     member  flag
     id      drop
@@ -116,7 +116,7 @@ class TableSchema:
 
         Returns
         -------
-        others : {"error", "drop", "buy"}
+        others : {"error", "drop", "estimate"}
         """
         return self._others  # type: ignore[attr-defined]
 
@@ -139,7 +139,7 @@ class TableSchema:
         -------
         complete : bool
         """
-        return self.others != "buy" and not any(column.is_bought for _, column in self.items())
+        return self.others != "estimate" and not any(column.is_bought for _, column in self.items())
 
     def items(self) -> tuple[tuple[str, Column], ...]:
         """Return names and columns, in order.
@@ -216,7 +216,7 @@ class TableSchema:
     def _rows(self) -> list[tuple[str, str, str]]:
         rows = [(" ".join(name.split()), kind, known) for name, kind, known in self.describe()]
         if self.others != "error":
-            rows.append(("(others)", self.others, "bought from the budget" if self.others == "buy" else ""))
+            rows.append(("(others)", self.others, "bought from the budget" if self.others == "estimate" else ""))
         if self.impossible:
             rows.append(("(impossible)", "", f"{len(self.impossible)} combinations of cells"))
         return rows
@@ -391,7 +391,7 @@ def _what_is_public(column: Column) -> str:
         parts.append(f"{' and '.join(column.features)} apart")
     if column.scale != "linear":
         parts.append(f"{column.scale} scale")
-    gaps = f"gaps: {', '.join(gap or 'empty cells' for gap in column.gaps)}" if column.gaps else ""
+    gaps = f"missing: {', '.join(gap or 'empty cells' for gap in column.gaps)}" if column.gaps else ""
     return "; ".join(filter(None, [", ".join(parts), gaps]))
 
 

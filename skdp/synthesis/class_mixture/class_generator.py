@@ -47,7 +47,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
     classes : sequence or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
         `PrivacyLeakWarning` is issued. Not looked at without labels.
-    label_shares : {"bought", "uniform"} or sequence of float, default="bought"
+    class_prevalences : {"bought", "uniform"} or sequence of float, default="bought"
         How labels of samples are drawn: by the noisy counts of the classes, all alike, or by public shares, one for
         each class in ascending order.
     weight_bound : float or None, default=None
@@ -80,7 +80,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
         Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
@@ -90,7 +90,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels. Defined only if the generator was fitted with labels.
-    label_shares_ : ndarray of shape (n_classes,)
+    class_prevalences_ : ndarray of shape (n_classes,)
         Shares by which labels are drawn. Defined only if the generator was fitted with labels.
     class_count_ : ndarray of shape (n_classes,)
         Noisy numbers of rows of each class, or sums of their weights, 0 or more; of all rows where there are no labels.
@@ -187,7 +187,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
         *,
         bounds: Any = None,
         classes: Any = None,
-        label_shares: Any = "bought",
+        class_prevalences: Any = "bought",
         weight_bound: Any = None,
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
@@ -203,7 +203,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
         self.n_components = n_components
         self.bounds = bounds
         self.classes = classes
-        self.label_shares = label_shares
+        self.class_prevalences = class_prevalences
         self.weight_bound = weight_bound
         self.epsilon = epsilon
         self.delta = delta
@@ -223,18 +223,15 @@ class DPClassMixtureGenerator(PrivateGenerator):
         return StepPlan(GaussianDpEvent, {})
 
     def _read_parameters(self, n_features: int | None) -> None:
-        """See `PrivateGenerator`."""
         public_bounds(self.bounds, n_features)
         if not _is_auto(self.n_components):
             check_count("n_components", self.n_components, remedy="choose a whole number of components, or 'auto'")
 
     def _read_rows(self, X: Any, *, reset: bool) -> NDArray[Any]:
-        """See `PrivateGenerator`."""
         rows: NDArray[Any] = check_table(self, X, reset=reset, by_blocks=True)
         return rows
 
     def _read_labels(self, y: Any, n_samples: int, n_public: int) -> ClassesAndCodes | None:
-        """See `PrivateGenerator`."""
         found = super()._read_labels(y, n_samples, n_public)
         n_classes = 0 if found is None else len(found[0])
         if n_public < n_classes:
@@ -245,7 +242,6 @@ class DPClassMixtureGenerator(PrivateGenerator):
         return found
 
     def _release(self, fit: Fit, rows: NDArray[Any], labels: ClassesAndCodes | None, weights: Any) -> None:
-        """See `PrivateGenerator`."""
         n, d = rows.shape
         n_classes, codes = 1, np.zeros(n, np.int64)
         if labels is not None:
@@ -263,7 +259,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
         self.class_count_ = WeightReader.of(self.weight_bound).bound * counts.of_classes
         self._fitted_dtype = np.dtype(blocks.dtype).name
         if labels is not None:
-            self.label_shares_ = self._chosen_shares()
+            self.class_prevalences_ = self._chosen_shares()
 
     # --- rules in public quantities ---
 
@@ -276,12 +272,10 @@ class DPClassMixtureGenerator(PrivateGenerator):
     # --- samples ---
 
     def _bought_shares(self) -> Doubles:
-        """See `PrivateGenerator`."""
         total, n_classes = self.class_count_.sum(), len(self.class_count_)
         return self.class_count_ / total if total > 0.0 else np.full(n_classes, 1.0 / n_classes)
 
     def _draw(self, n: int, labels: NDArray[Any] | None, rng: np.random.Generator) -> tuple[Any, NDArray[Any] | None]:
-        """See `PrivateGenerator`."""
         with np.errstate(under="ignore"):
             made = self.mixture_.draw(np.zeros(n, np.int64) if labels is None else labels, rng)
             made = made.astype(self._fitted_dtype, copy=False)

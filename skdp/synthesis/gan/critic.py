@@ -173,7 +173,6 @@ class PairModel(Model):
         self._pairs = np.empty((room, 2, X.shape[1] + n_labels + 1), self._dtype)
 
     def draw_lot(self, sampling: Sampling, stream: SecretStream, step: int) -> Lot:
-        """See `Model`."""
         rows = sampling.rows(self.n_rows, stream)
         rows = np.arange(self.n_rows) if rows is None else rows
         return Lot(rows, stream.spawn("noise of fakes", step), stream.spawn("shares", step))

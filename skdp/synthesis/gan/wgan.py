@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.parameters import absolute_path, check_count, check_real, refuse_fit_params, show
+from skdp._checks.parameters import absolute_path, check_count, check_real, reject_fit_params, show
 from skdp._fit.step_traits import traits_of
 from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp._training.progress import StepProgress
@@ -63,7 +63,7 @@ class DPWGAN(PrivateGenerator):
         Number of units in each hidden layer of the generator.
     n_latent : int, default=64
         Numbers of noise from which a row is made.
-    label_shares : {"bought", "uniform"} or sequence of float, default="bought"
+    class_prevalences : {"bought", "uniform"} or sequence of float, default="bought"
         How labels of samples, and of what the generator learns from, are drawn: by noisy counts, all alike, or by
         public shares, one for each class in ascending order. "bought" pays about a hundredth of the budget for the
         counts; without labels, give "uniform" and save it.
@@ -121,7 +121,7 @@ class DPWGAN(PrivateGenerator):
         Accounting method that prices the fit. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the initial weights, sampling and noise. None draws a fresh secret key from the operating system. Any
         other value makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against
@@ -139,7 +139,7 @@ class DPWGAN(PrivateGenerator):
         Public bounds of the columns.
     classes_ : ndarray of shape (n_classes,)
         Class labels. Defined only if the generator was fitted with labels.
-    label_shares_ : ndarray of shape (n_classes,)
+    class_prevalences_ : ndarray of shape (n_classes,)
         Shares by which labels are drawn. Defined only if the generator was fitted with labels.
     n_features_in_ : int
         Number of columns seen during ``fit``.
@@ -188,8 +188,8 @@ class DPWGAN(PrivateGenerator):
       interrupted fit keeps its charge, and the generator of the steps done.
     - ``sample`` costs nothing, and a saved generator holds no row and no exact count.
 
-    **Proof.** A fit makes one Gaussian release of the counts of classes, to which a row adds 1, if `label_shares` is
-    "bought" and there are labels; then the steps of `skdp._training.plan.DPSGDPlan` for the gradients of
+    **Proof.** A fit makes one Gaussian release of the counts of classes, to which a row adds 1, if `class_prevalences`
+    is "bought" and there are labels; then the steps of `skdp._training.plan.DPSGDPlan` for the gradients of
     `skdp.synthesis.gan.critic.CriticModel` or `skdp.synthesis.gan.convolutions.ConvolutionalModel`, of which none is
     longer than C. The price is that of both releases; without labels the counts are paid for all the same. All else is
     a function of what was released.
@@ -239,7 +239,7 @@ class DPWGAN(PrivateGenerator):
         capacity: int = 32,
         generator_layer_sizes: Any = (256, 256),
         n_latent: int = 64,
-        label_shares: Any = "bought",
+        class_prevalences: Any = "bought",
         critic_steps: int | str = "auto",
         gradient_penalty: float = 10.0,
         max_grad_norm: float = 0.1,
@@ -271,7 +271,7 @@ class DPWGAN(PrivateGenerator):
         self.capacity = capacity
         self.generator_layer_sizes = generator_layer_sizes
         self.n_latent = n_latent
-        self.label_shares = label_shares
+        self.class_prevalences = class_prevalences
         self.critic_steps = critic_steps
         self.gradient_penalty = gradient_penalty
         self.max_grad_norm = max_grad_norm
@@ -318,9 +318,9 @@ class DPWGAN(PrivateGenerator):
         TypeError, ValueError
             A parameter or the input is invalid. Nothing was charged.
         BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged.
+            The budget of the accountant does not admit the fit. Nothing was charged.
         """
-        refuse_fit_params(fit_params, type(self).__name__)
+        reject_fit_params(fit_params, type(self).__name__)
         fit = begin(self, X)
         model = fit.model
         sampling, n_steps = model._read_run_parameters(fit.n, fit.n_features)
@@ -361,7 +361,6 @@ class DPWGAN(PrivateGenerator):
         return found
 
     def _read_labels(self, y: Any, n_samples: int, n_public: int) -> ClassesAndCodes | None:
-        """See `PrivateGenerator`."""
         found = super()._read_labels(y, n_samples, n_public)
         if found is not None and n_public < len(found[0]):
             raise ValueError(
@@ -404,9 +403,9 @@ class DPWGAN(PrivateGenerator):
         if self._buys_shares():
             counts = np.bincount(codes, minlength=len(self.classes_)).astype(np.float64)
             noisy = GaussianMechanism(COUNT_NOISE * steps.noise_multiplier, 1.0).release(counts, stream.spawn("counts"))
-            self.label_shares_ = onto_simplex(noisy / n_public)
-        self.label_shares_ = self._chosen_shares()
-        return self.label_shares_
+            self.class_prevalences_ = onto_simplex(noisy / n_public)
+        self.class_prevalences_ = self._chosen_shares()
+        return self.class_prevalences_
 
     # --- rules in public quantities, and checks ---
 
@@ -418,7 +417,7 @@ class DPWGAN(PrivateGenerator):
         return compose([GaussianDpEvent(COUNT_NOISE * noise_multiplier), steps])
 
     def _buys_shares(self) -> bool:
-        return isinstance(self.label_shares, str) and self.label_shares == "bought"
+        return isinstance(self.class_prevalences, str) and self.class_prevalences == "bought"
 
     def _sampling_and_steps(self, n: int) -> tuple[Sampling, int]:
         sampling = self._chosen_sampling(n) or sampling_at(min(LOT_SIZE / n, 0.25))
@@ -452,11 +451,9 @@ class DPWGAN(PrivateGenerator):
     # --- samples ---
 
     def _bought_shares(self) -> Doubles:
-        """See `PrivateGenerator`."""
-        return self.label_shares_
+        return self.class_prevalences_
 
     def _draw(self, n: int, labels: NDArray[Any] | None, rng: np.random.Generator) -> tuple[Any, NDArray[Any] | None]:
-        """See `PrivateGenerator`."""
         n_classes, hidden = 0 if labels is None else len(self.classes_), tuple(map(len, self.intercepts_[:-1]))
         generator = GeneratorNetwork(len(self.coefs_[0]) - n_classes, n_classes, hidden, self.n_features_in_, MARK)
         tables = [np.vstack(pair) for pair in zip(self.coefs_, self.intercepts_, strict=True)]

@@ -68,7 +68,7 @@ class StatedTable(NamedTuple):
     def given(self) -> TableSchema | None:
         """Return the public schema as it was given, None where bounds stand for it."""
         if self.schema is None:
-            return TableSchema({}, others="buy") if self.bounds is None else None
+            return TableSchema({}, others="estimate") if self.bounds is None else None
         if self.bounds is not None:
             raise ValueError(f"bounds={show(self.bounds)} is given beside schema: say it in the schema.")
         return read_schema(self.schema, "or None, to buy everything")
@@ -94,7 +94,7 @@ class StatedTable(NamedTuple):
         named = () if schema is None else schema.items()
         columns = [column for _, column in named if column.kind != "drop"]
         sizes = [len(column.categories or ()) or len(column.edges or ()) or n_bins for column in columns]
-        if schema is None or schema.others == "buy":  # bought columns have few enough levels
+        if schema is None or schema.others == "estimate":  # bought columns have few enough levels
             sizes += [n_bins] * (n_features - len(named))
         return N_ROUNDS if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_LEVELS else 0
 

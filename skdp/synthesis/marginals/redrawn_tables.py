@@ -53,19 +53,19 @@ class Redrawing(NamedTuple):
         targets = targets_of(terms.levels, exact, terms.exclusions)
         return fit_mixture(terms.levels, targets, terms.n_components, max(by_rule, LEAST_ITERATIONS), rng)
 
-    def measure_again(self, components: Any, label_shares: Doubles | None, rng: np.random.Generator) -> TargetTables:
+    def measure_again(self, components: Any, prevalences: Doubles | None, rng: np.random.Generator) -> TargetTables:
         """Return noisy tables of rows that are drawn from a model.
 
         Parameters
         ----------
         components : ndarray of shape (n_components, sum of levels)
             Of the model.
-        label_shares : ndarray of shape (n_classes,) or None
-            Shares of the classes among these rows; None without labels.
+        prevalences : ndarray of shape (n_classes,) or None
+            Of the classes among these rows; None without labels.
         rng : numpy.random.Generator
         """
         n = round(self.measurement.n)
-        labels = None if label_shares is None else rng.choice(len(label_shares), n, p=label_shares)
+        labels = None if prevalences is None else rng.choice(len(prevalences), n, p=prevalences)
         rows = Mixture(tuple(self.terms.levels), components).draw(n, rng, self.terms.exclusions, labels)
         codes = LevelRows([np.ascontiguousarray(column) for column in rows.T])
         # A model that selects no pairs is of no use here.

@@ -51,7 +51,7 @@ class SampledTables(PrivateGenerator):
         names = [*form.names, "y"]
         self.marginals_, self.components_ = targets.ones, mixture.probabilities
         if terms.has_label:
-            self.label_shares_ = self._chosen_shares()
+            self.class_prevalences_ = self._chosen_shares()
         self.pairs_ = [(names[i], names[j]) for i, j in targets.pairs]
         self.schema_ = TableSchema({each.block.name: each.block.column for each in form.columns}, impossible=impossible)
 
@@ -108,11 +108,10 @@ class SampledTables(PrivateGenerator):
             other, tables = copy(self), how.measure_again(self.components_, labels, rng)
             other.marginals_, other.components_ = tables.ones, how.model_of(tables.noisy, rng).probabilities
             if labels is not None and how.buys_label_shares:
-                other.label_shares_ = other._bought_shares()
+                other.class_prevalences_ = other._bought_shares()
             yield other._drawn(n, rng, balanced=False)
 
     def _bought_shares(self) -> Doubles:
-        """See `PrivateGenerator`."""
         shares = self.marginals_[-1]
         return np.asarray(shares / shares.sum())
 
@@ -145,7 +144,7 @@ class SampledTables(PrivateGenerator):
         Notes
         -----
         Conditions are exact for the fitted model, without redrawing (`Mixture.given`), and so are shares of the labels:
-        ``label_shares_``, by Bayes' rule.
+        ``class_prevalences_``, by Bayes' rule.
 
         Rows are drawn with as many of each component of the model, and of each level within it, as the model expects,
         rounded at random. Tables of the sample are closer to those of the model than tables of independent rows. For
@@ -177,7 +176,7 @@ class SampledTables(PrivateGenerator):
         labels = None
         if classes is not None:
             by_label = mixture.column(n_columns)
-            shares = self.label_shares_ * (met @ by_label) / np.maximum(by_label.sum(axis=0), 1e-300)
+            shares = self.class_prevalences_ * (met @ by_label) / np.maximum(by_label.sum(axis=0), 1e-300)
             labels = draw_levels(shares if of_label is None else shares * of_label, n, rng, balanced)
         levels = mixture.draw(n, rng, self._fitted_exclusions, labels, balanced)
         X = self._fitted_form.write(levels, self.within_bins, rng, asked.ends)

@@ -49,8 +49,9 @@ class DPMarginalSynthesizer(SampledTables):
         gaps and for other categories; of types of truth values nothing has to be. Within bounds of numbers without
         edges, bins are estimated where few of equal width would hold nearly all, for a twentieth of mu^2 if nothing is
         left out; not with impossible combinations. In columns that it completes cells
-        may be gaps where it says so (``"gaps"``); gaps come back as gaps. Combinations that it names as `impossible`
-        are not drawn. If None, only names and types of the columns are public, unless there are `bounds`.
+        may be missing where it says so (``"missing_values"``); they are missing in the sample too. Combinations that it
+        names as `impossible` are not drawn. If None, only names and types of the columns are public, unless there are
+        `bounds`.
     bounds : (float, float), list of (float, float) or None, default=None
         Public bounds of all columns, which are all numbers then, or of each, where there is no schema, as behind a
         private step of a pipeline. Values beyond them are moved to them.
@@ -73,7 +74,7 @@ class DPMarginalSynthesizer(SampledTables):
         within each class, and else 200.
     max_iter : int or None, default=None
         Iterations of its fit. If None, a rule in public numbers: the less noise, the more.
-    label_shares : {"bought", "uniform"} or sequence of float, default="bought"
+    class_prevalences : {"bought", "uniform"} or sequence of float, default="bought"
         How labels of samples are drawn: by the noisy counts of the release, all alike, or by public shares, one for
         each class in ascending order.
     within_bins : {"auto", "uniform", "middle"}, default="auto"
@@ -111,7 +112,7 @@ class DPMarginalSynthesizer(SampledTables):
         Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
@@ -123,7 +124,7 @@ class DPMarginalSynthesizer(SampledTables):
         Public schema of all columns, with what was bought. As `schema` of another fit it costs nothing.
     classes_ : ndarray of shape (n_classes,)
         Class labels. Defined only if the generator was fitted with labels.
-    label_shares_ : ndarray of shape (n_classes,)
+    class_prevalences_ : ndarray of shape (n_classes,)
         Shares by which labels are drawn. Defined only if the generator was fitted with labels.
     marginals_ : list of ndarray
         Noisy probabilities of the levels of each column, and of the classes last if there are any.
@@ -246,7 +247,7 @@ class DPMarginalSynthesizer(SampledTables):
         triples: bool | str = "auto",
         n_components: int | None = None,
         max_iter: int | None = None,
-        label_shares: Any = "bought",
+        class_prevalences: Any = "bought",
         within_bins: str = "auto",
         weight_bound: Any = None,
         epsilon: float | None = 1.0,
@@ -269,7 +270,7 @@ class DPMarginalSynthesizer(SampledTables):
         self.triples = triples
         self.n_components = n_components
         self.max_iter = max_iter
-        self.label_shares = label_shares
+        self.class_prevalences = class_prevalences
         self.within_bins = within_bins
         self.weight_bound = weight_bound
         self.epsilon = epsilon
@@ -286,7 +287,6 @@ class DPMarginalSynthesizer(SampledTables):
     # --- the fit ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`."""
         n_rounds = self._stated_table().n_rounds(n_features)
         # A step before this one may change the width, and must not change what was priced.
         return StepPlan(self._event_at(n_features), {"pairs": "select" if n_rounds else "all"})
@@ -307,7 +307,6 @@ class DPMarginalSynthesizer(SampledTables):
         return super()._fault_of_lists(before)
 
     def _read_parameters(self, n_features: int | None) -> None:
-        """See `PrivateGenerator`."""
         check_choice("pairs", self.pairs, PAIRS)
         check_choice("within_bins", self.within_bins, WITHIN_BINS)
         if not isinstance(self.triples, bool):
@@ -340,7 +339,6 @@ class DPMarginalSynthesizer(SampledTables):
         return rows
 
     def _read_labels(self, y: Any, n_samples: int, n_public: int) -> ClassesAndCodes | None:
-        """See `PrivateGenerator`."""
         found = super()._read_labels(y, n_samples, n_public)
         n_columns = self.__dict__.get("_fitted_n_columns")  # not known yet behind a private step
         if found is None and n_columns is not None and n_columns < 2:
@@ -353,7 +351,6 @@ class DPMarginalSynthesizer(SampledTables):
         return found
 
     def _release(self, fit: Fit, rows: LevelTable, labels: ClassesAndCodes | None, weights: Any) -> None:
-        """See `PrivateGenerator`."""
         n_rounds, stream = self._stated_table().n_rounds(fit.n_features or 1), fit.spawn("marginals")
         rows = self._complete(fit, rows, stream)
         assert rows.form is not None  # complete
@@ -373,7 +370,7 @@ class DPMarginalSynthesizer(SampledTables):
         found, mixture = measurement.measure(given_rows, terms, stream)
         form = rows.shaped_form(measurement, given_rows, stream) if terms.with_shapes else rows.form.shaped({})
         form = form._replace(wholes=rows.wholes(measurement, given_rows, stream)) if terms.with_wholes else form
-        buys_shares = isinstance(self.label_shares, str) and self.label_shares == "bought"
+        buys_shares = isinstance(self.class_prevalences, str) and self.class_prevalences == "bought"
         redrawing = None if weights is not None else Redrawing(measurement, terms, found.noisy, buys_shares)
         self._fitted_redrawing = redrawing
         self._publish(form, rows.schema.impossible, terms, found, mixture)

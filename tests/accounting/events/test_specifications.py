@@ -36,7 +36,7 @@ G = GaussianDpEvent(1.0)
 
 
 def test_a_walk_visits_all_that_an_event_is_made_of():
-    """Also what is inside samples, tries and possibilities, and what a third party's event says dominates it."""
+    """Also what is inside samples, trials and possibilities, and what a third party's event says dominates it."""
 
     class Theirs(DpEvent):
         def __dominating_event__(self):

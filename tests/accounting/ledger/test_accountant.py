@@ -1,4 +1,4 @@
-"""The accountant: nothing lost, nothing above the ceiling, whatever is done to the object."""
+"""The accountant: nothing lost, nothing above the budget, whatever is done to the object."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_forked_process_cannot_spend():
     assert len(accountant.history) == 1
 
 
-# --- ceilings (property 18) -------------------------------------------------------------------------------
+# --- budgets (property 18) -------------------------------------------------------------------------------
 
 
 def test_first_plan_may_fill_the_ceiling():
@@ -290,10 +290,10 @@ def test_the_table_and_the_page_show_what_was_spent_and_is_left():
     accountant.spend(GAUSS)
     text = str(accountant)
     assert f"spent: epsilon={accountant.get_epsilon():.6g} (joint price" in text
-    assert "left: epsilon=" in text
+    assert "remaining: epsilon=" in text
     assert [line.split()[0] for line in text.splitlines() if line[0].isdigit()] == ["1", "2", "3-4", "5"]
     assert "adaptively" not in text
-    assert all(word in text for word in ("person", "Poisson(0.01)", "3-4", "ceiling", "zero_out", "Laplace(50)"))
+    assert all(word in text for word in ("person", "Poisson(0.01)", "3-4", "budget", "zero_out", "Laplace(50)"))
     page = accountant._repr_html_()
     assert "&lt;b&gt;of all" in page
     assert "<b>" not in page

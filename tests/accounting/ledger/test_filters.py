@@ -32,7 +32,7 @@ from skdp.accounting import (
     get_epsilon,
 )
 from skdp.accounting.formulas.gaussian import gaussian_mu
-from skdp.accounting.formulas.selection_law import NumberOfTries
+from skdp.accounting.formulas.selection_law import NumberOfTrials
 from skdp.accounting.ledger import odometer as _odometer
 from skdp.accounting.ledger import store as _store
 from skdp.accounting.ledger.filters import (
@@ -96,7 +96,7 @@ def test_kinds_mix_in_any_order(events, adjacency):
     assert accountant.spent <= 8.0
     assert 0.0 < accountant.remaining() < 8.0
     assert accountant.remaining(NETWORK) > 0
-    # the whole run is within the ceiling at the stored order, with the stored shares
+    # the whole run is within the budget at the stored order, with the stored shares
     part = rule.renyi / len(rule.orders)
     filters = {order: Filter(order, 0.0, adjacency == "replace_one") for order in rule.orders}
     totals = {order: sum(each.cost(releases(event)) for event in events) for order, each in filters.items()}
@@ -204,7 +204,7 @@ def test_a_fit_of_what_is_affordable_is_admitted_and_no_larger_one(shape, raised
     accountant.spend(LOGISTIC)
     accountant.spend(shape(calibrate_noise_multiplier(shape, 0.5, 1e-5)))
     if raised:
-        accountant.raise_ceiling(3.5)
+        accountant.increase_budget(3.5)
     delta = 1e-6
     left = accountant.affordable(shape(1.0), delta=delta).epsilon
     assert left > 0.1
@@ -231,13 +231,13 @@ def test_no_more_releases_than_can_be_priced():
     assert 0.0 < accountant.get_epsilon(1e-5) < math.inf
 
 
-# --- a raised ceiling ---------------------------------------------------------------------------------------
+# --- a raised budget ---------------------------------------------------------------------------------------
 
 
 def test_a_raised_ceiling_is_held_by_the_odometer():
     accountant = PrivacyAccountant(1.0, 1e-5)
     accountant.spend(NETWORK)
-    accountant.raise_ceiling(2.0, note="agreed")
+    accountant.increase_budget(2.0, note="agreed")
     assert (accountant.epsilon, accountant.delta) == (2.0, 1e-5)
     assert accountant.spent == accountant.get_epsilon(adaptive=True)
     small = SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(4.0)), 30)
@@ -257,13 +257,13 @@ def test_increase_that_is_not_valid_raises():
         ((0.999 * figure,), "is not enough: .* give epsilon="),
     ):
         with pytest.raises(ValueError, match=named):
-            accountant.raise_ceiling(*arguments)
+            accountant.increase_budget(*arguments)
     with pytest.raises(ValueError, match=r"delta=0\.0001 is not the ledger's delta=1e-05, which cannot be raised"):
-        accountant.raise_ceiling(5.0, delta=1e-4)
+        accountant.increase_budget(5.0, delta=1e-4)
     with pytest.raises(ValueError, match="has none to raise"):
-        PrivacyAccountant().raise_ceiling(5.0)
+        PrivacyAccountant().increase_budget(5.0)
     assert len(accountant.entries) == 3
-    accountant.raise_ceiling(5.0, delta=1e-5)
+    accountant.increase_budget(5.0, delta=1e-5)
 
 
 def test_odometer_rises_with_the_privacy_loss():
@@ -333,7 +333,7 @@ def test_a_refusal_for_failures_names_the_delta_that_is_admitted():
 
 
 def best_of(law, scores, phi):
-    """The law of the best of K tries with this law of one, by score; phi the generating function of K."""
+    """The law of the best of K trials with this law of one, by score; phi the generating function of K."""
     order = np.argsort(scores)
     upto = np.cumsum(law[order])
     found = np.empty_like(law)
@@ -343,10 +343,10 @@ def best_of(law, scores, phi):
 
 @over_rows(("mean", "shape"), [(3.0, 1.0), (8.0, 0.0), (5.0, math.inf)])
 def test_failures_of_tries_cost_their_mean_number(mean, shape):
-    """Exact laws of a search whose tries tell all with probability delta, else a noisy number of 41."""
-    tries, delta, alpha, left = NumberOfTries(mean, shape), 1e-3, 6.0, 1e-6
+    """Exact laws of a search whose trials tell all with probability delta, else a noisy number of 41."""
+    trials, delta, alpha, left = NumberOfTrials(mean, shape), 1e-3, 6.0, 1e-6
     k = np.arange(400)
-    mass = tries.pmf(k)
+    mass = trials.pmf(k)
 
     def phi(x):
         return (mass * x[:, None] ** k).sum(axis=1)
@@ -386,7 +386,7 @@ def with_everything(path=None):
     accountant = PrivacyAccountant(2.0, 1e-5, path=path)
     accountant.spend(GAUSS, "first", parameters={"epsilon": 0.3})
     assert accountant.record_refusal("DPPCA", note="NaN in a column")
-    accountant.raise_ceiling(4.0, note="why")
+    accountant.increase_budget(4.0, note="why")
     accountant.spend(FIT, "second")
     return accountant
 

@@ -85,10 +85,10 @@ def test_partition_name_with_white_space_raises():
 
 
 def test_a_raise_decides_by_the_odometer_for_partitions_that_were_charged(ledger):
-    """Nobody of another one has seen anything: their ceiling is as if from the start."""
+    """Nobody of another one has seen anything: their budget is as if from the start."""
     first, other = (ledger.partition(name, rule=RULE) for name in "ab")
     first.spend(THIRD)
-    first.raise_ceiling(4.0, allow_less=True)
+    first.increase_budget(4.0, allow_less=True)
     assert (ledger.epsilon, other.epsilon) == (4.0, 4.0)
     assert first.spent == first.get_epsilon(adaptive=True) > get_epsilon(THIRD, 1e-5)
     assert (other.spent, other.remaining()) == (0.0, 4.0)

@@ -1,4 +1,4 @@
-"""Raises of a ceiling: what they do to what is left, and when they may."""
+"""Raises of a budget: what they do to what is left, and when they may."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_a_raise_that_lowers_what_is_left_has_to_be_asked_for(path):
     with pytest.raises(
         ValueError, match=r"lowers what is left for a fit like the last one from 1\.26 to 0\.959"
     ) as error:
-        accountant.raise_ceiling(2.2)
+        accountant.increase_budget(2.2)
     assert "\n" not in str(error.value)
     assert len(accountant.entries) == 1
     assert accountant.remaining() == before
     (enough,) = re.findall(r"give epsilon=(\S+) or more, or allow_less=True \(--yes", str(error.value))
-    accountant.raise_ceiling(float(enough))
+    accountant.increase_budget(float(enough))
     assert accountant.remaining() >= 0.999 * before  # what is left is found to a thousandth of the noise
     assert [dict(each.parameters) for each in accountant.entries[1:]] == [{"epsilon": float(enough)}]
 
@@ -50,7 +50,7 @@ def test_a_raise_that_lowers_what_is_left_has_to_be_asked_for(path):
 def test_less_that_was_asked_for_is_kept_with_the_entry():
     accountant = PrivacyAccountant(2.0, 1e-5)
     accountant.spend(NETWORK)
-    accountant.raise_ceiling(2.2, allow_less=True)
+    accountant.increase_budget(2.2, allow_less=True)
     assert accountant.entries[1].parameters == {"epsilon": 2.2, "allow_less": True}
     assert accountant.remaining() < 1.0
     assert accountant.spent == accountant.get_epsilon(adaptive=True)
@@ -61,7 +61,7 @@ def test_raise_before_first_charge_sets_the_budget(path):
     accountant = PrivacyAccountant(2.0, 1e-5, path=path)
     assert accountant.record_refusal("DPPCA")
     accountant.spend(SelfComposedDpEvent(GAUSS, 0))
-    accountant.raise_ceiling(3.0)
+    accountant.increase_budget(3.0)
     created = PrivacyAccountant(3.0, 1e-5)
     for work in (lambda each: None, lambda each: each.spend(NETWORK), lambda each: each.spend(GAUSS)):
         work(accountant)
@@ -69,8 +69,8 @@ def test_raise_before_first_charge_sets_the_budget(path):
         for found in (accountant, fresh(path)):
             assert (found.epsilon, found.spent, found.remaining()) == (3.0, created.spent, created.remaining())
             assert found.remaining(NETWORK) == created.remaining(NETWORK)
-    with pytest.raises(ValueError, match="does not raise the ceiling"):
-        accountant.raise_ceiling(2.0)
+    with pytest.raises(ValueError, match="does not raise the budget"):
+        accountant.increase_budget(2.0)
 
 
 def overtaken(monkeypatch, path, kind, *entries):
@@ -92,7 +92,7 @@ def test_a_raise_that_a_first_charge_overtakes_is_one_after_a_charge(path, monke
     accountant = PrivacyAccountant(2.0, 1e-5, path=path)
     overtaken(monkeypatch, path, "raise", _store.Charge(NETWORK, "theirs", "zero_out"))
     with pytest.raises(ValueError, match="lowers what is left"):
-        accountant.raise_ceiling(2.2)
+        accountant.increase_budget(2.2)
     assert [each.kind for each in fresh(path).entries] == ["charge"]
 
 
@@ -100,7 +100,7 @@ RAISES = """
 accountant = PrivacyAccountant.open(path)
 ready()
 try:
-    accountant.raise_ceiling(float(sys.argv[3]))
+    accountant.increase_budget(float(sys.argv[3]))
     print(1)
 except ValueError as error:
     assert "does not raise" in str(error), error
@@ -110,8 +110,8 @@ except ValueError as error:
 
 def test_processes_that_raise_at_once_leave_the_highest(tmp_path, path):
     PrivacyAccountant(2.0, 1e-5, path=path).spend(THIRD)
-    go, ceilings = tmp_path / "go", (4.0, 6.0, 5.5)
-    running = [start(RAISES, path, go, each) for each in ceilings]
+    go, budgets = tmp_path / "go", (4.0, 6.0, 5.5)
+    running = [start(RAISES, path, go, each) for each in budgets]
     for script in running:
         assert script.stdout.readline() == "ready\n"
     go.touch()
@@ -123,7 +123,7 @@ def test_processes_that_raise_at_once_leave_the_highest(tmp_path, path):
 
 
 def drawn(rng):
-    """A ledger with one to four charges, each of a tenth to half of the ceiling, as far as they are admitted."""
+    """A ledger with one to four charges, each of a tenth to half of the budget, as far as they are admitted."""
     epsilon, delta = rng.uniform(0.5, 6.0), 10 ** rng.uniform(-9.0, -4.0)
     accountant = PrivacyAccountant(epsilon, delta, filter_family=rng.choice(["auto", "renyi"]))
     for shape in (rng.choice(SHAPES) for _ in range(rng.randint(1, 4))):
@@ -141,7 +141,7 @@ def test_no_other_raise_lowers_what_is_left():
         for factor in (1.01, 1.1, 1.3, 1.6, 2.0, 2.5, 3.0):
             before = accountant.affordable()
             try:
-                accountant.raise_ceiling(first * factor)
+                accountant.increase_budget(first * factor)
             except ValueError as error:
                 refusals += bool(re.search("lowers what is left|is not enough", str(error)))
                 continue

@@ -42,7 +42,7 @@ def test_raised_risk_budget_is_an_epsilon_budget():
     """The odometer's figure of plain Gaussian releases is within the new epsilon; the risk is no longer promised."""
     accountant = PrivacyAccountant(risk=RISK, delta=DELTA, filter_family="gaussian")
     accountant.spend(GaussianDpEvent(50.0))
-    accountant.raise_ceiling(5.0)
+    accountant.increase_budget(5.0)
     exhaust(accountant, GaussianDpEvent(2.0))
     assert accountant.get_epsilon(DELTA) <= accountant.spent <= accountant.epsilon == 5.0
     with pytest.raises(BudgetExceededError, match="not a plain Gaussian release"):

@@ -96,7 +96,7 @@ def test_no_budget_is_begun_by_a_slip(tmp_path, path):
         PrivacyAccountant.open(path)
     one_line(error)
     assert os.listdir(tmp_path) == []
-    with pytest.warns(UserWarning, match="without a ceiling"):
+    with pytest.warns(UserWarning, match="without a budget"):
         unlimited = PrivacyAccountant(path=path)
     unlimited.spend(FIT)
     with pytest.raises(ValueError, match=r"epsilon=1\.0 contradicts the epsilon=None"):
@@ -212,7 +212,7 @@ def test_what_an_accountant_parameter_stands_for(tmp_path, path, budget, monkeyp
     assert resolve_accountant(budget) is budget
     for value in (pathlib.Path(path), "./census.budget"):
         assert resolve_accountant(value).path == path
-    with pytest.raises(BudgetFileError, match=r"python -m skdp\.budget create .* --epsilon E --delta D") as error:
+    with pytest.raises(BudgetFileError, match=r"python -m skdp\.accounting create .* --epsilon E --delta D") as error:
         resolve_accountant("cen sus.budget")
     assert f"'{tmp_path}/cen sus.budget'" in str(error.value)
     assert os.listdir(tmp_path) == ["census.budget"]

@@ -21,7 +21,7 @@ from ledger_damage import (
 
 @pytest.fixture(scope="module")
 def five(tmp_path_factory):
-    """Five charges under a ceiling."""
+    """Five charges under a budget."""
     return written(str(tmp_path_factory.mktemp("five") / "a.budget"), 0, 5, (20.0, 1e-5))
 
 

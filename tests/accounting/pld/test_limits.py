@@ -129,7 +129,7 @@ HEAVY = compose(
         WorstOfDpEvent((dpsgd(2e-5, 2.5, 100), compose([dpsgd(2e-7, 5.0, 3_000), many(LaplaceDpEvent(100.0), 10**9)]))),
     ]
 )
-"""Tries with half a million labels, and two kinds of release without a common grid."""
+"""Trials with half a million labels, and two kinds of release without a common grid."""
 MOST_WORK, MOST_MEMORY = 30 << 20, 300e6  # grid points times transforms, each up to 0.05 microseconds; bytes
 
 

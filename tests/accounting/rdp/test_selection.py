@@ -1,4 +1,4 @@
-"""Selection by random stopping: laws of the number of tries, prices against exact laws of the output, calibration."""
+"""Selection by random stopping: laws of the number of trials, prices against exact laws of the output, calibration."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from skdp.accounting import (
     LaplaceDpEvent,
     NonPrivateDpEvent,
     NoOpDpEvent,
-    NumberOfTries,
+    NumberOfTrials,
     PoissonSampledDpEvent,
     RepeatAndSelectDpEvent,
     SelfComposedDpEvent,
     WorstOfDpEvent,
     calibrate_noise_multiplier,
     calibrate_selection,
-    cheapest_tries,
     compose,
+    fewest_trials,
     flatten,
     get_delta,
     get_epsilon,
@@ -50,7 +50,7 @@ def dpsgd(sigma, q=0.02, steps=500):
 
 @over_rows(("mean", "shape"), LAWS)
 def test_law_is_one_law(mean, shape):
-    law = NumberOfTries(mean, shape)
+    law = NumberOfTrials(mean, shape)
     k = np.arange(4000)
     mass = law.pmf(k)
     assert mass.sum() == pytest.approx(1.0, rel=1e-11)
@@ -67,16 +67,16 @@ def test_law_is_one_law(mean, shape):
 
 def test_number_of_tries_matches_known_laws():
     k = np.arange(1, 50)
-    geometric, logarithmic = NumberOfTries(8.0, 1.0), NumberOfTries(8.0, 0.0)
+    geometric, logarithmic = NumberOfTrials(8.0, 1.0), NumberOfTrials(8.0, 0.0)
     np.testing.assert_allclose(geometric.pmf(k), (1 / 8) * (7 / 8) ** (k - 1.0), rtol=1e-11)
     gamma = logarithmic.gamma
     np.testing.assert_allclose(logarithmic.pmf(k), (1 - gamma) ** k / k / math.log(1 / gamma), rtol=1e-11)
-    assert NumberOfTries(8.0, INF).pmf(3) == pytest.approx(math.exp(-8) * 8**3 / 6, rel=1e-12)
+    assert NumberOfTrials(8.0, INF).pmf(3) == pytest.approx(math.exp(-8) * 8**3 / 6, rel=1e-12)
 
 
 @over_rows(("mean", "shape"), LAWS)
 def test_draws_invert_the_law_into_the_tail(mean, shape):
-    law = NumberOfTries(mean, shape)
+    law = NumberOfTrials(mean, shape)
     assert law.draw((0, 0)) == (0 if law.poisson else 1)
     if mean == 1.0 and not law.poisson:
         assert law.draw((2**64 - 1, 2**64 - 1)) == 1
@@ -92,10 +92,10 @@ def test_draws_invert_the_law_into_the_tail(mean, shape):
 
 def test_what_cannot_be_drawn_is_refused():
     with pytest.raises(ValueError, match="mean=100000"):
-        NumberOfTries(1e5, 0.0).draw((1, 2))
+        NumberOfTrials(1e5, 0.0).draw((1, 2))
     for words in ((), (-1,), (2**64,)):
         with pytest.raises(ValueError, match="words"):
-            NumberOfTries(3.0, 0.0).draw(words)
+            NumberOfTrials(3.0, 0.0).draw(words)
 
 
 # --- prices against exact laws ---
@@ -140,7 +140,7 @@ def laws_of_the_best(law, one, other, source):
 
 @over_rows(("mean", "shape"), [(10.0, 1.0), (3.0, 2.5), (5.0, INF)])
 def test_never_below_the_exact_law_of_a_toy(mean, shape):
-    law, source = NumberOfTries(mean, shape), random.Random(7)
+    law, source = NumberOfTrials(mean, shape), random.Random(7)
     for size, count, pieces in ((0.4, 4, 3), (0.15, 16, 1)):
         event = law.event(SelfComposedDpEvent(EpsilonDeltaDpEvent(size, 0.0), count))
         outcomes = laws_of_the_best(law, *responses(size, count, pieces), source)
@@ -161,7 +161,7 @@ def test_never_below_the_exact_law_of_a_toy(mean, shape):
     ],
 )
 def test_composition_is_never_below_the_exact_law(mean, shape, toy, rest):
-    law, (size, count, pieces) = NumberOfTries(mean, shape), toy
+    law, (size, count, pieces) = NumberOfTrials(mean, shape), toy
     choice = law.event(SelfComposedDpEvent(EpsilonDeltaDpEvent(size, 0.0), count))
     event = compose([choice, choice] if rest is None else [choice, *rest])
     outcomes = laws_of_the_best(law, *responses(size, count, pieces), random.Random(3))
@@ -298,15 +298,17 @@ def test_worst_of_in_its_simplest_form():
 
 @over_rows(("make", "method"), [(GaussianDpEvent, "rdp"), (dpsgd, "pld")])
 def test_noise_of_a_whole_search(make, method):
-    def whole(tries, sigma):
-        return compose([tries.event(compose([make(sigma), GaussianDpEvent(60.0)])), GaussianDpEvent(40.0), make(sigma)])
+    def whole(trials, sigma):
+        return compose(
+            [trials.event(compose([make(sigma), GaussianDpEvent(60.0)])), GaussianDpEvent(40.0), make(sigma)]
+        )
 
     with calls_at_most(2_500_000):
-        tries, noise = calibrate_selection(whole, 10.0, 1.0, 1e-5, method=method)
-    assert (1 - 3e-4) <= get_epsilon(whole(tries, noise), 1e-5, method=method) <= 1.0
-    found, price = cheapest_tries(lambda law: whole(law, noise), 10.0, 1e-5, method=method)
-    assert found == tries
-    assert price == get_epsilon(whole(tries, noise), 1e-5, method=method)
+        trials, noise = calibrate_selection(whole, 10.0, 1.0, 1e-5, method=method)
+    assert (1 - 3e-4) <= get_epsilon(whole(trials, noise), 1e-5, method=method) <= 1.0
+    found, price = fewest_trials(lambda law: whole(law, noise), 10.0, 1e-5, method=method)
+    assert found == trials
+    assert price == get_epsilon(whole(trials, noise), 1e-5, method=method)
     alone = calibrate_noise_multiplier(lambda s: RepeatAndSelectDpEvent(make(s), 10.0, 0.0), 1.0, 1e-5, method=method)
     assert alone < noise
 
@@ -321,15 +323,15 @@ def test_bounds_hold_a_selection_between_one_run_and_its_price():
 @over_rows(("mean", "shape"), [(6.0, 0.0), (2.0, INF)])
 def test_the_mechanism_itself_run_many_times(mean, shape):
     """Draw K, make K responses, keep the best: frequencies against the exact law, at a false-alarm rate of 1e-6."""
-    law, source, runs = NumberOfTries(mean, shape), np.random.default_rng(11), 20_000
+    law, source, runs = NumberOfTrials(mean, shape), np.random.default_rng(11), 20_000
     p, _ = responses(0.4, 4, 1)
     order = np.array([3, 0, 4, 1, 2])  # worst first
     rank = np.argsort(order)
     counts = np.zeros(6)
     for _ in range(runs):
-        tries = law.draw(int(word) for word in source.integers(0, 2**64, 2, dtype=np.uint64))
-        outputs = rank[source.choice(5, size=tries, p=p)]
-        counts[outputs.max() if tries else 5] += 1
+        trials = law.draw(int(word) for word in source.integers(0, 2**64, 2, dtype=np.uint64))
+        outputs = rank[source.choice(5, size=trials, p=p)]
+        counts[outputs.max() if trials else 5] += 1
     expected = runs * best_of(p[order], law)
     kept = expected > 0.0
     assert counts[~kept].sum() == 0

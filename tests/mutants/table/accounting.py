@@ -190,7 +190,7 @@ FAULTS = faults_of(
             (
                 "rdp-selection-mean-trials-ignored",
                 "_selected_at",
-                "_worst(runs, alpha, replace_one) + math.log(tries.mean) / (alpha - 1.0)",
+                "_worst(runs, alpha, replace_one) + math.log(trials.mean) / (alpha - 1.0)",
                 "_worst(runs, alpha, replace_one)",
             ),
             (

@@ -96,7 +96,7 @@ FAULTS = faults_of(
             (
                 "search-refit-not-charged",
                 "plan_search.event_at",
-                "compose([choice, _refit_event(finals, scale, tries)])",
+                "compose([choice, _refit_event(finals, scale, trials)])",
                 "choice",
             ),
             ("search-scores-not-charged", "_tries_event", "[*trained, scored]", "trained"),

@@ -55,7 +55,7 @@ def test_only_what_is_missing_is_bought():
     assert [name for name, column in bought.items() if column.is_bought] == ["a", "b", "c"]
     assert SCHEMA.is_complete
     assert not bought.is_complete
-    assert not TableSchema({}, others="buy").is_complete
+    assert not TableSchema({}, others="estimate").is_complete
 
 
 @over_rows(
@@ -75,7 +75,7 @@ def test_only_what_is_missing_is_bought():
         (["a", None], "the category None"),
         ([["a"]], "the category <list>"),
         ({"kind": "category", "categories": "ab"}, "categories='ab'"),
-        ({"kind": "category", "categories": ["a"], "gaps": ["a"]}, "the category 'a'"),
+        ({"kind": "category", "categories": ["a"], "missing_values": ["a"]}, "the category 'a'"),
         ("ordinal", "an ordinal"),
         ("nombre", "the kind 'nombre'"),
         ({"kind": "flag", "bounds": (0, 1)}, "'bounds'"),
@@ -113,7 +113,7 @@ def test_a_wrong_schema_is_refused():
         TableSchema(customers(10))
     with pytest.raises(TypeError, match=r"^schema: the name 1 is no text"):
         TableSchema({1: (0, 1)})
-    with pytest.raises(ValueError, match=r"^others='keep' is not known: use one of 'error', 'drop', 'buy'\.$"):
+    with pytest.raises(ValueError, match=r"^others='keep' is not known: use one of 'error', 'drop', 'estimate'\.$"):
         TableSchema({}, others="keep")
 
 
@@ -149,7 +149,7 @@ def test_it_prints_as_a_table():
 # --- files ---
 
 
-@over_rows("schema", [SCHEMA, TableSchema({"a": "number", "b": {"edges": [0.1, 2.5]}}, others="buy")])
+@over_rows("schema", [SCHEMA, TableSchema({"a": "number", "b": {"edges": [0.1, 2.5]}}, others="estimate")])
 def test_json_and_yaml_give_the_schema_back(schema, tmp_path):
     schema.to_json(tmp_path / "s.json")
     schema.to_yaml(tmp_path / "s.yaml")
@@ -223,13 +223,14 @@ def test_bounds_of_a_draft_are_rounded_outward(low, high, bounds):
 
 def test_empty_cells_are_said_to_be_gaps():
     for empty in (None, float("nan"), ""):
-        column = TableSchema({"x": {"bounds": (0, 1), "gaps": [-9, empty]}})["x"]
+        column = TableSchema({"x": {"bounds": (0, 1), "missing_values": [-9, empty]}})["x"]
         assert column.gaps == ("", "-9")
         assert TableSchema({"x": column})["x"] == column
-        assert "gaps: empty cells, -9" in str(TableSchema({"x": column}))
+        assert "missing: empty cells, -9" in str(TableSchema({"x": column}))
     rows = pd.DataFrame({"x": [0.5, None]})
     plain, said = (
-        DPTableVectorizer({"x": {"bounds": (0, 1), "gaps": gaps}}, sparse_output=False) for gaps in ([], [None])
+        DPTableVectorizer({"x": {"bounds": (0, 1), "missing_values": gaps}}, sparse_output=False)
+        for gaps in ([], [None])
     )
     np.testing.assert_array_equal(plain.fit_transform(rows), said.fit_transform(rows))
 
@@ -286,6 +287,8 @@ def test_thousands_of_words_are_not_compared_with_one_another(n_gaps, monkeypatc
     words = [f"a word of some length {number:04d}" for number in range(3000)]
     monkeypatch.setattr(kinds, "_key", Compared)
     Compared.times = 0
-    found = TableSchema({"a": {"kind": "category", "categories": words, "gaps": [f"-{n}" for n in range(n_gaps)]}})
+    found = TableSchema(
+        {"a": {"kind": "category", "categories": words, "missing_values": [f"-{n}" for n in range(n_gaps)]}}
+    )
     assert found["a"].categories == tuple(words)
     assert Compared.times < 100_000  # to sort gaps, and where hashes meet

@@ -357,7 +357,7 @@ def test_the_noise_is_as_priced(n_components):
 @pytest.mark.parametrize("shares", ["bought", "uniform", [0.7, 0.2, 0.1], (0, 1, 0)])
 def test_labels_are_drawn_by_noisy_or_public_shares(shares):
     X, y = rows_of(3000)
-    model = generator(label_shares=shares).fit(X, y)
+    model = generator(class_prevalences=shares).fit(X, y)
     bought = model.class_count_ / model.class_count_.sum()
     expected = {"bought": bought, "uniform": [1 / 3] * 3}.get(str(shares), shares)
     _, made = model.sample(20_000, random_state=0)

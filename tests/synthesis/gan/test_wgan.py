@@ -88,7 +88,7 @@ def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(critic, 
 @over_rows("adjacency", ADJACENCIES)
 def test_the_price_is_that_of_counts_and_steps(adjacency, shares):
     X, y = rows_of()
-    model = wgan(adjacency=adjacency, n_samples_public=80, label_shares=shares, delta=1e-5).fit(X, y)
+    model = wgan(adjacency=adjacency, n_samples_public=80, class_prevalences=shares, delta=1e-5).fit(X, y)
     sigma = model.noise_multiplier_
     event = SelfComposedDpEvent(PoissonSampledDpEvent(0.25, GaussianDpEvent(sigma)), 12)
     if shares == "bought":
@@ -104,8 +104,8 @@ def test_bought_shares_are_near_those_of_the_rows():
     y = rng.choice(3, 4000, p=[0.6, 0.3, 0.1])
     X = rng.uniform(-2, 2, (4000, 2)).astype(np.float32)
     model = wgan(epsilon=None, noise_multiplier=1.0, max_iter=1).fit(X, y)
-    np.testing.assert_allclose(model.label_shares_, np.bincount(y) / 4000, atol=0.018)
-    assert model.label_shares_.sum() == pytest.approx(1)
+    np.testing.assert_allclose(model.class_prevalences_, np.bincount(y) / 4000, atol=0.018)
+    assert model.class_prevalences_.sum() == pytest.approx(1)
 
 
 # --- what it learns ---------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ BAD_INPUT = [
     ({"critic_steps": "many"}, {}, ["critic_steps='many'"]),
     ({"gradient_penalty": -1}, {}, ["gradient_penalty=-1"]),
     ({"average": "tail"}, {}, ["average='tail'"]),
-    ({"label_shares": "counted"}, {"y": GOOD_Y}, ["label_shares='counted'"]),
+    ({"class_prevalences": "counted"}, {"y": GOOD_Y}, ["class_prevalences='counted'"]),
     ({}, {"X": GOOD[:1]}, ["1 sample", "2 rows"]),
     ({}, {"X": GOOD[:2], "y": GOOD_Y[:2]}, ["fewer rows than there are classes, 3"]),
     ({"classes": [0, 1]}, {"y": GOOD_Y}, ["labels that are not in classes"]),
@@ -285,7 +285,7 @@ def test_one_cell_of_a_list_does_not_decide_on_types(make):
 @pytest.mark.parametrize("lot", [8.0, 40.0])
 def test_the_noise_is_as_priced(lot, shares):
     """Its variance is that of the event, whatever the lot; the false alarm of each interval is 1e-6."""
-    given = {"label_shares": shares, "sampling_rate": None, "lot_size": lot, "max_grad_norm": 0.3}
+    given = {"class_prevalences": shares, "sampling_rate": None, "lot_size": lot, "max_grad_norm": 0.3}
     with recording([]) as releases:
         model = wgan(epsilon=None, noise_multiplier=1.5, **given).fit(*rows_of())
     multipliers = [15.0] * (shares == "bought") + [1.5] * model.n_steps_
@@ -312,7 +312,7 @@ def test_sums_are_divided_by_the_expected_size_of_a_lot(monkeypatch):
     for rows in (80, 75):
         seen.clear()
         with recording([]) as releases:
-            wgan(label_shares="uniform", adjacency="add_remove", n_samples_public=80).fit(X[:rows], y[:rows])
+            wgan(class_prevalences="uniform", adjacency="add_remove", n_samples_public=80).fit(X[:rows], y[:rows])
         assert len(seen) == 12
         for gradient, release in zip(seen, releases, strict=True):
             np.testing.assert_allclose(gradient, release.noisy / 20.0, rtol=1e-12)
@@ -329,13 +329,13 @@ def test_steps_of_the_generator_see_no_exact_count(monkeypatch):
     monkeypatch.setattr(adversaries, "GeneratorSteps", watched)
     X, y = rows_of()
     for shares in ("bought", "uniform", [1.0, 0.0, 3.0]):
-        model = wgan(label_shares=shares).fit(X, y)
-        np.testing.assert_array_equal(seen[-1], model.label_shares_)
+        model = wgan(class_prevalences=shares).fit(X, y)
+        np.testing.assert_array_equal(seen[-1], model.class_prevalences_)
         exact = np.bincount(y, minlength=3) / len(y)
-        assert not np.isclose(model.label_shares_, exact, atol=1e-9).all()
+        assert not np.isclose(model.class_prevalences_, exact, atol=1e-9).all()
     np.testing.assert_allclose(seen[1], [1 / 3] * 3)
     np.testing.assert_allclose(seen[2], [0.25, 0.0, 0.75])
-    assert 2 not in set(wgan(label_shares=[1.0, 1.0, 0.0]).fit(X, y).sample(500, 0)[1])
+    assert 2 not in set(wgan(class_prevalences=[1.0, 1.0, 0.0]).fit(X, y).sample(500, 0)[1])
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,11 @@ from skdp.synthesis.marginals.bin_shapes import CELLS_OF_A_BIN, BinShapes
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
-SCHEMA = {"pay": {"bounds": (-100, 1500), "gaps": [None]}, "age": {"edges": [0, 20, 65, 100]}, "job": ["a", "b"]}
+SCHEMA = {
+    "pay": {"bounds": (-100, 1500), "missing_values": [None]},
+    "age": {"edges": [0, 20, 65, 100]},
+    "job": ["a", "b"],
+}
 FAST = {"n_bins": 4, "n_components": 20, "max_iter": 60, "random_state": 0}
 
 

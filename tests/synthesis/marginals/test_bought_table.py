@@ -89,7 +89,9 @@ def test_the_purchase_is_priced():
 
 
 def test_a_schema_of_some_columns_is_kept():
-    schema = TableSchema({"age": (0, 120), "id": "drop", "pay": {"bounds": (0, 6_000), "gaps": [None]}}, others="buy")
+    schema = TableSchema(
+        {"age": (0, 120), "id": "drop", "pay": {"bounds": (0, 6_000), "missing_values": [None]}}, others="estimate"
+    )
     model = fit(schema=schema)
     assert model.schema_["age"].bounds == (0, 120)
     assert model.sample(5).columns.tolist() == ["age", "pay", "job", "since", "member"]
@@ -99,9 +101,9 @@ def test_infinity_and_gaps_that_a_schema_excludes_cost_nothing():
     accountant = PrivacyAccountant()
     for table, schema, words in (
         (people().assign(pay=np.inf), None, "contains infinity"),
-        (people(), TableSchema({"pay": (0, 6_000)}, others="buy"), "no place for gaps"),
-        (people(), TableSchema({"age": "category"}, others="buy"), "is of a type of numbers"),
-        (people(), TableSchema({"member": "category"}, others="buy"), "is not of a type of text"),
+        (people(), TableSchema({"pay": (0, 6_000)}, others="estimate"), "no place for gaps"),
+        (people(), TableSchema({"age": "category"}, others="estimate"), "is of a type of numbers"),
+        (people(), TableSchema({"member": "category"}, others="estimate"), "is not of a type of text"),
     ):
         with pytest.raises(ValueError, match=words) as refusal:
             fit(table, schema=schema, accountant=accountant)
@@ -177,7 +179,10 @@ def test_synthesize_float_column_of_whole_numbers_stays_whole():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"children": rng.poisson(1.2, N).astype(float), "pay": rng.normal(300.0, 50.0, N)})
     table.loc[::100] = np.nan
-    schema = {"children": {"bounds": (0, 8), "gaps": [None]}, "pay": {"bounds": (0, 600), "gaps": [None]}}
+    schema = {
+        "children": {"bounds": (0, 8), "missing_values": [None]},
+        "pay": {"bounds": (0, 600), "missing_values": [None]},
+    }
     for given in (None, schema):
         made = fit(table, schema=schema if given else None, epsilon=20.0).sample(500)
         assert (made["children"].dropna() % 1 == 0).all()

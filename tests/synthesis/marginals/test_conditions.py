@@ -19,7 +19,7 @@ FALSE_ALARM = 1e-6
 SCHEMA = {
     "age": {"edges": [0, 20, 40, 65, 100]},
     "job": ["clerk", "nurse", "none"],
-    "pay": {"bounds": (1, 1000), "gaps": [None], "scale": "log"},
+    "pay": {"bounds": (1, 1000), "missing_values": [None], "scale": "log"},
     "member": "flag",
     "since": {"kind": "date", "bounds": ("2000-01-01", "2010-12-31")},
 }

@@ -109,7 +109,7 @@ def test_nothing_is_charged_and_the_generator_stays_as_it_was(fitted):
 
 
 def test_labels_are_drawn_by_the_shares_that_were_chosen():
-    model = synthesizer(label_shares=[0.9, 0.1], triples=False).fit(people(), labels(people()))
+    model = synthesizer(class_prevalences=[0.9, 0.1], triples=False).fit(people(), labels(people()))
     for _, y in model.sample_sets(2, 2_000, random_state=0):
         assert abs((y == "a").mean() - 0.9) < 0.05
 

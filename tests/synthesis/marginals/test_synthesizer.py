@@ -46,7 +46,7 @@ ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
 SCHEMA = {
     "age": {"edges": [0, 20, 40, 65, 100]},
     "job": ["clerk", "nurse", "none"],
-    "pay": {"edges": [0, 200, 400, 600, 800, 1000], "gaps": [None]},  # no bins are estimated
+    "pay": {"edges": [0, 200, 400, 600, 800, 1000], "missing_values": [None]},  # no bins are estimated
     "member": "flag",
 }
 FAST = {"n_components": 8, "max_iter": 5, "n_bins": 5}
@@ -340,7 +340,10 @@ def test_an_array_comes_back_as_one():
 def test_arrays_of_text_have_gaps_of_text(kind):
     """None would come back as a word, which the schema does not list."""
     X = np.array([["a", "1.5"], ["?", ""]] * 20).astype(np.dtypes.StringDType() if kind == "T" else kind)
-    schema = {"x0": {"categories": ["a"], "gaps": ["?", None]}, "x1": {"bounds": (0, 2), "gaps": [None]}}
+    schema = {
+        "x0": {"categories": ["a"], "missing_values": ["?", None]},
+        "x1": {"bounds": (0, 2), "missing_values": [None]},
+    }
     model = DPMarginalSynthesizer(schema, random_state=0, **FAST).fit(X)
     made = model.sample(200, random_state=0)
     assert made.dtype.kind == kind
@@ -351,7 +354,7 @@ def test_arrays_of_text_have_gaps_of_text(kind):
 
 def test_one_cell_decides_on_no_type():
     """Of a list the cells have types, and of text of NumPy the longest cell has the width."""
-    number = {"bounds": (0, 9), "gaps": [None]}
+    number = {"bounds": (0, 9), "missing_values": [None]}
     forms = []
     for cell in (2, 2.5, None, "3", 10**30):
         X = [[1, 2], [3, 4]] * 20
@@ -369,18 +372,21 @@ def test_one_cell_decides_on_no_type():
 
 
 TYPES = [
-    ({"bounds": ("2000-01-01", "2020-12-31"), "gaps": [None]}, pd.to_datetime(["2001-02-03", None] * 20)),
+    ({"bounds": ("2000-01-01", "2020-12-31"), "missing_values": [None]}, pd.to_datetime(["2001-02-03", None] * 20)),
     ({"bounds": ("2000-01-01", "2020-12-31")}, pd.Series(["2001-02-03", "2019-01-01"] * 20)),
-    ({"bounds": (0, 9), "gaps": [None]}, pd.Series([1, None] * 20, dtype="Int64")),
-    ({"bounds": (0, 5000), "gaps": [-999, None]}, pd.Series([1, 3] * 20, dtype="int8")),
-    ({"bounds": (0, 9), "gaps": [None]}, pd.to_timedelta([1, None] * 20, unit="D")),
+    ({"bounds": (0, 9), "missing_values": [None]}, pd.Series([1, None] * 20, dtype="Int64")),
+    ({"bounds": (0, 5000), "missing_values": [-999, None]}, pd.Series([1, 3] * 20, dtype="int8")),
+    ({"bounds": (0, 9), "missing_values": [None]}, pd.to_timedelta([1, None] * 20, unit="D")),
     ({"bounds": (0, 9)}, pd.Series(["1", "2.5"] * 20)),
     ({"bounds": ("0100-01-01", "9000-01-01")}, pd.Series(["2001-02-03", "2019-01-01"] * 20, dtype="datetime64[ns]")),
     ({"bounds": ("2000-01-01", "2020-12-31")}, pd.to_datetime(["2001-02-03"] * 40).tz_localize("Asia/Tokyo")),
-    ({"kind": "flag", "gaps": [None]}, pd.Series([True, None] * 20, dtype="boolean")),
+    ({"kind": "flag", "missing_values": [None]}, pd.Series([True, None] * 20, dtype="boolean")),
     ({"kind": "flag"}, pd.Series(["1", "0"] * 20, dtype="string")),
-    ({"kind": "ordinal", "categories": ["low", "high"], "gaps": [None]}, pd.Series(["low", None] * 20, dtype=object)),
-    ({"categories": ["a", "b"], "gaps": [None]}, pd.Series(["a", None] * 20, dtype="category")),
+    (
+        {"kind": "ordinal", "categories": ["low", "high"], "missing_values": [None]},
+        pd.Series(["low", None] * 20, dtype=object),
+    ),
+    ({"categories": ["a", "b"], "missing_values": [None]}, pd.Series(["a", None] * 20, dtype="category")),
     ({"bounds": (0, 1e6)}, pd.Series([1, 2] * 20, dtype="float16")),
     ({"bounds": (0, 9)}, pd.Series([1, 0] * 20, dtype="Sparse[int64]")),
 ]
@@ -397,7 +403,7 @@ def test_types_are_kept_and_samples_are_read_again(column, values):
     else:
         assert made["x"].dtype == frame["x"].dtype
     clone(model).fit(made)
-    if not isinstance(column, dict) or not column.get("gaps"):
+    if not isinstance(column, dict) or not column.get("missing_values"):
         assert made["x"].notna().all()
 
 
@@ -411,10 +417,16 @@ POLARS = {
     "number": pl.Series(["1.5", None] * 20),
 }
 OF_POLARS = {
-    "day": {"bounds": ("2000-01-01", "2020-12-31"), "gaps": [None]},
-    **{"small": {"bounds": (0, 5000), "gaps": [None]}, "span": {"bounds": (0, 9), "gaps": [None]}},
-    **{"moment": {"bounds": ("2000-01-01", "2020-12-31"), "gaps": [None]}, "truth": {"kind": "flag", "gaps": [None]}},
-    **{"word": {"categories": ["a", "b"], "gaps": [None]}, "number": {"bounds": (0, 9), "gaps": [None]}},
+    "day": {"bounds": ("2000-01-01", "2020-12-31"), "missing_values": [None]},
+    **{"small": {"bounds": (0, 5000), "missing_values": [None]}, "span": {"bounds": (0, 9), "missing_values": [None]}},
+    **{
+        "moment": {"bounds": ("2000-01-01", "2020-12-31"), "missing_values": [None]},
+        "truth": {"kind": "flag", "missing_values": [None]},
+    },
+    **{
+        "word": {"categories": ["a", "b"], "missing_values": [None]},
+        "number": {"bounds": (0, 9), "missing_values": [None]},
+    },
 }
 
 
@@ -440,7 +452,10 @@ def test_types_of_arrow_are_kept():
             "moment": pa.array(when).cast(pa.timestamp("s")),
         }
     )
-    days, words = {"bounds": ("2000-01-01", "2020-12-31"), "gaps": [None]}, {"categories": ["a", "b"], "gaps": [None]}
+    days, words = (
+        {"bounds": ("2000-01-01", "2020-12-31"), "missing_values": [None]},
+        {"categories": ["a", "b"], "missing_values": [None]},
+    )
     schema = {"small": OF_POLARS["small"], "truth": OF_POLARS["truth"], "word": words, "listed": words}
     model = DPMarginalSynthesizer({**schema, "day": days, "moment": days}, epsilon=50.0, random_state=0, **FAST)
     made = model.fit(frame.replace_schema_metadata({"pandas": "40 rows"})).sample(300, random_state=0)
@@ -542,7 +557,7 @@ def test_nothing_left_to_draw_is_said_in_one_line():
 def test_labels_are_drawn_by_noisy_or_public_shares(shares):
     frame = people(3000)
     y = labels(frame)
-    model = synthesizer(label_shares=shares).fit(frame, y)
+    model = synthesizer(class_prevalences=shares).fit(frame, y)
     expected = {"bought": model.marginals_[-1], "uniform": [0.5, 0.5]}.get(str(shares), shares)
     _, made = model.sample(20_000, random_state=0)
     assert abs((made == "yes").mean() - expected[1]) < 5 * math.sqrt(0.25 / 20_000)  # false alarm below 1e-6
@@ -571,9 +586,9 @@ BAD_INPUT = [
     ({"triples": True}, {}, ["triples=True without labels"]),
     ({"triples": True, "pairs": "select"}, {"y": GOOD_Y}, ["triples=True", "pairs='all'"]),
     ({"other": {"age": "x"}}, {}, ["other names 'age'"]),
-    ({"label_shares": [1.0]}, {"y": GOOD_Y}, ["label_shares has 1 shares"]),
+    ({"class_prevalences": [1.0]}, {"y": GOOD_Y}, ["class_prevalences has 1 shares"]),
     ({}, {"X": changed(job="secret")}, ["column 'job'", "does not list", "other="]),
-    ({}, {"X": changed(job=None)}, ["contains NaN", "column 'job'", "'gaps': [None]"]),
+    ({}, {"X": changed(job=None)}, ["contains NaN", "column 'job'", "'missing_values': [None]"]),
     ({}, {"X": changed(age="12.5w")}, ["column 'age'", "no place for gaps"]),
     ({}, {"X": changed(pay=math.inf)}, ["X contains infinity", "column 'pay'"]),
     ({}, {"X": GOOD[:1]}, ["1 sample", "2 rows"]),
@@ -722,7 +737,7 @@ def test_the_noise_is_as_priced(mode):
     """Each release has the noise of one part of the event, in its order, and nothing else is released."""
     parameters, with_labels = MODES[mode]
     frame = people(400)
-    schema = {**SCHEMA, "pay": {"edges": np.linspace(0, 1000, 31), "gaps": [None]}}
+    schema = {**SCHEMA, "pay": {"edges": np.linspace(0, 1000, 31), "missing_values": [None]}}
     model, tape = synthesizer(schema=schema, epsilon=500.0, random_state=1, **parameters), Tape()
     with running(tape):
         model.fit(frame, labels(frame) if with_labels else None)

@@ -1,13 +1,13 @@
 """Command line for the file of a ledger.
 
-    python -m skdp.budget create FILE --epsilon E --delta D [--unit U] [--filter-family F]
-                                                           a new ledger with a ceiling, or with one in risk:
+    python -m skdp.accounting create FILE --epsilon E --delta D [--unit U] [--filter-family F]
+                                                           a new ledger with a budget, or with one in risk:
                                                            --advantage A, or --tpr T --fpr F, instead of --epsilon
-    python -m skdp.budget show FILE [--delta D] [--json]   the entries, what was spent and what is left
-    python -m skdp.budget verify FILE [--head HASH]        check that no entry was altered
-    python -m skdp.budget export FILE                      everything as JSON, with the hash to note elsewhere
-    python -m skdp.budget raise FILE --epsilon E [--note TEXT] [--yes]
-                                                           a higher ceiling, as an entry of the ledger
+    python -m skdp.accounting show FILE [--delta D] [--json]   the entries, what was spent and what is left
+    python -m skdp.accounting verify FILE [--head HASH]        check that no entry was altered
+    python -m skdp.accounting export FILE                      everything as JSON, with the hash to note elsewhere
+    python -m skdp.accounting increase FILE --epsilon E [--note TEXT] [--yes]
+                                                           a higher budget, as an entry of the ledger
 
 `show`, `verify` and `export` never write to the file. Exit codes: 0 success, 1 the file cannot be read or trusted, 2
 the call is invalid (for example, no file has this name).
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _print(given.command(given))
     except BudgetFileError as error:
-        print(f"skdp.budget: {error}", file=sys.stderr)
+        print(f"skdp.accounting: {error}", file=sys.stderr)
         return 1
     except ValueError as error:
         parser.error(str(error))
@@ -72,29 +72,29 @@ def _print(text: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m skdp.budget", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m skdp.accounting", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(required=True)
     subs = {}
-    for command in (_create, _show, _verify, _export, _raise):
+    for command in (_create, _show, _verify, _export, _increase):
         name = command.__name__[1:]
         subs[name] = sub = commands.add_parser(name, description=command.__doc__)
         sub.add_argument("file", metavar="FILE")
         sub.set_defaults(command=command)
-    subs["create"].add_argument("--epsilon", type=float, help="the ceiling")
-    subs["create"].add_argument("--advantage", type=float, help="the ceiling, as an attacker's advantage")
-    subs["create"].add_argument("--tpr", type=float, help="the ceiling, as records found at a share of false positives")
+    subs["create"].add_argument("--epsilon", type=float, help="the budget")
+    subs["create"].add_argument("--advantage", type=float, help="the budget, as an attacker's advantage")
+    subs["create"].add_argument("--tpr", type=float, help="the budget, as records found at a share of false positives")
     subs["create"].add_argument("--fpr", type=float, help="that share")
-    subs["create"].add_argument("--delta", type=float, required=True, help="delta of the ceiling")
+    subs["create"].add_argument("--delta", type=float, required=True, help="delta of the budget")
     subs["create"].add_argument("--unit", help="what one record is, such as person; row if left out")
     subs["create"].add_argument("--filter-family", metavar="F", help="auto, gaussian or renyi; auto if left out")
-    subs["show"].add_argument("--delta", type=float, help="delta of the figures; the ceiling's if left out")
+    subs["show"].add_argument("--delta", type=float, help="delta of the figures; the budget's if left out")
     subs["show"].add_argument("--json", action="store_true", help="print JSON")
     subs["verify"].add_argument("--head", help="a hash noted earlier, which has to be among those of the file")
-    subs["raise"].add_argument("--epsilon", type=float, required=True, help="the new ceiling")
-    subs["raise"].add_argument("--delta", type=float, help="the ledger's; it cannot be raised")
-    subs["raise"].add_argument("--note", default="", help="why")
-    subs["raise"].add_argument("--yes", action="store_true", help="raise it even if less is left then than before")
+    subs["increase"].add_argument("--epsilon", type=float, required=True, help="the new budget")
+    subs["increase"].add_argument("--delta", type=float, help="the ledger's; it cannot be raised")
+    subs["increase"].add_argument("--note", default="", help="why")
+    subs["increase"].add_argument("--yes", action="store_true", help="raise it even if less is left then than before")
     return parser
 
 
@@ -105,16 +105,16 @@ def _open(given: argparse.Namespace) -> PrivacyAccountant:
 
 
 def _create(given: argparse.Namespace) -> str:
-    """Create a ledger with a ceiling, in a file that does not exist."""
+    """Create a ledger with a budget, in a file that does not exist."""
     from skdp.accounting import PrivacyAccountant
 
     risk = {name: getattr(given, name) for name in ("advantage", "tpr", "fpr") if getattr(given, name) is not None}
     if given.epsilon is None and not risk:
-        raise ValueError("a ledger needs a ceiling: give --epsilon, or --advantage, or --tpr and --fpr.")
+        raise ValueError("a ledger needs a budget: give --epsilon, or --advantage, or --tpr and --fpr.")
     terms = {"unit": given.unit, "filter_family": given.filter_family, "risk": risk or None}
     accountant = PrivacyAccountant(given.epsilon, given.delta, **terms, path=given.file)
-    ceiling = f"epsilon={accountant.epsilon:g} at delta={accountant.delta:g}"
-    return f"{accountant.path}: {ceiling}, unit={accountant.unit}, filter_family={accountant.filter_family}"
+    budget = f"epsilon={accountant.epsilon:g} at delta={accountant.delta:g}"
+    return f"{accountant.path}: {budget}, unit={accountant.unit}, filter_family={accountant.filter_family}"
 
 
 def _show(given: argparse.Namespace) -> str:
@@ -133,11 +133,11 @@ def _show(given: argparse.Namespace) -> str:
 
 
 def _figures(read: PrivacyAccountant, delta: float | None) -> dict[str, Any]:
-    """Return the figures of spent and remaining budget under a ceiling; without one, at a delta."""
+    """Return the figures of spent and remaining budget under a budget; without one, at a delta."""
     if read.epsilon is not None and read.spent is not None:
         left = read.affordable()
-        ceiling = {"epsilon": read.epsilon, "delta": read.delta, "spent": read.spent, "left": left.epsilon}
-        return {"ceiling": {**ceiling, "left_for_failures": left.delta}, **_spent(read, delta)}
+        budget = {"epsilon": read.epsilon, "delta": read.delta, "spent": read.spent, "remaining": left.epsilon}
+        return {"budget": {**budget, "remaining_delta": left.delta}, **_spent(read, delta)}
     return _spent(read, delta)
 
 
@@ -168,16 +168,16 @@ def _export(given: argparse.Namespace) -> str:
     return json.dumps(json.loads(_open(given).to_json()), indent=2)
 
 
-def _raise(given: argparse.Namespace) -> str:
-    """Raise the ceiling, as an entry of the ledger; after a charge the odometer's figure decides from then on."""
+def _increase(given: argparse.Namespace) -> str:
+    """Raise the budget, as an entry of the ledger; after a charge the odometer's figure decides from then on."""
     from skdp.accounting.ledger.report import to_digits
 
     accountant = _open(given)
     before = accountant.remaining()
-    accountant.raise_ceiling(given.epsilon, delta=given.delta, note=given.note, allow_less=given.yes)
-    left = f"left={to_digits(accountant.remaining(), 3)}, before the raise {to_digits(before, 3)}"
-    ceiling = f"epsilon={accountant.epsilon:g} at delta={accountant.delta:g}"
-    return f"{accountant.path}: {ceiling}, spent={accountant.spent:g}, {left}"
+    accountant.increase_budget(given.epsilon, delta=given.delta, note=given.note, allow_less=given.yes)
+    left = f"remaining={to_digits(accountant.remaining(), 3)}, before {to_digits(before, 3)}"
+    budget = f"epsilon={accountant.epsilon:g} at delta={accountant.delta:g}"
+    return f"{accountant.path}: {budget}, spent={accountant.spent:g}, {left}"
 
 
 if __name__ == "__main__":
