@@ -14,7 +14,7 @@ from skdp._checks.parameters import absolute_path, check_real, reject_fit_params
 from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._checks.rows import check_labels, check_table, encode_labels
 from skdp._checks.units import GROUP, ROW
-from skdp._fit.budget import Budget, PrivacyCost, public_n, root_stream, solve_noise, unit_of
+from skdp._fit.budget import Budget, PrivacyCost, cost_of, public_n, root_stream, solve_noise, unit_of
 from skdp._fit.diagram import Diagram
 from skdp._fit.fit import Fit, NoisySum, begin, warn_of_weak_delta
 from skdp._fit.private_step import PrivateStep, StepPlan
@@ -168,11 +168,6 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
         left_out = ("accountant", "checkpoint", "n_jobs", "random_state", "verbose")
         return {name: value for name, value in self.get_params(deep=False).items() if name not in left_out}
 
-    def _price(self, event: DpEvent, earlier: DpEvent | None, delta: float) -> PrivacyCost:
-        """What the fitted state will have cost, from public parameters alone."""
-        whole = event if earlier is None else compose([earlier, event])
-        return PrivacyCost(whole, get_epsilon(whole, delta, method=self.accounting, adjacency=self.adjacency), delta)
-
     def _set_price(self, price: PrivacyCost, releases: tuple[Release, ...] | None = None) -> None:
         """Note what the learned state costs, and the releases that `price` is the price of: by default a new one."""
         self.privacy_unit_ = self._unit()
@@ -251,6 +246,7 @@ __all__ = [
     "check_real",
     "check_table",
     "check_whole_budget",
+    "cost_of",
     "encode_labels",
     "public_n",
     "reject_fit_params",

@@ -15,7 +15,7 @@ from skdp import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from skdp._fit.budget import Budget, public_n, read_budget, root_stream
+from skdp._fit.budget import Budget, cost_of, public_n, read_budget, root_stream
 from skdp._fit.releases import new_release, releases_of
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
 from skdp.base import PrivateEstimator
@@ -122,15 +122,16 @@ def test_no_lot_is_capped_in_silence(bad):
 @pytest.mark.parametrize("accounting", ["pld", "rdp"])
 @pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
 def test_the_price_covers_earlier_events(accounting, adjacency):
-    estimator = Newcomer(accounting=accounting, adjacency=adjacency)
+    estimator = Newcomer(accounting=accounting, adjacency=adjacency, delta=1e-5)
     first = (new_release(STEP, adjacency),)
-    estimator._set_price(estimator._price(STEP, None, 1e-5), first)
+    estimator._set_price(cost_of(estimator, STEP), first)
     assert estimator.privacy_event_ == STEP
     assert releases_of(estimator) == first
     assert estimator.delta_ == 1e-5
     one = estimator.epsilon_
     assert one == get_epsilon(STEP, 1e-5, method=accounting, adjacency=adjacency)
-    price = estimator._price(SelfComposedDpEvent(STEP, 3), estimator.privacy_event_, 1e-6)
+    estimator.delta = 1e-6
+    price = cost_of(estimator, compose([estimator.privacy_event_, SelfComposedDpEvent(STEP, 3)]))
     estimator._set_price(price, (*first, new_release(SelfComposedDpEvent(STEP, 3), adjacency)))
     assert estimator.privacy_event_ == compose([STEP] * 4)
     assert estimator.delta_ == 1e-6

@@ -22,7 +22,7 @@ UNIT_FACTS = ("privacy_unit_", "_fitted_group_name")
 
 
 def check_row_limit(rows_per_group: Any, unit: str) -> None:
-    """Reject `rows_per_group` if it is no whole number from 1 to 1,000,000, or if there are no groups."""
+    """Reject `rows_per_group` unless it is a whole number from 1 to 1,000,000, and if there are no groups."""
     if rows_per_group is None:
         return
     remedy = "choose a whole number from 1 to 1,000,000, or None"

@@ -11,7 +11,7 @@ from skdp._checks.leaks import SEEDED, note_leaks
 from skdp._checks.parameters import check_choice, check_count, check_real
 from skdp._checks.units import ROW
 from skdp._fit.payment import Payment
-from skdp.accounting import ADJACENCIES, METHODS, DpEvent, resolve_accountant
+from skdp.accounting import ADJACENCIES, METHODS, DpEvent, get_epsilon, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.targets import Risk, target_of
 from skdp.mechanisms.streams import SecretStream
@@ -61,6 +61,12 @@ def solve_noise(model: Any, budget: Budget, event_at: Callable[[float], DpEvent]
         return budget.noise_multiplier
     target = target_of(budget.epsilon, budget.delta, budget.risk)
     return calibrate_to(event_at, target, method=model.accounting, adjacency=model.adjacency)
+
+
+def cost_of(model: Any, event: DpEvent) -> PrivacyCost:
+    """Return an event with its epsilon by the privacy parameters of an estimator, whose delta is a number."""
+    epsilon = get_epsilon(event, model.delta, method=model.accounting, adjacency=model.adjacency)
+    return PrivacyCost(event, epsilon, model.delta)
 
 
 def public_n(model: Any, n: int) -> int:

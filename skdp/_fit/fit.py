@@ -22,13 +22,13 @@ from skdp._checks.notices import begin_notices, tell_now, tell_rest
 from skdp._checks.rows import check_schema, check_shape
 from skdp._checks.sources import RowSource, refuse_rows_elsewhere
 from skdp._checks.units import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read_units, split_labels
-from skdp._fit.budget import Budget, PrivacyCost, payment_of, public_n, read_budget, root_stream, solve_noise
+from skdp._fit.budget import Budget, PrivacyCost, cost_of, payment_of, public_n, read_budget, root_stream, solve_noise
 from skdp._fit.payment import Payment, charged
 from skdp._fit.releases import PUBLICATION, Release, copy_to_fit, new_release, publish
 from skdp._guard.foreign_fits import report_foreign_fit
 from skdp._guard.totals import FitPrice
 from skdp._threads import WorkerPool
-from skdp.accounting import DpEvent, GaussianDpEvent, compose, get_epsilon, resolve_accountant
+from skdp.accounting import DpEvent, GaussianDpEvent, compose, resolve_accountant
 from skdp.exceptions import BudgetExceededError, FitInterruptedWarning, warn
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
@@ -208,7 +208,9 @@ class Fit:
         self.noise_multiplier = noise_multiplier or solve_noise(self.model, self.budget, event_at)
         self.model.noise_multiplier_, event = self.noise_multiplier, event_at(self.noise_multiplier)
         before = () if self.earlier is None else self.earlier.releases
-        self.plan_at(self._priced(compose([*(each.event for each in before), event]) if before else event), event)
+        self.plan_at(
+            cost_of(self.model, compose([*(each.event for each in before), event]) if before else event), event
+        )
 
     def plan_at(self, price: PrivacyCost, event: DpEvent | None = None) -> None:
         """Plan a fit whose privacy cost was settled from public numbers, and ask the accountant. Nothing is charged.
@@ -218,11 +220,6 @@ class Fit:
         self._advance(PLANNED, BEGUN)
         self.price, self.event = price, price.event if event is None else event
         self._admit()
-
-    def _priced(self, event: DpEvent) -> PrivacyCost:
-        model = self.model
-        epsilon = get_epsilon(event, model.delta, method=model.accounting, adjacency=model.adjacency)
-        return PrivacyCost(event, epsilon, model.delta)
 
     def _admit(self) -> None:
         """Report leaks, and raise what the charge would raise."""

@@ -17,7 +17,8 @@ from skdp._training.progress import StepProgress
 from skdp._training.run import Run
 from skdp._training.solver import Solver
 from skdp._training.target import Target
-from skdp.base import Fit, PrivateEstimator, StepPlan, public_n
+from skdp.accounting import compose
+from skdp.base import Fit, PrivateEstimator, StepPlan, cost_of, public_n
 
 
 class GradientEstimator(PrivateEstimator):
@@ -114,7 +115,8 @@ class GradientEstimator(PrivateEstimator):
         paid = None if run.earlier is None else run.earlier.event
 
         def epsilon_of(n_steps: int) -> float:
-            return self._price(run.event_of(n_steps), paid, self.delta).epsilon
+            event = run.event_of(n_steps)
+            return cost_of(self, event if paid is None else compose([paid, event])).epsilon
 
         return StepProgress(run.plan.n_steps, epsilon_of)
 

@@ -62,7 +62,7 @@ def check_price_is_that_of_the_event(subject: CheckedEstimator) -> None:
     demand(
         abs(price - model.epsilon_) <= (1e-9 if delta == model.delta_ else RELATIVE_ERROR) * price,
         f"epsilon_={model.epsilon_!r} and privacy_event_ costs {price!r}",
-        "Publish the price by _set_price",
+        "Publish the price by the fit object, which states that of its plan",
     )
     asked = getattr(model, "epsilon", None)
     demand(asked is None or model.epsilon_ <= asked, f"epsilon_={model.epsilon_!r} exceeds epsilon", "Add more noise")

@@ -155,7 +155,7 @@ def check_a_report_can_be_written(subject: CheckedEstimator) -> None:
     other = subject.fit(subject.other, one)
     report = privacy_report(one.model)
     content = json.loads(report.to_json())
-    mend = "Derive from PrivateEstimator, and set the price by _set_price"
+    mend = "Derive from PrivateEstimator, and publish by the fit object"
     demand(f"{one.model.epsilon_:.2g}"[:3] in str(report), "the report does not name epsilon", mend)
     demand(isinstance(content, dict), "the report is no object in JSON", mend)
     demand(str(report) == str(privacy_report(other.model)), "the report depends on the rows", mend)

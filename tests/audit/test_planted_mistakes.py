@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from skdp import DPKMeans, DPLogisticRegression, DPRandomizedSearchCV
+from skdp._fit.budget import cost_of
 from skdp._fit.fit import Fit
 from skdp.accounting import ComposedDpEvent, SelfComposedDpEvent
 from skdp.audit import audit_estimator
@@ -215,7 +216,7 @@ def test_a_sum_that_is_no_number_is_heard(quick, monkeypatch):
 
 
 def half_price(fit, event):
-    return fit._priced(half_of(event))
+    return cost_of(fit.model, half_of(event))
 
 
 def half_of(event):

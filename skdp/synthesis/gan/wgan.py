@@ -16,7 +16,7 @@ from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp._training.progress import StepProgress
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
-from skdp.base import StepPlan, begin, check_table, public_n
+from skdp.base import StepPlan, begin, check_table, cost_of, public_n
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
@@ -444,7 +444,7 @@ class DPWGAN(PrivateGenerator):
 
         def epsilon_of(n_steps: int) -> float:
             event = self._event_of_steps(steps.sampling, n_steps, steps.noise_multiplier)
-            return self._price(event, None, self.delta).epsilon
+            return cost_of(self, event).epsilon
 
         return StepProgress(steps.n_steps, epsilon_of)
 
