@@ -31,7 +31,6 @@ class Diagram:
 
     privacy_report = UseFunction("skdp.privacy_report")
     to_onnx = UseFunction("skdp.export.to_onnx")
-    to_sklearn = UseFunction("skdp.export.to_sklearn")
 
     @property
     def _repr_html_(self) -> Callable[[], str]:

@@ -1,10 +1,9 @@
-"""Fitted models in forms that other programs read: ONNX, plain scikit-learn, skops.
+"""Fitted models in forms that other programs read: ONNX and skops.
 
 - `facts`: what every form says of the guarantee, an explicit list
 - `onnx_model`: `to_onnx`; `onnx_graph` writes nodes and constants, `onnx_rows` is what comes in, `onnx_table` columns
   of a schema, `onnx_trees` leaves, `onnx_steps` transformers, `onnx_models` predictions, `onnx_foreign` the steps of
   scikit-learn
-- `sklearn_objects`: `to_sklearn`
 - `skops_types`: the types to trust in files of skops, whose content is that of `skdp._fit.saved_state`
 """
 
@@ -17,6 +16,5 @@ __getattr__, __dir__, __all__ = lazy_face(
     {
         "skops_types": "skdp.export.trusted_types",
         "to_onnx": "skdp.export.onnx_model",
-        "to_sklearn": "skdp.export.sklearn_objects",
     },
 )

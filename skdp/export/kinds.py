@@ -32,11 +32,6 @@ def passes(step: Any) -> bool:
     return step is None or (isinstance(step, str) and step == "passthrough")
 
 
-def is_of_sklearn(step: Any) -> bool:
-    """Whether a step is of a class of scikit-learn itself."""
-    return type(step).__module__.partition(".")[0] == "sklearn"
-
-
 __all__ = [
     "AROUND_KINDS",
     "CALIBRATED_KIND",
@@ -44,7 +39,6 @@ __all__ = [
     "PURPOSE_KIND",
     "SEARCH_KINDS",
     "THRESHOLD_KIND",
-    "is_of_sklearn",
     "kind_of",
     "passes",
 ]

@@ -71,7 +71,6 @@ def to_onnx(model: Any, *, integers: Iterable[str] = ()) -> Any:
 
     See Also
     --------
-    to_sklearn : Plain scikit-learn objects, where these are equal.
     skops_types : Files of fitted models, to be loaded without pickle.
 
     Notes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ from skdp import (
     allocate_budget,
 )
 from skdp.accounting.ledger.serial import event_from_dict
-from skdp.export import to_onnx, to_sklearn
+from skdp.export import to_onnx
 from skdp.export.facts import FACTS, facts_of
 
 SECRETS = ("hospital-ward-7", "of-the-board", "parameter-of-a-ward", "ledger-of-wards", "label-of-a-fit")
@@ -48,26 +47,18 @@ def model(tmp_path_factory):
     return made
 
 
-def exports(model):
-    return {
-        "onnx": to_onnx(model).SerializeToString(),
-        "sklearn": pickle.dumps(to_sklearn(model)),
-    }
-
-
-@pytest.mark.parametrize("form", ["onnx", "sklearn"])
-def test_nothing_else_of_a_ledger_is_written(model, form):
-    written = exports(model)[form]
+def test_nothing_else_of_a_ledger_is_written(model):
+    written = to_onnx(model).SerializeToString()
     assert len(written) > 500
     for secret in (*SECRETS, "PrivacyAccountant", "refus", "budget", "/tmp"):
         assert secret.encode() not in written, secret
 
 
 def test_an_export_asks_no_ledger_and_no_row(model):
-    """Without a ledger, and after the rows are gone, the exports are the same bytes."""
-    before, n_entries = exports(model), len(model[0].accountant.history)
+    """Without a ledger, and after the rows are gone, the export is the same bytes."""
+    before, n_entries = to_onnx(model).SerializeToString(), len(model[0].accountant.history)
     alone = copy.deepcopy(model).set_params(dpstandardscaler__accountant=None, dpgaussiannb__accountant=None)
-    assert exports(alone) == before
+    assert to_onnx(alone).SerializeToString() == before
     assert len(model[0].accountant.history) == n_entries
 
 

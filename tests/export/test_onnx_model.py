@@ -342,7 +342,6 @@ def test_methods_of_earlier_versions_name_the_function_to_use():
         for name, function in (
             ("privacy_report", "skdp.privacy_report"),
             ("to_onnx", "skdp.export.to_onnx"),
-            ("to_sklearn", "skdp.export.to_sklearn"),
         ):
             with pytest.raises(AttributeError, match=rf"has no method '{name}': use {re.escape(function)}\(model\)\.$"):
                 getattr(model, name)
