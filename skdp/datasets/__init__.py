@@ -8,16 +8,8 @@ learn from the rows. They come from a code book.
 from __future__ import annotations
 
 from skdp._checks.sources import TableRows
-from skdp.datasets.census import fetch_acs_pums, load_pums, make_census, recode_acs
+from skdp.datasets.census import load_pums, make_census
 from skdp.datasets.mnist import load_mnist
 from skdp.datasets.rehearsal import Rehearsal
 
-__all__ = [
-    "Rehearsal",
-    "TableRows",
-    "fetch_acs_pums",
-    "load_mnist",
-    "load_pums",
-    "make_census",
-    "recode_acs",
-]
+__all__ = ["Rehearsal", "TableRows", "load_mnist", "load_pums", "make_census"]

@@ -66,16 +66,6 @@ SCHL_TO_EDUC = {
     20: 12, 21: 13, 22: 14, 23: 15, 24: 16,  # associate, bachelor, master, professional, doctorate
 }  # fmt: skip
 
-ACS_FIRST_YEAR, ACS_LAST_YEAR = 2009, 2024
-#: Postal code -> FIPS code, as in the column ST (STATE from 2023 on).
-STATES = {
-    "AL": 1, "AK": 2, "AZ": 4, "AR": 5, "CA": 6, "CO": 8, "CT": 9, "DE": 10, "DC": 11, "FL": 12, "GA": 13, "HI": 15,
-    "ID": 16, "IL": 17, "IN": 18, "IA": 19, "KS": 20, "KY": 21, "LA": 22, "ME": 23, "MD": 24, "MA": 25, "MI": 26,
-    "MN": 27, "MS": 28, "MO": 29, "MT": 30, "NE": 31, "NV": 32, "NH": 33, "NJ": 34, "NM": 35, "NY": 36, "NC": 37,
-    "ND": 38, "OH": 39, "OK": 40, "OR": 41, "PA": 42, "RI": 44, "SC": 45, "SD": 46, "TN": 47, "TX": 48, "UT": 49,
-    "VT": 50, "VA": 51, "WA": 53, "WV": 54, "WI": 55, "WY": 56, "PR": 72,
-}  # fmt: skip
-
 
 @functools.cache
 def probabilities() -> dict[str, Any]:
@@ -164,19 +154,6 @@ def read_codes(column: Any, name: str, book: tuple[int, int], blank: int | None 
         found = "a blank" if np.isnan(wrong) else f"{wrong:g}"
         raise ValueError(f"{name}: {found} found where the code book has {low} to {high}; correct or drop those rows")
     return np.asarray(values, dtype=np.float64)
-
-
-def check_state(state: str, year: int) -> str:
-    """Check that a 1-year file exists, and return the postal code in capitals."""
-    code = str(state).upper()
-    if code not in STATES:
-        raise ValueError(f"state={state!r}: give the postal code of a state, DC or PR, such as 'GA'")
-    first, last = ACS_FIRST_YEAR, ACS_LAST_YEAR
-    if year == 2020:
-        raise ValueError("year=2020: there is no standard 1-year file, too few people answered; take 2019 or 2021")
-    if not isinstance(year, (int, np.integer)) or not first <= year <= last:
-        raise ValueError(f"year={year!r}: give a year from {first} to {last}, or load a file you have with load_pums")
-    return code
 
 
 def derive(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -306,7 +283,7 @@ def _log_odds_employed(people: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
 
 
 def recode(frame: Any, year: int | None, labour_force_only: bool) -> Any:
-    """See :func:`skdp.datasets.recode_acs`."""
+    """Recode the adults of an ACS person file to the columns of the Census 2000 extract; see `load_pums`."""
     names = {str(name).upper(): name for name in frame.columns}
     missing = [name for name in ACS_CODES if name not in names]
     if missing:

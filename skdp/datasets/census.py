@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
-import http.client
 import os
-import shutil
-import tempfile
-import urllib.request
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from skdp.datasets import _tables as tables
-from skdp.exceptions import warn
 from skdp.preprocessing.schema.table_schema import TableSchema
 
-__all__ = ["fetch_acs_pums", "load_pums", "make_census", "recode_acs"]
+__all__ = ["load_pums", "make_census"]
 
 _Features = Sequence[str] | str | None
-CENSUS_URL = "https://www2.census.gov/programs-surveys/acs/data/pums"
 
 
 def load_pums(
@@ -59,7 +52,10 @@ def load_pums(
         Whether to keep the labour force only, so that ``employed = 0`` means unemployed. Not available for a Census
         2000 extract, which does not record it.
     year : int or None, default=None
-        Data year of an ACS file. It determines the coding of MIL, see :func:`recode_acs`.
+        Data year of an ACS file, 2008 or later. MIL has five codes until 2012 and four from 2013 on; the last one is
+        "never served". If None, the coding is inferred from the names of other columns (MLPC, MLPCD), or else from the
+        codes: a 5 occurs only among five, and most adults never served. Pass `year` if it is known: it is public, the
+        codes are not.
     as_frame : bool, default=False
         Whether to return pandas objects instead of arrays.
 
@@ -85,7 +81,8 @@ def load_pums(
     Raises
     ------
     ValueError
-        The file is of another kind, a column is missing, or a value is not in the code book.
+        The file is of another kind, a column is missing, a value of an adult is blank or not in the code book, or the
+        coding of MIL is ambiguous.
     FileNotFoundError
         The file does not exist.
     ImportError
@@ -94,6 +91,11 @@ def load_pums(
     Notes
     -----
     Code books: U.S. Census Bureau, Census 2000 PUMS (through the CS 208 teaching extract) and ACS PUMS data dictionary.
+    The 1-year ACS files of a state are at https://www2.census.gov/programs-surveys/acs/data/pums, such as
+    ``2022/1-Year/csv_pga.zip``. Adults of an ACS file, 18 and older, are recoded to the columns of the Census 2000
+    extract. ``employed`` is ESR 1, 2, 4 or 5. RACBLK and RACASN are "alone or in combination", as in the extract;
+    without them black and asian are RAC1P 2 and 6, that race alone. AGEP is top-coded at 99 at most. A blank ENG means
+    that the person speaks only English. Files before 2008, whose SCHL has 16 codes, are refused because they lack DIS.
     Row numbers, geography, income, and ``race`` of the 1,000-row extract, which has no code book, are not offered as
     columns.
 
@@ -114,109 +116,6 @@ def load_pums(
     columns = {s: tables.read_codes(frame[names[s]], s, bounds[s]).astype(np.int16) for s in sources}
     columns = tables.derive(columns)
     return _make_bunch(columns, chosen, target, tables.CENSUS_2000_AGE, as_frame, tables.CENSUS_2000_TEXT)
-
-
-def recode_acs(frame: Any, *, year: int | None = None, labour_force_only: bool = False) -> Any:
-    """Recode the adults of an ACS person file to the columns of the Census 2000 extract.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Table with columns AGEP, SEX, SCHL, MAR, HISP, RAC1P, CIT, ENG, DIS, MIL and ESR, in upper or lower case. The
-        optional columns PWGTP, RACBLK and RACASN are used if present. RACBLK and RACASN are "alone or in combination",
-        as in the Census 2000 extract; without them black and asian are RAC1P 2 and 6, that race alone.
-    year : int or None, default=None
-        Data year, 2008 or later. MIL has five codes until 2012 and four from 2013 on; the last one is "never served".
-        If None, the coding is inferred from the names of other columns (MLPC, MLPCD), or else from the codes: a 5
-        occurs only among five, and most adults never served. Pass `year` if it is known: it is public, the codes are
-        not.
-    labour_force_only : bool, default=False
-        Whether to keep only the employed (ESR 1, 2), the unemployed (3) and the armed forces (4, 5).
-
-    Returns
-    -------
-    people : pandas.DataFrame
-        People of age 18 and older, with their original index. The columns are sex, age, educ, latino, black, asian,
-        married, divorced, uscitizen, disability, militaryservice, employed, englishability, collegedegree, blackfemale,
-        and ``sample_weight`` if there is PWGTP. ``employed`` is ESR 1, 2, 4 or 5.
-
-    Raises
-    ------
-    ValueError
-        A column is missing, a code of an adult is blank or not in the code book, or the coding of MIL is ambiguous.
-
-    Notes
-    -----
-    Source: U.S. Census Bureau, ACS PUMS data dictionary, data years 2008 and later. Earlier files, whose SCHL has 16
-    codes, are refused because they lack DIS. AGEP is top-coded at 99 at most. A blank ENG means that the person speaks
-    only English.
-    """
-    return tables.recode(frame, year, labour_force_only)
-
-
-def fetch_acs_pums(
-    state: str,
-    year: int,
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    base_url: str = CENSUS_URL,
-    target: str = "employed",
-    features: _Features = None,
-    labour_force_only: bool = False,
-    as_frame: bool = False,
-    timeout: float = 60.0,
-) -> Bunch:
-    """Load the 1-year ACS person file of a state, downloading it if necessary.
-
-    Parameters
-    ----------
-    state : str
-        Postal code of a state, DC or PR.
-    year : int
-        Data year, 2009 to 2024 except 2020.
-    data_home : path-like or None, default=None
-        Folder in which downloads are kept. None means ``sklearn.datasets.get_data_home``.
-    base_url : str, default=CENSUS_URL
-        Address of the folder that holds ``{year}/1-Year/csv_p{state}.zip``.
-    target : str, default="employed"
-        Name of a 0/1 column.
-    features : list of str, "all" or None, default=None
-        As in :func:`load_pums`.
-    labour_force_only : bool, default=False
-        Whether to keep the labour force only, as in :func:`load_pums`.
-    as_frame : bool, default=False
-        Whether to return pandas objects instead of arrays.
-    timeout : float, default=60.0
-        Number of seconds without a response after which the download fails.
-
-    Returns
-    -------
-    bunch : sklearn.utils.Bunch
-        Dictionary-like object with the attributes of :func:`load_pums`. It has ``sample_weight`` and ``groups``.
-
-    Raises
-    ------
-    ValueError
-        The state or year is unknown, or the file is not the person file of that state.
-    OSError
-        The download fails or is incomplete. No file is left behind.
-
-    Notes
-    -----
-    The length, the archive, the checksums of its members, the columns and the state of a download are checked before it
-    enters the cache. Its SHA-256 is checked each time it is read. The Bureau publishes no digest, so trust in the first
-    download is trust in HTTPS. Source: https://www.census.gov/programs-surveys/acs/microdata.html.
-    """
-    code = tables.check_state(state, year)
-    tables.import_extra("pandas")
-    from sklearn.datasets import get_data_home
-
-    folder = Path(get_data_home(data_home)) / "acs_pums" / str(year)
-    path = folder / f"csv_p{code.lower()}.zip"
-    if not _is_intact(path):
-        folder.mkdir(parents=True, exist_ok=True)
-        _download(f"{base_url.rstrip('/')}/{year}/1-Year/{path.name}", path, tables.STATES[code], timeout)
-    return _load_acs(_open_tables(path), target, features, labour_force_only, year, as_frame)
 
 
 def make_census(
@@ -341,7 +240,7 @@ def _load_acs(
     chosen = tables.choose_columns([c for c in tables.COLUMNS if c != "children"], target, features)
     needed = {*tables.ACS_CODES, *tables.ACS_OPTIONAL, *tables.ACS_MARKS, tables.ACS_HOUSEHOLD}
     frame = _read(parts, [name for name in parts[0].names if name.upper() in needed]).reset_index(drop=True)
-    people = recode_acs(frame, year=year, labour_force_only=labour_force_only)
+    people = tables.recode(frame, year, labour_force_only)
     columns = {name: people[name].to_numpy() for name in people.columns}
     description = tables.ACS_TEXT + (tables.LABOUR_FORCE if labour_force_only else tables.EVERYBODY)
     weight = columns.pop("sample_weight", None)
@@ -419,70 +318,3 @@ def _read(parts: Sequence[_Table], columns: list[str]) -> Any:
     except (EOFError, zlib.error) as error:
         raise ValueError(f"the file ends early or is damaged ({error}); download it again") from error
     return frames[0] if len(frames) == 1 else tables.import_extra("pandas").concat(frames, ignore_index=True)
-
-
-def _is_intact(path: Path) -> bool:
-    """Whether a cached file exists and has the digest that it had when it was downloaded."""
-    if not path.exists():
-        return False
-    seal = path.with_suffix(".zip.sha256")
-    if seal.is_file() and seal.read_text().strip() == _compute_digest(path):
-        return True
-    warn(f"{path} does not match {seal.name}: it is damaged and is downloaded again")
-    return False
-
-
-def _compute_digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _download(url: str, path: Path, fips: int, timeout: float) -> None:
-    """Download an archive to `path`. It has another name until it is checked."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-", suffix=".zip")
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            _transfer(url, file, timeout)
-        _check_archive(part, url, fips)
-        digest = _compute_digest(part)
-        # A crash between these two lines leaves an archive without its digest, which is downloaded again.
-        part.replace(path)
-        path.with_suffix(".zip.sha256").write_text(f"{digest}\n")
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _transfer(url: str, file: BinaryIO, timeout: float) -> None:
-    if not url.lower().startswith(("http://", "https://")):
-        raise ValueError(f"base_url: {url} is not an http(s) address; to load a file you have use load_pums")
-    request = urllib.request.Request(url, headers={"User-Agent": "skdp"})
-    try:
-        with urllib.request.urlopen(request, timeout=timeout) as answer:
-            length = answer.headers.get("Content-Length")
-            shutil.copyfileobj(answer, file)
-    except (OSError, http.client.HTTPException) as error:
-        raise OSError(f"{url}: {error}; try again later, or load a file you have with load_pums") from error
-    if length is not None and file.tell() != int(length):
-        raise OSError(f"{url}: cut short, {file.tell()} of {length} bytes came; try again")
-
-
-def _check_archive(part: Path, url: str, fips: int) -> None:
-    """Refuse anything but an intact archive with the person file of that state."""
-    try:
-        with zipfile.ZipFile(part) as archive:
-            damaged = archive.testzip()
-    except (zipfile.BadZipFile, zlib.error, EOFError):
-        raise OSError(f"{url}: what came is not a sound zip archive; try again, or check base_url") from None
-    if damaged is not None:
-        raise OSError(f"{url}: {damaged} in the archive fails its checksum; try again")
-    try:
-        people = _open_tables(part)
-    except ValueError:
-        people = [_Table([], list)]
-    if not {*tables.ACS_CODES} <= {name.upper() for name in people[0].names}:
-        raise ValueError(f"{url}: no ACS person file in the archive; check year and base_url")
-    for name in people[0].names:
-        if name.upper() not in ("ST", "STATE"):
-            continue
-        if np.any(tables.read_codes(_read(people, [name])[name], name, (1, 72)) != fips):
-            raise ValueError(f"{url}: {name} is not {fips} throughout, the file of another state; check base_url")

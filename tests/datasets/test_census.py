@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from census_files import PREDICTORS, ROOT, acs, census_2000, one_line, write, zip_bytes
 
-from skdp.datasets import load_pums, recode_acs
+from skdp.datasets import _tables, load_pums
 
 # --- Census 2000 extracts ---------------------------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ def test_acs_file(tmp_path):
     frame, path = acs(), tmp_path / "people.zip"
     zip_bytes(path, frame)
     bunch = load_pums(path)
-    people = recode_acs(frame)
+    people = _tables.recode(frame, None, False)
     assert bunch.feature_names == PREDICTORS
     np.testing.assert_array_equal(bunch.data, people[PREDICTORS].to_numpy(np.float32))
     np.testing.assert_array_equal(bunch.target, people["employed"])
@@ -220,12 +220,11 @@ def test_make_census_needs_numpy_only_and_loaders_say_what_they_need(tmp_path):
     code = f"""
 import sys
 sys.modules["pandas"] = sys.modules["pyarrow"] = None
-from skdp.datasets import fetch_acs_pums, load_pums, make_census
+from skdp.datasets import load_pums, make_census
 assert make_census(10, random_state=0).data.shape == (10, 11)
 for call in (
     lambda: load_pums({str(tmp_path / "people.csv")!r}),
     lambda: make_census(10, as_frame=True),
-    lambda: fetch_acs_pums("GA", 2018, data_home={str(tmp_path)!r}, base_url="http://127.0.0.1:9"),
 ):
     try:
         call()

@@ -8,7 +8,10 @@ import pytest
 from census_files import acs, one_line
 
 from skdp.datasets import _tables as tables
-from skdp.datasets import recode_acs
+
+
+def recode_acs(frame, year=None, labour_force_only=False):
+    return tables.recode(frame, year, labour_force_only)
 
 
 def recoded(column, values, name, **kwargs):
