@@ -8,14 +8,14 @@ A package that could stand alone: it needs numpy and scipy only.
   `get_delta`, `get_epsilon_bounds`; `curves`: `RenyiCurve`, `PrivacyProfile`, all methods in one table
 - `dominating`: pairs that dominate a release, as weighted losses
 - `pld`, `rdp`, `classic`: the methods; `formulas`: closed forms, and what they share
-- `calibration`: from a price back to the noise, the steps or the sampling rate
+- `calibration`: from a price back to the noise
 - `ledger`: `PrivacyAccountant`
 """
 
 from __future__ import annotations
 
 from .calibration.joint import calibrate_jointly
-from .calibration.noise import calibrate_noise_multiplier, calibrate_sampling_rate, calibrate_steps
+from .calibration.noise import calibrate_noise_multiplier
 from .calibration.selection import CalibratedSelection, calibrate_selection, fewest_trials
 from .curves import PrivacyProfile, RenyiCurve, compare_accountants
 from .events.composition import compose, flatten
@@ -69,9 +69,7 @@ __all__ = [
     "ZCDpEvent",
     "calibrate_jointly",
     "calibrate_noise_multiplier",
-    "calibrate_sampling_rate",
     "calibrate_selection",
-    "calibrate_steps",
     "compare_accountants",
     "compose",
     "fewest_trials",

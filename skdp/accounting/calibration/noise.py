@@ -1,4 +1,4 @@
-"""From a budget back to the noise, the steps or the sampling rate that fit it.
+"""From a budget back to the noise that fits it.
 
 Every result is on the safe side: the price of its event is computed and is within the budget. A search starts from
 the central limit of Bu, Dong, Long & Su 2020, mu^2 = T q^2 (e^{1/sigma^2} - 1), continues on coarse grids, and needs
@@ -9,7 +9,6 @@ parameter grows in increasing steps until a price fits.
 
 from __future__ import annotations
 
-import itertools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -24,8 +23,6 @@ from ..targets import BudgetTarget, target_of
 __all__ = [
     "MOST_NOISE",
     "calibrate_noise_multiplier",
-    "calibrate_sampling_rate",
-    "calibrate_steps",
     "calibrate_to",
     "log_of",
 ]
@@ -36,14 +33,11 @@ _ROUGH = 3e-3  # accepted distance of the first search, on either side
 
 # In a bracket of the log this narrow the price jumps over the goal, as it does where delta covers the event.
 _JUMP = 1e-7
-_LEAST_RATE = 1e-12
-_MOST_STEPS = 10**9
 _REMEMBERED = 1024
 
 PriceOf = Callable[[float], float]
 Range = tuple[float, float]
 
-_NOISE: Range = (math.log(_LEAST), math.log(MOST_NOISE))
 _TRIED = (MOST_NOISE, 1e5, 1e3, 1e2)  # noises at which a budget may turn out to be in reach
 _memory: dict[tuple[Any, ...], tuple[float, DpEvent]] = {}
 
@@ -53,12 +47,10 @@ def log_of(price: float) -> float:
     return math.log(max(price, sys.float_info.min))
 
 
-def _search(
-    price: PriceOf, goal: float, off: float, start: float, slope: float, ends: Range = _NOISE
-) -> tuple[float, float]:
-    """Log of a parameter whose log price is within `off` of `goal`, and the slope there.
+def _search(price: PriceOf, goal: float, off: float, start: float, slope: float, ends: Range) -> tuple[float, float]:
+    """Log of a noise multiplier whose log price is within `off` of `goal`, and the slope there.
 
-    Secant steps kept inside a bracket; `price` falls with the parameter. Returns an end of the admitted
+    Secant steps kept inside a bracket; `price` falls with the noise. Returns an end of the admitted
     range if the goal lies beyond it.
     """
     low, high = ends
@@ -113,7 +105,7 @@ def _limit_mu(found: Releases, replace_one: bool) -> float:
 
 
 def _guess(make_event: Callable[[float], DpEvent], target: BudgetTarget, replace_one: bool, ends: Range) -> float:
-    """Log of the parameter at which the central limit would meet the budget."""
+    """Log of the noise multiplier at which the central limit would meet the budget."""
     goal = target.mu
 
     def is_below(at: float) -> bool:
@@ -121,27 +113,6 @@ def _guess(make_event: Callable[[float], DpEvent], target: BudgetTarget, replace
 
     low, high = bisect(is_below, *ends, steps=20)
     return 0.5 * (low + high)
-
-
-def _prices(
-    make_event: Callable[[float], DpEvent], target: BudgetTarget, method: str, adjacency: str
-) -> tuple[PriceOf, PriceOf]:
-    """Prices of what `make_event` makes: on a coarse grid, and at full accuracy."""
-
-    def rough(parameter: float) -> float:
-        return target.rough(make_event(parameter), method, adjacency)
-
-    def price(parameter: float) -> float:
-        return target.price(make_event(parameter), method, adjacency)
-
-    return rough, price
-
-
-def _fit(prices: tuple[PriceOf, PriceOf], most: float, start: float, slope: float, ends: Range = _NOISE) -> float:
-    """Log of the parameter whose price is just below `most`: coarse grids first."""
-    goal = math.log(most) + math.log1p(-0.5 * _NEAR)
-    at, slope = _search(prices[0], goal, _ROUGH, start, slope, ends)
-    return _search(prices[1], goal, 0.5 * _NEAR, at, slope, ends)[0]
 
 
 def _in_reach(price: PriceOf, goal: float, places: Sequence[float], refusal: str) -> float:
@@ -218,132 +189,26 @@ def calibrate_to(
     if known is not None and resolve(make_event(known[0])) == known[1]:
         return known[0]
 
-    prices, replace_one = _prices(make_event, target, method, adjacency), adjacency == "replace_one"
+    def rough(noise_multiplier: float) -> float:
+        return target.rough(make_event(noise_multiplier), method, adjacency)
+
+    def price(noise_multiplier: float) -> float:
+        return target.price(make_event(noise_multiplier), method, adjacency)
+
+    replace_one = adjacency == "replace_one"
     refusal = (
         f"{target.words} cannot be reached with noise_multiplier up to {MOST_NOISE:g}; "
         f"{target.remedy}, or make fewer releases."
     )
-    most = _in_reach(prices[1], target.goal, _TRIED, refusal)
+    most = _in_reach(price, target.goal, _TRIED, refusal)
     if method == "pld" and releases(make_event(1.0)).plain:
         at = _plain(make_event, target, replace_one)
     else:
-        ends = (_NOISE[0], math.log(most))
-        at = _fit(prices, target.goal, _guess(make_event, target, replace_one, ends), -1.2, ends)
-    result = _affordable(math.exp(at), prices[1], target.goal, most, refusal)
+        ends, goal = (math.log(_LEAST), math.log(most)), math.log(target.goal) + math.log1p(-0.5 * _NEAR)
+        at, slope = _search(rough, goal, _ROUGH, _guess(make_event, target, replace_one, ends), -1.2, ends)
+        at, _ = _search(price, goal, 0.5 * _NEAR, at, slope, ends)
+    result = _affordable(math.exp(at), price, target.goal, most, refusal)
     if len(_memory) >= _REMEMBERED:
         _memory.clear()
     _memory[key] = (result, resolve(make_event(result)))
     return result
-
-
-def calibrate_sampling_rate(
-    make_event: Callable[[float], DpEvent],
-    epsilon: float | None = None,
-    delta: float | None = None,
-    *,
-    risk: Any = None,
-    method: str = "pld",
-    adjacency: str = "zero_out",
-) -> float:
-    """Largest sampling rate whose event fits a budget.
-
-    Parameters
-    ----------
-    make_event : callable
-        `make_event(sampling_rate)` gives the event to be priced; its price rises with the rate.
-    epsilon : float, optional
-        Above 0, in nats.
-    delta : float, optional
-        In (0, 1); of `epsilon`.
-    risk : dict, optional
-        What an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, most that true positives may exceed false
-        ones, or ``{"tpr": t, "fpr": f}``, most records that may be found at a share f of false positives.
-    method, adjacency : str
-        As in `get_epsilon`.
-
-    Returns
-    -------
-    float
-        In [1e-12, 1]. The price of its event is at most the budget and, unless the result is 1, at most
-        0.02 % below, or delta alone covers the event there.
-    """
-    target, method, adjacency = target_of(epsilon, delta, risk), check_method(method), check_adjacency(adjacency)
-
-    def at_inverse(inverse: float) -> DpEvent:
-        """The event by the inverse of its rate, with which its price falls as it does with noise."""
-        return make_event(min(1.0, 1.0 / inverse))
-
-    prices = _prices(at_inverse, target, method, adjacency)
-    if prices[1](1.0) <= target.goal:
-        return 1.0
-    refusal = (
-        f"{target.words} cannot be reached with a sampling rate down to {_LEAST_RATE:g}; {target.remedy}, or add noise."
-    )
-    most = _in_reach(prices[1], target.goal, (1.0 / _LEAST_RATE, 1e9, 1e6, 1e3), refusal)
-    ends = (0.0, math.log(most))
-    start = _guess(at_inverse, target, adjacency == "replace_one", ends)
-    inverse = math.exp(_fit(prices, target.goal, start, -1.0, ends))
-    inverse = _affordable(inverse, prices[1], target.goal, most, refusal)
-    return min(1.0, 1.0 / inverse)
-
-
-def calibrate_steps(
-    make_event: Callable[[int], DpEvent],
-    epsilon: float | None = None,
-    delta: float | None = None,
-    *,
-    risk: Any = None,
-    method: str = "pld",
-    adjacency: str = "zero_out",
-) -> int:
-    """Largest number of steps whose event fits a budget.
-
-    Parameters
-    ----------
-    make_event : callable
-        `make_event(steps)` gives the event to be priced; its price rises with the steps.
-    epsilon : float, optional
-        Above 0, in nats.
-    delta : float, optional
-        In (0, 1); of `epsilon`.
-    risk : dict, optional
-        What an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, most that true positives may exceed false
-        ones, or ``{"tpr": t, "fpr": f}``, most records that may be found at a share f of false positives.
-    method, adjacency : str
-        As in `get_epsilon`.
-
-    Returns
-    -------
-    int
-        From 0, if not even one step fits, to 10^9. The event of that many steps fits, the event of one more
-        does not (unless it is 10^9).
-    """
-    target, method, adjacency = target_of(epsilon, delta, risk), check_method(method), check_adjacency(adjacency)
-
-    def price(steps: int) -> float:
-        return target.price(make_event(steps), method, adjacency)
-
-    goal = math.log(target.goal)
-    low, high = 0, _MOST_STEPS + 1
-    guess = math.exp(
-        -_guess(
-            lambda x: make_event(max(1, round(1.0 / x))),
-            target,
-            adjacency == "replace_one",
-            (-math.log(_MOST_STEPS), 0.0),
-        )
-    )
-    at, secant = max(1, round(guess)), Secant(0.5, 0.1, 5.0, 2.5)
-    for look in itertools.count(1):
-        if high - low <= 1:
-            return low
-        if look % 4 == 0:  # a price that hardly moves gives no direction: halve what is left
-            at = math.isqrt(max(low, 1) * high)
-        at = min(max(at, low + 1), high - 1)
-        cost = price(at)
-        fits = cost <= target.goal
-        low, high = (at, high) if fits else (low, at)
-        step = math.expm1(secant.move(math.log(at), log_of(cost) - goal)) * at
-        # half a step beyond the goal, so that the bracket closes from both sides
-        at = at + round(step) + (1 if fits else -1)
-    raise AssertionError("unreachable")

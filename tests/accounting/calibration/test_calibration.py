@@ -15,8 +15,6 @@ from skdp.accounting import (
     SelfComposedDpEvent,
     calibrate_jointly,
     calibrate_noise_multiplier,
-    calibrate_sampling_rate,
-    calibrate_steps,
     compose,
     get_epsilon,
 )
@@ -77,13 +75,6 @@ def test_a_bound_that_is_loose_at_the_end_of_the_range_refuses_no_budget():
     found = calibrate_noise_multiplier(noisy, 1.0, 1e-5)
     assert found == pytest.approx(calibrate_noise_multiplier(GaussianDpEvent, 1.0, 1e-5), rel=1e-9)
 
-    def sampled(q):
-        return dpsgd(q if q > 1e-10 else 1.0, 100)(2.0)
-
-    rate = calibrate_sampling_rate(sampled, 1.0, 1e-5)
-    assert rate == pytest.approx(calibrate_sampling_rate(lambda q: dpsgd(q, 100)(2.0), 1.0, 1e-5), rel=1e-3)
-    assert get_epsilon(sampled(rate), 1e-5) <= 1.0
-
 
 def test_nothing_is_returned_whose_price_was_not_seen_to_fit():
     """A price that changes between two looks, as that of a function which is none: refused, not returned."""
@@ -105,23 +96,7 @@ def test_nothing_is_returned_whose_price_was_not_seen_to_fit():
 @over_rows("method", ["pld", "moments"])
 def test_what_is_without_effect_needs_no_noise(method):
     assert calibrate_noise_multiplier(lambda s: NoOpDpEvent(), 1.0, 1e-5, method=method) == pytest.approx(1e-3)
-    assert calibrate_sampling_rate(lambda q: NoOpDpEvent(), 1.0, 1e-5, method=method) == 1.0
-    assert calibrate_steps(lambda n: NoOpDpEvent(), 1.0, 1e-5, method=method) == 10**9
     assert calibrate_jointly([lambda s: NoOpDpEvent(), GaussianDpEvent], 1.0, 1e-5, [0.5, 0.5])[1] > 0.0
-
-
-@over_rows(("q", "sigma", "epsilon"), [(0.01, 1.1, 3.0), (1.0, 20.0, 0.3)])
-def test_steps_are_the_most_that_fit(q, sigma, epsilon):
-    steps = calibrate_steps(lambda n: dpsgd(q, n)(sigma), epsilon, 1e-6)
-    assert get_epsilon(dpsgd(q, steps + 1)(sigma), 1e-6) > epsilon
-    assert steps == 0 or get_epsilon(dpsgd(q, steps)(sigma), 1e-6) <= epsilon
-
-
-def test_sampling_rate_fits():
-    epsilon = 8.0
-    rate = calibrate_sampling_rate(lambda q: dpsgd(q, 1000)(1.1), epsilon, 1e-6)
-    assert epsilon * (1.0 - 1e-3) <= get_epsilon(dpsgd(rate, 1000)(1.1), 1e-6) <= epsilon
-    assert calibrate_sampling_rate(lambda q: dpsgd(q, 1)(50.0), 1.0, 1e-6) == 1.0
 
 
 @over_rows(("epsilon", "adjacency"), [(0.3, "zero_out"), (2.0, "replace_one")])
