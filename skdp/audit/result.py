@@ -44,7 +44,7 @@ class AuditResult:
     n_fits : int
         Fits that the audit made.
     claimed_event, event : DpEvent
-        What was charged, and what the canary saw of it; `skdp.plotting.AuditDisplay` draws both.
+        What was charged, and what the canary saw of it; `skdp.plotting.TradeOffDisplay.from_audit` draws both.
     """
 
     estimator: str

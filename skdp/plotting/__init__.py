@@ -6,7 +6,6 @@ matplotlib is imported when something is drawn, scikit-learn when something is f
 from __future__ import annotations
 
 from .accountants import AccountantComparisonDisplay
-from .audit import AuditDisplay
 from .budget import BudgetDisplay
 from .coefficients import CoefficientDisplay
 from .effects import EffectDisplay
@@ -22,7 +21,6 @@ from .utility import PrivacyUtilityDisplay
 
 __all__ = [
     "AccountantComparisonDisplay",
-    "AuditDisplay",
     "BudgetDisplay",
     "CoefficientDisplay",
     "EffectDisplay",

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skdp.accounting import DpEvent, PrivacyProfile
+from skdp.accounting import DpEvent, NoOpDpEvent, PrivacyProfile
 
 from ._axes import BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION, axes_for, clear_frame, draw_legend, in_a_line
 
@@ -18,7 +18,7 @@ _POINTS = 401
 class TradeOffDisplay:
     """Display of trade-off functions: false negatives against false positives of the best test for one record.
 
-    It is recommended to use `from_events` to create a display. All parameters are stored as attributes.
+    It is recommended to use `from_events` or `from_audit` to create a display. All parameters are stored as attributes.
 
     Parameters
     ----------
@@ -82,6 +82,29 @@ class TradeOffDisplay:
         options: dict[str, Any] = {"adjacency": adjacency, "method": method, "group_size": group_size}
         type_2 = {name: PrivacyProfile(event, **options).trade_off(type_1) for name, event in named.items()}
         return cls(type_1=type_1.tolist(), type_2=type_2).plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_audit(cls, audit: Any, *, ax: Any = None, **kwargs: Any) -> TradeOffDisplay:
+        """Plot what an audit compares: the curve that is claimed, and that of what the canary saw.
+
+        Parameters
+        ----------
+        audit : AuditResult
+            What `skdp.audit.audit_estimator` returned.
+        ax : matplotlib axes, optional
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of `plot`.
+
+        Returns
+        -------
+        display : TradeOffDisplay
+            Display that holds the plot. A curve below the claimed one is a violation. Where the canary saw no event,
+            there is no curve of it.
+        """
+        named = {"claimed": audit.claimed_event, "seen by the canary": audit.event}
+        events = {name: event for name, event in named.items() if not isinstance(event, NoOpDpEvent)}
+        return cls.from_events(events, adjacency=audit.adjacency, ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Plot the lines.

@@ -68,7 +68,7 @@ from skdp.mechanisms.sampling import PoissonSampling
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.tape import HeardLot, HeardRelease, Tape, running
 from skdp.model_selection.part_rows import PartRows
-from skdp.plotting import AuditDisplay
+from skdp.plotting import TradeOffDisplay
 from skdp.statistics.describer import TableDescriber
 
 SECONDS = 600.0  # never the limit
@@ -307,8 +307,9 @@ def test_figures_as_text_html_json_and_display():
     assert plain["epsilon_lower_bound"] == audit.epsilon_lower_bound
     assert plain["findings"] == []
     audit.raise_if_violated()
-    display = AuditDisplay.from_audit(audit)
-    assert (np.array(display.seen) >= np.array(display.claimed) - 1e-9).all()
+    display = TradeOffDisplay.from_audit(audit)
+    claimed, seen = (np.array(display.type_2[name]) for name in ("claimed", "seen by the canary"))
+    assert (seen >= claimed - 1e-9).all()
     assert len(display.ax_.lines) == 3
 
 
