@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 from skdp.accounting import APPROXIMATIONS, METHODS, DpEvent, get_epsilon
@@ -35,6 +36,7 @@ _COLOURS = {
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AccountantComparisonDisplay:
     """Display of epsilon against the length of a computation, with one line per accounting method.
 
@@ -61,18 +63,10 @@ class AccountantComparisonDisplay:
         One line for each method.
     """
 
-    def __init__(
-        self,
-        *,
-        steps: Sequence[float],
-        epsilons: Mapping[str, Sequence[float]],
-        delta: float,
-        xlabel: str = "step",
-    ) -> None:
-        self.steps = steps
-        self.epsilons = epsilons
-        self.delta = delta
-        self.xlabel = xlabel
+    steps: Sequence[float]
+    epsilons: Mapping[str, Sequence[float]]
+    delta: float
+    xlabel: str = "step"
 
     @classmethod
     def from_event(

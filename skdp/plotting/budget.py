@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from ._axes import AS_IT_IS, BLUE, GREY, VERMILION, axes_for, clear_frame, in_a_
 _MOST_BARS = 16
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BudgetDisplay:
     """Display of a ledger: what each charge took, the running total, the budget and what remains.
 
@@ -59,24 +61,13 @@ class BudgetDisplay:
     skdp.PrivacyAccountant : The ledger.
     """
 
-    def __init__(
-        self,
-        *,
-        labels: Sequence[str],
-        totals: Sequence[float],
-        delta: float,
-        privacy_costs: Sequence[float | None] | None = None,
-        budget: float | None = None,
-        remaining: float | None = None,
-        note: str = "",
-    ) -> None:
-        self.labels = labels
-        self.totals = totals
-        self.delta = delta
-        self.privacy_costs = privacy_costs
-        self.budget = budget
-        self.remaining = remaining
-        self.note = note
+    labels: Sequence[str]
+    totals: Sequence[float]
+    delta: float
+    privacy_costs: Sequence[float | None] | None = None
+    budget: float | None = None
+    remaining: float | None = None
+    note: str = ""
 
     @classmethod
     def from_accountant(

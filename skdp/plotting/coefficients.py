@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from skdp._checks.protocols import last_step
 from ._axes import AS_IT_IS, BLACK, BLUE, PALE, axes_for, clear_frame, draw_legend, in_a_line, small_print, width_beside
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CoefficientDisplay:
     """Display of the coefficients of a private linear model, beside what noise alone could make of them.
 
@@ -59,22 +61,12 @@ class CoefficientDisplay:
     skdp.DPRandomTreesClassifier : A model with `feature_importances_`.
     """
 
-    def __init__(
-        self,
-        *,
-        coef: ArrayLike,
-        coef_noise: ArrayLike | None,
-        feature_names: Sequence[str],
-        confidence: float = 0.95,
-        max_features: int = 20,
-        xlabel: str = "coefficient",
-    ) -> None:
-        self.coef = coef
-        self.coef_noise = coef_noise
-        self.feature_names = feature_names
-        self.confidence = confidence
-        self.max_features = max_features
-        self.xlabel = xlabel
+    coef: ArrayLike
+    coef_noise: ArrayLike | None
+    feature_names: Sequence[str]
+    confidence: float = 0.95
+    max_features: int = 20
+    xlabel: str = "coefficient"
 
     @classmethod
     def from_estimator(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,6 +21,7 @@ _MOST_LEVELS = 8
 _COLUMNS = 3
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EffectDisplay:
     """Display of what columns do to the score of a private model, each beside what its noise could make of it.
 
@@ -61,9 +63,8 @@ class EffectDisplay:
     2
     """
 
-    def __init__(self, *, effects: Sequence[ColumnEffect], confidence: float = 0.95) -> None:
-        self.effects = effects
-        self.confidence = confidence
+    effects: Sequence[ColumnEffect]
+    confidence: float = 0.95
 
     @classmethod
     def from_estimator(

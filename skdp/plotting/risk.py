@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ PEOPLE = 1000
 _COLUMNS = 40
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RiskDisplay:
     """Display of what an attacker gains: 1,000 people whose records were used, and those who are named as such.
 
@@ -51,11 +53,10 @@ class RiskDisplay:
     to be one unit (`docs/units.md`) for a dot to be a person.
     """
 
-    def __init__(self, *, by_chance: int, with_release: int, fpr: float, right_guesses: int) -> None:
-        self.by_chance = by_chance
-        self.with_release = with_release
-        self.fpr = fpr
-        self.right_guesses = right_guesses
+    by_chance: int
+    with_release: int
+    fpr: float
+    right_guesses: int
 
     @classmethod
     def from_event(

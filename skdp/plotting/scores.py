@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ._axes import AS_IT_IS, BLUE, GREY, axes_for, clear_frame, draw_legend, in_
 _LEVEL = "bands: {level:.0%} intervals for noise and sampling, epsilon={epsilon:.3g}"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _CurveDisplay:
     """Base of displays of a curve with a band.
 
@@ -28,12 +30,11 @@ class _CurveDisplay:
 
     _reference = ""
     _labels = "", ""
-    _marker: str | None = None
+    _marker: ClassVar[str | None] = None
 
-    def __init__(self, *, curve: EstimatedCurve, name: str = "", note: str = "") -> None:
-        self.curve = curve
-        self.name = name
-        self.note = note
+    curve: EstimatedCurve
+    name: str = ""
+    note: str = ""
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Plot the curve and its band.
@@ -198,6 +199,7 @@ class PrivateCalibrationDisplay(_CurveDisplay):
         return cls(curve=curve, name=shown, note=_note(evaluation)).plot(ax=ax, **kwargs)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateConfusionMatrixDisplay:
     """Display of a private confusion matrix, with half the width of the interval of each count.
 
@@ -224,10 +226,9 @@ class PrivateConfusionMatrixDisplay:
         Texts of the cells.
     """
 
-    def __init__(self, *, confusion_matrix: Estimate, display_labels: Any, note: str = "") -> None:
-        self.confusion_matrix = confusion_matrix
-        self.display_labels = display_labels
-        self.note = note
+    confusion_matrix: Estimate
+    display_labels: Any
+    note: str = ""
 
     @classmethod
     def from_evaluation(
@@ -294,6 +295,7 @@ class PrivateConfusionMatrixDisplay:
         return self
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateSubgroupDisplay:
     """Display of a figure of each subgroup, with its interval: whom a model serves, and what is known of it.
 
@@ -323,11 +325,10 @@ class PrivateSubgroupDisplay:
         The figure of all rows.
     """
 
-    def __init__(self, *, estimates: dict[str, Estimate], overall: Estimate, metric: str = "", note: str = "") -> None:
-        self.estimates = estimates
-        self.overall = overall
-        self.metric = metric
-        self.note = note
+    estimates: dict[str, Estimate]
+    overall: Estimate
+    metric: str = ""
+    note: str = ""
 
     @classmethod
     def from_evaluation(cls, evaluation: Any, *, metric: str = "roc_auc", ax: Any = None, **kwargs: Any) -> Self:

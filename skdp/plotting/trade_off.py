@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ _COLOURS = (BLUE, VERMILION, GREEN, PURPLE, BLACK)
 _POINTS = 401
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TradeOffDisplay:
     """Display of trade-off functions: false negatives against false positives of the best test for one record.
 
@@ -39,9 +41,8 @@ class TradeOffDisplay:
         The line of guessing, the most private there is.
     """
 
-    def __init__(self, *, type_1: Sequence[float], type_2: Mapping[str, Sequence[float]]) -> None:
-        self.type_1 = type_1
-        self.type_2 = type_2
+    type_1: Sequence[float]
+    type_2: Mapping[str, Sequence[float]]
 
     @classmethod
     def from_events(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -35,6 +36,7 @@ _NAMES = {
 _LEAST_SPAN = 0.05  # of the largest score: less would make noise look like a loss
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivacyUtilityDisplay:
     """Display of the score of a private model against its budget, with one point per epsilon.
 
@@ -88,24 +90,13 @@ class PrivacyUtilityDisplay:
     BudgetDisplay : What each charge took from a ledger.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilons: ArrayLike,
-        scores: ArrayLike,
-        baseline_score: ArrayLike | None = None,
-        score_name: str = "score",
-        model_name: str = "private",
-        baseline_name: str = "not private",
-        note: str = "",
-    ) -> None:
-        self.epsilons = epsilons
-        self.scores = scores
-        self.baseline_score = baseline_score
-        self.score_name = score_name
-        self.model_name = model_name
-        self.baseline_name = baseline_name
-        self.note = note
+    epsilons: ArrayLike
+    scores: ArrayLike
+    baseline_score: ArrayLike | None = None
+    score_name: str = "score"
+    model_name: str = "private"
+    baseline_name: str = "not private"
+    note: str = ""
 
     @classmethod
     def from_estimator(
