@@ -11,8 +11,9 @@ from skdp._checks.leaks import SEEDED, note_leaks
 from skdp._checks.parameters import check_choice, check_count, check_real
 from skdp._checks.units import ROW
 from skdp._fit.payment import Payment
-from skdp.accounting import ADJACENCIES, METHODS, DpEvent, get_epsilon, resolve_accountant
+from skdp.accounting import DpEvent, get_epsilon, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
+from skdp.accounting.methods import ADJACENCIES, METHODS
 from skdp.accounting.targets import Risk, target_of
 from skdp.mechanisms.streams import SecretStream
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from .calibration.joint import calibrate_jointly
 from .calibration.noise import calibrate_noise_multiplier
-from .calibration.selection import CalibratedSelection, calibrate_selection, fewest_trials
+from .calibration.selection import calibrate_selection, fewest_trials
 from .curves import PrivacyProfile, RenyiCurve, compare_accountants
 from .events.composition import compose, flatten
 from .events.interop import from_dp_accounting, to_dp_accounting
@@ -39,13 +39,9 @@ from .events.specifications import (
 from .formulas.selection_law import NumberOfTrials
 from .ledger import Charge, PrivacyAccountant
 from .ledger import resolve_accountant as resolve_accountant  # for the estimators
-from .methods import ADJACENCIES, APPROXIMATIONS, METHODS, get_delta, get_epsilon, get_epsilon_bounds
+from .methods import get_delta, get_epsilon, get_epsilon_bounds
 
 __all__ = [
-    "ADJACENCIES",
-    "APPROXIMATIONS",
-    "METHODS",
-    "CalibratedSelection",
     "Charge",
     "ComposedDpEvent",
     "DiscreteGaussianDpEvent",

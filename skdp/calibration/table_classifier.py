@@ -20,8 +20,9 @@ from skdp._checks.weights import WeightReader
 from skdp._fit.private_step import private_steps
 from skdp._fit.releases import ids_of
 from skdp._typing import Doubles
-from skdp.accounting import ADJACENCIES, DpEvent, WorstOfDpEvent, resolve_accountant
+from skdp.accounting import DpEvent, WorstOfDpEvent, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
+from skdp.accounting.methods import ADJACENCIES
 from skdp.accounting.targets import target_of
 from skdp.base import PrivacyCost
 from skdp.evaluation.counted import CountingPlan, RowsOfCounts

@@ -27,8 +27,9 @@ from skdp._fit.budget import public_n, read_budget
 from skdp._fit.diagram import epsilon_caption
 from skdp._fit.payment import Payment
 from skdp._typing import Doubles
-from skdp.accounting import ADJACENCIES, GaussianDpEvent, PrivacyAccountant, get_epsilon, resolve_accountant
+from skdp.accounting import GaussianDpEvent, PrivacyAccountant, get_epsilon, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
+from skdp.accounting.methods import ADJACENCIES
 from skdp.accounting.targets import Risk
 from skdp.base import Budget, Fit, PrivacyCost, PrivateEstimator, check_whole_budget, solve_noise
 from skdp.evaluation.amounts import GRID, amounts_of

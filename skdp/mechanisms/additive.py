@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from skdp._checks.leak_setting import report_leak
 from skdp._checks.parameters import check_choice
-from skdp.accounting import ADJACENCIES, DpEvent, PrivacyAccountant, resolve_accountant
+from skdp.accounting import DpEvent, PrivacyAccountant, resolve_accountant
+from skdp.accounting.methods import ADJACENCIES
 from skdp.mechanisms.streams import SecretStream
 
 

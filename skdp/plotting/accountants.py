@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from skdp.accounting import APPROXIMATIONS, METHODS, DpEvent, get_epsilon
+from skdp.accounting import DpEvent, get_epsilon
+from skdp.accounting.methods import APPROXIMATIONS, METHODS
 
 from ._axes import AS_IT_IS, BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION, axes_for, clear_frame, draw_legend, in_a_line
 

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from sklearn.exceptions import NotFittedError
 
-from skdp.accounting import METHODS, DpEvent, PrivacyProfile, get_delta, get_epsilon, get_epsilon_bounds
+from skdp.accounting import DpEvent, PrivacyProfile, get_delta, get_epsilon, get_epsilon_bounds
+from skdp.accounting.methods import METHODS
 from skdp.report.values import number
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from skdp.accounting import ADJACENCIES, PrivacyAccountant, get_epsilon
+from skdp.accounting import PrivacyAccountant, get_epsilon
+from skdp.accounting.methods import ADJACENCIES
 from skdp.audit.parts import parts_of
 from skdp.audit.replay import LEAST_DELTA, event_of, least_epsilon
 from skdp.exceptions import BudgetExceededError

@@ -12,8 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skdp.accounting import (
-    APPROXIMATIONS,
-    METHODS,
     ComposedDpEvent,
     DiscreteGaussianDpEvent,
     EpsilonDeltaDpEvent,
@@ -32,6 +30,7 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
+from skdp.accounting.methods import APPROXIMATIONS, METHODS
 
 G = GaussianDpEvent(4.0)
 PAPER = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, G), 10_000)

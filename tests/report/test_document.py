@@ -35,7 +35,6 @@ from skdp import (
     privacy_report,
 )
 from skdp.accounting import (
-    METHODS,
     GaussianDpEvent,
     NonPrivateDpEvent,
     PoissonSampledDpEvent,
@@ -47,6 +46,7 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
+from skdp.accounting.methods import METHODS
 from skdp.report import sentences as wording
 from skdp.report.price import Priced, guess_at, guess_by_profile
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from skdp._checks.parameters import check_choice, check_count, check_real
 from skdp._checks.units import Units
 from skdp._typing import Doubles
-from skdp.accounting import ADJACENCIES, DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, compose
+from skdp.accounting import DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, compose
+from skdp.accounting.methods import ADJACENCIES
 from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
