@@ -27,7 +27,6 @@ from skdp._kernels.caching import njit
 LARGEST_POWER = 16
 """Copies are split into powers of two up to ``2**LARGEST_POWER``, whose table has some thousands of values."""
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _POINT = 192  # bits after the point of weights
 _WORD = 64
 
@@ -116,7 +115,7 @@ def _guide(bounds: list[int]) -> list[int]:
     return found
 
 
-@njit(**_OPTIONS)
+@njit
 def add_counts(words, groups, first_draw, tables, counts):
     """Add counts drawn from tables to those of groups.
 

@@ -15,7 +15,6 @@ from skdp._kernels.caching import njit
 BLOCK = 512
 """Words (and normals) in a block: the first half makes radii, the second half angles; a block stays in cache."""
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 _ONE = np.uint64(0x3FF0000000000000)  # the bits of 1.0
 _SQRT_HALF = np.int64(0x3FE6A09E667F3BCD)  # the bits of sqrt(1/2)
@@ -26,7 +25,7 @@ _LN2_LOW = 1.90821492927058770002e-10
 _QUARTER_TURN = 1.5707963267948966
 
 
-@njit(**_OPTIONS)
+@njit
 def _log_unit(word):
     """log(U) of U = (2**64 - word) / 2**64 in (0, 1], to 1 ulp; U keeps its relative precision down to 2**-64.
 
@@ -52,13 +51,13 @@ def _log_unit(word):
     return k * _LN2_HIGH - ((h - (s * (h + r) + k * _LN2_LOW)) - f)
 
 
-@njit(**_OPTIONS)
+@njit
 def _radii(words, radii):
     for i in range(len(radii)):
         radii[i] = math.sqrt(-2.0 * _log_unit(words[i]))
 
 
-@njit(**_OPTIONS)
+@njit
 def _turn(words, radii, first, second):
     """Box and Muller's rotation: 52 bits choose a point of an eighth of the circle on either side of an axis,
     two more bits the axis and its sign (sine and cosine: minimax coefficients of FreeBSD msun, k_sin.c and k_cos.c)."""
@@ -81,7 +80,7 @@ def _turn(words, radii, first, second):
         second[i] = radii[i] * (c if other_axis else s)
 
 
-@njit(**_OPTIONS)
+@njit
 def normals_from_words(words, out):
     """Fill `out` with standard normals, one for each word (Box & Muller 1958).
 
@@ -101,7 +100,7 @@ def normals_from_words(words, out):
         _turn(words[middle:stop], radii, out[start:middle], out[middle:stop])
 
 
-@njit(**_OPTIONS)
+@njit
 def _extremes(words, least, largest):
     for i in range(len(words)):
         half = np.int64(words[i] >> np.uint64(1))  # signed numbers are compared in one instruction
@@ -109,7 +108,7 @@ def _extremes(words, least, largest):
     return least, largest
 
 
-@njit(**_OPTIONS)
+@njit
 def extreme_radii(words):
     """Bounds on the words that make radii, of those that `normals_from_words` takes: the least, and the largest."""
     least, largest = np.int64(0x7FFFFFFFFFFFFFFF), np.int64(0)
@@ -118,7 +117,7 @@ def extreme_radii(words):
     return np.uint64(least) << np.uint64(1), (np.uint64(largest) << np.uint64(1)) | np.uint64(1)
 
 
-@njit(**_OPTIONS)
+@njit
 def _split(value, grid):
     """The nearest multiple of `grid`, and the rest in units of `grid`, from -1/2 to 1/2.
 
@@ -132,7 +131,7 @@ def _split(value, grid):
     return (rounded, (value - rounded) / grid) if size < all_on_grid else (value, 0.0)
 
 
-@njit(**_OPTIONS)
+@njit
 def add_normals(value, normals, scale, grid, limit, noisy):
     """Add `scale` normals in units of `grid` to each value, round to a multiple of `grid`, and count uncertain results.
 
@@ -163,7 +162,7 @@ def add_normals(value, normals, scale, grid, limit, noisy):
     return count
 
 
-@njit(**_OPTIONS)
+@njit
 def parts_of_sums(value, normals, scale, grid, nearest, rest, distance):
     """The parts of the same sums: the nearest multiples, the rests, and the distances of the sums from multiples."""
     for i in range(len(normals)):
@@ -172,7 +171,7 @@ def parts_of_sums(value, normals, scale, grid, nearest, rest, distance):
         distance[i] = abs(exact - ((exact + _INTEGER_VALUE) - _INTEGER_VALUE))
 
 
-@njit(**_OPTIONS)
+@njit
 def gaps_from_words(words, log_survival, limit, near, far, gaps):
     """Fill `gaps` with numbers of rows that a Bernoulli sample passes over (Devroye 1986, section X.2).
 
@@ -208,7 +207,7 @@ def gaps_from_words(words, log_survival, limit, near, far, gaps):
     return n_open
 
 
-@njit(**_OPTIONS)
+@njit
 def rows_from_gaps(rows, n, last):
     """Continue a sample of rows from `last` by gaps, in place.
 

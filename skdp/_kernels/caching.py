@@ -21,7 +21,6 @@ import stat
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -49,31 +48,26 @@ _LINES = {
 _lock = threading.Lock()
 
 
-def njit(**options: Any) -> Callable[[Any], Any]:
-    """Return `numba.njit` with these options, but with a cache in a safe place, or with none.
+def njit(function: Any) -> Any:
+    """Return a kernel compiled by `numba.njit`, with a cache in a safe place, or with none.
 
     Kernels are called from Python and from kernels, those with a leading underscore from kernels alone. The entries for
     C, and for Python, that Numba would compile beside have no use.
     """
-    cache = options.pop("cache", False)
-    options["no_cfunc_wrapper"] = True
-
-    def define(function: Any) -> Any:
-        if function.__name__.startswith("_"):  # called from kernels alone: a tenth of a first fit is entries for Python
-            options["no_cpython_wrapper"] = True
-        kernel = numba.njit(**options)(function)
-        if not cache or kernel is function:  # as with NUMBA_DISABLE_JIT
-            return kernel
-        with _lock:  # on what Numba's setting says: to enable a cache in a folder changes it for a moment
-            is_kept = _enable(kernel) and _is_trusted(kernel)
-            if not is_kept:
-                folder = private_folder()
-                is_kept = folder is not None and _enable(kernel, folder)
-        kernel = kernel if is_kept else numba.njit(**options)(function)
-        _Teller.of_this_process().kernels[kernel] = _KEPT if is_kept else _ANEW
+    options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    # of kernels that are called from kernels alone: a tenth of a first fit is entries for Python
+    options["no_cpython_wrapper"] = function.__name__.startswith("_")
+    kernel = numba.njit(**options)(function)
+    if kernel is function:  # as with NUMBA_DISABLE_JIT
         return kernel
-
-    return define
+    with _lock:  # on what Numba's setting says: to enable a cache in a folder changes it for a moment
+        is_kept = _enable(kernel) and _is_trusted(kernel)
+        if not is_kept:
+            folder = private_folder()
+            is_kept = folder is not None and _enable(kernel, folder)
+    kernel = kernel if is_kept else numba.njit(**options)(function)
+    _Teller.of_this_process().kernels[kernel] = _KEPT if is_kept else _ANEW
+    return kernel
 
 
 class _Teller(event.Listener):

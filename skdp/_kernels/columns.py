@@ -11,12 +11,11 @@ import numpy as np
 
 from skdp._kernels.caching import njit
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _TILE = 512
 _SMALLEST_NORMAL = 2.2250738585072014e-308
 
 
-@njit(**_OPTIONS)
+@njit
 def _careful_norm(X, i):
     """Euclidean norm of row i, without overflow or underflow on the way; NaN where a value is NaN or infinite."""
     top = 0.0
@@ -33,7 +32,7 @@ def _careful_norm(X, i):
     return max(top * math.sqrt(square), _SMALLEST_NORMAL)
 
 
-@njit(**_OPTIONS)
+@njit
 def _norms(X, low, m, norm):
     """Euclidean norms of m rows from `low`."""
     norm[:m] = 0.0
@@ -54,7 +53,7 @@ def _norms(X, low, m, norm):
                 norm[i] = _careful_norm(X, low + i)
 
 
-@njit(**_OPTIONS)
+@njit
 def _clip_rows(norm, m, radius, unit, icpt, tiny, room, weight, scale, length):
     """Write scale and length of rows of these norms, weight 0 for those that are not finite; return their number."""
     n_null = 0
@@ -72,7 +71,7 @@ def _clip_rows(norm, m, radius, unit, icpt, tiny, room, weight, scale, length):
     return n_null
 
 
-@njit(**_OPTIONS)
+@njit
 def facts_by_columns(X, low, m, labels, weights, radius, unit, icpt, tiny, room, label, weight, scale, length):
     """Write the facts of m rows from `low` on, from which `skdp._kernels.linear.add_all_columns` continues.
 

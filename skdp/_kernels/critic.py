@@ -10,12 +10,11 @@ import numpy as np
 
 from skdp._kernels.caching import njit
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _SHORT = 1e-24
 _LARGEST = 1e40  # squared norm of an input; a factor may round to a multiple of 2**-149, and to nothing against this
 
 
-@njit(**_OPTIONS)
+@njit
 def gather_pairs(X, rows, low, unit, codes, mark, pairs):
     """Write rows, mapped to [-1, 1], to `pairs`, and the label of each beside both it and what is made up for it.
 
@@ -49,7 +48,7 @@ def gather_pairs(X, rows, low, unit, codes, mark, pairs):
             pairs[i, 1, :d] = np.nan
 
 
-@njit(**_OPTIONS)
+@njit
 def activate_between(scores, mix, slope, outputs):
     """Leaky ReLU of a layer that is linear in its input, which therefore needs no product for the points between.
 
@@ -75,7 +74,7 @@ def activate_between(scores, mix, slope, outputs):
             outputs[i, 2, j] = between if between > 0 else slope * between
 
 
-@njit(**_OPTIONS)
+@njit
 def activate_rows(scores, slope, outputs):
     """Leaky ReLU of `scores`, of shape (k, h), to the first h columns of `outputs`, and a 1 after them."""
     for i in range(scores.shape[0]):
@@ -85,7 +84,7 @@ def activate_rows(scores, slope, outputs):
             outputs[i, j] = score if score > 0 else slope * score
 
 
-@njit(**_OPTIONS)
+@njit
 def multiply_by_slopes(outputs, slope, deltas):
     """Multiply `deltas`, of shape (k, h), by the derivative of the leaky ReLU of which `outputs` holds the values."""
     for i in range(deltas.shape[0]):
@@ -94,7 +93,7 @@ def multiply_by_slopes(outputs, slope, deltas):
             deltas[i, j] = delta if outputs[i, j] > 0 else slope * delta
 
 
-@njit(**_OPTIONS)
+@njit
 def penalty_factors(forward, deltas, penalty, squares, factors):
     """Find |g|**2, and the factor ``2 penalty (|g| - 1) / |g|`` by which g enters the gradient of the penalty.
 
@@ -121,7 +120,7 @@ def penalty_factors(forward, deltas, penalty, squares, factors):
         factors[i] = 0.0 if is_short else 2.0 * penalty * (length - 1.0) / length
 
 
-@njit(**_OPTIONS)
+@njit
 def start_forward(forward, factors, slope, outputs):
     """Put the forward image of g, times the factor of the penalty, in the place of the outputs of the points between.
 
@@ -142,7 +141,7 @@ def start_forward(forward, factors, slope, outputs):
         outputs[i, 2, forward.shape[1]] = 0.0
 
 
-@njit(**_OPTIONS)
+@njit
 def add_grams(inputs, deltas, squares, lengths):
     """Add what a layer adds to the squared norms of the gradients of rows.
 
@@ -181,7 +180,7 @@ def add_grams(inputs, deltas, squares, lengths):
         lengths[i] += longest * longest if max(a00, a11, a22) < _LARGEST else np.inf
 
 
-@njit(**_OPTIONS)
+@njit
 def add_first_grams(pairs, scores, deltas, codes, rows, offsets, gradients, factors, length, error, squares, lengths):
     """`add_grams` for the first layer, whose third input, g times its factor, is never made.
 
@@ -248,7 +247,7 @@ def add_first_grams(pairs, scores, deltas, codes, rows, offsets, gradients, fact
         lengths[i] += longest * longest
 
 
-@njit(**_OPTIONS)
+@njit
 def clip_factors(squares, lengths, bound, most, roundoff, least, factors):
     """Compute the factors that clip the gradients of rows.
 
@@ -284,7 +283,7 @@ def clip_factors(squares, lengths, bound, most, roundoff, least, factors):
     return any_muted
 
 
-@njit(**_OPTIONS)
+@njit
 def clip_rows(factors, deltas):
     """Multiply the derivatives of a layer by the factors of their rows, those of rows themselves with a minus.
 
@@ -304,7 +303,7 @@ def clip_rows(factors, deltas):
                 deltas[i, side, j] *= factor
 
 
-@njit(**_OPTIONS)
+@njit
 def mute_rows(factors, values):
     """Set what belongs to rows of factor 0 to 0; `values` is of shape (m, k, a)."""
     for i in range(len(factors)):
@@ -312,7 +311,7 @@ def mute_rows(factors, values):
             values[i] = 0.0
 
 
-@njit(**_OPTIONS)
+@njit
 def add_block(block, total):
     """Add a block, in any dtype, to a float64 total of the same shape, (a, b)."""
     for i in range(block.shape[0]):
@@ -320,7 +319,7 @@ def add_block(block, total):
             total[i, j] += block[i, j]
 
 
-@njit(**_OPTIONS)
+@njit
 def add_clipped(gradients, bound, least, total):
     """Add the gradients of rows to a total, each clipped to a norm.
 

@@ -20,7 +20,6 @@ IDENTITY, LOGISTIC, TANH, RELU = 0, 1, 2, 3
 FLAT, PER_LAYER, AUTOMATIC = 0, 1, 2
 
 _CHAINS = 64  # of sums over a row, independent of one another
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 @intrinsic
@@ -43,7 +42,7 @@ def _fetch(typing, X, row, column):
     return types.void(X, types.intp, types.intp), generate
 
 
-@njit(**_OPTIONS)
+@njit
 def fetch_rows(X, rows, begin, end):
     """Have rows `rows[begin:end]` of X loaded to the cache, without waiting for them."""
     line = 64 // X.itemsize
@@ -53,7 +52,7 @@ def fetch_rows(X, rows, begin, end):
         _fetch(X, rows[i], X.shape[1] - 1)
 
 
-@njit(**_OPTIONS)
+@njit
 def gather_rows(X, scale, rows, start, chunk):
     """Rows `rows[start:]` of X, or the rows from `start` on where `rows` is None, each times its scale; then a 1.
 
@@ -79,7 +78,7 @@ def gather_rows(X, scale, rows, start, chunk):
         chunk[i, d] = 1.0
 
 
-@njit(**_OPTIONS)
+@njit
 def gather_sparse_rows(data, indices, indptr, scale, rows, start, chunk):
     """`gather_rows` for the arrays of a CSR matrix without duplicate entries."""
     d = chunk.shape[1] - 1
@@ -94,7 +93,7 @@ def gather_sparse_rows(data, indices, indptr, scale, rows, start, chunk):
         chunk[i, d] = 1.0
 
 
-@njit(**_OPTIONS)
+@njit
 def row_squares(X, scale, squares):
     """Squared norms of the rows times their scale, and of the 1 that follows: of what `gather_rows` gives.
 
@@ -115,7 +114,7 @@ def row_squares(X, scale, squares):
         squares[i] = total
 
 
-@njit(**_OPTIONS)
+@njit
 def sparse_row_squares(data, indptr, scale, squares):
     """`row_squares` for the values and row pointers of a CSR matrix without duplicate entries."""
     for i in range(len(squares)):
@@ -128,7 +127,7 @@ def sparse_row_squares(data, indptr, scale, squares):
         squares[i] = total
 
 
-@njit(**_OPTIONS)
+@njit
 def pair_products(X, scale, starts, products):
     """Inner products of pairs of rows of each unit, of what `gather_rows` gives of them.
 
@@ -154,7 +153,7 @@ def pair_products(X, scale, starts, products):
                 t += 1
 
 
-@njit(**_OPTIONS)
+@njit
 def sparse_pair_products(data, indices, indptr, n_features, scale, starts, products):
     """`pair_products` for the arrays of a CSR matrix without duplicate entries."""
     row, t = np.zeros(n_features), 0
@@ -250,7 +249,7 @@ if config.DISABLE_JIT:
     _sum_of_squares, _fetch = _plain_sum_of_squares, _fetch_nothing
 
 
-@njit(**_OPTIONS)
+@njit
 def add_squares(rows, width, squares):
     """Squared norms of the first `width` numbers of rows, in as many chains as fill vector registers.
 
@@ -271,7 +270,7 @@ def add_squares(rows, width, squares):
         squares[i] = total
 
 
-@njit(**_OPTIONS)
+@njit
 def multiply_by_derivative(activation, outputs, deltas):
     """Multiply `deltas` by the derivative of the activation, which is a function of the activation's output.
 
@@ -297,7 +296,7 @@ def multiply_by_derivative(activation, outputs, deltas):
                 delta[j] *= a[j] * (1 - a[j])
 
 
-@njit(**_OPTIONS)
+@njit
 def clip_factors(kind, squares, stretch, bounds, stability, tiny, widest, factors):
     """Compute the factors that clip the gradient of each row, layer by layer.
 
@@ -366,7 +365,7 @@ def clip_factors(kind, squares, stretch, bounds, stability, tiny, widest, factor
     return any_muted
 
 
-@njit(**_OPTIONS)
+@njit
 def clip_rows(kind, first, stretch, weights, begin, inputs, deltas, widths, bounds, stability, tiny, widest):
     """Clip and weigh rows: multiply one factor of each layer's outer product, the narrower one.
 
@@ -421,7 +420,7 @@ def clip_rows(kind, first, stretch, weights, begin, inputs, deltas, widths, boun
                         deltas[k][begin + i, j] = 0.0
 
 
-@njit(**_OPTIONS)
+@njit
 def _inner(x, i, j, n):
     """Inner product of the first n numbers of rows i and j, in independent chains."""
     a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
@@ -440,7 +439,7 @@ def _inner(x, i, j, n):
     return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
 
 
-@njit(**_OPTIONS)
+@njit
 def _add_products(a, d, width, above, starts, low, products):
     """Add the inner products ``(a_i . a_j) (d_i . d_j)`` of one layer, for the pairs of rows of each unit."""
     t = 0
@@ -454,7 +453,7 @@ def _add_products(a, d, width, above, starts, low, products):
                 t += 1
 
 
-@njit(**_OPTIONS)
+@njit
 def _add_known_products(squares, first, pairs, d, above, starts, low, products):
     """`_add_products` of the first layer, of which the products of inputs are known."""
     t = 0
@@ -471,7 +470,7 @@ def _add_known_products(squares, first, pairs, d, above, starts, low, products):
             t += 1
 
 
-@njit(**_OPTIONS)
+@njit
 def _multiply_units(d, width, starts, low, factors):
     """Multiply the first numbers of the rows of each unit by its factor."""
     for u in range(len(factors)):
@@ -481,7 +480,7 @@ def _multiply_units(d, width, starts, low, factors):
                     d[i, c] *= factors[u]
 
 
-@njit(**_OPTIONS)
+@njit
 def clip_units(inputs, deltas, widths, starts, low, max_norm, room, squares, first, pairs):
     """Clip the sums of the clipped gradients of units, the rows of which are side by side.
 

@@ -13,11 +13,10 @@ from skdp._kernels import tiles
 from skdp._kernels.caching import njit, text_of
 from skdp._kernels.tiles import ROWS, SUMMED_ROWS, add_tile, panel_columns
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _LANES = 64  # independent partial sums, so that the loop over them vectorises
 
 
-@njit(**_OPTIONS)
+@njit
 def _sum_of_squares(row, lanes):
     lanes[:] = 0.0
     whole = len(row) - len(row) % _LANES
@@ -33,20 +32,20 @@ def _sum_of_squares(row, lanes):
     return total
 
 
-@njit(**_OPTIONS)
+@njit
 def _multiply(row, factor):
     """Multiply a row in place: a loop of its own vectorises."""
     for j in range(len(row)):
         row[j] *= factor
 
 
-@njit(**_OPTIONS)
+@njit
 def _factor(norm, radius):
     """What brings a row of this norm into the unit ball: 1 / radius, or 1 / norm where that is longer."""
     return 1.0 / norm if norm > radius else 1.0 / radius
 
 
-@njit(**_OPTIONS)
+@njit
 def _scale_extreme(row, radius, lanes):
     """Bring in a row whose sum of squares overflows or underflows: divided by its largest entry first."""
     top = 0.0
@@ -65,7 +64,7 @@ def _scale_extreme(row, radius, lanes):
         row[:] = 0.0  # NaN and infinity end here too
 
 
-@njit(**_OPTIONS)
+@njit
 def rows_into_ball(X, center, radius, rows):
     """Write each row less `center`, scaled to norm at most 1, to `rows`.
 
@@ -94,7 +93,7 @@ def rows_into_ball(X, center, radius, rows):
 def _define(texts):
     """Make the kernel; a variable of a closure is part of the key of the cache."""
 
-    @njit(**_OPTIONS)
+    @njit
     def add_gram(rows, rectangle, packed):
         """Add what of a rectangle of the rows' Gram matrix is in its lower triangle.
 
@@ -130,7 +129,7 @@ def _define(texts):
 add_gram = _define(text_of(tiles))
 
 
-@njit(**_OPTIONS)
+@njit
 def add_rows(rows, first, end, total):
     """Add columns `first` to `end` of the rows to those of `total`, in float64."""
     for i in range(rows.shape[0]):

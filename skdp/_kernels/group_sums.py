@@ -10,7 +10,7 @@ import math
 from skdp._kernels.caching import njit
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit
 def add_groups(vectors, cells, weights, is_last, limits, held, state, touched, is_touched, total):
     """Add the weighted vectors of rows to their cells, where no group of several rows adds more than `limits`.
 

@@ -14,10 +14,8 @@ import numpy as np
 
 from skdp._kernels.caching import njit
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
+@njit
 def copy_words(source, start, place, packed):
     """Copy rows of words from `start` on to the columns from `place` on, as many as `packed` has rows."""
     for i in range(packed.shape[0]):
@@ -26,7 +24,7 @@ def copy_words(source, start, place, packed):
             row[j] = words[j]
 
 
-@njit(**_OPTIONS)
+@njit
 def copy_codes(codes, start, packed):
     """Copy the codes of rows, of shape (n_codes, n), to the first columns of `packed`, of shape (m, at least n_codes).
 
@@ -38,7 +36,7 @@ def copy_codes(codes, start, packed):
             packed[i, g] = code[start + i]
 
 
-@njit(**_OPTIONS)
+@njit
 def pack_sparse(data, indices, indptr, start, tails, packed, ends):
     """Write the number of entries, the indices and the values of CSR rows, and their tails, one row after the other.
 
@@ -73,7 +71,7 @@ def pack_sparse(data, indices, indptr, start, tails, packed, ends):
         ends[i + 1] = place
 
 
-@njit(**_OPTIONS)
+@njit
 def _hash(words, keys):
     total = keys[0]
     for j in range(len(words)):
@@ -81,14 +79,14 @@ def _hash(words, keys):
     return np.uint32(total >> np.uint64(32))
 
 
-@njit(**_OPTIONS)
+@njit
 def hash_rows(packed, ends, keys, hashes):
     """Hash each row of a block."""
     for i in range(len(hashes)):
         hashes[i] = _hash(packed[ends[i] : ends[i + 1]], keys)
 
 
-@njit(**_OPTIONS)
+@njit
 def chain(heads, following, hashes):
     """Put groups into the chains of buckets, whose number is a power of two: -1 ends a chain.
 
@@ -107,7 +105,7 @@ def chain(heads, following, hashes):
         heads[bucket] = g
 
 
-@njit(**_OPTIONS)
+@njit
 def _first_of_buckets(row_hashes, heads, found):
     """The first group of the bucket of each row: a loop of its own, so that many cache misses overlap."""
     last = np.uint32(len(heads) - 1)
@@ -115,7 +113,7 @@ def _first_of_buckets(row_hashes, heads, found):
         found[i] = heads[row_hashes[i] & last]
 
 
-@njit(**_OPTIONS)
+@njit
 def _is_row(packed, start, stop, kept, low, high):
     """Whether two rows are equal, word by word: without a branch, and with unsigned indices, the loop vectorises."""
     if stop - start != high - low:
@@ -127,7 +125,7 @@ def _is_row(packed, start, stop, kept, low, high):
     return difference == 0
 
 
-@njit(**_OPTIONS)
+@njit
 def _keep_equal(packed, ends, row_hashes, hashes, kept, kept_ends, found):
     """Of the groups that were found, keep those whose row is equal, and -1 in the place of the others."""
     for i in range(len(row_hashes)):
@@ -138,7 +136,7 @@ def _keep_equal(packed, ends, row_hashes, hashes, kept, kept_ends, found):
             found[i] = -1
 
 
-@njit(**_OPTIONS)
+@njit
 def add_rows(packed, ends, row_hashes, first_row, n_groups, heads, following, hashes, kept, kept_ends, first, copies):
     """Find the group of each row of a block, or begin one with it.
 

@@ -31,7 +31,6 @@ from skdp._kernels.caching import njit
 LABEL, WEIGHT, SCALE, LENGTH = 0, 1, 2, 3
 N_FACTS = 4
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _BLOCK_VALUES = 1 << 16
 _MIN_BLOCK, _MAX_BLOCK = 16, 512
 _MOST_PAIRED = 64  # rows of a unit that a block has room for
@@ -51,7 +50,7 @@ _LN2_LOW = 1.90821492927058770002e-10
 # --- residuals, the place of the clip ---
 
 
-@njit(**_OPTIONS)
+@njit
 def _exp_of_negative(x):
     """exp(x) for x <= 0 to 4e-13 relative, held at exp(-690) below; NaN stays NaN.
 
@@ -69,20 +68,20 @@ def _exp_of_negative(x):
     return p * np.int64(exponent << np.int64(52)).view(np.float64)
 
 
-@njit(**_OPTIONS)
+@njit
 def _representable(value):
     """`value`, or 0 where it is infinite or denormal: digits lost could pass the clip, and infinity times 0 is NaN."""
     return value if _SMALLEST_NORMAL <= abs(value) < np.inf else 0.0
 
 
-@njit(**_OPTIONS)
+@njit
 def _clip_factor(size, max_norm):
     """Factor that brings a gradient of norm `size` to at most `max_norm`: 0 where it is NaN, infinite or near that."""
     factor = 1.0 if size <= max_norm else max_norm / size
     return factor if factor >= _SMALLEST_NORMAL else 0.0
 
 
-@njit(**_OPTIONS)
+@njit
 def _logistic_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
     """Clipped residuals of the logistic loss, for the features' and for the intercept's part of the gradient.
 
@@ -103,7 +102,7 @@ def _logistic_residuals(z, label, weight, scale, length, max_norm, icpt, feature
         feature_part[i] = _representable(clipped * scale[i])
 
 
-@njit(**_OPTIONS)
+@njit
 def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
     """Clipped residuals of the multinomial loss, as above with a leading axis of outputs in z and in both parts."""
     n_outputs, m = len(z), len(label)
@@ -133,7 +132,7 @@ def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_
             feature_part[k, i] = _representable(clipped * scale[i])
 
 
-@njit(**_OPTIONS)
+@njit
 def residuals(several, z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
     """Clipped residuals of the logistic loss for one output, of the multinomial one for more; see the two above.
 
@@ -150,7 +149,7 @@ def several_outputs(n_outputs: int) -> bool | None:
     return True if n_outputs > 1 else None
 
 
-@njit(**_OPTIONS)
+@njit
 def _repeat(counts, feature_part, icpt_part):
     """Multiply clipped residuals by the number of copies of each row: after the clip, and in float64."""
     for k in range(len(feature_part)):
@@ -162,7 +161,7 @@ def _repeat(counts, feature_part, icpt_part):
 # --- units of several rows ---
 
 
-@njit(**_OPTIONS)
+@njit
 def unit_factors(residual, length, starts, first, products, low, max_norm, room, factors):
     """Write by what the rows of each unit are multiplied, so that the sum of their clipped gradients is clipped too.
 
@@ -212,7 +211,7 @@ def unit_factors(residual, length, starts, first, products, low, max_norm, room,
             factors[i] = factor
 
 
-@njit(**_OPTIONS)
+@njit
 def write_products(X, scale, icpt, starts, products):
     """Write the inner products of pairs of rows of each unit, in the order of `unit_factors`.
 
@@ -237,7 +236,7 @@ def write_products(X, scale, icpt, starts, products):
                 t += 1
 
 
-@njit(**_OPTIONS)
+@njit
 def write_sparse_products(data, indices, indptr, n_features, scale, icpt, starts, products):
     """`write_products` for a CSR matrix without duplicate entries."""
     row, t = np.zeros(n_features), 0
@@ -255,7 +254,7 @@ def write_sparse_products(data, indices, indptr, n_features, scale, icpt, starts
                 row[indices[c]] = 0.0
 
 
-@njit(**_OPTIONS)
+@njit
 def _end_of_block(units, low, step, stop):
     """Row behind a block of at most `step` rows from `low` on: behind whole units, if there are any.
 
@@ -266,7 +265,7 @@ def _end_of_block(units, low, step, stop):
     return min(units[0][np.searchsorted(units[0], low + step, side="right") - 1], stop)
 
 
-@njit(**_OPTIONS)
+@njit
 def _clip_units(units, low, high, z, length, max_norm, feature_part, icpt_part):
     """Clip the sums of the clipped gradients of units, whose rows are a block."""
     starts, first, products, room = units
@@ -342,7 +341,7 @@ def _sum_of_products(n_chains):
 _sum_of_four, _sum_of_one = _sum_of_products(4), _sum_of_products(1)
 
 
-@njit(**_OPTIONS)
+@njit
 def _dot(x, y):
     """Sum of products of two runs of memory, in the dtype of y, which is that of x or float64.
 
@@ -361,7 +360,7 @@ def _dot(x, y):
 # --- dense rows ---
 
 
-@njit(**_OPTIONS)
+@njit
 def _dense_scores(X, rows, weights, z):
     """z = X[rows, :d] @ weights: of short rows four at a time, whose independent chains keep the processor busy."""
     m, d = len(rows), len(weights)
@@ -386,7 +385,7 @@ def _dense_scores(X, rows, weights, z):
         z[i] = a0
 
 
-@njit(**_OPTIONS)
+@njit
 def _add_rows(X, rows, coefs, total):
     """total[:d] += coefs @ X[rows, :d], and total has one number more."""
     m, d = len(rows), len(total) - 1
@@ -401,7 +400,7 @@ def _add_rows(X, rows, coefs, total):
             total[j] += c0 * X[rows[i], j]
 
 
-@njit(**_OPTIONS)
+@njit
 def _sum(values, m):
     """Sum of values[:m] in four independent chains."""
     a0 = a1 = a2 = a3 = 0.0
@@ -415,7 +414,7 @@ def _sum(values, m):
     return (a0 + a1) + (a2 + a3)
 
 
-@njit(**_OPTIONS)
+@njit
 def _add_block(
     X, rows, counts, units, low, label, weight, scale, length, several, theta, bias, max_norm, icpt, scratch, total
 ):  # fmt: skip
@@ -434,18 +433,18 @@ def _add_block(
         total[k, d] += _sum(icpt_part[k], m)
 
 
-@njit(**_OPTIONS)
+@njit
 def _block_rows(d, n_rows):
     return max(1, min(_MAX_BLOCK, max(_MIN_BLOCK, _BLOCK_VALUES // max(d, 1)), n_rows))
 
 
-@njit(**_OPTIONS)
+@njit
 def _scratch(n_outputs, step):
     """Scores, and the features' and the intercept's part of the residuals."""
     return np.empty((n_outputs, step)), np.empty((n_outputs, step)), np.empty((n_outputs, step))
 
 
-@njit(**_OPTIONS)
+@njit
 def add_all_rows(X, facts, counts, units, several, theta, bias, max_norm, icpt, start, stop, total):
     """Add the clipped gradients of X[start:stop] to `total`.
 
@@ -485,7 +484,7 @@ def add_all_rows(X, facts, counts, units, several, theta, bias, max_norm, icpt, 
         low = high
 
 
-@njit(**_OPTIONS)
+@njit
 def _touch(X, rows, columns):
     """Read X[rows, columns] and nothing else: in so short a loop the processor waits for many cache lines at a time.
 
@@ -498,7 +497,7 @@ def _touch(X, rows, columns):
     return total
 
 
-@njit(**_OPTIONS)
+@njit
 def _touch_ends(X, d, facts, rows):
     """As above, the first and the last of the features, and the facts, each of them in an array of its own."""
     first = last = fact = X.dtype.type(0)
@@ -509,7 +508,7 @@ def _touch_ends(X, d, facts, rows):
     return first + last + fact
 
 
-@njit(**_OPTIONS)
+@njit
 def _fetch(X, d, facts, first_fact, rows, block):
     """Bring all cache lines of `rows` near, and copy their facts. The number returned has no meaning."""
     line = _CACHE_LINE // X.itemsize
@@ -523,7 +522,7 @@ def _fetch(X, d, facts, first_fact, rows, block):
     return touched
 
 
-@njit(**_OPTIONS)
+@njit
 def add_some_rows(X, facts, first_fact, rows, counts, units, several, theta, bias, max_norm, icpt, start, stop, total):
     """`add_all_rows` for X[rows[start:stop], :d], where `facts` has those of a row side by side from `first_fact` on.
 
@@ -552,7 +551,7 @@ def add_some_rows(X, facts, first_fact, rows, counts, units, several, theta, bia
 # --- rows that are stored by columns ---
 
 
-@njit(**_OPTIONS)
+@njit
 def _column_scores(X, low, m, weights, narrow, z):
     """z = weights @ X[:, low : low + m] in the dtype of X, four columns at a time."""
     d = len(weights)
@@ -570,7 +569,7 @@ def _column_scores(X, low, m, weights, narrow, z):
         z[i] = narrow[i]
 
 
-@njit(**_OPTIONS)
+@njit
 def add_all_columns(X, first, facts, counts, units, several, theta, bias, max_norm, icpt, start, stop, total):
     """`add_all_rows` for rows that are stored by columns, in one pass in which each column is a run of memory.
 
@@ -607,7 +606,7 @@ def add_all_columns(X, first, facts, counts, units, several, theta, bias, max_no
 # --- sparse rows ---
 
 
-@njit(**_OPTIONS)
+@njit
 def _add_sparse_block(
     data, indices, indptr, rows, counts, units, low, block, several, theta, bias, max_norm, icpt, scratch, total
 ):  # fmt: skip
@@ -636,7 +635,7 @@ def _add_sparse_block(
             total[k, d] += icpt_part[k, i]
 
 
-@njit(**_OPTIONS)
+@njit
 def add_sparse_rows(
     data, indices, indptr, facts, rows, counts, units, several, theta, bias, max_norm, icpt, start, stop, total
 ):
@@ -665,7 +664,7 @@ def add_sparse_rows(
 # --- rows whose products are those of BLAS ---
 
 
-@njit(**_OPTIONS)
+@njit
 def clip_scores(scores, facts, rows, counts, start, several, bias, max_norm, icpt, tiny, icpt_sums):
     """Replace scores by clipped residuals times the scale of their row, and add up the intercept's part.
 
@@ -709,7 +708,7 @@ def clip_scores(scores, facts, rows, counts, start, several, bias, max_norm, icp
         icpt_sums[k] += _sum(icpt_part[k], m)
 
 
-@njit(**_OPTIONS)
+@njit
 def add_to(product, total):
     """Add `product` to `total`, arrays of one shape in C order, in the dtype of `total`."""
     flat, sums = product.reshape(product.size), total.reshape(total.size)

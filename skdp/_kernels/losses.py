@@ -48,11 +48,10 @@ LOSSES = {
     "logistic": LOGISTIC, "softmax": MULTINOMIAL, "squared_error": SQUARED, "huber": HUBER, "poisson": POISSON,
 }  # fmt: skip
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _SMALLEST_NORMAL = 2.2250738585072014e-308  # below, numbers lose digits, and with them the clip
 
 
-@njit(**_OPTIONS)
+@njit
 def _derivative(loss, score, target, limit):
     """Derivative of a loss of one score; NaN stays NaN."""
     if loss == LOGISTIC:
@@ -70,7 +69,7 @@ def _derivative(loss, score, target, limit):
 # --- linear models: an array of scores for each output ---
 
 
-@njit(**_OPTIONS)
+@njit
 def residuals(loss, scores, targets, limit):
     """Replace scores by the derivatives of the loss by them.
 
@@ -89,7 +88,7 @@ def residuals(loss, scores, targets, limit):
         scores[0, i] = _derivative(loss, scores[0, i], targets[i], limit)
 
 
-@njit(**_OPTIONS)
+@njit
 def multinomial_residuals(scores, labels):
     """Replace scores, of shape (n_outputs, m), by the derivatives of the multinomial loss by them.
 
@@ -110,7 +109,7 @@ def multinomial_residuals(scores, labels):
             scores[k, i] = scores[k, i] / total[i] - truth
 
 
-@njit(**_OPTIONS)
+@njit
 def _norm(values):
     """Euclidean norm, without overflow or underflow on the way; infinity where a value is NaN or infinite."""
     top = 0.0
@@ -126,7 +125,7 @@ def _norm(values):
     return top * math.sqrt(square)
 
 
-@njit(**_OPTIONS)
+@njit
 def clip_residuals(loss, residuals, lengths, weights, max_norm):
     """Shorten residuals so that no gradient, a residual times its row, is longer than `max_norm`, and weigh them.
 
@@ -171,7 +170,7 @@ def clip_residuals(loss, residuals, lengths, weights, max_norm):
 # --- networks: a row of scores for each row, in the dtype of the network, with targets looked up ---
 
 
-@njit(**_OPTIONS)
+@njit
 def row_residuals(loss, scores, targets, rows, start, limit):
     """Replace scores by the derivatives of the loss of each output; for all but `MULTINOMIAL`.
 
@@ -193,7 +192,7 @@ def row_residuals(loss, scores, targets, rows, start, limit):
             scores[i, j] = _derivative(loss, scores[i, j], targets[row, j], limit)
 
 
-@njit(**_OPTIONS)
+@njit
 def multinomial_row_residuals(scores, labels, rows, start):
     """Replace scores by the derivatives of the multinomial loss.
 
@@ -222,7 +221,7 @@ def multinomial_row_residuals(scores, labels, rows, start):
         scores[i, int(labels[row])] -= 1.0
 
 
-@njit(**_OPTIONS)
+@njit
 def stretches(loss, residuals, stretch):
     """Write by what the gradient of each row is longer with the label that makes it longest.
 

@@ -14,10 +14,8 @@ import numpy as np
 
 from skdp._kernels.caching import njit
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
+@njit
 def write_tables(theta, widths, first_block, tables):
     """Write what each code adds to a score: the sum of the parameters of its levels.
 
@@ -48,7 +46,7 @@ def write_tables(theta, widths, first_block, tables):
         cell += n_cells
 
 
-@njit(**_OPTIONS)
+@njit
 def add_margins(histograms, widths, first_block, sums):
     """Add up the cells of each code by the levels of its blocks: the reverse of `write_tables`."""
     level = cell = 0
@@ -66,7 +64,7 @@ def add_margins(histograms, widths, first_block, sums):
         cell += n_cells
 
 
-@njit(**_OPTIONS)
+@njit
 def encode_rows(data, indices, indptr, weights, widths, first_block, codes, fits):
     """Write the codes of CSR rows, and which rows have the form that their codes say, decided row by row.
 
@@ -102,7 +100,7 @@ def encode_rows(data, indices, indptr, weights, widths, first_block, codes, fits
         fits[i] = fit
 
 
-@njit(**_OPTIONS)
+@njit
 def take_rows(codes, rows, start, taken):
     """Copy the codes of ``rows[start:]``, as many as `taken` has room for, four codes at a time."""
     n_codes, m = taken.shape
@@ -120,7 +118,7 @@ def take_rows(codes, rows, start, taken):
             taken[g, i] = codes[g, np.uint64(rows[start + i])]
 
 
-@njit(**_OPTIONS)
+@njit
 def add_scores(codes, first_cell, tables, z):
     """Add what the codes of each row say to its score, four codes at a time.
 
@@ -147,7 +145,7 @@ def add_scores(codes, first_cell, tables, z):
             z[i] += t0[c0[i]]
 
 
-@njit(**_OPTIONS)
+@njit
 def add_residuals(codes, first_cell, residuals, histograms):
     """Add the residual of each row to the cells of its codes, four codes at a time.
 
@@ -177,7 +175,7 @@ def add_residuals(codes, first_cell, residuals, histograms):
             h0[c0[i]] += residuals[i]
 
 
-@njit(**_OPTIONS)
+@njit
 def write_products(codes, first_block, widths, squares, icpt, starts, products):
     """Write the inner products of pairs of projected rows of each unit, in the order of `linear.unit_factors`.
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from skdp._kernels.caching import njit
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _SMALLEST_NORMAL = 2.2250738585072014e-308  # below, numbers lose digits, and with them the clip
 
 
-@njit(**_OPTIONS)
+@njit
 def _norm(values):
     """Euclidean norm, without overflow or underflow on the way; NaN where a value is NaN or infinite."""
     square = 0.0
@@ -34,7 +33,7 @@ def _norm(values):
     return max(top * math.sqrt(square), _SMALLEST_NORMAL)
 
 
-@njit(**_OPTIONS)
+@njit
 def _set_scale(i, norm, radius, unit, icpt, tiny, room, weight, scale, length):
     """Clip a row of this norm. Its length is its norm times its scale as stored, rounded up."""
     scale[i] = unit * (radius / norm) if norm > radius else unit
@@ -50,7 +49,7 @@ def _set_scale(i, norm, radius, unit, icpt, tiny, room, weight, scale, length):
         length[i] = np.nextafter(length[i], length.dtype.type(np.inf))
 
 
-@njit(**_OPTIONS)
+@njit
 def scale_rows(X, radius, unit, icpt, tiny, room, weight, scale, length):
     """Write scale and length of each row: it is clipped to norm `radius`, then multiplied by `unit`.
 
@@ -70,7 +69,7 @@ def scale_rows(X, radius, unit, icpt, tiny, room, weight, scale, length):
         _set_scale(i, _norm(X[i]), radius, unit, icpt, tiny, room, weight, scale, length)
 
 
-@njit(**_OPTIONS)
+@njit
 def scale_sparse_rows(data, indptr, radius, unit, icpt, tiny, room, weight, scale, length):
     """`scale_rows` for the values and row pointers of a CSR matrix without duplicate entries."""
     for i in range(len(indptr) - 1):

@@ -10,22 +10,20 @@ import math
 
 from skdp._kernels.caching import njit
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
+@njit
 def _write_product(out, spectrum, weights):
     for j in range(len(out)):
         out[j] = spectrum[j] * weights[j]
 
 
-@njit(**_OPTIONS)
+@njit
 def _add_product(out, spectrum, weights):
     for j in range(len(out)):
         out[j] += spectrum[j] * weights[j]
 
 
-@njit(**_OPTIONS)
+@njit
 def filter_spectra(spectra, filters, out):
     """Multiply spectra by filters, and add up what falls on the same frequency where the result is sampled.
 
@@ -45,7 +43,7 @@ def filter_spectra(spectra, filters, out):
                 _add_product(out[plane, k], spectra[plane, fold], filters[k, fold])
 
 
-@njit(**_OPTIONS)
+@njit
 def write_modulus(parts, out):
     """Write the modulus of complex numbers; `parts` has their real and imaginary parts side by side."""
     for j in range(len(out)):

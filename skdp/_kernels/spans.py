@@ -16,14 +16,13 @@ from skdp._kernels.dense import RELU, clip_rows, fetch_rows, gather_rows, multip
 from skdp._kernels.losses import multinomial_row_residuals, row_residuals, stretches
 from skdp._kernels.tiles import ROWS, add_outer_products, forward, multiply
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _BLOCK = 8 * ROWS
 
 
 def _define(texts):
     """Make the kernels; a variable of a closure is part of the key of the cache."""
 
-    @njit(**_OPTIONS)
+    @njit
     def clip_span(
         X, scale, first, labels, targets, weights, rows, counts, offset, begin, end, inputs, deltas, widths, packed,
         packed_back, activation, loss, limit, kind, bounds, stability, tiny, widest,
@@ -97,7 +96,7 @@ def _define(texts):
                         for j in range(widths[k + 1]):
                             deltas[k][i, j] *= counts[offset + i]
 
-    @njit(**_OPTIONS)
+    @njit
     def add_products(inputs, deltas, m, rectangles, widths, total):
         """Add the products of the first m rows of both factors to the tables of the layers, rectangle by rectangle.
 

@@ -9,10 +9,8 @@ import numpy as np
 
 from skdp._kernels.caching import njit
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
+@njit
 def sparse_scores(data, indices, indptr, rows, start, table, scores):
     """Write X[rows[start:]] @ table to `scores`, or X[start:] @ table where `rows` is None.
 
@@ -34,7 +32,7 @@ def sparse_scores(data, indices, indptr, rows, start, table, scores):
                 each[k] += x * entry[k]
 
 
-@njit(**_OPTIONS)
+@njit
 def add_sparse_products(data, indices, indptr, rows, start, coefs, total):
     """Add X[rows[start:]].T @ coefs to `total`, of shape (d, n_outputs); parameters as above, `coefs` as `scores`."""
     for i in range(len(coefs)):

@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 
 from skdp._kernels.caching import njit
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
-
 ROWS = 6
 SUMMED_ROWS = 128
 """Rows that are summed up in the dtype of the rows; sums of blocks are float64."""
@@ -149,7 +147,7 @@ _write_wide, _write_narrow = _make(2, across=False), _make(1, across=False)
 add_tile = _make(2, across=True)
 
 
-@njit(**_OPTIONS)
+@njit
 def panel_columns(rows):
     """`panel_width` of the dtype of an array."""
     return 2 * _REGISTER // rows.itemsize
@@ -172,7 +170,7 @@ def pack(table: NDArray[Any], packed: NDArray[Any]) -> None:
         panels[whole, :, n % panel :] = 0.0
 
 
-@njit(**_OPTIONS)
+@njit
 def multiply(rows, packed, depth, n_columns, out):
     """Write the product of rows and a packed table to `out`.
 
@@ -195,7 +193,7 @@ def multiply(rows, packed, depth, n_columns, out):
                 _write_wide(rows, i, packed, 0, p * depth, depth, out, i, p * panel)
 
 
-@njit(**_OPTIONS)
+@njit
 def forward(inputs, packed, widths, rectified, scores, begin, end):
     """Values of the layers one after the other, whose activation is the identity or, if `rectified`, relu.
 
@@ -225,7 +223,7 @@ def forward(inputs, packed, widths, rectified, scores, begin, end):
     multiply(inputs[last][begin:end], packed[last], widths[last] + 1, widths[last + 1], scores[begin:end])
 
 
-@njit(**_OPTIONS)
+@njit
 def add_outer_products(left, right, rows_of_tile, columns_of_tile, transposed, total):
     """Add ``left.T @ right``, or its transpose, within a rectangle of columns of both, to `total`.
 

@@ -6,10 +6,8 @@ import numpy as np
 
 from skdp._kernels.caching import njit
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
+@njit
 def write_leaves(numbers, levels, column, threshold, gaps_right, first_word, words, left, depth, leaf, stride, out):
     """Write the leaf of each row in each tree.
 

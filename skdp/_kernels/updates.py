@@ -10,10 +10,8 @@ import numpy as np
 
 from skdp._kernels.caching import njit
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
+@njit
 def momentum_update(gradient, velocity, theta, rate, momentum, new_velocity, new_theta):
     """Dampened momentum: ``v = momentum * v + (1 - momentum) * g``, then ``theta - rate * v``.
 
@@ -30,7 +28,7 @@ def momentum_update(gradient, velocity, theta, rate, momentum, new_velocity, new
         new_theta[j] = theta[j] - rate * v
 
 
-@njit(**_OPTIONS)
+@njit
 def adam_update(
     gradient, first, second, theta, rate, beta_1, beta_2, unbias_1, unbias_2, epsilon,
     new_first, new_second, new_theta,
@@ -56,7 +54,7 @@ def adam_update(
         new_theta[j] = theta[j] - rate * (m * unbias_1) / (np.sqrt(v * unbias_2) + epsilon)
 
 
-@njit(**_OPTIONS)
+@njit
 def shrink(theta, rate, penalty):
     """Divide by ``1 + rate * penalty`` in place; `penalty` has shape (p,), or (1,) for one of all."""
     if len(penalty) == 1:
@@ -68,7 +66,7 @@ def shrink(theta, rate, penalty):
             theta[j] = theta[j] / (1.0 + rate * penalty[j])
 
 
-@njit(**_OPTIONS)
+@njit
 def move_towards(mean, theta, share, moved):
     """Write ``mean + share * (theta - mean)`` to `moved`, all of shape (p,)."""
     for j in range(len(mean)):
