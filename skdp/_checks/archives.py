@@ -49,6 +49,3 @@ def _read_array(file: IO[bytes], size: int) -> NDArray[Any]:
     if dtype.hasobject or math.prod(shape) * dtype.itemsize != size - file.tell():
         raise ValueError("an array of objects, or of another size")
     return np.frombuffer(bytearray(file.read()), dtype).reshape(shape, order="F" if by_columns else "C")
-
-
-__all__ = ["read_arrays"]

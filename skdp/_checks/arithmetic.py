@@ -25,6 +25,3 @@ def silent_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return run
-
-
-__all__ = ["silent_arithmetic"]

@@ -58,6 +58,3 @@ def class_weights(class_weight: Any, classes: NDArray[Any]) -> NDArray[np.float6
     if not weights.any():
         raise ValueError("class_weight is 0 for every class: give at least one class a weight above 0.")
     return weights / weights.max()
-
-
-__all__ = ["class_weights"]

@@ -54,6 +54,3 @@ def delta_for(delta: float | None, accountant: PrivacyAccountant | None, n_sampl
     if accountant is not None and accountant.delta is not None:
         return accountant.delta
     return default_delta(n_samples)
-
-
-__all__ = ["check_delta", "default_delta", "delta_for"]

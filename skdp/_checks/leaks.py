@@ -58,21 +58,3 @@ def leaks_of(fitted: Any) -> tuple[Leak, ...]:
     for part in fitted._private_parts():
         found.update(dict.fromkeys(leaks_of(part)))
     return tuple(found)
-
-
-__all__ = [
-    "CALLER",
-    "CLASSES",
-    "CLASSES_READ",
-    "NOT_KEPT",
-    "SEED",
-    "SEEDED",
-    "UNKNOWN",
-    "Y_BOUNDS",
-    "Y_BOUNDS_READ",
-    "Leak",
-    "begin_record",
-    "leaks_of",
-    "note_leaks",
-    "report_classes_read",
-]

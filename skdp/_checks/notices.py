@@ -136,21 +136,3 @@ def raw_columns_notice(assumed: str) -> str:
         "and rows beyond are cut, which may leave little of a table; let skdp.tabular_pipeline or a "
         f"skdp.DPTableVectorizer before the model read it, or give {assumed}."
     )
-
-
-__all__ = [
-    "FEWEST_CASES",
-    "LEAST_SIGNAL",
-    "LEAST_SIGNAL_OF_NUMBERS",
-    "begin_notices",
-    "few_a_column_notice",
-    "few_rows_notice",
-    "narrow_bounds_notice",
-    "note_notice",
-    "notices_of",
-    "rare_classes_notice",
-    "raw_columns_notice",
-    "repeat_notices",
-    "tell_now",
-    "tell_rest",
-]

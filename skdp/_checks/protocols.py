@@ -13,6 +13,3 @@ def is_private(step: Any) -> bool:
 def last_step(model: Any) -> Any:
     """Return the last step of a pipeline, fitted where it is, and any other estimator as it is."""
     return model.steps[-1][1] if hasattr(model, "steps") else model
-
-
-__all__ = ["is_private", "last_step"]

@@ -177,6 +177,3 @@ def day_text(day: float, form: str = "") -> str:
         return str(np.datetime64(int(np.clip(day, -_FARTHEST, _FARTHEST)), "D"))
     moment = np.datetime64(0, "us") + np.timedelta64(round(day * MICROSECONDS), "us")
     return str(moment).removesuffix("T00:00:00.000000").removesuffix(".000000")
-
-
-__all__ = ["MICROSECONDS", "day_text", "days_of", "days_of_array", "key_of", "moment_of_text", "number_of", "truth_of"]

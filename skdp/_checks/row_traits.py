@@ -188,20 +188,3 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
 def first_row(X: Any, n_rows: int) -> Any:
     """The first row of what is `indexable`, as a table, which has none where there is none."""
     return take_rows(X, np.arange(min(1, n_rows)))
-
-
-__all__ = [
-    "NormedRows",
-    "first_row",
-    "forget_row_norm",
-    "indexable",
-    "row_form_of",
-    "row_indicators_of",
-    "row_names_of",
-    "row_norm_of",
-    "row_schema_of",
-    "take_rows",
-    "with_row_form",
-    "with_row_norm",
-    "with_row_schema",
-]

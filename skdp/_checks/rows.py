@@ -498,23 +498,3 @@ def number_of_columns(y: Any) -> int:
     """Number of labels per row, from the shape only."""
     shape = shape_of("y", y)
     return int(shape[1]) if len(shape) == 2 else 1
-
-
-__all__ = [
-    "check_classes",
-    "check_labels",
-    "check_schema",
-    "check_shape",
-    "check_table",
-    "check_targets",
-    "classes_of",
-    "column_names",
-    "encode_labels",
-    "is_continuous",
-    "number_of_columns",
-    "sparse_table",
-    "split_column",
-    "table_shape",
-    "without_column",
-    "without_labels",
-]

@@ -359,20 +359,3 @@ def cast_weights(weights: Any, dtype: Any) -> Any:
 def _package(X: Any) -> str:
     """Return the package of the type of X; "dask" for all that is a Dask collection."""
     return "dask" if hasattr(X, "__dask_graph__") else type(X).__module__.partition(".")[0]
-
-
-__all__ = [
-    "BlockRecipe",
-    "RowSource",
-    "TableRows",
-    "TargetReading",
-    "after_the_charge",
-    "cast_weights",
-    "found_rows",
-    "is_elsewhere",
-    "refuse_rows_elsewhere",
-    "refuse_unknown_column",
-    "source_of",
-    "source_to_fit",
-    "source_to_predict",
-]

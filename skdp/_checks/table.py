@@ -400,16 +400,3 @@ def as_truth(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.int64]:
         return np.where(values == 1.0, 1, np.where(values == 0.0, 0, -1))
     codes, keys = as_keys(cells, gaps)
     return np.array([truth_of(key) for key in keys] + [-1], np.int64)[codes]
-
-
-__all__ = [
-    "CellValues",
-    "Table",
-    "as_days",
-    "as_keys",
-    "as_numbers",
-    "as_truth",
-    "fitted_table",
-    "is_decimal",
-    "refuse_cells",
-]

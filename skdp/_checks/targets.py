@@ -126,15 +126,3 @@ def bring_into_bounds(
 def _are_bounds(low: float, high: float) -> bool:
     """Whether there are doubles between the bounds by which targets can be divided."""
     return 0.5 * high - 0.5 * low > 1e-300
-
-
-__all__ = [
-    "TargetBounds",
-    "TargetReader",
-    "TargetScale",
-    "bring_into_bounds",
-    "check_y_bounds",
-    "check_y_transform",
-    "refuse_negative",
-    "report_bounds_read",
-]

@@ -227,6 +227,3 @@ def refuse_apart() -> NoReturn:
         "groups has a unit whose rows are not side by side, and rows that are not in memory are read in their order: "
         "sort them by the labels first."
     )
-
-
-__all__ = ["MOST_HELD", "RepeatedHashes", "RunReader", "UnitRuns", "UnitsOfRows", "hashes_of", "runs_of"]

@@ -238,24 +238,3 @@ def _refuse_kind() -> NoReturn:
 
 def refuse_gaps() -> NoReturn:
     raise ValueError("groups has gaps: give each row the label of its unit, one of its own where it is alone.")
-
-
-__all__ = [
-    "GROUP",
-    "ROW",
-    "UNIT_FACTS",
-    "CountedUnits",
-    "Units",
-    "check_row_limit",
-    "comparable",
-    "estimand_of",
-    "keys_of_units",
-    "name_of",
-    "numbers_of",
-    "read_labels",
-    "read_units",
-    "refuse_gaps",
-    "split_labels",
-    "take_unit",
-    "texts_of",
-]

@@ -125,12 +125,3 @@ def warn_of_no_bound(weight_bound: Any, sample_weight: Any) -> None:
             "weight_bound=None with sample_weight: weights above 1 are cut at 1; give a public weight_bound, such as "
             "the largest weight that can occur, by which weights are divided and at which they are cut."
         )
-
-
-__all__ = [
-    "WeightReader",
-    "check_weights",
-    "exactly_summable",
-    "warn_of_no_bound",
-    "weight_of_each",
-]

@@ -276,18 +276,3 @@ def _private_parts(owner: Any) -> list[str]:
     if len(listed) == 1:  # a subclass of a composition, which is not listed itself: list its parts
         listed = [each for name, part in parts_of(owner) for each in walk(part, name)]
     return [path for path, part, _ in listed if pays(part) or (not parts_of(part) and holds_private(part))]
-
-
-__all__ = [
-    "FIT_TELLS",
-    "PipelineIssue",
-    "check_structure",
-    "fault_of_split",
-    "find",
-    "holds_private",
-    "join",
-    "pays",
-    "private_fits",
-    "splitters_of",
-    "total_of",
-]

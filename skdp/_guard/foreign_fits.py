@@ -373,6 +373,3 @@ def _is_sent(frame: FrameType) -> bool:
     modules = (str(each.f_globals.get("__name__")) for each in _outward(frame))
     pools = "multiprocessing.reduction", "joblib.pool"
     return any(each in pools or each.endswith("loky.backend.reduction") for each in modules)
-
-
-__all__ = ["Watched", "find_outermost", "report_foreign_fit"]

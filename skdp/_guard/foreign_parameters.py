@@ -78,6 +78,3 @@ def refuse_foreign_in_init(cls: type, refuse: Callable[[type, Iterable[str]], No
         init(self, *args, **kwargs)
 
     cls.__init__ = checked  # type: ignore[misc]
-
-
-__all__ = ["REMOVED", "REPLACEMENTS", "refuse_foreign", "refuse_foreign_in_init", "refuse_removed"]

@@ -294,21 +294,3 @@ def children_of(owner: Any) -> Iterator[tuple[str, Any, int | None]]:
         for each in named:
             if isinstance(each, tuple) and len(each) == 2 and is_estimator(each[1]):
                 yield str(each[0]), each[1], count(owner, parameter) if callable(count) else count
-
-
-__all__ = [
-    "EACH_CLASS",
-    "FUNCTIONS",
-    "KNOWN",
-    "SCORED",
-    "STEPS",
-    "Known",
-    "children_of",
-    "count_folds",
-    "describe_unknown",
-    "is_estimator",
-    "is_of_sklearn",
-    "is_silent",
-    "known_name",
-    "mixes_rows",
-]

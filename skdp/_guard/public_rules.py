@@ -314,6 +314,3 @@ def register(cls: type, rule: Callable[[Any], Iterator[tuple[str, str]]], checke
 def takes_any_types(step: Any) -> bool:
     """Whether a public step reads each cell for itself, whatever the types of the columns, and shows none."""
     return type(step) in _ANY_TYPES
-
-
-__all__ = ["COUNTERPARTS", "RULES", "find_not_plain", "is_plain", "register", "takes_any_types"]

@@ -242,22 +242,3 @@ _REFUSING_WITH = (
     (OrdinalEncoder, "handle_unknown", "error"),
     (SplineTransformer, "extrapolation", "error"),
 )
-
-
-__all__ = [
-    "ANYTHING_ELSE",
-    "COUNTERPARTS",
-    "Fault",
-    "check_types",
-    "find_faults",
-    "find_own_faults",
-    "is_ours",
-    "output_of",
-    "parts_of",
-    "passes_rows",
-    "quietly",
-    "rounds_by_place",
-    "takes_sparse",
-    "value_refusals",
-    "walk",
-]

@@ -243,6 +243,3 @@ def _kind(dtype: Any) -> str:
     if found is None:
         raise TypeError(name)
     return found
-
-
-__all__ = ["CODES", "N_ROWS", "made_up"]

@@ -267,6 +267,3 @@ def _equal(x: Any, y: Any) -> bool:
         return bool(x == y) or bool(x != x and y != y)
     except (TypeError, ValueError):
         return bool(np.array_equal(x, y))
-
-
-__all__ = ["RowWise", "RowWiseError", "check_row_wise", "row_wise"]

@@ -111,6 +111,3 @@ def asks_for_groups(estimator: Any) -> bool:
     routing = get_routing_for_object(estimator)
     given = getattr(getattr(routing, "fit", None), "requests", {}).get("groups")
     return bool(routing.consumes("fit", ["groups"])) or (isinstance(given, str) and given.isidentifier())  # an alias
-
-
-__all__ = ["FitPrice", "Total", "add_fits", "asks_for_groups", "plan_without_data"]

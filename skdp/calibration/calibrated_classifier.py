@@ -205,6 +205,3 @@ class DPCalibratedClassifier(TableClassifier):
         """
         chances = self.predict_proba(X)
         return self.classes_[np.argmax(chances, axis=1)]
-
-
-__all__ = ["DPCalibratedClassifier"]

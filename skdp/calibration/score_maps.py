@@ -100,6 +100,3 @@ def _logit(scores: Doubles) -> Doubles:
 
 def _inverse_logit(values: Doubles) -> Doubles:
     return np.exp(-np.logaddexp(0.0, -values))
-
-
-__all__ = ["MAPS", "LogitMap", "StepMap", "fit_map"]

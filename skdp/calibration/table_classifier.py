@@ -312,6 +312,3 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         tags.classifier_tags.multi_class = False
         tags.target_tags.required = True
         return tags
-
-
-__all__ = ["TableClassifier"]

@@ -91,6 +91,3 @@ def _short_of(least: float | None, counts: Doubles, of: Doubles) -> Doubles:
     of = np.broadcast_to(of, np.shape(counts))
     shares = np.divide(counts, of, out=np.ones(np.shape(counts)), where=of > 1e-9)
     return np.maximum(least - shares, 0.0)
-
-
-__all__ = ["RATES", "Purpose", "choose_thresholds"]

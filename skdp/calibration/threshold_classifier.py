@@ -278,6 +278,3 @@ class DPThresholdClassifier(TableClassifier):
         thresholds = np.array(list(self.thresholds_.values()))
         groups = self.evaluation_._subgroups(self._subgroups_of(X), len(scores))
         return self.classes_[(scores >= thresholds[0 if groups is None else groups]).astype(int)]
-
-
-__all__ = ["DPThresholdClassifier"]

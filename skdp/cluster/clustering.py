@@ -81,6 +81,3 @@ def start(leaves: noisy_tree.Leaves, moments: RowMoments, k: int, coins: np.rand
         variance = max(variance - between, _LEAST_SPREAD * variance)
     drawn = coins.standard_normal((k - len(centers), len(moments.mean))) @ moments.root.T
     return np.clip(np.concatenate([centers, moments.mean + drawn]), -1.0, 1.0), STEP_RADIUS * math.sqrt(variance)
-
-
-__all__ = ["Clustering", "start"]

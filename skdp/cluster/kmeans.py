@@ -356,6 +356,3 @@ def _find(fit: Fit, missing: BoughtBounds, clustering: Clustering, rows: Any, we
 def _rows_in(cube: Cube, rows: Any) -> CubeRows:
     """Return rows in the cube; sparse ones where they are looked at."""
     return SparseRows(rows, cube) if sp.issparse(rows) else cube.bring_in(rows)
-
-
-__all__ = ["DPKMeans"]

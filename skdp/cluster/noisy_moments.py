@@ -70,6 +70,3 @@ def release_moments(rows: WeightedRows, adjacency: str, most: float, releases: S
     values, vectors = np.linalg.eigh(covariance)
     values = np.clip(values, 0.0, float(d))
     return RowMoments(total, mean, vectors * np.sqrt(values), max(float(values.sum()), 1e-12))
-
-
-__all__ = ["RowMoments", "release_moments"]

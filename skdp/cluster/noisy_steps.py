@@ -114,6 +114,3 @@ def _read(noisy: NoisyVector, k: int, radius: float, parts: StepParts) -> tuple[
     shrunk = np.maximum(1.0 - of_noise / squares, 0.0)[:, None]
     square = float(np.clip(noisy.value[-1] / (of_squares * counts.sum()), 0.0, 1.0))
     return counts, radius * shrunk * sums / counts[:, None], square
-
-
-__all__ = ["Clusters", "StepParts", "run_steps", "step_parts", "step_sensitivity", "sum_rows"]

@@ -183,6 +183,3 @@ def _release_leaves(
     counts = np.maximum(found.value + weight * (counts - found.value), found.deviation)
     means = moments.mean + radius / of_sums * noisy.value[len(counts) :].reshape(sums.shape) / counts[:, None]
     return Leaves(np.clip(means, -1.0, 1.0), counts)
-
-
-__all__ = ["Leaves", "count_sensitivity", "grow", "leaf_parts", "n_levels", "shares"]

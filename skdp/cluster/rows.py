@@ -158,18 +158,3 @@ def squared_distances(values: CubeRows, centers: Doubles) -> Doubles:
 def nearest(values: CubeRows, centers: Doubles) -> NDArray[np.int64]:
     """Return the number of the center that is nearest to each row."""
     return squared_distances(values, centers).argmin(axis=1)
-
-
-__all__ = [
-    "Cube",
-    "CubeRows",
-    "NoisyVector",
-    "SharedNoise",
-    "SparseRows",
-    "WeightedRows",
-    "counts_by_group",
-    "nearest",
-    "squared_distances",
-    "sums_by_group",
-    "within",
-]

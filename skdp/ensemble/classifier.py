@@ -378,6 +378,3 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
         """
         scores = self._score_rows(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
-
-
-__all__ = ["DPRandomTreesClassifier"]

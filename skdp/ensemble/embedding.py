@@ -613,5 +613,3 @@ def _rule(step: Any) -> Iterator[tuple[str, str]]:
 
 register(PublicTreesEmbedding, _rule, ("schema",))
 refuse_foreign_in_init(PublicTreesEmbedding, refuse_removed)
-
-__all__ = ["PublicTreesEmbedding", "TableCodes", "one_hot_blocks", "plain_blocks", "takes_any_columns"]

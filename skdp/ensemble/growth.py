@@ -222,6 +222,3 @@ def grow(
             views = (*node.views[:j], child, *node.views[j + 1 :])
             heapq.heappush(waiting, (-mass, 2 * len(splits) - 1 + side, Node(views, mass, node.depth + 1)))
     return splits
-
-
-__all__ = ["Split", "grow", "views_of"]

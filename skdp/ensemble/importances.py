@@ -52,6 +52,3 @@ def importances(plain: list[Block], blocks: list[Block], trees: Trees, coef: Dou
     parts = np.maximum(parts, 0.0)
     total = parts.sum()
     return parts / total if total > 0.0 else parts
-
-
-__all__ = ["importances"]

@@ -164,6 +164,3 @@ def _boxes_of_nodes(trees: Trees, blocks: list[Block], t: int, places: Doubles) 
             seen.levels[left, j] &= ~right
             seen.levels[left + 1, j] &= right
     return seen
-
-
-__all__ = ["average_path_length", "draw_leaves", "is_leaf", "path_lengths", "weigh"]

@@ -370,6 +370,3 @@ _SHARE = "choose a share of outliers in (0, 0.5], or 'auto'"
 def _read_codes(model: DPIsolationForest, X: Any, *, reset: bool) -> TableCodes:
     """Return the cells of the columns as codes."""
     return model._read_table(X)
-
-
-__all__ = ["DPIsolationForest"]

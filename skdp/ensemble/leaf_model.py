@@ -145,6 +145,3 @@ class RandomTreesModel(TreesOfTables, GradientEstimator):
 
 
 _PEOPLE = "people"
-
-
-__all__ = ["RandomTreesModel", "TreesSolver"]

@@ -109,6 +109,3 @@ def _masks(
     if has_node.any():
         masks[:, has_node] = np.bitwise_and.reduceat(kept, starts[:-1][has_node], axis=1)
     return masks
-
-
-__all__ = ["LeafTables", "leaf_writer"]

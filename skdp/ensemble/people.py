@@ -165,6 +165,3 @@ def _shares(counts: Doubles, deviation: float, n_public: int) -> Doubles:
     found[found < _DOUBTFUL * deviation] /= 2.0
     found += max(_EVEN_ROWS * n_public / len(found), _EVEN_NOISE * deviation)
     return found / found.sum()
-
-
-__all__ = ["N_CELLS", "PEOPLE_SHARE", "count_people", "notice_of_edges", "read_marginals", "shares_of_people"]

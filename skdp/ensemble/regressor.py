@@ -462,6 +462,3 @@ class TreesOfTargets(TreesSolver):
 
 _TARGETS = "targets"
 _LARGEST_ERROR = 2.25  # in units of targets: five standard deviations of targets
-
-
-__all__ = ["DPRandomTreesRegressor"]

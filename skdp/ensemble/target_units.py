@@ -92,6 +92,3 @@ def units_of_targets(sums: list[float], mechanism: GaussianMechanism, *, fit_int
     variance = max((second - 2.0 * center * first) / total + center**2, 0.0)
     error = deviation / total * math.sqrt(1.0 + 4.0 * center**2 + center**4)
     return TargetUnits(center, max(math.sqrt(min(variance + error, 1.0)), _LEAST) / UNIT_SPREAD)
-
-
-__all__ = ["SUMS_SENSITIVITY", "UNITS_SHARE", "UNIT_SPREAD", "TargetUnits", "sum_targets", "units_of_targets"]

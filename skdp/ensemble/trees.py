@@ -155,6 +155,3 @@ def _as_words(levels: tuple[int, ...], n_levels: int) -> list[int]:
     """Return the bits of a set of levels, 64 a word."""
     bits = sum(1 << level for level in levels)
     return [bits >> start & (1 << _WORD) - 1 for start in range(0, n_levels, _WORD)]
-
-
-__all__ = ["Trees", "draw_trees"]

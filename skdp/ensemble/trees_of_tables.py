@@ -106,6 +106,3 @@ _REMEDY = (
     "give a TableSchema, or bounds=(low, high) if all columns are numbers, or put DPTableVectorizer(numbers='codes') "
     "directly before it"
 )
-
-
-__all__ = ["TreesOfTables"]

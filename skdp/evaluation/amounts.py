@@ -41,6 +41,3 @@ def amounts_of(weights: Any, units: Units | None, n_rows: int) -> NDArray[np.int
     sums = np.zeros(units.n_units, np.int64)
     np.add.at(sums, units.codes, shares)
     return shares * GRID // np.maximum(sums, GRID)[units.codes]
-
-
-__all__ = ["GRID", "amounts_of"]

@@ -263,6 +263,3 @@ def checked_threshold(threshold: float) -> Doubles:
     """A threshold as an array, or a refusal."""
     remedy = "choose a score from 0 to 1, such as 0.5"
     return np.array([check_real("threshold", threshold, at_least=0, at_most=1, remedy=remedy)])
-
-
-__all__ = ["BinaryFigures", "SubgroupFigures", "checked_threshold"]

@@ -272,6 +272,3 @@ def _of_model(tables: Doubles, number: int) -> Doubles:
     """Counts of the scores of one model: sums over the bins of the other."""
     bins = math.isqrt(tables.shape[-1])
     return tables.reshape(*tables.shape[:-1], bins, bins).sum(axis=-2 if number else -1)
-
-
-__all__ = ["PrivateComparison", "compare"]

@@ -533,6 +533,3 @@ def count_cells(
         # float64 sums of a block are exact: of fewer than 2**17 numbers below 2**21
         counts += np.bincount(cells, amounts, minlength=len(counts)).astype(np.int64)
     return counts.reshape(shape)
-
-
-__all__ = ["OTHER", "CountedEvaluation", "CountingPlan", "RowsOfCounts", "count_cells"]

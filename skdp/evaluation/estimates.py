@@ -125,6 +125,3 @@ class EstimatedCurve(NamedTuple):
     low: Doubles
     high: Doubles
     thresholds: Doubles
-
-
-__all__ = ["Estimate", "EstimatedCurve", "shown"]

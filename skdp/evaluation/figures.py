@@ -117,6 +117,3 @@ class PartOfRows(TableFigures):
 def sides(metric: Any, **sides: tuple[Any, Any]) -> list[Metric]:
     """The metric at either of two values of a parameter, extremes of what bins do not resolve."""
     return [partial(metric, **{name: side}) for name, pair in sides.items() for side in pair]
-
-
-__all__ = ["PartOfRows", "TableFigures", "sides"]

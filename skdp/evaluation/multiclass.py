@@ -144,6 +144,3 @@ def _ratio(above: Doubles, below: Doubles) -> Doubles:
     """Of counts; 0 where there are none."""
     below = np.broadcast_to(below, np.shape(above))
     return np.divide(above, below, out=np.zeros(np.shape(above)), where=below > 0)
-
-
-__all__ = ["ConfusionFigures", "MulticlassEvaluation"]

@@ -408,13 +408,3 @@ def _classes_like(released: Doubles, rng: np.random.Generator, n_bins: int) -> D
     shares = np.divide(others, held, out=np.full(others.shape, 1.0 / n_bins), where=held > 0)[0]
     scored = rng.multinomial(rest, np.broadcast_to(shares, (N_DRAWS, *shares.shape))).astype(np.float64)
     return np.concatenate([rows_like(confusion, rng), scored, drawn], axis=-1)
-
-
-__all__ = [
-    "ClassFigures",
-    "FiguresOfEach",
-    "LabelFigures",
-    "MultilabelEvaluation",
-    "OneVsRestEvaluation",
-    "SubgroupFigures",
-]

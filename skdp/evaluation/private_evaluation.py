@@ -229,6 +229,3 @@ def n_columns(y: Any) -> int:
     """Number of labels, or of scores, a row, which is public."""
     first = y[0] if isinstance(y, list | tuple) and y else None
     return number_of_columns(y) if hasattr(y, "shape") or isinstance(first, list | tuple | np.ndarray) else 1
-
-
-__all__ = ["PrivateEvaluation", "evaluate", "kind_of", "n_columns"]

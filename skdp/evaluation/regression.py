@@ -278,6 +278,3 @@ def _ratio(above: Estimate, below: Estimate, level: float) -> tuple[float, float
     high = root / last if b > 0 and last > 0 else math.inf
     ratio = a / max(b, 1e-4)
     return ratio, min(low, ratio), max(high, ratio)
-
-
-__all__ = ["ERROR_PARTS", "ErrorFigures", "RegressionEvaluation"]

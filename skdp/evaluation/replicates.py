@@ -237,6 +237,3 @@ def simulated_noise(mechanism: Mechanism, rng: np.random.Generator, shape: tuple
         return mechanism.standard_deviation * rng.standard_normal(shape)
     p = -math.expm1(-1.0 / float(mechanism.scale))
     return (rng.geometric(p, shape) - rng.geometric(p, shape)).astype(np.float64)
-
-
-__all__ = ["Mechanism", "Metric", "Replicates", "project", "rows_like", "simulated_noise"]

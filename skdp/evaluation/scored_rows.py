@@ -186,16 +186,3 @@ def scores_given(y_score: Any, width: int = 1) -> Doubles:
 def bins_of(scores: Doubles, n_bins: int) -> NDArray[np.int64]:
     """Return the bin of each score, of equal width on the scale of places; scores are clipped, NaN is in the first."""
     return np.minimum((places_of(scores) * n_bins).astype(np.int64), n_bins - 1)
-
-
-__all__ = [
-    "RowsElsewhere",
-    "ScoredRows",
-    "bins_of",
-    "check_methods",
-    "check_width",
-    "refuse_other_scores",
-    "score_of_each",
-    "score_of_two",
-    "scores_given",
-]

@@ -199,13 +199,3 @@ def _noises(pipeline: PrivatePipeline, plans: list[StepPlan], target: BudgetTarg
         return noises_of(pipeline, plans, target)
     adjacency = private_steps(pipeline.steps)[0][1].adjacency
     return (calibrate_to(plans[0].event_at, target, adjacency=adjacency),)
-
-
-__all__ = [
-    "FitPlan",
-    "fit_plans",
-    "make_candidate",
-    "private_template",
-    "refuse_terms_of_the_budget",
-    "seen_by_the_user",
-]

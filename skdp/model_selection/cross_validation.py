@@ -350,6 +350,3 @@ class CrossValidation:
         for _, step in private_steps(made.steps):
             step.estimator.set_params(accountant=fit.accountant)
         return seen_by_the_user(made)
-
-
-__all__ = ["cross_validate"]

@@ -63,6 +63,3 @@ class PartRows(NamedTuple):
 def last_of(pipeline: PrivatePipeline) -> Any:
     """The last private estimator of a candidate, which is the one that labels are for."""
     return private_steps(pipeline.steps)[-1][1].estimator
-
-
-__all__ = ["PartRows", "PartWeights", "last_of"]

@@ -218,14 +218,3 @@ def draw_folds(stream: SecretStream, n: int, n_folds: int, adjacency: str) -> ND
 def size_of_fold(n: int, n_folds: int, fold: int) -> int:
     """Number of rows or units in a fold that is drawn by number."""
     return -(-n * (fold + 1) // n_folds) + -n * fold // n_folds
-
-
-__all__ = [
-    "Part",
-    "draw_by_number",
-    "draw_folds",
-    "draw_tested",
-    "n_tested",
-    "private_train_test_split",
-    "size_of_fold",
-]

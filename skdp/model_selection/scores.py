@@ -318,6 +318,3 @@ def score_of(scoring: Any, estimator: Any) -> PrivateScore | TableScore:
         )
     errors = Errors(float(given[0]), float(given[1]), ERRORS[name])
     return PrivateScore(name, errors, errors.bound, greater_is_better=False)
-
-
-__all__ = ["ERRORS", "LOSS_BOUND", "SCORES", "Errors", "PrivateScore", "name_of_score", "score_of"]

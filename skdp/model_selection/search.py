@@ -391,6 +391,3 @@ def _fit_and_total(
         fitted = plan.run(scale, seed, train)
         shares = test.weights and test.weights.shares
         return fitted, score.total_of_all(seen_by_the_user(fitted), test.X, test.y, shares, test.units)
-
-
-__all__ = ["STRATEGIES", "PrivateSearch"]

@@ -186,6 +186,3 @@ def _share_of(share: float, terms: SearchTerms) -> BudgetTarget:
 def worst_of(events: list[DpEvent]) -> DpEvent:
     different = list(dict.fromkeys(events))
     return different[0] if len(different) == 1 else WorstOfDpEvent(tuple(different))
-
-
-__all__ = ["MOST_TRIES", "REFIT_SHARE", "SearchPlan", "SearchTerms", "check_rows", "plan_search", "worst_of"]

@@ -325,6 +325,3 @@ class DPRandomizedSearchCV(PrivateSearch):
         n_iter = check_count("n_iter", self.n_iter, remedy="choose a whole number of settings above 0")
         seed = int(stream.words(1)[0] >> np.uint64(32))
         return list(ParameterSampler(self.param_distributions, n_iter, random_state=seed))
-
-
-__all__ = ["DPGridSearchCV", "DPRandomizedSearchCV"]

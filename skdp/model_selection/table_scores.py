@@ -175,6 +175,3 @@ def make_private_scorer(metric: str | Metric, *, n_bins: int = 16, name: str | N
     if callable(metric):
         return TableScore(str(getattr(metric, "__name__", "score")) if name is None else name, metric, bins)
     raise ValueError(f"metric={show(metric)} is not known: use one of {', '.join(map(repr, METRICS))}, or a function.")
-
-
-__all__ = ["TableScore", "make_private_scorer"]

@@ -286,6 +286,3 @@ class WholeEstimator(JointPrivacyCost, MetaEstimatorMixin, BaseEstimator):
         if self._part_name not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no {name} before fit.")
         return getattr(self.__dict__[self._part_name], name)
-
-
-__all__ = ["WholeEstimator", "WholeFit", "inner_of", "part_has", "share_of_budget"]

@@ -163,6 +163,3 @@ def dp_bounds(
         random_state=random_state,
     )
     return finder.fit(X, groups=groups).bounds_
-
-
-__all__ = ["dp_bounds"]

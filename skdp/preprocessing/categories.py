@@ -273,6 +273,3 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
     @property
     def _n_features_out(self) -> int:
         return self._fitted_rows._n_features_out
-
-
-__all__ = ["DPOneHotEncoder"]

@@ -345,6 +345,3 @@ def _terms_of(formula: str, columns: list[str]) -> list[Term]:
                 f"write {' * '.join(term)}, as levels are compared with the first one."
             )
     return sorted(found.values(), key=len)
-
-
-__all__ = ["FormulaRows", "formula_rows"]

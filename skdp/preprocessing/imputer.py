@@ -323,5 +323,3 @@ def _rule(step: Any) -> Iterator[tuple[str, str]]:
 
 
 register(DPSimpleImputer, _rule, ("accountant", "random_state"))
-
-__all__ = ["DPSimpleImputer"]

@@ -128,15 +128,3 @@ def bounds_of_any_width(bounds: Any) -> tuple[Bounds, ...]:
     found = check_bounds(bounds)
     listed = found if isinstance(found, list) else [found]
     return (None,) if any(each is None for each in listed) else ((0.0, 1.0),)
-
-
-__all__ = [
-    "ColumnsRead",
-    "ReadsRawColumns",
-    "bounds_of_any_width",
-    "bounds_of_columns",
-    "check_bounds",
-    "numbers_of",
-    "public_bounds",
-    "read_columns",
-]

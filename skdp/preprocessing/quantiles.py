@@ -295,6 +295,3 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
     @property
     def _n_features_out(self) -> int:
         return self.n_features_in_ if self.encode == "ordinal" else self._fitted_rows._n_features_out
-
-
-__all__ = ["DPQuantileBinner"]

@@ -81,6 +81,3 @@ def listed(names: list[str]) -> str:
 
 def _dropped(name: str) -> str:
     return f"TableSchema({{{' '.join(repr(name).split())}: 'drop'}}, others='estimate')"
-
-
-__all__ = ["Remains", "listed", "notices_of_remains", "remains_of"]

@@ -267,6 +267,3 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         if self.with_mean:
             rows += self.mean_
         return rows
-
-
-__all__ = ["DPStandardScaler"]

@@ -248,16 +248,3 @@ def _on_calendar(edges: tuple[float, ...]) -> tuple[float, ...]:
     """Edges as dates that can be written down, so that a schema of them is the same when it is read."""
     dates = np.unique([days_of(day_text(edge)) for edge in np.clip(edges, *_CALENDAR).tolist()])
     return tuple(dates.tolist()) if len(dates) > 1 else _CALENDAR
-
-
-__all__ = [
-    "BoughtColumns",
-    "SchemaBuyer",
-    "SchemaRows",
-    "bought_columns",
-    "note_remains",
-    "planned_purchase",
-    "read_by_schema",
-    "rows_to_buy",
-    "warn_of_objects",
-]

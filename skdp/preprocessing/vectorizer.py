@@ -513,5 +513,3 @@ def _rule(step: Any) -> Iterator[tuple[str, str]]:
 
 
 register(DPTableVectorizer, _rule, ("schema", "accountant", "random_state"))
-
-__all__ = ["DPTableVectorizer"]

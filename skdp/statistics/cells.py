@@ -272,6 +272,3 @@ def add_up_cells(codes: Sequence[NDArray[Any]], sizes: Sequence[int], values: Do
     for each, size in zip(codes, sizes, strict=True):
         places = places * size + each
     return np.bincount(places, values, minlength=math.prod(sizes)).astype(np.float64, copy=False).reshape(tuple(sizes))
-
-
-__all__ = ["GAP", "OTHER", "REST", "ColumnCells", "Merged", "add_up_cells"]

@@ -349,6 +349,3 @@ class ColumnFigures:
         spread = self.n_present * q * (1.0 - q) if intervals.sampling else 0.0
         room = intervals.z * np.sqrt(noise**2 + spread)
         return (above[:-1] - room[:-1] <= 0.0) & (above[1:] + room[1:] >= 0.0)
-
-
-__all__ = ["NOTHING", "ColumnFigures", "Intervals"]

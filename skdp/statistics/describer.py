@@ -298,6 +298,3 @@ def _listed(name: str, given: Any) -> Sequence[Any]:
     if isinstance(given, tuple | list | np.ndarray):
         return list(given)
     raise ValueError(f"{name}={show(given)} is no list: give a list or a tuple.")
-
-
-__all__ = ["MOST_BINS", "TableDescriber"]

@@ -207,6 +207,3 @@ def describe(
         random_state=random_state,
     )
     return PrivateDescription.of(describer.fit(table, groups=groups, sample_weight=sample_weight))
-
-
-__all__ = ["describe"]

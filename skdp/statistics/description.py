@@ -462,6 +462,3 @@ def _spread(figures: Mapping[str, Estimate]) -> dict[str, float]:
     for name, each in figures.items():
         made |= {name: each.value, f"{name}_low": each.low, f"{name}_high": each.high}
     return made
-
-
-__all__ = ["PrivateDescription"]

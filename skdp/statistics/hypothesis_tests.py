@@ -279,12 +279,3 @@ def _pearson(tables: Doubles, deviation: float) -> Doubles:
     expected = np.maximum(rows, 0.0)[:, :, None] * np.maximum(columns, 0.0)[:, None, :] / total[:, None, None]
     found: Doubles = np.sum((tables - expected) ** 2 / (expected + deviation**2), axis=(1, 2))
     return found
-
-
-__all__ = [
-    "PrivateTest",
-    "independence_test",
-    "private_chi2_test",
-    "private_mean_difference",
-    "private_two_sample_test",
-]

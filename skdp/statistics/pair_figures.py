@@ -135,6 +135,3 @@ def _root_of_squares(
 def _margin(figures: ColumnFigures, merged: Merged) -> Doubles:
     """Counts of the merged cells of a column, without that of the gaps."""
     return np.bincount(merged.places, figures.tally.n * figures.shares, merged.size)[:-1].astype(np.float64, copy=False)
-
-
-__all__ = ["CorrelationMatrix", "correlation_ratio", "cramers_v", "nearest_correlation", "positive_counts"]

@@ -74,6 +74,3 @@ def _bars(description: Any, column: str) -> str:
         for i, (h, name) in enumerate(zip(heights, names, strict=True))
     )
     return f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{escaped(column)}">{bars}</svg>'
-
-
-__all__ = ["page_of"]

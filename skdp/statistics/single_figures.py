@@ -333,20 +333,3 @@ def _column(name: str, given: Any) -> NDArray[Any]:
     """Return a column as an array; of a list as objects, since its type would follow from its cells."""
     values = values_of(name, given)
     return values if hasattr(given, "dtype") else values.astype(object)
-
-
-__all__ = [
-    "OF_MOMENTS",
-    "OF_TABLE",
-    "described",
-    "kind_of_number",
-    "kind_of_words",
-    "private_correlation",
-    "private_count",
-    "private_crosstab",
-    "private_histogram",
-    "private_mean",
-    "private_quantile",
-    "private_sum",
-    "private_top_k",
-]

@@ -486,22 +486,3 @@ def add_up(tallies: Sequence[Tally], n: float | None) -> Tally:
     }
     of_total = 0.0 if n is not None else root * first.n_deviation
     return Tally(total, of_total, counts, root * first.deviation, moments, tables, sums)
-
-
-__all__ = [
-    "DISCRETE",
-    "KINDS_OF_NOISE",
-    "ROUNDED",
-    "ColumnPair",
-    "DescribedRows",
-    "MomentsOfNumbers",
-    "NoisySums",
-    "NoisyTable",
-    "Questions",
-    "Shares",
-    "TableRelease",
-    "Tally",
-    "add_up",
-    "least_counts",
-    "pairs_sensitivity",
-]

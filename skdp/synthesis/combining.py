@@ -116,6 +116,3 @@ def _read(name: str, given: ArrayLike) -> NDArray[np.float64]:
     if not np.isfinite(found).all() or not found.size:
         raise ValueError(f"{name} is no array of finite numbers: give one for each table of sample_sets.")
     return found
-
-
-__all__ = ["CombinedEstimates", "combine_estimates"]

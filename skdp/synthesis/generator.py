@@ -239,6 +239,3 @@ def generator_of(random_state: Any) -> np.random.Generator:
         return np.random.default_rng()
     remedy = "pass None, an int of 0 or more, a RandomState or a Generator"
     return np.random.default_rng(check_count("random_state", random_state, at_least=0, remedy=remedy))
-
-
-__all__ = ["LABEL_SHARES", "PrivateGenerator", "generator_of"]

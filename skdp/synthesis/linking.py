@@ -254,6 +254,3 @@ def _number_of(households: Any, given: Any, adjacency: Any) -> Any:
             "n_households_public, a round number near it, or use adjacency='zero_out'."
         )
     return len(households) if hasattr(households, "__len__") else None
-
-
-__all__ = ["HouseholdRows", "HouseholdSynthesizer", "join", "synthesize_linked"]

@@ -339,6 +339,3 @@ def evaluate_synthesis(
         random_state=random_state,
     )
     return found.fit(X, groups=groups)
-
-
-__all__ = ["SynthesisEvaluation", "evaluate_synthesis"]

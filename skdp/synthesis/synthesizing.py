@@ -119,6 +119,3 @@ def synthesize(
         random_state=random_state,
     ).fit(table, groups=groups)
     return synthesizer.sample(int(synthesizer.n_samples_) if n_samples is None else n_samples)
-
-
-__all__ = ["synthesize"]

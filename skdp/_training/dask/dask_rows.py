@@ -303,6 +303,3 @@ def refuse_partition(number: int, refused: Refused) -> None:
 
 def _merge(new_sum: Callable[[], Any], parts: list[Any]) -> Any:
     return task(merge_sums, new_sum, parts)
-
-
-__all__ = ["DaskRows", "source_of_rows"]

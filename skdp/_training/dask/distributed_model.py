@@ -114,6 +114,3 @@ def neighbours(sizes: Sequence[int], most: int) -> list[range]:
 
 def _add(parts: list[Any]) -> Any:
     return task(add_sums, parts)
-
-
-__all__ = ["DistributedModel", "neighbours"]

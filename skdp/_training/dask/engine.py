@@ -206,18 +206,3 @@ def _tell_of_waiting(what: str, client: Any) -> None:
         f"skdp: {what} has waited for Dask for {_PATIENCE:.0f} s ({state}): see its dashboard, or interrupt the fit.",
         file=sys.stderr, flush=True,
     )  # fmt: skip
-
-
-__all__ = [
-    "FAN_IN",
-    "Asking",
-    "Forgotten",
-    "check_engine",
-    "constant",
-    "despite_restarts",
-    "in_a_tree",
-    "on_engine",
-    "results",
-    "settle",
-    "task",
-]

@@ -227,6 +227,3 @@ def _is_hashable(function: Any) -> bool:
 def _name_of(task: Any) -> str:
     function = getattr(task, "func", None)
     return str(getattr(function, "__name__", type(task).__name__))
-
-
-__all__ = ["check_graph", "is_frame"]

@@ -76,6 +76,3 @@ def heard_lots(lots: list[PartitionLot], sizes: list[int], track: Track) -> list
         replace(lot, heard=found[first:last] - start)
         for lot, first, last, start in zip(lots, ends[:-1], ends[1:], starts, strict=False)
     ]
-
-
-__all__ = ["PartitionLot", "heard_lots", "lots_of_step"]

@@ -263,22 +263,3 @@ def _or_refused(function: Callable[[], Any]) -> Any:
         return Refused(" ".join(str(error).split()))
     except Exception as error:  # of a stranger's array: its text is nobody's business
         return Refused(f"it cannot be read ({type(error).__name__})")
-
-
-__all__ = [
-    "BoundPartition",
-    "Layout",
-    "Refused",
-    "SeenLabels",
-    "add_sums",
-    "add_up_partition",
-    "bind_partition",
-    "count_rows",
-    "digest_of",
-    "gather_partitions",
-    "hash_units",
-    "merge_sums",
-    "size_of",
-    "sum_partition",
-    "sum_partitions",
-]

@@ -55,6 +55,3 @@ class Model:
         The sum itself is not clipped.
         """
         raise NotImplementedError
-
-
-__all__ = ["Model"]

@@ -92,6 +92,3 @@ class ColumnModel(Model):
 
     def __exit__(self, *exception: object) -> None:
         """Nothing to end."""
-
-
-__all__ = ["MOST_PARAMETERS", "ColumnModel"]

@@ -227,6 +227,3 @@ def _sparse_blocks(X: Any, tails: _WordRows) -> tuple[Iterator[tuple[_WordRows, 
 
 def _block_rows(width: int) -> int:
     return max(1, min(_ROWS, _WORDS // width))
-
-
-__all__ = ["GroupLimit", "Groups", "find_groups", "taken"]

@@ -89,6 +89,3 @@ class GroupedModel(Model):
 
     def __exit__(self, *exception: object) -> None:
         self._model.__exit__(*exception)
-
-
-__all__ = ["GroupedModel"]

@@ -438,15 +438,3 @@ def one_hot_scores(rows: OneHotRows, coef: NDArray[np.float64], intercept: Any =
         kernel.write_tables(each, blocks.level_counts, blocks.first_block, table)
         kernel.add_scores(rows.codes, blocks.first_cell, table, scores[k])
     return scores.T + intercept
-
-
-__all__ = [
-    "Blocks",
-    "OneHotForm",
-    "OneHotGeometry",
-    "OneHotModel",
-    "OneHotRows",
-    "one_hot_scores",
-    "rows_of_sparse",
-    "shared_weights",
-]

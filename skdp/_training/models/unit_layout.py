@@ -187,6 +187,3 @@ def blocks_of(start: int, stop: int, most: int, lot: UnitLot | None) -> Iterator
         return
     for low in range(start, stop, most):
         yield slice(low, min(low + most, stop)), slice(0)
-
-
-__all__ = ["MOST_PAIRED", "UnitLayout", "UnitLot", "add_clipped", "add_long_units", "blocks_of", "unit_room"]

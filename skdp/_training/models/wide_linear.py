@@ -197,6 +197,3 @@ def is_wide(n_features: int, n_outputs: int) -> bool:
 def n_parts(n_blocks: int, size: int) -> int:
     """Number of parts of a sum of `size` numbers over blocks of rows, from these only: threads change no result."""
     return max(1, min(n_blocks // _PART_BLOCKS, _MAX_PARTS, max(2, _MAX_PART_VALUES // size)))
-
-
-__all__ = ["WideLinearModel", "is_wide"]

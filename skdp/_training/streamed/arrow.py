@@ -252,6 +252,3 @@ def _targets(batch: Any, column: str | None, name: str) -> Any:
 
 def _part(values: Any, part: slice) -> Any:
     return None if values is None else np.asarray(values[part])
-
-
-__all__ = ["ArrowRows", "source_of_rows"]

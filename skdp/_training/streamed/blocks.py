@@ -114,6 +114,3 @@ def _take(values: Any, chosen: NDArray[np.int64], into: Any, where: slice, n_row
         into = np.empty(n_rows, values.dtype)
     into[where] = values[chosen]
     return into
-
-
-__all__ = ["BlockSource"]

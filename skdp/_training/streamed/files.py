@@ -109,6 +109,3 @@ def _files_below(folder: str, seen: set[tuple[int, int]]) -> Iterator[str]:
             yield from _files_below(path, seen)
         else:
             yield _regular(path)
-
-
-__all__ = ["FileState", "files_of", "state_of"]

@@ -119,6 +119,3 @@ def _files_of(*arrays: Any) -> list[str]:
     """Return the names of the files of memory maps."""
     found = [each.filename for each in arrays if isinstance(each, np.memmap)]
     return [os.fspath(name) for name in found if name is not None]
-
-
-__all__ = ["MappedRows", "one_per_row", "source_of_rows"]

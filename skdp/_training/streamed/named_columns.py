@@ -107,15 +107,3 @@ def write_columns(columns: list[NDArray[Any]], table: NDArray[np.floating]) -> N
         part = table[start : start + tile]
         for j, values in enumerate(columns):
             part[:, j] = values[start : start + tile]
-
-
-__all__ = [
-    "dtype_of_column",
-    "is_label",
-    "is_number",
-    "numbers_of_column",
-    "subgroups_of_column",
-    "targets_of_column",
-    "unit_labels_of_column",
-    "write_columns",
-]

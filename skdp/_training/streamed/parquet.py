@@ -146,6 +146,3 @@ def refuse_repeated(parts: list[ParquetRows]) -> None:
                 "count as many: name each file once."
             )
         seen |= part.row_groups
-
-
-__all__ = ["ParquetRows", "refuse_repeated"]

@@ -63,6 +63,3 @@ def _hand_over(found: Any, waiting: queue.Queue[Any], left: weakref.ref[threadin
         except queue.Full:
             continue
     return False
-
-
-__all__ = ["IN_FLIGHT", "read_ahead"]

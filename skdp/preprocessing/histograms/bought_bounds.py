@@ -87,6 +87,3 @@ class BoughtBounds:
             given = noise_multiplier / math.sqrt(BOUNDS_SHARE), n_public, stream, weights, units
             found = self._purchase.release(opened, [], *given).bounds
         return [found.pop(0) if pair is None else pair for pair in self.bounds]
-
-
-__all__ = ["BOUNDS_SHARE", "BoughtBounds"]

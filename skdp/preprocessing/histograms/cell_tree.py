@@ -111,6 +111,3 @@ def _sum_by(place: NDArray[np.int64], values: Doubles, size: int) -> Doubles:
 def _cells_of(coarse: Doubles, fine: Doubles) -> NDArray[np.int64]:
     """The coarse cell in which each fine one lies."""
     return np.concatenate([[0], np.searchsorted(coarse, fine, side="right")])
-
-
-__all__ = ["Cells"]

@@ -101,6 +101,3 @@ def _column(values: Doubles, weights: Any, units: Units | None, pair: Any) -> Co
         weights[present] if np.ndim(weights) else None,
         None if units is None else replace(units, codes=units.codes[present]),
     )
-
-
-__all__ = ["CountedColumns"]

@@ -131,14 +131,3 @@ def median_cell(cells: Cells) -> float:
     mass = np.cumsum(cells.estimate())
     below = _first(mass >= 0.5 * mass[-1]) - 1  # noise may leave less than nothing in all
     return float(cells.breaks[min(max(below, 0), len(cells.breaks) - 1)])
-
-
-__all__ = [
-    "LEAST_BIN",
-    "all_edges",
-    "bins_are_crowded",
-    "bounds_of_mass",
-    "equal_mass_edges",
-    "lie_at_a_bound",
-    "median_cell",
-]

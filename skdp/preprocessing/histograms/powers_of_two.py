@@ -70,6 +70,3 @@ def _summed(breaks: Doubles, counts: Doubles, deviation: float) -> Cells:
     size = len(breaks) + 1
     summed, members = np.bincount(place, counts, size), np.bincount(place, np.ones(len(place)), size)
     return Cells.of(breaks, summed.astype(np.float64), deviation**2 * members.astype(np.float64))
-
-
-__all__ = ["OCTAVES", "occupied_octaves"]

@@ -421,18 +421,3 @@ def released(
     exact = np.concatenate(counts)
     noisy = mechanism.release(exact.astype(np.int64) if mechanism.is_whole else exact, stream).astype(np.float64)
     return list(np.split(noisy, np.cumsum([len(each) for each in counts])[:-1]))
-
-
-__all__ = [
-    "BINS_SHARE",
-    "NOWHERE",
-    "THRESHOLD_SHARE",
-    "Bought",
-    "Bounds",
-    "Held",
-    "Purchase",
-    "SideRelease",
-    "event_with",
-    "noise_ratio",
-    "released",
-]

@@ -143,6 +143,3 @@ def release_moments(
     mechanism = GaussianMechanism(missing.noise_left(noise_multiplier), query.sensitivity(adjacency))
     (sums := query.new_sum(adjacency)).add(np.column_stack(columns), 1.0, units=units)
     return query.moments_of(mechanism.release(sums.vector, stream.spawn("sums")), mechanism.standard_deviation)
-
-
-__all__ = ["ColumnMoments", "ColumnSums", "moments_cost", "release_moments"]

@@ -71,6 +71,3 @@ def named_categories(keys: Sequence[str], noisy: Doubles, threshold: float, most
     above = np.flatnonzero(noisy > threshold)
     frequent = above[np.argsort(-noisy[above], kind="stable")[:most]]
     return sorted(keys[i] for i in frequent.tolist())
-
-
-__all__ = ["keep_one_row", "named_categories", "observed_counts", "stability_threshold"]

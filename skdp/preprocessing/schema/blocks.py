@@ -327,6 +327,3 @@ def unique_names(names: list[str]) -> list[str]:
         seen.add(found)
         made.append(found)
     return made
-
-
-__all__ = ["BINS_WORTH", "NUMBERS", "Block", "numbers_by_rule", "read_line", "row_norm", "unique_names"]

@@ -82,6 +82,3 @@ def _condition(name: Any, given: Any, columns: Mapping[str, Column]) -> tuple[An
     if known is not None and not set(listed) <= set(known):
         raise ValueError(f"schema: impossible: column {name!r} does not have all of these categories; list its own.")
     return listed
-
-
-__all__ = ["Combination", "combinations_left", "read_combinations"]

@@ -45,6 +45,3 @@ def read_parts(given: Any) -> tuple[str, ...] | None:
     if not isinstance(given, list | tuple) or not all(isinstance(each, str) and each in DATE_PARTS for each in given):
         return None
     return tuple(part for part in DATE_PARTS if part in given)
-
-
-__all__ = ["DATE_PARTS", "levels_of_days", "read_parts"]

@@ -71,6 +71,3 @@ def round_outward(low: float, high: float) -> tuple[float, float]:
     bounds = math.floor(low / unit) * unit, math.ceil(high / unit) * unit
     lower, upper = (float(f"{bound:.12g}") for bound in bounds)
     return (lower, upper) if lower < upper else (lower, lower + unit)
-
-
-__all__ = ["draft_columns", "round_outward"]

@@ -286,6 +286,3 @@ def _show_all(values: Any) -> str:
 
 def _plain_number(value: float) -> float | int:
     return int(value) if value.is_integer() and abs(value) < 1e15 else value
-
-
-__all__ = ["KINDS", "Column", "read_column"]

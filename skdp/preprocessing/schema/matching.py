@@ -91,13 +91,3 @@ def sparse_rows(columns: NDArray[np.int32], values: NDArray[Any], width: int) ->
     n, k = columns.shape
     ends = np.arange(0, n * k + 1, k, dtype=np.int32 if n * k < 2**31 else np.int64)
     return sp.csr_matrix((values.ravel(), columns.ravel(), ends), shape=(n, width))
-
-
-__all__ = [
-    "check_input_names",
-    "kinds_by_type",
-    "match_columns",
-    "read_schema",
-    "refuse_dates",
-    "sparse_rows",
-]

@@ -415,6 +415,3 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         repeated = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"schema: {repeated!r} is there twice; name each column once.")
     return found
-
-
-__all__ = ["OTHERS", "TableSchema"]

@@ -95,6 +95,3 @@ def dump(value: Any) -> str:
     str
     """
     return str(_import_yaml().safe_dump(value, sort_keys=False, allow_unicode=True))
-
-
-__all__ = ["dump", "load"]

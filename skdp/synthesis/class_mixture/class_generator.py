@@ -285,6 +285,3 @@ class DPClassMixtureGenerator(PrivateGenerator):
 
 def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
-
-
-__all__ = ["DPClassMixtureGenerator"]

@@ -62,6 +62,3 @@ def before_clipping(mean: Doubles, deviation: Doubles) -> tuple[Doubles, Doubles
 
 def _density(x: Doubles) -> Doubles:
     return np.asarray(np.exp(-0.5 * x**2) / math.sqrt(2.0 * math.pi))
-
-
-__all__ = ["before_clipping", "clipped_moments"]

@@ -174,6 +174,3 @@ def _weights(counts: Doubles, noise: float) -> Doubles:
     kept = np.where(counts > 2.0 * noise, counts, 0.0)
     kept[kept.sum(axis=1) == 0.0] = 1.0
     return np.asarray(kept / kept.sum(axis=1, keepdims=True))
-
-
-__all__ = ["ClassMixture", "NoisyMoments", "factor_of", "mixture_of", "shrunk_by_blocks", "shrunk_mean"]

@@ -270,6 +270,3 @@ def _first_centers(n_classes: int, n_components: int, deviations: Doubles, rng: 
     """Return centers in the unit ball: points of a normal law that is half as wide as that of all residuals."""
     drawn = rng.standard_normal((n_classes, n_components, len(deviations)))
     return 0.7 * drawn * deviations if n_components > 1 else np.zeros_like(drawn)
-
-
-__all__ = ["ClassCounts", "ClassMeasurement", "shares_of"]

@@ -160,6 +160,3 @@ class RowProduct:
         out = self._room[: len(rows)]
         multiply(rows, self._packed, self.depth, self.width, out)
         return out[:, : self.width]
-
-
-__all__ = ["ROWS_AT_ONCE", "Box", "ClassRows", "RowProduct", "norms_of"]

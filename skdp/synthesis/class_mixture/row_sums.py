@@ -243,22 +243,3 @@ def _chosen(groups: NDArray[np.int64], n_groups: int, weights: Doubles) -> sp.cs
     """Return the matrix that adds up weighted rows by groups."""
     places = np.arange(len(groups))
     return sp.csr_array((weights, (groups, places)), shape=(n_groups, len(groups)))
-
-
-__all__ = [
-    "COUNTED",
-    "ROUNDING",
-    "SENSITIVITY_OF_MEANS",
-    "ClusterSums",
-    "GroupMoments",
-    "bin_edges",
-    "class_sums",
-    "counts",
-    "nearest",
-    "projected",
-    "residual_moments",
-    "sensitivity_of_counts",
-    "sensitivity_of_total",
-    "total",
-    "weight_in_total",
-]

@@ -93,6 +93,3 @@ class GeneratorSteps:
             return self.critic.by_features(of_critic, rows, codes) / rows.dtype.type(-m)
 
         return self.generator.gradient(of_generator, latent, codes, derivative)
-
-
-__all__ = ["AlternatingState", "GeneratorSteps", "alternating"]

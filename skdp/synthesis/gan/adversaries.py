@@ -162,6 +162,3 @@ def _check_layers(name: str, given: Any) -> tuple[int, ...]:
     if not listed:
         raise ValueError(f"{name}={show(given)} has no hidden layer: {_REMEDY}.")
     return tuple(check_count(name, each, remedy=_REMEDY) for each in listed)
-
-
-__all__ = ["LOT_SIZE", "MARK", "Adversaries"]

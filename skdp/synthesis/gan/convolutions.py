@@ -257,6 +257,3 @@ def _spread(patches: Values, size: tuple[int, int]) -> Values:
         for x in range(_SIDE):
             padded[:, y : y + 2 * high : 2, x : x + 2 * wide : 2] += parts[:, :, :, y, x]
     return padded[:, 2 : 2 + height, 2 : 2 + width]
-
-
-__all__ = ["ConvolutionalCritic", "ConvolutionalModel"]

@@ -324,6 +324,3 @@ def _add_products(inputs: Values, deltas: Values, total: NDArray[np.float64]) ->
         left = inputs[start : start + _BLOCK_ROWS].reshape(-1, inputs.shape[2])
         right = deltas[start : start + _BLOCK_ROWS].reshape(-1, deltas.shape[2])
         kernel.add_block(left.T @ right, total)
-
-
-__all__ = ["CriticModel", "CriticNetwork", "Lot", "PairModel"]

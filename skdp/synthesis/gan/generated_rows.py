@@ -119,6 +119,3 @@ class GeneratorNetwork:
         made = outputs[-1] @ tables[-1]
         outputs.append(np.tanh(made, out=made))
         return outputs
-
-
-__all__ = ["GeneratorNetwork", "count_parameters", "split_tables", "start_tables", "with_labels"]

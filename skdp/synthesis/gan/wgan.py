@@ -466,6 +466,3 @@ class DPWGAN(PrivateGenerator):
             codes = None if labels is None else labels[start : start + _DRAWN_ROWS]
             part[:] = low + (generator.rows(theta, latent, codes) + 1.0) * (0.5 * (high - low))
         return np.clip(X, low, high, out=X), labels
-
-
-__all__ = ["COUNT_NOISE", "DPWGAN"]

@@ -143,6 +143,3 @@ def whole_numbers(edges: Doubles, ends: Ends = EVERYWHERE) -> tuple[Doubles, Dou
     low = np.maximum(np.where(empty, nearest, low), np.ceil(ends[0]))
     last = np.minimum(np.where(empty, nearest, last), np.floor(ends[1]))
     return low, np.maximum(last - low + 1.0, 0.0)
-
-
-__all__ = ["CELLS_OF_A_BIN", "EVERYWHERE", "BinShapes", "Ends", "whole_numbers"]

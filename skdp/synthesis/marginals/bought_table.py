@@ -268,6 +268,3 @@ def _between(column: Column, span: tuple[float, float] | None, bounds: tuple[flo
 
 def _made_up(column: Column) -> Column:
     return replace(column, **_MADE_UP[column.kind]) if column.is_bought else column
-
-
-__all__ = ["PAIRS", "LevelTable", "StatedTable", "TablePurchase", "complete_rows", "read_rows"]

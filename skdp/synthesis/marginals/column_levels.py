@@ -193,13 +193,3 @@ def is_possible_to_exclude(columns: Sequence[LevelColumn], combination: Combinat
     """Return whether a combination means some level of each of its columns; bins that are bought may be too wide."""
     place = {column.block.name: column for column in columns}
     return all(bool(place[name].excluded_by(condition).any()) for name, condition in combination.conditions)
-
-
-__all__ = [
-    "WITHIN_BINS",
-    "Exclusion",
-    "LevelColumn",
-    "Levels",
-    "exclusions_of",
-    "is_possible_to_exclude",
-]

@@ -99,6 +99,3 @@ def _listed(name: str, asked: Any, keys: Sequence[str | None], column: LevelColu
     if not len(cells):
         raise ValueError(f"conditions[{name!r}] is an empty list: name one cell at least, or leave it out.")
     return weights
-
-
-__all__ = ["LABEL", "Conditions", "read_conditions"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -229,16 +229,3 @@ def noise_per_cell(levels: Sequence[int], sets: Sequence[ColumnSet], n: float, d
     norm = sum(squared_norm(levels, columns) for columns in sets)
     cells = float(np.mean([math.prod(levels[j] for j in columns) for columns in sets]))
     return 0.5 * cells * math.sqrt(2.0 / math.pi * norm) * deviation / n
-
-
-__all__: Any = [
-    "ColumnSet",
-    "Interaction",
-    "TableSums",
-    "cells_of",
-    "centred",
-    "count",
-    "noise_per_cell",
-    "squared_norm",
-    "weighted",
-]

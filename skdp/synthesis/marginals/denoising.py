@@ -226,14 +226,3 @@ def onto_simplex(values: Doubles) -> Doubles:
     excess = np.cumsum(ordered) - 1.0
     k = int(np.nonzero(ordered * np.arange(1, len(values) + 1) > excess)[0][-1])
     return np.maximum(values - excess[k] / (k + 1), 0.0)
-
-
-__all__ = [
-    "TargetTables",
-    "main_directions",
-    "onto_simplex",
-    "shrunk",
-    "shrunk_blocks",
-    "shrunk_matrix",
-    "targets_of",
-]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -126,6 +125,3 @@ def _largest_over_corners(linear: Doubles, quadratic: Doubles) -> float:
     x = minimize(falling, start, jac=True, method="L-BFGS-B", bounds=cube, options={"ftol": 1e-15, "gtol": 1e-8}).x
     value, gradient = falling(x)
     return -value + float(np.maximum(gradient * x, -gradient * (1.0 - x)).sum())
-
-
-__all__: Any = ["farthest_exchange"]

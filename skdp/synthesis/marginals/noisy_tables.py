@@ -414,21 +414,3 @@ def _expectation(n: float, targets: TargetTables, mixture: Mixture | None) -> se
         return n * mixture.pair(*columns)
 
     return expected
-
-
-__all__ = [
-    "LARGEST_REACH",
-    "MOST_COLUMNS",
-    "MOST_ESTIMATED",
-    "MOST_LEVELS",
-    "LevelRows",
-    "Measurement",
-    "ModelTerms",
-    "all_tables",
-    "event_of",
-    "iterations",
-    "shapes_are_worth_it",
-    "triples_are_worth_it",
-    "triples_of",
-    "unit_reach",
-]

@@ -96,6 +96,3 @@ def _chance(expected: Doubles) -> float:
     """Return about how far counts of rows drawn independently are from those expected, in the same sum."""
     rates = np.maximum(expected, 0.0)
     return float(np.minimum(np.sqrt(2.0 * rates / math.pi), 2.0 * rates).sum())
-
-
-__all__ = ["MOST_CELLS", "Expectation", "best_pairs", "candidates", "scores", "sensitivity"]

@@ -374,6 +374,3 @@ def _as_matrix(levels: Sequence[int], pairs: Mapping[ColumnSet, Doubles]) -> tup
         wanted[first, second], wanted[second, first] = table, table.T
         there[first, second] = there[second, first] = 1.0
     return wanted, there
-
-
-__all__ = ["MOST_TOGETHER", "Mixture", "draw_levels", "fit_mixture"]

@@ -71,6 +71,3 @@ class Redrawing(NamedTuple):
         # A model that selects no pairs is of no use here.
         terms = self.terms if self.measurement.n_rounds else self.terms._replace(n_iter=1)
         return self.measurement.measure(codes, terms, SecretStream(rng.bytes(32)))[0]
-
-
-__all__ = ["Redrawing"]

@@ -181,6 +181,3 @@ class SampledTables(PrivateGenerator):
         levels = mixture.draw(n, rng, self._fitted_exclusions, labels, balanced)
         X = self._fitted_form.write(levels, self.within_bins, rng, asked.ends)
         return X if labels is None else (X, self.classes_[levels[:, -1]])
-
-
-__all__ = ["SampledTables"]

@@ -396,6 +396,3 @@ class DPMarginalSynthesizer(SampledTables):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-__all__ = ["DPMarginalSynthesizer"]

@@ -398,6 +398,3 @@ def _of_polars(name: str, values: NDArray[Any], gaps: NDArray[np.bool_], dtype: 
     else:
         made = pl.Series(name, values.tolist(), dtype=pl.String if keys else None)
     return made.set(pl.Series(gaps), None).cast(dtype)
-
-
-__all__ = ["LocalTable", "TableForm", "form_of", "letter_of"]
