@@ -16,7 +16,7 @@ from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing import dp_bounds
 from skdp.preprocessing.bounds import ColumnBounds
-from skdp.preprocessing.histograms.threshold import keep_one_row
+from skdp.preprocessing.histograms.purchase import keep_one_row
 from skdp.synthesis import DPClassMixtureGenerator, DPMarginalSynthesizer
 
 N_OTHERS, N_COLUMNS = 150, 4

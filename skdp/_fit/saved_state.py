@@ -37,7 +37,7 @@ _PARTS = {
         "linear_model.inference": ("Inference", "NewtonPath"),
         "mechanisms.second_moments": ("UnitBall",),
         "model_selection.scores": ("Errors", "PrivateScore"),
-        "preprocessing.remains": ("Remains",),
+        "preprocessing.schema_buyer": ("Remains",),
         "preprocessing.schema.blocks": ("Block",),
         "preprocessing.schema.kinds": ("Column",),
         "synthesis.class_mixture.mixture": ("ClassMixture",),

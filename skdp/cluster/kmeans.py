@@ -23,7 +23,7 @@ from skdp.cluster.clustering import Clustering
 from skdp.cluster.noisy_steps import Clusters
 from skdp.cluster.rows import Cube, CubeRows, SharedNoise, SparseRows, WeightedRows, nearest, squared_distances
 from skdp.mechanisms.unit_norms import average_units
-from skdp.preprocessing.histograms.bought_bounds import BoughtBounds
+from skdp.preprocessing.histograms.sums import BoughtBounds
 from skdp.preprocessing.purchasing_transformer import bounds_of_any_width, bounds_of_columns
 
 

@@ -16,8 +16,7 @@ from skdp._checks.table import fitted_table
 from skdp._checks.weights import WeightReader, exactly_summable
 from skdp.accounting import GaussianDpEvent
 from skdp.base import PrivateEstimator, StepPlan, begin
-from skdp.preprocessing.histograms.bought_bounds import BoughtBounds
-from skdp.preprocessing.histograms.sums import ColumnSums, moments_cost
+from skdp.preprocessing.histograms.sums import BoughtBounds, ColumnSums, moments_cost
 from skdp.preprocessing.purchasing_transformer import (
     ReadsRawColumns,
     bounds_of_any_width,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from skdp._checks.parameters import check_choice, check_count, check_real
 from skdp._checks.units import Units
@@ -19,11 +20,9 @@ from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.cell_tree import Cells
+from skdp.preprocessing.histograms.cell_tree import OCTAVES, Cells, occupied_octaves
 from skdp.preprocessing.histograms.counts import CountedColumns
 from skdp.preprocessing.histograms.edges import LEAST_BIN, bounds_of_mass, equal_mass_edges, median_cell
-from skdp.preprocessing.histograms.powers_of_two import OCTAVES, occupied_octaves
-from skdp.preprocessing.histograms.threshold import keep_one_row, named_categories, observed_counts, stability_threshold
 
 Bounds = tuple[float, float] | None
 """Of a column of numbers; None where they are bought."""
@@ -421,3 +420,65 @@ def released(
     exact = np.concatenate(counts)
     noisy = mechanism.release(exact.astype(np.int64) if mechanism.is_whole else exact, stream).astype(np.float64)
     return list(np.split(noisy, np.cumsum([len(each) for each in counts])[:-1]))
+
+
+# --- which categories may be named ---
+
+
+def stability_threshold(deviation: float, delta: float, n_columns: int) -> float:
+    """Count above which a category is named.
+
+    A row may be the only one with its category in every column. Each of those counts is 1, and its noisy value exceeds
+    T with probability p = P(1 + N(0, deviation^2) > T). The noise is independent, so that none does has probability
+    (1 - p)^n_columns, which is 1 - delta for the p chosen here: the row's categories stay hidden but with probability
+    `delta` in all columns together. T is larger by half a step of the grid to which noisy counts are rounded, at most
+    2**-27 standard deviations.
+
+    Parameters
+    ----------
+    deviation : float
+        Standard deviation of the noise.
+    delta : float
+        In (0, 1).
+    n_columns : int
+        Columns of categories.
+
+    Returns
+    -------
+    float
+    """
+    each = -math.expm1(math.log1p(-delta) / n_columns)
+    return (1.0 + deviation * (float(norm.isf(each)) + 2.0**-27)) * (1.0 + 1e-12)  # the quantile is rounded
+
+
+def keep_one_row(codes: NDArray[np.int64], units: Units | None, stream: SecretStream) -> NDArray[np.int64]:
+    """Codes with a gap, -1, in all rows of a unit but one, which is drawn evenly among those without a gap.
+
+    Every draw is of one row. Without units all rows are kept.
+    """
+    if units is None:
+        return codes
+    held = np.flatnonzero(codes >= 0)
+    of = units.codes[held]
+    order = np.lexsort((stream.words(len(held)), of))
+    first = held[order[np.flatnonzero(np.diff(of[order], prepend=-1))]]
+    kept = np.full_like(codes, -1)
+    kept[first] = codes[first]
+    return kept
+
+
+def observed_counts(codes: NDArray[np.int64], keys: Sequence[str]) -> tuple[list[str], Doubles]:
+    """The categories that occur, sorted, and their exact counts. Codes below 0 are gaps and are left out.
+
+    A key that no row has is not counted, wherever it came from: a list of keys may itself be private.
+    """
+    counts = np.bincount(codes[codes >= 0], minlength=len(keys))
+    found = sorted((keys[i], i) for i in np.flatnonzero(counts).tolist())
+    return [key for key, _ in found], counts[[i for _, i in found]].astype(np.float64)
+
+
+def named_categories(keys: Sequence[str], noisy: Doubles, threshold: float, most: int) -> list[str]:
+    """The keys above the threshold, the `most` frequent of them by noisy count, in alphabetical order."""
+    above = np.flatnonzero(noisy > threshold)
+    frequent = above[np.argsort(-noisy[above], kind="stable")[:most]]
+    return sorted(keys[i] for i in frequent.tolist())

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from skdp._checks.readings import day_text
 from skdp._checks.table import CellValues, as_days, as_keys, as_numbers, as_truth
 from skdp._typing import Doubles
-from skdp.preprocessing.schema.date_parts import DATE_PARTS, levels_of_days
-from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.kinds import DATE_PARTS, Column, levels_of_days
 
 NUMBERS = ("bins", "scale", "both", "codes")
 """What becomes of a number."""

@@ -16,8 +16,7 @@ from skdp.base import Fit, StepPlan
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import event_with
 from skdp.preprocessing.purchasing_transformer import check_bounds
-from skdp.preprocessing.remains import Remains
-from skdp.preprocessing.schema_buyer import note_remains, warn_of_objects
+from skdp.preprocessing.schema_buyer import Remains, note_remains, warn_of_objects
 from skdp.synthesis.generator import ClassesAndCodes
 from skdp.synthesis.marginals.bought_table import (
     PAIRS,

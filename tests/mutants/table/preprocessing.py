@@ -7,8 +7,20 @@ FAULTS = faults_of(
         "skdp.preprocessing.formula": [
             ("formula-spline-norm-of-one-column", "_Factor.squared_norm", "max(self.degree, 1)", "1"),
         ],
-        "skdp.preprocessing.histograms.bought_bounds": [
+        "skdp.preprocessing.histograms.sums": [
             ("bounds-of-moments-not-charged", "BoughtBounds.event_beside", "not self._n_open", "True"),
+            (
+                "column-sums-sensitivity-of-counts",
+                "ColumnSums.__init__",
+                "math.sqrt((1 + n_moments) * len(bounds))",
+                "math.sqrt(len(bounds))",
+            ),
+            (
+                "column-sums-replace-one-as-removal",
+                "ColumnSums.sensitivity",
+                "math.sqrt(len(self.low))",
+                "math.sqrt(len(self.low) / 2)",
+            ),
         ],
         "skdp.preprocessing.histograms.counts": [
             ("histogram-group-not-clipped", "CountedColumns._clipped", "units is None", "True", "guarantees_units"),
@@ -28,22 +40,6 @@ FAULTS = faults_of(
                 "compose([*(each.event_at(noise_multiplier) for each in purchases), event_at(noise_multiplier)])",
                 "event_at(noise_multiplier)",
             ),
-        ],
-        "skdp.preprocessing.histograms.sums": [
-            (
-                "column-sums-sensitivity-of-counts",
-                "ColumnSums.__init__",
-                "math.sqrt((1 + n_moments) * len(bounds))",
-                "math.sqrt(len(bounds))",
-            ),
-            (
-                "column-sums-replace-one-as-removal",
-                "ColumnSums.sensitivity",
-                "math.sqrt(len(self.low))",
-                "math.sqrt(len(self.low) / 2)",
-            ),
-        ],
-        "skdp.preprocessing.histograms.threshold": [
             (
                 "threshold-delta-per-column",
                 "stability_threshold",
