@@ -49,7 +49,7 @@ _PUBLIC = {
     "TableSchema": "skdp.preprocessing",
     "allocate_budget": "skdp.pipeline",
     "check_pipeline": "skdp.pipeline",
-    "config_context": "skdp._checks.leak_setting",
+    "config_context": "skdp._checks.leaks",
     "describe": "skdp.statistics",
     "evaluate": "skdp.evaluation",
     "privacy_report": "skdp.report",

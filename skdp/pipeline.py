@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.default_delta import check_delta, delta_for
-from skdp._checks.leak_setting import report_leak
-from skdp._checks.leaks import note_leaks
+from skdp._checks.leaks import note_leaks, report_leak
 from skdp._checks.parameters import check_real
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import table_shape, without_labels

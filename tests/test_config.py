@@ -21,7 +21,7 @@ from skdp import (
     allocate_budget,
     config_context,
 )
-from skdp._checks.leak_setting import report_leak, silence
+from skdp._checks.leaks import report_leak, silence
 from skdp.mechanisms import GaussianMechanism
 
 

@@ -41,7 +41,7 @@ from skdp._checks.cells import (
     typed_cells,
     values_of,
 )
-from skdp._checks.leak_setting import warn
+from skdp._checks.leaks import warn
 
 # --- tables ---
 

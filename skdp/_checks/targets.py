@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.leak_setting import report_leak
-from skdp._checks.leaks import Y_BOUNDS_READ, note_leaks
+from skdp._checks.leaks import Y_BOUNDS_READ, note_leaks, report_leak
 from skdp._checks.parameters import check_choice, check_real, show
 from skdp._checks.rows import check_targets
 from skdp._checks.weights import WeightReader

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from skdp._checks.default_delta import check_delta
-from skdp._checks.leak_setting import report_leak
-from skdp._checks.leaks import SEEDED, note_leaks
+from skdp._checks.leaks import SEEDED, note_leaks, report_leak
 from skdp._checks.parameters import check_choice, check_count, check_real
 from skdp._checks.units import ROW
 from skdp._fit.payment import Payment

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple, Self
 
 from sklearn.frozen import FrozenEstimator
 
-from skdp._checks.leak_setting import Sent, leaks_are_errors, receive, report_leak
-from skdp._checks.leaks import CALLER, Leak
+from skdp._checks.leaks import CALLER, Leak, Sent, leaks_are_errors, receive, report_leak
 from skdp._checks.units import GROUP
 from skdp._guard.findings import FIT_TELLS, PipelineIssue, fault_of_split, find, private_fits, splitters_of, total_of
 from skdp._guard.meta_estimators import (

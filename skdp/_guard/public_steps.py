@@ -30,7 +30,7 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.utils import get_tags
 
 from skdp._checks.cells import shape_of
-from skdp._checks.leak_setting import silence
+from skdp._checks.leaks import silence
 from skdp._checks.protocols import is_private
 from skdp._guard.public_rules import COUNTERPARTS, RULES, find_not_plain
 from skdp._guard.row_wise import RowWise

@@ -17,8 +17,7 @@ from skdp._training import defaults
 from skdp._training.averaging import Averaging
 from skdp._training.loop import run_dpsgd
 from skdp._training.models.bound_rows import Model
-from skdp._training.models.equal_rows import GroupLimit, find_groups, taken
-from skdp._training.models.merged_rows import GroupedModel
+from skdp._training.models.equal_rows import GroupedModel, GroupLimit, find_groups, taken
 from skdp._training.models.unit_layout import UnitLayout
 from skdp._training.noise_stages import Stage, falling_noise
 from skdp._training.offset import OFFSET_SHARE, Means, SumOfTerms
@@ -126,7 +125,7 @@ class Solver:
     def _rounds_by_place(self, run: Run, dtype: Any) -> bool:
         """Whether the gradient of a row of this dtype is rounded in single precision, and otherwise at another place.
 
-        Such rows are grouped in float64 (`skdp._training.models.merged_rows`).
+        Such rows are grouped in float64 (`skdp._training.models.equal_rows`).
         """
         return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from skdp._checks.leak_setting import report_leak
+from skdp._checks.leaks import report_leak
 from skdp._checks.parameters import check_choice, check_count, check_real
 from skdp.audit.checks import LEVEL, beyond
 from skdp.audit.one_run import one_run

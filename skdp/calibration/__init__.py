@@ -1,8 +1,7 @@
 """What follows from private scores: probabilities that are right on average, and thresholds for a purpose.
 
 - `table_classifier`: what both classifiers share, and the one plan of a fit and of a noisy table of scores
-- `calibrated_classifier`, `threshold_classifier`: what they make of that table
-- `score_maps`: maps of scores to probabilities; `threshold_choice`: thresholds, from counts of scores
+- `calibrated_classifier`, `threshold_classifier`: maps of scores to probabilities, and thresholds, from that table
 """
 
 from __future__ import annotations

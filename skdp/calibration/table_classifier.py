@@ -10,8 +10,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.leak_setting import silence
-from skdp._checks.leaks import note_leaks, report_classes_read
+from skdp._checks.leaks import note_leaks, report_classes_read, silence
 from skdp._checks.parameters import WrongTypeError, check_choice, check_real
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import take_rows
@@ -36,9 +35,16 @@ from skdp.model_selection.candidates import (
     seen_by_the_user,
     with_public_rows,
 )
-from skdp.model_selection.part_rows import PartRows, PartWeights, last_of
 from skdp.model_selection.parts import n_tested
-from skdp.model_selection.whole_fit import WholeEstimator, WholeFit, inner_of, share_of_budget
+from skdp.model_selection.whole_fit import (
+    PartRows,
+    PartWeights,
+    WholeEstimator,
+    WholeFit,
+    inner_of,
+    last_of,
+    share_of_budget,
+)
 from skdp.pipeline import PrivatePipeline, weighted_steps
 
 _ROOM = 0.99

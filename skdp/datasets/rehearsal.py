@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import r2_score, roc_auc_score
 
-from skdp._checks.leak_setting import config_context, report_leak, silence
+from skdp._checks.leaks import config_context, report_leak, silence
 from skdp._checks.parameters import check_count, check_real, show
 from skdp._checks.protocols import is_private, last_step
 from skdp._checks.row_traits import indexable, take_rows

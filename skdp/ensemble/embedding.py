@@ -24,10 +24,9 @@ from skdp._guard.foreign_parameters import refuse_foreign_in_init, refuse_remove
 from skdp._guard.public_rules import register
 from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
 from skdp._typing import Doubles
-from skdp.ensemble.importances import importances
 from skdp.ensemble.leaf_tables import leaf_writer
 from skdp.ensemble.people import read_marginals
-from skdp.ensemble.trees import Trees, draw_trees
+from skdp.ensemble.trees import Trees, draw_trees, importances
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.preprocessing.schema.blocks import Block, unique_names
 from skdp.preprocessing.schema.kinds import Column
@@ -418,7 +417,7 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
         return self._blocks([(name, j, column) for j, (name, column) in enumerate(self._read_schema(names).items())])
 
     def _importances(self, coef: Doubles, noise: Doubles) -> Doubles:
-        """Return the importance of each column of the table, see `skdp.ensemble.importances`."""
+        """Return the importance of each column of the table, see `skdp.ensemble.trees`."""
         found = np.zeros(self.n_features_in_)
         shares = importances(self._fitted_plain, self._fitted_blocks, self._fitted_trees, coef, noise)
         found[[block.position for block in self._fitted_blocks]] = shares

@@ -1,17 +1,232 @@
-"""Trees drawn from a public seed and from what is known of the columns, as arrays."""
+"""Trees drawn from a public seed and from what is known of the columns, as arrays.
+
+Growth of random trees, best-first: the node in which most people are expected is split next.
+
+How many people a node holds is expected from the share of each column that it still sees, as if columns were
+independent. A node picks, at random, a column that it can still split, and then where:
+
+- a number or a date by a threshold in what is left of its range: half the time by range, on the scale of the schema
+  (where the schema has edges, each bin counts the same), and half the time by where people are, if that is known;
+- an ordinal by a cut of the levels that are left;
+- a category or a flag by a subset of the levels that are left, uniform among those that are neither empty nor all.
+
+By range is uniform or, half the time, at the low end, uniform in the logarithm over 8 octaves. Gaps, and the level
+"other", go to a random side at each node.
+"""
 
 from __future__ import annotations
 
+import bisect
+import heapq
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels.trees import write_leaves
 from skdp._typing import Doubles
-from skdp.ensemble.growth import grow, views_of
 from skdp.preprocessing.schema.blocks import Block
+
+_OCTAVES = 8.0
+
+_BY_RANGE = 0.5
+"""Share of the thresholds that do not ask where people are."""
+
+_POWER = 0.4
+"""The other ones have a density proportional to that of people to this power: 0 is by range, 1 by quantiles.
+
+Both were chosen on four fifths each of eight tables (`benchmarks/README.md`).
+"""
+
+_LEAST_LEVEL = 0.01
+"""Added to the share of a level of an ordinal, so that cuts beside empty ones are possible."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """A split of what a node can see of a column, into what its children can see.
+
+    Attributes
+    ----------
+    left, right : SeenLine or SeenLevels
+    threshold : float
+        Share of the way between the bounds from which on numbers go to the right.
+    gaps_right : bool
+    levels : tuple of int
+        Those that go to the right.
+    """
+
+    left: Any
+    right: Any
+    threshold: float = np.nan
+    gaps_right: bool = False
+    levels: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class SeenLine:
+    """What a node can see of a number or a date: from `low` to `high`, as shares of the way between the bounds."""
+
+    column: LinePeople
+    low: float = 0.0
+    high: float = 1.0
+    has_gaps: bool = True
+
+    @cached_property
+    def share(self) -> float:
+        """Share of the people that are expected here."""
+        return self.column.mass(self.low, self.high) + (self.column.gaps if self.has_gaps else 0.0)
+
+    @property
+    def can_split(self) -> bool:
+        return self.high > self.low
+
+    def split(self, rng: np.random.Generator) -> Split:
+        cut, gaps_right = self.column.cut(rng, self.low, self.high), rng.random() < 0.5
+        left = SeenLine(self.column, self.low, cut, self.has_gaps and not gaps_right)
+        right = SeenLine(self.column, cut, self.high, self.has_gaps and gaps_right)
+        return Split(left, right, cut, gaps_right)
+
+
+class LinePeople:
+    """Where people are along a number or a date: shares of cells of equal width, and of gaps, the last; or nothing."""
+
+    def __init__(self, shares: Doubles | None) -> None:
+        self._at = [0.0, 1.0]
+        self._below, self._cuts, self.gaps = self._at, None, 0.0
+        if shares is not None:
+            cells = np.asarray(shares[:-1])
+            self._at = np.linspace(0.0, 1.0, len(cells) + 1).tolist()
+            self._below, self.gaps = [0.0, *np.cumsum(cells).tolist()], float(shares[-1])
+            self._cuts = [0.0, *np.cumsum(cells**_POWER).tolist()]
+
+    def mass(self, low: float, high: float) -> float:
+        """Share of the people between two places."""
+        return _between(self._at, self._below, high) - _between(self._at, self._below, low)
+
+    def cut(self, rng: np.random.Generator, low: float, high: float) -> float:
+        """Draw a threshold between two places, by range where there is nobody between them."""
+        if self._cuts is not None and rng.random() >= _BY_RANGE:
+            first, last = _between(self._at, self._cuts, low), _between(self._at, self._cuts, high)
+            cut = _between(self._cuts, self._at, first + rng.random() * (last - first))
+            if low < cut < high:
+                return cut
+        step = rng.random() if rng.random() < 0.5 else 2.0 ** (-_OCTAVES * rng.random())
+        return low + step * (high - low)
+
+
+def _between(xs: Sequence[float], ys: Sequence[float], x: float) -> float:
+    """What is linear between points, ascending in both."""
+    k = min(max(bisect.bisect_right(xs, x) - 1, 0), len(xs) - 2)
+    width = xs[k + 1] - xs[k]
+    return ys[k] + (ys[k + 1] - ys[k]) * ((x - xs[k]) / width if width > 0.0 else 0.0)
+
+
+@dataclass(frozen=True)
+class SeenLevels:
+    """What a node can see of a column of levels: those that are split, and those that go to a random side."""
+
+    column: LevelPeople
+    split_ones: tuple[int, ...]
+    strays: tuple[int, ...]
+
+    @cached_property
+    def share(self) -> float:
+        """Share of the people that are expected here."""
+        return sum(self.column.shares[each] for each in self.split_ones + self.strays)
+
+    @property
+    def can_split(self) -> bool:
+        return len(self.split_ones) > 1
+
+    def split(self, rng: np.random.Generator) -> Split:
+        goes, strays_go = self.column.sides(rng, self.split_ones), (rng.random(len(self.strays)) < 0.5).tolist()
+        left, right = (
+            SeenLevels(self.column, _taken(self.split_ones, goes, side), _taken(self.strays, strays_go, side))
+            for side in (False, True)
+        )
+        return Split(left, right, levels=right.split_ones + right.strays)
+
+
+def _taken(levels: tuple[int, ...], goes: list[bool], side: bool) -> tuple[int, ...]:
+    """SeenLevels that go to this side, True for the right one."""
+    return tuple(level for level, right in zip(levels, goes, strict=True) if right is side)
+
+
+class LevelPeople:
+    """Share of people of each level; all that are split have the same where nothing is known."""
+
+    def __init__(self, shares: Doubles | None, width: int, n_split: int, is_ordinal: bool) -> None:
+        self.is_ordinal = is_ordinal
+        known = np.arange(width) < n_split if shares is None else np.asarray(shares)
+        self.shares = (known / known.sum()).tolist()
+
+    def sides(self, rng: np.random.Generator, seen: tuple[int, ...]) -> list[bool]:
+        """Draw which of the levels go to the right."""
+        if self.is_ordinal:
+            ends = list(itertools.accumulate((self.shares[each] + _LEAST_LEVEL) ** _POWER for each in seen[1:]))
+            place = min(bisect.bisect_right(ends, rng.random() * ends[-1]), len(ends) - 1)
+            return [k > place for k in range(len(seen))]
+        goes = [False]
+        while len(set(goes)) < 2:  # uniform among the subsets that split
+            goes = (rng.random(len(seen)) < 0.5).tolist()
+        return goes
+
+
+class Node(NamedTuple):
+    """A node of a tree: what it sees of each column, and how many people are expected in it."""
+
+    views: tuple[Any, ...]
+    mass: float
+    depth: int
+
+
+def views_of(blocks: list[Block], shares: list[Doubles | None] | None) -> tuple[Any, ...]:
+    """Return what a root sees of each column; `shares` are those of people, of each column in turn.
+
+    Of a number or a date they are those of cells of equal width, and of gaps; of others those of `Block` levels.
+    """
+    views: list[Any] = []
+    for k, block in enumerate(blocks):
+        known = None if shares is None else shares[k]
+        if block.is_line:
+            views.append(SeenLine(LinePeople(known)))
+        else:
+            n_split = max(block.n_listed, 2)
+            column = LevelPeople(known, block.width, n_split, block.column.kind == "ordinal")
+            views.append(SeenLevels(column, tuple(range(n_split)), tuple(range(n_split, block.width))))
+    return tuple(views)
+
+
+def grow(
+    rng: np.random.Generator, root: tuple[Any, ...], n_leaves: int, max_depth: int
+) -> list[tuple[int, int, Split]]:
+    """Grow a tree; return the splits: node, position of its column among the blocks, and how it is split.
+
+    Nodes are numbered in the order in which they are made: the root is 0, the children of the k-th split are 2 k + 1
+    and 2 k + 2.
+    """
+    splits: list[tuple[int, int, Split]] = []
+    waiting = [(-1.0, 0, Node(root, 1.0, 0))]
+    while waiting and len(splits) + 1 < n_leaves:
+        _, number, node = heapq.heappop(waiting)
+        free = [j for j, view in enumerate(node.views) if view.can_split]
+        if not free or node.depth >= max_depth:
+            continue
+        j = free[int(rng.random() * len(free))]
+        view = node.views[j]
+        split = view.split(rng)
+        splits.append((number, j, split))
+        for side, child in enumerate((split.left, split.right)):
+            mass = node.mass * (child.share / view.share if view.share > 0.0 else 0.0)
+            views = (*node.views[:j], child, *node.views[j + 1 :])
+            heapq.heappush(waiting, (-mass, 2 * len(splits) - 1 + side, Node(views, mass, node.depth + 1)))
+    return splits
+
 
 _WORD = 64
 
@@ -103,7 +318,7 @@ def draw_trees(
     seed : int
         Public: a generator of its own, and no source of noise.
     shares : list of (ndarray or None) or None
-        Share of people in each cell of each column, see `skdp.ensemble.growth.views_of`.
+        Share of people in each cell of each column, see `skdp.ensemble.trees.views_of`.
 
     Returns
     -------
@@ -155,3 +370,51 @@ def _as_words(levels: tuple[int, ...], n_levels: int) -> list[int]:
     """Return the bits of a set of levels, 64 a word."""
     bits = sum(1 << level for level in levels)
     return [bits >> start & (1 << _WORD) - 1 for start in range(0, n_levels, _WORD)]
+
+
+# --- how much of a score each column of a table decides, from coefficients and public quantities alone ---
+
+
+def importances(plain: list[Block], blocks: list[Block], trees: Trees, coef: Doubles, noise: Doubles) -> Doubles:
+    """Return the share of each block's column in the variance of the score, of shape (n_blocks,).
+
+    The levels of a plain column count the same, and so do the leaves of a tree, whose variance is that of its splits: a
+    split into l and r of the N leaves has the part l r (a - b)**2 / ((l + r) N), with a and b the means of its sides.
+    From each part the variance that noise alone gives it is subtracted, and what remains below 0 is 0.
+
+    Parameters
+    ----------
+    plain, blocks : list of Block
+        Blocks of the first columns of `coef`, and those that trees look at.
+    trees : Trees
+    coef, noise : ndarray of shape (n_outputs, n_columns)
+        Coefficients of levels and leaves, zero in the mean of each block and tree, and their standard deviations by
+        noise alone.
+
+    Returns
+    -------
+    shares : ndarray of shape (n_blocks,)
+        They sum to 1, or are all 0.
+    """
+    position = {block.position: k for k, block in enumerate(blocks)}
+    parts, start = np.zeros(len(blocks)), 0
+    for block in plain:
+        levels = slice(start, start + block.width)
+        parts[position[block.position]] += np.mean(coef[:, levels] ** 2 - noise[:, levels] ** 2, axis=1).sum()
+        start += block.width
+    shape = len(coef), trees.n_trees, trees.n_leaves
+    leaves, variance = coef[:, start:].reshape(shape), noise[:, start:].reshape(shape)[..., :1] ** 2
+    variance = variance / (1.0 - 1.0 / trees.n_leaves)  # of a leaf before the projection
+    first, end = trees.leaves_of_nodes()
+    before = np.concatenate([np.zeros((*shape[:2], 1)), np.cumsum(leaves, axis=2)], axis=2)
+    tree, node = np.nonzero(trees.is_split)
+    sides = trees.left[tree, node] + np.arange(2)[:, None]
+    sizes = (end - first)[tree, sides]
+    means = (before[:, tree, end[tree, sides]] - before[:, tree, first[tree, sides]]) / sizes
+    weight = sizes[0] * sizes[1] / (sizes.sum(axis=0) * end[tree, 0])
+    noises = variance[:, tree, 0] * (1.0 / sizes[0] + 1.0 / sizes[1])
+    energy = weight * ((means[:, 0] - means[:, 1]) ** 2 - noises)
+    np.add.at(parts, trees.column[tree, node], energy.sum(axis=0))
+    parts = np.maximum(parts, 0.0)
+    total = parts.sum()
+    return parts / total if total > 0.0 else parts

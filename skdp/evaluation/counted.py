@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.cells import values_of
-from skdp._checks.leak_setting import warn
-from skdp._checks.leaks import begin_record
+from skdp._checks.leaks import begin_record, warn
 from skdp._checks.notices import begin_notices, tell_now
 from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, show
 from skdp._checks.protocols import last_step

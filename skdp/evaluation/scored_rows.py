@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from skdp._checks.cells import NUMBER, numbers_of, refuse, shape_of, values_of
-from skdp._checks.leak_setting import silence
+from skdp._checks.leaks import silence
 from skdp._checks.parameters import WrongTypeError
 from skdp._checks.rows import column_names
 from skdp._checks.sources import RowSource

@@ -27,7 +27,7 @@ from skdp.export.onnx_rows import OnnxRows, declare_inputs
 from skdp.export.onnx_steps import transform
 
 LEAST_SCORE = 1e-12
-"""See `skdp.calibration.score_maps`."""
+"""See `skdp.calibration.calibrated_classifier`."""
 
 METHODS_OF_OUTPUTS = ("predict", "predict_proba", "decision_function", "transform")
 
@@ -186,7 +186,7 @@ def _calibrated(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> OnnxOutputs
 
 
 def _mapped(graph: OnnxGraph, each: Any, scores: str) -> str:
-    """Return what a map of `skdp.calibration.score_maps` makes of scores in [0, 1], of shape (N, 1)."""
+    """Return what a map of `skdp.calibration.calibrated_classifier` makes of scores in [0, 1], of shape (N, 1)."""
     if hasattr(each, "slope"):
         kept = graph.between(scores, LEAST_SCORE, 1.0 - LEAST_SCORE)
         logit = graph.op("Sub", graph.op("Log", kept), graph.op("Log", graph.op("Sub", 1.0, kept)))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from skdp._checks.leak_setting import report_leak
+from skdp._checks.leaks import report_leak
 from skdp._checks.parameters import check_choice
 from skdp.accounting import DpEvent, PrivacyAccountant, resolve_accountant
 from skdp.accounting.methods import ADJACENCIES

@@ -18,7 +18,7 @@ from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
 from skdp.accounting import DpEvent
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.targets import BudgetTarget
-from skdp.model_selection.part_rows import PartRows
+from skdp.model_selection.whole_fit import PartRows
 from skdp.pipeline import PrivatePipeline, allocate_budget, check_budget, noises_of, take_fit, weighted_steps
 
 _OF_THE_SEARCH = {

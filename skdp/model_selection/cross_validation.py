@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.leak_setting import silence
-from skdp._checks.leaks import note_leaks
+from skdp._checks.leaks import note_leaks, silence
 from skdp._checks.parameters import check_count, check_real
 from skdp._checks.row_traits import take_rows
 from skdp._checks.rows import check_classes
@@ -26,10 +25,9 @@ from skdp.evaluation.counted import CountedEvaluation, CountingPlan, RowsOfCount
 from skdp.evaluation.private_evaluation import kind_of, n_columns
 from skdp.evaluation.scored_rows import ScoredRows
 from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
-from skdp.model_selection.part_rows import PartRows, last_of
 from skdp.model_selection.parts import draw_folds, size_of_fold
 from skdp.model_selection.search_plan import worst_of
-from skdp.model_selection.whole_fit import WholeFit, share_of_budget
+from skdp.model_selection.whole_fit import PartRows, WholeFit, last_of, share_of_budget
 from skdp.pipeline import PrivatePipeline
 
 

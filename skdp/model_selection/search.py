@@ -14,8 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.leak_setting import silence
-from skdp._checks.leaks import note_leaks
+from skdp._checks.leaks import note_leaks, silence
 from skdp._checks.parameters import check_choice, check_real
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import indexable
@@ -32,12 +31,11 @@ from skdp.model_selection.candidates import (
     refuse_terms_of_the_budget,
     seen_by_the_user,
 )
-from skdp.model_selection.part_rows import PartRows, last_of
 from skdp.model_selection.parts import n_tested
 from skdp.model_selection.scores import PrivateScore, name_of_score, score_of
 from skdp.model_selection.search_plan import SearchPlan, SearchTerms, check_rows, plan_search
 from skdp.model_selection.table_scores import TableScore
-from skdp.model_selection.whole_fit import WholeEstimator, WholeFit, part_has
+from skdp.model_selection.whole_fit import PartRows, WholeEstimator, WholeFit, last_of, part_has
 from skdp.pipeline import PrivatePipeline
 
 STRATEGIES = ("random_stopping", "compose")

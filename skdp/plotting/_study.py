@@ -12,7 +12,7 @@ from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.leak_setting import report_leak, silence
+from skdp._checks.leaks import report_leak, silence
 from skdp._checks.parameters import show
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import column_names, table_shape
@@ -22,8 +22,7 @@ from skdp.accounting import DpEvent, PrivacyAccountant, SelfComposedDpEvent, com
 from skdp.accounting.targets import EpsilonTarget
 from skdp.base import PrivacyCost
 from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
-from skdp.model_selection.part_rows import PartRows, PartWeights
-from skdp.model_selection.whole_fit import WholeFit
+from skdp.model_selection.whole_fit import PartRows, PartWeights, WholeFit
 from skdp.pipeline import PrivatePipeline, weighted_steps
 
 Scorer = Callable[..., float]

@@ -23,7 +23,7 @@ __getattr__, __dir__, __all__ = lazy_face(
         "SynthesisEvaluation": "skdp.synthesis.pair_quality",
         "evaluate_synthesis": "skdp.synthesis.pair_quality",
         "combine_estimates": "skdp.synthesis.combining",
-        "synthesize": "skdp.synthesis.synthesizing",
+        "synthesize": "skdp.synthesis.marginals.synthesizer",
         "synthesize_linked": "skdp.synthesis.linking",
     },
 )

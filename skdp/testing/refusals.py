@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from skdp._checks.leak_setting import config_context
+from skdp._checks.leaks import config_context
 from skdp._fit.private_step import PrivateStep
 from skdp.accounting import PrivacyAccountant
 from skdp.exceptions import PrivacyLeakWarning

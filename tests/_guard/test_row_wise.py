@@ -18,8 +18,7 @@ from sklearn.preprocessing import (
 )
 
 from skdp._guard.public_steps import find_faults, quietly
-from skdp._guard.rehearsal_rows import CODES, N_ROWS, made_up
-from skdp._guard.row_wise import RowWise, check_row_wise, row_wise
+from skdp._guard.row_wise import CODES, N_ROWS, RowWise, check_row_wise, made_up, row_wise
 
 
 @row_wise

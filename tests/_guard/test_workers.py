@@ -22,7 +22,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
-import skdp._checks.leak_setting
+import skdp._checks.leaks
 from skdp import (
     DPPCA,
     DPGridSearchCV,
@@ -31,7 +31,7 @@ from skdp import (
     PrivacyLeakWarning,
     config_context,
 )
-from skdp._checks.leak_setting import Sent, leaks_are_errors, receive, received
+from skdp._checks.leaks import Sent, leaks_are_errors, receive, received
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (60, 3))
@@ -211,7 +211,7 @@ def test_only_a_worker_of_the_sender_obeys(monkeypatch):
     private = model()
     receive(private, Sent(os.getpid(), "raise", ()))  # comes back from a worker, or from a stranger
     assert received() is None
-    monkeypatch.setattr(skdp._checks.leak_setting.multiprocessing, "parent_process", lambda: type("", (), {"pid": 7}))
+    monkeypatch.setattr(skdp._checks.leaks.multiprocessing, "parent_process", lambda: type("", (), {"pid": 7}))
     receive(private, Sent(8, "raise", ()))
     assert received() is None
     receive(private, Sent(7, "raise", ()))

@@ -67,7 +67,7 @@ from skdp.mechanisms.discrete_laplace import discrete_laplace
 from skdp.mechanisms.sampling import PoissonSampling
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.tape import HeardLot, HeardRelease, Tape, running
-from skdp.model_selection.part_rows import PartRows
+from skdp.model_selection.whole_fit import PartRows
 from skdp.plotting import TradeOffDisplay
 from skdp.statistics.describer import TableDescriber
 

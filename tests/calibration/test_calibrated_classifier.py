@@ -9,7 +9,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import log_loss
 
 from skdp import DPCalibratedClassifier
-from skdp.calibration.score_maps import MAPS, fit_map
+from skdp.calibration.calibrated_classifier import MAPS, fit_map
 
 N = 20_000
 

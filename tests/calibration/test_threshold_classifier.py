@@ -8,7 +8,7 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 
 from skdp import DPThresholdClassifier, PrivacyAccountant
-from skdp.calibration.threshold_choice import RATES, Purpose, choose_thresholds
+from skdp.calibration.threshold_classifier import RATES, Purpose, choose_thresholds
 
 N = 20_000
 

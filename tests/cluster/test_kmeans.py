@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from skdp import DPPCA, DPKMeans, DPLogisticRegression, allocate_budget
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.cluster import noisy_steps, noisy_tree
-from skdp.cluster.clustering import Clustering
+from skdp.cluster.kmeans import Clustering
 from skdp.cluster.noisy_moments import RowMoments
 from skdp.cluster.rows import NoisyVector, SharedNoise, WeightedRows, nearest, squared_distances, within
 from skdp.mechanisms.streams import SecretStream

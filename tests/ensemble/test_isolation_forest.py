@@ -18,7 +18,14 @@ from sklearn.metrics import roc_auc_score
 
 from skdp import DPIsolationForest
 from skdp.ensemble.embedding import PublicTreesEmbedding
-from skdp.ensemble.isolation import _boxes_of_nodes, _places, average_path_length, draw_leaves, path_lengths, weigh
+from skdp.ensemble.isolation_forest import (
+    _boxes_of_nodes,
+    _places,
+    average_path_length,
+    draw_leaves,
+    path_lengths,
+    weigh,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 

@@ -29,7 +29,7 @@ from skdp._training.offset import SumOfTerms, TargetMean
 from skdp.accounting import flatten
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.ensemble.people import count_people
-from skdp.ensemble.target_units import SUMS_SENSITIVITY, UNIT_SPREAD, sum_targets, units_of_targets
+from skdp.ensemble.regressor import SUMS_SENSITIVITY, UNIT_SPREAD, sum_targets, units_of_targets
 from skdp.exceptions import FitInterruptedWarning
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.cell_counts import column_sensitivity

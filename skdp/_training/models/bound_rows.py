@@ -44,7 +44,7 @@ class Model:
     def clipped_gradient_sum(self, theta: Vector, rows: Any, max_norm: float) -> NDArray[np.float64]:
         """Sum over the rows of a lot of gradients, each clipped to Euclidean norm `max_norm`, in a new array.
 
-        Models of which rows are grouped (`skdp._training.models.merged_rows`) take one argument more, `counts`: an
+        Models of which rows are grouped (`skdp._training.models.equal_rows`) take one argument more, `counts`: an
         array of float64, by which the clipped gradient of each row of the lot is multiplied, or None.
         """
         raise NotImplementedError

@@ -13,11 +13,10 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.class_weight import class_weights
 from skdp._checks.leaks import report_classes_read
 from skdp._checks.parameters import show
 from skdp._checks.rows import check_classes, check_labels, classes_of, encode_labels, number_of_columns
-from skdp._checks.weights import WeightReader
+from skdp._checks.weights import WeightReader, class_weights
 from skdp._training.estimator import GradientEstimator
 from skdp._training.offset import ClassMeans, OutcomeCounts
 from skdp._training.run import Targets

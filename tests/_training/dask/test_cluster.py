@@ -14,9 +14,9 @@ import pytest
 from distributed import Client, LocalCluster
 
 from skdp import DPLogisticRegression, PrivacyAccountant
-from skdp._training.dask import distributed_model as _model
+from skdp._training.dask import dask_rows as _model
 from skdp._training.dask import engine
-from skdp._training.dask.distributed_model import DistributedModel
+from skdp._training.dask.dask_rows import DistributedModel
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning", "ignore:.*rows are few"),

@@ -31,9 +31,8 @@ from skdp import (
 )
 from skdp._checks.sources import BlockRecipe
 from skdp._checks.weights import WeightReader
-from skdp._training.dask import distributed_model as model
-from skdp._training.dask.dask_rows import source_of_rows
-from skdp._training.dask.distributed_model import DistributedModel
+from skdp._training.dask import dask_rows as model
+from skdp._training.dask.dask_rows import DistributedModel, source_of_rows
 from skdp._training.dask.engine import in_a_tree
 from skdp._training.dask.graphs import check_graph
 from skdp._training.dask.lots import heard_lots, lots_of_step

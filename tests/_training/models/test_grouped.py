@@ -22,9 +22,8 @@ from skdp._training import solver
 from skdp._training.averaging import last_iterate
 from skdp._training.loop import run_dpsgd
 from skdp._training.models import equal_rows
-from skdp._training.models.equal_rows import GroupLimit, Groups, find_groups, taken
+from skdp._training.models.equal_rows import GroupedModel, GroupLimit, Groups, find_groups, taken
 from skdp._training.models.linear import LinearGeometry, LinearModel
-from skdp._training.models.merged_rows import GroupedModel
 from skdp._training.models.network import Architecture, Clip, NetworkModel
 from skdp._training.models.one_hot import OneHotModel
 from skdp._training.models.wide_linear import WideLinearModel

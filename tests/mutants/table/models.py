@@ -46,7 +46,7 @@ FAULTS = faults_of(
                 "guarantees_units",
             ),
         ],
-        "skdp.ensemble.target_units": [
+        "skdp.ensemble.regressor": [
             (
                 "tree-target-sums-without-noise",
                 "sum_targets",

@@ -87,7 +87,7 @@ FAULTS = faults_of(
                 ),
             ),
         ],
-        "skdp._training.models.merged_rows": [
+        "skdp._training.models.equal_rows": [
             (
                 "merged-rows-clip-grows-with-count",
                 "GroupedModel.clipped_gradient_sum",

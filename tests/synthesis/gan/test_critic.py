@@ -11,7 +11,7 @@ from skdp._kernels import critic as kernel
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.streams import SecretStream
-from skdp.synthesis.gan.adversarial import GeneratorSteps, alternating
+from skdp.synthesis.gan.adversaries import GeneratorSteps, alternating
 from skdp.synthesis.gan.critic import CriticModel, CriticNetwork, Lot
 from skdp.synthesis.gan.generated_rows import GeneratorNetwork, count_parameters, split_tables, start_tables
 

@@ -30,7 +30,7 @@ from skdp.accounting import (
 )
 from skdp.exceptions import FitInterruptedWarning
 from skdp.synthesis import DPWGAN, DPClassMixtureGenerator
-from skdp.synthesis.gan import adversarial, adversaries
+from skdp.synthesis.gan import adversaries
 from skdp.synthesis.gan.critic import CriticModel
 from skdp.synthesis.gan.wgan import COUNT_NOISE
 
@@ -296,7 +296,7 @@ def test_the_noise_is_as_priced(lot, shares):
 
 def test_sums_are_divided_by_the_expected_size_of_a_lot(monkeypatch):
     """Gradients that reach the optimizer are releases divided by one public number."""
-    seen, original = [], adversarial.alternating
+    seen, original = [], adversaries.alternating
 
     def watched(*args):
         optimizer = original(*args)

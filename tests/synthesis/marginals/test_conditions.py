@@ -106,12 +106,12 @@ def test_sample_is_balanced_and_sample_sets_are_independent(model, monkeypatch):
 @over_rows(
     "conditions, words",
     [
-        (3, ["conditions=3", "no mapping"]),
+        (3, ["conditions=3", "not a mapping"]),
         ({"foo": 1}, ["'foo'", "no column of the table"]),
         ({"age": (200, 300)}, ["'age'", "no number of its bins"]),
-        ({"age": (9, 5)}, ["'age'", "no range of a number"]),
-        ({"since": ("never", "2004-01-01")}, ["'since'", "no range of a date"]),
-        ({"job": "boss"}, ["'job'", "'boss'", "no cell of the schema"]),
+        ({"age": (9, 5)}, ["'age'", "not a range of a number"]),
+        ({"since": ("never", "2004-01-01")}, ["'since'", "not a range of a date"]),
+        ({"job": "boss"}, ["'job'", "'boss'", "not a cell of the schema"]),
         ({"job": []}, ["'job'", "empty list"]),
     ],
 )

@@ -29,7 +29,7 @@ from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.tape import Tape, running
 from skdp.preprocessing import DPOneHotEncoder, DPTableVectorizer, TableSchema
 from skdp.synthesis import DPMarginalSynthesizer
-from skdp.synthesis.marginals import exchanges
+from skdp.synthesis.marginals import contingency_tables
 from skdp.synthesis.marginals import noisy_tables as measurement
 from skdp.synthesis.marginals import pair_selection as selection
 from skdp.synthesis.marginals.contingency_tables import TableSums, centred, count, weighted
@@ -144,7 +144,7 @@ def test_bounds_of_an_exchange_hold_for_every_difference(levels, with_triples, m
     odd = TableSums(levels, tuple(itertools.combinations(range(len(levels)), min(4, len(levels)))), (0.1,) * 1000)
     odd = odd._replace(weights=odd.weights[: len(odd.sets)])
     exact = [each.sensitivity("replace_one") for each in (every, chosen, odd)]
-    monkeypatch.setattr(exchanges, "_FEW", 0)
+    monkeypatch.setattr(contingency_tables, "_FEW", 0)
     bounds = [each.sensitivity("replace_one") for each in (every, chosen, odd)]
     for sums, one, bound in zip((every, chosen, odd), exact, bounds, strict=True):
         sets = zip(sums.sets, sums.weights, strict=True)
