@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.rows import read_cells
-from skdp._checks.sources import BlockRecipe, RowSource, SumT, TargetReading, after_the_charge
+from skdp._checks.sources import BlockRecipe, RowSource, TargetReading, after_the_charge
 from skdp._checks.unit_runs import UnitRuns
 from skdp._checks.units import CountedUnits
 from skdp._threads import WorkerPool
@@ -43,7 +43,7 @@ class BlockSource(RowSource):
         return whole - whole % _MIN_ROWS
 
     def blocks(self, order: Order = "C") -> Iterator[RowBlock]:
-        """Iterate over blocks of `block_rows` rows, in order; each is valid until the next but two is made.
+        """Iterate over blocks of `block_rows` rows, in order; each is valid until the next but one is made.
 
         The rows are in memory order `order`, "C" or "F", where they are copied.
         """
@@ -68,7 +68,7 @@ class BlockSource(RowSource):
     def bind(self, recipe: BlockRecipe, plan: Any) -> StreamedModel:
         return StreamedModel(self, recipe, plan.n_steps)
 
-    def add_up(self, new_sum: Callable[..., SumT], read_targets: TargetReading | None = None) -> SumT:
+    def add_up(self, new_sum: Callable[..., Any], read_targets: TargetReading | None = None) -> Any:
         with closing(WorkerPool()) as pool, closing(self.read()) as blocks:
             total, cut = new_sum(pool=pool), None
             for block in blocks:

@@ -575,7 +575,7 @@ def test_a_folder_has_the_files_that_pyarrow_finds(tmp_path):
 
 
 def reader_threads():
-    return [thread for thread in threading.enumerate() if thread.name == "skdp-reader"]
+    return [thread for thread in threading.enumerate() if thread.name.startswith("skdp-reader")]
 
 
 @pytest.mark.filterwarnings("ignore:fit was interrupted")
