@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names, values_of
 from skdp._checks.rows import check_shape
-from skdp._checks.sources import BlockRecipe, RowSource, SumT, TargetReading, refuse_unknown_column
+from skdp._checks.sources import BlockRecipe, RowSource, TargetReading, refuse_unknown_column
 from skdp._checks.unit_runs import RepeatedHashes
 from skdp._checks.units import CountedUnits
 from skdp._training.dask.engine import (
@@ -236,7 +236,7 @@ class DaskRows(RowSource):
                 "give a collection that does not change, or persist it."
             )
 
-    def add_up(self, new_sum: Callable[..., SumT], read_targets: TargetReading | None = None) -> SumT:
+    def add_up(self, new_sum: Callable[..., Any], read_targets: TargetReading | None = None) -> Any:
         total = despite_restarts(partial(self._total, new_sum, read_targets))
         if isinstance(total, Refused):
             refuse_partition(total.number, total)
@@ -395,10 +395,7 @@ class DistributedModel(Model):
         total = add_sums(self._engine.results(f"a step, {_STANDS}", in_a_tree(_add, sums)))
         return np.zeros(len(theta)) if total is None else np.asarray(total)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
+    def close(self) -> None:
         self._partitions, self._engine = [], Asking([])  # the workers may forget them
 
 

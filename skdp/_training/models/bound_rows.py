@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._training.models.unit_layout import UnitLayout
+from skdp._training.models.unit_layout import UnitLayout, UnitLot, add_long_units
 from skdp._typing import Vector
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
@@ -55,3 +58,55 @@ class Model:
         The sum itself is not clipped.
         """
         raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the threads, and let go of what is kept elsewhere."""
+
+
+class SpanModel(Model):
+    """Base class of models that add up spans of their rows by `_sum_over`."""
+
+    def clipped_gradient_sum(
+        self,
+        theta: Vector,
+        rows: NDArray[np.int64] | None,
+        max_norm: float,
+        counts: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
+        """See `Model`. Where rows have units, `rows` are numbers of units, each of which is clipped."""
+        if self.units is None:
+            return self._sum_over(theta, rows, (0, self.n_rows if rows is None else len(rows)), max_norm, counts)
+        lot = self.units.short(rows)
+        total = self._sum_over(theta, lot.rows, (0, int(lot.starts[-1])), max_norm, None, lot)
+        add_long_units(total, self.units, rows, partial(self.sum_of_rows, theta, max_norm), max_norm)
+        return total
+
+    def sum_of_rows(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
+        return self._sum_over(theta, None, (start, stop), max_norm)
+
+    def _sum_over(
+        self,
+        theta: Vector,
+        rows: NDArray[np.int64] | None,
+        span: tuple[int, int],
+        max_norm: float,
+        counts: NDArray[np.float64] | None = None,
+        lot: UnitLot | None = None,
+    ) -> NDArray[np.float64]:
+        """Sum of clipped gradients over a span of `rows`, or of all rows; those of each unit of a lot are clipped."""
+        raise NotImplementedError
+
+
+def run_segments(pool: ThreadPoolExecutor | None, n: int, run: Callable[[int], None]) -> None:
+    """Call a function with the number of each of `n` segments, on the threads of a pool if there is one."""
+    if pool is None or n == 1:
+        for segment in range(n):
+            run(segment)
+    else:
+        list(pool.map(run, range(n)))  # the kernels release the GIL; `list` raises errors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,9 +86,3 @@ class ColumnModel(Model):
         if n_null:  # NaN and infinity, or a norm beyond the largest number
             check_finite(self._X.T, self._names)
         return (total if geometry.icpt else total[:, :-1]).ravel()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """Nothing to end."""

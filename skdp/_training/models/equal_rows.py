@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -302,9 +302,5 @@ class GroupedModel(Model):
         )
         return found
 
-    def __enter__(self) -> Self:
-        self._model.__enter__()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._model.__exit__(*exception)
+    def close(self) -> None:
+        self._model.close()

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, Self
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels import linear as kernel
 from skdp._kernels import row_scales as scaling
-from skdp._training.models.bound_rows import Model
-from skdp._training.models.unit_layout import UnitLayout, UnitLot, add_long_units, unit_room
+from skdp._training.models.bound_rows import SpanModel, run_segments
+from skdp._training.models.unit_layout import UnitLayout, UnitLot, unit_room
 from skdp._typing import Vector
 
 _SEGMENT_ROWS = 4096  # least rows of a segment
@@ -51,7 +51,7 @@ class LinearGeometry:
         return n_features + int(self.fit_intercept)
 
 
-class LinearModel(Model):
+class LinearModel(SpanModel):
     """Rows, labels and weights of a linear classifier, ready for clipped gradient sums.
 
     Parameters
@@ -135,24 +135,6 @@ class LinearModel(Model):
     def n_parameters(self) -> int:
         return self.n_outputs * self.geometry.width(self.n_features)
 
-    def clipped_gradient_sum(
-        self,
-        theta: Vector,
-        rows: NDArray[np.int64] | None,
-        max_norm: float,
-        counts: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:
-        """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept.
-
-        Each is multiplied by its number in `counts`. Where rows have units, `rows` are numbers of units.
-        """
-        if self.units is None:
-            return self._sum_over(theta, rows, (0, self.n_rows if rows is None else len(rows)), max_norm, counts)
-        lot = self.units.short(rows)
-        total = self._sum_over(theta, lot.rows, (0, int(lot.starts[-1])), max_norm, None, lot)
-        add_long_units(total, self.units, rows, partial(self.sum_of_rows, theta, max_norm), max_norm)
-        return total
-
     def sum_of_rows(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
         if self._dense and self._by_lot:
             return self._sum_over(theta, np.arange(start, stop), (0, stop - start), max_norm)
@@ -167,7 +149,7 @@ class LinearModel(Model):
         counts: NDArray[np.float64] | None = None,
         lot: UnitLot | None = None,
     ) -> NDArray[np.float64]:
-        """Sum of clipped gradients over a span of `rows`, or of all rows; those of each unit of a lot are clipped."""
+        """See `SpanModel`: of shape (p,), an output's weights, then its intercept."""
         table = theta.reshape(self.n_outputs, -1)
         weights = table[:, : self.n_features].astype(self._X.dtype)
         icpt = self.geometry.icpt
@@ -196,23 +178,12 @@ class LinearModel(Model):
             else:
                 kernel.add_some_rows(X, facts, self._first_fact, rows, *public, start, stop, total)
 
-        if self._pool is None or parts == 1:
-            for segment in range(parts):
-                add_segment(segment)
-        else:
-            list(self._pool.map(add_segment, range(parts)))  # the kernels release the GIL; `list` raises errors
+        run_segments(self._pool, parts, add_segment)
         # Segments are added in their order, whichever thread ended first, so threads change no bit.
         total = totals[0] if parts == 1 else totals.sum(axis=0)
         return (total if icpt else total[:, :-1]).ravel()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
     def close(self) -> None:
-        """End the threads."""
         if self._pool is not None:
             self._pool.shutdown()
 

@@ -30,7 +30,7 @@ import math
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,9 @@ from numpy.typing import NDArray
 from skdp._kernels import dense as kernel
 from skdp._kernels import losses, spans, tiles
 from skdp._threads import WorkerPool
-from skdp._training.models.bound_rows import Model
+from skdp._training.models.bound_rows import SpanModel
 from skdp._training.models.linear import row_scales
-from skdp._training.models.unit_layout import MOST_PAIRED, UnitLayout, UnitLot, add_long_units, blocks_of, unit_room
+from skdp._training.models.unit_layout import MOST_PAIRED, UnitLayout, UnitLot, blocks_of, unit_room
 from skdp._typing import Vector
 
 ACTIVATIONS = {
@@ -76,16 +76,26 @@ class Architecture:
 
     @property
     def n_parameters(self) -> int:
-        return sum((a + 1) * b for a, b in pairwise(self.widths))
+        return count_parameters(self.widths)
 
     def tables(self, theta: NDArray[Any]) -> list[NDArray[Any]]:
         """Views of the layers' tables in a flat vector."""
-        views, start = [], 0
-        for inputs, outputs in pairwise(self.widths):
-            stop = start + (inputs + 1) * outputs
-            views.append(theta[start:stop].reshape(inputs + 1, outputs))
-            start = stop
-        return views
+        return split_tables(theta, self.widths)
+
+
+def count_parameters(widths: tuple[int, ...]) -> int:
+    """Length of the flat vector of layers of these widths, input and output included."""
+    return sum((inputs + 1) * outputs for inputs, outputs in pairwise(widths))
+
+
+def split_tables(theta: NDArray[Any], widths: tuple[int, ...]) -> list[NDArray[Any]]:
+    """Views of the tables of layers, (inputs + 1, outputs), the last row of each its intercepts, in a flat vector."""
+    views, start = [], 0
+    for inputs, outputs in pairwise(widths):
+        stop = start + (inputs + 1) * outputs
+        views.append(theta[start:stop].reshape(inputs + 1, outputs))
+        start = stop
+    return views
 
 
 def activate(activation: str, values: NDArray[np.floating]) -> None:
@@ -127,7 +137,7 @@ class Clip:
         return max_norm * np.asarray(self.shares)
 
 
-class NetworkModel(Model):
+class NetworkModel(SpanModel):
     """Rows, targets and weights of a dense network, ready for clipped gradient sums.
 
     Parameters
@@ -210,23 +220,6 @@ class NetworkModel(Model):
     def n_parameters(self) -> int:
         return self.architecture.n_parameters
 
-    def clipped_gradient_sum(
-        self, theta: Vector, rows: Rows, max_norm: float, counts: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
-        """Sum of clipped gradients over `rows` (None: all), of shape (p,), each times its number in `counts`.
-
-        Where rows have units, `rows` are numbers of units.
-        """
-        if self.units is None:
-            return self._sum_over(theta, rows, (0, self.n_rows if rows is None else len(rows)), max_norm, counts)
-        lot = self.units.short(rows)
-        total = self._sum_over(theta, lot.rows, (0, int(lot.starts[-1])), max_norm, None, lot)
-        add_long_units(total, self.units, rows, partial(self.sum_of_rows, theta, max_norm), max_norm)
-        return total
-
-    def sum_of_rows(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
-        return self._sum_over(theta, None, (start, stop), max_norm)
-
     def _sum_over(
         self,
         theta: Vector,
@@ -236,7 +229,7 @@ class NetworkModel(Model):
         counts: NDArray[np.float64] | None = None,
         lot: UnitLot | None = None,
     ) -> NDArray[np.float64]:
-        """Sum of clipped gradients over a span of `rows`, or of all rows; those of each unit of a lot are clipped."""
+        """See `SpanModel`: of shape (p,)."""
         self._pack(theta)
         total = np.zeros(self.n_parameters)
         for chunk, units in blocks_of(*span, self._rows_at_once, lot):
@@ -334,10 +327,7 @@ class NetworkModel(Model):
     def _add_products(self, m: int, total: NDArray[np.float64], rectangles: NDArray[np.int64]) -> None:
         spans.add_products(self._inputs, self._deltas, m, rectangles, self._widths, total)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
+    def close(self) -> None:
         self._pool.close()
 
 

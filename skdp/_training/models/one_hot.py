@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, Self
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from skdp._kernels import losses
 from skdp._kernels import one_hot as kernel
 from skdp._kernels.linear import unit_factors
-from skdp._training.models.bound_rows import Model
+from skdp._training.models.bound_rows import SpanModel, run_segments
 from skdp._training.models.linear import n_segments
-from skdp._training.models.unit_layout import UnitLayout, UnitLot, add_long_units, blocks_of, unit_room
+from skdp._training.models.unit_layout import UnitLayout, UnitLot, blocks_of, unit_room
 from skdp._typing import Vector
 
 _CELLS = 256  # of a code, which is a byte where it can be
@@ -241,7 +241,7 @@ class OneHotGeometry:
         return self.projected(columns) * self.entries_of_columns
 
 
-class OneHotModel(Model):
+class OneHotModel(SpanModel):
     """One-hot rows, targets and weights of a linear model, ready for clipped gradient sums.
 
     Parameters
@@ -311,28 +311,6 @@ class OneHotModel(Model):
     def n_parameters(self) -> int:
         return self.n_outputs * self.geometry.width
 
-    def clipped_gradient_sum(
-        self,
-        theta: Vector,
-        rows: NDArray[np.int64] | None,
-        max_norm: float,
-        counts: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:
-        """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept.
-
-        Each is multiplied by its number in `counts`. Where rows have units, `rows` are numbers of units.
-        """
-        if self.units is None:
-            return self._sum_over(theta, rows, (0, self.n_rows if rows is None else len(rows)), max_norm, counts)
-        lot = self.units.short(rows)
-        total = self._sum_over(theta, lot.rows, (0, int(lot.starts[-1])), max_norm, None, lot)
-        add_long_units(total, self.units, rows, partial(self.sum_of_rows, theta, max_norm), max_norm)
-        return total
-
-    def sum_of_rows(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
-        """Sum of the clipped gradients of rows that are side by side."""
-        return self._sum_over(theta, None, (start, stop), max_norm)
-
     def _sum_over(
         self,
         theta: Vector,
@@ -342,7 +320,7 @@ class OneHotModel(Model):
         counts: NDArray[np.float64] | None = None,
         lot: UnitLot | None = None,
     ) -> NDArray[np.float64]:
-        """Sum of clipped gradients over a span of `rows`, or of all rows; those of each unit of a lot are clipped."""
+        """See `SpanModel`: of shape (p,), an output's weights, then its intercept."""
         tables, bias = self._tables(theta)
         first, n = span[0], span[1] - span[0]
         parts = n_segments(n, tables.size)
@@ -362,11 +340,7 @@ class OneHotModel(Model):
                     kernel.add_residuals(codes, self._blocks.first_cell, each, histograms[segment, k])
                 icpts[segment] += residuals.sum(axis=1)
 
-        if self._pool is None or parts == 1:
-            for segment in range(parts):
-                add_segment(segment)
-        else:
-            list(self._pool.map(add_segment, range(parts)))  # the kernels release the GIL; `list` raises errors
+        run_segments(self._pool, parts, add_segment)
         return self._gradients(histograms.sum(axis=0), icpts.sum(axis=0))
 
     def _unit_factors(
@@ -420,11 +394,7 @@ class OneHotModel(Model):
             total = np.hstack([total, icpts[:, None] * self.geometry.icpt])
         return total.ravel()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """End the threads."""
+    def close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown()
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from skdp._kernels import linear as kernel
 from skdp._kernels.sparse_products import add_sparse_products, sparse_scores
 from skdp._threads import blas_threads, single_threaded_blas
+from skdp._training.models.bound_rows import run_segments
 from skdp._training.models.linear import LinearGeometry, LinearModel
 from skdp._typing import Vector
 
@@ -145,11 +146,7 @@ class WideLinearModel(LinearModel):
             self._spare.append(scratch)
 
         with single_threaded_blas():
-            if self._pool is None or parts == 1:
-                for part in range(parts):
-                    add_part(part)
-            else:
-                list(self._pool.map(add_part, range(parts)))  # `list` raises errors
+            run_segments(self._pool, parts, add_part)
         total = sums[0] if parts == 1 else sums.sum(axis=0)  # in their order, whichever thread ended first
         result = np.empty_like(table, np.float64)
         result[:, :d] = total.T

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from contextlib import closing
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.sources import BlockRecipe, after_the_charge
-from skdp._checks.unit_runs import UnitRuns, UnitsOfRows
+from skdp._checks.unit_runs import UnitsOfRows
 from skdp._checks.units import Units
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.unit_layout import UnitLayout, add_clipped
@@ -37,20 +36,6 @@ class RowBlock(NamedTuple):
         return self.start + len(self.rows)
 
 
-class Passes(Protocol):
-    """What a model needs of a source."""
-
-    n_rows: int
-    n_features: int
-    runs: UnitRuns | None
-
-    def read(self, order: Order = "C") -> Generator[RowBlock, None, None]:
-        """Return an iterator over all blocks, in order, to be closed; a block is valid until the next is asked for."""
-
-    def gather(self, places: NDArray[np.int64]) -> RowBlock:
-        """Return the rows at ascending places in one pass over all rows."""
-
-
 class _Lots(NamedTuple):
     """Lots that were gathered in one pass: the first step, numbers of each lot in `model`, and the model."""
 
@@ -64,7 +49,7 @@ class StreamedModel(Model):
 
     Parameters
     ----------
-    source : Passes
+    source : BlockSource
     recipe : BlockRecipe
     n_steps : int
         Steps of the run: no lot is drawn beyond.
@@ -93,7 +78,7 @@ class StreamedModel(Model):
     What shifts where a neighbour has another number of rows is added in float64.
     """
 
-    def __init__(self, source: Passes, recipe: BlockRecipe, n_steps: int, n_gathered: int | None = None) -> None:
+    def __init__(self, source: Any, recipe: BlockRecipe, n_steps: int, n_gathered: int | None = None) -> None:
         self.n_rows, self._runs = source.n_rows, source.runs
         self._source, self._recipe, self._n_steps = source, recipe, n_steps
         self._n_gathered = n_gathered or max(1, GATHERED_VALUES // (source.n_features + 8))
@@ -140,13 +125,12 @@ class StreamedModel(Model):
 
     def _gather(self, lots: list[NDArray[np.int64]], step: int) -> None:
         """Read the rows of several lots in one pass."""
-        self._release()
+        self.close()
         drawn = np.unique(np.concatenate(lots))
         numbers: list[Any] = [np.searchsorted(drawn, lot) for lot in lots]
         model = None
         if len(drawn):
             model, layout = self._bind(drawn)
-            model.__enter__()
             if layout is not None:
                 numbers = [layout.numbers_of(each) for each in numbers]
         self._lots = _Lots(step, numbers, model)
@@ -187,17 +171,11 @@ class StreamedModel(Model):
                     after_the_charge(given[0], _add_units, total, cut, model, theta, units, layout, lot, max_norm)
         return total
 
-    def _release(self) -> None:
+    def close(self) -> None:
         """End the model of the lots that were gathered."""
         model, self._lots = self._lots.model, _Lots(0, [], None)
         if model is not None:
-            model.__exit__(None, None, None)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._release()
+            model.close()
 
 
 def _add_units(
