@@ -18,11 +18,12 @@ from sklearn.neural_network import MLPClassifier
 from synthesis_metrics import inception_score
 
 from skdp import DPWGAN
+from skdp._training.models.network import count_parameters, split_tables
 from skdp.datasets import load_mnist
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.gan.convolutions import ConvolutionalCritic, ConvolutionalModel
 from skdp.synthesis.gan.critic import CriticModel, CriticNetwork, Lot
-from skdp.synthesis.gan.generated_rows import GeneratorNetwork, count_parameters, start_tables
+from skdp.synthesis.gan.generated_rows import GeneratorNetwork, start_tables
 
 BARS = {10.0: ".56 (aim .7), 5 minutes"}
 
@@ -44,7 +45,7 @@ def step_times(rows: np.ndarray, codes: np.ndarray) -> None:
         theta = np.zeros(critic.n_parameters + count_parameters(generator.widths), np.float32)
         stream = SecretStream.from_random_state(0, "benchmark")
         critic.start(theta[: critic.n_parameters], stream.spawn("critic"))
-        start_tables(theta[critic.n_parameters :], generator.widths, stream.spawn("generator"))
+        start_tables(split_tables(theta[critic.n_parameters :], generator.widths), stream.spawn("generator"))
         model = make(rows, codes, low, high, critic, generator, dtype=np.float32)
         for size in lots:
             whole, part = [], []

@@ -13,13 +13,14 @@ from skdp._checks.parameters import check_choice, check_count, check_real, show
 from skdp._threads import blas_within_quota
 from skdp._training.averaging import Averaging, ema_average, last_iterate
 from skdp._training.loop import run_dpsgd
+from skdp._training.models.network import count_parameters, split_tables
 from skdp._training.optimizers import Optimizer, adam, constant
 from skdp._training.plan import DPSGDPlan
 from skdp._typing import Doubles, Vector
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.gan.convolutions import ConvolutionalCritic, ConvolutionalModel
 from skdp.synthesis.gan.critic import CriticModel, CriticNetwork
-from skdp.synthesis.gan.generated_rows import Codes, GeneratorNetwork, count_parameters, split_tables, start_tables
+from skdp.synthesis.gan.generated_rows import Codes, GeneratorNetwork, start_tables
 
 
 class AlternatingState(NamedTuple):
@@ -175,7 +176,8 @@ class Adversaries(NamedTuple):
         n_critic = self.critic.n_parameters
         theta: Vector = np.zeros(n_critic + count_parameters(self.generator.widths), dtype)
         self.critic.start(theta[:n_critic], stream.spawn("weights of the critic"))
-        start_tables(theta[n_critic:], self.generator.widths, stream.spawn("weights of the generator"))
+        generator = split_tables(theta[n_critic:], self.generator.widths)
+        start_tables(generator, stream.spawn("weights of the generator"))
         batch = max(1, min(LOT_SIZE, round(plan.expected_lot_size)))
         steps = GeneratorSteps(self.critic, self.generator, shares, batch, stream.spawn("generator"))
         optimizer = alternating(self.critic_optimizer, self.generator_optimizer, n_critic, self.critic_steps, steps)
@@ -184,11 +186,8 @@ class Adversaries(NamedTuple):
         low, high = bounds.T
         try:
             with blas_within_quota():
-                model: Any
-                if isinstance(self.critic, CriticNetwork):
-                    model = CriticModel(rows, codes, low, high, self.critic, self.generator, dtype=dtype)
-                else:
-                    model = ConvolutionalModel(rows, codes, low, high, self.critic, self.generator, dtype=dtype)
+                kind = CriticModel if isinstance(self.critic, CriticNetwork) else ConvolutionalModel
+                model = kind(rows, codes, low, high, self.critic, self.generator, dtype=dtype)
                 result = run_dpsgd(model, plan, optimizer, theta, stream, averaging=averaging, on_step=on_step)
         except KeyboardInterrupt:  # before the first step, or after the run
             pass

@@ -22,7 +22,7 @@ from skdp._kernels import critic as kernel
 from skdp._typing import Vector
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.gan.critic import Lot, PairModel
-from skdp.synthesis.gan.generated_rows import Codes, GeneratorNetwork, Values
+from skdp.synthesis.gan.generated_rows import Codes, Values, start_tables
 
 _SIDE = 5  # of a patch, which moves by two pixels
 _PATCH = _SIDE * _SIDE
@@ -93,9 +93,7 @@ class ConvolutionalCritic:
 
     def start(self, theta: Vector, stream: SecretStream) -> None:
         """Fill the parameters, which are zeros, with random weights."""
-        for table in self.tables(theta):
-            weights = table[:-1]
-            weights[:] = stream.normal(weights.size).reshape(weights.shape) * math.sqrt(2.0 / len(weights))
+        start_tables(self.tables(theta), stream)
 
     def forward(self, theta: Vector, images: Values, codes: Codes | None) -> tuple[list[Values], list[Values]]:
         """Run images of shape (m, n_features) through the layers.
@@ -173,21 +171,11 @@ class ConvolutionalModel(PairModel):
     """
 
     critic: ConvolutionalCritic
+    _room, _joins_labels = _ROWS, False
 
-    def __init__(
-        self,
-        X: NDArray[np.floating],
-        codes: Codes,
-        low: NDArray[np.float64],
-        high: NDArray[np.float64],
-        critic: ConvolutionalCritic,
-        generator: GeneratorNetwork,
-        *,
-        dtype: Any,
-    ) -> None:
-        super().__init__(X, codes, low, high, critic, generator, room=_ROWS, n_labels=0, dtype=dtype)
-        self._gradients = np.empty((_ROWS, critic.n_parameters), self._dtype)
-        self._slack = 1.0 + critic.n_parameters * 2.0**-50
+    def _prepare(self) -> None:
+        self._gradients = np.empty((_ROWS, self.critic.n_parameters), self._dtype)
+        self._slack = 1.0 + self.critic.n_parameters * 2.0**-50
 
     def clipped_gradient_sum(self, theta: Vector, lot: Lot, max_norm: float) -> NDArray[np.float64]:
         """Sum over the lot of clipped gradients by the parameters of the critic, which `theta` begins with."""

@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from skdp._kernels import critic as kernel
 from skdp._training.models.bound_rows import Model
+from skdp._training.models.network import count_parameters, split_tables
 from skdp._typing import Vector
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
@@ -49,8 +50,6 @@ from skdp.synthesis.gan.generated_rows import (
     Codes,
     GeneratorNetwork,
     Values,
-    count_parameters,
-    split_tables,
     start_tables,
     with_labels,
 )
@@ -98,7 +97,7 @@ class CriticNetwork:
 
     def start(self, theta: Vector, stream: SecretStream) -> None:
         """Fill the parameters, which are zeros, with random weights."""
-        start_tables(theta, self.widths, stream)
+        start_tables(split_tables(theta, self.widths), stream)
 
     def by_features(self, theta: Vector, rows: Values, codes: Codes | None) -> Values:
         """Derivative of the score of each row by its features, of the shape of `rows`."""
@@ -136,10 +135,6 @@ class PairModel(Model):
     critic : Critic
     generator : GeneratorNetwork
         Its parameters follow those of the critic in `theta`.
-    room : int
-        Pairs that are in memory at once.
-    n_labels : int
-        Columns for labels that follow the features of a pair.
     dtype : dtype
         Of the arithmetic.
 
@@ -154,6 +149,9 @@ class PairModel(Model):
     without them, since they do not depend on the rows (quasi-convexity of mixtures).
     """
 
+    _room: int  # pairs that are in memory at once
+    _joins_labels: bool  # whether columns for labels follow the features of a pair
+
     def __init__(
         self,
         X: NDArray[np.floating],
@@ -163,14 +161,18 @@ class PairModel(Model):
         critic: Any,
         generator: GeneratorNetwork,
         *,
-        room: int,
-        n_labels: int,
         dtype: Any,
     ) -> None:
         self.n_rows, self.critic, self.generator = len(X), critic, generator
         self._X, self._codes, self._dtype = X, codes, np.dtype(dtype)
         self._low, self._unit = low, 2.0 / (high - low)
-        self._pairs = np.empty((room, 2, X.shape[1] + n_labels + 1), self._dtype)
+        n_labels = critic.n_classes if self._joins_labels else 0
+        self._pairs = np.empty((self._room, 2, X.shape[1] + n_labels + 1), self._dtype)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make room for what is computed of a chunk, and bound the rounding."""
+        raise NotImplementedError
 
     def draw_lot(self, sampling: Sampling, stream: SecretStream, step: int) -> Lot:
         rows = sampling.rows(self.n_rows, stream)
@@ -208,21 +210,11 @@ class CriticModel(PairModel):
     """
 
     critic: CriticNetwork
+    _room, _joins_labels = _CHUNK_ROWS, True
 
-    def __init__(
-        self,
-        X: NDArray[np.floating],
-        codes: Codes,
-        low: NDArray[np.float64],
-        high: NDArray[np.float64],
-        critic: CriticNetwork,
-        generator: GeneratorNetwork,
-        *,
-        dtype: Any,
-    ) -> None:
-        room, widths = _CHUNK_ROWS, critic.widths
-        super().__init__(X, codes, low, high, critic, generator, room=room, n_labels=critic.n_classes, dtype=dtype)
-        self._outputs = [np.ones((room, 3, width + 1), self._dtype) for width in critic.hidden]
+    def _prepare(self) -> None:
+        room, widths = self._room, self.critic.widths
+        self._outputs = [np.ones((room, 3, width + 1), self._dtype) for width in self.critic.hidden]
         self._ones = np.ones((room, 3, 1), self._dtype)
         roundoff = 0.5 * float(np.finfo(self._dtype).eps)
         terms = (3 * _BLOCK_ROWS + 1) * roundoff

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._training.models.network import split_tables
 from skdp._typing import Vector
 from skdp.mechanisms.streams import SecretStream
 
@@ -18,24 +18,9 @@ Values = NDArray[np.floating]
 Codes = NDArray[np.int64]
 
 
-def split_tables(theta: NDArray[Any], widths: tuple[int, ...]) -> list[NDArray[Any]]:
-    """Views of the tables of layers, (inputs + 1, outputs), the last row of each its intercepts, in a flat vector."""
-    views, start = [], 0
-    for inputs, outputs in pairwise(widths):
-        stop = start + (inputs + 1) * outputs
-        views.append(theta[start:stop].reshape(inputs + 1, outputs))
-        start = stop
-    return views
-
-
-def count_parameters(widths: tuple[int, ...]) -> int:
-    """Length of the flat vector of layers of these widths, input and output included."""
-    return sum((inputs + 1) * outputs for inputs, outputs in pairwise(widths))
-
-
-def start_tables(theta: NDArray[Any], widths: tuple[int, ...], stream: SecretStream) -> None:
-    """Fill a flat vector of zeros with normal weights of variance 2 / inputs (He et al. 2015)."""
-    for table in split_tables(theta, widths):
+def start_tables(tables: list[NDArray[Any]], stream: SecretStream) -> None:
+    """Fill tables of zeros with normal weights of variance 2 / inputs (He et al. 2015)."""
+    for table in tables:
         weights = table[:-1]
         weights[:] = stream.normal(weights.size).reshape(weights.shape) * math.sqrt(2.0 / len(weights))
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.parameters import absolute_path, check_count, check_real, reject_fit_params, show
+from skdp._checks.parameters import absolute_path, check_count, check_real, reject_fit_params
 from skdp._fit.step_traits import traits_of
 from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp._training.progress import StepProgress
@@ -20,7 +20,7 @@ from skdp.base import StepPlan, begin, check_table, cost_of, public_n
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
+from skdp.preprocessing.purchasing_transformer import public_bounds
 from skdp.synthesis.gan.adversaries import LOT_SIZE, MARK, Adversaries
 from skdp.synthesis.gan.generated_rows import GeneratorNetwork
 from skdp.synthesis.generator import ClassesAndCodes, PrivateGenerator
@@ -356,7 +356,7 @@ class DPWGAN(PrivateGenerator):
         self._check_label_parameters()
         found = self._sampling_and_steps(n)
         Adversaries.of(self, n_features, 0, 1.0)
-        self._check_bounds(n_features)
+        public_bounds(self.bounds, n_features)
         self._check_clip()
         return found
 
@@ -382,7 +382,7 @@ class DPWGAN(PrivateGenerator):
             self.classes_, codes = labels
             shares = self._settle_shares(steps, codes, stream, n_public)
         networks = Adversaries.of(self, rows.shape[1], len(shares), steps.noise_multiplier)
-        self.bounds_, self.critic_steps_ = self._check_bounds(rows.shape[1]), networks.critic_steps
+        self.bounds_, self.critic_steps_ = public_bounds(self.bounds, rows.shape[1]), networks.critic_steps
         progress = self._make_progress(steps)
         # If one row shifts the places of all others, rounding requires float64.
         dtype = np.float64 if self.adjacency == "add_remove" else np.float32
@@ -430,13 +430,6 @@ class DPWGAN(PrivateGenerator):
     def _check_clip(self) -> float:
         remedy = "choose a number from 1e-10 to 1e10, such as 0.1"
         return check_real("max_grad_norm", self.max_grad_norm, at_least=1e-10, at_most=1e10, remedy=remedy)
-
-    def _check_bounds(self, n_features: int | None) -> Doubles:
-        """Return the bounds of the columns, of shape (n_features, 2)."""
-        found = check_bounds(self.bounds)
-        if found is None or (isinstance(found, list) and None in found):
-            raise ValueError(f"bounds={show(self.bounds)} leaves out columns: give (low, high), or one such pair each.")
-        return np.array(bounds_of_columns(self.bounds, n_features) if n_features is not None else [(0.0, 1.0)])
 
     def _make_progress(self, steps: DPSGDPlan) -> StepProgress | None:
         if not self.verbose:

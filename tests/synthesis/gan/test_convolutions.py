@@ -8,10 +8,11 @@ import reference
 from combinations import over_rows
 
 from skdp._kernels import critic as kernel
+from skdp._training.models.network import count_parameters, split_tables
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.gan.convolutions import ConvolutionalCritic, ConvolutionalModel
 from skdp.synthesis.gan.critic import Lot
-from skdp.synthesis.gan.generated_rows import GeneratorNetwork, count_parameters, start_tables
+from skdp.synthesis.gan.generated_rows import GeneratorNetwork, start_tables
 
 WIDE = 1e9  # a clip that clips nothing
 SHAPE = (7, 6)
@@ -29,7 +30,7 @@ def start(critic, generator, dtype=np.float64):
     theta = np.zeros(critic.n_parameters + count_parameters(generator.widths), dtype)
     stream = SecretStream.from_random_state(0, "test")
     critic.start(theta[: critic.n_parameters], stream.spawn("critic"))
-    start_tables(theta[critic.n_parameters :], generator.widths, stream.spawn("generator"))
+    start_tables(split_tables(theta[critic.n_parameters :], generator.widths), stream.spawn("generator"))
     rng = np.random.default_rng(0)
     for table in critic.tables(theta[: critic.n_parameters]):
         table[-1] = rng.normal(size=table.shape[1]) * 0.3

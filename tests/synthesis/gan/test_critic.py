@@ -8,12 +8,13 @@ import reference
 from combinations import over_rows
 
 from skdp._kernels import critic as kernel
+from skdp._training.models.network import count_parameters, split_tables
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.gan.adversaries import GeneratorSteps, alternating
 from skdp.synthesis.gan.critic import CriticModel, CriticNetwork, Lot
-from skdp.synthesis.gan.generated_rows import GeneratorNetwork, count_parameters, split_tables, start_tables
+from skdp.synthesis.gan.generated_rows import GeneratorNetwork, start_tables
 
 WIDE = 1e9  # a clip that clips nothing
 
@@ -28,8 +29,8 @@ def networks(d=5, n_classes=3, hidden=(7, 6), slope=0.2, penalty=10.0):
 def start(critic, generator, dtype=np.float64, seed=0, scale=1.0):
     theta = np.zeros(critic.n_parameters + count_parameters(generator.widths), dtype)
     stream = SecretStream.from_random_state(seed, "test")
-    start_tables(theta[: critic.n_parameters], critic.widths, stream.spawn("critic"))
-    start_tables(theta[critic.n_parameters :], generator.widths, stream.spawn("generator"))
+    start_tables(split_tables(theta[: critic.n_parameters], critic.widths), stream.spawn("critic"))
+    start_tables(split_tables(theta[critic.n_parameters :], generator.widths), stream.spawn("generator"))
     rng = np.random.default_rng(seed)
     for table in split_tables(theta[: critic.n_parameters], critic.widths):
         table[:] *= scale
