@@ -11,7 +11,7 @@ from skdp._checks.parameters import check_count, check_real
 from skdp._typing import Doubles
 from skdp.evaluation import binary_metrics
 from skdp.evaluation.estimates import Estimate, EstimatedCurve
-from skdp.evaluation.figures import PartOfRows, TableFigures, sides
+from skdp.evaluation.figures import TableFigures, sides
 from skdp.evaluation.replicates import Metric
 from skdp.evaluation.scale import FARTHEST, places_of, scores_at
 
@@ -253,10 +253,6 @@ class BinaryFigures(TableFigures):
     def _band(self, x: Doubles, thresholds: Doubles, metric: Metric, high: float) -> EstimatedCurve:
         found: Any = self.estimate(metric, 0.0, high)  # of arrays
         return EstimatedCurve(x, found.value, found.low, found.high, scores_at(thresholds))
-
-
-class SubgroupFigures(BinaryFigures, PartOfRows):
-    """Figures of a part of all rows."""
 
 
 def checked_threshold(threshold: float) -> Doubles:

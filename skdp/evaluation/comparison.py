@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from skdp._checks.cells import values_of
 from skdp._typing import Doubles
 from skdp.evaluation import binary_metrics
-from skdp.evaluation.binary_figures import SubgroupFigures, checked_threshold
+from skdp.evaluation.binary_figures import BinaryFigures, checked_threshold
 from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.estimates import Estimate
-from skdp.evaluation.figures import PartOfRows, TableFigures, sides
+from skdp.evaluation.figures import TableFigures, sides
 from skdp.evaluation.replicates import Metric
 from skdp.evaluation.scale import FARTHEST
 from skdp.evaluation.scored_rows import ScoredRows, bins_of, scores_given
@@ -97,17 +97,13 @@ class ComparisonFigures(TableFigures):
         return self.estimate(lambda each: metric(_of_model(each, 0)) - metric(_of_model(each, 1)), -most, most)
 
     @property
-    def models(self) -> tuple[SubgroupFigures, SubgroupFigures]:
+    def models(self) -> tuple[BinaryFigures, BinaryFigures]:
         """Figures of either model, from bins that are wider than those of `evaluate`."""
 
-        def of_one(number: int) -> SubgroupFigures:
-            return SubgroupFigures(self._fitted_tables.map(partial(_of_model, number=number)), self.level)
+        def of_one(number: int) -> BinaryFigures:
+            return BinaryFigures(self._fitted_tables.map(partial(_of_model, number=number)), self.level)
 
         return of_one(0), of_one(1)
-
-
-class ComparisonOfPart(PartOfRows, ComparisonFigures):
-    """Differences between two models on a part of all rows."""
 
 
 class PrivateComparison(CountedEvaluation, ComparisonFigures):
@@ -135,7 +131,7 @@ class PrivateComparison(CountedEvaluation, ComparisonFigures):
     compare : Make one.
     """
 
-    _part = ComparisonOfPart
+    _part = ComparisonFigures
 
     def _models(self) -> tuple[Any, ...]:
         return () if self.model is None else self.model

@@ -24,6 +24,11 @@ class TableFigures:
     level: float  # of the intervals
     _fitted_tables: Replicates
 
+    def __init__(self, tables: Replicates, level: float, **facts: Any) -> None:
+        """Figures of a part of all rows, such as a subgroup; `facts` are what they need beside its tables."""
+        self._fitted_tables, self.level = tables, level
+        vars(self).update(facts)
+
     def estimate(self, metric: Metric, low: float = -np.inf, high: float = np.inf) -> Estimate:
         """Estimate any figure of a table.
 
@@ -94,24 +99,6 @@ class TableFigures:
         head = f"<tr><th></th><th>value</th><th>{self.level:.0%} interval</th></tr>"
         estimand = self._fitted_tables.estimand
         return f"<table>{head}{''.join(cells)}</table>" + (estimand and f"<p>{estimand}</p>")
-
-
-class PartOfRows(TableFigures):
-    """Figures of a part of all rows.
-
-    Parameters
-    ----------
-    tables : Replicates
-        Of the part.
-    level : float
-        Of the intervals.
-    **facts : dict of str to object
-        What the figures need beside the tables, by the name of the attribute.
-    """
-
-    def __init__(self, tables: Replicates, level: float, **facts: Any) -> None:
-        self._fitted_tables, self.level = tables, level
-        vars(self).update(facts)
 
 
 def sides(metric: Any, **sides: tuple[Any, Any]) -> list[Metric]:

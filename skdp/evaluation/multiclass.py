@@ -13,7 +13,7 @@ from skdp._checks.rows import check_labels, encode_labels, is_continuous
 from skdp._typing import Doubles
 from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.estimates import Estimate
-from skdp.evaluation.figures import PartOfRows, TableFigures
+from skdp.evaluation.figures import TableFigures
 from skdp.evaluation.replicates import Metric
 
 
@@ -62,10 +62,6 @@ class ConfusionFigures(TableFigures):
         return self.estimate(lambda tables: metric(tables[..., : tables.shape[-2]]), 0.0, high)
 
 
-class ConfusionOfPart(PartOfRows, ConfusionFigures):
-    """Figures of several classes on a part of all rows."""
-
-
 class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
     """Figures of a model of several classes on private rows, all from one noisy table.
 
@@ -94,7 +90,7 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
     """
 
     _methods: tuple[str, ...] = ("predict",)
-    _part: Callable[..., Any] = ConfusionOfPart
+    _part: Callable[..., Any] = ConfusionFigures
 
     def _number_of_bins(self, strength: float) -> int:
         """See `CountedEvaluation`: a column for each class that may be predicted."""

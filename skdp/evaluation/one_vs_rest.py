@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from skdp._checks.rows import check_labels, column_names, encode_labels, number_of_columns
 from skdp._typing import Doubles
 from skdp.evaluation import binary_metrics
-from skdp.evaluation.binary_figures import SubgroupFigures, checked_threshold
+from skdp.evaluation.binary_figures import BinaryFigures, checked_threshold
 from skdp.evaluation.counted import CountedEvaluation, CountingPlan, RowsOfCounts
 from skdp.evaluation.estimates import Estimate
-from skdp.evaluation.figures import PartOfRows, TableFigures
+from skdp.evaluation.figures import TableFigures
 from skdp.evaluation.multiclass import ConfusionFigures, MulticlassEvaluation
 from skdp.evaluation.replicates import N_DRAWS, Metric, Replicates, project, rows_like
 from skdp.evaluation.scale import places_of
@@ -29,11 +29,11 @@ class FiguresOfEach(TableFigures):
     _fitted_names: list[Any]  # public names of the classes or labels
 
     @property
-    def each(self) -> dict[Any, SubgroupFigures]:
+    def each(self) -> dict[Any, BinaryFigures]:
         """Figures of each class against all others, or of each label, by name: all those of two classes."""
 
-        def of_one(number: int) -> SubgroupFigures:
-            return SubgroupFigures(self._fitted_tables.map(lambda each: self._counts(each)[:, number]), self.level)
+        def of_one(number: int) -> BinaryFigures:
+            return BinaryFigures(self._fitted_tables.map(lambda each: self._counts(each)[:, number]), self.level)
 
         return {name: of_one(number) for number, name in enumerate(self._fitted_names)}
 
@@ -154,14 +154,6 @@ class LabelFigures(FiguresOfEach):
         return float(np.mean([found.std() for found in self._of_each(metric, self._fitted_tables.sampling)]))
 
 
-class ClassesOfPart(PartOfRows, ClassFigures):
-    """Figures of several classes on a part of all rows."""
-
-
-class LabelsOfPart(PartOfRows, LabelFigures):
-    """Figures of several labels on a part of all rows."""
-
-
 class OfEach(CountedEvaluation):
     """What evaluations by many tables share: several scores a row, and fewer bins than a table of two classes."""
 
@@ -233,7 +225,7 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
     class against the rest, at a tenth each, would have noise that is five times as large on what is rare.
     """
 
-    _part = ClassesOfPart
+    _part = ClassFigures
 
     def _check_targets_known(self) -> None:
         super()._check_targets_known()
@@ -317,7 +309,7 @@ class MultilabelEvaluation(OfEach, LabelFigures):
     most sqrt(2) times it, as no number is negative. Gaussian noise is priced by that.
     """
 
-    _part = LabelsOfPart
+    _part = LabelFigures
     labels_: list[Any]
 
     def _note_given(self, y: Any, sample_weight: Any) -> None:

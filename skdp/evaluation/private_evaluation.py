@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from skdp._checks.rows import number_of_columns
-from skdp.evaluation.binary_figures import BinaryFigures, SubgroupFigures
+from skdp.evaluation.binary_figures import BinaryFigures
 from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.multiclass import MulticlassEvaluation
 from skdp.evaluation.one_vs_rest import MultilabelEvaluation, OneVsRestEvaluation
@@ -41,7 +41,7 @@ class PrivateEvaluation(CountedEvaluation, BinaryFigures):
     evaluate : Make one.
     """
 
-    _part = SubgroupFigures
+    _part = BinaryFigures
 
 
 def evaluate(

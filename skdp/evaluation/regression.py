@@ -17,7 +17,7 @@ from skdp.evaluation import error_metrics
 from skdp.evaluation.amounts import GRID
 from skdp.evaluation.counted import CountedEvaluation, CountingPlan, RowsOfCounts
 from skdp.evaluation.estimates import Estimate
-from skdp.evaluation.figures import PartOfRows, TableFigures, sides
+from skdp.evaluation.figures import TableFigures, sides
 from skdp.evaluation.replicates import N_DRAWS, Replicates, project, rows_like, simulated_noise
 from skdp.evaluation.scored_rows import ScoredRows
 
@@ -128,10 +128,6 @@ class ErrorFigures(TableFigures):
         return self._spanning(self.estimate(metric, 0.0, high), metric, sides(metric, tied_at=(0, 1)), most=high)
 
 
-class ErrorsOfPart(PartOfRows, ErrorFigures):
-    """Figures of a regressor on a part of all rows."""
-
-
 class RegressionEvaluation(CountedEvaluation, ErrorFigures):
     """Figures of a regressor on private rows, all from one noisy release. `skdp.evaluate` makes one.
 
@@ -175,7 +171,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
     """
 
     _methods = ("predict",)
-    _part = ErrorsOfPart
+    _part = ErrorFigures
 
     def _check_targets_known(self) -> None:
         """See `CountedEvaluation`: bounds of the targets, of the model where it has some."""
