@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import joblib
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
@@ -25,15 +24,6 @@ _OF_THE_SEARCH = {
     "epsilon", "delta", "noise_multiplier", "risk", "accountant", "adjacency", "accounting", "random_state", "shares",
     "n_groups_public", "n_samples_public", "warm_start", "classes", "weight_bound", "memory", "verbose",
 }  # fmt: skip
-
-
-_OF_TRAINING = {
-    "activation", "adam_epsilon", "alpha", "average", "batch_size", "beta_1", "beta_2", "clipping",
-    "data_norm", "fit_intercept", "hidden_layer_sizes", "learning_rate", "merge_equal_rows",
-    "learning_rate_end", "learning_rate_init", "lot_size", "max_depth", "max_grad_norm", "max_iter", "momentum",
-    "n_bins", "n_components", "n_estimators", "sampling_rate", "solver", "trees_random_state",
-}  # fmt: skip
-"""Parameters that have no say in which rows and targets are refused; of any other, a loss for one, nothing is known."""
 
 
 def refuse_terms_of_the_budget(grid: list[dict[str, Any]]) -> None:
@@ -119,21 +109,6 @@ class FitPlan(NamedTuple):
     def event(self, scale: float) -> DpEvent:
         """What the fit costs with its noise times `scale`."""
         return self.allocation.scaled(scale).event
-
-    @property
-    def reading(self) -> str:
-        """A key of all that may decide which tables and targets are refused: classes of steps, and parameters."""
-        facts = [
-            (type(step).__qualname__, {k: v for k, v in step.get_params(deep=False).items() if k not in _OF_TRAINING})
-            for _, step in self.pipeline.steps
-            if not isinstance(step, str | None)  # "passthrough"
-        ]
-        return str(joblib.hash(facts))
-
-    @property
-    def has_public_steps(self) -> bool:
-        """Whether some steps are public."""
-        return not all(is_private(step) for _, step in self.pipeline.steps)
 
     def check_parameters(self, n_features: int) -> None:
         """Before the charge: an error in the middle would tell that this candidate was tried."""

@@ -119,14 +119,8 @@ def plan_search(
 
 def check_rows(plan: SearchPlan, X: Any, y: Any, units: Units | None) -> None:
     """Before the charge: refuse what any candidate would refuse of all rows, and so of a part of them."""
-    first, *others = plan.finals or plan.tried
-    first.check_rows(X, y, units)
-    known = {first.reading}
-    for each in others:
-        # Other public steps may make other rows, or fail behind a private step.
-        if each.has_public_steps or each.reading not in known:
-            each.check_rows(X, y, units)
-            known.add(each.reading)
+    for each in plan.finals or plan.tried:
+        each.check_rows(X, y, units)
 
 
 def _tries_event(tried: list[FitPlan], scale: float, scored: DpEvent, trials: NumberOfTrials | None) -> DpEvent:
