@@ -12,7 +12,7 @@ import importlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,31 +67,8 @@ class TableRows:
         return f"TableRows({show(self.source)}, columns={self.columns!r})"
 
 
-SumT = TypeVar("SumT", bound="Sum")
-
 TargetReading = Callable[[Any, Any, int], tuple[Any, Any]]
 """Makes target values and weights of (labels, weights or None, number of rows), or refuses them. It can be pickled."""
-
-
-class Sum(Protocol):
-    """A sum over rows to which blocks of rows are added, and other such sums.
-
-    Where rows have units, blocks of whole ones are added with the keyword `units`, and clipped by unit.
-    """
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows that were added."""
-
-    @property
-    def add(self) -> Callable[..., None]:
-        """Add a block of rows, with its target values and weights if there is a reader of targets."""
-
-    def merge(self, other: Any) -> None:
-        """Add a sum over other rows."""
-
-    def clip(self) -> None:
-        """Clip the sum, of all rows of one unit, to what a unit may add."""
 
 
 @dataclass(frozen=True)
@@ -205,11 +182,13 @@ class RowSource:
         """
         raise NotImplementedError
 
-    def add_up(self, new_sum: Callable[..., SumT], read_targets: TargetReading | None = None) -> SumT:
+    def add_up(self, new_sum: Callable[..., Any], read_targets: TargetReading | None = None) -> Any:
         """Return the sum over all rows; `new_sum` can be pickled and makes an empty one.
 
-        It may be given `pool`, threads that share the work of adding up.
-        With `read_targets`, as of `BlockRecipe`, targets and weights of the rows are added with them.
+        It may be given `pool`, threads that share the work of adding up. Blocks of rows are added by its `add`, other
+        such sums by `merge`, and `n_rows` counts the rows. With `read_targets`, as of `BlockRecipe`, targets and
+        weights of the rows are added with them. Where rows have units, blocks of whole ones are added with the keyword
+        `units`, and `clip` clips a sum of all rows of one unit to what a unit may add.
         """
         raise NotImplementedError
 
