@@ -14,7 +14,7 @@ from skdp._checks.leaks import note_leaks, report_classes_read, silence
 from skdp._checks.parameters import WrongTypeError, check_choice, check_real
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import take_rows
-from skdp._checks.rows import check_labels, classes_of, without_labels
+from skdp._checks.rows import check_labels, classes_of, column_names, without_labels
 from skdp._checks.weights import WeightReader
 from skdp._fit.private_step import private_steps
 from skdp._fit.releases import ids_of
@@ -97,6 +97,8 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
     _fitted_epsilon: float
 
     _part_name = "estimator_"
+    categories: Any = None  # public subgroups that the table has apart
+    by: str | None = None  # column of their labels
 
     # --- what a subclass says ---
 
@@ -107,14 +109,6 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
     def _follow(self, evaluation: PrivateEvaluation) -> None:
         """Set what follows from a noisy table."""
         raise NotImplementedError(f"{type(self).__name__} does not say what follows: write _follow.")
-
-    def _categories(self) -> Any:
-        """Public subgroups that the table has apart, None without any."""
-        return None
-
-    def _subgroups_of(self, X: Any) -> Any:
-        """Private labels of the subgroups of rows, None without any."""
-        return None
 
     # --- the fit ---
 
@@ -249,7 +243,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
             model,
             **share_of_budget(self, share),
             classes=classes,
-            categories=self._categories(),
+            categories=self.categories,
             weight_bound=self.weight_bound,
             adjacency=self.adjacency,
             n_samples_public=n_public,
@@ -269,7 +263,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         return rows
 
     def _read_counted(self, plan: TablePlan, rows: PartRows) -> RowsOfCounts:
-        given = {"y": rows.y, "sample_weight": rows.given_weights, "by": self._subgroups_of(rows.X)}
+        given = {"y": rows.y, "sample_weight": rows.given_weights, "by": self._labels_of_subgroups(rows.X)}
         return plan.table._read_counted(len(rows.y), rows.units, given)
 
     # --- after it ---
@@ -301,6 +295,14 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         return self._fitted_epsilon if self.__dict__.get("delta_") == 0.0 else super().epsilon_
 
     # --- the fitted classifier ---
+
+    def _labels_of_subgroups(self, X: Any) -> Any:
+        """Private labels of the subgroups of rows, None without any."""
+        if self.by is None:
+            return None
+        if self.by not in (column_names(X) or ()):
+            raise ValueError(f"by={self.by!r} is no column of X: name one of a frame.")
+        return X[self.by]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "estimator_" in self.__dict__

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_choice, check_real
-from skdp._checks.rows import column_names, without_labels
+from skdp._checks.rows import without_labels
 from skdp._typing import Doubles
 from skdp.calibration.table_classifier import TableClassifier
 from skdp.evaluation.binary_metrics import above
@@ -212,16 +212,6 @@ class DPThresholdClassifier(TableClassifier):
         given, remedy = getattr(self, name), "choose a share, such as 0.9"
         return None if given is None else check_real(name, given, above=0, at_most=1, remedy=remedy)
 
-    def _categories(self) -> Any:
-        return self.categories
-
-    def _subgroups_of(self, X: Any) -> Any:
-        if self.by is None:
-            return None
-        if self.by not in (column_names(X) or ()):
-            raise ValueError(f"by={self.by!r} is no column of X: name one of a frame.")
-        return X[self.by]
-
     def _follow(self, evaluation: PrivateEvaluation) -> None:
         chosen = choose_thresholds(evaluation._fitted_replicates.released[0], self._purpose())
         names = list(evaluation.subgroups) or ["all"]
@@ -278,7 +268,7 @@ class DPThresholdClassifier(TableClassifier):
         """
         scores = np.nan_to_num(self._scores(X))
         thresholds = np.array(list(self.thresholds_.values()))
-        groups = self.evaluation_._subgroups(self._subgroups_of(X), len(scores))
+        groups = self.evaluation_._subgroups(self._labels_of_subgroups(X), len(scores))
         return self.classes_[(scores >= thresholds[0 if groups is None else groups]).astype(int)]
 
 
