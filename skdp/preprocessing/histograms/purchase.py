@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from skdp._checks.parameters import check_choice, check_count, check_real
 from skdp._checks.units import Units
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, compose
-from skdp.accounting.methods import ADJACENCIES
 from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
@@ -185,24 +183,6 @@ class Purchase:
     adjacency: str
     threshold_delta: float
     bounds: tuple[Bounds, ...] = ()
-
-    def __post_init__(self) -> None:
-        for name, least in (("n_numbers", 0), ("n_words", 0), ("n_bins", 1), ("max_categories", 1)):
-            value = check_count(name, getattr(self, name), at_least=least, remedy=f"give a whole number from {least}")
-            object.__setattr__(self, name, value)
-        if self.n_numbers + self.n_words == 0:
-            raise ValueError("n_numbers=0, n_words=0: there is nothing to buy; name the columns that need it.")
-        check_choice("adjacency", self.adjacency, ADJACENCIES)
-        if self.n_words:
-            remedy = "give a part of the budget's delta, such as a tenth"
-            check_real("threshold_delta", self.threshold_delta, above=0, below=1, remedy=remedy)
-        elif self.threshold_delta != 0.0:
-            raise ValueError(f"threshold_delta={self.threshold_delta!r} without words: give 0.0.")
-        if self.bounds and len(self.bounds) != self.n_numbers:
-            raise ValueError(f"bounds has {len(self.bounds)} entries for {self.n_numbers} columns: give one a column.")
-        for pair in self.bounds:
-            if pair is not None and not (pair[0] < pair[1] and math.isfinite(pair[1] - pair[0])):
-                raise ValueError(f"bounds={pair!r} is no finite range: give (low, high) with low below high.")
 
     # --- the price, and the noise that has it ---
 
