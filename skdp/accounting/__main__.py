@@ -28,8 +28,6 @@ from skdp.exceptions import BudgetFileError
 if TYPE_CHECKING:
     from skdp.accounting import PrivacyAccountant
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.

@@ -29,8 +29,6 @@ from .pld.trade_off import fine_profile, largest_excess, least_mu, lower_mu
 from .rdp.rdp import rdp, rdp_refusal
 from .releases import releases_of_group
 
-__all__ = ["PrivacyProfile", "RenyiCurve", "compare_accountants"]
-
 _LEAST_ORDER, _LARGEST_ORDER = 1.0 + 1e-5, 1e12
 _POINTS = 200
 _FAR = 1e6  # nats, beyond which delta is not looked at

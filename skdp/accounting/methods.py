@@ -35,25 +35,6 @@ from .pld.lower_bounds import pld_bounds
 from .rdp.rdp import rdp_delta, rdp_epsilon, rdp_refusal
 from .releases import Releases, releases, releases_of_group, without_failures
 
-__all__ = [
-    "ADJACENCIES",
-    "APPROXIMATIONS",
-    "METHODS",
-    "check_adjacency",
-    "check_delta",
-    "check_epsilon",
-    "check_group",
-    "check_known",
-    "check_method",
-    "check_priced",
-    "explain_refusal",
-    "get_delta",
-    "get_epsilon",
-    "get_epsilon_bounds",
-    "refusal",
-    "rough_epsilon",
-]
-
 # --- what each method can price: what it cannot is refused by name, with a method that can ---
 
 # Never below the truth: may be charged.

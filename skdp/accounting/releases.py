@@ -25,12 +25,6 @@ from .events.specifications import (
 )
 from .formulas.selection_law import NumberOfTrials
 
-__all__ = [
-    "Concentrated", "FixedSample", "LaplaceRelease", "OtherRelease", "PlainGaussian", "Releases", "Runs",
-    "SampledGaussian", "SampledPure", "Selection", "Statement", "join", "releases", "releases_of_group", "repeat",
-    "without_failures",
-]  # fmt: skip
-
 # fields of Releases whose entries are made a number of times
 _COUNTED = (
     "sampled", "gaussian", "laplace", "epsilon_delta", "without_replacement", "sampled_pure", "selected", "others",

@@ -18,8 +18,6 @@ from .events.specifications import DpEvent, read_real, show
 from .formulas.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from .methods import check_delta, check_epsilon, get_epsilon, rough_epsilon
 
-__all__ = ["BudgetTarget", "EpsilonTarget", "Risk", "target_of"]
-
 _DOWN = 1.0 - 1e-9  # a mu by the inverse of the normal distribution, which is rounded
 
 

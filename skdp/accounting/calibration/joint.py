@@ -13,8 +13,6 @@ from ..methods import check_adjacency
 from ..targets import BudgetTarget, target_of
 from .noise import MOST_NOISE, calibrate_to, log_of
 
-__all__ = ["calibrate_jointly", "calibrate_jointly_to"]
-
 _NEAR = 6e-4  # accepted distance below the budget, relative
 
 

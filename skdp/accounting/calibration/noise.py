@@ -20,13 +20,6 @@ from ..methods import check_adjacency, check_method
 from ..releases import Releases, releases
 from ..targets import BudgetTarget, target_of
 
-__all__ = [
-    "MOST_NOISE",
-    "calibrate_noise_multiplier",
-    "calibrate_to",
-    "log_of",
-]
-
 _LEAST, MOST_NOISE = 1e-3, 1e7
 _NEAR = 2e-4  # accepted distance below the target, relative
 _ROUGH = 3e-3  # accepted distance of the first search, on either side

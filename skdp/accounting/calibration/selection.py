@@ -12,8 +12,6 @@ from ..methods import get_epsilon
 from ..targets import target_of
 from .noise import calibrate_to
 
-__all__ = ["SHAPES", "CalibratedSelection", "calibrate_selection", "fewest_trials"]
-
 SHAPES = (0.0, 1.0, math.inf)
 
 

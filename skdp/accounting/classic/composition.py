@@ -18,15 +18,6 @@ from ..formulas.numeric import minimize
 from ..formulas.response import randomised_response_epsilon
 from ..releases import FixedSample, Releases, SampledGaussian, Statement
 
-__all__ = [
-    "exact_refusal",
-    "naive_epsilon",
-    "optimal_epsilon",
-    "optimal_exact_epsilon",
-    "strong_2016_epsilon",
-    "strong_epsilon",
-]
-
 _MOST_EXACT = 10**6  # equal steps; a sum over the losses of more grows with the root of their number
 
 

@@ -19,8 +19,6 @@ from scipy.special import ndtr
 from ..formulas.gaussian import gaussian_delta, gaussian_epsilon
 from ..releases import Releases
 
-__all__ = ["gdp_delta", "gdp_epsilon", "gdp_mu"]
-
 
 def gdp_mu(found: Releases, *, replace_one: bool = False) -> float:
     """Shift of the Gaussian mechanism that a composition is taken for.

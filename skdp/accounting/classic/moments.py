@@ -21,16 +21,6 @@ from ..formulas.gaussian import mixture_loss
 from ..rdp.sampled import log_moment
 from ..releases import Releases
 
-__all__ = [
-    "asymptotic_delta",
-    "asymptotic_epsilon",
-    "asymptotic_refusal",
-    "log_moments",
-    "moments_delta",
-    "moments_epsilon",
-    "moments_refusal",
-]
-
 LARGEST = 32
 _LAMBDAS = np.arange(1.0, LARGEST + 1.0)
 _MOST_SHIFT = 16.0

@@ -48,8 +48,6 @@ from skdp._typing import Doubles
 from ..formulas.numeric import sampled_loss
 from ..formulas.quadrature import MOST, number_of_nodes, rule
 
-__all__ = ["REVEALED", "LossAtoms", "Tails", "connect"]
-
 _MOST = 20_000  # losses of integer noise
 
 

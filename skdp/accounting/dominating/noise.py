@@ -30,11 +30,6 @@ from skdp._typing import Doubles
 from ..formulas.numeric import sampled_loss
 from .atoms import REVEALED, LossAtoms, Tails, connect
 
-__all__ = [
-    "MOST_SPREAD", "Parts", "discrete_gaussian", "discrete_laplace", "gaussian_mixture", "laplace",
-    "sampled_discrete_gaussian", "sampled_discrete_laplace", "sampled_laplace", "statement",
-]  # fmt: skip
-
 REACH = 38.0  # standard deviations: beyond them a Gaussian has 3e-316
 _FURTHER = 14.0  # beyond where an integrand of a Rényi divergence has its peak
 _WIDTH, _RELATIVE = 0.01, 0.1  # of a cell: in standard deviations, and in nats

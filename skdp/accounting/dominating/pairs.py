@@ -33,8 +33,6 @@ from .noise import (
     statement,
 )
 
-__all__ = ["Directions", "dominating", "fixed_gaussian", "pair_refusal"]
-
 Directions = tuple[LossAtoms, ...]
 
 

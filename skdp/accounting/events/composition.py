@@ -27,8 +27,6 @@ from .specifications import (
     resolve,
 )
 
-__all__ = ["MOST_RELEASES", "compose", "flatten", "flatten_own", "group_event", "of_parts", "parts_of", "walk"]
-
 # Of one kind, in a run or a trial. Beyond it neither a grid nor doubles tell the loss of one release from nothing.
 MOST_RELEASES = 10**12
 

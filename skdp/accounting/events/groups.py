@@ -37,10 +37,6 @@ from .specifications import (
     PoissonSampledDpEvent,
 )
 
-__all__ = [
-    "MOST_IN_GROUP", "integers_of_group", "mixture_of_group", "noise_of_group", "sample_of_group", "statement_of_group",
-]  # fmt: skip
-
 MOST_IN_GROUP = 1000
 """Most records of a group: beyond, a binomial mixture has too many parts."""
 

@@ -12,8 +12,6 @@ from typing import Any, cast
 from .kinds import BY_NAME, REMOVED_EVENTS, kind_of
 from .specifications import ComposedDpEvent, DpEvent, show
 
-__all__ = ["from_dp_accounting", "to_dp_accounting"]
-
 
 def _other(caller: str) -> Any:
     try:

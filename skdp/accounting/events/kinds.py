@@ -31,11 +31,6 @@ from .specifications import (
     ZCDpEvent,
 )
 
-__all__ = [
-    "BY_NAME", "EVENT_KINDS", "FORMS", "REMOVED_EVENTS", "Form", "Kind", "Sample", "adjacency_refusal", "is_priced",
-    "kind_of", "law_of", "name_of", "sampled_form",
-]  # fmt: skip
-
 
 class Sample(NamedTuple):
     """Who takes part: the share of all records, in words, and in short as in a ledger."""

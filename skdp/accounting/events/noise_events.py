@@ -13,8 +13,6 @@ from typing import Any
 
 from .specifications import DpEvent, own, real_field, refuse_field, whole_field
 
-__all__ = ["DiscreteGaussianDpEvent", "DiscreteLaplaceDpEvent", "MixtureOfGaussiansDpEvent"]
-
 _MOST_SENSITIVE = 10**6
 _MOST_PARTS = 1000
 

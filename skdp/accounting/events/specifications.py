@@ -21,34 +21,6 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-__all__ = [
-    "ComposedDpEvent",
-    "DpEvent",
-    "EpsilonDeltaDpEvent",
-    "GaussianDpEvent",
-    "LaplaceDpEvent",
-    "NoOpDpEvent",
-    "NonPrivateDpEvent",
-    "PoissonSampledDpEvent",
-    "RepeatAndSelectDpEvent",
-    "SampledWithoutReplacementDpEvent",
-    "SelfComposedDpEvent",
-    "WorstOfDpEvent",
-    "ZCDpEvent",
-    "inner_event",
-    "own",
-    "read_real",
-    "read_whole",
-    "real_field",
-    "refuse_field",
-    "resolve",
-    "set_finite",
-    "set_noise",
-    "show",
-    "whole_field",
-]
-
-
 Event = TypeVar("Event", bound="DpEvent")
 
 # --- how public values are read and shown, here and wherever else parameters are checked ---

@@ -20,8 +20,6 @@ from skdp._typing import Doubles
 
 from .numeric import bisect, sampled_loss
 
-__all__ = ["LOG_SQRT_2PI", "gaussian_delta", "gaussian_epsilon", "gaussian_mu", "log_delta_at", "mills_drop"]
-
 # Relative slack that covers the rounding of what is computed here; results are moved by it to the safe side.
 _SAFE = 1e-11
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)

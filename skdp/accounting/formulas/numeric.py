@@ -12,9 +12,6 @@ import numpy as np
 
 from skdp._typing import Doubles
 
-__all__ = ["Secant", "bisect", "least_delta", "minimize", "sampled_loss"]
-
-
 _NEARLY_ALL = 0.99  # sampling probability q from which on 1 - q, which is exact, is lost beside the rounding of q
 
 Function = Callable[[float], float]

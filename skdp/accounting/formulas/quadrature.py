@@ -35,8 +35,6 @@ import numpy as np
 
 from skdp._typing import Doubles
 
-__all__ = ["ERROR", "MOST", "UNIT", "lifted", "nodes", "number_of_nodes", "rounding", "rule"]
-
 ERROR = 1e-15
 """Relative error of the quadrature, at most."""
 

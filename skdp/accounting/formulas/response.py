@@ -14,8 +14,6 @@ import numpy as np
 
 from skdp._typing import Doubles
 
-__all__ = ["randomised_response_delta", "randomised_response_epsilon"]
-
 _ROUNDING = 1e-9  # of sums over many terms; results are moved by it to the safe side
 
 

@@ -24,8 +24,6 @@ from skdp._typing import Doubles
 from ..events.specifications import DpEvent, RepeatAndSelectDpEvent, read_whole, show
 from .numeric import bisect
 
-__all__ = ["NumberOfTrials", "halting_probability"]
-
 _DEEPEST = 100.0  # tails below e^-100 are left out of the table: 128 bits do not reach there
 _MOST_DRAWN = 1e4  # expected trials, above which the table would be too long
 

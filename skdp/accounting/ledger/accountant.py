@@ -21,8 +21,6 @@ from .risk import epsilon_of_risk
 from .serial import ledger_from_json, ledger_to_json
 from .split import DataSplit
 
-__all__ = ["Charge", "PrivacyAccountant", "resolve_accountant"]
-
 
 class PrivacyAccountant(Figures):
     """Adds up what has been done to one data set, and refuses what would pass a budget.

@@ -24,8 +24,6 @@ from .filters import GAUSSIAN, Filter, failures_of
 from .ledger import Ledger
 from .report import to_digits
 
-__all__ = ["Affordable", "admit", "affordable", "largest_event", "scale_noise"]
-
 _RAISE = "raise the budget (PrivacyAccountant.increase_budget, python -m skdp.accounting increase)"
 
 

@@ -37,8 +37,6 @@ from .charges import Charge, Terms, joint_price, methods_for
 from .filters import FAILURES, GAUSSIAN, Counts, Rule, failures_of, rule_for, share
 from .odometer import odometer_epsilon
 
-__all__ = ["Balance"]
-
 
 @lru_cache(maxsize=4096)
 def _size(event: DpEvent) -> int:

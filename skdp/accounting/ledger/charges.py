@@ -19,11 +19,6 @@ from ..releases import Releases, releases
 from .filters import FAMILIES, REMOVED_FAMILIES, Rule
 from .report import sampling_of
 
-__all__ = [
-    "ENTRY_KINDS", "Charge", "Terms", "check_name", "check_text", "joint_delta", "joint_price", "methods_for", "now",
-    "plain_parameters",
-]  # fmt: skip
-
 ENTRY_KINDS = ("charge", "refusal", "raise", "split")
 """Of entries: a charge has a price; a refusal of rows has none; a raise of the budget has the new one as parameter; a
 split of the data set has its key."""

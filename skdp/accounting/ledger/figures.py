@@ -14,8 +14,6 @@ from .ledger import Ledger
 from .log import Log
 from .report import as_html, as_text, entry_rows, to_digits
 
-__all__ = ["Figures"]
-
 
 def _count_entries(ledger: Ledger) -> str:
     """How many entries there are of each kind."""

@@ -81,21 +81,6 @@ from ..formulas.gaussian import gaussian_mu
 from ..rdp.rdp import ORDERS, rdp, rdp_refusal, renyi_epsilon_at
 from ..releases import PlainGaussian, Releases, without_failures
 
-__all__ = [
-    "FAILURES",
-    "FAMILIES",
-    "GAUSSIAN",
-    "REMOVED_FAMILIES",
-    "Counts",
-    "Filter",
-    "Rule",
-    "add_upwards",
-    "failures_of",
-    "rule_for",
-    "share",
-    "total_cost",
-]  # fmt: skip
-
 GAUSSIAN = "gaussian"
 """The Gaussian filter alone: all charges are plain Gaussian releases, the first one included."""
 

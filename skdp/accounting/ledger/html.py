@@ -36,6 +36,3 @@ def caption_of(text: str, *, warns: bool) -> str:
         '<div style="background: #ffffff; color: #1b1f24; font: 14px/1.5 system-ui, sans-serif; padding: .2em .6em; '
         f'border-left: 4px solid {ink}; margin-bottom: .4em; display: table;">{escaped(text)}</div>'
     )
-
-
-__all__ = ["caption_of", "escaped", "html_table", "one_line"]

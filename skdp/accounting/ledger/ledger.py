@@ -11,8 +11,6 @@ from .balance import Balance
 from .charges import ENTRY_KINDS, Charge, Terms, joint_delta, joint_price
 from .split import PARTS, DataSplit
 
-__all__ = ["Ledger"]
-
 
 def _groups_of(charge: Charge) -> str:
     """Name of the labels of units of a charge, "" if it has none."""

@@ -13,8 +13,6 @@ from .charges import Charge, Terms
 from .ledger import Ledger
 from .serial import chain
 
-__all__ = ["LOCK", "Log", "MemoryLog", "Turn"]
-
 LOCK = threading.RLock()
 """Held while any log of this process is read or written. One for all, and held across a fork: so no child inherits a
 log half written, an open connection, or a lock whose owner does not exist there."""

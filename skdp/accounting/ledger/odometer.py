@@ -43,8 +43,6 @@ from ..formulas.gaussian import gaussian_epsilon
 from ..rdp.rdp import renyi_epsilon_at
 from .filters import FAILURES, Counts, Filter, failures_of, total_cost
 
-__all__ = ["odometer_epsilon"]
-
 _FIRST, _GAUSSIAN, _RENYI = 0.25, 0.25, 0.5 - FAILURES  # shares of delta; FAILURES is the fourth
 _ORDERS = tuple(1.0 + 1.5**k for k in range(-4, 16))
 _RATIO = 1.15  # between neighbouring budgets

@@ -18,8 +18,6 @@ from ..events.kinds import kind_of
 from ..events.specifications import ComposedDpEvent, DpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
 from .html import escaped, html_table
 
-__all__ = ["ReportRows", "as_html", "as_text", "describe", "entry_rows", "parameter_lines", "sampling_of", "to_digits"]
-
 ReportRows = Sequence[Sequence[str]]
 
 _LONGEST = 72

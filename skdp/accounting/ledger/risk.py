@@ -8,8 +8,6 @@ from ..methods import check_delta
 from ..targets import Risk
 from .filters import GAUSSIAN
 
-__all__ = ["epsilon_of_risk"]
-
 _DOWN = 1.0 - 1e-9  # covers the rounding of epsilon at mu, which is upwards
 
 

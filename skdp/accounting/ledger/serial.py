@@ -20,18 +20,6 @@ from ..methods import check_adjacency
 from .charges import ENTRY_KINDS, Charge, Terms, check_name, check_text, plain_parameters
 from .filters import Rule
 
-__all__ = [
-    "canonical",
-    "chain",
-    "charge_from_fields",
-    "charge_to_fields",
-    "event_from_dict",
-    "event_to_dict",
-    "ledger_from_json",
-    "ledger_to_json",
-    "link",
-]  # fmt: skip
-
 JSON_SCHEMA = 4
 """Of the JSON; no other one is read."""
 

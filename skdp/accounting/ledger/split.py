@@ -23,8 +23,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["PARTS", "DataSplit"]
-
 PARTS = ("train", "test")
 """Names of the partitions."""
 

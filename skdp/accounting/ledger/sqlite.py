@@ -24,17 +24,6 @@ from skdp.exceptions import BudgetFileError
 
 from .log import LOCK
 
-__all__ = [
-    "JOURNALS",
-    "absolute",
-    "describe_damage",
-    "publish",
-    "statements",
-    "transaction",
-    "translate_errors",
-    "wait_until_made",
-]
-
 T = TypeVar("T")
 
 JOURNALS = ("-journal", "-wal")

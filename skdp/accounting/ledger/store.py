@@ -41,8 +41,6 @@ from .sqlite import (
 )
 from .tables import BEGIN_LAST_ENTRY, SCRIPT, check_schema, check_tables, read_last
 
-__all__ = ["Store"]
-
 _ATTEMPTS = 1000
 """To write an entry; each failed one means that somebody else has written theirs."""
 

@@ -17,8 +17,6 @@ from skdp.exceptions import BudgetFileError
 
 from .sqlite import describe_damage
 
-__all__ = ["BEGIN_LAST_ENTRY", "SCRIPT", "check_schema", "check_tables", "read_last"]
-
 FILE_SCHEMA = 4
 """Of the file, as `PRAGMA user_version`; no other one is read."""
 

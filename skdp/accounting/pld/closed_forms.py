@@ -32,8 +32,6 @@ from ..formulas.response import randomised_response_delta, randomised_response_e
 from ..releases import Releases, SampledGaussian, Statement
 from .pairs import Pair, paired
 
-__all__ = ["MAX_SHIFT", "Simple", "closed_delta", "closed_epsilon"]
-
 # Losses of noise multipliers below 1 / MAX_SHIFT are priced without the help of sampling: still a bound.
 MAX_SHIFT = 1000.0
 _STEEPEST = 1e14

@@ -19,8 +19,6 @@ from .pairs import AnyPair, Directed, LaplacePair, Pair, ResponsePair, atoms_pai
 from .profiles import Profile, ProfilePair, select_best
 from .reading import Curve, compose_curve
 
-__all__ = ["curve_of", "directions", "profile_pair"]
-
 _LOOKS = 12 << 20  # work of all looks at the trials of a selection
 _ROUGH = 5e-4  # accuracy from which on a profile has few points
 _POINTS = (250, 1000)

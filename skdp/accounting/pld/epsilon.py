@@ -27,17 +27,6 @@ from .reading import (
 )
 from .tilting import find_tilt
 
-__all__ = [
-    "FINE",
-    "check_kinds",
-    "group_delta",
-    "group_epsilon",
-    "known_delta",
-    "least_with_renyi",
-    "pld_delta",
-    "pld_epsilon",
-]
-
 FINE = 2e-6  # relative error of epsilon aimed at
 _PROFILE = 1e-5  # relative error of the profile of one trial
 _NEGLIGIBLE = 14.0  # log of how far below delta a profile is followed

@@ -24,8 +24,6 @@ from skdp._typing import Doubles
 from .pairs import AnyPair
 from .tilting import GridPlan, Tilt
 
-__all__ = ["Composed", "GridRelease", "compose_on_grid", "deltas_of", "release_moment", "releases_on_grid"]
-
 Spectrum = NDArray[np.complex128]
 
 _UNIT = 2.3e-16

@@ -28,8 +28,6 @@ from .grid import Composed, GridRelease, compose_on_grid, release_moment, releas
 from .lower_bounds import bound_wrapped, own_mass, sure_mass, too_high, without_selection
 from .tilting import Tilt, choose_grid, deviation, find_tilt
 
-__all__ = ["ErrorsOfTests", "errors_near"]
-
 _ACCURACY = 3e-5  # relative error of epsilon aimed at
 _BELOW = 3.0  # how far below a place its tests go, in units of 1 / order
 _WORK = 1 << 19  # in the first grid, as in `choose_grid`

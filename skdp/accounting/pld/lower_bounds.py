@@ -46,8 +46,6 @@ from .pairs import LaplacePair, Pair, ResponsePair
 from .reading import Solved, epsilon_of, hockey_stick, is_negligible, solve_directions
 from .tilting import WORK, Tilt, deviation, finest, total
 
-__all__ = ["bound_wrapped", "lower_epsilon", "own_mass", "pld_bounds", "sure_mass", "too_high", "without_selection"]
-
 _SHARE = 3e-5  # part of delta given to labels that are too high, at most
 _TINY = 1e-9  # covers rounding and the quadrature of one release
 _WIDEST = 700.0  # width of a grid from which on no double holds its exponential, and nothing can be said

@@ -50,8 +50,6 @@ from ..formulas.gaussian import mixture_loss
 from ..formulas.quadrature import ERROR, lifted, nodes, rounding, rule
 from ..releases import Releases
 
-__all__ = ["AnyPair", "Atoms", "AtomsPair", "Directed", "LaplacePair", "Pair", "ResponsePair", "atoms_pairs", "paired"]
-
 _CELLS = 64  # at least, in a quadrature
 _DEEP = 160.0  # losses this far below the top of bounded ones have a density below e^-80 and are taken together
 _SAFE = 1.0 + 1e-12  # covers rounding of sums, and the error of a quadrature

@@ -43,8 +43,6 @@ from skdp._typing import Doubles
 from ..formulas.selection_law import NumberOfTrials
 from .pairs import Atoms
 
-__all__ = ["Profile", "ProfilePair", "group_profile", "select_best"]
-
 _SAFE = 1.0 + 1e-10  # covers rounding
 _ERROR = 1e-12  # of masses, which are differences of slopes: of what lies above them
 _POINTS = 400  # of the profile of a chain

@@ -19,22 +19,6 @@ from .grid import Composed, compose_on_grid, deltas_of
 from .pairs import AnyPair, AtomsPair, Directed
 from .tilting import WORK, Tilt, ceiling, choose_grid, deviation, find_tilt
 
-__all__ = [
-    "ROUGH",
-    "Curve",
-    "Solved",
-    "compose_curve",
-    "delta_of_atoms",
-    "epsilon_of",
-    "epsilon_of_atoms",
-    "hockey_stick",
-    "is_negligible",
-    "read_delta",
-    "read_epsilon",
-    "solve_directions",
-    "total_variation",
-]
-
 _ABOVE = 1e4  # mass in units of delta from which on a label alone says nearly where delta is reached
 _SAFE = 1.0 + 1e-12  # covers rounding of sums, and the error of a quadrature
 ROUGH = 1e-3  # accuracy at which the second direction is first looked at

@@ -34,8 +34,6 @@ from skdp._typing import Doubles
 
 from .pairs import AnyPair, Atoms
 
-__all__ = ["WORK", "GridPlan", "Tilt", "ceiling", "choose_grid", "deviation", "find_tilt", "finest", "total"]
-
 _CLOSE = 0.02  # between the logs of two numbers that are as good as one
 _FAINTEST = -600.0  # least log weight that is computed with: arithmetic below 1e-308 is a hundred times slower
 LEAST_LOG_DELTA = -700.0  # of delta at an epsilon, below which no grid is laid

@@ -41,8 +41,6 @@ from .label_tests import ErrorsOfTests, errors_near
 from .lower_bounds import pld_bounds
 from .profiles import Profile, ProfilePair
 
-__all__ = ["fine_profile", "largest_excess", "least_mu", "lower_mu"]
-
 Reader = Callable[[Doubles], Doubles]
 
 _ACCURACY = 1e-5  # relative error of epsilon aimed at

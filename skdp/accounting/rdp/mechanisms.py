@@ -14,8 +14,6 @@ from scipy.special import gammaln
 
 from skdp._typing import Doubles
 
-__all__ = ["laplace_rdp", "log_factorial_rounding", "log_poisson_delta", "pure_rdp", "without_replacement_rdp"]
-
 # Of this power on, sampling without replacement is priced by the simpler of the two bounds: cost grows as its square.
 _MOST_DIFFERENCES = 512
 _MAX_NODES = 1 << 16

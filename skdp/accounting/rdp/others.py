@@ -25,8 +25,6 @@ from ..events.noise_events import DiscreteGaussianDpEvent, DiscreteLaplaceDpEven
 from ..events.specifications import DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, LaplaceDpEvent
 from .sampled import log1p_exp, log_excess
 
-__all__ = ["other_rdp", "other_refusal"]
-
 _FARTHEST = 128.0  # standard deviations that an order moves a loss by, at most
 _OUTSIDE = 1.001e-300  # mass of noise that is left out, at most
 _UP = 1.0 + 1e-10

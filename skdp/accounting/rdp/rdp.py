@@ -25,18 +25,6 @@ from .others import other_rdp, other_refusal
 from .sampled import log_moment
 from .selection import largest_gain
 
-__all__ = [
-    "ORDERS",
-    "rdp",
-    "rdp_delta",
-    "rdp_epsilon",
-    "rdp_refusal",
-    "renyi_delta",
-    "renyi_epsilon",
-    "renyi_epsilon_at",
-]
-
-
 _UP = 1.0 + 1e-11
 _ROUNDED = 1.0 + 1e-12  # of sums of positive terms
 _FEW_UNITS = 9e-16

@@ -32,8 +32,6 @@ from skdp._typing import Doubles
 from ..formulas.gaussian import mixture_loss
 from .mechanisms import log_factorial_rounding
 
-__all__ = ["log1p_exp", "log_excess", "log_moment"]
-
 _MAX_NODES = 1 << 16
 
 

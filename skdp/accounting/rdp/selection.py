@@ -18,8 +18,6 @@ from skdp._typing import Doubles
 
 from ..formulas.selection_law import NumberOfTrials
 
-__all__ = ["largest_gain"]
-
 _CELLS = 2000
 _SAFE = 1.0 + 1e-12
 
