@@ -210,6 +210,3 @@ def _files_are_closed(folder: str, mode: int | None = None) -> bool:
     if mode is None:
         return all(map(_is_ours, found))
     return not any(each.st_mode & _OTHERS_WRITE & ~mode for each in found)
-
-
-__all__ = ["is_private", "njit", "private_folder", "text_of"]

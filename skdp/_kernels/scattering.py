@@ -49,6 +49,3 @@ def write_modulus(parts, out):
     for j in range(len(out)):
         real, imaginary = parts[2 * j], parts[2 * j + 1]
         out[j] = math.sqrt(real * real + imaginary * imaginary)
-
-
-__all__ = ["filter_spectra", "write_modulus"]

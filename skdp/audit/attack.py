@@ -41,6 +41,3 @@ class Attack:
     def epsilon(self) -> float:
         """The bound that counts."""
         return next(iter(self.bounds.values()))
-
-
-__all__ = ["Attack"]

@@ -147,6 +147,3 @@ def _tables(estimator: Any, X: Any, y: Any, groups: Any, canary: Any) -> Neighbo
 def check_canary(canary: Any) -> Any:
     """Refuse words that name no canary."""
     return check_choice("canary", canary, ("contradict",)) if isinstance(canary, str) else canary
-
-
-__all__ = ["audit_estimator"]

@@ -287,6 +287,3 @@ def _side(statistic: float, mean: float, scale: float, log_mean: Callable[[float
 
     least = optimize.minimize_scalar(exponent, bounds=_RANGE, method="bounded").fun
     return ("more" if sign > 0 else "less") if 2.0 * math.exp(min(least, 0.0)) < level else ""
-
-
-__all__ = ["LEVEL", "AuditFinding", "check_release_noise", "check_sampling", "scale_interval"]

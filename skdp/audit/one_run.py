@@ -274,6 +274,3 @@ def _read(model: Any, coins: NDArray[Any], seen: dict[str, Doubles], heard: Like
         for name, scores in seen.items()
     }
     return Attack(model, bounds, bound(seen["releases"], confidence=1.0 - LEVEL), 1)
-
-
-__all__ = ["one_run", "one_run_epsilon"]

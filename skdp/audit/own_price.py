@@ -106,6 +106,3 @@ def _releases_of(event: DpEvent, times: int) -> Iterator[tuple[DpEvent, int]]:
         yield from _releases_of(event.event, times * event.count)
     else:
         yield event, times
-
-
-__all__ = ["least_delta"]

@@ -70,6 +70,3 @@ def _of_search(model: Any, tracks: tuple[int, ...]) -> Claims:
     for each in refits:
         parts.append(Claim("refit", each, get_epsilon(tuning["refit"], delta, adjacency=adjacency), delta))
     return Claims(parts, (refits[0] if refits else trials[0]) if hidden else tracks, given=True)
-
-
-__all__ = ["Claim", "Claims", "parts_of"]

@@ -43,6 +43,3 @@ def leaves(value: Any, place: str = "", seen: frozenset[int] = frozenset()) -> I
         yield place, getattr(value, "__qualname__", type(value).__name__)
     else:
         yield place, (type(value).__name__, repr(value))
-
-
-__all__ = ["leaves"]

@@ -508,6 +508,3 @@ def _counting(per_step: float, steps: int) -> DpEvent:
     if steps > _MOST_STEPS:
         return LaplaceDpEvent(1.0 / (steps * per_step))
     return DiscreteLaplaceDpEvent(per_step, steps) if steps else NoOpDpEvent()
-
-
-__all__ = ["LEAST_DELTA", "differences", "event_of", "least_epsilon", "replay", "shifts_of"]

@@ -108,6 +108,3 @@ class AuditResult:
         lines += [f"step {name}: {bound:.3g} of {claimed:.3g}" for name, (bound, claimed) in self.steps.items()]
         lines += [f"epsilon >= {bound:.3g}, where {text}" for text, bound in self.bounds.items()]
         return [*lines, f"{self.n_fits} fits, confidence {self.confidence:.6g}"]
-
-
-__all__ = ["AuditError", "AuditResult"]

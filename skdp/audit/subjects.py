@@ -142,6 +142,3 @@ def stacked(rows: Any, more: Any) -> Any:
     if hasattr(rows, "vstack"):
         return rows.vstack(more)
     return np.concatenate([rows, more])
-
-
-__all__ = ["AuditedFit", "Subject", "prepared", "stacked"]

@@ -268,6 +268,3 @@ def targets(estimator: Any) -> tuple[Any, Any]:
         return None, None
     known = [0, 1] if classes is None or len(classes) < 2 else list(classes)
     return known[0], known[1]
-
-
-__all__ = ["Canary", "Neighbours", "corners", "given_case", "parameter", "take", "targets", "worst_case"]

@@ -18,8 +18,6 @@ from sklearn.utils import Bunch, check_random_state
 from skdp.datasets import _tables as tables
 from skdp.preprocessing.schema.table_schema import TableSchema
 
-__all__ = ["load_pums", "make_census"]
-
 _Features = Sequence[str] | str | None
 
 

@@ -17,8 +17,6 @@ from skdp._checks.readings import day_text
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 
-__all__ = ["draw_classes", "draw_numbers", "draw_rows"]
-
 _ALIKE = 0.5
 """Share of the variance that all columns have in common; what they say agrees with it."""
 _DECAY = 0.5

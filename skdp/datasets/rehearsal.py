@@ -23,8 +23,6 @@ from skdp.accounting.ledger.html import escaped, html_table
 from skdp.datasets.made_up import draw_classes, draw_numbers, draw_rows
 from skdp.preprocessing.schema.table_schema import TableSchema
 
-__all__ = ["Rehearsal", "rehearse"]
-
 _WITHOUT_NOISE = 100.0
 """The epsilon at which noise is taken to cost nothing."""
 _TEST_ROWS = 10_000

@@ -200,6 +200,3 @@ def _number(name: Any, known: list[str]) -> int:
     if name not in known:
         raise ValueError(f"features has {name!r}, no column that the model learned from: give names of the table.")
     return known.index(name)
-
-
-__all__ = ["ColumnEffect", "centred_rows", "column_effects", "report_rows"]

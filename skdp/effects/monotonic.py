@@ -127,6 +127,3 @@ def _project(coef: Doubles, block: Block, direction: int) -> None:
     if block.numbers != "scale":
         n = len(block.edges()) - 1 if block.is_line else block.n_listed
         coef[:n] = isotonic_regression(coef[:n], increasing=direction > 0)
-
-
-__all__ = ["make_monotonic"]

@@ -229,6 +229,3 @@ def _shares(known: Any, n: int, n_listed: int) -> Doubles:
 def names_of(blocks: Iterable[Block]) -> list[str]:
     """Names of the columns."""
     return [block.name for block in blocks]
-
-
-__all__ = ["AdditiveScore", "PublicValues", "Score", "TreesScore", "coefficients_of", "names_of", "score_of"]

@@ -50,6 +50,3 @@ def _facts_of_part(part: Any) -> dict[str, Any]:
         "seeded" if SEED in kinds else "not recorded" if UNKNOWN in kinds else "secret",
     )
     return dict(zip(FACTS, found, strict=True))
-
-
-__all__ = ["FACTS", "facts_of"]

@@ -30,15 +30,3 @@ def kind_of(model: Any) -> str:
 def passes(step: Any) -> bool:
     """Whether a step of a pipeline hands rows on as they are."""
     return step is None or (isinstance(step, str) and step == "passthrough")
-
-
-__all__ = [
-    "AROUND_KINDS",
-    "CALIBRATED_KIND",
-    "PIPELINE_KINDS",
-    "PURPOSE_KIND",
-    "SEARCH_KINDS",
-    "THRESHOLD_KIND",
-    "kind_of",
-    "passes",
-]

@@ -90,6 +90,3 @@ def _by_skl2onnx(graph: OnnxGraph, step: Any, rows: str, width: int) -> str:
     if made is None:
         raise TypeError(f"{name} with these parameters has no ONNX form by skl2onnx: leave it out, or replace it.")
     return graph.as_doubles(graph.inline(made.graph, rows))
-
-
-__all__ = ["convert"]

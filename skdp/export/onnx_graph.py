@@ -163,6 +163,3 @@ def import_onnx() -> Any:
     except ImportError:
         raise ImportError('to_onnx needs onnx; run `pip install "skdp[onnx]"`.') from None
     return onnx
-
-
-__all__ = ["OPSETS", "OnnxGraph", "import_onnx"]

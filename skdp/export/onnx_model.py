@@ -222,5 +222,3 @@ def _score_of_two(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> str:
 
 
 _AROUND = {THRESHOLD_KIND: _at_threshold, CALIBRATED_KIND: _calibrated, PURPOSE_KIND: _at_purpose}
-
-__all__ = ["METHODS_OF_OUTPUTS", "first_step", "to_onnx"]

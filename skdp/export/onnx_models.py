@@ -197,6 +197,3 @@ def predict(graph: OnnxGraph, model: Any, rows: OnnxRows, kind: str) -> OnnxOutp
     scores, outputs = _KINDS[kind]
     found = outputs(graph, model, scores(graph, model, rows))
     return {method: made for method, made in found.items() if hasattr(model, method)}
-
-
-__all__ = ["OnnxOutput", "OnnxOutputs", "class_at", "predict", "squared_distances"]

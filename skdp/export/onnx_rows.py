@@ -106,6 +106,3 @@ def _held(block: Any, kind: str) -> str:
     if kind == "date":
         raise TypeError(f"column {block.name!r} has levels and is of a type of dates: make it text before the fit.")
     return "number" if kind == "number" else "text"
-
-
-__all__ = ["ABOUT", "OnnxRows", "RowColumn", "declare_inputs"]

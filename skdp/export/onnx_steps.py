@@ -123,6 +123,3 @@ _STEPS = {
 def transform(graph: OnnxGraph, step: Any, rows: OnnxRows, kind: str) -> OnnxRows | None:
     """Return the rows that a step of this class makes, None if it has no formula here."""
     return _STEPS[kind](graph, step, rows) if kind in _STEPS else None
-
-
-__all__ = ["transform"]

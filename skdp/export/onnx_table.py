@@ -175,6 +175,3 @@ def _as_doubles(graph: OnnxGraph, block: Any, codes: str) -> str:
         return codes
     is_gap = graph.op("Equal", codes, np.array(len(block._level_names()) - 1))
     return graph.op("Where", is_gap, math.nan, graph.as_doubles(codes))
-
-
-__all__ = ["as_columns", "codes_of", "levels_of"]

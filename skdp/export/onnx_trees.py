@@ -118,6 +118,3 @@ class TreeNodes:
         """Return 1 for each level that goes to the right, see `skdp._kernels.trees.write_leaves`."""
         words, first = self._trees.words, int(self._trees.first_word[t, node])
         return [int(words[first + v // _WORD]) >> v % _WORD & 1 for v in range(n_levels)]
-
-
-__all__ = ["by_tree", "leaves", "plain_levels", "scores_of_places"]

@@ -73,6 +73,3 @@ def skops_types() -> list[str]:
     (True, True)
     """
     return [f"skdp.{module}.{name}" for module, names in MODELS.items() for name in names]
-
-
-__all__ = ["MODELS", "skops_types"]

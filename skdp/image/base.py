@@ -272,6 +272,3 @@ def _listed_pixels(table: NDArray[Any]) -> NDArray[Any]:
 def every_value_is_public(step: Any) -> Iterator[tuple[str, str]]:
     """See `skdp._guard.public_rules`: every parameter is a plain value."""
     yield from ()
-
-
-__all__ = ["Features", "ImageTransformer", "every_value_is_public"]

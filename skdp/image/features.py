@@ -93,6 +93,3 @@ class ImageFeatures:
         images = PUBLIC_IMAGES[kind](_N_PUBLIC, self._scattering.shape, self._n_channels)
         maps = np.concatenate([self._maps(images[start : start + 2]) for start in range(0, len(images), 2)])
         return Whitening.learn(maps.reshape(len(maps), -1, self._size))
-
-
-__all__ = ["ImageFeatures"]

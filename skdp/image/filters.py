@@ -94,6 +94,3 @@ def smoothing(n: int, n_scales: int, times: int) -> NDArray[np.float64]:
     step = 1 << (n_scales - times)
     centres = np.arange(1, (n >> n_scales) - 1) * step
     return kernel[(centres[:, None] - np.arange(points)) % points]
-
-
-__all__ = ["halved", "low_pass", "morlet", "smoothing"]

@@ -148,5 +148,3 @@ class PatchTransformer(ImageTransformer):
 
 
 register(PatchTransformer, every_value_is_public)
-
-__all__ = ["PatchTransformer"]

@@ -103,6 +103,3 @@ class PatchFeatures:
 def _halves(n: int) -> tuple[slice, slice]:
     """The first and the last half of places, which share the one in the middle if their number is odd."""
     return slice(0, (n + 1) // 2), slice(n // 2, n)
-
-
-__all__ = ["PatchFeatures"]

@@ -86,5 +86,3 @@ def _arc(start: NDArray[np.float64], middle: NDArray[np.float64], end: NDArray[n
 
 
 PUBLIC_IMAGES = {"photographs": dead_leaves, "drawings": pen_strokes}
-
-__all__ = ["PUBLIC_IMAGES", "dead_leaves", "pen_strokes"]

@@ -153,6 +153,3 @@ def check_pixels(pixels: NDArray[Any], ends: tuple[float, float], *, asked: bool
     if low < ends[0] or high > ends[1]:
         where = f"value_range=({ends[0]:g}, {ends[1]:g})" if asked else f"{ends[0]:g} to {ends[1]:g}, for this type"
         raise ValueError(f"X has pixels outside of {where}: set value_range to the public range of a pixel.")
-
-
-__all__ = ["ImageLayout", "check_pixels", "layout_of", "range_of"]

@@ -104,6 +104,3 @@ class Whitening(NamedTuple):
         """Whiten maps of shape (n_images, n_maps, size) in place, each image by a product of its own."""
         for image in maps:
             image[:] = self.matrix @ (image - self.mean)
-
-
-__all__ = ["Whitening", "bring_to_norm", "groups_of", "in_opponent_colours", "inverse_root", "standardize"]

@@ -144,6 +144,3 @@ def _paths(n_scales: int, n_angles: int, max_order: int) -> list[Path]:
     if max_order > 1:
         made += [Path((j, k), (a, b)) for j, a in waves for k, b in waves if k > j]
     return made
-
-
-__all__ = ["Path", "Scattering"]

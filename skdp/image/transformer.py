@@ -174,5 +174,3 @@ class ScatteringTransformer(ImageTransformer):
 
 
 register(ScatteringTransformer, every_value_is_public)
-
-__all__ = ["ScatteringTransformer"]

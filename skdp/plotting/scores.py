@@ -414,11 +414,3 @@ def _figure_of(part: Any, metric: str) -> Estimate:
 
 def _note(evaluation: Any) -> str:
     return _LEVEL.format(level=float(evaluation.level), epsilon=evaluation.epsilon_)
-
-
-__all__ = [
-    "PrivateCalibrationDisplay",
-    "PrivateConfusionMatrixDisplay",
-    "PrivateRocCurveDisplay",
-    "PrivateSubgroupDisplay",
-]

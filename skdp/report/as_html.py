@@ -76,6 +76,3 @@ def _table(table: Listing) -> str:
     rows = [[row[k] for k in used] for row in table.rows]
     shown = html_table([table.header[k] for k in used], rows, table.caption)
     return f'<div class="skdp-wide" role="region" aria-label="{escaped(table.caption)}" tabindex="0">{shown}</div>\n'
-
-
-__all__ = ["document_of", "fragment_of"]

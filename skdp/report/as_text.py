@@ -50,6 +50,3 @@ def _widths(wanted: list[int]) -> list[int]:
     while widths and sum(widths) + 2 * len(widths) > _WIDTH and max(widths) > _LEAST:
         widths[widths.index(max(widths))] -= 1
     return widths
-
-
-__all__ = ["text_of"]

@@ -215,6 +215,3 @@ def _written(text: str, path: str | os.PathLike[str] | None) -> str:
         with open(path, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
     return text
-
-
-__all__ = ["PrivacyReport", "privacy_report"]

@@ -127,6 +127,3 @@ def attack_figures(priced: Priced) -> dict[str, float | str | None]:
         "found_at_1_percent": float(profile.true_positive_rate(0.01)),
         "found_at_01_percent": float(profile.true_positive_rate(0.001)),
     }
-
-
-__all__ = ["PURE", "Priced", "attack_figures", "bracket", "guess_at", "guess_by_profile", "price_of"]

@@ -92,6 +92,3 @@ def _coefficient_rows(part: Any) -> list[dict[str, Any]]:
         {"name": "coef_noise_ (median)", "value": middle, "meaning": meaning},
         {"name": "coef_noise_ (largest)", "value": largest, "meaning": meaning},
     ]
-
-
-__all__ = ["MOST_ROWS", "constant_rows", "mechanism_rows"]

@@ -311,6 +311,3 @@ def _parameters(model: Any, private: set[str]) -> list[dict[str, str]]:
 
 
 _ALLOTTED = {"epsilon", "delta", "noise_multiplier", "accounting", "fractions"}
-
-
-__all__ = ["SCHEMA", "SCHEMA_VERSION", "gather"]

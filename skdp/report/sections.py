@@ -269,6 +269,3 @@ def citation(facts: Facts) -> str:
     """How to cite the library; CITATION.cff says the same."""
     version = facts["versions"]["skdp"]
     return f"The skdp developers, skdp: differentially private estimators for scikit-learn, version {version}."
-
-
-__all__ = ["REFERENCES", "Listing", "Section", "citation", "sections", "title"]

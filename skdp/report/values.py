@@ -64,6 +64,3 @@ def number(value: Any) -> float | str:
     """Return a float that JSON can hold."""
     value = float(value)
     return value if math.isfinite(value) else "infinity" if value > 0 else "undefined"
-
-
-__all__ = ["is_hidden", "number", "one_line", "shown"]

@@ -115,12 +115,3 @@ def check_charge_survives_failures(subject: CheckedEstimator) -> None:
                 demand(not changed, f"{error.__name__} in the middle of a fit changes {', '.join(changed)}", mend)
             else:
                 demand("epsilon_" in learned(model), "an interrupted fit states no epsilon_", mend)
-
-
-__all__ = [
-    "check_ceiling_is_asked_before_rows_are_read",
-    "check_charge_precedes_releases",
-    "check_charge_survives_failures",
-    "check_price_is_that_of_the_event",
-    "check_releases_cost_what_is_charged",
-]

@@ -141,11 +141,3 @@ def check_no_stream_is_kept(subject: CheckedEstimator) -> None:
         kept = isinstance(each, (SecretStream, np.random.Generator, np.random.RandomState))
         demand(not kept, "a fitted estimator holds a stream of noise", "Keep no stream: who has it takes the noise off")
         left += gc.get_referents(each)
-
-
-__all__ = [
-    "check_copies_charge_the_same_ledger",
-    "check_no_stream_is_kept",
-    "check_processes_have_charges_and_noise_of_their_own",
-    "check_threads_have_charges_and_noise_of_their_own",
-]

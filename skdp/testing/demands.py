@@ -14,6 +14,3 @@ def demand(condition: bool, wrong: str, mend: str) -> None:
     """Raise an `AssertionError` that says what is wrong, and what to mend."""
     if not condition:
         raise AssertionError(f"{wrong.rstrip('.')}. {mend}.")
-
-
-__all__ = ["RELATIVE_ERROR", "Inapplicable", "demand"]

@@ -104,12 +104,3 @@ def check_leaks_are_errors_in_strict_mode(subject: CheckedEstimator) -> None:
     mend = "Take the stream from a fit object (skdp.base.begin)"
     demand(isinstance(error, PrivacyLeakWarning), "a known seed is no error in strict mode", mend)
     demand(not ledger.history, "a leak that is refused is charged", mend)
-
-
-__all__ = [
-    "check_a_refusal_leaves_the_estimator_whole",
-    "check_bad_parameters_are_refused",
-    "check_bad_rows_are_refused",
-    "check_labels_are_checked_without_rows",
-    "check_leaks_are_errors_in_strict_mode",
-]

@@ -213,17 +213,3 @@ def check_units_are_bounded_together(subject: CheckedEstimator) -> None:
         "a ledger of rows takes the charge of a unit",
         "Let a fit object charge the fit (skdp.base.begin)",
     )
-
-
-__all__ = [
-    "check_a_report_can_be_written",
-    "check_a_seed_repeats_a_fit",
-    "check_neighbours_move_releases_by_the_sensitivity",
-    "check_noise_has_its_law",
-    "check_settings_of_arithmetic_reveal_no_row",
-    "check_the_number_of_rows_is_private_under_add_remove",
-    "check_the_number_of_strings_is_private",
-    "check_units_are_bounded_together",
-    "check_weights_move_releases_by_the_sensitivity",
-    "check_what_is_fitted_follows_from_the_releases",
-]

@@ -130,15 +130,3 @@ def moves(one: AuditedFit, other: AuditedFit) -> list[float]:
         strict=True,
     )
     return [change(*pair) for pair in pairs]
-
-
-__all__ = [
-    "CheckedEstimator",
-    "answers",
-    "heard_fit",
-    "learned",
-    "moves",
-    "refusal",
-    "said_by",
-    "tape_that_calls",
-]

@@ -13,7 +13,12 @@ from skdp.testing import charges, copies, refusals, releases
 from skdp.testing.demands import Inapplicable
 from skdp.testing.subjects import CheckedEstimator
 
-_ALL = tuple(getattr(room, name) for room in (charges, refusals, releases, copies) for name in room.__all__)
+_ALL = tuple(
+    function
+    for room in (charges, refusals, releases, copies)
+    for name, function in sorted(vars(room).items())
+    if name.startswith("check_") and function.__module__ == room.__name__
+)
 
 
 class PrivateCheck:
@@ -225,6 +230,3 @@ def _expected(given: Mapping[str, str] | None) -> dict[str, str]:
                 f"expected_failed_checks has {name!r}, which is no check: see skdp.testing.private_checks."
             )
     return dict(given or {})
-
-
-__all__ = ["PrivateCheck", "check_private_estimator", "parametrize_with_private_checks", "private_checks"]

@@ -190,19 +190,3 @@ BAD_PARAMETERS: dict[str, tuple[Any, ...]] = {
     "accounting": ("free",),
 }
 """Values that every private estimator refuses, if it has the parameter."""
-
-__all__ = [
-    "BAD_PARAMETERS",
-    "MAY_BE_REFUSED",
-    "ROW",
-    "SHOWN",
-    "GivenRows",
-    "Sealed",
-    "bad_tables",
-    "far_rows",
-    "made_up",
-    "other_than",
-    "with_row",
-    "with_strings",
-    "with_units",
-]
