@@ -11,36 +11,33 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .specifications import DpEvent, own, real_field, refuse_field, whole_field
+from .specifications import DpEvent, own, read_real, refuse_field, set_real, set_whole
 
 _MOST_SENSITIVE = 10**6
 _MOST_PARTS = 1000
 
 
-def _set_sensitivity(event: object, value: Any) -> None:
-    remedy = f"give a whole number from 0 to {_MOST_SENSITIVE}"
-    number = whole_field(event, "sensitivity", value, remedy)
-    if number > _MOST_SENSITIVE:
-        raise ValueError(refuse_field(event, "sensitivity", value, remedy))
-    object.__setattr__(event, "sensitivity", number)
+def _set_sensitivity(event: object) -> None:
+    set_whole(event, "sensitivity", 0, _MOST_SENSITIVE, f"give a whole number from 0 to {_MOST_SENSITIVE}")
 
 
-def _set_between(event: object, name: str, value: Any, low: float, high: float) -> None:
-    remedy = f"give a number from {low:g} to {high:g}"
-    number = real_field(event, name, value, remedy)
-    if not low <= number <= high:
-        raise ValueError(refuse_field(event, name, value, remedy))
-    object.__setattr__(event, name, number)
+def _set_between(event: object, name: str, low: float, high: float) -> None:
+    set_real(event, name, lambda number: low <= number <= high, f"give a number from {low:g} to {high:g}")
 
 
 def _numbers(event: object, name: str, value: Any) -> tuple[float, ...]:
     remedy = f"give a tuple of 1 to {_MOST_PARTS} finite numbers of 0 or more"
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise TypeError(refuse_field(event, name, value, remedy))
-    numbers = tuple(real_field(event, name, each, remedy) for each in value)
-    if not 1 <= len(numbers) <= _MOST_PARTS or not all(0.0 <= each < math.inf for each in numbers):
+    found: list[float] = []
+    for each in value:
+        number = read_real(each)
+        if number is None or not 0.0 <= number < math.inf:
+            raise ValueError(refuse_field(event, name, each, remedy))
+        found.append(number)
+    if not 1 <= len(found) <= _MOST_PARTS:
         raise ValueError(refuse_field(event, name, value, remedy))
-    return numbers
+    return tuple(found)
 
 
 @own
@@ -60,8 +57,8 @@ class DiscreteLaplaceDpEvent(DpEvent):
     sensitivity: int
 
     def __post_init__(self) -> None:
-        _set_between(self, "noise_parameter", self.noise_parameter, 1e-9, 1e9)
-        _set_sensitivity(self, self.sensitivity)
+        _set_between(self, "noise_parameter", 1e-9, 1e9)
+        _set_sensitivity(self)
 
 
 @own
@@ -83,8 +80,8 @@ class DiscreteGaussianDpEvent(DpEvent):
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
-        _set_between(self, "standard_deviation", self.standard_deviation, 0.01, 1e9)
-        _set_sensitivity(self, self.sensitivity)
+        _set_between(self, "standard_deviation", 0.01, 1e9)
+        _set_sensitivity(self)
 
 
 @own
@@ -107,7 +104,7 @@ class MixtureOfGaussiansDpEvent(DpEvent):
     sampling_probs: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        _set_between(self, "standard_deviation", self.standard_deviation, 1e-100, 1e100)
+        _set_between(self, "standard_deviation", 1e-100, 1e100)
         shifts = _numbers(self, "sensitivities", self.sensitivities)
         shares = _numbers(self, "sampling_probs", self.sampling_probs)
         if len(shifts) != len(shares):

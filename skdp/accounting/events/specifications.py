@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeVar, cast
@@ -55,20 +55,20 @@ def refuse_field(event: object, name: str, value: object, remedy: str) -> str:
     return f"{type(event).__name__}: {name}={show(value)} is not valid; {remedy}."
 
 
-def real_field(event: object, name: str, value: Any, remedy: str) -> float:
-    """`value` as a float; booleans, strings and NaN are refused."""
-    number = read_real(value)
-    if number is None or math.isnan(number):
-        raise ValueError(refuse_field(event, name, value, remedy))
-    return number
+def set_real(event: object, name: str, fits: Callable[[float], bool], remedy: str) -> None:
+    """Keep a field as a float that fits; booleans and strings are refused, as is NaN, which passes no comparison."""
+    number = read_real(getattr(event, name))
+    if number is None or not fits(number):
+        raise ValueError(refuse_field(event, name, getattr(event, name), remedy))
+    object.__setattr__(event, name, number)
 
 
-def whole_field(event: object, name: str, value: Any, remedy: str) -> int:
-    """`value` as an int from 0 to 10**18; booleans and floats are refused."""
-    number = read_whole(value)
-    if number is None or not 0 <= number <= 10**18:
-        raise ValueError(refuse_field(event, name, value, remedy))
-    return number
+def set_whole(event: object, name: str, least: int, most: int, remedy: str) -> None:
+    """Keep a field as an int within a range; booleans and floats are refused."""
+    number = read_whole(getattr(event, name))
+    if number is None or not least <= number <= most:
+        raise ValueError(refuse_field(event, name, getattr(event, name), remedy))
+    object.__setattr__(event, name, number)
 
 
 def inner_event(event: object, value: Any) -> DpEvent:
@@ -85,6 +85,7 @@ def _read_events(event: object, value: Any) -> tuple[DpEvent, ...]:
     return tuple([each if type(each) in _OWN else inner_event(event, each) for each in value])
 
 
+_MOST_COUNTED = 10**18
 _MOST_ANSWERS = 50
 _OWN: set[type] = set()  # the types that are priced, by exact type
 
@@ -152,13 +153,8 @@ def set_noise(event: object, value: Any, meaning: str) -> None:
     object.__setattr__(event, "noise_multiplier", number)
 
 
-def set_finite(event: object, name: str, value: Any) -> None:
-    """Store a finite number of at least 0."""
-    remedy = "give a finite number of 0 or more"
-    number = real_field(event, name, value, remedy)
-    if not 0.0 <= number < math.inf:
-        raise ValueError(refuse_field(event, name, value, remedy))
-    object.__setattr__(event, name, number)
+def _set_finite(event: object, name: str) -> None:
+    set_real(event, name, lambda number: 0.0 <= number < math.inf, "give a finite number of 0 or more")
 
 
 @dataclass(frozen=True)
@@ -225,12 +221,8 @@ class EpsilonDeltaDpEvent(DpEvent):
     delta: float
 
     def __post_init__(self) -> None:
-        set_finite(self, "epsilon", self.epsilon)
-        remedy = "give a number of 0 or more and below 1"
-        delta = real_field(self, "delta", self.delta, remedy)
-        if not 0.0 <= delta < 1.0:
-            raise ValueError(refuse_field(self, "delta", self.delta, remedy))
-        object.__setattr__(self, "delta", delta)
+        _set_finite(self, "epsilon")
+        set_real(self, "delta", lambda delta: 0.0 <= delta < 1.0, "give a number of 0 or more and below 1")
 
 
 @dataclass(frozen=True)
@@ -247,8 +239,8 @@ class ZCDpEvent(DpEvent):
     xi: float = 0.0
 
     def __post_init__(self) -> None:
-        set_finite(self, "rho", self.rho)
-        set_finite(self, "xi", self.xi)
+        _set_finite(self, "rho")
+        _set_finite(self, "xi")
 
 
 @dataclass(frozen=True)
@@ -267,12 +259,8 @@ class PoissonSampledDpEvent(DpEvent):
     event: DpEvent
 
     def __post_init__(self) -> None:
-        remedy = "give a probability between 0 and 1"
-        value = real_field(self, "sampling_probability", self.sampling_probability, remedy)
-        if not 0.0 <= value <= 1.0:
-            raise ValueError(refuse_field(self, "sampling_probability", self.sampling_probability, remedy))
+        set_real(self, "sampling_probability", lambda share: 0.0 <= share <= 1.0, "give a probability between 0 and 1")
         object.__setattr__(self, "event", inner_event(self, self.event))
-        object.__setattr__(self, "sampling_probability", value)
 
 
 @dataclass(frozen=True)
@@ -294,16 +282,10 @@ class SampledWithoutReplacementDpEvent(DpEvent):
     event: DpEvent
 
     def __post_init__(self) -> None:
-        size = whole_field(self, "source_dataset_size", self.source_dataset_size, "give a whole number of 1 or more")
-        if size == 0:
-            raise ValueError(refuse_field(self, "source_dataset_size", size, "give a whole number of 1 or more"))
-        remedy = f"give a whole number from 0 to source_dataset_size={size}"
-        sample = whole_field(self, "sample_size", self.sample_size, remedy)
-        if sample > size:
-            raise ValueError(refuse_field(self, "sample_size", sample, remedy))
+        set_whole(self, "source_dataset_size", 1, _MOST_COUNTED, "give a whole number of 1 or more")
+        size = self.source_dataset_size
+        set_whole(self, "sample_size", 0, size, f"give a whole number from 0 to source_dataset_size={size}")
         object.__setattr__(self, "event", inner_event(self, self.event))
-        object.__setattr__(self, "source_dataset_size", size)
-        object.__setattr__(self, "sample_size", sample)
 
 
 @dataclass(frozen=True)
@@ -330,15 +312,9 @@ class RepeatAndSelectDpEvent(DpEvent):
     def __post_init__(self) -> None:
         object.__setattr__(self, "event", inner_event(self, self.event))
         remedy = "give a number from 1 to 1e12 (expected number of runs)"
-        mean = real_field(self, "mean", self.mean, remedy)
-        if not 1.0 <= mean <= 1e12:
-            raise ValueError(refuse_field(self, "mean", self.mean, remedy))
+        set_real(self, "mean", lambda mean: 1.0 <= mean <= 1e12, remedy)
         remedy = "give a number of 0 or more (0 logarithmic, 1 geometric, inf Poisson)"
-        shape = real_field(self, "shape", self.shape, remedy)
-        if not shape >= 0.0:
-            raise ValueError(refuse_field(self, "shape", self.shape, remedy))
-        object.__setattr__(self, "mean", mean)
-        object.__setattr__(self, "shape", shape)
+        set_real(self, "shape", lambda shape: shape >= 0.0, remedy)
 
 
 @dataclass(frozen=True)
@@ -359,9 +335,8 @@ class SelfComposedDpEvent(DpEvent):
     def __post_init__(self) -> None:
         if type(self.event) not in _OWN:
             object.__setattr__(self, "event", inner_event(self, self.event))
-        if type(self.count) is not int or not 0 <= self.count <= 10**18:
-            remedy = "give a whole number from 0 to 10^18 (to 10^12 for a price)"
-            object.__setattr__(self, "count", whole_field(self, "count", self.count, remedy))
+        if type(self.count) is not int or not 0 <= self.count <= _MOST_COUNTED:  # runs make many of these
+            set_whole(self, "count", 0, _MOST_COUNTED, "give a whole number from 0 to 10^18 (to 10^12 for a price)")
 
 
 @dataclass(frozen=True)
