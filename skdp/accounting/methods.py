@@ -48,7 +48,7 @@ _ADD_REMOVE_ONLY = ("moments", "moments_asymptotic", "gdp", "strong_2016")
 
 def _name(found: Releases, kind: str) -> str:
     if kind == "sampled_pure":
-        return found.sampled_pure[0].name
+        return name_of(found.sampled_pure[0].whole)
     if kind == "others":
         return name_of(found.others[0].event)
     nothing_selected = all(selection.trials is None for selection in found.selected)

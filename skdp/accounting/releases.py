@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from .events.composition import flatten_own, group_event
-from .events.kinds import adjacency_refusal, is_priced, name_of, sampled_form
+from .events.composition import flatten_own, group_event, parts_of
+from .events.kinds import FORMS, is_priced, name_of, sampled_form
 from .events.specifications import (
     DpEvent,
     EpsilonDeltaDpEvent,
@@ -29,6 +30,8 @@ from .formulas.selection_law import NumberOfTrials
 _COUNTED = (
     "sampled", "gaussian", "laplace", "epsilon_delta", "without_replacement", "sampled_pure", "selected", "others",
 )  # fmt: skip
+_BY_TEXT = ("sampled_pure", "selected", "others")  # entries without an order of their own
+_PURE = (LaplaceDpEvent, EpsilonDeltaDpEvent)
 
 
 class PlainGaussian(NamedTuple):
@@ -103,11 +106,6 @@ class SampledPure(NamedTuple):
     def event(self) -> DpEvent:
         """What is done to the sample."""
         return self.whole.event
-
-    @property
-    def name(self) -> str:
-        """The event as messages name it."""
-        return name_of(self.whole)
 
     @property
     def is_statement(self) -> bool:
@@ -204,18 +202,7 @@ class Releases:
     @property
     def kinds(self) -> tuple[str, ...]:
         """Names of the fields that hold something, in order; the methods say which of them they can price."""
-        held = {
-            "gaussian": self.mu_squared > 0.0,
-            "sampled": bool(self.sampled),
-            "laplace": bool(self.laplace),
-            "epsilon_delta": bool(self.epsilon_delta),
-            "zcdp": self.zcdp != _NOT_CONCENTRATED,
-            "without_replacement": bool(self.without_replacement),
-            "sampled_pure": bool(self.sampled_pure),
-            "selected": bool(self.selected),
-            "others": bool(self.others),
-        }
-        return tuple(kind for kind, present in held.items() if present)
+        return tuple(kind for kind in FORMS if any(getattr(self, kind)))
 
     @property
     def kinds_of_steps(self) -> int:
@@ -224,13 +211,11 @@ class Releases:
 
     def adjacency_refusal(self, replace_one: bool) -> Exception | None:
         """Why there is no price under an adjacency, by any method and without a remedy; None if there may be one."""
-        if self.without_replacement and not replace_one:
-            return ValueError("SampledWithoutReplacementDpEvent has a price under adjacency='replace_one' alone")
-        for each in self.paired:
-            reason = adjacency_refusal(each.event, replace_one)
-            if reason is not None:
-                return ValueError(f"{name_of(each.event)} has a price {reason}")
-        return None
+        fixed = ["SampledWithoutReplacementDpEvent"] if self.without_replacement else []
+        fixed += [name_of(each.event) for each in self.paired if sampled_form(each.event)[0] == "fixed"]
+        if not fixed or replace_one:
+            return None
+        return ValueError(f"{fixed[0]} has a price under adjacency='replace_one' alone")
 
     @property
     def paired(self) -> tuple[OtherRelease, ...]:
@@ -276,81 +261,37 @@ def _add_up(parts: list[Concentrated]) -> Concentrated:
     return Concentrated(*map(math.fsum, zip(*parts, strict=True))) if parts else _NOT_CONCENTRATED
 
 
-class _Sorted:
-    """Basic events on their way into `Releases`."""
+def _field_and_entry(event: DpEvent, count: int) -> tuple[str, Any]:
+    """The field of `Releases` that holds a basic event, and its entry there; refuse any other event by name."""
+    kind, share, inner = sampled_form(event)
+    if isinstance(inner, GaussianDpEvent):
+        noise = inner.noise_multiplier
+        return {
+            "all": ("gaussian", PlainGaussian(noise, count)),
+            "poisson": ("sampled", SampledGaussian(share, noise, count)),
+            "fixed": ("without_replacement", FixedSample(share, noise, count)),
+        }[kind]
+    if isinstance(event, LaplaceDpEvent):
+        return "laplace", LaplaceRelease(event.noise_multiplier, count)
+    if isinstance(event, EpsilonDeltaDpEvent):
+        return "epsilon_delta", Statement(event.epsilon, event.delta, count)
+    if isinstance(event, (PoissonSampledDpEvent, SampledWithoutReplacementDpEvent)) and isinstance(inner, _PURE):
+        return "sampled_pure", SampledPure(event, count)
+    if isinstance(event, ZCDpEvent):
+        return "zcdp", Concentrated(count * event.rho, count * event.xi)
+    if isinstance(event, RepeatAndSelectDpEvent):
+        return "selected", Selection(_runs((event.event,)), NumberOfTrials(event.mean, event.shape), count)
+    if isinstance(event, WorstOfDpEvent):
+        return "selected", Selection(_runs(event.events), None, count)
+    if is_priced(event):
+        return "others", OtherRelease(event, count)
+    raise _unknown(event)
 
-    def __init__(self) -> None:
-        self.gaussian: list[PlainGaussian] = []
-        self.sampled: list[SampledGaussian] = []
-        self.laplace: list[LaplaceRelease] = []
-        self.epsilon_delta: list[Statement] = []
-        self.zcdp: list[Concentrated] = []
-        self.without_replacement: list[FixedSample] = []
-        self.sampled_pure: list[SampledPure] = []
-        self.selected: list[Selection] = []
-        self.others: list[OtherRelease] = []
-        self.non_private = False
 
-    def add(self, event: DpEvent, count: int) -> None:
-        """Take in one kind of basic event, or refuse it by name."""
-        if isinstance(event, GaussianDpEvent):
-            self.gaussian.append(PlainGaussian(event.noise_multiplier, count))
-        elif isinstance(event, (PoissonSampledDpEvent, SampledWithoutReplacementDpEvent)):
-            self._add_sampled(event, count)
-        elif isinstance(event, LaplaceDpEvent):
-            self.laplace.append(LaplaceRelease(event.noise_multiplier, count))
-        elif isinstance(event, EpsilonDeltaDpEvent):
-            self.epsilon_delta.append(Statement(event.epsilon, event.delta, count))
-        elif isinstance(event, ZCDpEvent):
-            self.zcdp.append(Concentrated(count * event.rho, count * event.xi))
-        elif isinstance(event, NonPrivateDpEvent):
-            self.non_private = True
-        elif isinstance(event, RepeatAndSelectDpEvent):
-            self._add_selected((event.event,), NumberOfTrials(event.mean, event.shape), count)
-        elif isinstance(event, WorstOfDpEvent):
-            self._add_selected(event.events, None, count)
-        elif is_priced(event):
-            self.others.append(OtherRelease(event, count))
-        else:
-            raise _unknown(event)
-
-    def _add_selected(self, events: tuple[DpEvent, ...], trials: NumberOfTrials | None, count: int) -> None:
-        runs: list[Releases] = []
-        for event in events:
-            found = _sort(event)
-            self.non_private |= found.non_private
-            worst = found.only_worst
-            runs.extend((found,) if worst is None else worst)
-        self.selected.append(Selection(tuple(sorted(set(runs), key=repr)), trials, count))
-
-    def _add_sampled(self, event: PoissonSampledDpEvent | SampledWithoutReplacementDpEvent, count: int) -> None:
-        kind, share, inner = sampled_form(event)
-        if isinstance(inner, (LaplaceDpEvent, EpsilonDeltaDpEvent)):
-            self.sampled_pure.append(SampledPure(event, count))
-        elif not isinstance(inner, GaussianDpEvent):
-            if not is_priced(event):
-                raise _unknown(event)
-            self.others.append(OtherRelease(event, count))
-        elif kind == "poisson":
-            self.sampled.append(SampledGaussian(share, inner.noise_multiplier, count))
-        else:
-            self.without_replacement.append(FixedSample(share, inner.noise_multiplier, count))
-
-    def result(self) -> Releases:
-        """What was taken in; sorted, so that equal compositions give equal releases."""
-        return Releases(
-            sum(each.times / each.noise**2 for each in self.gaussian),
-            tuple(sorted(self.sampled)),
-            self.non_private,
-            tuple(sorted(self.gaussian)),
-            tuple(sorted(self.laplace)),
-            tuple(sorted(self.epsilon_delta)),
-            _add_up(self.zcdp),
-            tuple(sorted(self.without_replacement)),
-            tuple(sorted(self.sampled_pure, key=repr)),
-            tuple(sorted(self.selected, key=repr)),
-            tuple(sorted(self.others, key=repr)),
-        )
+def _runs(events: tuple[DpEvent, ...]) -> Runs:
+    """Each of several events once, sorted; of the worst of several its parts."""
+    found = [_sort(event) for event in events]
+    return tuple(sorted({run for each in found for run in each.only_worst or (each,)}, key=repr))
 
 
 def releases(event: DpEvent) -> Releases:
@@ -391,10 +332,21 @@ def releases_of_group(event: DpEvent, k: int) -> tuple[Releases, int]:
 @lru_cache(maxsize=4096)
 def _sort(event: DpEvent) -> Releases:
     """`releases` of an event that is resolved: what is cached is compared by types of our own alone."""
-    found = _Sorted()
+    found: dict[str, list[Any]] = defaultdict(list)
+    non_private = False
     for basic, count in flatten_own(event).items():
-        found.add(basic, count)
-    return found.result()
+        if isinstance(basic, NonPrivateDpEvent):
+            non_private = True
+            continue
+        if isinstance(basic, (RepeatAndSelectDpEvent, WorstOfDpEvent)):
+            non_private |= any(_sort(part).non_private for part in parts_of(basic))
+        kind, entry = _field_and_entry(basic, count)
+        found[kind].append(entry)
+    entries: dict[str, Any] = {
+        kind: tuple(sorted(found[kind], key=repr if kind in _BY_TEXT else None)) for kind in _COUNTED
+    }
+    squares = sum(each.times / each.noise**2 for each in found["gaussian"])
+    return Releases(squares, non_private=non_private, zcdp=_add_up(found["zcdp"]), **entries)
 
 
 def repeat(found: Releases, count: int) -> Releases:

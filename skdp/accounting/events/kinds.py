@@ -55,8 +55,6 @@ class Kind(NamedTuple):
     pair : {"", "noise", "statement", "mixture"}
         The source of its dominating pair: the distribution of additive noise, a guarantee, or a mixture; empty if it
         has none. All three can be sampled.
-    adjacency : {"", "replace_one"}
-        The only one under which its privacy cost is known, if there is only one.
     sample : callable or None
         Who takes part, if not every record does.
     simplest : callable or None
@@ -75,7 +73,6 @@ class Kind(NamedTuple):
     words: str = ""
     note: Callable[[Any], str] = lambda event: ""
     pair: str = ""
-    adjacency: str = ""
     sample: Callable[[Any], Sample] | None = None
     simplest: Callable[[Any], DpEvent] | None = None
     grouped: Callable[[Any, int], DpEvent | None] | None = None
@@ -212,7 +209,6 @@ _ROWS = (
     Kind(
         SampledWithoutReplacementDpEvent,
         "without_replacement",
-        adjacency="replace_one",
         sample=lambda event: Sample(
             event.sample_size / event.source_dataset_size,
             "a sample of fixed size",
@@ -289,9 +285,3 @@ def is_priced(event: DpEvent) -> bool:
     if inner is not event:
         return kind_of(inner).pair in ("noise", "statement", "mixture")
     return bool(kind_of(event).pair) or kind_of(event).form == "others"
-
-
-def adjacency_refusal(event: DpEvent, replace_one: bool) -> str | None:
-    """Why an event has no price under an adjacency, without a remedy; None if it has one."""
-    known = {kind_of(event).adjacency, kind_of(sampled_form(event)[2]).adjacency}
-    return "under adjacency='replace_one' alone" if "replace_one" in known and not replace_one else None

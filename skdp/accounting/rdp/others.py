@@ -20,7 +20,7 @@ import numpy as np
 
 from ..dominating.atoms import LossAtoms
 from ..dominating.pairs import dominating, pair_refusal
-from ..events.kinds import adjacency_refusal, name_of, sampled_form
+from ..events.kinds import name_of, sampled_form
 from ..events.noise_events import DiscreteGaussianDpEvent, DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
 from ..events.specifications import DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, LaplaceDpEvent
 from .sampled import log1p_exp, log_excess
@@ -32,14 +32,8 @@ _UP = 1.0 + 1e-10
 _BOUNDED = (LaplaceDpEvent, DiscreteLaplaceDpEvent, EpsilonDeltaDpEvent)
 
 
-def other_refusal(event: DpEvent, replace_one: bool) -> Exception | None:
-    """Why an event has no Rényi divergence here, without a remedy; None if it has one."""
-    reason = adjacency_refusal(event, replace_one)
-    return _event_refusal(event) or (None if reason is None else ValueError(f"{name_of(event)} has a price {reason}"))
-
-
-def _event_refusal(event: DpEvent) -> Exception | None:
-    """The same, whatever the adjacency."""
+def other_refusal(event: DpEvent) -> Exception | None:
+    """Why an event has no Rényi divergence here, whatever the adjacency, without a remedy; None if it has one."""
     inner = sampled_form(event)[2]
     if isinstance(inner, EpsilonDeltaDpEvent) and inner.delta > 0.0:
         return TypeError(f"event={name_of(event)} with delta > 0 has no Rényi divergence")

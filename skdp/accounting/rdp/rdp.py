@@ -35,12 +35,10 @@ def rdp_refusal(found: Releases, *, replace_one: bool = False) -> Exception | No
     """Why a composition has no Rényi divergence here, without a remedy; None if it has one."""
     if any(statement.delta > 0.0 for statement in found.epsilon_delta):
         return TypeError("event=EpsilonDeltaDpEvent with delta > 0 has no Rényi divergence")
-    if not replace_one and found.without_replacement:
-        return ValueError("SampledWithoutReplacementDpEvent has a price under adjacency='replace_one' alone")
-    refused = (other_refusal(each.event, replace_one) for each in found.paired)
+    refused = (other_refusal(each.event) for each in found.paired)
     runs = (run for selection in found.selected for run in selection.runs)
     within = (rdp_refusal(run, replace_one=replace_one) for run in runs)
-    return next(filter(None, (*refused, *within)), None)
+    return next(filter(None, (*refused, found.adjacency_refusal(replace_one), *within)), None)
 
 
 def rdp(found: Releases, alpha: float, *, replace_one: bool = False) -> float:
