@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,23 +43,6 @@ class PublicValues(NamedTuple):
     n_listed: int
 
 
-class Score(Protocol):
-    """One score of a model, ``rows @ coef`` plus a constant."""
-
-    blocks: list[Block]
-    coef: Doubles
-    unit: str
-
-    def cells(self, k: int, n_cells: int | None = None) -> PublicValues:
-        """Values of the column of block k; numbers and dates have `n_cells`, or as many as they are learned in."""
-
-    def mean_rows(self, chosen: dict[int, NDArray[Any]]) -> Doubles:
-        """Mean of public rows in which the columns of these blocks have these codes, of shape (n_codes, n_columns)."""
-
-    def variance(self, rows: Doubles) -> Doubles | None:
-        """Variance of ``rows @ coef`` by the noise alone; entries of `rows` sum to zero over levels of a block."""
-
-
 class AdditiveScore:
     """Score of a linear model behind a `DPTableVectorizer`: a sum of one curve for each column.
 
@@ -77,6 +60,7 @@ class AdditiveScore:
         self.starts = np.cumsum([0, *(block.width for block in self.blocks)]).tolist()
 
     def cells(self, k: int, n_cells: int | None = None) -> PublicValues:
+        """Values of the column of block k; numbers and dates have `n_cells`, or as many as they are learned in."""
         block = self.blocks[k]
         if block.is_line and block.numbers == "bins" and n_cells is None:
             edges = block.edges()
@@ -84,7 +68,10 @@ class AdditiveScore:
         return cells_of(block, n_cells)
 
     def mean_rows(self, chosen: dict[int, NDArray[Any]]) -> Doubles:
-        """See `Score`. The other columns add the same to each, and are left out."""
+        """Mean of public rows in which the columns of these blocks have these codes, of shape (n_codes, n_columns).
+
+        The other columns add the same to each, and are left out.
+        """
         made = np.zeros((len(next(iter(chosen.values()))), self.starts[-1]))
         for k, codes in chosen.items():
             for place, value in self.blocks[k].entries(codes):
@@ -92,6 +79,7 @@ class AdditiveScore:
         return made
 
     def variance(self, rows: Doubles) -> Doubles | None:
+        """Variance of ``rows @ coef`` by the noise alone; entries of `rows` sum to zero over levels of a block."""
         return None if self._noise is None else rows**2 @ self._noise**2
 
 
@@ -130,6 +118,10 @@ class TreesScore:
 
     def variance(self, rows: Doubles) -> Doubles | None:
         return rows**2 @ self._variance
+
+
+Score = AdditiveScore | TreesScore
+"""One score of a model, ``rows @ coef`` plus a constant."""
 
 
 def score_of(estimator: Any, class_label: Any = None) -> Score:

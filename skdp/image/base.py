@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,28 +24,12 @@ from skdp._fit.releases import fit_publicly
 from skdp._fit.saved_state import PlainState
 from skdp._fit.step_traits import StepTraits
 from skdp._threads import single_threaded_blas
+from skdp.image.features import ImageFeatures
+from skdp.image.patches import PatchFeatures
 from skdp.image.public_images import PUBLIC_IMAGES
 from skdp.image.reading import ImageLayout, check_pixels, layout_of, range_of
 
 _BLOCK_PLANES = 6  # whose intermediate results stay in cache
-
-
-class Features(Protocol):
-    """Rows of features of images of one shape, each a function of its image alone."""
-
-    @property
-    def maps_shape(self) -> tuple[int, int, int]:
-        """Number of maps, and height and width of one: a row in the order of C."""
-
-    def write(self, planes: NDArray[np.float32], out: NDArray[np.float32]) -> None:
-        """Write the rows of images.
-
-        Parameters
-        ----------
-        planes : ndarray of shape (n, n_channels, height, width)
-            Pixels from 0 to 1.
-        out : ndarray of shape (n, n_features)
-        """
 
 
 class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -61,7 +45,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
     symmetric: bool
     n_jobs: int | None
 
-    def _make_features(self, layout: ImageLayout) -> Features:
+    def _make_features(self, layout: ImageLayout) -> ImageFeatures | PatchFeatures:
         """Check the parameters, and return what turns images of that layout to rows. No pixel is read."""
         raise NotImplementedError(f"{type(self).__name__} makes no features: write _make_features.")
 

@@ -15,8 +15,8 @@ from ..formulas.gaussian import gaussian_delta, gaussian_epsilon
 from ..formulas.selection_law import NumberOfTrials
 from ..releases import Releases, Runs
 from .closed_forms import MAX_SHIFT, Simple
-from .pairs import AnyPair, Directed, LaplacePair, Pair, ResponsePair, atoms_pairs
-from .profiles import Profile, ProfilePair, select_best
+from .pairs import LaplacePair, Pair, ResponsePair, atoms_pairs
+from .profiles import AnyPair, Directed, Profile, ProfilePair, select_best
 from .reading import Curve, compose_curve
 
 _LOOKS = 12 << 20  # work of all looks at the trials of a selection

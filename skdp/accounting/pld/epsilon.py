@@ -14,8 +14,8 @@ from ..rdp.rdp import rdp_refusal, renyi_delta, renyi_epsilon
 from ..releases import Releases
 from .closed_forms import Simple, closed_delta, closed_epsilon
 from .directions import directions, profile_pair
-from .pairs import AnyPair, AtomsPair, Directed
-from .profiles import ProfilePair, group_profile
+from .pairs import AtomsPair
+from .profiles import AnyPair, Directed, ProfilePair, group_profile
 from .reading import (
     ROUGH,
     delta_of_atoms,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from skdp._typing import Doubles
 
-from .pairs import AnyPair
+from .profiles import AnyPair
 from .tilting import GridPlan, Tilt
 
 Spectrum = NDArray[np.complex128]

@@ -37,7 +37,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -76,56 +76,6 @@ class Atoms(NamedTuple):
         return Atoms(
             lifted(self.loss, room, rate), self.log_weight + math.log1p(room), self.low, self.lost, self.room + room
         )
-
-
-class AnyPair(Protocol):
-    """A pair of distributions P and Q, one direction of one release.
-
-    A *place* is where a loss lies: z of a Gaussian, the loss itself of all others. A *span* is a range of places.
-    """
-
-    @property
-    def count(self) -> int:
-        """How often the release is made."""
-
-    @property
-    def rate(self) -> float:
-        """Probability with which the record takes part, or a bound on the loss; 1 where neither is known."""
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether both directions of neighbours have this pair."""
-
-    @property
-    def size(self) -> float:
-        """Largest loss, of which and of its opposite P has masses of their own; 0 where there is none."""
-
-    @property
-    def infinite(self) -> float:
-        """Mass of P at infinite loss."""
-
-    @property
-    def variation(self) -> float:
-        """Bound on the total variation of the pair."""
-
-    def span(self, log_low: float, log_lost: float, log_other: float) -> tuple[float, float]:
-        """Range outside which P has at most e^{log_low} below; above it P has e^{log_lost} or Q has e^{log_other}."""
-
-    def above(self, span: tuple[float, float]) -> tuple[float, float]:
-        """Finite mass of P above the span, and a bound on that of Q."""
-
-    def raise_span(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
-        """`span` without the places whose loss is below `loss`, where that saves something."""
-
-    def atoms(self, low: float, high: float) -> Atoms:
-        """The pair on a span as weighted losses: for moments, not for bounds."""
-
-    def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
-        """The same for bounds: nothing that is integrated crosses a loss of `offset` and a multiple of `width`."""
-
-
-Directed = list[tuple[AnyPair, ...]]
-"""The pairs to compose, for each direction of neighbours; one if both are the same."""
 
 
 def _mixture_place(q: float, m: float, loss: Doubles) -> Doubles:

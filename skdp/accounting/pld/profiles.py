@@ -41,7 +41,7 @@ import numpy as np
 from skdp._typing import Doubles
 
 from ..formulas.selection_law import NumberOfTrials
-from .pairs import Atoms
+from .pairs import Atoms, AtomsPair, LaplacePair, Pair, ResponsePair
 
 _SAFE = 1.0 + 1e-10  # covers rounding
 _ERROR = 1e-12  # of masses, which are differences of slopes: of what lies above them
@@ -285,6 +285,16 @@ class ProfilePair:
         step = float(loss[b] - loss[b - 1])
         share = math.expm1(epsilon - loss[b - 1]) / math.expm1(step) if step < 600.0 else 0.0
         return float(delta[b - 1] + share * (delta[b] - delta[b - 1])) * _SAFE
+
+
+AnyPair = Pair | LaplacePair | ResponsePair | AtomsPair | ProfilePair
+"""A pair of distributions P and Q, one direction of one release.
+
+A *place* is where a loss lies: z of a Gaussian, the loss itself of all others. A *span* is a range of places.
+"""
+
+Directed = list[tuple[AnyPair, ...]]
+"""The pairs to compose, for each direction of neighbours; one if both are the same."""
 
 
 def _read(pair: ProfilePair, at: Doubles) -> Doubles:

@@ -16,7 +16,8 @@ import numpy as np
 from skdp._typing import Doubles
 
 from .grid import Composed, compose_on_grid, deltas_of
-from .pairs import AnyPair, AtomsPair, Directed
+from .pairs import AtomsPair
+from .profiles import AnyPair, Directed
 from .tilting import WORK, Tilt, ceiling, choose_grid, deviation, find_tilt
 
 _ABOVE = 1e4  # mass in units of delta from which on a label alone says nearly where delta is reached

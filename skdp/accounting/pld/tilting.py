@@ -32,7 +32,8 @@ import numpy as np
 
 from skdp._typing import Doubles
 
-from .pairs import AnyPair, Atoms
+from .pairs import Atoms
+from .profiles import AnyPair
 
 _CLOSE = 0.02  # between the logs of two numbers that are as good as one
 _FAINTEST = -600.0  # least log weight that is computed with: arithmetic below 1e-308 is a hundred times slower
