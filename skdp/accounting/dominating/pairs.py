@@ -19,19 +19,8 @@ from functools import lru_cache
 from ..events.kinds import sampled_form
 from ..events.noise_events import DiscreteGaussianDpEvent, DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
 from ..events.specifications import DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, LaplaceDpEvent
+from . import noise
 from .atoms import LossAtoms
-from .noise import (
-    MOST_SPREAD,
-    Parts,
-    discrete_gaussian,
-    discrete_laplace,
-    gaussian_mixture,
-    laplace,
-    sampled_discrete_gaussian,
-    sampled_discrete_laplace,
-    sampled_laplace,
-    statement,
-)
 
 Directions = tuple[LossAtoms, ...]
 
@@ -39,12 +28,12 @@ Directions = tuple[LossAtoms, ...]
 def pair_refusal(event: DpEvent) -> str | None:
     """Why an event has no pair, whatever the adjacency; None if it has one."""
     inner = sampled_form(event)[2]
-    if isinstance(inner, DiscreteGaussianDpEvent) and inner.standard_deviation > MOST_SPREAD:
-        return f" with standard_deviation above {MOST_SPREAD:g}"
+    if isinstance(inner, DiscreteGaussianDpEvent) and inner.standard_deviation > noise.MOST_SPREAD:
+        return f" with standard_deviation above {noise.MOST_SPREAD:g}"
     return None
 
 
-def _shares(event: MixtureOfGaussiansDpEvent, share: float = 1.0) -> Parts:
+def _shares(event: MixtureOfGaussiansDpEvent, share: float = 1.0) -> noise.Parts:
     """Probabilities and shifts in standard deviations; a record that is not drawn has a shift of 0."""
     total = math.fsum(event.sampling_probs)
     found: dict[float, float] = {0.0: 1.0 - share} if share < 1.0 else {}
@@ -57,32 +46,32 @@ def _shares(event: MixtureOfGaussiansDpEvent, share: float = 1.0) -> Parts:
 def _shifted(event: DpEvent, change: int, order: float) -> LossAtoms:
     """Additive noise, and a shift of `change` times the bound on a record; symmetric."""
     if isinstance(event, GaussianDpEvent):
-        return gaussian_mixture(((1.0, change / event.noise_multiplier),), order=order)
+        return noise.gaussian_mixture(((1.0, change / event.noise_multiplier),), order=order)
     if isinstance(event, LaplaceDpEvent):
-        return laplace(change / event.noise_multiplier)
+        return noise.laplace(change / event.noise_multiplier)
     if isinstance(event, DiscreteLaplaceDpEvent):
-        return discrete_laplace(event.noise_parameter, change * event.sensitivity)
+        return noise.discrete_laplace(event.noise_parameter, change * event.sensitivity)
     assert isinstance(event, DiscreteGaussianDpEvent)
-    return discrete_gaussian(event.standard_deviation, change * event.sensitivity, order)
+    return noise.discrete_gaussian(event.standard_deviation, change * event.sensitivity, order)
 
 
 def _replaced_in_poisson(event: DpEvent, share: float, order: float) -> LossAtoms:
     """Additive noise on a Poisson sample, a record replaced by another."""
     if isinstance(event, GaussianDpEvent):
         parts = ((1.0 - share, 0.0), (share, 1.0 / event.noise_multiplier))
-        return gaussian_mixture(parts, parts, order)
+        return noise.gaussian_mixture(parts, parts, order)
     if isinstance(event, LaplaceDpEvent):
-        return sampled_laplace(share, 1.0 / event.noise_multiplier)
+        return noise.sampled_laplace(share, 1.0 / event.noise_multiplier)
     if isinstance(event, DiscreteLaplaceDpEvent):
-        return sampled_discrete_laplace(share, event.noise_parameter, event.sensitivity)
+        return noise.sampled_discrete_laplace(share, event.noise_parameter, event.sensitivity)
     assert isinstance(event, DiscreteGaussianDpEvent)
-    return sampled_discrete_gaussian(share, event.standard_deviation, event.sensitivity, order)
+    return noise.sampled_discrete_gaussian(share, event.standard_deviation, event.sensitivity, order)
 
 
 @lru_cache(maxsize=256)
 def fixed_gaussian(share: float, noise_multiplier: float) -> Directions:
     """The pair of a Gaussian release from a sample of fixed size, a record replaced."""
-    return (gaussian_mixture(((1.0, 2.0 / noise_multiplier),)).fixed_sample(share),)
+    return (noise.gaussian_mixture(((1.0, 2.0 / noise_multiplier),)).fixed_sample(share),)
 
 
 @lru_cache(maxsize=512)
@@ -107,12 +96,12 @@ def dominating(event: DpEvent, replace_one: bool, order: float = 1.0) -> Directi
     if isinstance(inner, MixtureOfGaussiansDpEvent):
         parts = _shares(inner, share if kind == "poisson" else 1.0)
         if replace_one:
-            both = gaussian_mixture(parts, parts, order)
+            both = noise.gaussian_mixture(parts, parts, order)
             return (both.fixed_sample(share) if kind == "fixed" else both,)
-        removed = gaussian_mixture(parts, order=order)
+        removed = noise.gaussian_mixture(parts, order=order)
         return removed, removed.reversed()
     if isinstance(inner, EpsilonDeltaDpEvent):
-        base = statement(inner.epsilon, inner.delta)
+        base = noise.statement(inner.epsilon, inner.delta)
     else:
         base = _shifted(inner, 2 if replace_one else 1, order)
     if kind == "all":

@@ -26,14 +26,14 @@ FAULTS = faults_of(
             (
                 "poisson-replace-one-half-shift",
                 "_replaced_in_poisson",
-                "sampled_laplace(share, 1.0 / event.noise_multiplier)",
-                "sampled_laplace(share, 0.5 / event.noise_multiplier)",
+                "noise.sampled_laplace(share, 1.0 / event.noise_multiplier)",
+                "noise.sampled_laplace(share, 0.5 / event.noise_multiplier)",
             ),
             (
                 "integer-noise-sensitivity-ignored",
                 "_shifted",
-                "discrete_laplace(event.noise_parameter, change * event.sensitivity)",
-                "discrete_laplace(event.noise_parameter, change)",
+                "noise.discrete_laplace(event.noise_parameter, change * event.sensitivity)",
+                "noise.discrete_laplace(event.noise_parameter, change)",
             ),
             (
                 "poisson-sampling-one-direction",
@@ -46,8 +46,8 @@ FAULTS = faults_of(
             (
                 "discrete-gaussian-replace-one-shift",
                 "_shifted",
-                "discrete_gaussian(event.standard_deviation, change * event.sensitivity, order)",
-                "discrete_gaussian(event.standard_deviation, 1 * event.sensitivity, order)",
+                "noise.discrete_gaussian(event.standard_deviation, change * event.sensitivity, order)",
+                "noise.discrete_gaussian(event.standard_deviation, 1 * event.sensitivity, order)",
                 "discrete_gaussian",
             ),
         ],
