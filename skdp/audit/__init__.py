@@ -5,7 +5,7 @@
 - `worst_case`: two tables that differ in one record, the canary
 - `subjects`: an estimator as an audit fits it, again and again
 - `own_price`: what releases cost at least, without the accountant
-- `attack`: what an attack found; `replay`: two fits that see the same releases; `one_run`: many canaries in one fit
+- `replay`: two fits that see the same releases; `one_run`: many canaries in one fit
 - `result`: `AuditResult`; `auditor`: `audit_estimator`
 """
 

@@ -27,8 +27,8 @@ from skdp.accounting import (
     get_epsilon_bounds,
 )
 from skdp.accounting.formulas.numeric import bisect
-from skdp.audit.attack import Attack
 from skdp.audit.checks import LEVEL
+from skdp.audit.result import Attack
 from skdp.linear_model.logistic import DPLogisticRegression
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.tape import HeardLot, Numbers, Tape, Track, running

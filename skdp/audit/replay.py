@@ -31,10 +31,10 @@ from skdp.accounting import (
     compose,
     get_epsilon_bounds,
 )
-from skdp.audit.attack import Attack
 from skdp.audit.checks import LEVEL, AuditFinding, check_release_noise, check_sampling, scale_interval
 from skdp.audit.own_price import least_delta
 from skdp.audit.parts import Claim, Claims, parts_of
+from skdp.audit.result import Attack
 from skdp.audit.subjects import AuditedFit, Subject
 from skdp.audit.worst_case import Canary
 from skdp.mechanisms.tape import HeardLot, HeardRelease

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from skdp.accounting import DpEvent, NoOpDpEvent
 from skdp.accounting.ledger.html import caption_of, escaped
@@ -13,6 +14,34 @@ from skdp.audit.checks import AuditFinding
 
 class AuditError(AssertionError):
     """An audit found that an estimator releases more than it claims, or otherwise than it claims."""
+
+
+class Attack(NamedTuple):
+    """What an attack found, whichever it was.
+
+    Attributes
+    ----------
+    model : object
+        A fitted clone, which states what is claimed.
+    bounds : dict of str to float
+        Lower bounds of epsilon, by what they assume; the first is the one that counts.
+    sure_epsilon : float
+        The same at a confidence of 1 - 1e-6, above which a claim is wrong.
+    n_fits : int
+    findings : sequence of AuditFinding
+    steps : mapping of str to (float, float)
+        Bound and claim of the parts of a composition.
+    event : DpEvent
+        What the canary saw.
+    """
+
+    model: Any
+    bounds: dict[str, float]
+    sure_epsilon: float
+    n_fits: int
+    findings: Sequence[AuditFinding] = ()
+    steps: Mapping[str, tuple[float, float]] = {}
+    event: DpEvent = NoOpDpEvent()
 
 
 @dataclass(frozen=True)
