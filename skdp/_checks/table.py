@@ -170,6 +170,11 @@ class Table:
         return table.to_series(j) if hasattr(table, "to_series") else table.column(j)
 
 
+def tag_raw_tables(tags: Any) -> None:
+    """Note in tags of scikit-learn that an estimator takes tables with gaps, text and categories."""
+    tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+
+
 def fitted_table(fitted: Any, X: Any) -> Table:
     """Return rows to transform, without labels of units, or refuse columns that are not those of the fit."""
     table = Table(without_labels(fitted, X), fitted)

@@ -16,7 +16,7 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import check_count, count_threads, reject_fit_params, show
 from skdp._checks.row_traits import with_row_form, with_row_norm
 from skdp._checks.rows import check_schema
-from skdp._checks.table import Table
+from skdp._checks.table import Table, tag_raw_tables
 from skdp._fit.releases import fit_publicly
 from skdp._fit.saved_state import PlainState
 from skdp._fit.step_traits import StepTraits, traits_of
@@ -536,9 +536,7 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
+        tag_raw_tables(tags)
         tags.requires_fit = True
         tags.transformer_tags.preserves_dtype = []
         return tags

@@ -8,7 +8,7 @@ from skdp._checks.parameters import check_count
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import row_names_of, row_schema_of
 from skdp._checks.rows import check_schema
-from skdp._checks.table import Table
+from skdp._checks.table import Table, tag_raw_tables
 from skdp._fit.step_traits import StepTraits, traits_of
 from skdp.base import PrivateEstimator
 from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes, takes_any_columns
@@ -95,9 +95,7 @@ class TreesOfTables(PrivateEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
+        tag_raw_tables(tags)
         return tags
 
 

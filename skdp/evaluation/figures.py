@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from functools import partial
 from statistics import NormalDist
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from skdp.accounting.ledger.html import html_table
 from skdp.evaluation.estimates import Estimate
 from skdp.evaluation.replicates import Metric, Replicates
 
@@ -91,14 +91,10 @@ class TableFigures:
         return "\n".join([*lines, *filter(None, [self._fitted_tables.estimand])])
 
     def _figures_as_html(self) -> str:
-        cells = (
-            f"<tr><th>{html.escape(name.replace('_', ' '))}</th><td>{each.value:.4g}</td>"
-            f"<td>{each.low:.4g} to {each.high:.4g}</td></tr>"
-            for name, each in self.summary().items()
-        )
-        head = f"<tr><th></th><th>value</th><th>{self.level:.0%} interval</th></tr>"
-        estimand = self._fitted_tables.estimand
-        return f"<table>{head}{''.join(cells)}</table>" + (estimand and f"<p>{estimand}</p>")
+        found, estimand = self.summary().items(), self._fitted_tables.estimand
+        rows = [(name.replace("_", " "), f"{x.value:.4g}", f"{x.low:.4g} to {x.high:.4g}") for name, x in found]
+        table = html_table(("", "value", f"{self.level:.0%} interval"), rows)
+        return table + (estimand and f"<p>{estimand}</p>")
 
 
 def sides(metric: Any, **sides: tuple[Any, Any]) -> list[Metric]:

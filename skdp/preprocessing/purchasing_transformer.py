@@ -12,7 +12,7 @@ from sklearn.base import TransformerMixin
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import read_real, show
 from skdp._checks.rows import check_schema
-from skdp._checks.table import Table, as_keys, as_numbers
+from skdp._checks.table import Table, as_keys, as_numbers, tag_raw_tables
 from skdp._typing import Doubles
 from skdp.preprocessing.histograms.purchase import Bounds
 
@@ -37,9 +37,7 @@ class ReadsRawColumns(TransformerMixin):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
+        tag_raw_tables(tags)
         tags.requires_fit = True
         tags.transformer_tags.preserves_dtype = []
         return tags

@@ -79,11 +79,12 @@ class SeenLabels(NamedTuple):
     key: bytes
     digest: bytes
 
-    def units(self, layout: Layout, groups: Any, n_rows: int) -> Units | None:
-        """Return the units of a partition; None if its labels are not those that were looked at."""
+    def units(self, layout: Layout, groups: Any, n_rows: int) -> Units:
+        """Return the units of a partition, or refuse labels that are not those that were looked at."""
         found = _hashes(self.key, layout.type_of_groups, groups, n_rows)
-        same = not isinstance(found, Refused) and digest_of(found) == self.digest
-        return read_units(groups, n_rows) if same else None
+        if isinstance(found, Refused) or digest_of(found) != self.digest:
+            raise ValueError(_OTHER_LABELS)
+        return read_units(groups, n_rows)
 
 
 def hash_units(key: bytes, kind: str, groups: Any) -> Any:
@@ -152,11 +153,7 @@ def bind_partition(
 def _bind(
     recipe: BlockRecipe, layout: Layout, rows: Any, labels: Any, weights: Any, groups: Any, seen: SeenLabels | None
 ) -> Any:
-    if fault := layout.fault_of(rows) or _fault_beside(rows, labels, weights):
-        return Refused(fault)
-    units = None if seen is None else seen.units(layout, groups, len(rows))
-    if seen is not None and units is None:
-        return Refused(_OTHER_LABELS)
+    units = _units_of(layout, rows, labels, weights, groups, seen)
     if layout.features is not None and len(rows):  # the array alone is kept, and not the frame beside it
         rows = np.ascontiguousarray(read_cells(rows), dtype=recipe.dtype)
         labels, weights = (column.copy() if hasattr(column, "iloc") else column for column in (labels, weights))
@@ -221,11 +218,7 @@ def _add_up(
     groups: Any,
     seen: SeenLabels | None,
 ) -> Any:
-    if fault := layout.fault_of(rows) or _fault_beside(rows, labels, weights):
-        return Refused(fault)
-    units = None if seen is None else seen.units(layout, groups, len(rows))
-    if seen is not None and units is None:
-        return Refused(_OTHER_LABELS)
+    units = _units_of(layout, rows, labels, weights, groups, seen)
     total = new_sum()
     if len(rows):
         targets = () if read_targets is None else read_targets(labels, weights, len(rows))
@@ -233,12 +226,16 @@ def _add_up(
     return total
 
 
-def _fault_beside(rows: Any, labels: Any, weights: Any) -> str:
-    """Return which of the columns beside the rows of a partition has another length; "" if none has."""
+def _units_of(
+    layout: Layout, rows: Any, labels: Any, weights: Any, groups: Any, seen: SeenLabels | None
+) -> Units | None:
+    """Return the units of a partition, None without any, or refuse its shape, its types or what is beside its rows."""
+    if fault := layout.fault_of(rows):
+        raise ValueError(fault)
     for name, column in (("y", labels), ("sample_weight", weights)):
         if column is not None and len(column) != len(rows):
-            return f"{name} has {len(column)} entries where X has {len(rows)} rows: split both alike"
-    return ""
+            raise ValueError(f"{name} has {len(column)} entries where X has {len(rows)} rows: split both alike")
+    return None if seen is None else seen.units(layout, groups, len(rows))
 
 
 def merge_sums(new_sum: Callable[[], Any], parts: Sequence[Any]) -> Any:
