@@ -25,8 +25,8 @@ from skdp._checks.units import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read
 from skdp._fit.budget import Budget, PrivacyCost, cost_of, payment_of, public_n, read_budget, root_stream, solve_noise
 from skdp._fit.payment import Payment, charged
 from skdp._fit.releases import PUBLICATION, Release, copy_to_fit, new_release, publish
+from skdp._guard.findings import FitPrice
 from skdp._guard.foreign_fits import report_foreign_fit
-from skdp._guard.totals import FitPrice
 from skdp._threads import WorkerPool
 from skdp.accounting import DpEvent, GaussianDpEvent, compose, resolve_accountant
 from skdp.exceptions import BudgetExceededError, FitInterruptedWarning, warn

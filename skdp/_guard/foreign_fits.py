@@ -22,7 +22,16 @@ from sklearn.frozen import FrozenEstimator
 
 from skdp._checks.leaks import CALLER, Leak, Sent, leaks_are_errors, receive, report_leak
 from skdp._checks.units import GROUP
-from skdp._guard.findings import FIT_TELLS, PipelineIssue, fault_of_split, find, private_fits, splitters_of, total_of
+from skdp._guard.findings import (
+    FIT_TELLS,
+    FitPrice,
+    PipelineIssue,
+    fault_of_split,
+    find,
+    private_fits,
+    splitters_of,
+    total_of,
+)
 from skdp._guard.meta_estimators import (
     EACH_CLASS,
     FUNCTIONS,
@@ -36,7 +45,6 @@ from skdp._guard.meta_estimators import (
     known_name,
 )
 from skdp._guard.public_steps import is_ours
-from skdp._guard.totals import FitPrice
 
 _BETWEEN = {"joblib", "threading", "multiprocessing", "concurrent", "contextlib", "functools", "queue", "warnings"}
 _FITS = ("fit", "_fit", "partial_fit", "_partial_fit")

@@ -24,9 +24,8 @@ from skdp._guard.foreign_parameters import refuse_foreign_in_init, refuse_remove
 from skdp._guard.public_rules import register
 from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
 from skdp._typing import Doubles
-from skdp.ensemble.leaf_tables import leaf_writer
 from skdp.ensemble.people import read_marginals
-from skdp.ensemble.trees import Trees, draw_trees, importances
+from skdp.ensemble.trees import Trees, draw_trees, importances, leaf_writer
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.preprocessing.schema.blocks import Block, unique_names
 from skdp.preprocessing.schema.kinds import Column

@@ -21,7 +21,7 @@ from skdp._checks.rows import check_classes, check_labels, check_shape, encode_l
 from skdp._checks.sources import source_to_predict
 from skdp._checks.table import Table, as_keys
 from skdp._checks.units import GROUP, ROW, Units, estimand_of, read_units, take_unit
-from skdp._checks.weights import WeightReader
+from skdp._checks.weights import WeightReader, weight_of_each
 from skdp._fit.budget import public_n, read_budget
 from skdp._fit.diagram import epsilon_caption
 from skdp._fit.payment import Payment
@@ -31,7 +31,6 @@ from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.methods import ADJACENCIES
 from skdp.accounting.targets import Risk
 from skdp.base import Budget, Fit, PrivacyCost, PrivateEstimator, check_whole_budget, solve_noise
-from skdp.evaluation.amounts import GRID, amounts_of
 from skdp.evaluation.figures import TableFigures
 from skdp.evaluation.replicates import Mechanism, Replicates
 from skdp.evaluation.scored_rows import (
@@ -120,7 +119,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     number of rows and the noise.
 
     Proof. A row has one score, one class and one subgroup, so it is in one cell, and adds 1 or, with weights or units,
-    what `skdp.evaluation.amounts.amounts_of` bounds for a unit. A null row has a weight of 0, or is not there. Gaussian
+    what `skdp.evaluation.counted.amounts_of` bounds for a unit. A null row has a weight of 0, or is not there. Gaussian
     noise is priced by Euclidean norms: what a row or unit adds has one of at most 1, as its numbers are not negative
     and have a sum of at most 1, and two such vectors differ by at most sqrt(2) = 2 sqrt(1/2).
     """
@@ -532,3 +531,38 @@ def count_cells(
         # float64 sums of a block are exact: of fewer than 2**17 numbers below 2**21
         counts += np.bincount(cells, amounts, minlength=len(counts)).astype(np.int64)
     return counts.reshape(shape)
+
+
+# --- what a row adds to the count of its cell ---
+
+GRID = 2**20
+"""What a row of weight 1 adds where there are weights or units: parts of it are rounded down to whole numbers."""
+
+
+def amounts_of(weights: Any, units: Units | None, n_rows: int) -> NDArray[np.int64]:
+    """Return what each row adds to the count of its cell, from 0 to `GRID`.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_rows,) or 1.0
+        Private: shares of a bound, in [0, 1].
+    units : Units or None
+        Private units of the rows.
+    n_rows : int
+
+    Notes
+    -----
+    **Guarantees.** What one row adds, or one unit over all of its rows, is at most `GRID` in sum, whatever cells it
+    goes to. It depends on the weight of the row, or on those of its unit's rows, alone.
+
+    Proof. A share in [0, 1] times `GRID`, rounded down, is a whole number from 0 to `GRID`. With K the sum of these
+    over the rows of a unit, a row adds its number times `GRID` / max(K, `GRID`), rounded down: in sum at most min(K,
+    `GRID`). All of it is arithmetic of whole numbers below 2**63 for units of fewer than 2**43 rows. Numbers that are
+    added are not negative, so the sum of sizes is the sum.
+    """
+    shares = np.floor(weight_of_each(weights, n_rows) * GRID).astype(np.int64)
+    if units is None:
+        return shares
+    sums = np.zeros(units.n_units, np.int64)
+    np.add.at(sums, units.codes, shares)
+    return shares * GRID // np.maximum(sums, GRID)[units.codes]

@@ -212,7 +212,7 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
     **Guarantees.** One row, or one unit, adds at most 3 (n_classes - 1) parts to all cells together, a part being 1, or
     `GRID` with weights or units. That is the sensitivity of the release.
 
-    Proof. A row of amount a (`skdp.evaluation.amounts.amounts_of`: 1 without weights and units, else at most `GRID`,
+    Proof. A row of amount a (`skdp.evaluation.counted.amounts_of`: 1 without weights and units, else at most `GRID`,
     and at most that in sum over a unit) is of one class and predicted to be of one. It adds (n_classes - 1) a to a cell
     of the confusion matrix, as much to the bin of its score for its own class, and a to a bin of each of the other
     n_classes - 1 classes. Numbers that are added are not negative, so sizes add up to 3 (n_classes - 1) a, and to 3
@@ -303,7 +303,7 @@ class MultilabelEvaluation(OfEach, LabelFigures):
     **Guarantees.** One row, or one unit, adds at most n_labels parts to all cells together, a part being 1, or `GRID`
     with weights or units. That is the sensitivity of the release.
 
-    Proof. A row of amount a (`skdp.evaluation.amounts.amounts_of`) adds it to one cell of each label's table, as it has
+    Proof. A row of amount a (`skdp.evaluation.counted.amounts_of`) adds it to one cell of each label's table, as it has
     the label or has not, and one score for it. So sizes add up to n_labels a, and to n_labels parts over a unit. The
     Euclidean norm of what a row adds is sqrt(n_labels) a, that of a unit no larger, and two such vectors differ by at
     most sqrt(2) times it, as no number is negative. Gaussian noise is priced by that.

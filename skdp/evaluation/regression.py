@@ -14,8 +14,7 @@ from skdp._checks.rows import check_targets
 from skdp._checks.targets import check_y_bounds
 from skdp._typing import Doubles
 from skdp.evaluation import error_metrics
-from skdp.evaluation.amounts import GRID
-from skdp.evaluation.counted import CountedEvaluation, CountingPlan, RowsOfCounts
+from skdp.evaluation.counted import GRID, CountedEvaluation, CountingPlan, RowsOfCounts
 from skdp.evaluation.estimates import Estimate
 from skdp.evaluation.figures import TableFigures, sides
 from skdp.evaluation.replicates import N_DRAWS, Replicates, project, rows_like, simulated_noise
@@ -158,7 +157,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
     **Guarantees.** One row, or one unit, adds at most 4 parts to the counts of errors and one to the sums of targets,
     in sizes and over all cells together, a part being `GRID`. That is the sensitivity of the release.
 
-    Proof. A row of amount a (`skdp.evaluation.amounts.amounts_of`: at most `GRID`, and at most that in sum over a unit)
+    Proof. A row of amount a (`skdp.evaluation.counted.amounts_of`: at most `GRID`, and at most that in sum over a unit)
     has one error, and adds 4 a to its cell. Of its target t in [-1, 1] it adds a t / 2 and a (t^2 - 1/2), both rounded
     towards 0. With s the size of t, ``s / 2 + |s**2 - 1/2|`` is at most 9/16 up to the root of 1/2 (at s = 1/4), and
     rises to 1 from there: the sizes of both are at most a in sum, and so are the whole numbers, which no rounding of

@@ -12,8 +12,8 @@ __getattr__, __dir__, __all__ = lazy_face(
         "PrivateScore": "skdp.model_selection.scores",
         "cross_validate": "skdp.model_selection.cross_validation",
         "SCORES": "skdp.model_selection.scores",
-        "TableScore": "skdp.model_selection.table_scores",
-        "make_private_scorer": "skdp.model_selection.table_scores",
+        "TableScore": "skdp.model_selection.scores",
+        "make_private_scorer": "skdp.model_selection.scores",
         "private_train_test_split": "skdp.model_selection.parts",
     },
 )

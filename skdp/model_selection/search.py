@@ -32,9 +32,8 @@ from skdp.model_selection.candidates import (
     seen_by_the_user,
 )
 from skdp.model_selection.parts import n_tested
-from skdp.model_selection.scores import PrivateScore, name_of_score, score_of
+from skdp.model_selection.scores import PrivateScore, TableScore, name_of_score, score_of
 from skdp.model_selection.search_plan import SearchPlan, SearchTerms, check_rows, plan_search
-from skdp.model_selection.table_scores import TableScore
 from skdp.model_selection.whole_fit import PartRows, WholeEstimator, WholeFit, last_of, part_has
 from skdp.pipeline import PrivatePipeline
 

@@ -9,9 +9,8 @@ from skdp._checks.parameters import absolute_path
 from skdp.base import Fit, PrivateEstimator, begin
 from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.preprocessing.histograms.cell_tree import OCTAVES, occupied_octaves
+from skdp.preprocessing.histograms.cell_tree import OCTAVES, bounds_of_mass, occupied_octaves
 from skdp.preprocessing.histograms.counts import CountedColumns
-from skdp.preprocessing.histograms.edges import bounds_of_mass
 from skdp.preprocessing.histograms.purchase import NOWHERE, released
 from skdp.preprocessing.purchasing_transformer import ColumnsRead, read_columns
 

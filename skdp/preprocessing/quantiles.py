@@ -17,7 +17,7 @@ from skdp._checks.weights import WeightReader, exactly_summable
 from skdp._fit.step_traits import StepTraits
 from skdp._typing import Doubles
 from skdp.base import PrivateEstimator, StepPlan, begin
-from skdp.preprocessing.histograms.edges import all_edges
+from skdp.preprocessing.histograms.cell_tree import all_edges
 from skdp.preprocessing.histograms.purchase import Purchase
 from skdp.preprocessing.purchasing_transformer import (
     ReadsRawColumns,

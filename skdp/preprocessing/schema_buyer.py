@@ -18,7 +18,7 @@ from skdp._checks.table import Table, as_keys
 from skdp._checks.units import ROW, Units
 from skdp.base import PrivateEstimator
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.edges import all_edges, bins_are_crowded, lie_at_a_bound
+from skdp.preprocessing.histograms.cell_tree import all_edges, bins_are_crowded, lie_at_a_bound
 from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Held, Purchase
 from skdp.preprocessing.purchasing_transformer import ReadsRawColumns
 from skdp.preprocessing.schema.blocks import read_line

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from skdp._checks.readings import day_text
 from skdp._checks.table import Table
 from skdp._typing import Doubles
-from skdp.preprocessing.histograms.edges import AT_A_BOUND
+from skdp.preprocessing.histograms.cell_tree import AT_A_BOUND
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.kinds import Column
 

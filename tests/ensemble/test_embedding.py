@@ -26,8 +26,7 @@ from skdp import (
 )
 from skdp._checks.row_traits import row_norm_of
 from skdp.ensemble import PublicTreesEmbedding, embedding
-from skdp.ensemble.leaf_tables import LeafTables
-from skdp.ensemble.trees import draw_trees
+from skdp.ensemble.trees import LeafTables, draw_trees
 from skdp.preprocessing import DPTableVectorizer, TableSchema
 from skdp.preprocessing.schema.blocks import Block
 

@@ -20,7 +20,7 @@ from skdp import BudgetExceededError, DPGaussianNB, PrivacyAccountant
 from skdp._checks.units import read_units
 from skdp.accounting import DiscreteLaplaceDpEvent, GaussianDpEvent
 from skdp.evaluation import Estimate, PrivateEvaluation, evaluate
-from skdp.evaluation.amounts import GRID, amounts_of
+from skdp.evaluation.counted import GRID, amounts_of
 from skdp.evaluation.scale import places_of
 from skdp.evaluation.scored_rows import ScoredRows, bins_of
 

@@ -11,7 +11,7 @@ from sklearn.metrics import average_precision_score, brier_score_loss, confusion
 from sklearn.multioutput import MultiOutputClassifier
 
 from skdp.evaluation import MultilabelEvaluation, OneVsRestEvaluation, evaluate
-from skdp.evaluation.amounts import GRID
+from skdp.evaluation.counted import GRID
 from skdp.evaluation.scale import places_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")

@@ -11,7 +11,7 @@ import skdp
 from skdp import PrivacyAccountant
 from skdp.accounting import DiscreteLaplaceDpEvent
 from skdp.evaluation import RegressionEvaluation, error_metrics, evaluate
-from skdp.evaluation.amounts import GRID
+from skdp.evaluation.counted import GRID
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning"),

@@ -14,8 +14,7 @@ from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.exceptions import QualityWarning
 from skdp.preprocessing import DPTableVectorizer, TableSchema
 from skdp.preprocessing.histograms import purchase as purchases
-from skdp.preprocessing.histograms.cell_tree import Cells
-from skdp.preprocessing.histograms.edges import bins_are_crowded, lie_at_a_bound
+from skdp.preprocessing.histograms.cell_tree import Cells, bins_are_crowded, lie_at_a_bound
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 

@@ -27,9 +27,9 @@ from skdp._training.dask.engine import (
     task,
 )
 from skdp._training.dask.graphs import check_graph, is_frame
-from skdp._training.dask.lots import PartitionLot, heard_lots, lots_of_step
 from skdp._training.dask.partitions import (
     Layout,
+    PartitionLot,
     Refused,
     SeenLabels,
     add_sums,
@@ -40,6 +40,8 @@ from skdp._training.dask.partitions import (
     digest_of,
     gather_partitions,
     hash_units,
+    heard_lots,
+    lots_of_step,
     merge_sums,
     size_of,
     sum_partition,

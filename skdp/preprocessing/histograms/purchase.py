@@ -18,9 +18,16 @@ from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.cell_tree import OCTAVES, Cells, occupied_octaves
+from skdp.preprocessing.histograms.cell_tree import (
+    LEAST_BIN,
+    OCTAVES,
+    Cells,
+    bounds_of_mass,
+    equal_mass_edges,
+    median_cell,
+    occupied_octaves,
+)
 from skdp.preprocessing.histograms.counts import CountedColumns
-from skdp.preprocessing.histograms.edges import LEAST_BIN, bounds_of_mass, equal_mass_edges, median_cell
 
 Bounds = tuple[float, float] | None
 """Of a column of numbers; None where they are bought."""

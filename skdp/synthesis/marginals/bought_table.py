@@ -14,7 +14,7 @@ from skdp._checks.table import Table
 from skdp._checks.units import Units
 from skdp.accounting import DpEvent
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.edges import lie_at_a_bound
+from skdp.preprocessing.histograms.cell_tree import lie_at_a_bound
 from skdp.preprocessing.histograms.purchase import BINS_SHARE, THRESHOLD_SHARE, Purchase, noise_ratio
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.preprocessing.schema.combinations import combinations_left

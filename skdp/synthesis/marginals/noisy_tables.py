@@ -18,8 +18,7 @@ from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.mechanisms.unit_norms import average_units
 from skdp.synthesis.marginals import pair_selection as selection
-from skdp.synthesis.marginals.bin_shapes import CELLS_OF_A_BIN
-from skdp.synthesis.marginals.column_levels import Exclusion
+from skdp.synthesis.marginals.column_levels import CELLS_OF_A_BIN, Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, TableSums, noise_per_cell, weighted
 from skdp.synthesis.marginals.denoising import TargetTables, targets_of
 from skdp.synthesis.marginals.product_mixture import MOST_TOGETHER, Mixture, fit_mixture

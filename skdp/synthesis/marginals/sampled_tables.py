@@ -16,8 +16,7 @@ from skdp._checks.readings import days_of, key_of, number_of
 from skdp._typing import Doubles
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.synthesis.generator import PrivateGenerator, generator_of
-from skdp.synthesis.marginals.bin_shapes import Ends
-from skdp.synthesis.marginals.column_levels import Exclusion, LevelColumn
+from skdp.synthesis.marginals.column_levels import Ends, Exclusion, LevelColumn
 from skdp.synthesis.marginals.denoising import TargetTables
 from skdp.synthesis.marginals.noisy_tables import ModelTerms
 from skdp.synthesis.marginals.product_mixture import Mixture, draw_levels

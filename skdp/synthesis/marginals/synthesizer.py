@@ -197,7 +197,7 @@ class DPMarginalSynthesizer(SampledTables):
     (`skdp.synthesis.marginals.noisy_tables.unit_reach`): with little noise it is worth more that groups are whole.
 
     **Numbers within bins.** A bin is cut into up to 32 cells, one of which is zero alone. It is halved, and halves are
-    halved again, as far as noisy counts of the cells tell them apart (`skdp.synthesis.marginals.bin_shapes`). How
+    halved again, as far as noisy counts of the cells tell them apart (`skdp.synthesis.marginals.column_levels`). How
     numbers lie within a bin depends on no other column. It is the same in all tables of ``sample_sets``, whose
     intervals are of what bins tell.
 

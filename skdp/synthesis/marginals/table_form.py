@@ -16,8 +16,7 @@ from skdp._checks.readings import day_text, days_of, key_of, number_of, truth_of
 from skdp._checks.table import Table, is_decimal
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.kinds import Column
-from skdp.synthesis.marginals.bin_shapes import EVERYWHERE, Ends
-from skdp.synthesis.marginals.column_levels import LevelColumn, Levels
+from skdp.synthesis.marginals.column_levels import EVERYWHERE, Ends, LevelColumn, Levels
 from skdp.synthesis.marginals.contingency_tables import Interaction
 
 _MICROSECONDS = 86_400_000_000

@@ -35,9 +35,10 @@ from skdp._training.dask import dask_rows as model
 from skdp._training.dask.dask_rows import DistributedModel, source_of_rows
 from skdp._training.dask.engine import in_a_tree
 from skdp._training.dask.graphs import check_graph
-from skdp._training.dask.lots import heard_lots, lots_of_step
 from skdp._training.dask.partitions import (
     add_sums,
+    heard_lots,
+    lots_of_step,
     merge_sums,
 )
 from skdp._training.models.linear import LinearGeometry, LinearModel
@@ -371,7 +372,7 @@ def test_small_partitions_are_gathered_and_each_keeps_its_lot(monkeypatch, noise
     for one, other in zip(noised[:half], noised[half:], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(fits[0].coef_, fits[1].coef_, rtol=1e-10)
-    assert asked == [30] * (half - 2) + [1] * (half - 2)  # of steps, between class counts and the offset
+    assert asked == [30] * half + [30, *[1] * (half - 2), 30]  # steps, between class counts and the offset
 
 
 def test_sums_of_many_partitions_are_those_of_one_machine():

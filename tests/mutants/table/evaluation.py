@@ -13,15 +13,13 @@ FAULTS = faults_of(
                 "fitting.event(scale)",
             ),
         ],
-        "skdp.evaluation.amounts": [
+        "skdp.evaluation.counted": [
             (
                 "evaluation-group-not-scaled",
                 "amounts_of",
                 "shares * GRID // np.maximum(sums, GRID)[units.codes]",
                 "shares",
             ),
-        ],
-        "skdp.evaluation.counted": [
             ("evaluation-replace-one-half-sensitivity", "CountedEvaluation._priced_noise", "math.sqrt(0.5)", "0.5"),
         ],
         "skdp.evaluation.one_vs_rest": [
@@ -83,6 +81,7 @@ FAULTS = faults_of(
                 "total.add(np.ldexp(moves, -power), 1.0 if shares is None else shares)",
                 "units_in_compositions",
             ),
+            ("table-score-half-sensitivity", "TableScore", "sensitivity = 1.0", "sensitivity = 0.5"),
         ],
         "skdp.model_selection.search": [
             (
@@ -100,9 +99,6 @@ FAULTS = faults_of(
                 "choice",
             ),
             ("search-scores-not-charged", "_tries_event", "[*trained, scored]", "trained"),
-        ],
-        "skdp.model_selection.table_scores": [
-            ("table-score-half-sensitivity", "TableScore", "sensitivity = 1.0", "sensitivity = 0.5"),
         ],
         "skdp.testing.charges": [
             (

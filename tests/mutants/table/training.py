@@ -13,15 +13,13 @@ FAULTS = faults_of(
                 "random_trees",
             ),
         ],
-        "skdp._training.dask.lots": [
+        "skdp._training.dask.partitions": [
             (
                 "dask-partitions-share-lot-key",
                 "lots_of_step",
                 "of_step.subkey('partition', number)",
                 "of_step.subkey('partition')",
             ),
-        ],
-        "skdp._training.dask.partitions": [
             (
                 "dask-rows-drawn-for-groups",
                 "BoundPartition.drawn",

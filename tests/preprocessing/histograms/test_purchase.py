@@ -15,8 +15,14 @@ from skdp.accounting import EpsilonDeltaDpEvent, GaussianDpEvent, get_epsilon
 from skdp.accounting.releases import releases
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.cell_tree import OCTAVES, Cells, occupied_octaves
-from skdp.preprocessing.histograms.edges import _best_partition, equal_mass_edges, median_cell
+from skdp.preprocessing.histograms.cell_tree import (
+    OCTAVES,
+    Cells,
+    _best_partition,
+    equal_mass_edges,
+    median_cell,
+    occupied_octaves,
+)
 from skdp.preprocessing.histograms.purchase import Purchase, observed_counts, stability_threshold
 
 FALSE_ALARM = 1e-6

@@ -13,7 +13,7 @@ from scipy import stats
 
 from skdp.synthesis import DPMarginalSynthesizer
 from skdp.synthesis.marginals import noisy_tables
-from skdp.synthesis.marginals.bin_shapes import CELLS_OF_A_BIN, BinShapes
+from skdp.synthesis.marginals.column_levels import CELLS_OF_A_BIN, BinShapes
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
