@@ -64,7 +64,7 @@ setup(
     license_files=["LICENSE"],
     package_dir={"": "."},  # an editable install is then found from the folder above a clone called skdp
     packages=find_packages(include=["skdp", "skdp.*"]),
-    package_data={"skdp": ["py.typed", "datasets/census_tables.json"]},
+    package_data={"skdp": ["py.typed", "datasets/census_tables.json", "report/report.css"]},
     python_requires=">=3.11",
     install_requires=[
         "numpy>=1.26",

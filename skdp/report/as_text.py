@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from skdp.accounting.ledger.report import without_empty_columns
 from skdp.report.sections import Listing, Section, sections, title
 from skdp.report.sentences import Facts
 from skdp.report.values import one_line
@@ -33,10 +34,8 @@ def _section(section: Section) -> Iterator[str]:
 
 
 def _table(table: Listing) -> Iterator[str]:
-    rows = [[one_line(cell) for cell in row] for row in [table.header, *table.rows]]
-    used = [k for k in range(len(rows[0])) if any(row[k] for row in rows[1:])]
-    rows = [[row[k] for k in used] for row in rows]
-    widths = _widths([max(len(row[k]) for row in rows) for k in range(len(used))])
+    rows = [[one_line(cell) for cell in row] for row in without_empty_columns(table.header, table.rows)]
+    widths = _widths([max(map(len, column)) for column in zip(*rows, strict=True)])
     for row in rows:
         cells = [textwrap.wrap(cell, width) or [""] for cell, width in zip(row, widths, strict=True)]
         for k in range(max(map(len, cells))):

@@ -157,10 +157,10 @@ def parameter_lines(entries: Sequence[Any]) -> list[str]:
     return lines
 
 
-def _drop_empty_columns(rows: ReportRows) -> list[Sequence[str]]:
-    """Head and rows without the columns in which no row has anything."""
-    used = [k for k in range(len(_COLUMNS)) if any(row[k] for row in rows)]
-    return [[row[k] for k in used] for row in (_COLUMNS, *rows)] if rows else []
+def without_empty_columns(header: Sequence[str], rows: ReportRows) -> list[Sequence[str]]:
+    """Header and rows without the columns in which no row has anything."""
+    used = [k for k in range(len(header)) if any(row[k] for row in rows)]
+    return [[row[k] for k in used] for row in (header, *rows)]
 
 
 def as_text(title: str, rows: ReportRows, figures: ReportRows) -> str:
@@ -176,7 +176,7 @@ def as_text(title: str, rows: ReportRows, figures: ReportRows) -> str:
     -------
     str
     """
-    table = _drop_empty_columns(rows)
+    table = without_empty_columns(_COLUMNS, rows) if rows else []
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in table]
     return "\n".join([title, *lines, *(f"{name}: {value}" for name, value in figures)])
@@ -196,7 +196,7 @@ def as_html(title: str, rows: ReportRows, figures: ReportRows) -> str:
     str
     """
 
-    head, *body = _drop_empty_columns(rows) or [()]
+    head, *body = without_empty_columns(_COLUMNS, rows)
     notes = "".join(f"<li>{escaped(name)}: {escaped(value)}</li>" for name, value in figures)
     return f"<div><p><code>{escaped(title)}</code></p>{html_table(head, body) if rows else ''}<ul>{notes}</ul></div>"
 
