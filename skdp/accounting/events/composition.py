@@ -14,7 +14,6 @@ from .kinds import EVENT_KINDS, kind_of
 from .specifications import (
     ComposedDpEvent,
     DpEvent,
-    EpsilonDeltaDpEvent,
     GaussianDpEvent,
     NonPrivateDpEvent,
     NoOpDpEvent,
@@ -23,7 +22,6 @@ from .specifications import (
     SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
     WorstOfDpEvent,
-    ZCDpEvent,
     resolve,
 )
 
@@ -70,7 +68,7 @@ def _simplify_inner(event: DpEvent) -> DpEvent:
     (McMahan et al. 2018, arXiv:1812.06210, Section 3).
     """
     if not isinstance(event, (SelfComposedDpEvent, ComposedDpEvent)):
-        return _simplify_other(event)
+        return _simplify_basic(event)
     found = flatten_own(event)
     if not found:
         return NoOpDpEvent()
@@ -110,10 +108,9 @@ def _simplify_worst(event: WorstOfDpEvent) -> DpEvent:
     return kept[0] if len(kept) == 1 else WorstOfDpEvent(kept)
 
 
-def _simplify_other(event: DpEvent) -> DpEvent:
-    """An event without parts in its simplest equal form."""
-    simplest = kind_of(event).simplest
-    return event if simplest is None else simplest(event)
+def _simplify_basic(event: DpEvent) -> DpEvent:
+    """An event without parts, or nothing if it is without effect."""
+    return event if kind_of(event).has_effect(event) else NoOpDpEvent()
 
 
 def _simplify_once(event: DpEvent) -> DpEvent:
@@ -126,11 +123,7 @@ def _simplify_once(event: DpEvent) -> DpEvent:
         return event if flatten_own(event.event) else NoOpDpEvent()
     if isinstance(event, WorstOfDpEvent):
         return _simplify_worst(event)
-    if isinstance(event, EpsilonDeltaDpEvent) and event.epsilon == event.delta == 0.0:
-        return NoOpDpEvent()
-    if isinstance(event, ZCDpEvent) and event.rho == event.xi == 0.0:
-        return NoOpDpEvent()
-    return _simplify_other(event)
+    return _simplify_basic(event)
 
 
 def _simplify(event: DpEvent) -> DpEvent:

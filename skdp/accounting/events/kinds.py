@@ -46,19 +46,16 @@ class Kind(NamedTuple):
     Attributes
     ----------
     event : type of DpEvent
-    form : str
-        Which of `FORMS` holds it, where it is not sampled; empty of what is taken apart first.
     words : str
         What it is, for people; empty of what is shown by its parts.
     note : callable
         Its figures, for people.
-    pair : {"", "noise", "statement", "mixture"}
-        The source of its dominating pair: the distribution of additive noise, a guarantee, or a mixture; empty if it
-        has none. All three can be sampled.
+    has_pair : bool
+        Whether a dominating pair of it is known, on a sample too.
     sample : callable or None
         Who takes part, if not every record does.
-    simplest : callable or None
-        The event in its simplest equal form.
+    has_effect : callable
+        Whether anything depends on a record.
     grouped : callable or None
         The event for groups of k records, or None; without it compositions are made of what their parts are, and
         anything else is priced by a bound on its profile.
@@ -69,12 +66,11 @@ class Kind(NamedTuple):
     """
 
     event: type[DpEvent]
-    form: str = "others"
     words: str = ""
     note: Callable[[Any], str] = lambda event: ""
-    pair: str = ""
+    has_pair: bool = False
     sample: Callable[[Any], Sample] | None = None
-    simplest: Callable[[Any], DpEvent] | None = None
+    has_effect: Callable[[Any], bool] = lambda event: True
     grouped: Callable[[Any, int], DpEvent | None] | None = None
     scaled: Callable[[Any, float], DpEvent] | None = None
     substitute: str = ""
@@ -104,11 +100,6 @@ FORMS = {
 """The fields of `Releases` that hold releases, in their order."""
 
 
-def _if(matters: Callable[[Any], bool]) -> Callable[[Any], DpEvent]:
-    """The event where it matters, nothing elsewhere."""
-    return lambda event: event if matters(event) else NoOpDpEvent()
-
-
 def _scale(name: str, power: float, low: float, high: float) -> Callable[[Any, float], DpEvent]:
     """By the field that holds the noise, the power of it by which it grows, and its range."""
 
@@ -132,39 +123,25 @@ def law_of(event: RepeatAndSelectDpEvent) -> str:
 
 
 _ROWS = (
-    Kind(NoOpDpEvent, "", grouped=lambda event, k: event),
-    Kind(NonPrivateDpEvent, "non_private", "a release without a guarantee", grouped=lambda event, k: event),
-    Kind(
-        GaussianDpEvent,
-        "gaussian",
-        "Gaussian noise",
-        pair="noise",
-        grouped=noise_of_group,
-        scaled=_BY_MULTIPLIER,
-    ),
-    Kind(
-        LaplaceDpEvent,
-        "laplace",
-        "Laplace noise",
-        pair="noise",
-        grouped=noise_of_group,
-        scaled=_BY_MULTIPLIER,
-    ),
+    Kind(NoOpDpEvent, grouped=lambda event, k: event),
+    Kind(NonPrivateDpEvent, "a release without a guarantee", grouped=lambda event, k: event),
+    Kind(GaussianDpEvent, "Gaussian noise", has_pair=True, grouped=noise_of_group, scaled=_BY_MULTIPLIER),
+    Kind(LaplaceDpEvent, "Laplace noise", has_pair=True, grouped=noise_of_group, scaled=_BY_MULTIPLIER),
     Kind(
         EpsilonDeltaDpEvent,
-        "epsilon_delta",
         "a release known by its epsilon and delta",
         lambda event: f"epsilon {event.epsilon:g}, delta {event.delta:g}",
-        pair="statement",
+        has_pair=True,
+        has_effect=lambda event: event.epsilon > 0.0 or event.delta > 0.0,
         grouped=statement_of_group,
         scaled=_BY_EPSILON,
         substitute="compose pld.privacy_loss_distribution.from_privacy_parameters with the other losses",
     ),
     Kind(
         ZCDpEvent,
-        "zcdp",
         "a release known by its concentrated privacy",
         lambda event: f"rho {event.rho:g}, xi {event.xi:g}",
+        has_effect=lambda event: event.rho > 0.0 or event.xi > 0.0,
         grouped=lambda event, k: ZCDpEvent(k * k * event.rho) if event.xi == 0.0 else None,
         scaled=lambda event, factor: replace(event, rho=event.rho / factor**2, xi=event.xi / factor**2),
     ),
@@ -172,8 +149,8 @@ _ROWS = (
         DiscreteLaplaceDpEvent,
         words="discrete Laplace noise",
         note=lambda event: f"parameter {event.noise_parameter:g}, sensitivity {event.sensitivity}",
-        pair="noise",
-        simplest=_if(lambda event: event.sensitivity > 0),
+        has_pair=True,
+        has_effect=lambda event: event.sensitivity > 0,
         grouped=integers_of_group,
         scaled=_scale("noise_parameter", -1.0, 1e-9, 1e9),
     ),
@@ -181,8 +158,8 @@ _ROWS = (
         DiscreteGaussianDpEvent,
         words="discrete Gaussian noise",
         note=lambda event: f"standard deviation {event.standard_deviation:g}, sensitivity {event.sensitivity}",
-        pair="noise",
-        simplest=_if(lambda event: event.sensitivity > 0),
+        has_pair=True,
+        has_effect=lambda event: event.sensitivity > 0,
         grouped=integers_of_group,
         scaled=_scale("standard_deviation", 1.0, 0.01, 1e9),
         substitute="give ZCDpEvent(sensitivity**2 / (2 * standard_deviation**2))",
@@ -191,16 +168,13 @@ _ROWS = (
         MixtureOfGaussiansDpEvent,
         words="Gaussian noise, with sensitivities drawn at random",
         note=lambda e: f"standard deviation {e.standard_deviation:g}, sensitivities up to {max(e.sensitivities):g}",
-        pair="mixture",
-        simplest=_if(
-            lambda e: any(c > 0.0 and p > 0.0 for c, p in zip(e.sensitivities, e.sampling_probs, strict=True))
-        ),
+        has_pair=True,
+        has_effect=lambda e: any(c > 0.0 and p > 0.0 for c, p in zip(e.sensitivities, e.sampling_probs, strict=True)),
         grouped=mixture_of_group,
         scaled=_scale("standard_deviation", 1.0, 1e-100, 1e100),
     ),
     Kind(
         PoissonSampledDpEvent,
-        "sampled",
         sample=lambda event: Sample(
             event.sampling_probability, "a Poisson sample", f"Poisson({event.sampling_probability:.6g})"
         ),
@@ -208,7 +182,6 @@ _ROWS = (
     ),
     Kind(
         SampledWithoutReplacementDpEvent,
-        "without_replacement",
         sample=lambda event: Sample(
             event.sample_size / event.source_dataset_size,
             "a sample of fixed size",
@@ -217,19 +190,17 @@ _ROWS = (
     ),
     Kind(
         RepeatAndSelectDpEvent,
-        "selected",
         "the best of a secret number of trials",
         lambda event: f"{law_of(event)} law, {event.mean:.4g} trials on average",
     ),
     Kind(
         WorstOfDpEvent,
-        "selected",
         "one of several, priced as the worst",
         lambda event: f"{len(event.events)} possibilities",
         substitute="give the costliest of its events",
     ),
-    Kind(SelfComposedDpEvent, ""),
-    Kind(ComposedDpEvent, ""),
+    Kind(SelfComposedDpEvent),
+    Kind(ComposedDpEvent),
 )
 
 EVENT_KINDS = {row.event: row for row in _ROWS}
@@ -250,7 +221,7 @@ REMOVED_EVENTS = {
 
 def kind_of(event: DpEvent) -> Kind:
     """The row of an event; that of the base of all events, and of others' types, says nothing."""
-    return EVENT_KINDS.get(type(event), Kind(DpEvent, ""))
+    return EVENT_KINDS.get(type(event), Kind(DpEvent))
 
 
 def sampled_form(event: DpEvent) -> tuple[str, float, DpEvent]:
@@ -281,7 +252,4 @@ def name_of(event: DpEvent) -> str:
 
 def is_priced(event: DpEvent) -> bool:
     """Whether an event has a pair here, or a Rényi divergence, under one adjacency or another."""
-    inner = sampled_form(event)[2]
-    if inner is not event:
-        return kind_of(inner).pair in ("noise", "statement", "mixture")
-    return bool(kind_of(event).pair) or kind_of(event).form == "others"
+    return kind_of(sampled_form(event)[2]).has_pair
