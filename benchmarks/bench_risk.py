@@ -35,7 +35,7 @@ from skdp.accounting import (
     SelfComposedDpEvent,
     compose,
 )
-from skdp.accounting.targets import Risk
+from skdp.accounting.targets import RiskTarget
 
 ERRORS = (1e-3, 1e-6)  # down to which mu holds
 FPR = np.array([0.1, 0.01, 0.001])
@@ -137,8 +137,8 @@ def print_adult(splits: int, folder: str) -> None:
 
     rows = pd.concat([pd.read_csv(f"{folder}/adult_{part}.csv.gz") for part in ("train", "test")], ignore_index=True)
     y = rows.pop("income").str.contains(">50K", regex=False).astype(int)
-    implied = Risk.read({"advantage": ADVANTAGE}).implied_by(DELTA)
-    for budget in ({"epsilon": None, "risk": {"advantage": ADVANTAGE}}, {"epsilon": implied}):
+    implied = RiskTarget.of(skdp.Risk(advantage=ADVANTAGE)).implied_by(DELTA)
+    for budget in ({"epsilon": skdp.Risk(advantage=ADVANTAGE)}, {"epsilon": implied}):
         scores = []
         for seed in range(splits):
             X, X_test, labels, y_test = train_test_split(rows, y, test_size=0.25, random_state=seed)

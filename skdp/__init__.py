@@ -45,6 +45,7 @@ _PUBLIC = {
     "PrivacyLeakWarning": "skdp.exceptions",
     "PrivacyReport": "skdp.report",
     "PublicTreesEmbedding": "skdp.ensemble",
+    "Risk": "skdp.accounting",
     "ScatteringTransformer": "skdp.image",
     "TableSchema": "skdp.preprocessing",
     "allocate_budget": "skdp.pipeline",

@@ -14,7 +14,7 @@ from skdp._checks.parameters import absolute_path, check_real, reject_fit_params
 from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._checks.rows import check_labels, check_table, encode_labels
 from skdp._checks.units import GROUP, ROW
-from skdp._fit.budget import Budget, PrivacyCost, cost_of, public_n, root_stream, solve_noise, unit_of
+from skdp._fit.budget import Budget, PrivacyCost, cost_of, public_n, read_epsilon, root_stream, solve_noise, unit_of
 from skdp._fit.diagram import Diagram
 from skdp._fit.fit import Fit, NoisySum, begin, warn_of_weak_delta
 from skdp._fit.private_step import PrivateStep, StepPlan
@@ -28,21 +28,7 @@ from skdp.accounting import (
     compose,
     get_epsilon,
 )
-from skdp.accounting.targets import Risk
 from skdp.mechanisms.sampling import Sampling, sampling_at
-
-
-def check_whole_budget(whole: Any) -> None:
-    """Refuse the budget of a pipeline or a search: exactly one of epsilon and risk states it."""
-    if (whole.epsilon is None) == (whole.risk is None):
-        raise ValueError(
-            f"epsilon={whole.epsilon!r} and risk={whole.risk!r}: set exactly one of them (epsilon=None frees risk)."
-        )
-    if whole.risk is None:
-        check_real("epsilon", whole.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
-    else:
-        Risk.read(whole.risk)
-
 
 _TO_PUBLISH = "random_state=None for a result that you publish"
 
@@ -50,7 +36,7 @@ _TO_PUBLISH = "random_state=None for a result that you publish"
 class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
     """Base class of private estimators.
 
-    Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, risk, adjacency, accounting,
+    Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency, accounting,
     accountant, random_state, n_samples_public``. Constructor parameters are public, arguments of ``fit`` are private. A
     subclass writes a ``fit`` that asks a fit object (`begin`), and `_plan_step`, by which pipelines and searches fit it
     too (``docs/extending.md``).
@@ -245,10 +231,10 @@ __all__ = [
     "check_labels",
     "check_real",
     "check_table",
-    "check_whole_budget",
     "cost_of",
     "encode_labels",
     "public_n",
+    "read_epsilon",
     "reject_fit_params",
     "root_stream",
     "solve_noise",

@@ -39,7 +39,7 @@ from skdp._guard.public_steps import find_faults, passes_rows, value_refusals
 from skdp.accounting import DpEvent
 from skdp.accounting.calibration.joint import calibrate_jointly_to
 from skdp.accounting.targets import BudgetTarget, target_of
-from skdp.base import JointPrivacyCost, PrivateEstimator, check_whole_budget
+from skdp.base import JointPrivacyCost, PrivateEstimator, read_epsilon
 
 TRANSFORMER_SHARE = 0.15
 """Part of the budget's mu**2 that a transformer gets if nothing is said."""
@@ -164,11 +164,9 @@ def _refuse_overrides(name: str, step: Any) -> None:
 
 def allocate_budget(
     pipeline: Pipeline,
-    epsilon: float | None = None,
+    epsilon: Any = None,
     delta: float | str = "auto",
     fractions: Mapping[str, float] | None = None,
-    *,
-    risk: Mapping[str, float] | None = None,
 ) -> PrivatePipeline:
     """Return a copy of a pipeline whose private steps share one privacy budget.
 
@@ -177,8 +175,9 @@ def allocate_budget(
     pipeline : Pipeline
         Pipeline of private estimators and of steps that learn nothing from their rows. The parameters `epsilon`,
         `delta` and `noise_multiplier` of its steps are not used.
-    epsilon : float or None, default=None
-        Privacy budget of one ``fit`` of the whole pipeline. Give this or `risk`.
+    epsilon : float or Risk, default=None
+        Privacy budget of one ``fit`` of the whole pipeline. A number, or a risk such as ``skdp.Risk(advantage=0.1)``
+        (``docs/risk.md``).
     delta : float or "auto", default="auto"
         Probability with which the guarantee of the whole pipeline may fail. Choose it well below 1/n. "auto" is the
         delta of the steps' accountant if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a
@@ -187,9 +186,6 @@ def allocate_budget(
         Share of the budget's mu**2 for each step, by name, in (0, 1). Steps that are not named split the rest equally.
         If None, each transformer gets 0.15. The mu**2 of Gaussian releases add up (Dong, Roth & Su 2022), so a share is
         the contribution of a step to the total.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
 
     Returns
     -------
@@ -222,7 +218,7 @@ def allocate_budget(
     """
     _refuse_findings(pipeline)
     own = {"memory": pipeline.memory, "verbose": pipeline.verbose, "transform_input": pipeline.transform_input}
-    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "fractions": fractions, "risk": risk}
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "fractions": fractions}
     budgeted = PrivatePipeline(clone(pipeline).steps, **given, **own)
     _keep_row_traits(budgeted.steps)
     check_budget(budgeted)
@@ -265,17 +261,14 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
     ----------
     steps : list of (str, estimator)
         Names and steps, as for ``sklearn.pipeline.Pipeline``.
-    epsilon : float or None, default=1.0
-        Privacy budget of one ``fit``. Must be None if `risk` is given.
+    epsilon : float or Risk, default=1.0
+        Privacy budget of one ``fit``. A number, or a risk such as ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``).
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
         the public number of rows.
     fractions : mapping of str to float or None, default=None
         Shares of the budget by name of a step, as for `allocate_budget`.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     transform_input : None
         Not supported: no step takes a second table.
     memory : None
@@ -336,10 +329,9 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         self,
         steps: Any,
         *,
-        epsilon: float | None = 1.0,
+        epsilon: Any = 1.0,
         delta: float | str = "auto",
         fractions: Mapping[str, float] | None = None,
-        risk: Mapping[str, float] | None = None,
         transform_input: Any = None,
         memory: Any = None,
         verbose: bool = False,
@@ -348,7 +340,6 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         self.epsilon = epsilon
         self.delta = delta
         self.fractions = fractions
-        self.risk = risk
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Fit the steps one after the other, under one budget.
@@ -470,7 +461,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
     def _solve(self, n_samples: int, n_features: int) -> Allocation:
         """The noise of each private step for a table of this shape."""
         plans = [step.plan(n_samples, n_features, self.delta) for _, step in self._private_steps()]
-        return Allocation(plans, noises_of(self, plans, target_of(self.epsilon, self.delta, self.risk)))
+        return Allocation(plans, noises_of(self, plans, target_of(self.epsilon, self.delta)))
 
     def _settle_delta(self, n_samples: int) -> None:
         """Make delta a number, on a copy made for a fit."""
@@ -526,8 +517,6 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         steps = self._private_steps()
         accountant = next((step.accountant for _, step in steps if step.accountant is not None), None)
         kept: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "fractions": self.fractions}
-        if self.risk is not None:
-            kept["risk"] = dict(self.risk)
         kept["steps"] = {name: type(step).__name__ for name, step in self.steps}
         kept["seeded"] = any(getattr(step.estimator, "random_state", None) is not None for _, step in steps)
         if name := self.__dict__.get("_fitted_group_name"):
@@ -644,7 +633,7 @@ class PipelineFit(Fit):
 def check_budget(pipeline: PrivatePipeline) -> None:
     """Refuse a budgeted pipeline that cannot be fitted, as far as that is known before there are rows."""
     _refuse_findings(pipeline)
-    check_whole_budget(pipeline)
+    read_epsilon(pipeline.epsilon)
     check_delta(pipeline.delta)
     for parameter in ("memory", "transform_input"):
         if getattr(pipeline, parameter) is not None:

@@ -13,7 +13,7 @@ from skdp._checks.protocols import is_private
 from skdp._checks.table import Table
 from skdp._fit.step_traits import traits_of
 from skdp._guard.public_steps import takes_sparse
-from skdp.accounting.targets import Risk
+from skdp.accounting.targets import Risk, RiskTarget
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.least_squares import DPLinearRegression, DPRidge
@@ -40,9 +40,8 @@ def tabular_pipeline(
     estimator: Any = "classifier",
     *,
     schema: Any = None,
-    epsilon: float | None = 1.0,
+    epsilon: Any = 1.0,
     delta: float | str = "auto",
-    risk: Mapping[str, float] | None = None,
     classes: Any = None,
     y_bounds: Any = None,
     y_transform: str | None = None,
@@ -78,14 +77,12 @@ def tabular_pipeline(
         15 % of the budget is for bounds, bins and categories. With a complete schema, 5 % is for bins of numbers that
         have bounds, no ``"edges"`` and the linear scale, where the bounds are much wider than most of the values
         (``vectorizer__fit_bins=False`` switches it off). Models of scaled numbers have no bins.
-    epsilon : float or None, default=1.0
-        Privacy budget of one ``fit`` of the whole pipeline. Must be None if `risk` is given.
+    epsilon : float or Risk, default=1.0
+        Privacy budget of one ``fit`` of the whole pipeline. A number, or a risk such as ``skdp.Risk(advantage=0.1)``
+        (``docs/risk.md``).
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. "auto" is the accountant's delta, if it has one, and otherwise
         chosen from the public number of rows: at most 1e-5, and below 1/(10 n).
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     classes : sequence or None, default=None
         All classes that can occur in the labels. If None, they are read from the labels, which is not paid for, and
         ``fit`` issues a `PrivacyLeakWarning`. An instance may have its own instead.
@@ -160,9 +157,9 @@ def tabular_pipeline(
     else:
         shared = {name: value for name, value in given.items() if name in _OF_THE_MODEL}
         rows = _rows_for(model, DPTableVectorizer(schema, **shared))
-    budgeted = allocate_budget(PrivatePipeline([("vectorizer", rows), ("model", model)]), epsilon, delta, risk=risk)
+    budgeted = allocate_budget(PrivatePipeline([("vectorizer", rows), ("model", model)]), epsilon, delta)
     chooses = isinstance(estimator, str) and estimator == "regressor"
-    return TabularPipeline(budgeted.steps, epsilon=epsilon, delta=delta, risk=risk) if chooses else budgeted
+    return TabularPipeline(budgeted.steps, epsilon=epsilon, delta=delta) if chooses else budgeted
 
 
 def _makes_a_formula(schema: Any) -> bool:
@@ -215,15 +212,12 @@ class TabularPipeline(PrivatePipeline):
     chooses_model : bool, default=True
         Whether a fit chooses the model. Where parameters of the model, or of the vectorizer for it, are set, the model
         is the present one: ``set_params(model__max_depth=4)`` sets this to False.
-    epsilon : float or None, default=1.0
-        Privacy budget of one ``fit``. Must be None if `risk` is given.
+    epsilon : float or Risk, default=1.0
+        Privacy budget of one ``fit``. A number, or a risk such as ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``).
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail, as for `skdp.pipeline.PrivatePipeline`.
     fractions : mapping of str to float or None, default=None
         Shares of the budget by name of a step, as for `allocate_budget`.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     transform_input : None
         Not supported: no step takes a second table.
     memory : None
@@ -253,16 +247,15 @@ class TabularPipeline(PrivatePipeline):
         steps: Any,
         *,
         chooses_model: bool = True,
-        epsilon: float | None = 1.0,
+        epsilon: Any = 1.0,
         delta: float | str = "auto",
         fractions: Mapping[str, float] | None = None,
-        risk: Mapping[str, float] | None = None,
         transform_input: Any = None,
         memory: Any = None,
         verbose: bool = False,
     ) -> None:
         own = {"transform_input": transform_input, "memory": memory, "verbose": verbose}
-        super().__init__(steps, epsilon=epsilon, delta=delta, fractions=fractions, risk=risk, **own)
+        super().__init__(steps, epsilon=epsilon, delta=delta, fractions=fractions, **own)
         self.chooses_model = chooses_model
 
     def set_params(self, **kwargs: Any) -> Self:
@@ -301,8 +294,8 @@ class TabularPipeline(PrivatePipeline):
         self.steps = _with_model(self.steps, _model_for(kinds, n_public * self._epsilon_of_rules()))
 
     def _epsilon_of_rules(self) -> float:
-        """Epsilon, or that of one Gaussian release with the risk that was given."""
-        return self.epsilon if self.epsilon is not None else Risk.read(self.risk).epsilon(self.delta)
+        """Epsilon, or that of one Gaussian release with that risk."""
+        return RiskTarget.of(self.epsilon).epsilon(self.delta) if isinstance(self.epsilon, Risk) else self.epsilon
 
     def _with_learned(self, fitted: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """See `PrivatePipeline`: the steps as they are now, with the model that the fit chose."""

@@ -15,6 +15,7 @@ from skdp.accounting import (
     GaussianDpEvent,
     PoissonSampledDpEvent,
     PrivacyAccountant,
+    Risk,
     SelfComposedDpEvent,
 )
 from skdp.accounting.__main__ import main
@@ -110,15 +111,15 @@ def test_create_and_raise(capsys, tmp_path):
 
 def test_create_takes_a_ceiling_in_risk(capsys, tmp_path):
     for name, given, risk in (
-        ("a", ("--advantage", "0.1"), {"advantage": 0.1}),
-        ("b", ("--tpr", "0.03", "--fpr", "0.01"), {"tpr": 0.03, "fpr": 0.01}),
+        ("a", ("--advantage", "0.1"), Risk(advantage=0.1)),
+        ("b", ("--tpr", "0.03", "--fpr", "0.01"), Risk(tpr=0.03, fpr=0.01)),
     ):
         assert run(capsys, "create", tmp_path / name, *given, "--delta", "1e-6")[0] == 0
-        assert fresh_epsilon(tmp_path / name) == PrivacyAccountant(risk=risk, delta=1e-6).epsilon
+        assert fresh_epsilon(tmp_path / name) == PrivacyAccountant(risk, 1e-6).epsilon
     for given, named in (
         ((), "give --epsilon, or --advantage, or --tpr and --fpr"),
-        (("--advantage", "0.1", "--epsilon", "1"), "a budget is one of them"),
-        (("--tpr", "0.1"), "risk="),
+        (("--advantage", "0.1", "--epsilon", "1"), "needs one budget"),
+        (("--tpr", "0.1"), "tpr and fpr"),
     ):
         code, _, err = run(capsys, "create", tmp_path / "c", *given, "--delta", "1e-6")
         assert code == 2

@@ -13,6 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
 import skdp
+from skdp import Risk
 from skdp.accounting import GaussianDpEvent, PrivacyAccountant, PrivacyProfile
 from skdp.model_selection import DPGridSearchCV, cross_validate
 from skdp.naive_bayes import DPGaussianNB
@@ -21,7 +22,7 @@ from skdp.report import privacy_report
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
 
-RISK = {"advantage": 0.1}
+RISK = Risk(advantage=0.1)
 X = np.random.default_rng(0).uniform(-1.0, 1.0, (600, 3))
 Y = (X[:, 0] > 0.0).astype(int)
 SCORES = 0.5 * (X[:, 0] + 1.0)
@@ -32,34 +33,32 @@ def advantage_of(model):
 
 
 def logistic(**parameters):
-    return skdp.DPLogisticRegression(**{"classes": [0, 1], "epsilon": None, "max_iter": 5, **parameters})
+    return skdp.DPLogisticRegression(**{"classes": [0, 1], "max_iter": 5, **parameters})
 
 
 @pytest.fixture(scope="module")
 def model():
-    return logistic(risk=RISK).fit(X, Y)
+    return logistic(epsilon=RISK).fit(X, Y)
 
 
 def evaluated(**given):
-    return skdp.evaluate(None, SCORES, Y, risk=RISK, **given)
+    return skdp.evaluate(None, SCORES, Y, epsilon=RISK, **given)
 
 
 def bounds_of_columns():
     ledger = PrivacyAccountant()
-    dp_bounds(X, epsilon=None, risk=RISK, accountant=ledger)
+    dp_bounds(X, epsilon=RISK, accountant=ledger)
     return types.SimpleNamespace(privacy_event_=ledger.event, adjacency_="zero_out")
 
 
 @over_rows(
     "fit",
     [
-        lambda: logistic(risk=RISK, sampling_rate=0.2).fit(X, Y),
-        lambda: DPGaussianNB(epsilon=None, risk=RISK, classes=[0, 1], bounds=(-1, 1)).fit(X, Y),
-        lambda: skdp.DPPCA(2, epsilon=None, risk=RISK).fit(X, Y),
-        lambda: skdp.DPCalibratedClassifier(logistic(), epsilon=None, risk=RISK).fit(X, Y),
-        lambda: skdp.DPThresholdClassifier(FrozenEstimator(logistic(risk=RISK).fit(X, Y)), epsilon=None, risk=RISK).fit(
-            X, Y
-        ),
+        lambda: logistic(epsilon=RISK, sampling_rate=0.2).fit(X, Y),
+        lambda: DPGaussianNB(epsilon=RISK, classes=[0, 1], bounds=(-1, 1)).fit(X, Y),
+        lambda: skdp.DPPCA(2, epsilon=RISK).fit(X, Y),
+        lambda: skdp.DPCalibratedClassifier(logistic(), epsilon=RISK).fit(X, Y),
+        lambda: skdp.DPThresholdClassifier(FrozenEstimator(logistic(epsilon=RISK).fit(X, Y)), epsilon=RISK).fit(X, Y),
         lambda: evaluated(noise="gaussian", delta="auto", adjacency="replace_one"),
         lambda: evaluated(groups=np.arange(600) // 2),
         bounds_of_columns,
@@ -71,28 +70,28 @@ def test_fit_with_risk_lands_just_below_it(fit):
 
 def test_a_pipeline_lands_below_the_risk_as_a_whole():
     whole = make_pipeline(skdp.DPPCA(2, center=False), logistic())
-    fitted = skdp.allocate_budget(whole, risk=RISK, fractions={"dppca": 0.3}).fit(X, Y)
+    fitted = skdp.allocate_budget(whole, epsilon=RISK, fractions={"dppca": 0.3}).fit(X, Y)
     assert 0.0999 <= advantage_of(fitted) <= 0.1
 
 
 def test_a_search_lands_below_the_risk_as_a_whole():
-    search = DPGridSearchCV(logistic(), {"alpha": [0.0, 0.1]}, epsilon=None, risk={"advantage": 0.2}).fit(X, Y)
+    search = DPGridSearchCV(logistic(), {"alpha": [0.0, 0.1]}, epsilon=Risk(advantage=0.2)).fit(X, Y)
     assert 0.1998 <= advantage_of(search) <= 0.2
 
 
 def test_a_tabular_pipeline_lands_below_the_risk():
     schema = {f"x{j}": (-1, 1) for j in range(3)}
-    given = {"epsilon": None, "risk": {"tpr": 0.04, "fpr": 0.01}}
+    given = {"epsilon": Risk(tpr=0.04, fpr=0.01)}
     fitted = skdp.tabular_pipeline(schema=schema, classes=[0, 1], **given).fit(pd.DataFrame(X, columns=[*schema]), Y)
     assert 0.04 * 0.999 <= PrivacyProfile(fitted.privacy_event_).true_positive_rate(0.01) <= 0.04
 
 
 def test_a_cross_validation_lands_below_the_risk_as_a_whole():
     ledger = PrivacyAccountant()
-    found = cross_validate(logistic(accountant=ledger), X, Y, risk={"advantage": 0.3}, cv=2)["evaluation"]
+    found = cross_validate(logistic(accountant=ledger), X, Y, epsilon=Risk(advantage=0.3), cv=2)["evaluation"]
     assert 0.2997 <= advantage_of(found) <= 0.3
     assert PrivacyProfile(ledger.event).advantage() == advantage_of(found)
-    assert found.risk["advantage"] == pytest.approx(advantage_of_share(0.3, 0.2), rel=1e-6)
+    assert found.epsilon.advantage == pytest.approx(advantage_of_share(0.3, 0.2), rel=1e-6)
 
 
 def advantage_of_share(advantage, share):
@@ -103,37 +102,36 @@ def advantage_of_share(advantage, share):
 @over_rows(
     "call",
     [
-        lambda **budget: skdp.evaluate(None, SCORES, Y, **budget),
-        lambda **budget: cross_validate(logistic(), X, Y, **budget),
-        lambda **budget: skdp.allocate_budget(make_pipeline(logistic()), **budget),
-        lambda **budget: DPGridSearchCV(logistic(), {"alpha": [0.0]}, **{"epsilon": None, **budget}).fit(X, Y),
-        lambda **budget: skdp.DPCalibratedClassifier(logistic(), **{"epsilon": None, **budget}).fit(X, Y),
+        lambda epsilon: skdp.evaluate(None, SCORES, Y, epsilon=epsilon),
+        lambda epsilon: cross_validate(logistic(), X, Y, epsilon=epsilon),
+        lambda epsilon: skdp.allocate_budget(make_pipeline(logistic()), epsilon),
+        lambda epsilon: DPGridSearchCV(logistic(), {"alpha": [0.0]}, epsilon=epsilon).fit(X, Y),
+        lambda epsilon: skdp.DPCalibratedClassifier(logistic(), epsilon=epsilon).fit(X, Y),
     ],
 )
-def test_epsilon_and_risk_both_or_neither_raises(call):
-    for budget in ({}, {"epsilon": 1.0, "risk": RISK}):
-        with pytest.raises(ValueError, match="set exactly one of them"):
-            call(**budget)
+def test_epsilon_neither_number_nor_risk_raises(call):
+    for epsilon in (None, {"advantage": 0.1}):
+        with pytest.raises(ValueError, match=r"epsilon=.* is of the wrong type.* or skdp\.Risk"):
+            call(epsilon)
 
 
 def test_a_fit_by_risk_is_charged_under_a_ceiling_of_either_kind():
     ledger = PrivacyAccountant(2.0, 1e-6)
-    logistic(risk=RISK, accountant=ledger).fit(X, Y)
+    logistic(epsilon=RISK, accountant=ledger).fit(X, Y)
     assert 0.0 < ledger.spent <= 2.0
-    ledger = PrivacyAccountant(risk={"advantage": 0.15}, delta=1e-6, filter_family="gaussian")
-    logistic(risk=RISK, accountant=ledger).fit(X, Y)
+    ledger = PrivacyAccountant(epsilon=Risk(advantage=0.15), delta=1e-6, filter_family="gaussian")
+    logistic(epsilon=RISK, accountant=ledger).fit(X, Y)
     with pytest.raises(skdp.BudgetExceededError):
-        logistic(risk={"advantage": 0.13}, accountant=ledger).fit(X, Y)
-    logistic(risk={"advantage": 0.1}, accountant=ledger).fit(X, Y)
+        logistic(epsilon=Risk(advantage=0.13), accountant=ledger).fit(X, Y)
+    logistic(epsilon=Risk(advantage=0.1), accountant=ledger).fit(X, Y)
     assert PrivacyProfile(ledger.event).advantage() <= 0.15
 
 
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"epsilon": 1.0, "risk": RISK}, "risk=.*: set exactly one of them"),
-        ({"noise_multiplier": 2.0, "risk": RISK}, "risk=.*: set exactly one of them"),
-        ({"risk": 0.1}, "risk=0.1 is not valid; give"),
+        ({"noise_multiplier": 2.0, "epsilon": RISK}, "epsilon=Risk.advantage=0.1.*: set exactly one of them"),
+        ({"epsilon": {"advantage": 0.1}}, "epsilon=<dict> is of the wrong type"),
     ],
 )
 def test_a_budget_is_stated_once_and_refused_before_a_charge(parameters, said):

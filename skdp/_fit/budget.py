@@ -18,15 +18,14 @@ from skdp.mechanisms.streams import SecretStream
 
 
 class Budget(NamedTuple):
-    """The privacy parameters of an estimator, checked. One of epsilon, noise_multiplier and risk is not None.
+    """The privacy parameters of an estimator, checked. One of epsilon and noise_multiplier is not None.
 
     A `delta` of None is not known before the number of rows is; wherever a fit is planned it is a number.
     """
 
-    epsilon: float | None
+    epsilon: float | Risk | None
     noise_multiplier: float | None
     delta: float | None
-    risk: Risk | None = None
 
 
 class PrivacyCost(NamedTuple):
@@ -39,27 +38,35 @@ class PrivacyCost(NamedTuple):
 
 def read_budget(model: Any) -> Budget:
     """Return the privacy parameters of an estimator, or reject them."""
-    epsilon, noise, risk = (getattr(model, name, None) for name in ("epsilon", "noise_multiplier", "risk"))
-    if (epsilon is not None) + (noise is not None) + (risk is not None) != 1:
-        told = f"epsilon={epsilon!r} and noise_multiplier={noise!r}" + (f" and risk={risk!r}" if risk else "")
-        raise ValueError(f"{told}: set exactly one of them (epsilon=None frees noise_multiplier and risk).")
+    epsilon, noise = model.epsilon, getattr(model, "noise_multiplier", None)
+    if (epsilon is None) == (noise is None):
+        told = f"epsilon={epsilon!r} and noise_multiplier={noise!r}"
+        raise ValueError(f"{told}: set exactly one of them (epsilon=None frees noise_multiplier).")
     check_choice("adjacency", model.adjacency, ADJACENCIES)
     check_choice("accounting", model.accounting, METHODS)
     resolve_accountant(model.accountant)
     delta = check_delta(model.delta)
     if epsilon is not None:
-        epsilon = check_real("epsilon", epsilon, above=0, remedy="choose a number above 0, such as 1.0")
+        epsilon = read_epsilon(epsilon)
     if noise is not None:
         remedy = "choose a number from 1e-3 to 1e9"
         noise = check_real("noise_multiplier", noise, at_least=1e-3, at_most=1e9, remedy=remedy)
-    return Budget(epsilon, noise, delta, None if risk is None else Risk.read(risk))
+    return Budget(epsilon, noise, delta)
+
+
+def read_epsilon(epsilon: Any) -> float | Risk:
+    """Return the parameter epsilon of an estimator, a pipeline or a search, or reject it."""
+    if isinstance(epsilon, Risk):
+        return epsilon
+    remedy = "choose a number above 0, such as 1.0, or skdp.Risk(advantage=0.1)"
+    return check_real("epsilon", epsilon, above=0, remedy=remedy)
 
 
 def solve_noise(model: Any, budget: Budget, event_at: Callable[[float], DpEvent]) -> float:
-    """Return the noise multiplier that was given, or the one at which `event_at` costs epsilon, or has the risk."""
+    """Return the noise multiplier that was given, or the one at which `event_at` costs epsilon."""
     if budget.noise_multiplier is not None:
         return budget.noise_multiplier
-    target = target_of(budget.epsilon, budget.delta, budget.risk)
+    target = target_of(budget.epsilon, budget.delta)
     return calibrate_to(event_at, target, method=model.accounting, adjacency=model.adjacency)
 
 

@@ -201,7 +201,6 @@ class PrivateStep:
     def allot(self, plan: StepPlan, noise_multiplier: float, delta: float) -> Self:
         """A step with a copy of the estimator that has this noise and no ledger, so that its fit costs as planned."""
         noise = {"epsilon": None, "noise_multiplier": noise_multiplier, "delta": delta, "accountant": None}
-        noise |= {"risk": None} if hasattr(self.estimator, "risk") else {}
         made = type(self)(clone(self.estimator).set_params(**plan.parameters, **noise))
         made._row_form = plan.row_form
         made.estimator._noise_is_allotted = True

@@ -122,7 +122,7 @@ def plan_without_data(estimator: Any) -> FitPrice | None:
             return None
         noise = copied.noise_multiplier
         if noise is None:
-            target = target_of(copied.epsilon, copied.delta, getattr(copied, "risk", None))
+            target = target_of(copied.epsilon, copied.delta)
             noise = calibrate_to(first, target, adjacency=copied.adjacency)
         return FitPrice(first(noise), float(copied.delta), str(copied.adjacency), unit)
     except Exception:  # a budgeted pipeline, a search, or parameters that fit will refuse

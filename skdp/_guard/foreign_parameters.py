@@ -45,6 +45,7 @@ REMOVED = {
     "decay_epochs": "pass a pair, learning_rate_end=(end, epochs)",
     "label_shares": "its name is class_prevalences",
     "n_tries": "its name is n_trials",
+    "risk": "pass epsilon=skdp.Risk(advantage=...) or skdp.Risk(tpr=..., fpr=...)",
     "shares": "its name is fractions",
 }
 """Parameters of earlier versions, and what replaces them."""

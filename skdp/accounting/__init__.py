@@ -40,6 +40,7 @@ from .formulas.selection_law import NumberOfTrials
 from .ledger import Charge, PrivacyAccountant
 from .ledger import resolve_accountant as resolve_accountant  # for the estimators
 from .methods import get_delta, get_epsilon, get_epsilon_bounds
+from .targets import Risk as Risk  # the public name is skdp.Risk
 
 __all__ = [
     "Charge",

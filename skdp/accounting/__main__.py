@@ -104,13 +104,14 @@ def _open(given: argparse.Namespace) -> PrivacyAccountant:
 
 def _create(given: argparse.Namespace) -> str:
     """Create a ledger with a budget, in a file that does not exist."""
-    from skdp.accounting import PrivacyAccountant
+    from skdp.accounting import PrivacyAccountant, Risk
 
     risk = {name: getattr(given, name) for name in ("advantage", "tpr", "fpr") if getattr(given, name) is not None}
-    if given.epsilon is None and not risk:
-        raise ValueError("a ledger needs a budget: give --epsilon, or --advantage, or --tpr and --fpr.")
-    terms = {"unit": given.unit, "filter_family": given.filter_family, "risk": risk or None}
-    accountant = PrivacyAccountant(given.epsilon, given.delta, **terms, path=given.file)
+    if (given.epsilon is None) != bool(risk):
+        raise ValueError("a ledger needs one budget: give --epsilon, or --advantage, or --tpr and --fpr.")
+    terms = {"unit": given.unit, "filter_family": given.filter_family}
+    epsilon = Risk(**risk) if risk else given.epsilon
+    accountant = PrivacyAccountant(epsilon, given.delta, **terms, path=given.file)
     budget = f"epsilon={accountant.epsilon:g} at delta={accountant.delta:g}"
     return f"{accountant.path}: {budget}, unit={accountant.unit}, filter_family={accountant.filter_family}"
 

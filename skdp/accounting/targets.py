@@ -7,7 +7,6 @@ fits. To add another kind of promise is to write another target.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -88,9 +87,57 @@ class EpsilonTarget:
         return EpsilonTarget(gaussian_epsilon(self.delta, mu), self.delta)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Risk:
-    """Most that a test whether a record is there may find beyond guessing (Kulynych et al. 2024).
+    """Most that a membership-inference attack may achieve: a privacy budget in place of an epsilon.
+
+    Parameters
+    ----------
+    advantage : float, optional
+        In (0, 1): most that the true-positive rate of any attack may exceed its false-positive rate.
+    tpr, fpr : float, optional
+        Instead of `advantage`: the largest true-positive rate of any attack with this false-positive rate, which is
+        smaller; both in (0, 1).
+
+    References
+    ----------
+    Kulynych et al. (2024), "Attack-aware noise calibration for differential privacy".
+
+    Examples
+    --------
+    >>> import skdp
+    >>> model = skdp.DPLogisticRegression(epsilon=skdp.Risk(advantage=0.1), classes=[0, 1])
+    >>> model.epsilon
+    Risk(advantage=0.1)
+    """
+
+    advantage: float | None = None
+    tpr: float | None = None
+    fpr: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self._stated.items():
+            number = read_real(value)
+            if number is None or not 0.0 < number < 1.0:
+                raise ValueError(f"Risk: {name} must be a number above 0 and below 1, got {show(value)}.")
+            object.__setattr__(self, name, number)
+        if set(self._stated) not in ({"advantage"}, {"tpr", "fpr"}):
+            raise ValueError(f"Risk takes advantage alone, or tpr and fpr, got {sorted(self._stated)}.")
+        if self.tpr is not None and self.fpr is not None and self.fpr >= self.tpr:
+            raise ValueError(f"Risk: fpr must be below tpr, got fpr={self.fpr!r} and tpr={self.tpr!r}.")
+
+    def __repr__(self) -> str:
+        return f"Risk({', '.join(f'{name}={value!r}' for name, value in self._stated.items())})"
+
+    @property
+    def _stated(self) -> dict[str, float]:
+        """The parameters that were set."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class RiskTarget:
+    """A `Risk`: most that a test of whether a record is there may find beyond guessing.
 
     Attributes
     ----------
@@ -108,21 +155,14 @@ class Risk:
     remedy = "raise the risk"
 
     @classmethod
-    def read(cls, risk: Any) -> Risk:
-        """The risk that a parameter `risk` represents, or an error that says what it may be."""
-        if isinstance(risk, cls):
-            return risk
-        names = set(risk) if isinstance(risk, Mapping) else set()
-        values = {name: read_real(risk[name]) for name in names}
-        kept = {name: value for name, value in values.items() if value is not None and 0.0 < value < 1.0}
-        if names == {"advantage"} and len(kept) == 1:
-            return cls(None, 0.0, kept["advantage"])
-        if names == {"tpr", "fpr"} and len(kept) == 2 and kept["fpr"] < kept["tpr"]:
-            return cls(kept["tpr"], kept["fpr"], kept["tpr"] - kept["fpr"])
-        raise ValueError(
-            f"risk={show(risk)} is not valid; give {{'advantage': a}}, or {{'tpr': t, 'fpr': f}} with f below t, all "
-            "of them numbers above 0 and below 1."
-        )
+    def of(cls, risk: Risk) -> RiskTarget:
+        if risk.tpr is None or risk.fpr is None:
+            return cls(None, 0.0, float(risk.advantage or 0.0))
+        return cls(risk.tpr, risk.fpr, risk.tpr - risk.fpr)
+
+    @property
+    def risk(self) -> Risk:
+        return Risk(advantage=self.goal) if self.tpr is None else Risk(tpr=self.tpr, fpr=self.fpr)
 
     @property
     def mu(self) -> float:
@@ -132,12 +172,7 @@ class Risk:
 
     @property
     def words(self) -> str:
-        return f"risk={self.stated!r}"
-
-    @property
-    def stated(self) -> dict[str, float]:
-        """What `read` takes."""
-        return {"advantage": self.goal} if self.tpr is None else {"tpr": self.tpr, "fpr": self.fpr}
+        return f"epsilon={self.risk!r}"
 
     @property
     def place(self) -> str:
@@ -153,11 +188,11 @@ class Risk:
         """See `BudgetTarget`: there is nothing quicker."""
         return self.price(event, method, adjacency)
 
-    def of_size(self, mu: float) -> Risk:
+    def of_size(self, mu: float) -> RiskTarget:
         if self.tpr is None:
-            return Risk(None, 0.0, gaussian_delta(0.0, mu))
+            return RiskTarget(None, 0.0, gaussian_delta(0.0, mu))
         tpr = float(ndtr(mu + ndtri(self.fpr)))
-        return Risk(tpr, self.fpr, tpr - self.fpr)
+        return RiskTarget(tpr, self.fpr, tpr - self.fpr)
 
     def epsilon(self, delta: float) -> float:
         """Epsilon of the Gaussian release that just fits; for rules that ask for one."""
@@ -179,10 +214,8 @@ class Risk:
         return max(ahead, exchanged) * _DOWN
 
 
-def target_of(epsilon: Any, delta: Any, risk: Any) -> BudgetTarget:
-    """The target that the parameters of a calibration stand for: `epsilon` with `delta`, or `risk`."""
-    if (epsilon is None) == (risk is None):
-        raise ValueError(f"epsilon={show(epsilon)} and risk={show(risk)}: set exactly one of them.")
-    if risk is not None:
-        return Risk.read(risk)
+def target_of(epsilon: Any, delta: Any) -> BudgetTarget:
+    """The target that the parameters of a calibration stand for: a risk, or an epsilon at `delta`."""
+    if isinstance(epsilon, Risk):
+        return RiskTarget.of(epsilon)
     return EpsilonTarget(check_epsilon(epsilon, positive=True), check_delta(delta))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,16 +34,13 @@ class DPCalibratedClassifier(TableClassifier):
     method : {"sigmoid", "temperature", "isotonic"}, default="sigmoid"
         Map of scores: Platt's, with a slope and an offset of the logit; with a slope alone, which keeps 1/2 where it
         is; or any map that ascends, which wants some thousand rows.
-    epsilon : float or None, default=1.0
+    epsilon : float or Risk, default=1.0
         Privacy budget of one ``fit``, which is all of it: where the estimator is fitted here, fit and table concern
-        different rows, and cost it once. Must be None if `risk` is given.
+        different rows, and cost it once. A number, or a risk such as ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``).
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
         the public number of rows. The table alone, of a fitted estimator, has a delta of 0.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     test_size : float, default=0.25
         Share of the rows, or units, that the table is made of where the estimator is fitted here.
     classes : array-like of shape (2,) or None, default=None
@@ -141,9 +137,8 @@ class DPCalibratedClassifier(TableClassifier):
         estimator: Any,
         *,
         method: str = "sigmoid",
-        epsilon: float | None = 1.0,
+        epsilon: Any = 1.0,
         delta: float | str = "auto",
-        risk: Mapping[str, float] | None = None,
         test_size: float = 0.25,
         classes: Any = None,
         weight_bound: float | None = None,
@@ -157,7 +152,6 @@ class DPCalibratedClassifier(TableClassifier):
         self.method = method
         self.epsilon = epsilon
         self.delta = delta
-        self.risk = risk
         self.test_size = test_size
         self.classes = classes
         self.weight_bound = weight_bound

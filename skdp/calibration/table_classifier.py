@@ -68,7 +68,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
     """Base of classifiers of two classes that follow from another one, and from one noisy table of its scores.
 
     Constructor parameters are public, arguments of `fit` are private. A subclass has the parameters ``estimator,
-    epsilon, delta, risk, test_size, classes, weight_bound, adjacency, n_samples_public, n_groups_public, accountant,
+    epsilon, delta, test_size, classes, weight_bound, adjacency, n_samples_public, n_groups_public, accountant,
     random_state``, and says by `_check_purpose` and `_follow` what follows from the table.
 
     Notes
@@ -93,7 +93,6 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     epsilon: float | None
     delta: Any
-    risk: Any
     _fitted_epsilon: float
 
     _part_name = "estimator_"
@@ -179,7 +178,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     def _public_parameters(self) -> dict[str, Any]:
         """What the accountant keeps with the charge."""
-        names = ("epsilon" if self.risk is None else "risk", "delta", "test_size", "weight_bound")
+        names = ("epsilon", "delta", "test_size", "weight_bound")
         return {name: getattr(self, name) for name in names} | {"estimator": type(inner_of(self.estimator)).__name__}
 
     def _plan(self, fit: WholeFit, y: Any, sample_weight: Any) -> TablePlan:
@@ -191,7 +190,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         self.delta = fit.delta
         made = self._candidate(fit, y)
         tested = n_tested(self.test_size, fit.n, self.privacy_unit_)
-        budget = target_of(self.epsilon, fit.delta, self.risk)
+        budget = target_of(self.epsilon, fit.delta)
         (fitting,) = fit_plans([{}], [made], fit.n - tested, fit.n_features, budget, fit.delta)
         table = self._new_table(last_of(made).classes, tested, _ROOM)
         held = tested if self.adjacency == "add_remove" else n_tested(self.test_size, fit.n_units, self.privacy_unit_)
@@ -205,7 +204,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     def _candidate(self, fit: WholeFit, y: Any) -> PrivatePipeline:
         """Return the estimator as a pipeline of private steps, with the terms of the whole."""
-        template = private_template(self.estimator, self.epsilon, fit.delta, self.risk)
+        template = private_template(self.estimator, self.epsilon, fit.delta)
         for _, step in private_steps(template.steps):
             if step.adjacency != self.adjacency:
                 raise ValueError(
@@ -241,7 +240,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
             raise ValueError(f"Only binary classification is supported. classes has {len(known)}: give a model of two.")
         return PrivateEvaluation(
             model,
-            **share_of_budget(self, share),
+            epsilon=share_of_budget(self.epsilon, share),
             classes=classes,
             categories=self.categories,
             weight_bound=self.weight_bound,

@@ -383,7 +383,7 @@ def _fitted(estimator: Any, epsilon: float, stage: _Stage, rng: np.random.Genera
     """A copy that is fitted at this budget, without a ledger, and the seconds that it took."""
     made = clone(estimator)
     own = made.get_params(deep=False)
-    made.set_params(**{name: None for name in ("risk", "noise_multiplier") if name in own}, epsilon=epsilon)
+    made.set_params(epsilon=epsilon, **({"noise_multiplier": None} if "noise_multiplier" in own else {}))
     parts = made.get_params(deep=True)
     free = {key: None for key in parts if key.rpartition("__")[2] == "accountant"}
     seeds = {

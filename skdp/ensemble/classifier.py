@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -49,8 +48,9 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
     trees_random_state : int, default=0
         Seed of the trees, which is public: a whole number from 0 on. It has nothing to do with the noise, and neither
         seed is derived from the other. To choose among seeds by a score on private rows is a search, and is paid for.
-    epsilon : float or None, default=1.0
-        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    epsilon : float, Risk or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. A number, or a risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
@@ -58,9 +58,6 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     max_grad_norm : float or "auto", default="auto"
         Euclidean norm C to which the gradient of each row is clipped. Rows have norm 1, the entry of the intercept
         included, so gradients have norm at most 1 (sqrt(2) with more than two classes). With two classes a row is
@@ -265,10 +262,9 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
         categories: Any = None,
         n_bins: int = 16,
         trees_random_state: int = 0,
-        epsilon: float | None = 1.0,
+        epsilon: Any = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
-        risk: Mapping[str, float] | None = None,
         max_grad_norm: float | str = "auto",
         lot_size: float | None = None,
         sampling_rate: float | None = None,
@@ -304,7 +300,6 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
-        self.risk = risk
         self.max_grad_norm = max_grad_norm
         self.lot_size = lot_size
         self.sampling_rate = sampling_rate

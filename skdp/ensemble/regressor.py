@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -69,8 +68,9 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
     trees_random_state : int, default=0
         Seed of the trees, which is public. It has nothing to do with the noise, and neither seed is derived from the
         other. To choose among seeds by a score on private rows is a search, and is paid for.
-    epsilon : float or None, default=1.0
-        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    epsilon : float, Risk or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. A number, or a risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
@@ -78,9 +78,6 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     max_grad_norm : float or "auto", default="auto"
         Euclidean norm C to which the gradient of each row is clipped. Rows have norm 1, the entry of the intercept
         included, so the norm of a gradient is the error in units of `target_scale_`. "auto" is 0.5 of them, which is
@@ -291,10 +288,9 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         categories: Any = None,
         n_bins: int = 16,
         trees_random_state: int = 0,
-        epsilon: float | None = 1.0,
+        epsilon: Any = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
-        risk: Mapping[str, float] | None = None,
         max_grad_norm: float | str = "auto",
         lot_size: float | None = None,
         sampling_rate: float | None = None,
@@ -330,7 +326,6 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
-        self.risk = risk
         self.max_grad_norm = max_grad_norm
         self.lot_size = lot_size
         self.sampling_rate = sampling_rate

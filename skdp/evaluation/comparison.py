@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -194,8 +194,7 @@ def compare(
     X: Any,
     y: Any,
     *,
-    epsilon: float | None = None,
-    risk: Mapping[str, float] | None = None,
+    epsilon: Any = None,
     groups: Any = None,
     sample_weight: Any = None,
     by: Any = None,
@@ -216,11 +215,9 @@ def compare(
         Private rows; or private scores of both models, as for `evaluate`.
     y : array-like of shape (n_samples,), or str
         Private labels. Names of columns of `X` may be given for all that belongs to its rows, as for `evaluate`.
-    epsilon : float or None, default=None
-        Privacy budget of all figures together, in nats. Exactly one of it and `risk` is given.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
+    epsilon : float or Risk, default=None
+        Privacy budget of all figures together, in nats. A number, or a risk such as ``skdp.Risk(advantage=0.1)``
+        (``docs/risk.md``).
     groups : array-like of shape (n_samples,), str or None, default=None
         Private units of the rows, as for `evaluate`.
     sample_weight : array-like of shape (n_samples,), str or None, default=None
@@ -260,7 +257,7 @@ def compare(
     if options.pop("y_bounds", None) is not None:
         raise ValueError("y_bounds with compare, which is for models of two classes: use evaluate for regressors.")
     models = None if first is None else (first, second)
-    comparison = PrivateComparison(models, epsilon=epsilon, risk=risk, **options)
+    comparison = PrivateComparison(models, epsilon=epsilon, **options)
     return comparison.fit(X, y, groups=groups, sample_weight=sample_weight, by=by)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -29,8 +29,8 @@ from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent, PrivacyAccountant, get_epsilon, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.methods import ADJACENCIES
-from skdp.accounting.targets import Risk
-from skdp.base import Budget, Fit, PrivacyCost, PrivateEstimator, check_whole_budget, solve_noise
+from skdp.accounting.targets import Risk, RiskTarget
+from skdp.base import Budget, Fit, PrivacyCost, PrivateEstimator, read_epsilon, solve_noise
 from skdp.evaluation.figures import TableFigures
 from skdp.evaluation.replicates import Mechanism, Replicates
 from skdp.evaluation.scored_rows import (
@@ -136,9 +136,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         self,
         model: Any,
         *,
-        epsilon: float | None = None,
+        epsilon: Any = None,
         delta: float | str = 0,
-        risk: Mapping[str, float] | None = None,
         noise: str = "laplace",
         classes: Any = None,
         y_bounds: Any = None,
@@ -155,7 +154,6 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         self.model = model
         self.epsilon = epsilon
         self.delta = delta
-        self.risk = risk
         self.noise = noise
         self.classes = classes
         self.y_bounds = y_bounds
@@ -349,14 +347,16 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     def _laplace_for(self, budget: Budget, unit: int) -> DiscreteLaplaceMechanism:
         """The least noise that is within the budget."""
-        if budget.risk is None:
+        if not isinstance(budget.epsilon, Risk):
             parts = 2 if self.adjacency == "replace_one" else 1
             return DiscreteLaplaceMechanism.for_epsilon(float(budget.epsilon or 0.0) / parts, unit)
 
         def mechanism_at(noise: float) -> DiscreteLaplaceMechanism:
             return DiscreteLaplaceMechanism.for_epsilon(max(1.0 / noise, _LEAST_EPSILON), unit)
 
-        noise = calibrate_to(lambda each: mechanism_at(each).event, budget.risk, adjacency=self.adjacency)
+        noise = calibrate_to(
+            lambda each: mechanism_at(each).event, RiskTarget.of(budget.epsilon), adjacency=self.adjacency
+        )
         return mechanism_at(noise)
 
     def _number_of_bins(self, strength: float) -> int:
@@ -492,8 +492,7 @@ def read_counting_budget(model: CountedEvaluation) -> Budget:
         raise ValueError(f"delta={show(model.delta)} with noise='laplace', which needs none: leave it out.")
     check_choice("adjacency", model.adjacency, ADJACENCIES)
     resolve_accountant(model.accountant)
-    check_whole_budget(model)
-    return Budget(model.epsilon, None, 0.0, None if model.risk is None else Risk.read(model.risk))
+    return Budget(read_epsilon(model.epsilon), None, 0.0)
 
 
 def split_given(X: Any, given: dict[str, Any], models: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -49,9 +48,8 @@ def evaluate(
     X: Any,
     y: Any,
     *,
-    epsilon: float | None = None,
+    epsilon: Any = None,
     delta: float | str = 0,
-    risk: Mapping[str, float] | None = None,
     groups: Any = None,
     sample_weight: Any = None,
     weight_bound: float | None = None,
@@ -102,13 +100,11 @@ def evaluate(
         Private labels or targets. Several labels a row are 0 or 1 each; how many there are is public. A string names a
         column of `X`, which is no feature then. Columns that `y`, `sample_weight`, `groups` and `by` name are read
         before the charge, of files and Dask frames too, as what is given in memory is.
-    epsilon : float or None, default=None
-        Privacy budget of all figures together, in nats. Exactly one of it and `risk` is given.
+    epsilon : float or Risk, default=None
+        Privacy budget of all figures together, in nats. A number, or a risk such as ``skdp.Risk(advantage=0.1)``
+        (``docs/risk.md``).
     delta : float or "auto", default=0
         Probability with which the guarantee may fail: 0 with Laplace noise. See `skdp.DPLogisticRegression` for "auto".
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     groups : array-like of shape (n_samples,), str or None, default=None
         Private label of the unit of each row, such as a person or a household, or the name of a column of `X`, which
         is no feature then. The guarantee is then for all rows of one label together, else for one row, and each unit
@@ -190,7 +186,6 @@ def evaluate(
         model,
         epsilon=epsilon,
         delta=delta,
-        risk=risk,
         noise=noise,
         classes=classes,
         y_bounds=y_bounds,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -41,8 +41,9 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
 
     Parameters
     ----------
-    epsilon : float or None, default=1.0
-        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    epsilon : float, Risk or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. A number, or a risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
@@ -50,9 +51,6 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     max_grad_norm : float or "auto", default="auto"
         Euclidean norm C to which the gradient of each row is clipped. Rows, including the 1 of the intercept, are
         scaled to norm at most 1, so gradients have norm at most 1 (sqrt(2) with more than two classes). With two
@@ -273,10 +271,9 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     def __init__(
         self,
         *,
-        epsilon: float | None = 1.0,
+        epsilon: Any = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
-        risk: Mapping[str, float] | None = None,
         max_grad_norm: float | str = "auto",
         data_norm: float | None = None,
         lot_size: float | None = None,
@@ -306,7 +303,6 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
-        self.risk = risk
         self.max_grad_norm = max_grad_norm
         self.data_norm = data_norm
         self.lot_size = lot_size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -72,8 +72,9 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
         All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
         `PrivacyLeakWarning` is issued. List them from the lowest to the highest, 201 at most; those that are read are
         sorted.
-    epsilon : float or None, default=1.0
-        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    epsilon : float, Risk or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. A number, or a risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
@@ -81,9 +82,6 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
     noise_multiplier : float or None, default=None
         Standard deviation of the noise, divided by the sensitivity of the release. If None, it is calibrated to
         `epsilon`.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     data_norm : float or None, default=None
         Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
         If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
@@ -211,10 +209,9 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
         self,
         classes: Any = None,
         *,
-        epsilon: float | None = 1.0,
+        epsilon: Any = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
-        risk: Mapping[str, float] | None = None,
         data_norm: float | None = None,
         weight_bound: Any = None,
         n_samples_public: int | None = None,
@@ -228,7 +225,6 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
-        self.risk = risk
         self.data_norm = data_norm
         self.weight_bound = weight_bound
         self.n_samples_public = n_samples_public

@@ -21,7 +21,7 @@ from skdp.model_selection.whole_fit import PartRows
 from skdp.pipeline import PrivatePipeline, allocate_budget, check_budget, noises_of, take_fit, weighted_steps
 
 _OF_THE_SEARCH = {
-    "epsilon", "delta", "noise_multiplier", "risk", "accountant", "adjacency", "accounting", "random_state", "shares",
+    "epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "accounting", "random_state", "shares",
     "n_groups_public", "n_samples_public", "warm_start", "classes", "weight_bound", "memory", "verbose",
 }  # fmt: skip
 
@@ -35,15 +35,15 @@ def refuse_terms_of_the_budget(grid: list[dict[str, Any]]) -> None:
             )
 
 
-def private_template(estimator: Any, epsilon: float | None, delta: float | str, risk: Any = None) -> PrivatePipeline:
+def private_template(estimator: Any, epsilon: Any, delta: float | str) -> PrivatePipeline:
     """A copy of what is searched over, as a pipeline of private steps with one budget."""
     template = clone(estimator)
     if is_private(template):
         template = PrivatePipeline([(_ALONE, template)])
     if isinstance(template, Pipeline) and not isinstance(template, PrivatePipeline):
-        template = allocate_budget(template, epsilon, delta, risk=risk)
+        template = allocate_budget(template, epsilon, delta)
     if isinstance(template, PrivatePipeline) and private_steps(template.steps):
-        return template.set_params(epsilon=epsilon, delta=delta, risk=risk, verbose=False)
+        return template.set_params(epsilon=epsilon, delta=delta, verbose=False)
     raise ValueError(
         f"estimator is a {type(estimator).__name__}, neither a private estimator nor a Pipeline of them: use one of "
         "skdp, such as DPLogisticRegression."

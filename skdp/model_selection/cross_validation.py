@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -36,9 +36,8 @@ def cross_validate(
     X: Any,
     y: Any,
     *,
-    epsilon: float | None = None,
+    epsilon: Any = None,
     delta: float | str = "auto",
-    risk: Mapping[str, float] | None = None,
     cv: int = 5,
     score_fraction: float = 0.2,
     groups: Any = None,
@@ -59,18 +58,16 @@ def cross_validate(
         Private rows.
     y : array-like of shape (n_samples,) or (n_samples, n_labels)
         Private labels or targets. Several labels a row are 0 or 1 each, for an estimator that takes them.
-    epsilon : float or None, default=None
-        Privacy budget of all fits and scores together. Exactly one of it and `risk` is given.
+    epsilon : float or Risk, default=None
+        Privacy budget of all fits and scores together. A number, or a risk such as ``skdp.Risk(advantage=0.1)``
+        (``docs/risk.md``).
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. See `skdp.DPLogisticRegression` for "auto".
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     cv : int, default=5
         Number of folds. A row is in one by its number and a secret key, under ``adjacency="add_remove"`` by a coin,
         never by its label: there are no stratified folds.
     score_fraction : float, default=0.2
-        Share of epsilon for the scores, or of mu where `risk` is given, in (0, 1). The noise of the fits is then the
+        Share of epsilon for the scores, or of mu where it is a risk, in (0, 1). The noise of the fits is then the
         least at which fits and scores are within the budget together.
     groups : array-like of shape (n_samples,), str or None, default=None
         Private label of the unit of each row, or the name of a column of `X`, which is no feature then. The guarantee
@@ -149,7 +146,7 @@ def cross_validate(
     >>> scores["evaluation"].roc_auc.low > 0.8
     True
     """
-    found = CrossValidation(estimator, epsilon, delta, risk, cv, score_fraction, one_vs_rest, level, random_state)
+    found = CrossValidation(estimator, epsilon, delta, cv, score_fraction, one_vs_rest, level, random_state)
     found.fit(X, y, sample_weight, groups)
     by_fold = [each.summary() for each in found.evaluation_._parts()]
     scores = {f"test_{name}": np.array([float(each[name].value) for each in by_fold]) for name in by_fold[0]}
@@ -212,7 +209,6 @@ class CrossValidation:
     estimator: Any
     epsilon: Any
     delta: Any
-    risk: Any
     cv: Any
     score_fraction: Any
     one_vs_rest: Any
@@ -230,7 +226,7 @@ class CrossValidation:
         model = fit.model
         check_count("cv", model.cv, at_least=2, remedy="choose a number of folds from 2, such as 5")
         check_real("score_fraction", model.score_fraction, above=0, below=1, remedy="choose a share, such as 0.2")
-        template = private_template(model.estimator, model.epsilon, model.delta, model.risk)
+        template = private_template(model.estimator, model.epsilon, model.delta)
         fit.take(X, groups, template)
         plan = model._plan(fit, template, y, sample_weight)
         fit.keep(**model._public_parameters(fit.delta))
@@ -251,7 +247,7 @@ class CrossValidation:
         """What the accountant keeps with the charge."""
         return {
             "estimator": type(self.estimator).__name__,
-            **({"epsilon": self.epsilon} if self.risk is None else {"risk": dict(self.risk)}),
+            "epsilon": self.epsilon,
             "delta": delta,
             "cv": self.cv,
             "score_fraction": self.score_fraction,
@@ -263,10 +259,10 @@ class CrossValidation:
         """Plan the fits and the table of scores."""
         if self.cv > fit.n:
             raise ValueError(f"cv={self.cv} with {fit.n} rows or units: choose fewer folds.")
-        budget = target_of(self.epsilon, fit.delta, self.risk)
+        budget = target_of(self.epsilon, fit.delta)
         # Epsilon at its share of mu**2, for a start: the noise of all fits is scaled together later.
         epsilon = get_epsilon(GaussianDpEvent(math.sqrt(self.cv - 1) / budget.mu), fit.delta)
-        template.set_params(epsilon=epsilon, delta=fit.delta, risk=None)
+        template.set_params(epsilon=epsilon, delta=fit.delta)
         made = make_candidate(template, {}, fit.rows, fit.n_units)
         fit.settle_candidates([made], y, sample_weight, "a cross-validation")
         evaluation = self._new_evaluation(fit, made, y)
@@ -303,7 +299,7 @@ class CrossValidation:
             )
         evaluation = kind(
             None,
-            **share_of_budget(self, self.score_fraction),
+            epsilon=share_of_budget(self.epsilon, self.score_fraction),
             classes=classes,
             y_bounds=y_bounds,
             weight_bound=fit.weight_bound,

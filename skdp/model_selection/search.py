@@ -21,7 +21,6 @@ from skdp._checks.row_traits import indexable
 from skdp._checks.rows import number_of_columns
 from skdp._checks.weights import check_weights
 from skdp._fit.private_step import private_steps, step_of
-from skdp.accounting.targets import Risk
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.candidates import (
@@ -96,7 +95,7 @@ class PrivateSearch(WholeEstimator):
         fit.check(y)
         model = fit.model
         model._check_own_parameters()
-        template = private_template(model.estimator, model.epsilon, model.delta, model.risk)
+        template = private_template(model.estimator, model.epsilon, model.delta)
         model._check_scoring(seen_by_the_user(template), X, y)
         fit.take(X, groups, template)
         plan = model._plan(fit, template, y, sample_weight)
@@ -158,8 +157,7 @@ class PrivateSearch(WholeEstimator):
         refuse_terms_of_the_budget(grid)
         made = [make_candidate(template, parameters, fit.rows, fit.n_units) for parameters in ({}, *grid)]
         fit.settle_candidates(made, y, sample_weight, "a search")
-        risk = None if self.risk is None else Risk.read(self.risk)
-        terms = (self.epsilon, fit.delta, fit.adjacency, self.strategy, self.n_trials, bool(self.refit), risk)
+        terms = (self.epsilon, fit.delta, fit.adjacency, self.strategy, self.n_trials, bool(self.refit))
         sizes = fit.n - self._n_scored(fit.n), fit.n, fit.n_features
         plan = plan_search(grid, made, sizes, SearchTerms(*terms))
         self.scorer_ = _one_score(self.scoring, made[1:])
@@ -172,8 +170,6 @@ class PrivateSearch(WholeEstimator):
         """What the accountant keeps with the charge."""
         names = ("strategy", "n_trials", "refit", "test_size", "epsilon")
         kept = {name: getattr(self, name) for name in names} | {"delta": delta}
-        if self.risk is not None:
-            kept["risk"] = dict(self.risk)
         score = self.scorer_.name
         return kept | {"estimator": type(self.estimator).__name__, "scoring": score, "n_candidates": len(plan.tried)}
 

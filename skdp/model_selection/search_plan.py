@@ -34,18 +34,17 @@ REFIT_SHARE = 0.75
 class SearchTerms(NamedTuple):
     """The public parameters of a search that its price depends on."""
 
-    epsilon: float | None
+    epsilon: float | Risk
     delta: float
     adjacency: str
     strategy: str
     n_trials: float | str
     refit: bool
-    risk: Risk | None = None
 
     @property
     def target(self) -> BudgetTarget:
         """Budget of the whole search."""
-        return target_of(self.epsilon, self.delta, self.risk)
+        return target_of(self.epsilon, self.delta)
 
 
 class SearchPlan(NamedTuple):
@@ -139,8 +138,7 @@ def _refit_event(finals: list[FitPlan], scale: float, trials: NumberOfTrials | N
 
 def _solved(event_at: Any, n_candidates: int, terms: SearchTerms) -> tuple[NumberOfTrials | None, float]:
     """The law of the number of trials and the scale of all noise at which the search costs epsilon."""
-    budget: dict[str, Any] = {"epsilon": terms.epsilon, "delta": terms.delta, "risk": terms.risk}
-    budget["adjacency"] = terms.adjacency
+    budget: dict[str, Any] = {"epsilon": terms.epsilon, "delta": terms.delta, "adjacency": terms.adjacency}
     if terms.strategy == "compose":
         return None, calibrate_noise_multiplier(lambda scale: event_at(None, scale), **budget)
     n_trials = float(min(MOST_TRIES, n_candidates) if terms.n_trials == "auto" else terms.n_trials)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -28,15 +27,13 @@ class DPGridSearchCV(PrivateSearch):
     param_grid : dict or list of dict
         Grid of parameters, as for ``sklearn.model_selection.GridSearchCV``. Budgets, seeds and classes cannot be
         searched.
-    epsilon : float or None, default=1.0
-        Privacy budget of one ``fit``, which is the whole search. Must be None if `risk` is given.
+    epsilon : float or Risk, default=1.0
+        Privacy budget of one ``fit``, which is the whole search. A number, or a risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``).
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
         the public number of rows.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     strategy : {"random_stopping", "compose"}, default="random_stopping"
         How candidates are tried:
 
@@ -149,9 +146,8 @@ class DPGridSearchCV(PrivateSearch):
         estimator: Any,
         param_grid: Any,
         *,
-        epsilon: float | None = 1.0,
+        epsilon: Any = 1.0,
         delta: float | str = "auto",
-        risk: Mapping[str, float] | None = None,
         strategy: str = "random_stopping",
         n_trials: float | str = "auto",
         scoring: Any = None,
@@ -165,7 +161,6 @@ class DPGridSearchCV(PrivateSearch):
         self.param_grid = param_grid
         self.epsilon = epsilon
         self.delta = delta
-        self.risk = risk
         self.strategy = strategy
         self.n_trials = n_trials
         self.scoring = scoring
@@ -196,15 +191,13 @@ class DPRandomizedSearchCV(PrivateSearch):
     n_iter : int, default=10
         Number of settings. All settings are published; under random stopping it remains secret which of them were
         tried.
-    epsilon : float or None, default=1.0
-        Privacy budget of one ``fit``, which is the whole search. Must be None if `risk` is given.
+    epsilon : float or Risk, default=1.0
+        Privacy budget of one ``fit``, which is the whole search. A number, or a risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``).
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
         the public number of rows.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     strategy : {"random_stopping", "compose"}, default="random_stopping"
         How candidates are tried:
 
@@ -294,9 +287,8 @@ class DPRandomizedSearchCV(PrivateSearch):
         param_distributions: Any,
         *,
         n_iter: int = 10,
-        epsilon: float | None = 1.0,
+        epsilon: Any = 1.0,
         delta: float | str = "auto",
-        risk: Mapping[str, float] | None = None,
         strategy: str = "random_stopping",
         n_trials: float | str = "auto",
         scoring: Any = None,
@@ -311,7 +303,6 @@ class DPRandomizedSearchCV(PrivateSearch):
         self.n_iter = n_iter
         self.epsilon = epsilon
         self.delta = delta
-        self.risk = risk
         self.strategy = strategy
         self.n_trials = n_trials
         self.scoring = scoring

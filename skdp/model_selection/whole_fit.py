@@ -32,8 +32,8 @@ from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_ini
 from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import check_types
 from skdp.accounting import DpEvent, get_epsilon, resolve_accountant
-from skdp.accounting.targets import Risk
-from skdp.base import JointPrivacyCost, PrivacyCost, check_whole_budget
+from skdp.accounting.targets import Risk, RiskTarget
+from skdp.base import JointPrivacyCost, PrivacyCost, read_epsilon
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.parts import draw_tested
 from skdp.pipeline import PrivatePipeline, public_rows_of
@@ -123,7 +123,7 @@ class WholeFit(Fit):
         """Reject labels that are missing, and a budget that is not stated once."""
         if y is None:
             raise ValueError(f"{self._name} requires y to be passed, but the target y is None: give labels.")
-        check_whole_budget(self.model)
+        read_epsilon(self.model.epsilon)
         check_delta(self.model.delta)
 
     def take(self, X: Any, groups: Any, template: PrivatePipeline | None = None) -> None:
@@ -270,12 +270,12 @@ def checked_labels(last: Any, y: Any, n_samples: int) -> NDArray[Any]:
     return check_labels(y, n_samples, classes=getattr(last, "classes", None), columns=True)
 
 
-def share_of_budget(whole: Any, share: float) -> dict[str, Any]:
-    """Return the parameters that state a share of the budget of a whole, of its epsilon or of mu."""
-    if whole.risk is None:
-        return {"epsilon": share * float(whole.epsilon)}
-    risk = Risk.read(whole.risk)
-    return {"risk": risk.stated if share == 1.0 else risk.of_size(share * risk.mu).stated}
+def share_of_budget(epsilon: Any, share: float) -> float | Risk:
+    """Return a share of a budget, of its epsilon or, of a risk, of its mu."""
+    if not isinstance(epsilon, Risk):
+        return share * float(epsilon)
+    target = RiskTarget.of(epsilon)
+    return epsilon if share == 1.0 else target.of_size(share * target.mu).risk
 
 
 def inner_of(estimator: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -35,8 +35,9 @@ class DPMLPClassifier(GradientClassifier):
         Number of units in each hidden layer.
     activation : {"identity", "logistic", "tanh", "relu"}, default="relu"
         Activation function of the hidden layers.
-    epsilon : float or None, default=1.0
-        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    epsilon : float, Risk or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. A number, or a risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
@@ -44,9 +45,6 @@ class DPMLPClassifier(GradientClassifier):
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     max_grad_norm : float, sequence of float or "auto", default="auto"
         Euclidean norm C to which the gradient of each row is clipped. With ``clipping="per_layer"`` a sequence gives
         one bound per layer, and C is the root of the sum of their squares; a number is C and is split equally. With two
@@ -259,10 +257,9 @@ class DPMLPClassifier(GradientClassifier):
         hidden_layer_sizes: Any = (100,),
         activation: str = "relu",
         *,
-        epsilon: float | None = 1.0,
+        epsilon: Any = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
-        risk: Mapping[str, float] | None = None,
         max_grad_norm: Any = "auto",
         clipping: str = "flat",
         data_norm: float | None = None,
@@ -300,7 +297,6 @@ class DPMLPClassifier(GradientClassifier):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
-        self.risk = risk
         self.max_grad_norm = max_grad_norm
         self.clipping = clipping
         self.data_norm = data_norm

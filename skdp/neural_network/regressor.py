@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
@@ -43,8 +43,9 @@ class DPMLPRegressor(GradientRegressor):
     y_transform : {"log"} or None, default=None
         What of the targets is fitted. "log" is their logarithm, which needs public `y_bounds` above 0: targets are
         moved into them first. Predictions are targets again, near the median of those alike, and not near their mean.
-    epsilon : float or None, default=1.0
-        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    epsilon : float, Risk or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. A number, or a risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
@@ -52,9 +53,6 @@ class DPMLPRegressor(GradientRegressor):
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     max_grad_norm : float, sequence of float or "auto", default="auto"
         Euclidean norm C to which the gradient of each row is clipped. With ``clipping="per_layer"`` a sequence gives
         one bound per layer, and C is the root of the sum of their squares; a number is C and is split equally. If
@@ -263,10 +261,9 @@ class DPMLPRegressor(GradientRegressor):
         loss: str = "squared_error",
         y_bounds: Any = None,
         y_transform: str | None = None,
-        epsilon: float | None = 1.0,
+        epsilon: Any = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
-        risk: Mapping[str, float] | None = None,
         max_grad_norm: Any = "auto",
         clipping: str = "flat",
         data_norm: float | None = None,
@@ -305,7 +302,6 @@ class DPMLPRegressor(GradientRegressor):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
-        self.risk = risk
         self.max_grad_norm = max_grad_norm
         self.clipping = clipping
         self.data_norm = data_norm

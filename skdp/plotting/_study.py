@@ -190,7 +190,7 @@ def _with_budget(template: PrivatePipeline, epsilon: float) -> PrivatePipeline:
     """A copy with this budget, which an estimator that is studied alone has as a parameter of its own too."""
     made = template._copied().set_params(epsilon=epsilon)
     if (seen := seen_by_the_user(made)) is not made:
-        budget = {"epsilon": epsilon, "noise_multiplier": None, "risk": None}
+        budget = {"epsilon": epsilon, "noise_multiplier": None}
         seen.set_params(**{name: value for name, value in budget.items() if hasattr(seen, name)})
     return made
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -44,8 +43,9 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
         can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
         fit with weights then warns that larger weights are clipped to it.
-    epsilon : float or None, default=1.0
-        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    epsilon : float, Risk or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. A number, or a risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
@@ -53,9 +53,6 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of all releases together, divided by their sensitivity. If None, it is
         calibrated to `epsilon`.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     n_groups_public : int or None, default=None
@@ -139,10 +136,9 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         with_mean: bool = True,
         with_std: bool = True,
         weight_bound: Any = None,
-        epsilon: float | None = 1.0,
+        epsilon: Any = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
-        risk: Mapping[str, float] | None = None,
         n_samples_public: int | None = None,
         n_groups_public: int | None = None,
         adjacency: str = "zero_out",
@@ -157,7 +153,6 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
-        self.risk = risk
         self.n_samples_public = n_samples_public
         self.n_groups_public = n_groups_public
         self.adjacency = adjacency

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -80,9 +80,9 @@ class DPTableVectorizer(SchemaBuyer):
         for frames. `DPPCA` takes dense rows: set False before it.
     dtype : {"float32", "float64"}, default="float32"
         Type of the output; codes are float64.
-    epsilon : float or None, default=1.0
-        Privacy budget of one ``fit`` that buys. Must be None if `noise_multiplier` is given. A fit that buys nothing
-        spends nothing of it.
+    epsilon : float, Risk or None, default=1.0
+        Privacy budget of one ``fit`` that buys. A number, or a risk such as ``skdp.Risk(advantage=0.1)``
+        (``docs/risk.md``). Must be None if `noise_multiplier` is given. A fit that buys nothing spends nothing of it.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
@@ -90,9 +90,6 @@ class DPTableVectorizer(SchemaBuyer):
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of all that is bought together, divided by its sensitivity. If None, it is
         calibrated to `epsilon`.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     max_categories : int, default=100
         Largest number of categories of a column that is bought. The most frequent ones are kept.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
@@ -203,10 +200,9 @@ class DPTableVectorizer(SchemaBuyer):
         fit_bins: bool = False,
         sparse_output: Any = "auto",
         dtype: str = "float32",
-        epsilon: float | None = 1.0,
+        epsilon: Any = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
-        risk: Mapping[str, float] | None = None,
         max_categories: int = 100,
         adjacency: str = "zero_out",
         accounting: str = "pld",
@@ -224,7 +220,6 @@ class DPTableVectorizer(SchemaBuyer):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
-        self.risk = risk
         self.max_categories = max_categories
         self.adjacency = adjacency
         self.accounting = accounting

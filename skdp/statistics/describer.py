@@ -63,10 +63,9 @@ class TableDescriber(SchemaBuyer):
         rows_per_group: int | None = None,
         shares: Shares | None = None,
         noise: str = ROUNDED,
-        epsilon: float | None = 1.0,
+        epsilon: Any = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
-        risk: Mapping[str, float] | None = None,
         max_categories: int = 100,
         adjacency: str = "zero_out",
         accounting: str = "pld",
@@ -88,7 +87,6 @@ class TableDescriber(SchemaBuyer):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
-        self.risk = risk
         self.max_categories = max_categories
         self.adjacency = adjacency
         self.accounting = accounting

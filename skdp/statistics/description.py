@@ -471,7 +471,7 @@ def describe(
     table: Any,
     *,
     schema: Any = None,
-    epsilon: float | None = 1.0,
+    epsilon: Any = 1.0,
     delta: float | str = "auto",
     by: str | None = None,
     groups: Any = None,
@@ -484,7 +484,6 @@ def describe(
     n_bins: int = MOST_BINS,
     noise: str = "rounded",
     noise_multiplier: float | None = None,
-    risk: Mapping[str, float] | None = None,
     adjacency: str = "zero_out",
     accounting: str = "pld",
     accountant: Any = None,
@@ -507,8 +506,9 @@ def describe(
         bounds are moved to them, and categories that are not listed are "(other)". Bounds and categories that are left
         out are bought, for a tenth of the budget's mu^2. If None, only names and types of the columns are public.
         Estimates are then of values clipped to privately estimated bounds, and are marked as such.
-    epsilon : float or None, default=1.0
-        Privacy budget of the description. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    epsilon : float, Risk or None, default=1.0
+        Privacy budget of the description. The noise is calibrated to it. A number, or a risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
@@ -551,9 +551,6 @@ def describe(
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one release, divided by its sensitivity. If None, it is calibrated to
         `epsilon`.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -656,7 +653,6 @@ def describe(
         epsilon=epsilon,
         delta=delta,
         noise_multiplier=noise_multiplier,
-        risk=risk,
         adjacency=adjacency,
         accounting=accounting,
         accountant=accountant,

@@ -81,7 +81,7 @@ def synthesize_linked(
     schema: Any = None,
     max_persons: int = 8,
     n_households: int | None = None,
-    epsilon: float | None = 1.0,
+    epsilon: Any = 1.0,
     delta: float | str = "auto",
     n_bins: int = 16,
     adjacency: str = "zero_out",
@@ -109,8 +109,9 @@ def synthesize_linked(
         Public largest number of persons of a synthetic household. Larger private ones count as that large.
     n_households : int or None, default=None
         Number of synthetic households. If None, the public number of private ones.
-    epsilon : float or None, default=1.0
-        Privacy budget of both tables together. The noise is calibrated to it.
+    epsilon : float or Risk, default=1.0
+        Privacy budget of both tables together. The noise is calibrated to it. A number, or a risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``).
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail, as for `DPMarginalSynthesizer`.
     n_bins : int, default=16

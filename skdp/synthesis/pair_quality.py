@@ -50,8 +50,9 @@ class SynthesisEvaluation(PrivateEstimator):
         Number of bins of a number or a date without edges.
     level : float, default=0.95
         Probability with which an interval covers the distance to these rows.
-    epsilon : float or None, default=0.1
-        Privacy budget of one ``fit``, for all figures together.
+    epsilon : float or Risk, default=0.1
+        Privacy budget of one ``fit``, for all figures together. A number, or a risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``).
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
@@ -108,7 +109,7 @@ class SynthesisEvaluation(PrivateEstimator):
         *,
         n_bins: int = 16,
         level: float = 0.95,
-        epsilon: float | None = 0.1,
+        epsilon: Any = 0.1,
         delta: float | str = "auto",
         adjacency: str = "zero_out",
         n_samples_public: int | None = None,
@@ -258,7 +259,7 @@ def evaluate_synthesis(
     synthetic: Any,
     schema: Any,
     *,
-    epsilon: float | None = 0.1,
+    epsilon: Any = 0.1,
     delta: float | str = "auto",
     groups: Any = None,
     n_bins: int = 16,
@@ -282,8 +283,9 @@ def evaluate_synthesis(
         Public rows with the same columns: what ``sample`` returns, with the labels as a column.
     schema : TableSchema or mapping
         Public schema of all columns, such as ``schema_`` of the generator, complete.
-    epsilon : float or None, default=0.1
-        Privacy budget of all figures together. It is added to that of the generator.
+    epsilon : float or Risk, default=0.1
+        Privacy budget of all figures together. It is added to that of the generator. A number, or a risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``).
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail, as for `DPMarginalSynthesizer`.
     groups : array-like of shape (n_samples,), str or None, default=None

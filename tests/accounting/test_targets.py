@@ -11,19 +11,20 @@ from skdp.accounting import (
     LaplaceDpEvent,
     PoissonSampledDpEvent,
     PrivacyProfile,
+    Risk,
     SelfComposedDpEvent,
     calibrate_jointly,
     calibrate_noise_multiplier,
     compose,
 )
-from skdp.accounting.targets import EpsilonTarget, Risk
+from skdp.accounting.targets import EpsilonTarget, RiskTarget
 
-ADVANTAGE, RATE = {"advantage": 0.1}, {"tpr": 0.03, "fpr": 0.01}
+ADVANTAGE, RATE = Risk(advantage=0.1), Risk(tpr=0.03, fpr=0.01)
 
 
 def found(event, risk, adjacency="zero_out"):
     profile = PrivacyProfile(event, adjacency=adjacency)
-    return profile.advantage() if risk is ADVANTAGE else float(profile.true_positive_rate(risk["fpr"]))
+    return profile.advantage() if risk is ADVANTAGE else float(profile.true_positive_rate(risk.fpr))
 
 
 def check_lands(event, risk, adjacency="zero_out"):
@@ -42,31 +43,31 @@ def mixed(sigma):
 @over_rows("risk", [ADVANTAGE, RATE])
 @over_rows("make_event", [GaussianDpEvent, steps_of, mixed])
 def test_noise_lands_just_below_the_risk(make_event, risk):
-    check_lands(make_event(calibrate_noise_multiplier(make_event, risk=risk)), risk)
+    check_lands(make_event(calibrate_noise_multiplier(make_event, risk)), risk)
 
 
 def test_parts_land_as_well():
     makers = [GaussianDpEvent, LaplaceDpEvent]
-    noises = calibrate_jointly(makers, None, None, [0.3, 0.7], risk=RATE)
+    noises = calibrate_jointly(makers, RATE, None, [0.3, 0.7])
     check_lands(compose(make(sigma) for make, sigma in zip(makers, noises, strict=True)), RATE)
 
 
 def test_a_risk_asks_for_far_less_noise_than_the_epsilon_that_implies_it():
-    direct = calibrate_noise_multiplier(GaussianDpEvent, risk=ADVANTAGE)
-    implied = Risk.read(ADVANTAGE).implied_by(1e-5)
+    direct = calibrate_noise_multiplier(GaussianDpEvent, ADVANTAGE)
+    implied = RiskTarget.of(ADVANTAGE).implied_by(1e-5)
     through = calibrate_noise_multiplier(GaussianDpEvent, implied, 1e-5)
     assert 4.0 < through / direct < 4.7
 
 
-@over_rows("risk", [ADVANTAGE, RATE, {"tpr": 0.6, "fpr": 0.5}])
+@over_rows("risk", [ADVANTAGE, RATE, Risk(tpr=0.6, fpr=0.5)])
 def test_the_epsilon_that_implies_a_risk_does_and_no_larger_one(risk):
-    target, delta = Risk.read(risk), 1e-3
+    target, delta = RiskTarget.of(risk), 1e-3
     epsilon = target.implied_by(delta)
     assert target.price(EpsilonDeltaDpEvent(epsilon * 0.999, delta), "pld", "zero_out") <= target.goal
     assert target.price(EpsilonDeltaDpEvent(epsilon * 1.01, delta), "pld", "zero_out") > target.goal
 
 
-@over_rows("target", [Risk.read(ADVANTAGE), Risk.read(RATE), EpsilonTarget(1.0, 1e-6)])
+@over_rows("target", [RiskTarget.of(ADVANTAGE), RiskTarget.of(RATE), EpsilonTarget(1.0, 1e-6)])
 def test_the_gaussian_of_a_target_just_fits_it(target):
     assert target.goal * (1.0 - 1e-6) <= target.price(GaussianDpEvent(1.0 / target.mu), "pld", "zero_out")
     smaller = target.of_size(0.5 * target.mu)
@@ -74,5 +75,5 @@ def test_the_gaussian_of_a_target_just_fits_it(target):
 
 
 def test_a_risk_out_of_reach_says_so():
-    with pytest.raises(ValueError, match=r"risk=.* cannot be reached .* raise the risk, or make fewer"):
-        calibrate_noise_multiplier(lambda sigma: LaplaceDpEvent(1.0), risk=ADVANTAGE)
+    with pytest.raises(ValueError, match=r"epsilon=Risk.* cannot be reached .* raise the risk, or make fewer"):
+        calibrate_noise_multiplier(lambda sigma: LaplaceDpEvent(1.0), ADVANTAGE)

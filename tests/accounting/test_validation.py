@@ -12,16 +12,16 @@ from skdp.accounting import (
     PrivacyAccountant,
     PrivacyProfile,
     RenyiCurve,
+    Risk,
     calibrate_jointly,
     calibrate_noise_multiplier,
     get_delta,
     get_epsilon,
     get_epsilon_bounds,
 )
-from skdp.accounting.targets import target_of
 
 G = GaussianDpEvent(1.0)
-RISK = {"advantage": 0.1}
+RISK = Risk(advantage=0.1)
 NO_RISKS = (
     {},
     {"advantage": 1.0},
@@ -29,7 +29,6 @@ NO_RISKS = (
     {"tpr": 0.1},
     {"tpr": 0.1, "fpr": 0.1},
     {"advantage": 0.1, "tpr": 0.2, "fpr": 0.1},
-    0.1,
 )
 
 CALLS = [
@@ -68,20 +67,23 @@ CALLS = [
         for bad in ([1.0], [1.0, 0.0], [1.0, -1.0], [1.0, math.nan])
     ),
     *(
-        (calibrate_noise_multiplier, (GaussianDpEvent,), {"risk": bad}, r"risk=.* not valid; give \{'advantage': a\}")
+        (
+            Risk,
+            (),
+            bad,
+            "Risk.* number above 0 and below 1|Risk takes advantage alone, or tpr and fpr|fpr must be below tpr",
+        )
         for bad in NO_RISKS
     ),
-    (target_of, (1.0, 1e-6, RISK), {}, r"epsilon=1.0 and risk=.*: set exactly one of them"),
-    (calibrate_noise_multiplier, (GaussianDpEvent,), {}, "epsilon=None and risk=None: set exactly one of them"),
+    (calibrate_noise_multiplier, (GaussianDpEvent, None), {}, "epsilon=None is not valid"),
     *(
         (PrivacyAccountant, bad, {}, r"(epsilon|delta)=.*give")
         for bad in ((1.0, None), (None, 1e-5), (0.0, 1e-5), (1.0, 0.0), (math.inf, 1e-5), ("1", 1e-5))
     ),
     (PrivacyAccountant, (1.0, 1e-5), {"unit": ""}, "unit=''"),
     (PrivacyAccountant, (1.0, 1e-5), {"filter_family": "rdp "}, "filter_family='rdp '"),
-    (PrivacyAccountant, (1.0, 1e-5), {"risk": RISK}, r"epsilon=1.0 and risk=.*: a budget is one of them"),
-    (PrivacyAccountant, (), {"risk": RISK}, "delta=None is not valid"),
-    (PrivacyAccountant, (), {"risk": RISK, "delta": 0.2}, "from no epsilon at delta=0.2; lower delta, or raise the"),
+    (PrivacyAccountant, (RISK,), {}, "delta=None is not valid"),
+    (PrivacyAccountant, (RISK, 0.2), {}, "from no epsilon at delta=0.2; lower delta, or raise the"),
 ]
 
 

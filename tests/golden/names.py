@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from skdp import Risk
+
 PARAMETERS: dict[str, str] = {}
 CLASSES: dict[str, str] = {}
 FACTS: dict[str, str] = {
@@ -28,6 +30,8 @@ def public(path: str) -> Any:
 
 def made(path: str, *given: Any, **parameters: Any) -> Any:
     """Make an estimator, or call a function, by the names that class and parameters had."""
+    if "risk" in parameters:
+        parameters["epsilon"] = Risk(**parameters.pop("risk"))
     return public(path)(*given, **{PARAMETERS.get(name, name): each for name, each in parameters.items()})
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..events.composition import compose
 from ..events.specifications import DpEvent, read_real, show
 from ..formulas.numeric import Secant
 from ..methods import check_adjacency
-from ..targets import BudgetTarget, target_of
+from ..targets import BudgetTarget, Risk, target_of
 from .noise import MOST_NOISE, calibrate_to, log_of
 
 _NEAR = 6e-4  # accepted distance below the budget, relative
@@ -29,11 +28,10 @@ def _check_fractions(fractions: Sequence[float], number: int) -> list[float]:
 
 def calibrate_jointly(
     make_events: Sequence[Callable[[float], DpEvent]],
-    epsilon: float | None,
+    epsilon: float | Risk,
     delta: float | None,
     fractions: Sequence[float],
     *,
-    risk: Any = None,
     adjacency: str = "zero_out",
 ) -> tuple[float, ...]:
     """Noise multipliers of several events that together fit one budget.
@@ -42,7 +40,7 @@ def calibrate_jointly(
     ----------
     make_events : sequence of callable
         Each `make_event(noise_multiplier)` gives one event; its price falls with the noise.
-    epsilon : float or None
+    epsilon : float or Risk
         Above 0, in nats: budget of all events, composed jointly by PLD.
     delta : float or None
         In (0, 1); of `epsilon`.
@@ -50,8 +48,6 @@ def calibrate_jointly(
         Above 0, one for each event, scaled to sum to 1: its part of mu^2. The size mu of an event is that of
         the Gaussian mechanism with the same epsilon at `delta`, or with the same risk; of plain Gaussians it is
         sqrt(count) / noise_multiplier and sums in squares (Dong, Roth & Su 2022).
-    risk : dict, optional
-        Budget of all events instead of `epsilon`, as for `calibrate_noise_multiplier`.
     adjacency : {"zero_out", "add_remove", "replace_one"}
 
     Returns
@@ -59,7 +55,7 @@ def calibrate_jointly(
     tuple of float
         The joint price is at most the budget and at most 0.1 % below it.
     """
-    return calibrate_jointly_to(make_events, target_of(epsilon, delta, risk), fractions, adjacency=adjacency)
+    return calibrate_jointly_to(make_events, target_of(epsilon, delta), fractions, adjacency=adjacency)
 
 
 def calibrate_jointly_to(

@@ -18,7 +18,7 @@ from ..events.specifications import DpEvent, resolve
 from ..formulas.numeric import Secant, bisect
 from ..methods import check_adjacency, check_method
 from ..releases import Releases, releases
-from ..targets import BudgetTarget, target_of
+from ..targets import BudgetTarget, Risk, target_of
 
 _LEAST, MOST_NOISE = 1e-3, 1e7
 _NEAR = 2e-4  # accepted distance below the target, relative
@@ -128,10 +128,9 @@ def _affordable(parameter: float, price: PriceOf, goal: float, most: float, refu
 
 def calibrate_noise_multiplier(
     make_event: Callable[[float], DpEvent],
-    epsilon: float | None = None,
+    epsilon: float | Risk,
     delta: float | None = None,
     *,
-    risk: Any = None,
     method: str = "pld",
     adjacency: str = "zero_out",
 ) -> float:
@@ -141,13 +140,10 @@ def calibrate_noise_multiplier(
     ----------
     make_event : callable
         `make_event(noise_multiplier)` gives the event to be priced; its price falls with the noise.
-    epsilon : float, optional
+    epsilon : float or Risk
         Above 0, in nats.
     delta : float, optional
         In (0, 1); of `epsilon`.
-    risk : dict, optional
-        What an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, most that true positives may exceed false
-        ones, or ``{"tpr": t, "fpr": f}``, most records that may be found at a share f of false positives.
     method, adjacency : str
         As in `get_epsilon`.
 
@@ -157,7 +153,7 @@ def calibrate_noise_multiplier(
         Between 1e-3 and 1e7. The price of its event is at most the budget and, unless the result is 1e-3,
         at most 0.02 % below.
     """
-    return calibrate_to(make_event, target_of(epsilon, delta, risk), method=method, adjacency=adjacency)
+    return calibrate_to(make_event, target_of(epsilon, delta), method=method, adjacency=adjacency)
 
 
 def calibrate_to(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..events.specifications import DpEvent
 from ..formulas.selection_law import NumberOfTrials
 from ..methods import get_epsilon
-from ..targets import target_of
+from ..targets import Risk, target_of
 from .noise import calibrate_to
 
 SHAPES = (0.0, 1.0, math.inf)
@@ -68,10 +68,9 @@ def fewest_trials(
 def calibrate_selection(
     make_event: Callable[[NumberOfTrials, float], DpEvent],
     expected: float,
-    epsilon: float | None = None,
+    epsilon: float | Risk,
     delta: float | None = None,
     *,
-    risk: Any = None,
     method: str = "pld",
     adjacency: str = "zero_out",
     shapes: Sequence[float] = SHAPES,
@@ -84,12 +83,10 @@ def calibrate_selection(
         `make_event(trials, noise_multiplier)` gives the event of the whole search; its price falls with the noise.
     expected : float
         Expected number of trials, at least 1.
-    epsilon : float, optional
+    epsilon : float or Risk
         Above 0, in nats: budget of everything in the event.
     delta : float, optional
         In (0, 1); of `epsilon`.
-    risk : dict, optional
-        The budget instead of `epsilon`, as for `calibrate_noise_multiplier`.
     method, adjacency : str
         As in `get_epsilon`.
     shapes : sequence of float
@@ -100,7 +97,7 @@ def calibrate_selection(
     CalibratedSelection
         The price of its event is at most the budget. Laws of the same mean are compared by price alone.
     """
-    target = target_of(epsilon, delta, risk)
+    target = target_of(epsilon, delta)
     best: CalibratedSelection | None = None
     for shape in shapes:
         law = NumberOfTrials(expected, shape)

@@ -13,6 +13,7 @@ from skdp.exceptions import AccountantDetachedError, BudgetFileError
 from ..events.specifications import DpEvent, NoOpDpEvent, resolve
 from ..methods import check_adjacency, check_delta, check_epsilon, check_known
 from ..releases import releases
+from ..targets import Risk
 from .charges import Charge, Terms, check_name, check_text, now, plain_parameters
 from .figures import Figures
 from .ledger import Ledger
@@ -32,11 +33,9 @@ class PrivacyAccountant(Figures):
     Parameters
     ----------
     epsilon, delta : float, optional
-        The budget: both or neither. A file that exists keeps the one that it was created with.
-    risk : dict, optional
-        The budget as a membership-inference risk, instead of `epsilon`, with `delta`: ``{"advantage": a}``, or
-        ``{"tpr": t, "fpr": f}``. It becomes an `epsilon` when the accountant is created: the largest one that implies
-        the risk for any charges, or, with ``filter_family="gaussian"``, for plain Gaussian releases.
+        The budget: both or neither. A file that exists keeps the one that it was created with. A risk as `epsilon`,
+        such as ``skdp.Risk(advantage=0.1)``, becomes a number when the accountant is created: the largest one that
+        implies the risk for any charges, or, with ``filter_family="gaussian"``, for plain Gaussian releases.
     unit : str, optional
         Whose presence is protected: "row" (if left out), or what all rows with one label of `groups` are, such as
         "person" or "household". Fits without `groups` are charged to ledgers of rows alone, others to the rest.
@@ -72,16 +71,15 @@ class PrivacyAccountant(Figures):
 
     def __init__(
         self,
-        epsilon: float | None = None,
+        epsilon: float | Risk | None = None,
         delta: float | None = None,
         *,
-        risk: Mapping[str, float] | None = None,
         unit: str | None = None,
         filter_family: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> None:
-        if risk is not None:
-            epsilon = epsilon_of_risk(risk, epsilon, delta, filter_family)
+        if isinstance(epsilon, Risk):
+            epsilon = epsilon_of_risk(epsilon, delta, filter_family)
         terms = Terms.create(epsilon, delta, unit, filter_family)
         self._log: Log = MemoryLog(Ledger(terms))
         self._partition: str | None = None

@@ -16,6 +16,7 @@ import numpy as np
 from ..events.specifications import DpEvent, show
 from ..methods import check_delta, check_epsilon, check_known, check_method, get_delta, get_epsilon, refusal
 from ..releases import Releases, releases
+from ..targets import Risk
 from .filters import FAMILIES, REMOVED_FAMILIES, Rule
 from .report import sampling_of
 
@@ -176,6 +177,8 @@ def plain_parameters(parameters: Any) -> dict[str, Any]:
 def _plain(value: Any, depth: int) -> Any:
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.size <= _MOST_VALUES):
         value = value.tolist()
+    if isinstance(value, Risk):
+        value = {name: each for name, each in vars(value).items() if each is not None}
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

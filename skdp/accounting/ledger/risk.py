@@ -5,26 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from ..methods import check_delta
-from ..targets import Risk
+from ..targets import Risk, RiskTarget
 from .filters import GAUSSIAN
 
 _DOWN = 1.0 - 1e-9  # covers the rounding of epsilon at mu, which is upwards
 
 
-def epsilon_of_risk(risk: Any, epsilon: Any, delta: Any, family: str | None) -> float:
+def epsilon_of_risk(risk: Risk, delta: Any, family: str | None) -> float:
     """Return the largest epsilon at which the filters of a family hold a risk.
 
     Plain Gaussian releases, however they are chosen, are sqrt(B)-GDP if the sum of their mu^2 never passes B (Smith &
     Thakurta 2022). So under the Gaussian filter, which admits nothing else, epsilon is that of the mu of the risk.
     Other filters hold an epsilon at its delta for any shape of the noise: epsilon is the largest one at which every
-    (epsilon, delta)-private release has the risk (`Risk.implied_by`), which is far less.
+    (epsilon, delta)-private release has the risk (`RiskTarget.implied_by`), which is far less.
 
     Parameters
     ----------
-    risk : dict
-        As for `calibrate_noise_multiplier`.
-    epsilon : None
-        The other way to state a budget.
+    risk : Risk
     delta : float
         In (0, 1).
     family : str or None
@@ -39,9 +36,7 @@ def epsilon_of_risk(risk: Any, epsilon: Any, delta: Any, family: str | None) -> 
     ValueError
         If no epsilon at this delta implies the risk.
     """
-    target, delta = Risk.read(risk), check_delta(delta)
-    if epsilon is not None:
-        raise ValueError(f"epsilon={epsilon!r} and {target.words}: a budget is one of them; leave the other out.")
+    target, delta = RiskTarget.of(risk), check_delta(delta)
     found = target.of_size(target.mu * _DOWN).epsilon(delta) if family == GAUSSIAN else target.implied_by(delta)
     if found <= 0.0:
         raise ValueError(f"{target.words} follows from no epsilon at delta={delta!r}; lower delta, or raise the risk.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, Self
 
@@ -97,8 +96,9 @@ class DPWGAN(PrivateGenerator):
     average : {"ema"} or None, default="ema"
         Average of the generator's iterates that is kept: an exponential moving average over about a tenth of the steps,
         or the last iterate. Averaging is post-processing and costs no privacy.
-    epsilon : float or None, default=1.0
-        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    epsilon : float, Risk or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. A number, or a risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
@@ -106,9 +106,6 @@ class DPWGAN(PrivateGenerator):
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
@@ -253,10 +250,9 @@ class DPWGAN(PrivateGenerator):
         beta_2: float = 0.9,
         adam_epsilon: float = 1e-8,
         average: str | None = "ema",
-        epsilon: float | None = 1.0,
+        epsilon: Any = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
-        risk: Mapping[str, float] | None = None,
         n_samples_public: int | None = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
@@ -288,7 +284,6 @@ class DPWGAN(PrivateGenerator):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
-        self.risk = risk
         self.n_samples_public = n_samples_public
         self.adjacency = adjacency
         self.accounting = accounting

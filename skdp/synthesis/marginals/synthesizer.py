@@ -84,8 +84,9 @@ class DPMarginalSynthesizer(SampledTables):
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
         can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
         fit with weights then warns that larger weights are clipped to it.
-    epsilon : float or None, default=1.0
-        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    epsilon : float, Risk or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. A number, or a risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
@@ -94,9 +95,6 @@ class DPMarginalSynthesizer(SampledTables):
         Standard deviation of the noise of a single release, divided by its sensitivity. If None, it is calibrated to
         `epsilon`. Where pairs are selected, the releases share it: the sum of their squared inverses is that of this
         one.
-    risk : dict or None, default=None
-        Budget stated as what an attacker may gain, instead of `epsilon`: ``{"advantage": a}``, or ``{"tpr": t, "fpr":
-        f}``. See ``docs/risk.md``.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     n_groups_public : int or None, default=None
@@ -249,10 +247,9 @@ class DPMarginalSynthesizer(SampledTables):
         class_prevalences: Any = "bought",
         within_bins: str = "auto",
         weight_bound: Any = None,
-        epsilon: float | None = 1.0,
+        epsilon: Any = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
-        risk: Mapping[str, float] | None = None,
         n_samples_public: int | None = None,
         n_groups_public: int | None = None,
         adjacency: str = "zero_out",
@@ -275,7 +272,6 @@ class DPMarginalSynthesizer(SampledTables):
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
-        self.risk = risk
         self.n_samples_public = n_samples_public
         self.n_groups_public = n_groups_public
         self.adjacency = adjacency
@@ -405,7 +401,7 @@ def synthesize(
     *,
     schema: Any = None,
     n_samples: int | None = None,
-    epsilon: float | None = 1.0,
+    epsilon: Any = 1.0,
     delta: float | str = "auto",
     groups: Any = None,
     n_bins: int = 16,
@@ -431,8 +427,9 @@ def synthesize(
         public.
     n_samples : int or None, default=None
         Number of synthetic rows. If None, the public number of rows of `table`, or of groups.
-    epsilon : float or None, default=1.0
-        Privacy budget. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    epsilon : float, Risk or None, default=1.0
+        Privacy budget. The noise is calibrated to it. A number, or a risk such as ``skdp.Risk(advantage=0.1)``
+        (``docs/risk.md``). Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being

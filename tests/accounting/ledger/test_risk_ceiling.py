@@ -13,17 +13,18 @@ from skdp.accounting import (
     PoissonSampledDpEvent,
     PrivacyAccountant,
     PrivacyProfile,
+    Risk,
     calibrate_noise_multiplier,
 )
 from skdp.exceptions import BudgetExceededError
 
-RISK, DELTA = {"advantage": 0.1}, 1e-6
+RISK, DELTA = Risk(advantage=0.1), 1e-6
 
 
 @over_rows("adjacency", ["zero_out", "replace_one"])
 def test_risk_budget_admits_gaussians_up_to_risk(adjacency):
-    accountant = PrivacyAccountant(risk=RISK, delta=DELTA, filter_family="gaussian")
-    noise = calibrate_noise_multiplier(GaussianDpEvent, risk=RISK, adjacency=adjacency)
+    accountant = PrivacyAccountant(RISK, DELTA, filter_family="gaussian")
+    noise = calibrate_noise_multiplier(GaussianDpEvent, RISK, adjacency=adjacency)
     exhaust(accountant, GaussianDpEvent(3.0 * noise), adjacency=adjacency)
     assert len(accountant.history) == 9  # the squares of nine thirds
     found = PrivacyProfile(accountant.event, adjacency=adjacency).advantage()
@@ -31,7 +32,7 @@ def test_risk_budget_admits_gaussians_up_to_risk(adjacency):
 
 
 def test_gaussian_risk_budget_rejects_other_charges():
-    accountant = PrivacyAccountant(risk=RISK, delta=DELTA, filter_family="gaussian")
+    accountant = PrivacyAccountant(RISK, DELTA, filter_family="gaussian")
     for event in (PoissonSampledDpEvent(1e-3, GaussianDpEvent(50.0)), EpsilonDeltaDpEvent(1e-3, 0.0)):
         with pytest.raises(BudgetExceededError, match="is not a plain Gaussian release, and filter_family='gaussian'"):
             accountant.spend(event)
@@ -40,7 +41,7 @@ def test_gaussian_risk_budget_rejects_other_charges():
 
 def test_raised_risk_budget_is_an_epsilon_budget():
     """The odometer's figure of plain Gaussian releases is within the new epsilon; the risk is no longer promised."""
-    accountant = PrivacyAccountant(risk=RISK, delta=DELTA, filter_family="gaussian")
+    accountant = PrivacyAccountant(RISK, DELTA, filter_family="gaussian")
     accountant.spend(GaussianDpEvent(50.0))
     accountant.increase_budget(5.0)
     exhaust(accountant, GaussianDpEvent(2.0))
@@ -50,7 +51,7 @@ def test_raised_risk_budget_is_an_epsilon_budget():
 
 
 def test_risk_budget_of_any_charges_implies_risk():
-    accountant = PrivacyAccountant(risk=RISK, delta=DELTA)
+    accountant = PrivacyAccountant(RISK, DELTA)
     accountant.spend(LaplaceDpEvent(20.0))
     accountant.spend(PoissonSampledDpEvent(0.01, GaussianDpEvent(4.0)))
     exhaust(accountant, GaussianDpEvent(60.0))
@@ -61,9 +62,9 @@ def test_risk_budget_of_any_charges_implies_risk():
 
 def test_file_keeps_epsilon_and_filter_of_risk(tmp_path):
     path = tmp_path / "people.budget"
-    created = PrivacyAccountant(risk=RISK, delta=DELTA, filter_family="gaussian", path=path)
+    created = PrivacyAccountant(RISK, DELTA, filter_family="gaussian", path=path)
     created.spend(GaussianDpEvent(50.0))
-    again = PrivacyAccountant(risk=RISK, delta=DELTA, filter_family="gaussian", path=path)
+    again = PrivacyAccountant(RISK, DELTA, filter_family="gaussian", path=path)
     assert (again.epsilon, again.filter_family) == (created.epsilon, "gaussian")
     with pytest.raises(BudgetExceededError, match="not a plain Gaussian release"):
         PrivacyAccountant.open(path).spend(LaplaceDpEvent(1e4))

@@ -207,7 +207,7 @@ FAULTS = faults_of(
             ),
         ],
         "skdp.accounting.targets": [
-            ("risk-budget-delta-ignored", "Risk.implied_by", "1.0 + self.goal - 2.0 * delta", "1.0 + self.goal"),
+            ("risk-budget-delta-ignored", "RiskTarget.implied_by", "1.0 + self.goal - 2.0 * delta", "1.0 + self.goal"),
         ],
     }
 )
