@@ -36,7 +36,7 @@ _TO_PUBLISH = "random_state=None for a result that you publish"
 class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
     """Base class of private estimators.
 
-    Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency, accounting,
+    Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency,
     accountant, random_state, n_samples_public``. Constructor parameters are public, arguments of ``fit`` are private. A
     subclass writes a ``fit`` that asks a fit object (`begin`), and `_plan_step`, by which pipelines and searches fit it
     too (``docs/extending.md``).

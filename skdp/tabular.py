@@ -26,7 +26,7 @@ _OF_THE_MODEL = ("adjacency", "n_groups_public", "n_samples_public", "random_sta
 """Parameters that the vectorizer shares with the model."""
 
 _OF_THE_FIT = {
-    "accountant", "accounting", "adjacency", "delta", "epsilon", "n_groups_public", "n_samples_public",
+    "accountant", "adjacency", "delta", "epsilon", "n_groups_public", "n_samples_public",
     "noise_multiplier", "random_state", "verbose", "weight_bound", "y_bounds", "y_transform",
 }  # fmt: skip
 """Parameters that mean the same for each model of numbers."""

@@ -73,7 +73,7 @@ ESTIMATORS = [
     DPWGAN((-5.0, 5.0), critic_layer_sizes=8, generator_layer_sizes=8, n_latent=2, max_iter=2),
     DPTableVectorizer(),
 ]
-ONE_FOR_ANOTHER = {"adjacency": "replace_one", "accounting": "rdp"}
+ONE_FOR_ANOTHER = {"adjacency": "replace_one"}
 NOISE = {"epsilon": None, "noise_multiplier": 0.5}
 SETTINGS = [
     DPLogisticRegression(

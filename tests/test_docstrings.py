@@ -194,7 +194,6 @@ WORDINGS = {
     "accountant": "Ledger to which each fit is charged before anything is learned from the rows. A path names "
     "the file of "
     "an existing ledger (see ``python -m skdp.accounting create``) and is made absolute.",
-    "accounting": "Accounting method that prices the fit.",
     "adjacency": 'How neighbouring tables differ: - "zero_out": one row is replaced by a null row, which adds '
     "nothing to "
     'any sum. The number of rows is public. - "add_remove": one row is added or removed. The number of rows is private',

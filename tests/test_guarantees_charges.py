@@ -109,8 +109,8 @@ def test_no_sequence_of_fits_ends_above_the_ceiling(draw, seed, first_sampled):
 BOUGHT = {"linear": 1, "network": 1, "trees": 2, "trees regression": 2}  # before the first step of a first run
 
 
-@combined(kind=ESTIMATORS, adjacency=["zero_out", "add_remove", "replace_one"], accounting=["pld", "rdp"])
-def test_epsilon_is_the_price_of_the_published_event(draw, monkeypatch, accounting, adjacency, kind):
+@combined(kind=ESTIMATORS, adjacency=["zero_out", "add_remove", "replace_one"], method=["pld", "rdp"])
+def test_epsilon_is_the_price_of_the_published_event(draw, monkeypatch, method, adjacency, kind):
     """Every release that ran, over all instalments, is in `privacy_event_`, and `epsilon_` is its price."""
     ran = []
     release = GaussianMechanism.release
@@ -118,14 +118,15 @@ def test_epsilon_is_the_price_of_the_published_event(draw, monkeypatch, accounti
         GaussianMechanism, "release", lambda self, *arguments: ran.append(self) or release(self, *arguments)
     )
     X, y = draw(60)
-    model = seeded(kind=kind, accounting=accounting, adjacency=adjacency, n_samples_public=60, max_iter=200)
+    ledger = PrivacyAccountant(method=method)
+    model = seeded(kind=kind, accountant=ledger, adjacency=adjacency, n_samples_public=60, max_iter=200)
     model.fit(X, y)
     model.set_params(epsilon=0.5, max_iter=10).partial_fit(X, y)
     model.set_params(warm_start=True, epsilon=0.3).fit(X, y)
     assert sum(flatten(model.privacy_event_).values()) == len(ran) == 220 + BOUGHT.get(kind, 0) + 3  # an offset each
     assert model.n_steps_ == 220
     assert flatten(model.privacy_event_) == flatten(compose(mechanism.event for mechanism in ran))
-    price = get_epsilon(model.privacy_event_, model.delta_, method=accounting, adjacency=adjacency)
+    price = get_epsilon(model.privacy_event_, model.delta_, method=method, adjacency=adjacency)
     assert model.epsilon_ == price
 
 

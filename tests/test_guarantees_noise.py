@@ -18,6 +18,7 @@ from skdp._training.plan import DPSGDPlan
 from skdp.accounting import (
     GaussianDpEvent,
     PoissonSampledDpEvent,
+    PrivacyAccountant,
     SelfComposedDpEvent,
     flatten,
 )
@@ -48,7 +49,7 @@ NULL_RUNS = {
     "add_remove": (1000, {"adjacency": "add_remove", "n_samples_public": 1000, "lot_size": 50, "max_iter": 1}),
     "replace_one": (400, {"adjacency": "replace_one", "max_iter": 20}),
     "clip given": (400, {"max_grad_norm": 7.5, "max_iter": 20}),
-    "rdp": (400, {"accounting": "rdp", "sampling_rate": 0.25, "max_iter": 5}),
+    "rdp": (400, {"accountant": PrivacyAccountant(method="rdp"), "sampling_rate": 0.25, "max_iter": 5}),
 }
 
 

@@ -12,7 +12,7 @@ from skdp._checks.units import ROW
 from skdp._fit.payment import Payment
 from skdp.accounting import DpEvent, get_epsilon, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
-from skdp.accounting.methods import ADJACENCIES, METHODS
+from skdp.accounting.methods import ADJACENCIES
 from skdp.accounting.targets import Risk, target_of
 from skdp.mechanisms.streams import SecretStream
 
@@ -43,7 +43,6 @@ def read_budget(model: Any) -> Budget:
         told = f"epsilon={epsilon!r} and noise_multiplier={noise!r}"
         raise ValueError(f"{told}: set exactly one of them (epsilon=None frees noise_multiplier).")
     check_choice("adjacency", model.adjacency, ADJACENCIES)
-    check_choice("accounting", model.accounting, METHODS)
     resolve_accountant(model.accountant)
     delta = check_delta(model.delta)
     if epsilon is not None:
@@ -67,13 +66,19 @@ def solve_noise(model: Any, budget: Budget, event_at: Callable[[float], DpEvent]
     if budget.noise_multiplier is not None:
         return budget.noise_multiplier
     target = target_of(budget.epsilon, budget.delta)
-    return calibrate_to(event_at, target, method=model.accounting, adjacency=model.adjacency)
+    return calibrate_to(event_at, target, method=method_of(model), adjacency=model.adjacency)
 
 
 def cost_of(model: Any, event: DpEvent) -> PrivacyCost:
     """Return an event with its epsilon by the privacy parameters of an estimator, whose delta is a number."""
-    epsilon = get_epsilon(event, model.delta, method=model.accounting, adjacency=model.adjacency)
+    epsilon = get_epsilon(event, model.delta, method=method_of(model), adjacency=model.adjacency)
     return PrivacyCost(event, epsilon, model.delta)
+
+
+def method_of(model: Any) -> str:
+    """Return the accounting method of a fit: that of its accountant, else PLD."""
+    accountant = resolve_accountant(model.accountant)
+    return "pld" if accountant is None else accountant.method
 
 
 def public_n(model: Any, n: int) -> int:

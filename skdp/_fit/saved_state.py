@@ -128,7 +128,7 @@ def check_epsilon(model: Any) -> None:
     if not flatten(event):
         return
     delta = max(model.delta_, _LEAST_DELTA)
-    found = get_epsilon(event, delta, method=getattr(model, "accounting", "pld"), adjacency=model.adjacency_)
+    found = get_epsilon(event, delta, adjacency=model.adjacency_)
     if not state["epsilon_"] >= found * (1.0 - 1e-6):
         raise ValueError(
             f"epsilon_={state['epsilon_']:.6g} of this {type(model).__name__} is below the privacy cost {found:.6g} of "

@@ -38,6 +38,7 @@ REPLACEMENTS = {
 
 
 REMOVED = {
+    "accounting": "set it on the accountant, PrivacyAccountant(method=...)",
     "adam_noise_floor": "use solver='adam' with a small adam_epsilon, whose steps hardly depend on max_grad_norm",
     "n_directions": "a component always has up to 100 main directions",
     "plain_share": "plain columns always have a third of the squared norm of a row",

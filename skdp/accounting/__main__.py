@@ -85,6 +85,8 @@ def _parser() -> argparse.ArgumentParser:
     subs["create"].add_argument("--fpr", type=float, help="that share")
     subs["create"].add_argument("--delta", type=float, required=True, help="delta of the budget")
     subs["create"].add_argument("--unit", help="what one record is, such as person; row if left out")
+    subs["create"].add_argument("--method", help="accounting method of the fits; pld if left out")
+    subs["create"].add_argument("--adjacency", help="neighboring relation; that of the first charge if left out")
     subs["create"].add_argument("--filter-family", metavar="F", help="auto, gaussian or renyi; auto if left out")
     subs["show"].add_argument("--delta", type=float, help="delta of the figures; the budget's if left out")
     subs["show"].add_argument("--json", action="store_true", help="print JSON")
@@ -109,7 +111,7 @@ def _create(given: argparse.Namespace) -> str:
     risk = {name: getattr(given, name) for name in ("advantage", "tpr", "fpr") if getattr(given, name) is not None}
     if (given.epsilon is None) != bool(risk):
         raise ValueError("a ledger needs one budget: give --epsilon, or --advantage, or --tpr and --fpr.")
-    terms = {"unit": given.unit, "filter_family": given.filter_family}
+    terms = {name: getattr(given, name) for name in ("unit", "method", "adjacency", "filter_family")}
     epsilon = Risk(**risk) if risk else given.epsilon
     accountant = PrivacyAccountant(epsilon, given.delta, **terms, path=given.file)
     budget = f"epsilon={accountant.epsilon:g} at delta={accountant.delta:g}"

@@ -88,7 +88,7 @@ def _reason(found: Releases, method: str, replace_one: bool) -> Exception | None
 def _remedy(found: Releases, method: str, replace_one: bool) -> str:
     for other in METHODS:
         if other != method and refusal(found, other, replace_one, remedy=False) is None:
-            return f"use method={other!r} (of an estimator: accounting={other!r})"
+            return f"use method={other!r} (of a fit: PrivacyAccountant(method={other!r}))"
     for other in (method, *METHODS):
         if refusal(found, other, not replace_one, remedy=False) is None:
             adjacency = "zero_out" if replace_one else "replace_one"

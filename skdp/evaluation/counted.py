@@ -125,7 +125,6 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     """
 
     noise_multiplier = None
-    accounting = "pld"
     _part: Callable[..., Any]  # figures of a part of all rows
     _has_weights = False
     _n_folds = 0  # of a cross-validation, which counts the rows of each fold in a part of the table of its own

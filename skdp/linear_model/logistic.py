@@ -101,8 +101,6 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
         - "add_remove": one row is added or removed. The number of rows is private.
         - "replace_one": one row is replaced by another. The number of rows is public.
-    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
-        Accounting method that prices the fit. "pld" is the tightest. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
         existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
@@ -290,7 +288,6 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         class_weight: Any = None,
         weight_bound: Any = None,
         adjacency: str = "zero_out",
-        accounting: str = "pld",
         accountant: Any = None,
         inference: bool = False,
         checkpoint: Any = None,
@@ -319,7 +316,6 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         self.class_weight = class_weight
         self.weight_bound = weight_bound
         self.adjacency = adjacency
-        self.accounting = accounting
         self.accountant = absolute_path(accountant)
         self.inference = inference
         self.checkpoint = checkpoint

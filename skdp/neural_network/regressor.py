@@ -117,8 +117,6 @@ class DPMLPRegressor(GradientRegressor):
         - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
         - "add_remove": one row is added or removed. The number of rows is private, and the arithmetic is float64.
         - "replace_one": one row is replaced by another. The number of rows is public.
-    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
-        Accounting method that prices the fit. "pld" is the tightest. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
         existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
@@ -286,7 +284,6 @@ class DPMLPRegressor(GradientRegressor):
         batch_size: int | str = "auto",
         weight_bound: Any = None,
         adjacency: str = "zero_out",
-        accounting: str = "pld",
         accountant: Any = None,
         checkpoint: Any = None,
         warm_start: bool = False,
@@ -324,7 +321,6 @@ class DPMLPRegressor(GradientRegressor):
         self.batch_size = batch_size
         self.weight_bound = weight_bound
         self.adjacency = adjacency
-        self.accounting = accounting
         self.accountant = absolute_path(accountant)
         self.checkpoint = checkpoint
         self.warm_start = warm_start

@@ -28,7 +28,6 @@ class ColumnBounds(PrivateEstimator):
         n_samples_public: int | None = None,
         n_groups_public: int | None = None,
         adjacency: str = "zero_out",
-        accounting: str = "pld",
         accountant: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -38,7 +37,6 @@ class ColumnBounds(PrivateEstimator):
         self.n_samples_public = n_samples_public
         self.n_groups_public = n_groups_public
         self.adjacency = adjacency
-        self.accounting = accounting
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
@@ -69,7 +67,6 @@ def dp_bounds(
     n_samples_public: int | None = None,
     n_groups_public: int | None = None,
     adjacency: str = "zero_out",
-    accounting: str = "pld",
     accountant: Any = None,
     random_state: Any = None,
 ) -> list[tuple[float, float]]:
@@ -101,8 +98,6 @@ def dp_bounds(
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ: one row is replaced by a null row, which adds nothing to any count; is added or
         removed; or is replaced by another row.
-    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
-        Accounting method that prices the fit. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before its releases. A path names the file of an existing ledger and is made
         absolute.
@@ -150,7 +145,6 @@ def dp_bounds(
         n_samples_public=n_samples_public,
         n_groups_public=n_groups_public,
         adjacency=adjacency,
-        accounting=accounting,
         accountant=accountant,
         random_state=random_state,
     )

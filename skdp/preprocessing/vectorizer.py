@@ -98,8 +98,6 @@ class DPTableVectorizer(SchemaBuyer):
         - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
         - "add_remove": one row is added or removed. The number of rows is private.
         - "replace_one": one row is replaced by another. The number of rows is public.
-    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
-        Accounting method that prices the fit. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
         existing ledger (see ``python -m skdp.accounting create``) and is made absolute. A fit that buys nothing is not
@@ -205,7 +203,6 @@ class DPTableVectorizer(SchemaBuyer):
         noise_multiplier: float | None = None,
         max_categories: int = 100,
         adjacency: str = "zero_out",
-        accounting: str = "pld",
         accountant: Any = None,
         n_samples_public: int | None = None,
         n_groups_public: int | None = None,
@@ -222,7 +219,6 @@ class DPTableVectorizer(SchemaBuyer):
         self.noise_multiplier = noise_multiplier
         self.max_categories = max_categories
         self.adjacency = adjacency
-        self.accounting = accounting
         self.accountant = absolute_path(accountant)
         self.n_samples_public = n_samples_public
         self.n_groups_public = n_groups_public

@@ -49,8 +49,7 @@ def price_of(model: Any) -> Priced:
             f"epsilon_={epsilon!r} is below the least that privacy_event_ costs at delta_={delta!r}: fit the model "
             "again."
         )
-    stated = getattr(model, "accounting", "pld")
-    return Priced(event, epsilon, delta, adjacency, _method_of(event, epsilon, delta, adjacency, stated), bounds)
+    return Priced(event, epsilon, delta, adjacency, _method_of(event, epsilon, delta, adjacency), bounds)
 
 
 PURE = "pure"
@@ -67,14 +66,14 @@ def bracket(event: DpEvent, delta: float, adjacency: str) -> tuple[float, float]
         return None
 
 
-def _method_of(event: DpEvent, epsilon: float, delta: float, adjacency: str, stated: str) -> str | None:
-    """The method that gives `epsilon`; the parameter may have been changed after the fit."""
+def _method_of(event: DpEvent, epsilon: float, delta: float, adjacency: str) -> str | None:
+    """The method that gives `epsilon`; the accountant may have been changed after the fit."""
     if delta == 0.0:
         bounds = bracket(event, delta, adjacency)
         return PURE if bounds is not None and epsilon <= bounds[1] else None
-    for method in dict.fromkeys([stated, *METHODS]):
+    for method in METHODS:
         try:
-            if method in METHODS and get_epsilon(event, delta, method=method, adjacency=adjacency) == epsilon:
+            if get_epsilon(event, delta, method=method, adjacency=adjacency) == epsilon:
                 return method
         except (TypeError, ValueError):
             continue

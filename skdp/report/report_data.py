@@ -310,4 +310,4 @@ def _parameters(model: Any, private: set[str]) -> list[dict[str, str]]:
     return found
 
 
-_ALLOTTED = {"epsilon", "delta", "noise_multiplier", "accounting", "fractions"}
+_ALLOTTED = {"epsilon", "delta", "noise_multiplier", "fractions"}

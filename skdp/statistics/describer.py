@@ -68,7 +68,6 @@ class TableDescriber(SchemaBuyer):
         noise_multiplier: float | None = None,
         max_categories: int = 100,
         adjacency: str = "zero_out",
-        accounting: str = "pld",
         accountant: Any = None,
         n_samples_public: int | None = None,
         n_groups_public: int | None = None,
@@ -89,7 +88,6 @@ class TableDescriber(SchemaBuyer):
         self.noise_multiplier = noise_multiplier
         self.max_categories = max_categories
         self.adjacency = adjacency
-        self.accounting = accounting
         self.accountant = absolute_path(accountant)
         self.n_samples_public = n_samples_public
         self.n_groups_public = n_groups_public

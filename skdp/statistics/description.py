@@ -485,7 +485,6 @@ def describe(
     noise: str = "rounded",
     noise_multiplier: float | None = None,
     adjacency: str = "zero_out",
-    accounting: str = "pld",
     accountant: Any = None,
     n_samples_public: int | None = None,
     n_groups_public: int | None = None,
@@ -557,8 +556,6 @@ def describe(
         - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
         - "add_remove": one row is added or removed. The number of rows is private, and released with the counts.
         - "replace_one": one row is replaced by another. The number of rows is public.
-    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
-        Accounting method that prices the description. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which the description is charged before anything is learned from the rows. A path names the file of an
         existing ledger.
@@ -654,7 +651,6 @@ def describe(
         delta=delta,
         noise_multiplier=noise_multiplier,
         adjacency=adjacency,
-        accounting=accounting,
         accountant=accountant,
         n_samples_public=n_samples_public,
         n_groups_public=n_groups_public,

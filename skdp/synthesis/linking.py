@@ -85,7 +85,6 @@ def synthesize_linked(
     delta: float | str = "auto",
     n_bins: int = 16,
     adjacency: str = "zero_out",
-    accounting: str = "pld",
     accountant: Any = None,
     n_households_public: int | None = None,
     random_state: Any = None,
@@ -119,8 +118,6 @@ def synthesize_linked(
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ: in one household with its persons. Under "zero_out" and "replace_one" the number
         of households is public, and that of persons is not.
-    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
-        Accounting method that prices the release.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which it is charged before anything is learned from the rows.
     n_households_public : int or None, default=None
@@ -185,7 +182,6 @@ def synthesize_linked(
         weight_bound=1.0,
         n_groups_public=_number_of(households, n_households_public, adjacency),
         adjacency=adjacency,
-        accounting=accounting,
         accountant=accountant,
         random_state=random_state,
     )

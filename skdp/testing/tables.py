@@ -187,6 +187,5 @@ BAD_PARAMETERS: dict[str, tuple[Any, ...]] = {
     "epsilon": (-1.0, 0.0, float("nan"), "one"),
     "delta": (-1.0, 1.5, float("nan"), "small"),
     "adjacency": ("neighbour",),
-    "accounting": ("free",),
 }
 """Values that every private estimator refuses, if it has the parameter."""

@@ -238,7 +238,6 @@ REJECTED = {
     "components": (lambda accountant: pipeline(accountant, pca={"n_components": 9}), "n_components=9"),
     "center": (lambda accountant: pipeline(accountant, pca={"center": "mean"}), "center='mean'"),
     "clip": (lambda accountant: pipeline(accountant, max_grad_norm=-1), "max_grad_norm=-1"),
-    "accounting": (lambda accountant: pipeline(accountant, accounting="foo"), "accounting='foo'"),
     "one class": (lambda accountant: pipeline(accountant, classes=[1]), "classes"),
     "words": (lambda accountant: pipeline(accountant, alpha="0.1"), "alpha='0.1'"),
     "components behind": (budgeted(DPPCA(5)), "n_components=5"),

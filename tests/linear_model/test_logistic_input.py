@@ -54,7 +54,6 @@ BAD_INPUT = [
     ({"data_norm": 0}, ["data_norm=0 ", "choose a public bound from 1e-30 to 1e30"]),
     ({"alpha": -1}, ["alpha=-1 ", "choose 0 (no penalty)"]),
     ({"adjacency": "x"}, ["adjacency='x' ", "use one of 'zero_out', 'add_remove', 'replace_one'"]),
-    ({"accounting": "x"}, ["accounting='x' ", "use one of 'pld', 'rdp'"]),
     ({"adjacency": "add_remove"}, ["n_samples_public=None with adjacency='add_remove'", "give n_samples_public"]),
     ({"n_samples_public": 40.0}, ["n_samples_public=40.0 ", "give a whole number above 0"]),
     ({"random_state": "x"}, ["random_state='x' ", "pass None"]),

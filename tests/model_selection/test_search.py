@@ -507,11 +507,11 @@ class Level(PrivateEstimator):
     """Learns nothing: its score is its parameter, so that the law of the choice is known."""
 
     def __init__(
-        self, level=0.5, *, epsilon=1.0, delta=1e-5, noise_multiplier=None, adjacency="zero_out", accounting="pld",
+        self, level=0.5, *, epsilon=1.0, delta=1e-5, noise_multiplier=None, adjacency="zero_out",
         accountant=None, n_samples_public=None, random_state=None,
     ):  # fmt: skip
         self.level, self.epsilon, self.delta, self.noise_multiplier = level, epsilon, delta, noise_multiplier
-        self.adjacency, self.accounting, self.accountant = adjacency, accounting, accountant
+        self.adjacency, self.accountant = adjacency, accountant
         self.n_samples_public, self.random_state = n_samples_public, random_state
 
     def fit(self, X, y):

@@ -267,7 +267,6 @@ SHORT = FRAME[["age", "job"]]
     [
         ({}, DPPCA(2), "step 'dppca': DPPCA takes no sparse rows.* dptablevectorizer__sparse_output=False"),
         ({}, FunctionTransformer(np.abs, validate=True), "'functiontransformer'.* takes no sparse rows"),
-        ({"accounting": "moments"}, None, "has no price here by method='moments'"),
     ],
 )
 def test_what_would_be_refused_after_the_charge_is_refused_before(parameters, behind, message):

@@ -83,7 +83,7 @@ MODELS = {
     "linear by lot": lambda: linear(sampling_rate=0.2),
     "linear, add_remove": lambda: linear(adjacency="add_remove", n_samples_public=500, sampling_rate=0.2),
     "linear, replace_one": lambda: linear(adjacency="replace_one"),
-    "linear, rdp": lambda: linear(accounting="rdp", sampling_rate=0.2),
+    "linear, rdp": lambda: linear(accountant=PrivacyAccountant(method="rdp"), sampling_rate=0.2),
     "linear by noise": lambda: linear(epsilon=None, noise_multiplier=30.0),
     "network": lambda: DPMLPClassifier((3,), classes=[0, 1], max_iter=2, delta=1e-5),
     "pca": lambda: DPPCA(2, delta=1e-5),
@@ -301,7 +301,7 @@ def test_the_seed_of_a_public_step_is_not_shown_either():
 
 
 def test_a_later_parameter_does_not_change_what_was_secret():
-    model = fit(linear()).set_params(random_state=SEED, adjacency="replace_one", delta=0.1, accounting="naive")
+    model = fit(linear()).set_params(random_state=SEED, adjacency="replace_one", delta=0.1)
     facts = facts_of(model)
     assert facts["noise"]["source"] == "secret"
     assert (facts["guarantee"]["adjacency"], facts["guarantee"]["delta"]) == ("zero_out", 1e-5)

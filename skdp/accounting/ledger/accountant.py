@@ -39,6 +39,12 @@ class PrivacyAccountant(Figures):
     unit : str, optional
         Whose presence is protected: "row" (if left out), or what all rows with one label of `groups` are, such as
         "person" or "household". Fits without `groups` are charged to ledgers of rows alone, others to the rest.
+    method : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, optional
+        Accounting method by which estimators that have this accountant calibrate their noise and compute `epsilon_`;
+        "pld" if left out, which is the tightest. Pipelines and searches always use it. See ``docs/accounting.md``.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, optional
+        Neighboring relation of all charges, which estimators with ``adjacency=None`` take. Left out: that of the first
+        charge.
     filter_family : {"auto", "gaussian", "renyi"}, optional
         Under a budget, the theorem by which charges after the first are admitted. "auto": whatever the Gaussian
         filter or the Rényi filter admits, each with half of delta if the first charge is plain Gaussian; kinds mix in
@@ -75,12 +81,14 @@ class PrivacyAccountant(Figures):
         delta: float | None = None,
         *,
         unit: str | None = None,
+        method: str | None = None,
+        adjacency: str | None = None,
         filter_family: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> None:
         if isinstance(epsilon, Risk):
             epsilon = epsilon_of_risk(epsilon, delta, filter_family)
-        terms = Terms.create(epsilon, delta, unit, filter_family)
+        terms = Terms.create(epsilon, delta, unit, filter_family, method, adjacency)
         self._log: Log = MemoryLog(Ledger(terms))
         self._partition: str | None = None
         self._partition_rule: str | None = None
@@ -88,6 +96,7 @@ class PrivacyAccountant(Figures):
             from .store import Store  # SQLite is not loaded for a ledger in memory
 
             asked = {"epsilon": epsilon, "delta": delta, "unit": unit, "filter_family": filter_family}
+            asked |= {"method": method, "adjacency": adjacency}
             self._log = Store.at(path, terms, asked)
 
     @classmethod
@@ -235,6 +244,11 @@ class PrivacyAccountant(Figures):
         return self._log.terms.unit
 
     @property
+    def method(self) -> str:
+        """Accounting method of the fits that are charged."""
+        return self._log.terms.method or "pld"
+
+    @property
     def filter_family(self) -> str:
         """Family of the filter."""
         return self._log.terms.family
@@ -246,7 +260,7 @@ class PrivacyAccountant(Figures):
 
     @property
     def adjacency(self) -> str | None:
-        """Adjacency of all charges so far; None before the first."""
+        """Adjacency of all charges; None before the first, where none was stated."""
         return self._log.read().adjacency
 
     @property

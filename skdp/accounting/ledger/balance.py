@@ -56,7 +56,7 @@ class Balance:
     Attributes
     ----------
     adjacency : str or None
-        Of all charges of the ledger; None before the first.
+        Of all charges of the ledger; None before the first, where none was stated.
     epsilon : float or None
         The budget in force.
     raised : bool
@@ -67,7 +67,7 @@ class Balance:
 
     def __init__(self, terms: Terms, partition: str | None = None) -> None:
         self.terms, self.partition = terms, partition
-        self.adjacency: str | None = None
+        self.adjacency = terms.adjacency
         self.epsilon, self.raised = terms.epsilon, False
         self._runs: list[tuple[DpEvent, int]] = []
         self._counts: dict[Releases, int] = {}

@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 
 from ..events.specifications import DpEvent, show
-from ..methods import check_delta, check_epsilon, check_known, check_method, get_delta, get_epsilon, refusal
+from ..methods import (
+    check_adjacency,
+    check_delta,
+    check_epsilon,
+    check_known,
+    check_method,
+    get_delta,
+    get_epsilon,
+    refusal,
+)
 from ..releases import Releases, releases
 from ..targets import Risk
 from .filters import FAMILIES, REMOVED_FAMILIES, Rule
@@ -87,7 +96,8 @@ class Charge:
 class Terms:
     """What an accountant was opened with, and never changes: its budget, its unit, the family of its filter.
 
-    `id` tells two logs begun with the same terms apart.
+    `method` and `adjacency` are None where nothing was stated: PLD, and the adjacency of the first charge. `id` tells
+    two logs begun with the same terms apart.
     """
 
     epsilon: float | None
@@ -96,9 +106,13 @@ class Terms:
     family: str = "auto"
     created: str = ""
     id: str = ""
+    method: str | None = None
+    adjacency: str | None = None
 
     @classmethod
-    def create(cls, epsilon: Any, delta: Any, unit: Any = None, family: Any = None) -> Terms:
+    def create(
+        cls, epsilon: Any, delta: Any, unit: Any = None, family: Any = None, method: Any = None, adjacency: Any = None
+    ) -> Terms:
         """New terms, each of them checked; unit and family by default "row" and "auto"."""
         unit, family = "row" if unit is None else unit, "auto" if family is None else family
         if (epsilon is None) != (delta is None):
@@ -112,12 +126,15 @@ class Terms:
         check_known("filter_family", family, FAMILIES)
         epsilon = None if epsilon is None else check_epsilon(epsilon, positive=True)
         delta = None if delta is None else check_delta(delta)
-        return cls(epsilon, delta, check_text("unit", unit), family, now(), secrets.token_hex(8))
+        method = None if method is None else check_method(method)
+        adjacency = None if adjacency is None else check_adjacency(adjacency)
+        return cls(epsilon, delta, check_text("unit", unit), family, now(), secrets.token_hex(8), method, adjacency)
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Terms:
-        """Terms by the names that `to_dict` gives them, each of them checked."""
-        checked = cls.create(content["epsilon"], content["delta"], content["unit"], content["filter_family"])
+        """Terms by the names that `to_dict` gives them, each of them checked; older records state no later ones."""
+        later = content.get("method"), content.get("adjacency")
+        checked = cls.create(content["epsilon"], content["delta"], content["unit"], content["filter_family"], *later)
         created, identity = (check_text(name, content[name]) for name in ("created", "id"))
         if content["version"] != _VERSION:
             raise ValueError(f"version={show(content['version'])} is not known; use the skdp that wrote the ledger.")
@@ -126,6 +143,7 @@ class Terms:
     def to_dict(self) -> dict[str, Any]:
         """The terms by the names that the JSON and the file give them."""
         named = {"epsilon": self.epsilon, "delta": self.delta, "unit": self.unit, "filter_family": self.family}
+        named |= {"method": self.method, "adjacency": self.adjacency}
         return {"version": _VERSION, "id": self.id, "created": self.created, **named}
 
 

@@ -17,8 +17,10 @@ from skdp.exceptions import BudgetFileError
 
 from .sqlite import describe_damage
 
-FILE_SCHEMA = 4
-"""Of the file, as `PRAGMA user_version`; no other one is read."""
+FILE_SCHEMA = 5
+"""Of the file, as `PRAGMA user_version`; no other one is read but the one before."""
+
+_LATER = ", method TEXT, adjacency TEXT"  # columns of the header that the schema before does not have
 
 _APPLICATION = 0x736B6470  # "skdp", which marks a file as ours
 
@@ -26,7 +28,7 @@ _FOREVER = "BEGIN SELECT RAISE(ABORT, 'a budget is never altered, charges are ad
 SCRIPT = f"""
 CREATE TABLE header (
     version INTEGER NOT NULL, id TEXT NOT NULL, created TEXT NOT NULL, epsilon REAL, delta REAL, unit TEXT NOT NULL,
-    filter_family TEXT NOT NULL, hash TEXT NOT NULL);
+    filter_family TEXT NOT NULL, hash TEXT NOT NULL{_LATER});
 CREATE TABLE charges (
     seq INTEGER PRIMARY KEY, time TEXT NOT NULL, label TEXT NOT NULL, parameters TEXT NOT NULL, event TEXT NOT NULL,
     adjacency TEXT NOT NULL, note TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL, kind TEXT, rule TEXT,
@@ -60,16 +62,16 @@ def check_schema(path: str, connection: sqlite3.Connection) -> None:
     if application != _APPLICATION:
         raise BudgetFileError(f"path={path!r} is not a budget file; nothing was charged: give another path.")
     (found,) = connection.execute("PRAGMA user_version").fetchone()
-    if found != FILE_SCHEMA:
+    if found not in (FILE_SCHEMA - 1, FILE_SCHEMA):
         raise BudgetFileError(
-            f"path={path!r} has schema {found}, this skdp reads {FILE_SCHEMA} alone; nothing was charged: use the skdp "
-            "that wrote it, or bring back an unharmed copy."
+            f"path={path!r} has schema {found}, this skdp reads {FILE_SCHEMA - 1} and {FILE_SCHEMA}; nothing was "
+            "charged: use the skdp that wrote it, or bring back an unharmed copy."
         )
 
 
 def check_tables(path: str, connection: sqlite3.Connection) -> None:
     """Raise if the tables are not those that were made, or the pages that hold them do not fit together."""
-    if _definitions(connection) != _made():
+    if _definitions(connection) not in (_made(SCRIPT), _made(SCRIPT.replace(_LATER, ""))):
         raise describe_damage(path, "its tables are not as they were made")
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":
@@ -82,9 +84,9 @@ def _definitions(connection: sqlite3.Connection) -> list[str]:
 
 
 @lru_cache
-def _made() -> list[str]:
+def _made(script: str) -> list[str]:
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(SCRIPT)
+        connection.executescript(script)
         return _definitions(connection)
 
 

@@ -105,8 +105,6 @@ class DPMarginalSynthesizer(SampledTables):
         - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
         - "add_remove": one row is added or removed. The number of rows is private.
         - "replace_one": one row is replaced by another. The number of rows is public.
-    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
-        Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
         existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
@@ -253,7 +251,6 @@ class DPMarginalSynthesizer(SampledTables):
         n_samples_public: int | None = None,
         n_groups_public: int | None = None,
         adjacency: str = "zero_out",
-        accounting: str = "pld",
         accountant: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -275,7 +272,6 @@ class DPMarginalSynthesizer(SampledTables):
         self.n_samples_public = n_samples_public
         self.n_groups_public = n_groups_public
         self.adjacency = adjacency
-        self.accounting = accounting
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
@@ -407,7 +403,6 @@ def synthesize(
     n_bins: int = 16,
     noise_multiplier: float | None = None,
     adjacency: str = "zero_out",
-    accounting: str = "pld",
     accountant: Any = None,
     n_samples_public: int | None = None,
     n_groups_public: int | None = None,
@@ -444,8 +439,6 @@ def synthesize(
         `epsilon`.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ, as for `DPMarginalSynthesizer`.
-    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
-        Accounting method that prices the release. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which it is charged before anything is learned from the rows. A path names the file of an existing
         ledger.
@@ -503,7 +496,6 @@ def synthesize(
         n_samples_public=n_samples_public,
         n_groups_public=n_groups_public,
         adjacency=adjacency,
-        accounting=accounting,
         accountant=accountant,
         random_state=random_state,
     ).fit(table, groups=groups)

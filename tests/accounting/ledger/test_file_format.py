@@ -18,6 +18,7 @@ CHARGES = {
     "count": LaplaceDpEvent(10.0),
     "after the raise": GaussianDpEvent(4.0),
 }
+METHODS = {"format_4": "pld", "format_5": "rdp"}  # the earlier format states none
 SPENT = 1.870731
 REMOVED = {"gdp": "filter_family='gaussian'", "discrete": "noise='discrete'"}
 
@@ -29,6 +30,7 @@ def test_budget_file_opens_with_all_charges(written, tmp_path):
     ledger = PrivacyAccountant.open(path)
     assert {charge.label: charge.event for charge in ledger.history} == CHARGES
     assert (ledger.epsilon, ledger.delta, ledger.unit) == (4.0, 1e-6, "household")
+    assert (ledger.method, ledger.adjacency) == (METHODS[written.stem], "zero_out")
     assert [entry.kind for entry in ledger.entries].count("raise") == 1
     assert ledger.spent == pytest.approx(SPENT, rel=1e-6)
     ledger.verify()

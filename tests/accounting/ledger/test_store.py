@@ -16,7 +16,7 @@ from sklearn.base import clone
 import skdp
 import skdp._training.estimator
 from skdp import PrivacyAccountant
-from skdp.accounting import LaplaceDpEvent
+from skdp.accounting import GaussianDpEvent, LaplaceDpEvent
 from skdp.accounting.ledger import ledger as _ledger
 from skdp.accounting.ledger import sqlite as _sqlite
 from skdp.accounting.ledger import store as _store
@@ -218,3 +218,19 @@ def test_what_an_accountant_parameter_stands_for(tmp_path, path, budget, monkeyp
     assert os.listdir(tmp_path) == ["census.budget"]
     with pytest.raises(TypeError, match="accountant="):
         resolve_accountant(3)
+
+
+def test_stated_adjacency_and_method_are_kept_and_enforced(tmp_path):
+    path = tmp_path / "stated.budget"
+    stated = PrivacyAccountant(1.0, 1e-6, adjacency="add_remove", method="rdp", path=path)
+    read = PrivacyAccountant.from_json(stated.to_json())
+    for ledger in (stated, PrivacyAccountant.open(path), read):
+        assert (ledger.adjacency, ledger.method) == ("add_remove", "rdp")
+        with pytest.raises(ValueError, match="adjacency='zero_out' cannot be mixed with 'add_remove'"):
+            ledger.check(GaussianDpEvent(50.0))
+    for other in ({"adjacency": "zero_out"}, {"method": "pld"}):
+        with pytest.raises(ValueError, match="contradicts the"):
+            PrivacyAccountant(path=path, **other)
+    for unknown in ({"adjacency": "swap"}, {"method": "gdp"}):
+        with pytest.raises(ValueError, match="choose one of"):
+            PrivacyAccountant(**unknown)

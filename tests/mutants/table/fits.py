@@ -52,8 +52,8 @@ FAULTS = faults_of(
             (
                 "noise-calibrated-without-adjacency",
                 "solve_noise",
-                "calibrate_to(event_at, target, method=model.accounting, adjacency=model.adjacency)",
-                "calibrate_to(event_at, target, method=model.accounting)",
+                "calibrate_to(event_at, target, method=method_of(model), adjacency=model.adjacency)",
+                "calibrate_to(event_at, target, method=method_of(model))",
                 "logistic",
             ),
         ],
