@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 from .events.specifications import DpEvent, read_real, show
 from .methods import (
     APPROXIMATIONS,
+    METHOD_NAMES,
     METHODS,
     check_adjacency,
     check_delta,
@@ -449,20 +450,6 @@ def _check_prior(prior: Any) -> float:
     return number
 
 
-_NOTES = {
-    "pld": "privacy loss distributions; the figure to report",
-    "rdp": "Rényi divergences, best order",
-    "moments": "as published in 2016: whole orders up to 32, older conversion",
-    "optimal_exact": "each step as a statement; equal steps composed exactly",
-    "optimal": "each step as a statement; closed-form bound of Kairouz, Oh & Viswanath",
-    "strong": "each step as a statement; Dwork, Rothblum & Vadhan",
-    "naive": "sums of epsilons and of deltas",
-    "moments_asymptotic": "not a guarantee: leading term of the log moment, remainder left out",
-    "gdp": "not a guarantee: central limit approximation, can be too small",
-    "strong_2016": "not a guarantee: as published in 2016, beyond the range of its formulas",
-}
-
-
 def compare_accountants(
     event: DpEvent, delta: float, *, adjacency: str = "zero_out", methods: Iterable[str] | None = None
 ) -> Any:
@@ -492,5 +479,5 @@ def compare_accountants(
     for method in METHODS + APPROXIMATIONS if methods is None else tuple(methods):
         reason = explain_refusal(event, method, adjacency)
         epsilon = get_epsilon(event, delta, method=method, adjacency=adjacency) if reason is None else math.nan
-        rows.append((method, epsilon, method in METHODS, str(reason or _NOTES[method])))
+        rows.append((method, epsilon, method in METHODS, str(reason or METHOD_NAMES[method])))
     return pd.DataFrame(rows, columns=["method", "epsilon", "guarantee", "note"])

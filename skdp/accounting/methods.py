@@ -37,10 +37,22 @@ from .releases import Releases, releases, releases_of_group, without_failures
 
 # --- what each method can price: what it cannot is refused by name, with a method that can ---
 
-# Never below the truth: may be charged.
-METHODS = ("pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive")
+METHOD_NAMES = {
+    "pld": "privacy loss distributions (PLD)",
+    "rdp": "Rényi differential privacy (RDP)",
+    "moments": "the moments accountant (Abadi et al. 2016)",
+    "optimal_exact": "optimal composition, computed exactly (Kairouz, Oh & Viswanath 2015)",
+    "optimal": "optimal composition (Kairouz, Oh & Viswanath 2015)",
+    "strong": "strong composition (Dwork, Rothblum & Vadhan 2010)",
+    "naive": "naive composition: epsilons and deltas are added up",
+    "moments_asymptotic": "leading term of the log moment: not a guarantee",
+    "gdp": "central limit approximation: not a guarantee",
+    "strong_2016": "strong composition as published in 2016: not a guarantee",
+}
 # Figures of the literature that are not guarantees: to be read, never charged.
 APPROXIMATIONS = ("moments_asymptotic", "gdp", "strong_2016")
+# Never below the truth: may be charged.
+METHODS = tuple(method for method in METHOD_NAMES if method not in APPROXIMATIONS)
 
 # Those that have no price for Poisson sampling when a record is replaced.
 _ADD_REMOVE_ONLY = ("moments", "moments_asymptotic", "gdp", "strong_2016")

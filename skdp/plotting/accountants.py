@@ -8,22 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from skdp.accounting import DpEvent, get_epsilon
-from skdp.accounting.methods import APPROXIMATIONS, METHODS
+from skdp.accounting.methods import APPROXIMATIONS, METHOD_NAMES, METHODS
 
 from ._axes import AS_IT_IS, BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION, axes_for, clear_frame, draw_legend, in_a_line
 
-_LABELS = {
-    "pld": "privacy loss distributions",
-    "rdp": "Rényi",
-    "moments": "moments accountant (2016)",
-    "optimal_exact": "optimal composition, exact",
-    "optimal": "optimal composition",
-    "strong": "strong composition",
-    "naive": "naive composition",
-    "moments_asymptotic": "moments, leading term (not a guarantee)",
-    "gdp": "central limit (not a guarantee)",
-    "strong_2016": "strong composition as published, not a guarantee",
-}
 _COLOURS = {
     "naive": GREY,
     "strong": VERMILION,
@@ -137,7 +125,8 @@ class AccountantComparisonDisplay:
         """
         ax = axes_for(self, ax)
         self.lines_: dict[str, Any] = {}
-        names = {method: _LABELS.get(method, in_a_line(method)) for method in self.epsilons}
+        known = {method: name.partition(" (")[0] for method, name in METHOD_NAMES.items()}
+        names = {method: known.get(method, in_a_line(method)) for method in self.epsilons}
         for method, epsilons in self.epsilons.items():
             style: dict[str, Any] = {"linestyle": "--" if method in APPROXIMATIONS else "-"}
             style |= {"label": names[method], "color": _COLOURS.get(method, PURPLE)}

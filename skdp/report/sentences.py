@@ -9,19 +9,11 @@ import math
 from typing import Any
 
 from skdp.accounting.ledger.report import to_digits
+from skdp.accounting.methods import METHOD_NAMES
 from skdp.report.price import PURE
 
 Facts = dict[str, Any]
 
-METHOD_NAMES = {
-    "pld": "privacy loss distributions (PLD)",
-    "rdp": "Rényi differential privacy (RDP)",
-    "moments": "the moments accountant (Abadi et al. 2016)",
-    "optimal_exact": "optimal composition, computed exactly (Kairouz, Oh & Viswanath 2015)",
-    "optimal": "optimal composition (Kairouz, Oh & Viswanath 2015)",
-    "strong": "strong composition (Dwork, Rothblum & Vadhan 2010)",
-    "naive": "naive composition: epsilons and deltas are added up",
-}
 NEIGHBOURS = {
     "zero_out": "Two tables are neighbours if one {unit} of one is replaced by a null {unit} in the other, which adds "
     "nothing to any sum. The number of {unit}s is public.",

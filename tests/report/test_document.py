@@ -46,7 +46,6 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
-from skdp.accounting.methods import METHODS
 from skdp.report import sentences as wording
 from skdp.report.price import Priced, guess_at, guess_by_profile
 
@@ -414,10 +413,6 @@ def test_an_epsilon_below_its_event_is_refused():
     model.epsilon_ *= 0.9
     with pytest.raises(ValueError, match="below the least that privacy_event_ costs"):
         privacy_report(model)
-
-
-def test_every_method_has_a_name():
-    assert wording.METHOD_NAMES.keys() == set(METHODS)
 
 
 def test_the_unit_is_that_of_the_ledger():
