@@ -336,8 +336,7 @@ def private_balanced_accuracy_score(
     """
     if len(classes) < 3:
         raise ValueError("classes with private_balanced_accuracy_score: give three or more; of two, use evaluate.")
-    found: Estimate = evaluate(None, y_pred, y_true, epsilon=epsilon, classes=classes, **options).balanced_accuracy
-    return found
+    return evaluate(None, y_pred, y_true, epsilon=epsilon, classes=classes, **options).balanced_accuracy
 
 
 def private_r2_score(y_true: Any, y_pred: Any, *, epsilon: float, y_bounds: Any, **options: Any) -> Estimate:
@@ -369,8 +368,7 @@ def private_r2_score(y_true: Any, y_pred: Any, *, epsilon: float, y_bounds: Any,
     >>> round(private_r2_score(y_true, y_pred, epsilon=2.0, y_bounds=(0, 1)).value, 1)
     0.9
     """
-    found: Estimate = evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).r2
-    return found
+    return evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).r2
 
 
 def private_mean_squared_error(y_true: Any, y_pred: Any, *, epsilon: float, y_bounds: Any, **options: Any) -> Estimate:
@@ -392,8 +390,7 @@ def private_mean_squared_error(y_true: Any, y_pred: Any, *, epsilon: float, y_bo
     Estimate
         With an interval.
     """
-    found: Estimate = evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).mean_squared_error
-    return found
+    return evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).mean_squared_error
 
 
 def private_root_mean_squared_error(
@@ -417,10 +414,7 @@ def private_root_mean_squared_error(
     Estimate
         With an interval.
     """
-    found: Estimate = evaluate(
-        None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options
-    ).root_mean_squared_error
-    return found
+    return evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).root_mean_squared_error
 
 
 def private_mean_absolute_error(y_true: Any, y_pred: Any, *, epsilon: float, y_bounds: Any, **options: Any) -> Estimate:
@@ -442,8 +436,7 @@ def private_mean_absolute_error(y_true: Any, y_pred: Any, *, epsilon: float, y_b
     Estimate
         With an interval.
     """
-    found: Estimate = evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).mean_absolute_error
-    return found
+    return evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).mean_absolute_error
 
 
 def private_median_absolute_error(
@@ -467,10 +460,7 @@ def private_median_absolute_error(
     Estimate
         With an interval.
     """
-    found: Estimate = evaluate(
-        None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options
-    ).median_absolute_error
-    return found
+    return evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).median_absolute_error
 
 
 def _of_scores(
@@ -486,8 +476,7 @@ def _of_scores(
 def _averaged(found: Any, name: str, average: str | None = "macro") -> Estimate:
     """A figure of an evaluation, or of each class or label of it."""
     if average == "macro" or not isinstance(found, FiguresOfEach):
-        figure: Estimate = getattr(found, name)
-        return figure
+        return getattr(found, name)
     figures = zip(*(getattr(each, name) for each in found.each.values()), strict=True)
     arrays: list[Any] = [np.array(each) for each in figures]
     return Estimate(*arrays)

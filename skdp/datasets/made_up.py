@@ -94,8 +94,7 @@ def _standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each row with a mean of 0 and a variance of 1, or of zeros if it is constant."""
     centred = values - values.mean(axis=1, keepdims=True)
     spread = centred.std(axis=1, keepdims=True)
-    made: NDArray[np.float64] = centred / np.where(spread > 1e-12, spread, np.inf)
-    return made
+    return centred / np.where(spread > 1e-12, spread, np.inf)
 
 
 # --- columns ---
@@ -179,13 +178,11 @@ def draw_classes(
 def draw_numbers(scores: NDArray[np.float64], r2: float, rng: np.random.Generator) -> NDArray[np.float64]:
     """Draw a target of numbers with a mean of 0 and a variance of 1, of which the rows explain a share of `r2`."""
     said = scores[0]
-    made: NDArray[np.float64] = math.sqrt(r2) * said + math.sqrt(1.0 - r2) * rng.normal(size=said.size)
-    return made
+    return math.sqrt(r2) * said + math.sqrt(1.0 - r2) * rng.normal(size=said.size)
 
 
 def _chances(scores: NDArray[np.float64], scale: float, offsets: NDArray[np.float64]) -> NDArray[np.float64]:
-    made: NDArray[np.float64] = np.exp(log_softmax(scale * scores + offsets[:, None], axis=0))
-    return made
+    return np.exp(log_softmax(scale * scores + offsets[:, None], axis=0))
 
 
 def _offsets(scores: NDArray[np.float64], scale: float, shares: NDArray[np.float64]) -> NDArray[np.float64]:

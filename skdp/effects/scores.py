@@ -113,8 +113,7 @@ class TreesScore:
         codes = [np.tile(each, n_cells) for each in self._rows]
         for k, each in chosen.items():
             codes[k] = np.repeat(each, _PUBLIC_ROWS)
-        made: Doubles = self._embedding._mean_rows(codes, n_cells)
-        return made
+        return self._embedding._mean_rows(codes, n_cells)
 
     def variance(self, rows: Doubles) -> Doubles | None:
         return rows**2 @ self._variance

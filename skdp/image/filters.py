@@ -48,8 +48,7 @@ def morlet(shape: tuple[int, int], j: int, angle: int, n_angles: int) -> NDArray
 def _fold(values: NDArray[np.generic], shape: tuple[int, int]) -> NDArray[np.generic]:
     """Sum the copies of the grid."""
     copies = 2 * _COPIES + 1
-    made: NDArray[np.generic] = values.reshape(copies, shape[0], copies, shape[1]).sum(axis=(0, 2))
-    return made
+    return values.reshape(copies, shape[0], copies, shape[1]).sum(axis=(0, 2))
 
 
 def low_pass(n: int, n_scales: int) -> NDArray[np.float64]:

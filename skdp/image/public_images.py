@@ -81,8 +81,7 @@ def pen_strokes(n: int, shape: tuple[int, int], n_channels: int) -> NDArray[np.f
 def _arc(start: NDArray[np.float64], middle: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.float64]:
     """Points of the parabola that passes through three points."""
     t = _POINTS
-    made: NDArray[np.float64] = (1 - t) * (1 - 2 * t) * start + 4 * t * (1 - t) * middle + t * (2 * t - 1) * end
-    return made
+    return (1 - t) * (1 - 2 * t) * start + 4 * t * (1 - t) * middle + t * (2 * t - 1) * end
 
 
 PUBLIC_IMAGES = {"photographs": dead_leaves, "drawings": pen_strokes}

@@ -71,8 +71,7 @@ def inverse_root(covariance: NDArray[np.float64], ridge: float) -> NDArray[np.fl
     """Return ``(S + ridge v I) ** -.5`` for a covariance S, v being the mean variance."""
     variances, axes = np.linalg.eigh(covariance)
     scales = (np.maximum(variances, 0.0) + ridge * variances.mean()) ** -0.5
-    root: NDArray[np.float64] = (axes * scales) @ axes.T
-    return root
+    return (axes * scales) @ axes.T
 
 
 class Whitening(NamedTuple):

@@ -218,8 +218,7 @@ def scorer_of(estimator: Any, scoring: Any) -> Scorer:
     """The function (model, X, y) that `scoring` names; None means the method ``score``."""
     if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
         raise ValueError(f"scoring={show(scoring)} is not valid: give one name of scikit-learn's, a function or None.")
-    found: Scorer = check_scoring(estimator, scoring)
-    return found
+    return check_scoring(estimator, scoring)
 
 
 def report_baseline(baseline: Any) -> None:

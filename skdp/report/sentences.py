@@ -278,8 +278,7 @@ def exceptions(facts: Facts) -> list[str]:
 
 
 def _parts(facts: Facts) -> list[dict[str, str]]:
-    parts: list[dict[str, str]] = facts["model"]["private_parts"]
-    return parts
+    return facts["model"]["private_parts"]
 
 
 def _time(facts: Facts) -> str:

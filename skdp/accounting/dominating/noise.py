@@ -61,8 +61,7 @@ def _log_mixture(parts: Parts, z: Doubles) -> Doubles:
         near += p * np.expm1(np.minimum(y, 30.0))
         far += p * np.exp(y - top)
     small = (near > -0.5) & (top < 30.0)
-    result: Doubles = np.where(small, np.log1p(np.where(small, near, 0.0)), top + np.log(far))
-    return result
+    return np.where(small, np.log1p(np.where(small, near, 0.0)), top + np.log(far))
 
 
 @lru_cache(maxsize=256)

@@ -51,8 +51,7 @@ def noise_of_group(event: Any, k: int) -> DpEvent:
     noise = event.noise_multiplier / k
     if noise < _LEAST_NOISE:
         return NonPrivateDpEvent()
-    grouped: DpEvent = replace(event, noise_multiplier=noise)
-    return grouped
+    return replace(event, noise_multiplier=noise)
 
 
 def integers_of_group(event: Any, k: int) -> DpEvent | None:

@@ -88,5 +88,4 @@ def from_dp_accounting(event: Any) -> DpEvent:
     values = {field.name: getattr(event, field.name) for field in fields(ours)}
     if "event" in values:
         values["event"] = from_dp_accounting(values["event"])
-    result: DpEvent = ours(**values)
-    return result
+    return ours(**values)

@@ -105,8 +105,7 @@ def _scale(name: str, power: float, low: float, high: float) -> Callable[[Any, f
 
     def scaled(event: Any, factor: float) -> DpEvent:
         value: float = getattr(event, name) * factor**power
-        louder: DpEvent = replace(event, **{name: min(max(value, low), high)})
-        return louder
+        return replace(event, **{name: min(max(value, low), high)})
 
     return scaled
 

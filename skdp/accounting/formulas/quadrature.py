@@ -129,5 +129,4 @@ def lifted(loss: Doubles, room: float, rate: float) -> Doubles:
     -------
     array
     """
-    raised: Doubles = loss + room * np.minimum(1.0, rate + np.abs(loss))
-    return raised
+    return loss + room * np.minimum(1.0, rate + np.abs(loss))

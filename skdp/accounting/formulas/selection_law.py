@@ -153,8 +153,7 @@ class NumberOfTrials:
             else:  # Gamma(n + eta) / (n! Gamma(eta)) = 1 / (n B(n, eta))
                 total = math.log(-math.expm1(self.shape * log_gamma))
                 logs = logs + self.shape * log_gamma - betaln(n, self.shape) - total
-        result: Doubles = np.where(whole, np.exp(logs), 0.0)
-        return result
+        return np.where(whole, np.exp(logs), 0.0)
 
     def pgf(self, x: float) -> float:
         """Compute the generating function E[x^K].

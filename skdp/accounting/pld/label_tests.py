@@ -154,8 +154,7 @@ def _above(composed: Composed, first: int, side: float) -> Doubles:
     off = composed.norm * unit * np.sqrt(_sums((untilt / unit) ** 2))
     with np.errstate(divide="ignore"):
         logs = np.log(np.maximum(_sums(mass) + side * off, 0.0)) + composed.log_scale
-    result: Doubles = np.exp(np.minimum(logs, 0.0))
-    return result
+    return np.exp(np.minimum(logs, 0.0))
 
 
 def _sums(values: Doubles) -> Doubles:

@@ -70,8 +70,7 @@ def too_high(release: GridRelease, h: float) -> Doubles:
     """-d_j: by how much each label exceeds the true loss there, negative where it falls short."""
     below, above = release.spread
     ratio = (math.expm1(h) * below + math.expm1(-h) * above) / own_mass(release)
-    result: Doubles = np.log1p(np.clip(ratio, math.expm1(-h), math.expm1(h)))
-    return result
+    return np.log1p(np.clip(ratio, math.expm1(-h), math.expm1(h)))
 
 
 def _log_peak(order: float) -> float:

@@ -85,8 +85,7 @@ def _mixture_place(q: float, m: float, loss: Doubles) -> Doubles:
     with np.errstate(divide="ignore", invalid="ignore"):
         near = np.log1p(np.maximum(np.expm1(np.minimum(loss, 30.0)) / q, -1.0))
         far = loss - math.log(q) + np.log1p((q - 1.0) * np.exp(-np.maximum(loss, 30.0)))
-    place: Doubles = np.where(loss <= 30.0, near, far) / m + 0.5 * m
-    return place
+    return np.where(loss <= 30.0, near, far) / m + 0.5 * m
 
 
 def _asinh_exp(log_y: Doubles) -> Doubles:
@@ -135,8 +134,7 @@ class Pair:
             # e^{z m} = e^{l/2} (w + sqrt(1 + w^2)), w = (1-q) sinh(l/2) e^{m^2/2} / q, for l >= 0
             log_sinh = 0.5 * size + np.log(-np.expm1(-size)) - math.log(2.0)
         log_w = math.log1p(-self.q) - math.log(self.q) + 0.5 * self.m**2 + log_sinh
-        place: Doubles = np.sign(loss) * (0.5 * size + _asinh_exp(log_w)) / self.m
-        return place
+        return np.sign(loss) * (0.5 * size + _asinh_exp(log_w)) / self.m
 
     @property
     def rate(self) -> float:

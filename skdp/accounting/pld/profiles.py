@@ -111,8 +111,7 @@ def _jumps(lines: _Lines, width: float, count: int, mean: float) -> Doubles:
     s = np.maximum((lines.a[:, None] * x - lines.b[:, None]).max(axis=0), 0.0)
     s[-1] = 0.0
     slopes = np.concatenate([[mean], np.diff(s) / np.diff(x), [0.0]])
-    result: Doubles = np.maximum(-np.diff(slopes), 0.0)
-    return result
+    return np.maximum(-np.diff(slopes), 0.0)
 
 
 def _most_shifted(base: Profile, trials: NumberOfTrials, largest: float) -> Profile:

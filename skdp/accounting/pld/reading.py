@@ -368,7 +368,6 @@ def compose_curve(directed: Directed, log_floor: float, accuracy: float, work: i
 
     def read(epsilons: Doubles) -> Doubles:
         lowest = [np.min([deltas_of(look, epsilons) for look in part], axis=0) for part in by_direction]
-        result: Doubles = np.max(lowest, axis=0)
-        return result
+        return np.max(lowest, axis=0)
 
     return top, read
