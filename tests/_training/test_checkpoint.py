@@ -457,11 +457,3 @@ def test_a_run_goes_on_bit_for_bit_wherever_it_is_interrupted(name, tmp_path):
         if interrupt.seen < k:
             break
     assert k > 200
-
-
-def test_a_run_may_be_stopped_many_times(tmp_path, monkeypatch):
-    path, whole = tmp_path / "run.npz", make("sampled").fit(X, Y)
-    for _ in range(4):
-        stopped(make("sampled", path), 5, KeyboardInterrupt(), monkeypatch)
-    resumed = make("sampled", path).fit(X, Y)
-    np.testing.assert_array_equal(resumed.coef_, whole.coef_)

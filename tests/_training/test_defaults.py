@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 
 import numpy as np
@@ -12,18 +11,6 @@ from skdp import DPLogisticRegression
 from skdp._training import defaults as rule
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.preprocessing import DPTableVectorizer
-
-PUBLIC = {"n", "n_parameters", "n_steps", "noise_multiplier", "lot_size", "max_grad_norm", "affordable"}
-
-
-def test_rules_read_public_numbers_only():
-    """No rule can see a row: every argument is a public number, by name and by type."""
-    rules = [getattr(rule, name) for name in dir(rule) if name.startswith("default_")]
-    assert len(rules) == 3
-    for function in rules:
-        for parameter in inspect.signature(function).parameters.values():
-            assert parameter.name in PUBLIC
-            assert parameter.annotation in ("int", "float")
 
 
 def test_full_batch_where_it_is_affordable():

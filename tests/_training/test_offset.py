@@ -9,7 +9,6 @@ import warnings
 import numpy as np
 import pytest
 from combinations import over_rows
-from interrupts import interrupt_after
 from replay import recording
 from scipy.special import expit, softmax
 from sklearn.base import is_classifier
@@ -98,15 +97,6 @@ def test_sums_are_of_weighted_rows_however_they_come_in_blocks(means):
     one.merge(other)
     assert one.n_rows == 9000
     np.testing.assert_allclose(one.total, whole, rtol=1e-9, atol=1e-9)
-
-
-def test_terms_of_lost_scores_are_finite():
-    scores = np.array([[np.nan, 0.0, 0.0], [np.inf, np.inf, 0.0], [np.inf, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    terms = ClassMeans(3).terms(scores, np.zeros(4, int))
-    assert np.isfinite(terms).all()
-    assert not terms[:3].any()
-    for means in (ClassMeans(1), TargetMean(), CountMean(2.0)):
-        assert np.isfinite(means.terms(np.array([[np.inf], [-np.inf], [1e6], [np.nan]]), np.zeros(4, int))).all()
 
 
 @over_rows("counts", COUNTS)
@@ -446,12 +436,3 @@ def test_run_stopped_at_start_resumes_with_one_release_of_counts(make, when, tmp
     assert sum(len(each.exact) == k for each in seen) == 1
     assert sum(flatten(model.privacy_event_).values()) == len(seen)
     np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
-def test_interrupted_run_has_no_correction():
-    X, y = classes_of(900)
-    interrupt_after(model := linear(random_state=0), 4)
-    with recording([]) as seen:
-        model.fit(X, y)
-    assert (model.n_steps_, len(seen)) == (4, 1 + 4)  # class counts come first

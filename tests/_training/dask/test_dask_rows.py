@@ -25,7 +25,6 @@ from skdp import (
     DPGridSearchCV,
     DPLinearRegression,
     DPLogisticRegression,
-    DPMLPClassifier,
     DPRidge,
     PrivacyAccountant,
 )
@@ -122,15 +121,6 @@ def test_dataframes_give_the_parameters_of_one_machine():
     np.testing.assert_allclose(some.coef_, classifier().fit(X[:, [2, 0]], y).coef_, rtol=0, atol=1e-13)
     expected = some.predict(pd.DataFrame(X[:, [2, 0]], columns=["c", "a"]))
     np.testing.assert_array_equal(some.predict(table), expected)
-
-
-def test_principal_components_are_one_map_and_one_sum():
-    X, _ = make_people()
-    here, there = DPPCA(2, random_state=1).fit(X), DPPCA(2, random_state=1).fit(split(X))
-    np.testing.assert_allclose(there.components_, here.components_, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(there.explained_variance_, here.explained_variance_, rtol=0, atol=1e-12)
-    assert there.n_samples_ == N
-    np.testing.assert_allclose(there.transform(split(X)), there.transform(X))
 
 
 @over_rows(("estimator", "dtype"), [(DPRidge, np.float32), (DPLinearRegression, np.float64)])
@@ -694,13 +684,3 @@ def test_rows_of_a_step_that_is_mapped_train_like_those_of_one_machine():
     there = classifier(data_norm=step.row_norm_).fit(rows, frame(X, y)["y"])
     here = classifier(data_norm=step.row_norm_).fit(np.asarray(step.transform(people)), y)
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-13)
-
-
-def test_networks_train_by_lots_and_a_seed_gives_the_same_bits():
-    X, y = make_people(np.float32)
-    settings = {"hidden_layer_sizes": (4,), "lot_size": 100, "max_iter": 1, "classes": [0, 1], "random_state": 3}
-    first = DPMLPClassifier(**settings).fit(split(X), split(y))
-    again = DPMLPClassifier(**settings).fit(split(X), split(y))
-    for ours, theirs in zip(first.coefs_, again.coefs_, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    assert first.sampling_rate_ == 0.1

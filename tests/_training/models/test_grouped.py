@@ -29,7 +29,6 @@ from skdp._training.models.one_hot import OneHotModel
 from skdp._training.models.wide_linear import WideLinearModel
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
-from skdp.ensemble import PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
@@ -376,14 +375,6 @@ def test_muting_a_copy_moves_releases_by_the_clip_and_nothing_else(
     assert 0.01 < max(moves(one, other)) <= 1 + 1e-9
     if merge is True:
         assert_all_else_is_equal(one, other)
-
-
-def test_columns_of_embedded_rows_are_grouped_by_their_codes(draw, grouped_fits):
-    X, y = repeated(draw)
-    Z = PublicTreesEmbedding(9, 3, bounds=(-1.0, 1.0), random_state=0).fit_transform(X)
-    one, other = (seeded(merge_equal_rows=merge_equal_rows, **FULL).fit(Z, y) for merge_equal_rows in (True, False))
-    np.testing.assert_allclose(one.coef_, other.coef_, rtol=0, atol=1e-9)
-    assert grouped_fits[0] <= 20
 
 
 def test_an_interrupt_of_the_search_leaves_the_start_and_the_charge(draw, monkeypatch):

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from combinations import combined, over_combinations, over_rows
-from interrupts import interrupt_after
 from replay import assert_all_else_is_equal, moves, replay
 from unit_rows import UnitRows
 
@@ -290,15 +289,3 @@ def test_a_unit_of_a_million_rows_needs_the_memory_of_a_block(tmp_path, monkeypa
         needed.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert needed[1] - needed[0] < 4 * 500_000
-
-
-@pytest.mark.filterwarnings("ignore:fit was interrupted")
-def test_a_run_that_resumes_gives_the_model_of_one_that_was_not_stopped(tmp_path):
-    rows = TableRows(Table().write(tmp_path / "t"), NAMES)
-    interrupt_after(model := GRADIENT["linear"](checkpoint=tmp_path / "run.ckpt", sampling_rate=0.3), 1)
-    assert model.fit(rows, "label", groups="home").n_steps_ == 1
-    with pytest.raises(ValueError, match=r"is of another run \(its unit differs\)"):
-        model.fit(rows, "label")
-    model.fit(rows, "label", groups="home")
-    whole = GRADIENT["linear"](sampling_rate=0.3).fit(rows, "label", groups="home")
-    np.testing.assert_array_equal(model.coef_, whole.coef_)

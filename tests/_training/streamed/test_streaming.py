@@ -55,7 +55,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:random_state", "ignore:.*rows ar
 
 N, D = 3000, 4
 NAMES = [f"c{j}" for j in range(D)]
-FALSE_ALARM = 1e-6
 
 
 def arrays(dtype=np.float32, n=N, seed=0):
