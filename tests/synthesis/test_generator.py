@@ -12,12 +12,10 @@ from replay import recording
 from sklearn.pipeline import make_pipeline
 
 from skdp import (
-    DPPCA,
     DPWGAN,
     DPClassMixtureGenerator,
     DPMarginalSynthesizer,
     DPStandardScaler,
-    PrivacyAccountant,
     PrivacyLeakWarning,
     allocate_budget,
     privacy_report,
@@ -111,15 +109,6 @@ def test_classes_are_read_with_a_warning_only(name):
         warnings.simplefilter("error")
         model = make(name, classes=None, random_state=None).fit(X)
     assert not hasattr(model, "classes_")
-
-
-@by_name
-def test_a_single_row_is_refused_before_any_charge_behind_a_private_step(name):
-    accountant = PrivacyAccountant()
-    pipe = make_pipeline(DPPCA(2, accountant=accountant), make(name, classes=None, accountant=accountant))
-    with pytest.raises(ValueError, match="1 sample"):
-        allocate_budget(pipe, epsilon=1.0).fit(*rows(1))
-    assert accountant.history == ()
 
 
 @by_name

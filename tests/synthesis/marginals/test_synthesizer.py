@@ -16,7 +16,7 @@ import reference
 import scipy.sparse as sp
 from combinations import over_rows
 from refusals import assert_refused
-from replay import assert_all_else_is_equal, moves, recording, replay
+from replay import recording
 from scipy import stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -26,7 +26,6 @@ from skdp._checks.units import read_units
 from skdp._checks.weights import exactly_summable
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
-from skdp.mechanisms.tape import Tape, running
 from skdp.preprocessing import DPOneHotEncoder, DPTableVectorizer, TableSchema
 from skdp.synthesis import DPMarginalSynthesizer
 from skdp.synthesis.marginals import contingency_tables
@@ -42,7 +41,6 @@ from skdp.synthesis.marginals.product_mixture import (
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
 FALSE_ALARM = 1e-6
-ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
 SCHEMA = {
     "age": {"edges": [0, 20, 40, 65, 100]},
     "job": ["clerk", "nurse", "none"],
@@ -77,44 +75,12 @@ def precise(**parameters):
 
 # --- one row ----------------------------------------------------------------------------------------------------------
 
-ROWS = {
-    "usual": {"age": 30, "job": "nurse", "pay": 400.0, "member": True},
-    "gap": {"age": 99, "job": "none", "pay": np.nan, "member": False},
-    "beyond": {"age": -500, "job": "clerk", "pay": 1e30, "member": True},
-    "edge": {"age": 40, "job": "clerk", "pay": 1000.0, "member": False},
-    "fraction": {"age": 40, "job": "clerk", "pay": 400.5, "member": False},
-}
 MODES = {
     "columns": ({}, False),
     "labels": ({"triples": False}, True),
     "triples": ({"triples": True}, True),
     "selected": ({"pairs": "select"}, True),
 }
-
-
-@over_rows(
-    "mode, adjacency, row",
-    [(*both, row) for both, row in zip(itertools.product(MODES, ADJACENCIES), itertools.cycle(ROWS))],
-)
-def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(mode, adjacency, row):
-    """With the outputs of all mechanisms frozen. A null row adds nothing, as one that is not there."""
-    parameters, with_labels = MODES[mode]
-    frame = people(60)
-    frame.loc[17] = pd.Series(ROWS[row])
-    frame = frame.astype(people(3).dtypes.to_dict())
-    y = labels(frame).astype(object)
-    y[17] = "yes"
-    other, other_y = frame.drop(index=17), np.delete(y, 17)
-    if adjacency == "replace_one":
-        other, other_y = frame.copy(), y.copy()
-        other.loc[17, ["age", "job", "pay", "member"]] = [50, "clerk", 10.0, True]
-        other_y[17] = "no"
-    model = synthesizer(adjacency=adjacency, epsilon=20.0, **parameters)
-    tables = [(rows, targets if with_labels else None) for rows, targets in ((frame, y), (other, other_y))]
-    first, second = replay(lambda given: clone(model).fit(*given), *tables)
-    assert len(first.releases) >= (4 if mode == "selected" else 2)
-    assert max(moves(first, second)) <= (2.0 if adjacency == "replace_one" else 1.0) * (1 + 1e-12)
-    assert_all_else_is_equal(first, second)
 
 
 LEVELS = [(2, 3, 5), (6, 6), (3, 2, 2, 2, 2)]
@@ -730,30 +696,6 @@ DAYS = pd.DataFrame({"group": ["a", "b"] * 100, "seen": pd.period_range("2019-01
 def test_synthesize_unsupported_type_names_its_column():
     with pytest.raises(ValueError, match=r"type of column 'seen' \(period\[D\]\)"):
         synthesize(DAYS, epsilon=1.0)
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_the_noise_is_as_priced(mode):
-    """Each release has the noise of one part of the event, in its order, and nothing else is released."""
-    parameters, with_labels = MODES[mode]
-    frame = people(400)
-    schema = {**SCHEMA, "pay": {"edges": np.linspace(0, 1000, 31), "missing_values": [None]}}
-    model, tape = synthesizer(schema=schema, epsilon=500.0, random_state=1, **parameters), Tape()
-    with running(tape):
-        model.fit(frame, labels(frame) if with_labels else None)
-    whole, event = model.noise_multiplier_, model.privacy_event_
-    if mode == "selected":  # the first one is priced as one release: columns, cells of numbers, whole numbers
-        first, *others = event.events
-        assert first == GaussianDpEvent(whole / math.sqrt(0.2))
-        assert len(others) == 4
-        multipliers = [whole / math.sqrt(0.17), *(each.noise_multiplier for each in others)]
-        multipliers += [whole / math.sqrt(fraction) for fraction in (0.02, 0.01)]
-    else:  # fractions that sum to one have the privacy cost of one release: tables, cells of numbers, whole numbers
-        assert event == GaussianDpEvent(whole)
-        multipliers = [whole / math.sqrt(fraction) for fraction in (0.97, 0.02, 0.01)]
-    assert sum(1 / each**2 for each in multipliers) == pytest.approx(1 / whole**2)
-    (track,) = tape.tracks
-    assert [each.noise_multiplier for each in track.releases] == pytest.approx(multipliers, rel=1e-12)
 
 
 def test_synthesizer_fitted_state_lacks_unlisted_category():
