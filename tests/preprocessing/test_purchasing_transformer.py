@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,13 +12,11 @@ import scipy.sparse as sp
 from combinations import crossed, over_rows
 from replay import assert_all_else_is_equal, leaves, moves, recording, replay, run
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
 
-from skdp import DPLogisticRegression, PrivacyAccountant, allocate_budget
+from skdp import PrivacyAccountant
 from skdp._checks.row_traits import row_norm_of
-from skdp.accounting import NoOpDpEvent, get_epsilon
+from skdp.accounting import NoOpDpEvent
 from skdp.accounting.releases import releases
-from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing import (
     DPOneHotEncoder,
@@ -63,16 +60,6 @@ def table(name, n=N, width=3, seed=0):
 
 
 # --- price ---
-
-
-@by_name
-def test_a_fit_costs_what_was_asked_for(name):
-    for epsilon in (0.1, 1.0):
-        accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
-        model = BUYERS[name](epsilon=epsilon, accountant=accountant).fit(table(name))
-        assert 0.999 * epsilon <= model.epsilon_ <= epsilon
-        assert (model.epsilon_, model.delta_) == (get_epsilon(model.privacy_event_, model.delta_), 1e-5)
-        assert [entry.event for entry in accountant.history] == [model.privacy_event_]
 
 
 @by_name
@@ -401,47 +388,6 @@ def test_the_order_of_rows_changes_nothing(name):
 
 
 # --- in pipelines ---
-
-
-@over_rows("name", ["binner", "encoder", "scaler-bounds", "imputer-median"])
-def test_a_pipeline_has_one_budget(name):
-    X = table(name, n=400)
-    y = (X[:, 0] > 0).astype(int)
-    accountant = PrivacyAccountant(epsilon=3.0, delta=1e-5)
-    steps = make_pipeline(BUYERS[name](accountant=accountant), DPLogisticRegression(classes=[0, 1]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", PrivacyLeakWarning)
-        pipe = allocate_budget(steps, epsilon=1.0).fit(X, y)
-    assert 0.99 < pipe.epsilon_ <= 1.0
-    assert accountant.history[0].event == pipe.privacy_event_
-    assert pipe.predict(X).shape == (400,)
-    assert pipe[-1].data_norm_ == pytest.approx(math.sqrt(3))
-
-
-@by_name
-def test_every_fit_draws_noise_of_its_own(name):
-    """As the releases of a fit do among themselves."""
-    drawn = []
-    for _ in range(2):
-        with recording([]) as seen:
-            BUYERS[name](noise_multiplier=5.0, epsilon=None).fit(table(name))
-        drawn += [((each.noisy - each.exact).ravel()[:3] / each.sensitivity).round(9).tolist() for each in seen]
-    numbers = [number for noise in drawn for number in noise]
-    assert len(set(numbers)) == len(numbers) >= 6
-
-
-@by_class
-@pytest.mark.parametrize(
-    "rows",
-    [np.zeros((0, 3)), np.zeros(5), np.zeros((5, 3), complex), sp.eye(3).tocsr()],
-    ids=["empty", "1-D", "complex", "sparse"],
-)
-def test_bad_tables_are_refused_without_a_charge(name, rows):
-    accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
-    with pytest.raises((ValueError, TypeError)) as caught:
-        BUYERS[name](accountant=accountant).fit(rows)
-    assert "\n" not in str(caught.value)
-    assert not accountant.history
 
 
 @by_class

@@ -14,7 +14,7 @@ from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.exceptions import QualityWarning
 from skdp.preprocessing import DPTableVectorizer, TableSchema
 from skdp.preprocessing.histograms import purchase as purchases
-from skdp.preprocessing.histograms.cell_tree import Cells, bins_are_crowded, lie_at_a_bound
+from skdp.preprocessing.histograms.cell_tree import Cells
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 
@@ -37,16 +37,6 @@ def test_cells_between_wide_bounds_have_octaves():
     assert (cells.counts[1:-1] > 0.0).all()
     below = cells.counts[1:-1][cells.breaks[:-1] < 2.0**15].sum()
     assert below > 0.2  # though it is a part of 1/300 of the range
-
-
-def test_bins_crowded_where_edges_share_one():
-    assert bins_are_crowded(np.array([1.0, 2.0, 3.0, 4.0]), (0.0, 1e3), 16)
-    assert not bins_are_crowded(np.array([1.0, 2.0, 3.0]), (0.0, 1e3), 16)  # too few to tell
-    assert not bins_are_crowded(np.linspace(0.0, 1.0, 17)[1:-1], (0.0, 1.0), 16)
-    assert not bins_are_crowded(np.empty(0), (0.0, 1.0), 16)
-    assert lie_at_a_bound(np.array([0.0, 1.0, 2.0, 3.0]), (0.0, 96.0))
-    assert lie_at_a_bound(np.array([93.0, 94.0, 95.0, 96.0]), (0.0, 96.0))
-    assert not lie_at_a_bound(np.array([0.0, 1.0, 2.0, 3.1]), (0.0, 96.0))
 
 
 def test_only_skewed_columns_get_estimated_bins():
