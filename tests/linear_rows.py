@@ -7,7 +7,6 @@ import reference
 from replay import assert_all_else_is_equal, moves, replay
 from scipy import stats
 
-from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.linear_model.newton_steps import STEP_SHARES
 
 DTYPES = [np.float32, np.float64]
@@ -46,20 +45,6 @@ ODD_ROWS = {
     "zero": ([0.0] * 4, 1.0),
 }
 """Rows of four columns, and their weights."""
-
-
-def assert_newton_noise_is_as_priced(releases, model, false_alarm):
-    """Releases of null records are noise alone, of the deviation that the event states: the steps and the scores."""
-    sigma = model.noise_multiplier_ / np.sqrt(len(STEP_SHARES))  # of all steps as one
-    factors = [*(1.0 / np.sqrt(share) for share in STEP_SHARES), 3.0]
-    assert len(releases) == len(factors)
-    for each, factor in zip(releases, factors, strict=True):
-        noise = each.noisy - each.exact
-        low, high = stats.chi2.interval(1 - false_alarm, noise.size)
-        assert low < np.sum(noise**2) / (sigma * factor) ** 2 < high
-    # Gaussians are one of the root of the sum of 1 / sigma**2
-    assert abs(model.epsilon_ / get_epsilon(GaussianDpEvent(sigma * np.sqrt(0.9)), 1e-5) - 1.0) < 1e-9
-    assert 0.999 < model.epsilon_ <= 1.0
 
 
 def assert_newton_steps_move_by_one(fit, X, y, row, adjacency, targets):

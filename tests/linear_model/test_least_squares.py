@@ -23,7 +23,6 @@ from skdp import (
     check_pipeline,
     privacy_report,
 )
-from skdp.accounting import GaussianDpEvent
 from skdp.linear_model import normal_equations as moments
 from skdp.mechanisms import GaussianMechanism
 
@@ -264,16 +263,3 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, w
 
 
 # --- among scikit-learn's tools ---------------------------------------------------------------------------------------
-
-
-def test_the_noise_is_as_priced(released, monkeypatch):
-    """The release of null records is noise alone, of the standard deviation that the event states."""
-    noisy = []
-    release = GaussianMechanism.release
-    monkeypatch.setattr(GaussianMechanism, "release", lambda *args: noisy.append(release(*args)) or noisy[-1])
-    model = linear(random_state=0).fit(np.zeros((3, 60)), [1.0] * 3, sample_weight=[0.0, 0.0, 1e-300])
-    values = noisy[0] / model.noise_multiplier_
-    low, high = stats.chi2.interval(1 - FALSE_ALARM, len(values))
-    assert len(values) == 62 * 63 // 2
-    assert low < np.sum(values**2) < high
-    assert model.privacy_event_ == GaussianDpEvent(model.noise_multiplier_)

@@ -17,9 +17,6 @@ from skdp import (
     DPLogisticRegression,
     PrivacyAccountant,
 )
-from skdp._training.offset import OFFSET_SHARE
-from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
-from skdp.preprocessing.histograms.purchase import noise_ratio
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -54,12 +51,6 @@ def test_one_step_is_the_clipped_mean_gradient(table):
     found = np.append(model.coef_, model.intercept_)
     assert np.all(np.abs(found - expected) < 6 * sd)  # 5 normals beyond 6 sd: once in 1e8
     assert (model.learning_rate_, model.max_grad_norm_, model.n_steps_) == (eta, clip, 1)
-
-
-def test_momentum_changes_the_path_and_not_the_price(table):
-    quick, slow = (binary(momentum=m, random_state=0).fit(*table) for m in (0.0, 0.9))
-    assert not np.allclose(quick.coef_, slow.coef_)
-    assert quick.epsilon_ == slow.epsilon_
 
 
 def test_average_is_of_the_second_half_and_free(table):
@@ -152,14 +143,6 @@ def test_single_precision_gives_the_same_model_to_its_rounding(table):
 def test_the_budget_is_met_from_below_and_used_up(table, adjacency, sampling, epsilon):
     model = binary(epsilon=epsilon, adjacency=adjacency, n_samples_public=400, **sampling).fit(*table)
     assert 0.998 * epsilon < model.epsilon_ <= epsilon
-
-
-def test_noise_multiplier_in_place_of_epsilon(table):
-    model = binary(epsilon=None, noise_multiplier=30.0, max_iter=50).fit(*table)
-    assert model.noise_multiplier_ == 30.0
-    beside = GaussianDpEvent(30.0 * noise_ratio(OFFSET_SHARE / 2.0, n_steps=50))  # class counts, and the offset
-    assert model.privacy_event_ == compose([beside, beside, SelfComposedDpEvent(GaussianDpEvent(30.0), 50)])
-    assert model.epsilon_ == get_epsilon(model.privacy_event_, 1e-5)
 
 
 def test_replacing_a_row_needs_more_noise_than_muting_it(table):

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-import os
-import signal
 import sys
-import threading
 import warnings
 
 import joblib
@@ -247,60 +244,6 @@ def test_interrupted_fit_keeps_model_and_full_charge(table, readings, lines_by_s
     model.partial_fit(X, y)
     assert model.n_steps_ == 10 * readings + 200
     assert sum(flatten(model.privacy_event_).values()) == 403  # class counts once
-
-
-@pytest.mark.usefixtures("steps_alone")
-def test_interrupted_model_is_that_of_the_steps_done(table, lines_by_steps, monkeypatch):
-    X, y = table
-    common = {"epsilon": None, "noise_multiplier": 9.0, "random_state": 0, "learning_rate": 1.0, "max_grad_norm": 0.5}
-    cut = binary(verbose=1, **common)
-    with monkeypatch.context() as patch:
-        patch.setattr(sys, "stderr", StderrThat(4, interrupt))
-        with pytest.warns(UserWarning, match="interrupted after 40 of 200 steps"):
-            cut.fit(X, y)
-    short = binary(max_iter=40, average=False, **common).fit(X, y)
-    np.testing.assert_array_equal(cut.coef_, short.coef_)
-
-
-@pytest.fixture
-def ctrl_c():
-    """Python's own reaction to Ctrl-C, which a process has not whose shell started it to ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield lambda: os.kill(os.getpid(), signal.SIGINT)
-    signal.signal(signal.SIGINT, before)
-
-
-class PressedMeanwhile(io.StringIO):
-    """A standard error after each progress line of which another thread presses Ctrl-C, before the next one."""
-
-    def __init__(self, press):
-        super().__init__()
-        self._written, self._pressed, self._press = threading.Semaphore(0), threading.Semaphore(1), press
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def _run(self):
-        while True:
-            self._written.acquire()
-            self._press()
-            self._pressed.release()
-
-    def write(self, text):
-        if text.startswith("\r"):
-            self._pressed.acquire()
-            self._written.release()
-        return super().write(text)
-
-
-def test_a_real_interrupt_from_outside(table, ctrl_c, lines_by_steps, monkeypatch):
-    """A signal at any moment between two progress lines, as the terminal would send it."""
-    model = binary(epsilon=None, noise_multiplier=1000.0, max_iter=200_000, verbose=1)
-    with monkeypatch.context() as patch:
-        patch.setattr(sys, "stderr", PressedMeanwhile(ctrl_c))
-        with pytest.warns(UserWarning, match="interrupted after"):
-            model.fit(*table)
-    assert 10_000 <= model.n_steps_ < 200_000
-    assert sum(flatten(model.privacy_event_).values()) == 200_002
-    assert np.all(np.isfinite(model.predict_proba(table[0])))
 
 
 @pytest.mark.parametrize("weight", [1e-300, 1e300])

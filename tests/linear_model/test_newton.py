@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 
 import numpy as np
 import pytest
 from combinations import over_rows
 from linear_rows import (
-    ODD_ROWS,
     assert_errors_are_standard,
-    assert_newton_noise_is_as_priced,
-    assert_newton_steps_move_by_one,
 )
 from refusals import assert_refused
-from replay import recording
 from scipy import stats
 from scipy.special import expit
 from sklearn.base import clone
@@ -82,15 +77,6 @@ def without_privacy(kind, X, y, groups=None, offset=0.0):
 # --- one row, one unit ---
 
 
-@BOTH
-@over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
-@over_rows("row", ODD_ROWS)
-def test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else(kind, row, adjacency):
-    X, y = draw(kind, 200)
-    targets = 1.0 if kind == "classes" else 1e300, 0.0
-    assert_newton_steps_move_by_one(partial(fitted, kind), X, y.astype(float), row, adjacency, targets)
-
-
 @over_rows("name", LIKELIHOODS)
 def test_score_and_curvature_are_together_no_longer_than_one(name):
     likelihood = LIKELIHOODS[name]
@@ -131,17 +117,6 @@ def test_a_unit_is_weighted_by_its_rows_and_never_by_its_targets(kind):
     assert np.median(lengths) > 0.99
     single = BoundRows(X, y / 8, 1.0, read_units(np.arange(200), 200), RowScale(2.0, 0.5), likelihood)
     assert (single.weights == 1.0).all()
-
-
-@BOTH
-def test_the_noise_of_each_release_is_that_which_is_priced(kind):
-    accountant = PrivacyAccountant()
-    columns = 40
-    with recording([]) as releases:
-        null = np.full(200, 1e-300)
-        model = fitted(kind, (np.zeros((200, columns)), np.zeros(200), null), accountant=accountant, weight_bound=1.0)
-    assert_newton_noise_is_as_priced(releases, model, FALSE_ALARM)
-    assert accountant.get_epsilon(1e-5) == pytest.approx(model.epsilon_)
 
 
 # --- errors ---

@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 from combinations import over_rows
 from linear_rows import (
-    ODD_ROWS,
     assert_errors_are_standard,
-    assert_newton_noise_is_as_priced,
-    assert_newton_steps_move_by_one,
 )
 from refusals import assert_refused
-from replay import recording
 from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -84,12 +80,6 @@ def without_privacy(X, codes):
 
 
 # --- one row, one unit ---
-
-
-@over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
-@over_rows("row", ODD_ROWS)
-def test_one_row_moves_all_releases_by_their_sensitivity_and_nothing_else(row, adjacency):
-    assert_newton_steps_move_by_one(fitted, *draw(150), row, adjacency, ("middling", "poor"))
 
 
 def bound_of(X, codes, units=None, scale=SCALE):
@@ -257,10 +247,3 @@ def test_bad_classes_are_refused_before_any_charge(why):
     given, words = REFUSED[why]
     X, y = draw(60)
     assert_refused(DPOrdinalLogisticRegression, given, {"X": X, "y": y}, words, [])
-
-
-def test_the_noise_of_each_release_is_that_which_is_priced():
-    with recording([]) as releases:
-        rows = np.zeros((200, 20)), np.repeat("fair", 200), np.full(200, 1e-300)
-        model = fitted(rows, weight_bound=1.0)
-    assert_newton_noise_is_as_priced(releases, model, FALSE_ALARM)
