@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import warnings
 
@@ -25,7 +24,6 @@ import skdp.model_selection.search_plan
 import skdp.model_selection.whole_fit
 from skdp import (
     DPPCA,
-    BudgetExceededError,
     DPGridSearchCV,
     DPLogisticRegression,
     DPRandomizedSearchCV,
@@ -38,8 +36,6 @@ from skdp._training.solver import Solver
 from skdp.accounting import (
     GaussianDpEvent,
     NumberOfTrials,
-    compose,
-    flatten,
     get_epsilon,
 )
 from skdp.base import PrivateEstimator, StepPlan, begin
@@ -126,15 +122,6 @@ def test_what_ran_is_what_was_priced(monkeypatch):
     assert events[3 * len(trained)][1].shape == (3,)
 
 
-def test_every_try_of_compose_is_paid_for(monkeypatch):
-    events = ran(monkeypatch)
-    found = search(strategy="compose").fit(X, Y)
-    trials, refit = found.privacy_event_.events
-    *trained, scored = trials.events
-    assert (sum(flatten(compose(trained)).values()), scored.count) == (6 * 8, 6)
-    assert len(events) == 6 * 8 + 1 + len(releases_in_order(refit))
-
-
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_grid_of_one_costs_one_fit(strategy, monkeypatch):
     accountant = PrivacyAccountant()
@@ -161,33 +148,6 @@ def test_the_accountant_is_charged_once(strategy):
     assert found.best_estimator_.accountant is accountant
     assert found.best_estimator_.privacy_event_ == found.privacy_event_
     assert found.best_estimator_.epsilon_ == found.epsilon_
-
-
-def test_search_with_workers_charges_budget_file_once(tmp_path):
-    accountant = PrivacyAccountant(1.0, 1e-4, path=tmp_path / "census.budget")
-    with joblib.parallel_config("loky", n_jobs=2):
-        found = search(model(accountant=accountant), n_jobs=2).fit(X, Y)
-    assert accountant.verify() == 1
-    assert accountant.event == PrivacyAccountant.open(accountant.path).event == found.privacy_event_
-
-
-def test_above_the_ceiling_no_row_is_read_and_nothing_is_charged():
-    accountant = PrivacyAccountant(0.5, 1e-4)
-    with pytest.raises(BudgetExceededError):
-        search(model(accountant=accountant)).fit(UnreadTable(N, 3), UnreadTable(N, 3))
-    assert accountant.history == ()
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_charge_stands_before_training_reads_a_row(strategy, monkeypatch):
-    accountant = PrivacyAccountant()
-
-    def count(*arguments, **keywords):
-        raise AssertionError(f"read after {len(accountant.history)} charges")
-
-    monkeypatch.setattr(Solver, "train", count)
-    with pytest.raises(AssertionError, match="read after 1 charges"):
-        search(model(accountant=accountant), strategy=strategy).fit(X, Y)
 
 
 def test_the_winner_goes_on_paying():
@@ -262,16 +222,6 @@ def test_a_row_that_leaves_moves_releases_by_their_sensitivity():
         found, at = replayed(search(estimator, random_state=seed), (X[:-1], Y[:-1], np.ones(N - 1)))
         assert found.max() <= 1 + 1e-6
         assert (found[at] > 0) != (found[:at].max() > 0)
-
-
-def test_the_split_is_by_number_and_seed_alone():
-    stream = SecretStream.from_random_state(3, "test")
-    scored = draw_tested(stream.spawn("split"), 1000, 0.2, "zero_out")
-    assert scored.sum() == 200
-    assert list(inspect.signature(draw_tested).parameters) == ["stream", "n", "test_size", "adjacency", "unit"]
-    fewer = draw_tested(stream.spawn("split"), 999, 0.2, "add_remove")
-    np.testing.assert_array_equal(draw_tested(stream.spawn("split"), 1000, 0.2, "add_remove")[:999], fewer)
-    assert 100 < fewer.sum() < 300
 
 
 @silent
@@ -588,15 +538,6 @@ def test_the_choice_is_as_private_as_its_price():
     for shift, other in ((move, 0.0), (0.0, move)):
         beyond = sum(np.maximum(0.0, density(grid, j, shift) - math.e * density(grid, j, other)) for j in (0, 1))
         assert 0 < np.sum(beyond) * (grid[1] - grid[0]) <= 1e-4
-
-
-def test_candidates_are_drawn_evenly():
-    made, stream = search(), SecretStream.from_random_state(4, "test")
-    plan = skdp.model_selection.search_plan.SearchPlan(
-        [None] * 6, [], 1.0, 1.0, NumberOfTrials(10.0, 1.0), None, "zero_out"
-    )
-    drawn = np.concatenate([made._numbers(plan, stream.spawn(i)) for i in range(2000)])
-    assert stats.chisquare(np.bincount(drawn.astype(int), minlength=6)).pvalue > FALSE_ALARM
 
 
 # --- pipelines and randomized search ----------------------------------------------------------------------------------
