@@ -25,12 +25,10 @@ from skdp import (
     allocate_budget,
 )
 from skdp._training.models.one_hot import OneHotModel
-from skdp._training.offset import SumOfTerms, TargetMean
 from skdp.accounting import flatten
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.ensemble.people import count_people
 from skdp.ensemble.regressor import SUMS_SENSITIVITY, UNIT_SPREAD, sum_targets, units_of_targets
-from skdp.exceptions import FitInterruptedWarning
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.sampling import sampling_at
@@ -609,41 +607,6 @@ def test_a_model_that_diverged_has_an_offset_that_no_row_decides():
     assert np.abs(found[-1][1]) <= found[-1][0] <= len(X)
 
 
-@over_rows("after", [False, True])
-def test_a_run_that_ends_beside_its_offset_buys_it_once(after, tmp_path, monkeypatch):
-    X, y = numbers(20_000)
-    own = {"epsilon": 4.0, "max_iter": 20, "accountant": PrivacyAccountant(), "checkpoint": tmp_path / "run"}
-    model, found = regressor_of(**own), []
-
-    def stopped(means, sums, deviation):
-        found.append(list(sums))
-        raise KeyboardInterrupt
-
-    def never(*given):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(*((TargetMean, "offset", stopped) if after else (SumOfTerms, "add", never)))
-        with pytest.warns(FitInterruptedWarning, match="after 20 of 20 steps"):
-            model.fit(X, y)
-    coef, intercept = model.coef_.copy(), model.intercept_.copy()
-    assert len(found) == after
-
-    offset = TargetMean.offset
-
-    def noted(means, sums, deviation):
-        found.append(list(sums))
-        return offset(means, sums, deviation)
-
-    monkeypatch.setattr(TargetMean, "offset", noted)
-    assert model.fit(X, y).n_steps_ == 20
-    assert len(own["accountant"].history) == 1
-    assert len(found) == 1 + after
-    assert found[0] == found[-1]
-    np.testing.assert_array_equal(model.coef_, coef)
-    assert model.intercept_ != intercept
-
-
 @over_rows("make", [model_of, regressor_of])
 def test_later_runs_keep_what_was_bought(make):
     X, y = numbers()
@@ -793,14 +756,6 @@ def test_counts_and_sums_are_one_gaussian_release():
         assert release(SecretStream.from_random_state(0, "test")) == expected
 
 
-def test_weights_of_rows_and_of_classes():
-    X, y = people()
-    weights = np.where(y == 1, 0.25, 1.0)
-    one = model_of(max_iter=20).fit(X, y, weights)
-    other = model_of(max_iter=20, class_weight={0: 4.0}).fit(X, y)
-    np.testing.assert_array_equal(one.coef_, other.coef_)
-
-
 def test_the_scale_of_targets_is_that_of_the_fit():
     rng = np.random.default_rng(0)
     X, accountant = rng.uniform(-1.0, 1.0, (200, 2)), PrivacyAccountant()
@@ -816,10 +771,3 @@ def test_units_are_those_of_the_bounds_where_noise_rules():
     X, y = numbers(60)
     model = regressor_of(epsilon=0.05, random_state=0).fit(X, y)
     assert (model.target_center_, model.target_scale_) == (5.0, 5.0)
-
-
-def test_without_an_intercept_no_offset_is_bought():
-    X, y = numbers(400)
-    model = regressor_of(fit_intercept=False, max_iter=5).fit(X, y)
-    assert sum(flatten(model.privacy_event_).values()) == 5 + 2
-    np.testing.assert_array_equal(model.intercept_, [0.0])
