@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import pickle
 
 import numpy as np
@@ -49,13 +48,6 @@ def seeded(n_classes=2, kind="linear", **parameters):
     # A regressor is given the numbers of the classes as targets.
     public = {"y_bounds": (0, n_classes - 1)} if kind in REGRESSORS else {"classes": range(n_classes)}
     return estimator(**{**public, "random_state": 0, **defaults, **parameters})
-
-
-def model_place(kind):
-    """The module that binds rows to a model, and the name by which it does."""
-    estimator, model, _ = ESTIMATORS[kind]
-    made = estimator()
-    return inspect.getmodule(type(made._solver(made._target(), 1)).factory), model.__name__
 
 
 PROPERTIES = {"feature_importances_"}  # computed from other attributes whenever they are asked for

@@ -15,7 +15,6 @@ from guarantee_cases import (
     PUBLISHED,
     UNDOCUMENTED,
     assert_same_value,
-    model_place,
     seeded,
 )
 
@@ -34,41 +33,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarn
 
 
 # --- charges ----------------------------------------------------------------------------------------------------------
-
-
-@combined(kind=ESTIMATORS, method=["fit", "partial_fit"])
-def test_the_charge_stands_before_training_sees_the_rows(draw, monkeypatch, method, kind):
-    accountant, seen = PrivacyAccountant(), []
-    estimator, bound, _ = ESTIMATORS[kind]
-
-    class Watched(bound):
-        def __init__(self, *arguments, **keywords):
-            seen.append(accountant.history)
-            super().__init__(*arguments, **keywords)
-
-    monkeypatch.setattr(*model_place(kind), Watched)
-    X, y = draw(60)
-    model = getattr(seeded(kind=kind, accountant=accountant, **POISSON), method)(X, y)
-    ((charge,),) = seen
-    assert charge.event == model.privacy_event_
-    assert charge.label == estimator.__name__
-    assert charge.adjacency == "zero_out"
-
-
-@combined(kind=ESTIMATORS, place=["__init__", "clipped_gradient_sum"], error=[MemoryError, FloatingPointError])
-def test_an_aborted_fit_keeps_its_charge_and_publishes_nothing(draw, monkeypatch, place, error, kind):
-    def fail(*arguments, **keywords):
-        raise error("planted")
-
-    accountant = PrivacyAccountant()
-    model = seeded(kind=kind, accountant=accountant)
-    with monkeypatch.context() as patch:
-        patch.setattr(ESTIMATORS[kind][1], place, fail)
-        with pytest.raises(error, match="which stands" if error is MemoryError else "planted"):
-            model.fit(*draw(60))
-    assert len(accountant.history) == 1
-    assert not any(name in PUBLISHED[type(model)] for name in vars(model) if name != "n_features_in_")
-    assert seeded(kind=kind).fit(*draw(60)).privacy_event_ == accountant.event
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
