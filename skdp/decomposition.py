@@ -221,7 +221,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     variances are divided by the noisy sum of weights, held above its noise and at most n.
 
     With `groups` that is the release too. The weights of the rows of a group are multiplied by one number in [0, 1], so
-    that the sum of z z' over them has a Frobenius norm of at most 1 (`skdp.mechanisms.unit_norms.clip_moments`). Two
+    that the sum of z z' over them has a Frobenius norm of at most 1 (`skdp.mechanisms.group_clip.clip_groups`). Two
     such sums are positive semidefinite, their inner product is not negative, and they differ by at most sqrt(2). n is
     the number of groups, and the sum of weights at most n (1 + k**2) / k**2.
 

@@ -15,9 +15,9 @@ from scipy.special import expit, softmax
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.units import Units
-from skdp._checks.weights import weight_of_each
 from skdp._typing import Doubles
-from skdp.mechanisms.unit_shares import reach_of_units, share_of_sum, shares_of_units
+from skdp.mechanisms.bounded_sum import VectorQuery, VectorSum
+from skdp.mechanisms.cell_counts import column_sensitivity
 
 OFFSET_SHARE = 0.02
 """Part of mu^2 of a fit that the means get. The steps then have 1 % less of mu. In a first run of a classifier, the
@@ -47,25 +47,20 @@ _SMOOTHED = 8.0
 start at equal scores is a shrinkage, which helps where noise decides: without it, trees of a class of 3.6 % lost at
 epsilon 0.1."""
 
-_ROWS = 1 << 12
 
-
-class Means:
+class Means(VectorQuery):
     """What rows add to the sums that are bought, and the offsets of the scores that follow from these.
 
-    Subclasses are public values, and can be pickled. Their `sensitivity` is the largest norm of a row of `terms`, and
-    `of_scores` says whether these depend on the scores.
+    Subclasses are public values, and can be pickled. `of_scores` says whether `vectors` depends on the scores.
     """
 
     of_scores = True
-    sensitivity: float
-    width: int
 
     def at_noise(self, noise: float) -> Means:
         """Return the means that suit this noise, a public number: the noise of a sum, divided by the number of rows."""
         return self
 
-    def terms(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
+    def vectors(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
         """Return what each row adds, of shape (n, width).
 
         Parameters
@@ -82,56 +77,28 @@ class Means:
         raise NotImplementedError
 
 
-class SumOfTerms:
-    """Sums of weighted rows of `Means.terms`, to which blocks of rows are added.
+class ScoredSum(VectorSum):
+    """The sum of `Means` over rows, of which the scores are computed here.
 
     Parameters
     ----------
     means : Means
+    adjacency : str
     score : callable or None
         Computes the scores of rows by the released model. None where `means` does not depend on them.
     pool : object
         Not used.
-
-    Notes
-    -----
-    **Guarantees.** A row of weight w in [0, 1] adds w times its terms, a vector of norm ``means.sensitivity`` at most
-    that depends on no other row; a row of weight 0, the null record, adds nothing. With units the sum of the rows of a
-    unit is clipped to that norm.
     """
 
-    def __init__(self, means: Means, score: Callable[[Any], Any] | None, pool: Any = None) -> None:
-        self._means, self._score = means, score
-        self.n_rows, self.total = 0, np.zeros(means.width)
+    def __init__(self, means: Means, adjacency: str, score: Callable[[Any], Any] | None, pool: Any = None) -> None:
+        super().__init__(means, adjacency)
+        self._score = score
 
     @silent_arithmetic
-    def add(self, rows: Any, values: Any, weights: Any, units: Units | None = None) -> None:
-        """Add a block of rows; weights are an array of shape (n,) or 1.0. With units it has all rows of each."""
-        n = rows.shape[0]
-        scores = np.zeros((n, 0)) if self._score is None else np.asarray(self._score(rows), np.float64)
-        weights = weight_of_each(weights, n)
-        sums = np.zeros((1 if units is None else units.n_units, self._means.width))
-        for start in range(0, n, _ROWS):
-            block = slice(start, start + _ROWS)
-            terms = self._means.terms(scores[block], values[block])
-            if units is None:
-                sums[0] += weights[block] @ terms
-            else:
-                np.add.at(sums, units.codes[block], weights[block, None] * terms)
-        if units is not None:
-            limit, squares = self._means.sensitivity, np.einsum("ij,ij->i", sums, sums)
-            sums *= shares_of_units(units, squares, reach_of_units(units, weights, limit), limit)[:, None]
-        self.total += sums.sum(axis=0)
-        self.n_rows += n
-
-    def clip(self) -> None:
-        """Clip the sum, of all rows of one unit, to what a row may add."""
-        self.total *= share_of_sum(self.total, self._means.sensitivity)
-
-    def merge(self, other: SumOfTerms) -> None:
-        """Add a sum over other rows."""
-        self.total += other.total
-        self.n_rows += other.n_rows
+    def add(self, rows: Any, *targets_and_weights: Any, units: Units | None = None) -> None:
+        """Add a block of rows, with their targets and weights. With units it has all rows of each."""
+        scores = np.zeros((rows.shape[0], 0)) if self._score is None else np.asarray(self._score(rows), np.float64)
+        super().add(scores, *targets_and_weights, units=units)
 
 
 @dataclass(frozen=True)
@@ -192,10 +159,16 @@ class OutcomeCounts(OfClasses):
         return math.prod(self.shape)
 
     @cached_property
-    def sensitivity(self) -> float:  # type: ignore[override]
+    def row_limit(self) -> float:  # type: ignore[override]
         return math.sqrt(self.shape[0])
 
-    def terms(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
+    def sensitivity(self, adjacency: str) -> float:
+        return column_sensitivity(self.shape[0], adjacency)
+
+    def group_limits(self, adjacency: str) -> tuple[float, float]:
+        return self.row_limit, np.inf
+
+    def vectors(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
         """See `Means`. The scores do not matter."""
         return self.truth(values).reshape(len(values), -1)
 
@@ -238,10 +211,10 @@ class ClassMeans(OfClasses):
         return n_labels * k * (k + 2)
 
     @cached_property
-    def sensitivity(self) -> float:  # type: ignore[override]
+    def row_limit(self) -> float:  # type: ignore[override]
         return math.sqrt(self.shape[0] * (2.0 + _PART**2))
 
-    def terms(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
+    def vectors(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
         """See `Means`. A row of which a score is no number adds nothing."""
         n, (n_labels, k), truth = len(scores), self.shape, self.truth(values)
         found = np.stack([expit(-scores), expit(scores)], axis=-1) if k == 2 else softmax(scores, axis=1)[:, None, :]
@@ -306,14 +279,14 @@ class TargetMean(Means):
     largest: float = LARGEST_ERROR
     doubted: float = 1.5
 
-    sensitivity = math.sqrt(2.0)
+    row_limit = math.sqrt(2.0)
     width = 2
 
     def at_noise(self, noise: float) -> TargetMean:
         """See `Means`: errors are cut where noise and cutting move the mean by as little as can be."""
         return replace(self, largest=min(self.largest, math.cbrt(_NOISE_AT_ONE / noise)))
 
-    def terms(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
+    def vectors(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
         """See `Means`. An error that is NaN counts as none."""
         errors = values - np.clip(scores[:, 0], self.low, self.high)
         cut = np.clip(np.where(np.isnan(errors), 0.0, errors) / self.largest, -1.0, 1.0)
@@ -345,10 +318,10 @@ class CountMean(Means):
 
     largest: float
 
-    sensitivity = math.sqrt(2.0)
+    row_limit = math.sqrt(2.0)
     width = 2
 
-    def terms(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
+    def vectors(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
         """See `Means`. A score that is NaN predicts a count of 0."""
         with np.errstate(over="ignore"):
             predicted = np.exp(scores[:, 0])
@@ -376,7 +349,7 @@ __all__ = [
     "CountMean",
     "Means",
     "OutcomeCounts",
-    "SumOfTerms",
+    "ScoredSum",
     "TargetMean",
     "shrunk",
 ]

@@ -20,11 +20,10 @@ from skdp._training.models.bound_rows import Model
 from skdp._training.models.equal_rows import GroupedModel, GroupLimit, find_groups, taken
 from skdp._training.models.unit_layout import UnitLayout
 from skdp._training.noise_stages import Stage, falling_noise
-from skdp._training.offset import OFFSET_SHARE, Means, SumOfTerms
+from skdp._training.offset import OFFSET_SHARE, Means, ScoredSum
 from skdp._training.run import OFFSET, START, PlannedReleases, Run, Targets
 from skdp._typing import Doubles, Vector
 from skdp.base import Budget
-from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
@@ -172,7 +171,7 @@ class Solver:
     def _count_classes(self, run: Run, rows: Any, targets: Targets) -> Doubles:
         """Release the counts of the classes, and return the scores at which the run starts (`START`)."""
         counts = self.target.counts(run.outputs)
-        sensitivity = column_sensitivity(counts.shape[0], self.model.adjacency)
+        sensitivity = counts.sensitivity(self.model.adjacency)
         mechanism = run.purchases[START].mechanism(sensitivity, run.plan.noise_multiplier)
         noisy, deviation = self._noisy_sums(START, counts, mechanism, run, rows, targets), mechanism.standard_deviation
         names, epsilon = run.outputs.classes.tolist(), run.epsilon
@@ -187,7 +186,8 @@ class Solver:
         if OFFSET not in run.purchases:
             return {}
         means = self.target.means(run.outputs)
-        mechanism = run.purchases[OFFSET].mechanism(means.sensitivity, run.plan.noise_multiplier)
+        sensitivity = means.sensitivity(self.model.adjacency)
+        mechanism = run.purchases[OFFSET].mechanism(sensitivity, run.plan.noise_multiplier)
         means = means.at_noise(mechanism.standard_deviation / run.n_public)
         noisy = self._noisy_sums(OFFSET, means, mechanism, run, rows, targets)
         return self.moved(means.offset(noisy, mechanism.standard_deviation))
@@ -204,11 +204,12 @@ class Solver:
 
     def sum_terms(self, means: Means, run: Run, rows: Any, targets: Targets) -> Doubles:
         """Return the sums over all rows that are released; rows that are not in memory are read once more."""
-        new_sum = partial(SumOfTerms, means, self.model._scorer() if means.of_scores else None)
+        score = self.model._scorer() if means.of_scores else None
+        new_sum = partial(ScoredSum, means, self.model.adjacency, score)
         if isinstance(rows, RowSource):
-            return rows.add_up(new_sum, self.target.reader(run.outputs)).total
-        (total := new_sum()).add(rows, targets.values, targets.weights, targets.units)
-        return total.total
+            return rows.add_up(new_sum, self.target.reader(run.outputs)).vector
+        (total := new_sum()).add(rows, targets.values, targets.weights, units=targets.units)
+        return total.vector
 
     def moved(self, offset: Doubles) -> dict[str, Any]:
         """Return what changes as these offsets are added to the scores of the outputs."""

@@ -29,7 +29,7 @@ from skdp.cluster import noisy_tree
 from skdp.cluster.noisy_moments import RowMoments, release_moments
 from skdp.cluster.noisy_steps import STEP_RADIUS, Clusters, run_steps
 from skdp.cluster.rows import Cube, CubeRows, SharedNoise, SparseRows, WeightedRows, nearest, squared_distances
-from skdp.mechanisms.unit_norms import average_units
+from skdp.mechanisms.group_clip import clip_groups
 from skdp.preprocessing.histograms.sums import BoughtBounds
 from skdp.preprocessing.purchasing_transformer import bounds_of_any_width, bounds_of_columns
 
@@ -412,7 +412,7 @@ def _read_rows(model: DPKMeans, X: Any, *, reset: bool) -> Any:
 
 def _find(fit: Fit, missing: BoughtBounds, clustering: Clustering, rows: Any, weights: Any) -> tuple[Cube, Clusters]:
     """Return the cube between bounds, of which some are released, and the clusters of the rows in it."""
-    weights = exactly_summable(average_units(fit.units, weight_of_each(weights, fit.n_rows)))
+    weights = exactly_summable(clip_groups(fit.units, weight_of_each(weights, fit.n_rows), 1.0))
     columns = [] if sp.issparse(rows) else list(rows.T.astype(np.float64))
     given = fit.noise_multiplier, fit.n, fit.spawn("bounds"), weights, fit.units
     cube = Cube(np.array(missing.release(columns, *given)))

@@ -255,8 +255,8 @@ class DPIsolationForest(TreesOfTables):
         model.embedding_._grow()
         trees = model.embedding_._fitted_trees
         leaves = fit.learn(model.embedding_._leaves, rows.codes)
-        noisy = fit.release(CellCounts(leaves.shape[1], trees.n_leaves), leaves, weights=weights)
-        counts = np.where(is_leaf(trees), noisy.value, 0.0)
+        noisy = fit.release(CellCounts((trees.n_leaves,) * leaves.shape[1]), leaves.T, weights=weights)
+        counts = np.where(is_leaf(trees), np.array(noisy.value), 0.0)
         deviation = fit.noise_multiplier * np.sqrt(trees.n_leaves)  # of the mean of the sums, or a little more
         n_rows = float(max(counts.sum(axis=1).mean(), deviation, 2.0))
         model._keep_lengths(counts, n_rows)

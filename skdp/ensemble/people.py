@@ -13,10 +13,9 @@ from skdp._checks.notices import narrow_bounds_notice
 from skdp._checks.parameters import show
 from skdp._checks.units import Units
 from skdp._typing import Doubles
+from skdp.mechanisms.cell_counts import CellCounts, CellSum
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
-from skdp.mechanisms.unit_shares import clip_counts
-from skdp.preprocessing.histograms.purchase import released
 from skdp.preprocessing.schema.blocks import Block
 
 N_CELLS = 32
@@ -76,13 +75,10 @@ def count_people(
     With `units`, what the rows of a unit add together is clipped to sqrt(d). All counts are one Gaussian release.
     Shares of the cells, and the trees that are grown from them, follow from it and from what is public.
     """
-    cells = [_cells(block, each) for block, each in zip(blocks, codes, strict=True)]
-    weights = clip_counts(units, cells, weights)
-    counts = [
-        np.bincount(each, weights, minlength=_n_cells(block)).astype(np.float64)
-        for block, each in zip(blocks, cells, strict=True)
-    ]
-    return [each for column in released(mechanism, counts, stream) for each in column.tolist()]
+    counts = CellSum(CellCounts(tuple(map(_n_cells, blocks))))
+    counts.add([_cells(block, each) for block, each in zip(blocks, codes, strict=True)], weights, units)
+    noisy: list[float] = mechanism.release(counts.vector, stream).tolist()
+    return noisy
 
 
 def shares_of_people(

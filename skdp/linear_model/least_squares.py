@@ -127,7 +127,7 @@ class DPLinearRegression(MomentsRegressor):
     diagonal multiplied by sqrt(2); rounding is in its price (`skdp.mechanisms.second_moments.MomentSum`).
 
     **Groups.** The rows of a group have their weights multiplied by one number in [0, 1], so that the sum of z z' over
-    them has a Frobenius norm of at most 1 too (`skdp.mechanisms.unit_norms.clip_moments`). Two such sums are positive
+    them has a Frobenius norm of at most 1 too (`skdp.mechanisms.group_clip.clip_groups`). Two such sums are positive
     semidefinite, their inner product is not negative, and they differ by at most sqrt(2). With ``rows_per_group=k`` the
     bounds on the norms of what its rows add, whatever their targets are, add up to at most k instead, and both bounds
     are k times larger. n is the number of groups.

@@ -25,9 +25,9 @@ from skdp.linear_model.inference import MOST_NOISE_OF_COUNTS, NOT_SETTLED, Groun
 from skdp.linear_model.likelihoods import LIKELIHOODS, BoundedCounts, Likelihood, LikelihoodScores, Multinomial, Ordinal
 from skdp.linear_model.newton_steps import STEP_SHARES, Pool, Step, next_theta, packed, settled_pool
 from skdp.linear_model.scores import ScoreQuery, is_longer, scores_of
+from skdp.mechanisms.group_clip import clip_groups
 from skdp.mechanisms.sampling import FullBatch, Sampling
 from skdp.mechanisms.second_moments import UnitBall
-from skdp.mechanisms.unit_shares import shares_of_units
 from skdp.preprocessing.histograms.purchase import SideRelease
 
 SCORES_SHARE = 0.1
@@ -135,14 +135,13 @@ class BoundRows:
         self.units, self.weights = units, weight_of_each(weights, rows.shape[0])
         self.width = scale.width(rows.shape[1])
         if units is not None:
-            self.weights = self.weights * self._shares(units)[units.codes]
+            self.weights = clip_groups(units, self.weights, 1.0, self._norms())
 
-    def _shares(self, units: Units) -> Doubles:
-        total, how = np.zeros(units.n_units), self.likelihood
-        for part in self._parts():
-            lengths = np.hypot(np.linalg.norm(self._vectors(part), axis=1), how.count_weight) / how.longest
-            np.add.at(total, units.codes[part], self.weights[part] * lengths)
-        return shares_of_units(units, total**2, total, 1.0)
+    def _norms(self) -> Doubles:
+        """Return the largest norm of what each row may add, whatever its target is."""
+        count_weight, longest = self.likelihood.count_weight, self.likelihood.longest
+        found = [np.hypot(np.linalg.norm(self._vectors(part), axis=1), count_weight) for part in self._parts()]
+        return np.concatenate(found) / longest
 
     def _parts(self) -> list[slice]:
         return [slice(start, start + _ROWS) for start in range(0, self._rows.shape[0], _ROWS)]

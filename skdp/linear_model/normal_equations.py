@@ -37,8 +37,8 @@ from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.equations import Equations, Noise, solve
 from skdp.linear_model.inference import Grounds, infer, solve_without_bias
 from skdp.linear_model.scores import SCORE_RELEASE, ScoreQuery, Scoring, is_longer, scores_of
+from skdp.mechanisms.group_clip import clip_groups
 from skdp.mechanisms.second_moments import ProductQuery, UnitBall
-from skdp.mechanisms.unit_shares import reach_of_units, shares_of_units
 from skdp.preprocessing.histograms.purchase import event_with
 
 INTERCEPT = 0.2
@@ -127,9 +127,8 @@ class TargetMoments(ProductQuery):
     def clip_weights(self, weights: Any, units: Units, rows: Any, *targets: Any) -> Doubles:
         if self.rows_per_group is None:
             return super().clip_weights(weights, units, rows, *targets)
-        lengths = weight_of_each(weights, rows.shape[0]) * self._longest_squares(rows)
-        total = reach_of_units(units, lengths, 1.0)
-        return np.asarray(weights * shares_of_units(units, total**2, total, self.rows_per_group)[units.codes])
+        each = weight_of_each(weights, rows.shape[0])
+        return clip_groups(units, each, self.rows_per_group, self._longest_squares(rows))
 
     def _longest_squares(self, rows: Any) -> Doubles:
         """Return the squared norm of each z, if its target were at its bound."""

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from skdp._checks.units import Units
 from skdp._kernels.group_sums import add_groups
 from skdp._typing import Doubles
-from skdp.mechanisms.unit_shares import share_of_sum
+from skdp.mechanisms.group_clip import clip_factor
 
 _BLOCK_ROWS = 2048
 _LIMITS = 1e-100, 1e100  # of norms, whose squares and the sums of these are normal doubles
@@ -142,10 +142,10 @@ class VectorSum:
             total += block
 
     def clip(self) -> None:
-        """Clip the sum, of all rows of one group, to what a group may add; see `share_of_sum`."""
+        """Clip the sum, of all rows of one group, to what a group may add; see `clip_factor`."""
         norm, most = self._limits
         weight = self._weight * (1.0 + (self.n_rows + 8) * 2.0**-52)
-        self.vector *= min(share_of_sum(self.vector, norm), most / weight if weight > most else 1.0)
+        self.vector *= min(clip_factor(self.vector, norm), most / weight if weight > most else 1.0)
 
     def merge(self, other: VectorSum) -> None:
         """Add the sum over other rows."""

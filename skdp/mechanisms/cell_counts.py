@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from skdp._checks.units import Units
 from skdp._checks.weights import exactly_summable, weight_of_each
 from skdp._typing import Doubles
-from skdp.mechanisms.unit_shares import clip_counts
+from skdp.mechanisms.group_clip import clip_groups, squares_of_counts
 
 
 def column_sensitivity(n_columns: int, adjacency: str) -> float:
@@ -26,8 +27,8 @@ class CellCounts:
 
     Parameters
     ----------
-    n_columns, n_cells : int
-        Each column has as many cells.
+    sizes : tuple of int
+        Number of cells of each column.
 
     Notes
     -----
@@ -39,12 +40,11 @@ class CellCounts:
     squares, as that of two rows in other cells is. Weights are rounded down to a grid on which sums are exact.
     """
 
-    n_columns: int
-    n_cells: int
+    sizes: tuple[int, ...]
 
     def sensitivity(self, adjacency: str) -> float:
         """Return the largest norm of what a record adds, or half of the largest change if it is replaced."""
-        return column_sensitivity(self.n_columns, adjacency)
+        return column_sensitivity(len(self.sizes), adjacency)
 
     def new_sum(self, adjacency: str, pool: Any = None) -> CellSum:
         """Return an empty sum; it shares no work."""
@@ -57,20 +57,23 @@ class CellSum:
     rounding = 1.0
 
     def __init__(self, query: CellCounts) -> None:
-        self._shape = query.n_columns, query.n_cells
-        self.vector, self.n_rows = np.zeros(query.n_columns * query.n_cells), 0
+        self._ends = np.cumsum(query.sizes)
+        self.vector, self.n_rows = np.zeros(sum(query.sizes)), 0
 
-    def add(self, cells: NDArray[Any], weights: Any = 1.0, units: Units | None = None) -> None:
-        """Add all rows, given the cell of each in each column, of shape (n_rows, n_columns)."""
-        n_rows, n_cells = len(cells), self._shape[1]
-        each = exactly_summable(clip_counts(units, list(cells.T), weight_of_each(weights, n_rows)))
-        for counts, places in zip(self.read(self.vector), cells.T, strict=True):
-            counts += np.bincount(places, each, minlength=n_cells)
-        self.n_rows += n_rows
+    def add(self, columns: Sequence[NDArray[Any]], weights: Any = 1.0, units: Units | None = None) -> None:
+        """Add all rows, given the cell of each in each column."""
+        each = weight_of_each(weights, len(columns[0]))
+        if units is not None:
+            norm = math.sqrt(len(columns))
+            each = clip_groups(units, each, norm, norm, squares_of_counts(units, columns, each))
+        each = exactly_summable(each)
+        for counts, cells in zip(self.read(self.vector), columns, strict=True):
+            counts += np.bincount(cells, each, minlength=len(counts))
+        self.n_rows += len(each)
 
-    def read(self, released: Doubles) -> Doubles:
-        """Return the counts, of shape (n_columns, n_cells)."""
-        return released.reshape(self._shape)
+    def read(self, released: Doubles) -> list[Doubles]:
+        """Return the counts of each column."""
+        return np.split(released, self._ends[:-1])
 
 
 __all__ = ["CellCounts", "column_sensitivity"]

@@ -16,8 +16,7 @@ from skdp._checks.weights import weight_of_each
 from skdp._kernels.gram import add_gram, add_rows, rows_into_ball
 from skdp._kernels.tiles import ROWS, SUMMED_ROWS, room_for
 from skdp._typing import Doubles
-from skdp.mechanisms.unit_norms import clip_moments
-from skdp.mechanisms.unit_shares import share_of_sum
+from skdp.mechanisms.group_clip import clip_factor, clip_groups, squares_of_products
 
 BLOCK_ROWS = SUMMED_ROWS
 """Rows that are summed up in their dtype. More rows would need more noise for rounding in float32 (here .1 %)."""
@@ -150,9 +149,9 @@ class MomentSum:
 
         Sums of x x' stay positive semidefinite.
         """
-        share = share_of_sum(self.rounding * self.vector, math.hypot(1.0, self.weight))
-        self._triangle *= share
-        self._total *= share
+        factor = clip_factor(self.rounding * self.vector, math.hypot(1.0, self.weight))
+        self._triangle *= factor
+        self._total *= factor
 
     def merge(self, other: MomentSum) -> None:
         """Add the sum over other rows, whose blocks are not those of this one."""
@@ -247,7 +246,7 @@ class ProductQuery:
     replaced.
 
     Proof. For rows it is that of `MomentSum` without a sum of z. The sums of two groups are positive semidefinite, with
-    Frobenius norms of at most 1 (`skdp.mechanisms.unit_norms.clip_moments`). Their inner product is not negative, so
+    Frobenius norms of at most 1 (`skdp.mechanisms.group_clip.clip_groups`). Their inner product is not negative, so
     that they differ by at most sqrt(2), which is what two rows may differ by.
     """
 
@@ -272,7 +271,8 @@ class ProductQuery:
         def chosen_vectors(chosen: NDArray[np.int64]) -> Doubles:
             return np.asarray(self.vectors(rows[chosen], *[target[chosen] for target in targets]), np.float64)
 
-        return clip_moments(units, chosen_vectors, self.width, weight_of_each(weights, rows.shape[0]))
+        each = weight_of_each(weights, rows.shape[0])
+        return clip_groups(units, each, 1.0, squares=squares_of_products(units, chosen_vectors, self.width, each))
 
     def new_sum(self, adjacency: str, pool: Sharing | None = None) -> ProductSum:
         """Return an empty sum."""

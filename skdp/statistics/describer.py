@@ -20,7 +20,7 @@ from skdp._checks.weights import WeightReader, exactly_summable
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.base import Fit, begin
-from skdp.mechanisms.unit_norms import average_units
+from skdp.mechanisms.group_clip import clip_groups
 from skdp.preprocessing.histograms.purchase import noise_ratio
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
@@ -262,7 +262,7 @@ def _read_rows(model: TableDescriber, X: Any, *, reset: bool) -> SchemaRows:
 def _weights_of(fit: Fit, given: Doubles | None, row_limit: int) -> Doubles:
     """Return weights of the rows, in [0, 1], which add up to `row_limit` at most in each group."""
     shares = np.ones(fit.n_rows) if given is None else given
-    return np.asarray(exactly_summable(average_units(fit.units, shares, row_limit)))
+    return np.asarray(exactly_summable(clip_groups(fit.units, shares, row_limit)))
 
 
 def _on_whole(column: Column) -> Column:

@@ -219,7 +219,7 @@ class TableRelease:
     *Pairs.* See `pairs_sensitivity`.
 
     *Weights and groups.* Weights are numbers in [0, 1]; those of a group add up to `weight_limit` at most
-    (`skdp.mechanisms.unit_norms.average_units`). What a group adds then lies in `weight_limit` times the convex hull of
+    (`skdp.mechanisms.group_clip.clip_groups`). What a group adds then lies in `weight_limit` times the convex hull of
     zero and what rows can add, so all bounds hold for groups, multiplied by `weight_limit`. Counts of multiples of
     2**-24 are exact; sums of numbers are rounded in float64, for which the noise has room
     (`skdp.mechanisms.GaussianMechanism`).

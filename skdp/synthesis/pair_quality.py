@@ -19,7 +19,7 @@ from skdp.accounting.ledger.html import escaped, html_table
 from skdp.base import Fit, PrivateEstimator, begin
 from skdp.evaluation.estimates import Estimate
 from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.mechanisms.unit_norms import average_units
+from skdp.mechanisms.group_clip import clip_groups
 from skdp.preprocessing.schema.matching import match_columns, read_schema
 from skdp.synthesis.marginals.column_levels import Levels
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, count
@@ -179,7 +179,7 @@ class SynthesisEvaluation(PrivateEstimator):
         pairs: list[ColumnSet] = list(itertools.combinations(range(len(levels)), 2))
         weights = None
         if fit.units is not None:
-            weights = exactly_summable(average_units(fit.units, np.ones(rows.shape[0])))
+            weights = exactly_summable(clip_groups(fit.units, np.ones(rows.shape[0]), 1.0))
 
         def expected(pair: ColumnSet) -> Doubles:
             return count(made.codes, pair, levels) * (n / m)

@@ -16,7 +16,7 @@ from sklearn.metrics import log_loss
 
 import skdp._training.solver as solver_module
 from skdp import DPLogisticRegression, DPMLPClassifier, DPMLPRegressor, PrivacyAccountant
-from skdp._training.offset import ENOUGH, ClassMeans, CountMean, OutcomeCounts, SumOfTerms, TargetMean
+from skdp._training.offset import ENOUGH, ClassMeans, CountMean, OutcomeCounts, ScoredSum, TargetMean
 from skdp._training.solver import Solver
 from skdp.accounting import flatten, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
@@ -43,9 +43,9 @@ def scores_and_targets(means, n=40, seed=0, size=1.0):
 
 
 def sums_of(means, scores, values, weights=1.0):
-    total = SumOfTerms(means, lambda rows: rows)
+    total = ScoredSum(means, "zero_out", lambda rows: rows)
     total.add(scores, values, weights)
-    return total.total
+    return total.vector
 
 
 # --- the sums ---------------------------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ def sums_of(means, scores, values, weights=1.0):
 def test_a_row_moves_the_sums_by_their_sensitivity_at_most(means, adjacency):
     """From the surest scores to none at all, and with any target."""
     moved, replaced = 0.0, adjacency == "replace_one"
-    sensitivity = means.sensitivity * (2.0 if replaced else 1.0)
+    sensitivity = means.sensitivity(adjacency) * (2.0 if replaced else 1.0)
     rng = np.random.default_rng(1)
     edges = [
         np.where(np.arange(getattr(means, "n_outputs", 1)) == k, sign * size, 0.0)
@@ -82,7 +82,7 @@ def test_a_row_of_the_surest_error_has_the_norm_of_the_sensitivity(means):
     values = np.zeros(1, int) if means.n_outputs == 1 else np.ones(1, int)
     if means.are_labels:
         scores, values = np.full((1, 3), 800.0), np.zeros((1, 3))
-    assert np.linalg.norm(means.terms(scores, values)) == pytest.approx(means.sensitivity)
+    assert np.linalg.norm(means.vectors(scores, values)) == pytest.approx(means.row_limit)
 
 
 @over_rows("means", ALL)
@@ -90,13 +90,13 @@ def test_sums_are_of_weighted_rows_however_they_come_in_blocks(means):
     scores, values = scores_and_targets(means, n=9000)
     weights = np.random.default_rng(2).uniform(0, 1, 9000)
     whole = sums_of(means, scores, values, weights)
-    np.testing.assert_allclose(whole, weights @ means.terms(scores, values), rtol=1e-9, atol=1e-9)
-    one, other = (SumOfTerms(means, lambda rows: rows) for _ in range(2))
+    np.testing.assert_allclose(whole, weights @ means.vectors(scores, values), rtol=1e-9, atol=1e-9)
+    one, other = (ScoredSum(means, "zero_out", lambda rows: rows) for _ in range(2))
     one.add(scores[:77], values[:77], weights[:77])
     other.add(scores[77:], values[77:], weights[77:])
     one.merge(other)
     assert one.n_rows == 9000
-    np.testing.assert_allclose(one.total, whole, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(one.vector, whole, rtol=1e-9, atol=1e-9)
 
 
 @over_rows("counts", COUNTS)
@@ -217,10 +217,10 @@ def test_sums_are_of_the_published_model_and_priced(make):
         model.fit(X, y)
     sampling, means = sampling_at(model.sampling_rate_), ClassMeans(3)
     price = model._solver(model._target(), 3).purchases(sampling, model.n_steps_)["offset"]
-    mechanism = price.mechanism(means.sensitivity, model.noise_multiplier_)
+    mechanism = price.mechanism(means.row_limit, model.noise_multiplier_)
     assert flatten(model.privacy_event_)[mechanism.event] == 1 + (make in STARTS)  # class counts have as much
-    assert seen[-1].sensitivity == means.sensitivity
-    expected = means.terms(np.log(model.predict_proba(X).astype(float)), y).sum(axis=0)
+    assert seen[-1].sensitivity == means.row_limit
+    expected = means.vectors(np.log(model.predict_proba(X).astype(float)), y).sum(axis=0)
     np.testing.assert_allclose(seen[-1].exact, expected, rtol=1e-4, atol=1e-3)
     corrected = make(random_state=0, epsilon=8.0).fit(X, y)
     names = "intercepts_" if make is network else "intercept_"
@@ -400,7 +400,7 @@ def test_interrupt_in_correction_keeps_uncorrected_model(make, rows, tmp_path, m
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Solver, "corrected", lambda *given: {})
         plain.fit(X, y, **given(X, y))
-    interrupt_once(monkeypatch, SumOfTerms, "add", call=1 + (make in STARTS))
+    interrupt_once(monkeypatch, ScoredSum, "add", call=1 + (make in STARTS))
     with pytest.warns(FitInterruptedWarning, match="before the correction of the mean: the model up to there is kept"):
         model.fit(X, y, **given(X, y))
     np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
@@ -420,7 +420,7 @@ def test_run_stopped_at_start_resumes_with_one_release_of_counts(make, when, tmp
     accountant, whole = PrivacyAccountant(), make(random_state=0).fit(X, y)
     model = make(random_state=0, checkpoint=tmp_path / "run", accountant=accountant, warm_start=True)
     owner, name = {
-        "in counts": (SumOfTerms, "add"), "after counts": (OutcomeCounts, "offset"), "before steps": (Solver, "bind")
+        "in counts": (ScoredSum, "add"), "after counts": (OutcomeCounts, "offset"), "before steps": (Solver, "bind")
     }[when]  # fmt: skip
     with recording([]) as seen:
         with pytest.MonkeyPatch.context() as patch:

@@ -12,7 +12,7 @@ from skdp._training.run_fit import fit_run
 
 X = np.random.default_rng(0).uniform(-1, 1, (300, 3))
 Y = (X[:, 0] > 0).astype(int)
-UNUSED = ("checkpoint", "run_lock", "earlier_runs", "unit_layout", "unit_shares", "conductor", "streamed", "dask")
+UNUSED = ("checkpoint", "run_lock", "earlier_runs", "unit_layout", "group_clip", "conductor", "streamed", "dask")
 
 
 def entered(fit):

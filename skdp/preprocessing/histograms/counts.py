@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from skdp._checks.units import Units
 from skdp._checks.weights import exactly_summable, weight_of_each
 from skdp._typing import Doubles
-from skdp.mechanisms.unit_shares import reach_of_units, shares_of_units, squares_of_counts
+from skdp.mechanisms.group_clip import clip_groups, squares_of_counts
 
 
 class CountedColumn(NamedTuple):
-    """Numbers of a column without its gaps, and the weights and units of their rows, None for none."""
+    """Numbers of a column without its gaps, and which rows they are of."""
 
     values: Doubles
-    weights: Doubles | None
-    units: Units | None
+    are_present: NDArray[np.bool_]
 
 
 class CountedColumns(NamedTuple):
@@ -41,7 +40,7 @@ class CountedColumns(NamedTuple):
     at most sqrt(m). A unit of one row adds what the row adds.
 
     Proof. A row adds its weight to one count of each column, or nothing where it has a gap. The sum of a unit's rows is
-    clipped to sqrt(m) by its share (`skdp.mechanisms.unit_shares.shares_of_units`). Its squared norm is a sum of
+    clipped to sqrt(m) (`skdp.mechanisms.group_clip.clip_groups`). Its squared norm is a sum of
     squares of exact numbers, m of them for each row at most, whose relative error beyond that of one column is below
     m u, u = 2**-53; it is raised by twice that. Weights times shares are rounded down to multiples of 2**-24, which
     makes every count smaller or leaves it, and all sums exact: what other rows add does not depend on the unit.
@@ -57,9 +56,7 @@ class CountedColumns(NamedTuple):
     ) -> Self:
         """Take columns with NaN for gaps, clipped to their bounds where these are not None."""
         pairs = bounds or [None] * len(numbers)
-        return cls(
-            [_column(values, weights, units, pair) for values, pair in zip(numbers, pairs, strict=True)], weights, units
-        )
+        return cls([_column(values, pair) for values, pair in zip(numbers, pairs, strict=True)], weights, units)
 
     def some(self, chosen: Sequence[bool]) -> Self:
         """The chosen ones of the columns."""
@@ -71,33 +68,26 @@ class CountedColumns(NamedTuple):
         cells = [np.searchsorted(at, column.values, side="right") for column, at in counted]
         weights = self._clipped([column for column, _ in counted], cells)
         made = iter(
-            np.bincount(where, weight, minlength=len(at) + 1).astype(np.float64, copy=False)
-            for (_, at), where, weight in zip(counted, cells, weights, strict=True)
+            np.bincount(where, weights[column.are_present] if np.ndim(weights) else None, minlength=len(at) + 1).astype(
+                np.float64, copy=False
+            )
+            for (column, at), where in zip(counted, cells, strict=True)
         )
         return [np.empty(0) if at is None else next(made) for at in breaks]
 
-    def _clipped(self, columns: list[CountedColumn], cells: list[NDArray[np.intp]]) -> list[Any]:
-        """Weights of the rows of each column, times the shares of their units."""
-        units, norm = self.units, math.sqrt(len(columns))
-        if units is None:
-            return [column.weights for column in columns]
-        parts = [
-            (column.units or units, weight_of_each(1.0 if column.weights is None else column.weights, len(where)))
-            for column, where in zip(columns, cells, strict=True)
-        ]
+    def _clipped(self, columns: list[CountedColumn], cells: list[NDArray[np.intp]]) -> Any:
+        """Return weights with which no group adds more to these columns than a row may."""
+        if (units := self.units) is None:
+            return self.weights
+        norm, weights = math.sqrt(len(columns)), weight_of_each(self.weights, len(units.codes))
         squares = np.zeros(units.n_units)
-        for (of, weights), where in zip(parts, cells, strict=True):
-            squares += squares_of_counts(of, [where], weights)
+        for column, where in zip(columns, cells, strict=True):
+            present = replace(units, codes=units.codes[column.are_present])
+            squares += squares_of_counts(present, [where], weights[column.are_present])
         squares *= 1.0 + len(columns) * 2.0**-52
-        reach = reach_of_units(units, weight_of_each(self.weights, len(units.codes)), norm)
-        shares = shares_of_units(units, squares, reach, norm)
-        return [exactly_summable(weights * shares[of.codes]) for of, weights in parts]
+        return exactly_summable(clip_groups(units, weights, norm, norm, squares))
 
 
-def _column(values: Doubles, weights: Any, units: Units | None, pair: Any) -> CountedColumn:
+def _column(values: Doubles, pair: Any) -> CountedColumn:
     present = ~np.isnan(values)
-    return CountedColumn(
-        np.clip(values[present], *(pair or (-np.inf, np.inf))),
-        weights[present] if np.ndim(weights) else None,
-        None if units is None else replace(units, codes=units.codes[present]),
-    )
+    return CountedColumn(np.clip(values[present], *(pair or (-np.inf, np.inf))), present)

@@ -13,7 +13,7 @@ from skdp._checks.weights import WeightReader, weight_of_each
 from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent
 from skdp.base import Fit, StepPlan
-from skdp.mechanisms.unit_norms import average_units
+from skdp.mechanisms.group_clip import clip_groups
 from skdp.preprocessing.purchasing_transformer import public_bounds
 from skdp.synthesis.class_mixture.mixture import ClassMixture
 from skdp.synthesis.class_mixture.noisy_moments import ClassMeasurement
@@ -244,7 +244,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
         measurement = ClassMeasurement(
             fit.noise_multiplier, self.n_components_, self.n_directions_, self.adjacency, fit.n
         )
-        each = None if weights is None else average_units(fit.units, weight_of_each(weights, n))
+        each = None if weights is None else clip_groups(fit.units, weight_of_each(weights, n), 1.0)
         blocks = ClassRows(rows, codes, Box.of(self.bounds_), each)
         self.mixture_, counts = measurement.measure(blocks, n_classes, fit.spawn("class mixture"))
         self.class_count_ = WeightReader.of(self.weight_bound).bound * counts.of_classes

@@ -2,7 +2,7 @@
 
 What a row adds is multiplied by its weight v in [0, 1] after it was brought into a box or a ball. So rows add points of
 the convex hull of zero and of what a row of weight 1 adds, and the weights of all rows of a unit, which add up to at
-most 1 (`skdp.mechanisms.unit_norms.average_units`), let a unit add such a point as well. The largest norm in a convex
+most 1 (`skdp.mechanisms.group_clip.clip_groups`), let a unit add such a point as well. The largest norm in a convex
 hull, and the largest distance of two of its points, are reached at what it is the hull of: by a row of weight 1 and
 none, or by two. In the proofs rows have a weight of 1 therefore. Under ``replace_one``, where twice the result is
 priced, that is no less than what a row alone adds in each of them.

@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from skdp._checks.units import Units
 from skdp._checks.weights import exactly_summable
 from skdp._typing import Doubles
-from skdp.mechanisms.unit_shares import reach_of_units, shares_of_units, squares_of_counts
+from skdp.mechanisms.group_clip import clip_groups, squares_of_counts
 
 ColumnSet = tuple[int, ...]
 
@@ -113,11 +113,10 @@ class TableSums(NamedTuple):
         factors = self._factors_of_margins()
         for columns, factor in factors.items():
             squares += factor * squares_of_counts(some, [cells_of(levels_of, columns, self.levels)], weights)
-        total, norm = reach_of_units(units, shares, 1.0), self.sensitivity("zero_out")
+        total, norm = np.bincount(units.codes, shares, minlength=units.n_units), self.sensitivity("zero_out")
         squares += sum(map(abs, factors.values())) * (len(factors) + 2.0 * sizes + 16.0) * 2.0**-52 * total**2
         kept = np.maximum(1.0 - sizes * 2.0**-24, 2.0**-24)
-        found = shares_of_units(units, squares / kept**2, norm * total / kept, reach * norm)
-        clipped: Doubles = exactly_summable(shares * found[units.codes])
+        clipped: Doubles = exactly_summable(clip_groups(units, shares, reach * norm * kept, norm, squares))
         return clipped
 
     def _factors_of_margins(self) -> dict[ColumnSet, float]:

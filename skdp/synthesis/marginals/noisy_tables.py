@@ -15,8 +15,8 @@ from skdp._checks.weights import exactly_summable
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.group_clip import clip_groups
 from skdp.mechanisms.streams import SecretStream
-from skdp.mechanisms.unit_norms import average_units
 from skdp.synthesis.marginals import pair_selection as selection
 from skdp.synthesis.marginals.column_levels import CELLS_OF_A_BIN, Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, TableSums, noise_per_cell, weighted
@@ -207,7 +207,7 @@ class Measurement(NamedTuple):
             return rows.shares
         if sums is not None and self._clips_norms():
             return sums.clip_units(rows.units, rows.codes, rows.shares, self.reach)
-        return exactly_summable(average_units(rows.units, rows.shares, self.reach))
+        return exactly_summable(clip_groups(rows.units, rows.shares, self.reach))
 
     def _clips_norms(self) -> bool:
         """Whether the tables of units are clipped by norms: where these bound what a neighbour changes."""

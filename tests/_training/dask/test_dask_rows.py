@@ -330,7 +330,7 @@ def test_one_row_moves_no_sum_by_more_than_the_clip(noised, rate, monkeypatch):
     half = len(noised) // 2
     counts, *moved, offset = [np.linalg.norm(a - b) for a, b in zip(noised[:half], noised[half:], strict=True)]
     assert counts == 1.0
-    assert 0.5 < offset <= ClassMeans(1).sensitivity
+    assert 0.5 < offset <= ClassMeans(1).row_limit
     assert max(moved) <= 0.5 * (1 + 1e-9)
     assert max(moved) > 0.2  # the whole gradient, which the clip does not shorten
 

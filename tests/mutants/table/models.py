@@ -37,12 +37,17 @@ FAULTS = faults_of(
             ("tree-cell-counts-sensitivity-of-one", "TreesSolver._grow", "len(blocks)", "1", "guarantees_neighbours"),
         ],
         "skdp.ensemble.people": [
-            ("tree-growth-by-exact-counts", "count_people", "released(mechanism, counts, stream)", "counts"),
+            (
+                "tree-growth-by-exact-counts",
+                "count_people",
+                "mechanism.release(counts.vector, stream)",
+                "counts.vector",
+            ),
             (
                 "tree-cell-counts-group-by-row",
                 "count_people",
-                "weights = clip_counts(units, cells, weights)",
-                "pass",
+                "counts.add(_1, weights, units)",
+                "counts.add(_1, weights)",
                 "guarantees_units",
             ),
         ],
@@ -62,7 +67,12 @@ FAULTS = faults_of(
                 "z[:, :block.shape[1]] = inside",
                 "z[:, :block.shape[1]] = block / self._ball.radius",
             ),
-            ("newton-group-by-row", "BoundRows.__init__", "self._shares(units)[units.codes]", "1.0"),
+            (
+                "newton-group-by-row",
+                "BoundRows.__init__",
+                "clip_groups(units, self.weights, 1.0, self._norms())",
+                "self.weights",
+            ),
             (
                 "newton-steps-share-noise",
                 "NewtonSolver.train",
@@ -81,8 +91,8 @@ FAULTS = faults_of(
             (
                 "inference-group-by-row",
                 "TargetMoments.clip_weights",
-                "shares_of_units(units, total ** 2, total, self.rows_per_group)",
-                "np.ones(units.n_units)",
+                "clip_groups(units, each, self.rows_per_group, self._longest_squares(rows))",
+                "each",
             ),
             (
                 "inference-scores-not-charged",

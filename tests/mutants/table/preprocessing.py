@@ -23,7 +23,13 @@ FAULTS = faults_of(
             ),
         ],
         "skdp.preprocessing.histograms.counts": [
-            ("histogram-group-not-clipped", "CountedColumns._clipped", "units is None", "True", "guarantees_units"),
+            (
+                "histogram-group-not-clipped",
+                "CountedColumns._clipped",
+                "(units := self.units) is None",
+                "True",
+                "guarantees_units",
+            ),
         ],
         "skdp.preprocessing.histograms.purchase": [
             (
@@ -63,7 +69,7 @@ FAULTS = faults_of(
             ),
         ],
         "skdp.statistics.describer": [
-            ("description-group-by-row", "_weights_of", "average_units(fit.units, shares, row_limit)", "shares"),
+            ("description-group-by-row", "_weights_of", "clip_groups(fit.units, shares, row_limit)", "shares"),
         ],
         "skdp.statistics.table_release": [
             ("description-groups-not-counted", "TableRelease._counts", "len(codes) + several", "len(codes)"),

@@ -8,7 +8,7 @@ FAULTS = faults_of(
             (
                 "class-mixture-group-by-row",
                 "DPClassMixtureGenerator._release",
-                "average_units(fit.units, weight_of_each(weights, n))",
+                "clip_groups(fit.units, weight_of_each(weights, n), 1.0)",
                 "weight_of_each(weights, n)",
                 "guarantees_units",
             ),
@@ -82,7 +82,7 @@ FAULTS = faults_of(
             (
                 "tables-group-by-row",
                 "TableSums.clip_units",
-                "exactly_summable(shares * found[units.codes])",
+                "exactly_summable(clip_groups(units, shares, reach * norm * kept, norm, squares))",
                 "shares",
                 "guarantees_units",
             ),

@@ -144,22 +144,35 @@ FAULTS = faults_of(
         "skdp._training.offset": [
             (
                 "class-means-sensitivity-of-one-label",
-                "ClassMeans.sensitivity",
+                "ClassMeans.row_limit",
                 "self.shape[0] * (2.0 + _PART ** 2)",
                 "2.0 + _PART ** 2",
             ),
             (
                 "target-errors-not-clipped",
-                "TargetMean.terms",
+                "TargetMean.vectors",
                 "np.clip(np.where(np.isnan(errors), 0.0, errors) / self.largest, -1.0, 1.0)",
                 "np.where(np.isnan(errors), 0.0, errors) / self.largest",
             ),
             (
                 "intercept-means-group-by-row",
-                "SumOfTerms.add",
-                "sums *= shares_of_units(units, squares, reach_of_units(units, weights, limit), limit)[:, None]",
-                "1.0 * shares_of_units(units, squares, reach_of_units(units, weights, limit), limit)[:, None]",
+                "ScoredSum.add",
+                "super().add(scores, *targets_and_weights, units=units)",
+                "super().add(scores, *targets_and_weights)",
                 "guarantees_units",
+            ),
+            (
+                "class-counts-sensitivity-of-one-label",
+                "OutcomeCounts.sensitivity",
+                "column_sensitivity(self.shape[0], adjacency)",
+                "column_sensitivity(1, 'zero_out')",
+            ),
+            (
+                "class-counts-half-sensitivity",
+                "OutcomeCounts.sensitivity",
+                "column_sensitivity(self.shape[0], adjacency)",
+                "math.sqrt(self.shape[0] / 2.0)",
+                "guarantees_neighbours",
             ),
         ],
         "skdp._training.plan": [
@@ -177,19 +190,6 @@ FAULTS = faults_of(
                 "Solver.corrected",
                 "self._noisy_sums(OFFSET, means, mechanism, run, rows, targets)",
                 "self.sum_terms(means, run, rows, targets)",
-                "guarantees_neighbours",
-            ),
-            (
-                "class-counts-sensitivity-of-one-label",
-                "Solver._count_classes",
-                "column_sensitivity(counts.shape[0], self.model.adjacency)",
-                "column_sensitivity(1, 'zero_out')",
-            ),
-            (
-                "class-counts-half-sensitivity",
-                "Solver._count_classes",
-                "column_sensitivity(counts.shape[0], self.model.adjacency)",
-                "math.sqrt(counts.shape[0] / 2.0)",
                 "guarantees_neighbours",
             ),
             (
