@@ -36,8 +36,8 @@ class Likelihood:
         Of which lines the coefficients that are told of consist.
     curvature_weight : float
         The factor c by which the curvature is multiplied in a release.
-    first_eta : float
-        Of all rows in the first step.
+    first_eta, first_slope : float
+        Of all rows in the first step, and the curvature of each along all lines there.
     rows_of_slope : float
         Rows that a slope of 1 in the sum of all is worth, where a normal law of estimates needs as many.
     steepest : float
@@ -56,6 +56,7 @@ class Likelihood:
     against: Doubles = np.eye(1)
     curvature_weight: float
     first_eta: float
+    first_slope: float
     rows_of_slope: float
     steepest = math.inf
     count_weight, n_counts = 0.0, 0
@@ -185,12 +186,23 @@ class Likelihood:
         """Return the mean error of eta after a Newton step from coefficients whose eta has this variance: about 0."""
         return 0.0
 
-    def clip(self, root_mean_square: float, one: float) -> float:
-        """Return the norm at which scores are clipped for the sandwich: 1, which clips none.
+    def row_moments(self, gram: Doubles) -> Doubles:
+        """Return the sum of w z z' over rows of weight w, by the curvature of the first step."""
+        k = self.n_lines
+        return np.einsum("jajb->ab", gram.reshape(k, len(gram) // k, k, len(gram) // k)) / self.first_slope
 
-        `root_mean_square` is that of scores, as the curvature shows it, and `one` is the target of a single event.
+    def total_weight(self, gram: Doubles, counts: Doubles, intercept: float) -> float:
+        """Return the sum of the weights of all rows, by the first step; without an intercept, no more than it."""
+        moments = self.row_moments(gram)
+        return float(moments[-1, -1]) / intercept**2 if intercept else float(np.trace(moments))
+
+    def clip(self, root_mean_square: float, one: float, spread: float, most: float) -> float:
+        """Return the norm at which scores of records are clipped for the sandwich: `most`, which clips none, for rows.
+
+        `root_mean_square` is that of scores, as the curvature shows it, `one` is the target of a single event, and
+        `spread` the largest weight of a record, divided by the mean weight. A record adds up to `most` rows.
         """
-        return 1.0
+        return min(most, 4.0 * spread * root_mean_square + 1.0 + most * self.count_weight)
 
     def guess(self, mean: float, deviation: float) -> tuple[float, float]:
         """Return a factor of the coefficients of least squares, and the eta of the centre of the rows.
@@ -215,7 +227,7 @@ class Logistic(Likelihood):
     """
 
     curvature_weight = math.sqrt(11.0)
-    first_eta, rows_of_slope = 0.0, 4.0
+    first_eta, first_slope, rows_of_slope = 0.0, 0.25, 4.0
 
     def mean(self, eta: Doubles) -> Doubles:
         return np.asarray(expit(eta))
@@ -272,6 +284,7 @@ class Multinomial(Likelihood):
         basis[1:] -= shift  # a reflection, of which one column is left out
         self.classes = -basis / math.sqrt(2.0)
         self.against = self.classes[1:] - self.classes[0]
+        self.first_slope = (n_classes - 1) / (2.0 * n_classes)
 
     def residuals(self, targets: Doubles, eta: Doubles) -> tuple[Doubles, Doubles]:
         scores = np.stack([np.sum(eta * each, axis=1) for each in self.classes], axis=1)
@@ -390,6 +403,9 @@ class Ordinal(Likelihood):
         certain = self.rows_of_slope * float(gram[d:, d:].sum()) / intercept**2
         return min(certain, float(counts.min()) * len(gram))
 
+    def total_weight(self, gram: Doubles, counts: Doubles, intercept: float) -> float:
+        return float(counts.sum())
+
     def allowed(self, before: Doubles, theta: Doubles) -> Doubles:
         """See `Likelihood`: a gap has at least half of its width before, so that thresholds remain in order."""
         d = len(theta) - self.n_lines
@@ -425,7 +441,7 @@ class BoundedCounts(Likelihood):
     """
 
     curvature_weight = math.sqrt(3.0)
-    first_eta, rows_of_slope = math.log(0.5), math.inf
+    first_eta, first_slope, rows_of_slope = math.log(0.5), 0.5, math.inf
 
     def mean(self, eta: Doubles) -> Doubles:
         return np.exp(np.minimum(eta, self.first_eta))
@@ -449,9 +465,13 @@ class BoundedCounts(Likelihood):
         """See `Likelihood`: of matched curvature, a step from e leads to e + 1 - exp(e), about -e**2 / 2."""
         return -variance / 2.0
 
-    def clip(self, root_mean_square: float, one: float) -> float:
-        """See `Likelihood`: where the largest count is far from the others, few scores are near 1."""
-        return min(1.0, 4.0 * root_mean_square + 3.0 * one)
+    def clip(self, root_mean_square: float, one: float, spread: float, most: float) -> float:
+        """See `Likelihood`: where the largest count is far from the others, few scores are near 1.
+
+        The curvature has the means, which in units of the largest count are the variances divided by `one`.
+        """
+        of_largest = spread * (6.0 * math.sqrt(one) * root_mean_square + 3.0 * one)
+        return min(most, max(4.0 * root_mean_square + 3.0 * one, of_largest))
 
     def guess(self, mean: float, deviation: float) -> tuple[float, float]:
         """See `Likelihood`: of a normal eta, the mean exponential has the slope of itself."""

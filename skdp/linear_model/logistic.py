@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._checks.parameters import absolute_path, check_switch
+from skdp._checks.parameters import absolute_path, check_switch, show
 from skdp._training.models.linear import clipped_scores
 from skdp._training.models.one_hot import OneHotForm
 from skdp._training.outputs.classes import GradientClassifier
@@ -95,6 +95,10 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
         can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
         fit with weights then warns that larger weights are clipped to it.
+    rows_per_group : int or None, default=None
+        With `groups`, public number of rows k of the largest norm that a group counts as at most: each row of a smaller
+        group has the weight of one row, those of a larger one share that of k, and the noise is k times larger. Choose
+        a k that few groups exceed. None is 1. Requires ``inference=True``.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -206,8 +210,8 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
       noise, before the first step. Counts and sums have 1 % of mu**2 of a fit to all rows each, sums without counts
       2 %, and are part of `privacy_event_`.
     - With `inference` one row moves the score and the curvature that a step releases, taken together, by a norm of 1 at
-      most, whatever it and its weight contain; with `groups` so do all rows of a label. Nothing is clipped, but longer
-      rows are scaled down to `data_norm_`.
+      most, whatever it and its weight contain; with `groups` all rows of a label move them by `max_grad_norm_` at
+      most. Nothing is clipped, but longer rows are scaled down to `data_norm_`.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
       done.
     - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or after it
@@ -287,6 +291,7 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         classes: Any = None,
         class_weight: Any = None,
         weight_bound: Any = None,
+        rows_per_group: int | None = None,
         adjacency: str = "zero_out",
         accountant: Any = None,
         inference: bool = False,
@@ -315,6 +320,7 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         self.classes = classes
         self.class_weight = class_weight
         self.weight_bound = weight_bound
+        self.rows_per_group = rows_per_group
         self.adjacency = adjacency
         self.accountant = absolute_path(accountant)
         self.inference = inference
@@ -370,6 +376,11 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> LinearSolver | FormSolver | NewtonSolver:
         if check_switch("inference", self.inference):
             return NewtonSolver(self, target, anew=anew)
+        if self.rows_per_group is not None:
+            raise ValueError(
+                f"rows_per_group={show(self.rows_per_group)} requires inference=True: set inference=True, or use "
+                "rows_per_group=None."
+            )
         form = self._fitted_row_form
         continues_without = not anew and self._fitted_form_of_coef is None
         if form is None or form.blocks.n_columns != n_features or continues_without:

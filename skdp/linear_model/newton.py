@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.parameters import check_switch, show
 from skdp._checks.sources import cast_weights
-from skdp._checks.units import Units
+from skdp._checks.units import Units, check_row_limit
 from skdp._checks.weights import weight_of_each
 from skdp._threads import blas_within_quota
 from skdp._training.averaging import Averaging, last_iterate
@@ -112,30 +112,40 @@ class BoundRows:
     units : Units or None
     scale : RowScale
     likelihood : Likelihood
+    rows_per_group : float
+        Number k of the longest rows that a group counts as at most.
 
     Notes
     -----
-    **Guarantees.** A row adds to `sums` a vector of norm 1 at most, and nothing if its weight is 0. So does a unit: its
-    rows have a share that depends on their lengths and weights alone, and on no target.
+    **Guarantees.** A row adds to `sums` a vector of norm 1 at most, and nothing if its weight is 0. A group adds one of
+    norm k at most. By what its rows are multiplied depends on their lengths and weights alone, and on no target.
 
     Proof. That of a row is in `Likelihood`; a weight in [0, 1] makes the vector no longer. Its norm is at most w
     ``|z|`` also for a shorter z, as ``|z|**2 <= |z|``; with a class that is counted by r, w sqrt((``|z|**2`` + r**2) /
-    (1 + r**2)). The rows of a unit are multiplied by 1 over the sum of these where that is above 1, and the norm of a
-    sum is at most the sum of the norms.
+    (1 + r**2)). The weights of a group are multiplied by one number, with which these add up to k at most
+    (`skdp.mechanisms.group_clip.clip_groups`), and the norm of a sum is at most the sum of the norms. If a group is
+    replaced, sums change by 2 k at most, which is what the price of a sensitivity of k is for.
 
     So no likelihood is bent: a weight that does not depend on the target leaves the coefficients of a model that holds
     what they are.
     """
 
     def __init__(
-        self, rows: Any, targets: Doubles, weights: Any, units: Units | None, scale: RowScale, likelihood: Likelihood
+        self,
+        rows: Any,
+        targets: Doubles,
+        weights: Any,
+        units: Units | None,
+        scale: RowScale,
+        likelihood: Likelihood,
+        rows_per_group: float = 1.0,
     ) -> None:
         self._rows, self._targets, self._scale, self.likelihood = rows, targets, scale, likelihood
         self._ball = UnitBall(np.zeros(rows.shape[1]), scale.radius)
         self.units, self.weights = units, weight_of_each(weights, rows.shape[0])
         self.width = scale.width(rows.shape[1])
         if units is not None:
-            self.weights = clip_groups(units, self.weights, 1.0, self._norms())
+            self.weights = clip_groups(units, self.weights, rows_per_group, self._norms())
 
     def _norms(self) -> Doubles:
         """Return the largest norm of what each row may add, whatever its target is."""
@@ -184,11 +194,12 @@ class BoundRows:
 class NewtonSolver(Solver):
     """A few Newton steps on all rows, and the moments of scores at the end.
 
-    The model has the parameters ``inference, fit_intercept``, and ``_lines_learned(coef, intercept, noise)``, which
-    names what was learned.
+    The model has the parameters ``inference, fit_intercept, rows_per_group``, and ``_lines_learned(coef, intercept,
+    noise)``, which names what was learned.
     """
 
     last_release = "that of the standard errors"
+    _bound: BoundRows
     _steps: list[Step]
     _theta: Doubles
 
@@ -228,9 +239,14 @@ class NewtonSolver(Solver):
         sigma = solve_noise(self.model, budget, releases.event_at)
         radius = self._check_radius(n_features)
         scale = RowScale(radius, INTERCEPT_ENTRY if getattr(self.model, "fit_intercept", True) else 0.0)
-        plan = DPSGDPlan(sampling, 1.0, sigma, n_steps, float(n), releases.stages)
+        plan = DPSGDPlan(sampling, self._group_limit, sigma, n_steps, n / self._group_limit, releases.stages)
         optimizer = momentum_sgd(constant(1.0), 0.0, 0.0)
         return Run(releases, plan, outputs, n, scale, radius, 1.0, optimizer, last_iterate())
+
+    @property
+    def _group_limit(self) -> float:
+        """Number of rows that a record counts as at most, which is the norm of what it adds."""
+        return float(self.model.rows_per_group or 1)
 
     def averaging(self, n_steps: int) -> Averaging:
         return last_iterate()
@@ -238,6 +254,7 @@ class NewtonSolver(Solver):
     def _refuse_settings(self) -> None:
         model = self.model
         check_switch("inference", model.inference)
+        check_row_limit(model.rows_per_group, model._unit())
         if not self.anew or model.checkpoint is not None:
             raise ValueError(
                 "inference=True with warm_start, partial_fit or a checkpoint: each of its fits starts anew; use "
@@ -257,17 +274,19 @@ class NewtonSolver(Solver):
     def _likelihood(self, outputs: Any) -> Likelihood:
         return Outcome.of(self.target, outputs).likelihood
 
-    def _bound(self, run: Run, rows: Any, targets: Targets) -> BoundRows:
+    def _bind(self, run: Run, rows: Any, targets: Targets) -> BoundRows:
         outcome = self._outcome(run)
         values, weights = targets.values / outcome.unit, cast_weights(targets.weights, np.float64)
-        return BoundRows(rows, values, weights, targets.units, run.shape, outcome.likelihood)
+        given = targets.units, run.shape, outcome.likelihood, run.plan.max_grad_norm
+        return BoundRows(rows, values, weights, *given)
 
     def _outcome(self, run: Run) -> Outcome:
         return Outcome.of(self.target, run.outputs)
 
     def train(self, run: Run, rows: Any, targets: Targets) -> tuple[Vector, int]:
         """See `Solver`: the coefficients of z."""
-        bound, stream = self._bound(run, rows, targets), run.stream.spawn("Newton steps")
+        self._bound = bound = self._bind(run, rows, targets)
+        stream = run.stream.spawn("Newton steps")
         last = entry_of(run.shape)
         theta, steps = bound.likelihood.start(bound.width, last), list[Step]()
         state = theta, steps
@@ -299,17 +318,22 @@ class NewtonSolver(Solver):
 
     def corrected(self, run: Run, rows: Any, targets: Targets) -> dict[str, Any]:
         """See `Solver`: there is nothing to correct; the moments of scores are bought, and errors follow."""
-        model, bound, theta = self.model, self._bound(run, rows, targets), self._theta
-        pool, settled = settled_pool(self._steps, bound.likelihood, entry_of(run.shape), run.n_public)
+        model, bound, theta, entry = self.model, self._bound, self._theta, entry_of(run.shape)
+        pool, settled = settled_pool(self._steps, bound.likelihood, entry, run.n_public)
         root = math.sqrt(max(float(np.trace(pool.equations.gram)), pool.equations.edge) / run.n_public)
-        rows_left = bound.likelihood.rows(pool.equations.gram, pool.counts, entry_of(run.shape))
+        rows_left = bound.likelihood.rows(pool.equations.gram, pool.counts, entry)
         if rows_left < FEWEST_UNSURE_ROWS * len(theta):
             doubt = f"fewer than {FEWEST_UNSURE_ROWS} rows a coefficient that are not nearly certain"
         elif not settled:
             doubt = NOT_SETTLED
         else:
             doubt = ""
-        clip = bound.likelihood.clip(root, math.exp(-self._outcome(run).shift))
+        first = Pool.of(self._steps[:1], run.n_public, bound.likelihood, 0.0)
+        most, spread, one = run.plan.max_grad_norm, 1.0, math.exp(-self._outcome(run).shift)
+        if targets.units is not None or np.ndim(targets.weights) > 0:
+            total = bound.likelihood.total_weight(first.equations.gram, first.counts, entry)
+            spread = max(1.0, most * run.n_public / max(total, 1.0))
+        clip = bound.likelihood.clip(root, one, spread, most)
         how = LikelihoodScores(theta, bound.likelihood, clip)
         query = ScoreQuery(bound.with_targets, how)
         (sums := query.new_sum(model.adjacency)).add(bound.is_cut(theta), bound.weights, bound.units)
@@ -317,9 +341,8 @@ class NewtonSolver(Solver):
         mechanism = price.mechanism(query.sensitivity(model.adjacency), run.plan.noise_multiplier)
         noisy = sums.read(mechanism.release(sums.vector, run.stream.spawn(_SCORES)))
         found = scores_of(noisy, mechanism.standard_deviation * sums.rounding, how.clip)
-        first = Pool.of(self._steps[:1], run.n_public, bound.likelihood, 0.0).equations
         slopes = bound.likelihood.slopes(theta, bool(run.shape.intercept))
-        offset, entry = np.zeros(len(theta)), entry_of(run.shape)
+        offset = np.zeros(len(theta))
         if entry:
             offset[-1] = self._outcome(run).shift / entry  # as if targets were not divided by their unit
         most_noise = MOST_NOISE_OF_COUNTS if isinstance(bound.likelihood, BoundedCounts) else math.inf
@@ -327,7 +350,7 @@ class NewtonSolver(Solver):
             model.data_norm is not None or model._fitted_row_norm is not None,
             self._outcome(run).bounds,
             doubt,
-            NewtonPath(theta + offset, slopes, first, most_noise),
+            NewtonPath(theta + offset, slopes, first.equations, most_noise),
         )
         found = found._replace(meat=how.whole(found.meat))
         form = bound.likelihood.form(run.shape.units(model.n_features_in_))

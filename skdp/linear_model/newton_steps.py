@@ -230,6 +230,5 @@ def is_steep(first: Step, theta: Doubles, likelihood: Likelihood, n: int) -> boo
     if likelihood.steepest == math.inf:
         return False
     lines = theta.reshape(likelihood.n_lines, -1)
-    blocks = first.curvature.reshape(*lines.shape, *lines.shape)
-    rows = np.einsum("jajb->ab", blocks) * (2.0 * (likelihood.n_lines + 1) / likelihood.n_lines)
-    return float(np.einsum("ia,ab,ib->", lines, rows, lines)) > likelihood.steepest**2 * n
+    moments = likelihood.row_moments(first.curvature)
+    return float(np.einsum("ia,ab,ib->", lines, moments, lines)) > likelihood.steepest**2 * n

@@ -90,6 +90,10 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
         can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
         fit with weights then warns that larger weights are clipped to it. The weight of a rate is its exposure.
+    rows_per_group : int or None, default=None
+        With `groups`, public number of rows k of the largest norm that a group counts as at most: each row of a smaller
+        group has the weight of one row, those of a larger one share that of k, and the noise is k times larger. Choose
+        a k that few groups exceed. None is 1.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     n_groups_public : int or None, default=None
@@ -142,7 +146,8 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
     sampling_rate_ : float
         1.0: each step uses all rows.
     max_grad_norm_ : float
-        1.0, which nothing that a row adds to a step exceeds, in the units of a row of norm `data_norm_`.
+        1.0, or `rows_per_group`, which nothing that a record adds to a step exceeds, in the units of a row of norm
+        `data_norm_`.
     learning_rate_ : float
         1.0, that of a Newton step.
     n_iter_ : int
@@ -162,8 +167,8 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None
       and `classes` is given.
     - One row moves the score, the curvature and the counts that a step releases, taken together, by a norm of 1 at
-      most, whatever it and its weight contain; with `groups` so do all rows of a label.
-    - All that is fitted is a function of six noisy releases and of public quantities.
+      most, whatever it and its weight contain; with `groups` all rows of a label move them by `max_grad_norm_` at most.
+    - All that is fitted is a function of nine noisy releases and of public quantities.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge.
 
     **Narrow classes.** The score of a row grows without bound where the thresholds beside its class are close. That
@@ -212,6 +217,7 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
         noise_multiplier: float | None = None,
         data_norm: float | None = None,
         weight_bound: Any = None,
+        rows_per_group: int | None = None,
         n_samples_public: int | None = None,
         n_groups_public: int | None = None,
         adjacency: str = "zero_out",
@@ -224,6 +230,7 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
         self.noise_multiplier = noise_multiplier
         self.data_norm = data_norm
         self.weight_bound = weight_bound
+        self.rows_per_group = rows_per_group
         self.n_samples_public = n_samples_public
         self.n_groups_public = n_groups_public
         self.adjacency = adjacency

@@ -59,17 +59,17 @@ def draw(kind, n, seed=0, groups=None, steepness=1.0):
     return X, (chance < expit(eta)).astype(int) if kind == "classes" else stats.poisson.ppf(chance, np.exp(eta))
 
 
-def without_privacy(kind, X, y, groups=None, offset=0.0):
+def without_privacy(kind, X, y, groups=None, offset=0.0, weights=1.0):
     """Coefficients of maximum likelihood, and their errors by the clustered sandwich with the factor n / (n - d)."""
     rows, theta = np.c_[X, np.ones(len(X))], np.zeros(X.shape[1] + 1)
     for _ in range(20):
         mean = MEANS[kind](rows @ theta + offset)
-        slope = mean * (1.0 - mean) if kind == "classes" else mean
+        slope = weights * (mean * (1.0 - mean) if kind == "classes" else mean)
         bread = np.linalg.inv((rows * slope[:, None]).T @ rows)
-        theta += bread @ (rows.T @ (y - mean))
+        theta += bread @ (rows.T @ (weights * (y - mean)))
     groups = np.arange(len(X)) if groups is None else groups
     sums = np.zeros((groups.max() + 1, len(theta)))
-    np.add.at(sums, groups, rows * (y - MEANS[kind](rows @ theta + offset))[:, None])
+    np.add.at(sums, groups, rows * (weights * (y - MEANS[kind](rows @ theta + offset)))[:, None])
     n = len(sums)
     return theta, np.sqrt(np.diag(bread @ (sums.T @ sums) @ bread) * n / (n - len(theta)))
 
@@ -145,6 +145,42 @@ def test_errors_of_units_are_clustered(kind):
     expected, apart = without_privacy(kind, X, y, groups)[1], without_privacy(kind, X, y)[1]
     np.testing.assert_allclose(frame["std_err"], expected, rtol=0.02)
     assert expected.min() > 1.1 * apart.min()  # so that what is not clustered is seen
+
+
+@BOTH
+@over_rows("heavy", ["rows", "groups"])
+def test_errors_hold_where_few_records_have_most_of_the_weight(kind, heavy):
+    """Rows of weight 1 among others of .01, and groups of 50 equal rows among others of one."""
+    chosen = np.random.default_rng(1).random(20_000 if heavy == "rows" else 4_000) < 0.05
+    X, y = draw(kind, len(chosen))
+    groups, weights = np.arange(len(X)), np.where(chosen, 1.0, 0.01)
+    if heavy == "groups":
+        groups = np.repeat(groups, np.where(chosen, 50, 1))
+        X, y, weights = X[groups], y[groups], np.ones(len(groups))
+        frame = quiet(kind, (X, y, None, groups), rows_per_group=50).summary().to_frame()
+    else:
+        frame = quiet(kind, (X, y, weights), weight_bound=1.0).summary().to_frame()
+    theta, errors = without_privacy(kind, X, y, groups, weights=weights)
+    np.testing.assert_allclose((frame["coef"] - theta) / errors, 0.0, atol=0.15)
+    np.testing.assert_allclose(frame["std_err"], errors, rtol=0.02 if kind == "classes" else 0.12)
+
+
+def test_rows_per_group_leaves_no_bias_of_group_sizes():
+    """The second slope grows with the size of a group; at epsilon 4, as weights of one row a group would bias it."""
+    rng = np.random.default_rng(0)
+    sizes = np.minimum(rng.geometric(0.25, 4_000), 10)
+    groups = np.repeat(np.arange(4_000), sizes)
+    X = rng.uniform(-1.0, 1.0, (len(groups), 4))
+    eta = -0.4 + X @ [0.0, 0.3, -0.5, 0.2] + 0.12 * (sizes[groups] - 4) * X[:, 1] + 0.7 * rng.normal(size=4_000)[groups]
+    y = (rng.random(len(groups)) < expit(eta)).astype(int)
+    pooled = without_privacy("classes", X, y, groups)[0][1]
+    tables = [fitted("classes", (X, y, None, groups), rows_per_group=limit, epsilon=4.0).summary() for limit in (1, 10)]
+    one, ten = (table.to_frame().loc["x1"] for table in tables)
+    assert ten["low"] < pooled < ten["high"]
+    assert abs(ten["coef"] - pooled) < 0.1 < 0.15 < abs(one["coef"] - pooled)
+    assert "each group has the weight of 10 rows" in str(
+        fitted("classes", (X, y, None, groups), rows_per_group=10).summary()
+    )
 
 
 @BOTH
@@ -236,6 +272,16 @@ def test_too_many_columns_and_negative_bounds_are_rejected():
     assert_refused(DPLogisticRegression, {"classes": [0, 1], "inference": True}, wide, ["201 columns", "200"], [])
     X, y = draw("counts", 60)
     assert_refused(DPPoissonRegressor, {"y_bounds": (-1, 5)}, {"X": X, "y": y}, ["y_bounds"], [])
+
+
+def test_rows_per_group_requires_groups_and_inference():
+    X, y = draw("classes", 60)
+    given = {"X": X, "y": y, "groups": np.arange(60)}
+    alone = {"classes": [0, 1], "rows_per_group": 3}
+    assert_refused(DPLogisticRegression, alone, given, ["rows_per_group=3 requires inference=True"], [])
+    assert_refused(DPPoissonRegressor, {"y_bounds": (0, 1), "rows_per_group": 0}, given, ["rows_per_group=0"], [])
+    del given["groups"]
+    assert_refused(DPLogisticRegression, {**alone, "inference": True}, given, ["rows_per_group=3 without groups"], [])
 
 
 def test_no_run_continues_newton_steps():

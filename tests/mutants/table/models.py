@@ -70,8 +70,15 @@ FAULTS = faults_of(
             (
                 "newton-group-by-row",
                 "BoundRows.__init__",
-                "clip_groups(units, self.weights, 1.0, self._norms())",
+                "clip_groups(units, self.weights, rows_per_group, self._norms())",
                 "self.weights",
+            ),
+            (
+                "newton-group-limit-above-noise",
+                "NewtonSolver._bind",
+                "run.plan.max_grad_norm",
+                "float(self.model.rows_per_group or 1) ** 2",
+                "guarantees_units",
             ),
             (
                 "newton-steps-share-noise",
