@@ -603,7 +603,7 @@ class PipelineFit(Fit):
 
     def __init__(self, pipeline: PrivatePipeline) -> None:
         self.estimator, self.model = pipeline, clone(pipeline)
-        self._stage, self._released = BEGUN, set()
+        self._stage, self._released = BEGUN, {}
 
     def _find_payment(self) -> Payment:
         payment: Payment = self.model._payment()

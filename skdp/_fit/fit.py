@@ -28,7 +28,7 @@ from skdp._fit.releases import PUBLICATION, Release, copy_to_fit, new_release, p
 from skdp._guard.findings import FitPrice
 from skdp._guard.foreign_fits import report_foreign_fit
 from skdp._threads import WorkerPool
-from skdp.accounting import DpEvent, GaussianDpEvent, compose, resolve_accountant
+from skdp.accounting import DpEvent, GaussianDpEvent, compose, flatten, resolve_accountant
 from skdp.exceptions import BudgetExceededError, FitInterruptedWarning, warn
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
@@ -103,6 +103,8 @@ class Fit:
     **Guarantees.**
 
     - `plan` asks the accountant before a row is read. `charge` charges it before `release` reads a row.
+    - `release` raises where the releases by it have less noise together than the charge is for, if that is for Gaussian
+      releases alone.
     - A rejection in `read_rows` and `read` is recorded. A fit that fails or is interrupted after `charge` keeps it.
     - `publish` moves all that was learned to the estimator in one assignment, with its privacy cost.
 
@@ -132,7 +134,7 @@ class Fit:
         begin_record(self.model, () if self.earlier is None else self.earlier.leaks)
         begin_notices(self.model)
         self.budget = self._read_budget()
-        self._stage, self._released = BEGUN, set[str]()
+        self._stage, self._released = BEGUN, dict[str, float]()
         root = root_stream(self.model, remedy="random_state=None for a result that you publish")
         for name, number in place:
             root = root.spawn(name, number)
@@ -300,14 +302,14 @@ class Fit:
         self._advance(RELEASED, CHARGED, RELEASED)
         if part in self._released:
             raise RuntimeError("release was called before, and the charge is for one release: plan another fit.")
-        self._released.add(part)
+        self._released[part] = 0.0
 
     def run_stream(self, first: int) -> SecretStream:
         """Return the stream of a run of steps, once; its first step has the number `first` among those of all runs."""
         self._advance(self._stage, PLANNED, READ, CHARGED, RELEASED)
         if _STEPS in self._released:
             raise RuntimeError("run_stream was called before, and two runs of one stream have the same noise.")
-        self._released.add(_STEPS)
+        self._released[_STEPS] = 0.0
         return self._root.spawn("from step", first)
 
     def learn(self, function: Callable[..., Any], *given: Any, part: str = "") -> Any:
@@ -349,11 +351,20 @@ class Fit:
         self._begin_part(part)
         noise_multiplier = self.noise_multiplier if noise_multiplier is None else noise_multiplier
         mechanism = GaussianMechanism(noise_multiplier, query.sensitivity(self.model.adjacency))
+        self._released[part] = 1.0 / noise_multiplier**2
+        self._check_released()
         stream = self._stream.spawn(part) if part else self._stream
         total = self.learn(self._add_up, query, rows, targets, weights)
         with np.errstate(all="ignore"):
             noisy = total.read(mechanism.release(total.vector, stream))
         return NoisySum(noisy, mechanism.standard_deviation * total.rounding, total.n_rows)
+
+    def _check_released(self) -> None:
+        """Raise where Gaussian releases have less noise together than those that the charge is for."""
+        planned = flatten(self.event)
+        gaussian = [n / each.noise_multiplier**2 for each, n in planned.items() if isinstance(each, GaussianDpEvent)]
+        if len(gaussian) == len(planned) and sum(self._released.values()) > sum(gaussian) * (1.0 + 1e-9):
+            raise RuntimeError("release has less noise than the fit was charged for: plan the event of all releases.")
 
     def _add_up(self, query: Any, rows: Any, targets: tuple[Any, ...], weights: Any) -> Any:
         new_sum = partial(query.new_sum, self.model.adjacency)

@@ -75,7 +75,7 @@ class StepFit(Fit):
         Return the rows as it reads them, and the fitted estimator at the end.
         """
         self._until, self._given, self.precedes_charge = until, (X, n, shape), until != "publish"
-        self._stage, self._released, self._n_reads = BEGUN, set(), 0
+        self._stage, self._released, self._n_reads = BEGUN, {}, 0
         self.estimator._allotted_fit = self
         try:
             fitted = self.estimator.fit(None, y, **params)  # `take` has the rows: they are in memory, maps included

@@ -115,7 +115,7 @@ class WholeFit(Fit):
     def __init__(self, whole: Any, drawn: str) -> None:
         self.estimator, self.model = whole, copy_to_fit(whole)
         begin_record(self.model)
-        self._stage, self._released = BEGUN, set()
+        self._stage, self._released = BEGUN, {}
         self._name = getattr(whole, "_public_name", "") or type(whole).__name__
         self._drawn, self._kept = drawn, dict[str, Any]()
 

@@ -10,7 +10,9 @@ from skdp import BudgetExceededError, PrivacyAccountant
 from skdp._checks.rows import check_table
 from skdp._fit.fit import begin
 from skdp._fit.private_step import PrivateStep
+from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent
 from skdp.exceptions import FitInterruptedWarning
+from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.naive_bayes import ClassMoments, DPGaussianNB
 
 X, CODES = np.zeros((50, 2)), np.zeros(50, np.int64)
@@ -65,6 +67,19 @@ def test_fit_step_is_allowed_in_its_states_alone(before, allowed, step):
     assert vars(fit.estimator) == state
 
 
+@pytest.mark.parametrize("noise", [(0.9,), (1.0, 100.0), (1.5, 1.3)])
+def test_release_with_less_noise_than_charged_raises_before_noise(noise, monkeypatch):
+    fit, _ = fit_after("")
+    fit.plan(noise_multiplier=1.0)
+    fit.charge()
+    *admitted, last = noise
+    for number, each in enumerate(admitted):
+        fit.release(QUERY, X, CODES, noise_multiplier=each, part=str(number))
+    monkeypatch.setattr(GaussianMechanism, "release", None)
+    with pytest.raises(RuntimeError, match="less noise than the fit was charged for"):
+        fit.release(QUERY, X, CODES, noise_multiplier=last, part="last")
+
+
 def test_fit_is_charged_once_and_published_last():
     fit, accountant = fit_after("")
     for step in ("plan", "read", "charge", "release"):
@@ -81,7 +96,7 @@ def test_fit_is_charged_once_and_published_last():
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a seed
 def test_fit_releases_each_part_once_with_its_own_noise():
     fit = begin(DPGaussianNB([0, 1], random_state=0), X)
-    fit.plan()
+    fit.plan(lambda noise: SelfComposedDpEvent(GaussianDpEvent(noise), 2))
     fit.charge()
     first, second = (fit.release(QUERY, X, CODES, part=part).value for part in ("first", "second"))
     assert (first != second).all()
