@@ -226,7 +226,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         classes = last.classes if self.classes is None else self.classes
         if classes is None:
             report_classes_read(self)
-            classes = classes_of(fit.read_before_plan(check_labels, y, fit.n_rows)).tolist()
+            classes = fit.read_before_plan(_read_two_classes, y, fit.n_rows)
         last.set_params(classes=classes)
         for name in weighted_steps(made):
             dict(made.steps)[name].set_params(weight_bound=self.weight_bound)
@@ -236,8 +236,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         """Return the evaluation whose table is released at a share of the budget; its model may not be fitted yet."""
         model = inner_of(self.estimator) if self._is_frozen() else None
         known = classes if classes is not None else getattr(model, "classes_", (0, 1))
-        if len(known) != 2:
-            raise ValueError(f"Only binary classification is supported. classes has {len(known)}: give a model of two.")
+        _check_two(known)
         return PrivateEvaluation(
             model,
             epsilon=share_of_budget(self.epsilon, share),
@@ -319,3 +318,15 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         tags.classifier_tags.multi_class = False
         tags.target_tags.required = True
         return tags
+
+
+def _check_two(classes: Any) -> None:
+    if len(classes) != 2:
+        raise ValueError(f"Only binary classification is supported. classes has {len(classes)}: give a model of two.")
+
+
+def _read_two_classes(y: Any, n_rows: int) -> list[Any]:
+    """Return the classes that labels have, or reject these."""
+    classes: list[Any] = classes_of(check_labels(y, n_rows)).tolist()
+    _check_two(classes)
+    return classes

@@ -229,3 +229,15 @@ def test_bad_input_is_refused_in_one_line_and_costs_nothing(people, parameters, 
         DPCalibratedClassifier(**{"estimator": private(), "accountant": ledger, **parameters}).fit(**rows)
     assert "\n" not in str(caught.value)
     assert ledger.spent == 0.0
+
+
+@silent
+def test_third_class_read_from_labels_is_recorded_rejection(people):
+    accountant = PrivacyAccountant(9.0, 1e-5)
+    model = DPCalibratedClassifier(private().set_params(classes=None), accountant=accountant)
+    with (
+        pytest.raises(ValueError, match="Only binary classification"),
+        pytest.warns(skdp.exceptions.PrivacyLeakWarning),
+    ):
+        model.fit(people[0], np.arange(N) % 3)
+    assert [entry.kind for entry in accountant.entries] == ["refusal"]
