@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from numpy.typing import NDArray
 
@@ -14,7 +14,7 @@ from skdp.accounting.methods import ADJACENCIES
 from skdp.mechanisms.streams import SecretStream
 
 
-class AdditiveMechanism:
+class AdditiveMechanism(Protocol):
     """Base of mechanisms that add independent noise to each coordinate of a value.
 
     A subclass states `event`, the price of the noise that its `_add_noise` adds, and says by `_checked` what it takes.
@@ -28,7 +28,6 @@ class AdditiveMechanism:
     @property
     def event(self) -> DpEvent:
         """Event of one release."""
-        raise NotImplementedError(f"{type(self).__name__} has no price: write event.")
 
     def release(
         self,
@@ -68,37 +67,31 @@ class AdditiveMechanism:
         BudgetExceededError
             The budget does not admit the release. Nothing was charged.
         """
-        if isinstance(random_state, SecretStream) and accountant is None:  # of a fit, which has charged its releases
-            return self._heard(value, random_state)
-        check_choice("adjacency", adjacency, ADJACENCIES)
-        stream = random_state
-        if not isinstance(stream, SecretStream):
-            stream = SecretStream.from_random_state(random_state, type(self).__name__)
-        if random_state is not None and stream is not random_state:
-            report_leak(
-                f"random_state={random_state!r} makes the noise reproducible. If it is used for two releases, anyone "
-                "can subtract their noise: use random_state=None."
-            )
-        ledger = resolve_accountant(accountant)
-        exact = self._checked(value)
-        if ledger is not None:
-            known = None if stream is random_state else {"seeded": random_state is not None}
-            ledger.spend(self.event, label or type(self).__name__, adjacency=adjacency, parameters=known)
-        noisy = self._heard(exact, stream)
-        return noisy.item() if exact.ndim == 0 else noisy
+        stream, exact, of_fit = random_state, value, isinstance(random_state, SecretStream) and accountant is None
+        if not of_fit:  # a fit has charged its releases
+            check_choice("adjacency", adjacency, ADJACENCIES)
+            if not isinstance(stream, SecretStream):
+                stream = SecretStream.from_random_state(random_state, type(self).__name__)
+            if random_state is not None and stream is not random_state:
+                report_leak(
+                    f"random_state={random_state!r} makes the noise reproducible. If it is used for two releases, "
+                    "anyone can subtract their noise: use random_state=None."
+                )
+            ledger = resolve_accountant(accountant)
+            exact = self._checked(value)
+            if ledger is not None:
+                known = None if stream is random_state else {"seeded": random_state is not None}
+                ledger.spend(self.event, label or type(self).__name__, adjacency=adjacency, parameters=known)
+        noisy = self._add_noise(exact, stream)
+        if stream.track is not None:  # an audit records releases
+            noisy = stream.track.release(self, exact, noisy)
+        return noisy if of_fit or exact.ndim > 0 else noisy.item()
 
     def _checked(self, value: Any) -> NDArray[Any]:
-        """`value` as an array of numbers that noise can be added to, or a ValueError that shows none of them."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what it takes: write _checked.")
-
-    def _heard(self, value: NDArray[Any], stream: SecretStream) -> NDArray[Any]:
-        """`value` with noise, which an audit hears that follows the stream."""
-        noisy = self._add_noise(value, stream)
-        return noisy if stream.track is None else stream.track.release(self, value, noisy)
+        """Return `value` as an array of numbers to which noise is added, or raise a ValueError that shows none."""
 
     def _add_noise(self, value: NDArray[Any], stream: SecretStream) -> NDArray[Any]:
-        """`value` with noise from the stream."""
-        raise NotImplementedError(f"{type(self).__name__} adds no noise: write _add_noise.")
+        """Return `value` with noise from the stream."""
 
 
 __all__ = ["AdditiveMechanism"]

@@ -45,12 +45,8 @@ def error_bound(least: int, most: int) -> float:
     """
     if least == 0 or most == LAST:
         return math.inf
-    return 2.0**-52 / _length(least) + 2.0**-49 * _length(most) + 2.0 / (_WORDS - 1 - most)
-
-
-def _length(word: int) -> float:
-    """sqrt(-2 log U) of 1 - U = word / 2**64."""
-    return math.sqrt(-2.0 * log_of_rest(word))
+    shortest, longest = math.sqrt(-2.0 * log_of_rest(least)), math.sqrt(-2.0 * log_of_rest(most))
+    return 2.0**-52 / shortest + 2.0**-49 * longest + 2.0 / (_WORDS - 1 - most)
 
 
 def log_of_rest(word: int) -> float:

@@ -37,6 +37,11 @@ _NORMALS_AHEAD = 16 * BLOCK  # made at once: few calls to OpenSSL for a small mo
 
 _PROCESS = [object()]  # another object in a forked child
 
+_FORKED = (
+    "this process was forked after a stream of noise was made, and its parent draws the same numbers: start the fit in "
+    "the child."
+)
+
 _Words = NDArray[np.uint64]
 
 
@@ -48,15 +53,17 @@ class _Draws:
     def __init__(self, key: bytes, n_words: int) -> None:
         self._key, self.n_words = key, n_words
         self.track: Track | None = None  # that of the stream, while it draws
-        self._cipher: Any = None  # made when needed: most streams are only spawned from
+        self._cipher: Any = None
         self.normals: NDArray[np.float64] = np.empty(0)
         self._batch: tuple[int, _Words] = 0, np.empty(0, np.uint64)  # of the normals: place of their words, and these
         self._bound = math.inf  # on what the normals of the batch are away from the ideal ones
 
     def words(self, count: int) -> _Words:
         """The next words."""
-        if self._cipher is None:
-            self._cipher = self._cipher_here()
+        if self._cipher is None:  # AES encrypts blocks of 16 bytes, two words, and its counter counts blocks
+            counter = (self.n_words // 2).to_bytes(16, "big")
+            self._cipher = Cipher(algorithms.AES256(self._key), modes.CTR(counter)).encryptor()
+            self._cipher.update(bytes(8 * (self.n_words % 2)))  # skip the first word of a block
         if self.track is not None:
             self.track.words.add(self._key, self.n_words, count)
         size = 8 * count
@@ -67,13 +74,6 @@ class _Draws:
             self._cipher.update_into(_ZEROS[: size - start], view[start:])
         self.n_words += count
         return words[:count]
-
-    def _cipher_here(self) -> Any:
-        # AES encrypts blocks of 16 bytes, two words, and its counter counts blocks.
-        counter = (self.n_words // 2).to_bytes(16, "big")
-        cipher = Cipher(algorithms.AES256(self._key), modes.CTR(counter)).encryptor()
-        cipher.update(bytes(8 * (self.n_words % 2)))  # skip the first word of a block
-        return cipher
 
     def fill(self, out: NDArray[np.floating]) -> None:
         """Fill `out` with the next normals."""
@@ -161,26 +161,21 @@ class SecretStream:
     def __init__(self, key: bytes, track: Track | None = None) -> None:
         self._key, self.track = key, track
         self._process = _PROCESS[0]
-        self._at_rest = [_Draws(key, 0)]
+        self._at_rest: list[_Draws | None] = [None]  # made when needed: most streams are only spawned from
 
     def _take(self) -> _Draws:
         """Take the state away: the one entry of `_at_rest`, where it is put back."""
-        self._check_process()
+        if self._process is not _PROCESS[0]:
+            raise RuntimeError(_FORKED)
         try:
             draws = self._at_rest.pop()  # one call into C: no thread or interrupt comes between look and removal
         except IndexError:
             raise RuntimeError(
                 "a stream of noise has another caller, or a draw was interrupted: spawn a stream for each caller."
             ) from None
+        draws = draws or _Draws(self._key, 0)
         draws.track = self.track
         return draws
-
-    def _check_process(self) -> None:
-        if self._process is not _PROCESS[0]:
-            raise RuntimeError(
-                "this process was forked after a stream of noise was made, and its parent draws the same numbers: "
-                "start the fit in the child."
-            )
 
     @property
     def position(self) -> tuple[int, int]:
@@ -237,7 +232,8 @@ class SecretStream:
 
     def subkey(self, *purpose: str | int) -> bytes:
         """The key of the stream that `spawn` gives for this purpose, to be sent to a process that may know no other."""
-        self._check_process()
+        if self._process is not _PROCESS[0]:
+            raise RuntimeError(_FORKED)
         # HMAC is a pseudorandom function: keys of different purposes look independent without the parent's key.
         return hmac.digest(self._key, repr(purpose).encode(), "sha256")
 

@@ -8,8 +8,8 @@ FAULTS = faults_of(
             (
                 "release-noise-before-charge",
                 "AdditiveMechanism.release",
-                "if ledger is not None:\n    known = _1\n    _2\nnoisy = self._heard(exact, stream)",
-                "noisy = self._heard(exact, stream)\nif ledger is not None:\n    known = _1\n    _2",
+                "if ledger is not None:\n    known = _1\n    _2",
+                "self._add_noise(exact, stream)\nif ledger is not None:\n    known = _1\n    _2",
             ),
         ],
         "skdp.mechanisms.discrete_gaussian": [
