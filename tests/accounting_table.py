@@ -70,7 +70,6 @@ COLUMNS = {
     "`rdp`": "rdp",
     "`moments`": "moments",
     "statements": "optimal",
-    "`gdp`": "gdp",
     "2016": "moments_asymptotic",
 }
 TOGETHER = {"optimal": ("optimal_exact", "strong", "naive"), "moments_asymptotic": ("strong_2016",)}

@@ -16,7 +16,6 @@ from .classic.composition import (
     strong_2016_epsilon,
     strong_epsilon,
 )
-from .classic.gdp import gdp_delta, gdp_epsilon
 from .classic.moments import (
     asymptotic_delta,
     asymptotic_epsilon,
@@ -46,16 +45,15 @@ METHOD_NAMES = {
     "strong": "strong composition (Dwork, Rothblum & Vadhan 2010)",
     "naive": "naive composition: epsilons and deltas are added up",
     "moments_asymptotic": "leading term of the log moment: not a guarantee",
-    "gdp": "central limit approximation: not a guarantee",
     "strong_2016": "strong composition as published in 2016: not a guarantee",
 }
 # Figures of the literature that are not guarantees: to be read, never charged.
-APPROXIMATIONS = ("moments_asymptotic", "gdp", "strong_2016")
+APPROXIMATIONS = ("moments_asymptotic", "strong_2016")
 # Never below the truth: may be charged.
 METHODS = tuple(method for method in METHOD_NAMES if method not in APPROXIMATIONS)
 
 # Those that have no price for Poisson sampling when a record is replaced.
-_ADD_REMOVE_ONLY = ("moments", "moments_asymptotic", "gdp", "strong_2016")
+_ADD_REMOVE_ONLY = ("moments", "moments_asymptotic", "strong_2016")
 
 
 def _name(found: Releases, kind: str) -> str:
@@ -202,14 +200,12 @@ _EPSILON: dict[str, EpsilonOf] = {
     "strong": strong_epsilon,
     "naive": naive_epsilon,
     "moments_asymptotic": asymptotic_epsilon,
-    "gdp": gdp_epsilon,
     "strong_2016": strong_2016_epsilon,
 }
 _DELTA: dict[str, EpsilonOf] = {
     "rdp": rdp_delta,
     "moments": moments_delta,
     "moments_asymptotic": asymptotic_delta,
-    "gdp": gdp_delta,
 }
 
 
@@ -291,8 +287,8 @@ def get_epsilon(
     method : str
         "pld": privacy loss distributions, exact to about 1e-4 and better. Looser: "rdp" (Rényi), "moments"
         (Abadi et al. 2016), "optimal_exact", "optimal", "strong" and "naive" composition. Not guarantees, and
-        refused wherever something is charged: "moments_asymptotic", "gdp", "strong_2016". See
-        `docs/accounting.md`. An event that a method cannot price is refused by name.
+        refused wherever something is charged: "moments_asymptotic", "strong_2016". See `docs/accounting.md`. An
+        event that a method cannot price is refused by name.
     adjacency : {"zero_out", "add_remove", "replace_one"}
         What neighbours differ in. `zero_out` has the price of `add_remove`.
     group_size : int

@@ -86,14 +86,6 @@ def test_edges(method):
     assert get_epsilon(PoissonSampledDpEvent(1e-7, GaussianDpEvent(50.0)), 0.5, method=method) > 0.0
 
 
-def test_gdp_is_an_approximation_that_can_be_too_small():
-    assert get_epsilon(G, 1e-5, method="gdp") == pytest.approx(get_epsilon(G, 1e-5), rel=1e-9)
-    mu = 0.01 * math.sqrt(10_000 * math.expm1(1 / 16))
-    one = get_epsilon(GaussianDpEvent(1 / mu), 1e-5)
-    assert get_epsilon(PAPER, 1e-5, method="gdp") == pytest.approx(one, rel=1e-9)
-    assert one < get_epsilon(PAPER, 1e-5)
-
-
 @over_rows("method", APPROXIMATIONS)
 def test_approximations_are_read_but_never_charged(method):
     assert get_epsilon(PAPER, 1e-5, method=method) > 0.0

@@ -50,7 +50,7 @@ CALLS = [
     (get_epsilon, (G, 1e-5), {"method": "prv"}, "pld, rdp, moments"),
     (RenyiCurve(G), (1.0,), {}, r"orders=1.0 is not valid"),
     (RenyiCurve, (G,), {"adjacency": "other"}, "adjacency='other' is not known"),
-    (PrivacyProfile, (G,), {"method": "gdp"}, "not a guarantee"),
+    (PrivacyProfile, (G,), {"method": "strong_2016"}, "not a guarantee"),
     (PrivacyProfile, (G,), {"least_delta": 0.0}, "delta=0"),
     (PrivacyProfile(G), (-1.0,), {}, "epsilon=-1.0"),
     (PrivacyProfile(G).trade_off, (1.5,), {}, "type_1=1.5"),

@@ -1,1 +1,1 @@
-"""Older accounting: the `moments` accountant, `composition` theorems, and the central limit (`gdp`)."""
+"""Older accounting: the `moments` accountant and `composition` theorems."""

@@ -84,7 +84,7 @@ class Form(NamedTuple):
 
 
 _STATEMENTS = ("pld", "rdp", "optimal_exact", "optimal", "strong", "naive")
-_APPROXIMATIONS = ("moments_asymptotic", "gdp", "strong_2016")
+_APPROXIMATIONS = ("moments_asymptotic", "strong_2016")
 
 FORMS = {
     "gaussian": Form("GaussianDpEvent", (*_STATEMENTS, "moments", *_APPROXIMATIONS)),
@@ -92,7 +92,7 @@ FORMS = {
     "laplace": Form("LaplaceDpEvent", (*_STATEMENTS, "moments")),
     "epsilon_delta": Form("EpsilonDeltaDpEvent", (*_STATEMENTS, "moments")),
     "zcdp": Form("ZCDpEvent", ("rdp",)),
-    "without_replacement": Form("SampledWithoutReplacementDpEvent of GaussianDpEvent", (*_STATEMENTS, "gdp")),
+    "without_replacement": Form("SampledWithoutReplacementDpEvent of GaussianDpEvent", _STATEMENTS),
     "sampled_pure": Form("", _STATEMENTS),
     "selected": Form("RepeatAndSelectDpEvent", ("pld", "rdp")),
     "others": Form("", ("pld", "rdp")),
