@@ -10,9 +10,10 @@ from skdp._checks.leaks import SEEDED, note_leaks, report_leak
 from skdp._checks.parameters import check_choice, check_count, check_real
 from skdp._checks.units import ROW
 from skdp._fit.payment import Payment
-from skdp.accounting import DpEvent, get_epsilon, resolve_accountant
+from skdp.accounting import DpEvent, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
-from skdp.accounting.methods import ADJACENCIES
+from skdp.accounting.methods import ADJACENCIES, epsilon_of
+from skdp.accounting.releases import releases
 from skdp.accounting.targets import Risk, target_of
 from skdp.mechanisms.streams import SecretStream
 
@@ -71,7 +72,7 @@ def solve_noise(model: Any, budget: Budget, event_at: Callable[[float], DpEvent]
 
 def cost_of(model: Any, event: DpEvent) -> PrivacyCost:
     """Return an event with its epsilon by the privacy parameters of an estimator, whose delta is a number."""
-    epsilon = get_epsilon(event, model.delta, method=method_of(model), adjacency=model.adjacency)
+    epsilon = epsilon_of(releases(event), model.delta, method_of(model), model.adjacency)
     return PrivacyCost(event, epsilon, model.delta)
 
 

@@ -303,6 +303,11 @@ def get_epsilon(
     """
     delta, method, adjacency = check_delta(delta), _check_reading(method), check_adjacency(adjacency)
     found, records = _grouped(event, group_size, method)
+    return epsilon_of(found, delta, method, adjacency, records)
+
+
+def epsilon_of(found: Releases, delta: float, method: str, adjacency: str, records: int = 1) -> float:
+    """`get_epsilon` of a composition, by parameters that were checked."""
     if found.empty:
         return 0.0
     if found.non_private:

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from .events.composition import flatten_own, group_event, parts_of
@@ -199,7 +199,7 @@ class Releases:
     selected: tuple[Selection, ...] = ()
     others: tuple[OtherRelease, ...] = ()
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[str, ...]:
         """Names of the fields that hold something, in order; the methods say which of them they can price."""
         return tuple(kind for kind in FORMS if any(getattr(self, kind)))

@@ -153,13 +153,14 @@ def calibrate_noise_multiplier(
         Between 1e-3 and 1e7. The price of its event is at most the budget and, unless the result is 1e-3,
         at most 0.02 % below.
     """
+    method, adjacency = check_method(method), check_adjacency(adjacency)
     return calibrate_to(make_event, target_of(epsilon, delta), method=method, adjacency=adjacency)
 
 
 def calibrate_to(
     make_event: Callable[[float], DpEvent], target: BudgetTarget, *, method: str = "pld", adjacency: str = "zero_out"
 ) -> float:
-    """`calibrate_noise_multiplier` for a target.
+    """`calibrate_noise_multiplier` for a target, by parameters that were checked.
 
     Parameters
     ----------
@@ -171,7 +172,6 @@ def calibrate_to(
     -------
     float
     """
-    method, adjacency = check_method(method), check_adjacency(adjacency)
     # functions have no equality: one is recognised by the events that it makes, at two places and at the result
     key = (resolve(make_event(1.0)), resolve(make_event(2.5)), target, method, adjacency)
     known = _memory.get(key)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..events.specifications import DpEvent
 from ..formulas.selection_law import NumberOfTrials
-from ..methods import get_epsilon
+from ..methods import check_adjacency, check_method, get_epsilon
 from ..targets import Risk, target_of
 from .noise import calibrate_to
 
@@ -97,7 +97,7 @@ def calibrate_selection(
     CalibratedSelection
         The price of its event is at most the budget. Laws of the same mean are compared by price alone.
     """
-    target = target_of(epsilon, delta)
+    target, method, adjacency = target_of(epsilon, delta), check_method(method), check_adjacency(adjacency)
     best: CalibratedSelection | None = None
     for shape in shapes:
         law = NumberOfTrials(expected, shape)

@@ -144,10 +144,13 @@ def resolve(event: Any) -> DpEvent:
     )
 
 
+_LEAST_NOISE, _MOST_NOISE = 1e-100, 1e100
+
+
 def set_noise(event: object, value: Any, meaning: str) -> None:
     """Store a noise multiplier: a number above 0, and neither so small nor so large that its square has no double."""
     number = value if type(value) is float else read_real(value)
-    if number is None or not 1e-100 <= number <= 1e100:
+    if number is None or not _LEAST_NOISE <= number <= _MOST_NOISE:
         remedy = f"give a number from 1e-100 to 1e100 ({meaning})"
         raise ValueError(refuse_field(event, "noise_multiplier", value, remedy))
     object.__setattr__(event, "noise_multiplier", number)
@@ -185,7 +188,8 @@ class GaussianDpEvent(DpEvent):
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        set_noise(self, self.noise_multiplier, "noise standard deviation / C")
+        if type(self.noise_multiplier) is not float or not _LEAST_NOISE <= self.noise_multiplier <= _MOST_NOISE:
+            set_noise(self, self.noise_multiplier, "noise standard deviation / C")
 
 
 @dataclass(frozen=True)

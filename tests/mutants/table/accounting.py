@@ -141,7 +141,7 @@ FAULTS = faults_of(
         "skdp.accounting.methods": [
             (
                 "epsilon-replace-one-as-add-remove",
-                "get_epsilon",
+                "epsilon_of",
                 "adjacency == 'replace_one'",
                 "False",
                 "noise_stages epsilon",
