@@ -44,8 +44,8 @@ def falling_noise(kept: NDArray[np.float64]) -> tuple[Stage, ...]:
     """
     shares = np.ceil(np.round(kept * _LEVELS, 9)) / _LEVELS + _LEAST_SHARE
     shares /= shares.mean()
-    groups = [(share, len(list(each))) for share, each in itertools.groupby(shares.tolist())]
-    return tuple(Stage(n_steps, 1.0 / math.sqrt(share)) for share, n_steps in groups)
+    groups = itertools.groupby(shares.tolist())
+    return tuple([Stage(len(list(each)), 1.0 / math.sqrt(share)) for share, each in groups])
 
 
 __all__ = ["Stage", "falling_noise"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ Of 20,000 rows at epsilon 1 one table in eight would be printed at 7.6, and .6 o
 but of 50,000 rows at epsilon 4 all are at 5.7, and half at 11, of which .94 and .96 hold (60 tables each)."""
 
 
-class Likelihood:
+class Likelihood(Protocol):
     """A likelihood of targets t, given the linear predictors eta of a row z of norm at most 1.
 
     Targets are in [0, 1], and there is one predictor, but for `Multinomial` and `Ordinal`.
@@ -55,11 +55,12 @@ class Likelihood:
 
     against: Doubles = np.eye(1)
     curvature_weight: float
-    first_eta: float
-    first_slope: float
+    first_eta: float = 0.0
+    first_slope: float = 0.25
     rows_of_slope: float
-    steepest = math.inf
-    count_weight, n_counts = 0.0, 0
+    steepest: float = math.inf
+    count_weight: float = 0.0
+    n_counts: int = 0
 
     @property
     def n_lines(self) -> int:
@@ -151,21 +152,11 @@ class Likelihood:
         """
         return theta
 
-    def mean(self, eta: Doubles) -> Doubles:
-        """Return the mean of t."""
-        raise NotImplementedError
-
-    def slope(self, mean: Doubles) -> Doubles:
-        """Return the derivative of the mean by eta, which is also the curvature."""
-        raise NotImplementedError
-
     def residuals(self, targets: Doubles, eta: Doubles) -> tuple[Doubles, Doubles]:
         """Return what z is multiplied by in the score, and z z' in the curvature.
 
         Shapes are those of `eta`, (m, n_lines), and (m, n_lines, n_lines).
         """
-        mean = self.mean(eta)
-        return targets[:, None] - mean, self.slope(mean)[:, :, None]
 
     def is_cut(self, eta: Doubles) -> NDArray[np.bool_]:
         """Return which rows have a mean that is cut at a bound: none."""
@@ -204,16 +195,29 @@ class Likelihood:
         """
         return min(most, 4.0 * spread * root_mean_square + 1.0 + most * self.count_weight)
 
+
+class OneLine(Likelihood, Protocol):
+    """A likelihood of one linear predictor, of which the mean of t is a function."""
+
+    def mean(self, eta: Doubles) -> Doubles:
+        """Return the mean of t."""
+
+    def slope(self, mean: Doubles) -> Doubles:
+        """Return the derivative of the mean by eta, which is also the curvature."""
+
+    def residuals(self, targets: Doubles, eta: Doubles) -> tuple[Doubles, Doubles]:
+        mean = self.mean(eta)
+        return targets[:, None] - mean, self.slope(mean)[:, :, None]
+
     def guess(self, mean: float, deviation: float) -> tuple[float, float]:
         """Return a factor of the coefficients of least squares, and the eta of the centre of the rows.
 
         The eta is that of a model with these coefficients if the scores of least squares are normal, as an average of
         columns is about, with this standard deviation, and the mean of t is `mean`.
         """
-        raise NotImplementedError
 
 
-class Logistic(Likelihood):
+class Logistic(OneLine):
     """Classes 0 and 1.
 
     Notes
@@ -227,7 +231,7 @@ class Logistic(Likelihood):
     """
 
     curvature_weight = math.sqrt(11.0)
-    first_eta, first_slope, rows_of_slope = 0.0, 0.25, 4.0
+    rows_of_slope = 4.0
 
     def mean(self, eta: Doubles) -> Doubles:
         return np.asarray(expit(eta))
@@ -275,7 +279,7 @@ class Multinomial(Likelihood):
     """
 
     curvature_weight = 2.0
-    first_eta, rows_of_slope = 0.0, 2.0  # of equal classes, about the rows of one
+    rows_of_slope = 2.0  # of equal classes, about the rows of one
     steepest = STEEPEST_CLASSES
 
     def __init__(self, n_classes: int) -> None:
@@ -428,7 +432,7 @@ class Ordinal(Likelihood):
         return np.r_[theta[:d], np.array(thresholds) / self._entry]
 
 
-class BoundedCounts(Likelihood):
+class BoundedCounts(OneLine):
     """Counts, in units of the largest, of which means are exponentials of eta, and of half the largest at most.
 
     Notes

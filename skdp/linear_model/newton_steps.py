@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.linalg import eigh
@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from skdp._typing import Doubles
 from skdp.linear_model.equations import Equations, Noise
 from skdp.linear_model.inference import solve_without_bias
-from skdp.linear_model.likelihoods import Likelihood
+from skdp.linear_model.likelihoods import Likelihood, OneLine
 
 STEP_SHARES = (0.03, 0.03, 0.03, 0.03, 0.03, 0.05, 0.3, 0.5)
 """Fraction of mu**2 of all steps, for each step. The first one gives the starting point, and the last two are pooled.
@@ -109,8 +109,9 @@ def first_guess(step: Step, likelihood: Likelihood, intercept: float, n: int) ->
         theta = step.theta + pool.damped(step.score)
         chance = step.deviation**2 * pool.trace_of_inverse + len(theta)
         return likelihood.at_shares(theta, step.curvature, step.counts, chance)
-    mean = likelihood.mean(np.array([likelihood.first_eta]))
-    slope = float(likelihood.slope(mean)[0])
+    one_line = cast(OneLine, likelihood)
+    mean = one_line.mean(np.array([one_line.first_eta]))
+    slope = float(one_line.slope(mean)[0])
     gram = step.curvature / slope
     totals = gram[:, -1] / intercept
     noise = pool.equations.edge / slope
@@ -125,7 +126,7 @@ def first_guess(step: Step, likelihood: Likelihood, intercept: float, n: int) ->
     # too flat is mended by the next step, one that is too steep is not.
     by_chance = (step.deviation**2 * float(np.trace(inverse)) + average * (1.0 - average) * len(line)) / count
     variance = max(0.0, float(line @ gram @ line) / count - centre**2 - 2.0 * by_chance)
-    factor, eta = likelihood.guess(average, math.sqrt(variance))
+    factor, eta = one_line.guess(average, math.sqrt(variance))
     theta = factor * line
     theta[-1] += (eta - factor * centre) / intercept
     return theta

@@ -17,7 +17,7 @@ A query of vectors derives from `VectorQuery`, and writes `vectors`. One of prod
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,7 +32,7 @@ _BLOCK_ROWS = 2048
 _LIMITS = 1e-100, 1e100  # of norms, whose squares and the sums of these are normal doubles
 
 
-class VectorQuery:
+class VectorQuery(Protocol):
     """Base of queries of sums of vectors.
 
     Attributes
@@ -63,7 +63,6 @@ class VectorQuery:
 
     def vectors(self, rows: Any, *targets: Any) -> Doubles:
         """Return what each of some rows adds, of shape (m, width)."""
-        raise NotImplementedError(f"{type(self).__name__} adds nothing: write vectors.")
 
     def cells(self, rows: Any, *targets: Any) -> NDArray[np.int64]:
         """Return the cell to which each row adds its vector."""

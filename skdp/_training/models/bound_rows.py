@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 
 
-class Model:
+class Model(Protocol):
     """Base class of models: rows, targets and weights that are bound to a loss.
 
     `n_rows` is the number of rows. `units` is None, or says which rows, side by side, are of one unit: what is drawn
@@ -50,14 +50,6 @@ class Model:
         Models of which rows are grouped (`skdp._training.models.equal_rows`) take one argument more, `counts`: an
         array of float64, by which the clipped gradient of each row of the lot is multiplied, or None.
         """
-        raise NotImplementedError
-
-    def sum_of_rows(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
-        """Sum of the clipped gradients of rows that are side by side, of one unit or of a part of it, in a new array.
-
-        The sum itself is not clipped.
-        """
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self
@@ -67,9 +59,10 @@ class Model:
 
     def close(self) -> None:
         """End the threads, and let go of what is kept elsewhere."""
+        return
 
 
-class SpanModel(Model):
+class SpanModel(Model, Protocol):
     """Base class of models that add up spans of their rows by `_sum_over`."""
 
     def clipped_gradient_sum(
@@ -88,6 +81,10 @@ class SpanModel(Model):
         return total
 
     def sum_of_rows(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
+        """Sum of the clipped gradients of rows that are side by side, of one unit or of a part of it, in a new array.
+
+        The sum itself is not clipped.
+        """
         return self._sum_over(theta, None, (start, stop), max_norm)
 
     def _sum_over(
@@ -100,7 +97,6 @@ class SpanModel(Model):
         lot: UnitLot | None = None,
     ) -> NDArray[np.float64]:
         """Sum of clipped gradients over a span of `rows`, or of all rows; those of each unit of a lot are clipped."""
-        raise NotImplementedError
 
 
 def run_segments(pool: ThreadPoolExecutor | None, n: int, run: Callable[[int], None]) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from skdp._checks.sources import BlockRecipe, after_the_charge
 from skdp._checks.unit_runs import UnitsOfRows
 from skdp._checks.units import Units
-from skdp._training.models.bound_rows import Model
+from skdp._training.models.bound_rows import Model, SpanModel
 from skdp._training.models.unit_layout import UnitLayout, add_clipped
 from skdp._typing import Vector
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling, Sampling
@@ -181,7 +181,7 @@ class StreamedModel(Model):
 def _add_units(
     total: NDArray[np.float64],
     cut: NDArray[np.float64],
-    model: Model,
+    model: SpanModel,
     theta: Vector,
     units: UnitsOfRows,
     layout: UnitLayout,
