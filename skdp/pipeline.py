@@ -612,7 +612,7 @@ class PipelineFit(Fit):
     def take(self, X: Any, groups: Any) -> None:
         """See `Fit`: the shape of the rows is that of what the first step takes."""
         refuse_rows_elsewhere("a pipeline", X)
-        self.rows, self.units = units_of(self.model, X, groups, self._find_payment())
+        self.rows, self.units = units_of(self.model, X, groups, self._find_payment)
         self.model._note_unit()
         self.n_rows, self.n_features = table_shape(self.rows)
         self.n_units = self.n_rows if self.units is None else self.units.n_units

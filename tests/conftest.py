@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from ledger_files import THREE
 
 from skdp import PrivacyAccountant
-from skdp._training.solver import Solver
+from skdp._training.solver import DescentSolver
 from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
 
 os.environ["SKDP_COMPILES"] = "1"  # a cold cache says nothing in tests of what processes write
@@ -56,8 +56,8 @@ def rows():
 @pytest.fixture
 def steps_alone(monkeypatch):
     """Models of steps from scores of 0: what is released beside them is accounted for, and neither made nor used."""
-    monkeypatch.setattr(Solver, "corrected", lambda *given: {})
-    monkeypatch.setattr(Solver, "_count_classes", lambda *given: None)
+    monkeypatch.setattr(DescentSolver, "corrected", lambda *given: {})
+    monkeypatch.setattr(DescentSolver, "_count_classes", lambda *given: None)
 
 
 @pytest.fixture

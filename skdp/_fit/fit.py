@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +23,8 @@ from skdp._checks.rows import check_schema, check_shape
 from skdp._checks.sources import RowSource, refuse_rows_elsewhere
 from skdp._checks.units import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read_units, split_labels
 from skdp._fit.budget import Budget, PrivacyCost, cost_of, payment_of, public_n, read_budget, root_stream, solve_noise
-from skdp._fit.payment import Payment, charged
-from skdp._fit.releases import PUBLICATION, Release, copy_to_fit, new_release, publish
+from skdp._fit.payment import Payment, recording_refusals
+from skdp._fit.releases import PUBLICATION, copy_to_fit, new_release, publish
 from skdp._guard.findings import FitPrice
 from skdp._guard.foreign_fits import report_foreign_fit
 from skdp._threads import WorkerPool
@@ -150,8 +150,7 @@ class Fit:
         """Note what is public of the rows. Labels of groups are read, and a rejection of them is recorded."""
         if not isinstance(X, RowSource | Iterator):
             refuse_rows_elsewhere(type(self.model).__name__, X)
-        self._payment = self._find_payment()
-        self.rows, self.units = units_of(self.model, X, groups, self._payment)
+        self.rows, self.units = units_of(self.model, X, groups, self._find_payment)
         if self.earlier is not None:
             self.earlier.check(self.model)
         self.n_rows, self.n_features = self._public_shape()
@@ -166,7 +165,7 @@ class Fit:
             check_schema(model, X.like(), reset=self.earlier is None)
             return X.shape
         model._note_rows(X)
-        with self._payment.recording_refusals():
+        with recording_refusals(self._find_payment):
             shape = shape_of("X", X)
             check_shape(shape, model)
         return int(shape[0]), int(shape[1])
@@ -195,19 +194,16 @@ class Fit:
         self._advance(BEGUN, BEGUN)
         return self.recorded(reader, *given)
 
-    def plan(
-        self, event_at: Callable[[float], DpEvent] = GaussianDpEvent, noise_multiplier: float | None = None
-    ) -> None:
+    def plan(self, event_at: Callable[[float], DpEvent] = GaussianDpEvent) -> None:
         """Settle the noise and the privacy cost from public numbers, and ask the accountant. Nothing is charged.
 
         Parameters
         ----------
         event_at : callable
             The event of the fit at a noise multiplier, everything that it releases included.
-        noise_multiplier : float or None
-            By `solve_noise`, where the rest of a plan depends on it. None solves for it here.
         """
-        self.noise_multiplier = noise_multiplier or solve_noise(self.model, self.budget, event_at)
+        event_at = cache(event_at)  # calibration ends with the event of the fit
+        self.noise_multiplier = solve_noise(self.model, self.budget, event_at)
         self.model.noise_multiplier_, event = self.noise_multiplier, event_at(self.noise_multiplier)
         before = () if self.earlier is None else self.earlier.releases
         self.plan_at(
@@ -262,7 +258,7 @@ class Fit:
 
     def recorded(self, reader: Callable[..., Any], *given: Any, **how: Any) -> Any:
         """Return ``reader(*given, **how)``, of what was read before. A rejection is recorded."""
-        with self._payment.recording_refusals(), np.errstate(all="ignore"):
+        with recording_refusals(self._find_payment), np.errstate(all="ignore"):
             return reader(*given, **how)
 
     # --- charge ---
@@ -277,18 +273,13 @@ class Fit:
             warn_of_weak_delta(self.price.delta, self.n, self.units is not None)
             self.model._fitted_n_public = self.n
         if not self._is_charged():
-            self._charge()
+            try:
+                self._payment.charge(self.event, "" if self.file is None else self.file.note)
+            except BudgetExceededError:  # others charged since the accountant was asked
+                if self.file is not None:
+                    self.file.discard()
+                raise
         self._advance(CHARGED, ENDED)
-
-    def _charge(self) -> None:
-        if self.file is None:
-            self._payment.charge(self.event)
-            return
-        try:
-            self._payment.charge(self.event, self.file.note)
-        except BudgetExceededError:  # others charged since the accountant was asked
-            self.file.discard()
-            raise
 
     # --- release ---
 
@@ -316,14 +307,21 @@ class Fit:
         """Return ``function(*given)``, which reads rows after the charge beside `release`.
 
         With `part`, it makes the releases of that name itself, once, such as those of steps by `run_stream`. It
-        neither warns of a number in a row nor shows the shape of an array for which memory runs out.
+        neither warns of a number in a row nor shows the shape of an array for which memory runs out, as NumPy does: it
+        may be that of a lot.
         """
         if part:
             self._begin_part(part)
         else:
             self._advance(self._stage, CHARGED, RELEASED)
-        with np.errstate(all="ignore"):
-            return charged(function, *given)
+        try:
+            with np.errstate(all="ignore"):
+                return function(*given)
+        except MemoryError:
+            pass
+        raise MemoryError(
+            "memory ran out after the fit was charged, which stands: give it more, or choose a smaller model or lots."
+        )
 
     def release(
         self,
@@ -401,13 +399,11 @@ class Fit:
 
     def _note_price(self) -> None:
         model, earlier = self.model, () if self.earlier is None else self.earlier.releases
+        release = new_release(self.event, model.adjacency, model.privacy_unit_)
+        if self.file is not None:  # a fit with a file keeps the id of its release when it resumes
+            release = replace(release, id=self.file.receipt)
         model.privacy_event_, model.epsilon_, model.delta_ = self.price
-        model.adjacency_, model._fitted_releases = model.adjacency, (*earlier, self._new_release())
-
-    def _new_release(self) -> Release:
-        """Return the release that the charge is for; a fit with a file keeps its id when it resumes."""
-        release = new_release(self.event, self.model.adjacency, self.model.privacy_unit_)
-        return release if self.file is None else replace(release, id=self.file.receipt)
+        model.adjacency_, model._fitted_releases = model.adjacency, (*earlier, release)
 
     def _tell(self, interrupted: str) -> None:
         if interrupted:
@@ -426,18 +422,18 @@ class Fit:
         self._stage = stage
 
 
-def units_of(work: Any, X: Any, groups: Any, payment: Payment | None = None) -> tuple[Any, Any]:
+def units_of(work: Any, X: Any, groups: Any, find_payment: Callable[[], Payment] | None = None) -> tuple[Any, Any]:
     """Return a table without the labels of its rows, and the units that these give; None where there are no labels.
 
     Of a `RowSource`, which keeps its units, what is public of them is returned. The privacy unit is noted on `work`, a
-    copy made for the fit. `payment`, by default that of `work`, records a rejection of labels.
+    copy made for the fit. The payment, by default that of `work`, records a rejection of labels.
     """
     for name in UNIT_FACTS:
         work.__dict__.pop(name, None)
     work.privacy_unit_ = ROW if groups is None else GROUP
     if groups is None:
         return X, None
-    with (payment or payment_of(work)).recording_refusals():
+    with recording_refusals(find_payment or partial(payment_of, work)):
         if isinstance(X, RowSource):
             units: Units | CountedUnits = X.find_units()
         else:

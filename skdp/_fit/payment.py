@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from skdp._checks.units import ROW
 from skdp.accounting import DpEvent, PrivacyAccountant
-
-Learned = TypeVar("Learned")
 
 
 class Payment(NamedTuple):
@@ -44,31 +42,22 @@ class Payment(NamedTuple):
             given: dict[str, Any] = {"adjacency": self.adjacency, "parameters": self.parameters, "unit": self.unit}
             self.accountant.spend(event, self.label, note=note, **given)
 
-    @contextlib.contextmanager
-    def recording_refusals(self) -> Iterator[None]:
-        """Record on the ledger that rows were refused within: that is a query, which costs nothing here."""
-        try:
-            yield
-        except Warning:  # a leak that was turned into an error
-            raise
-        except Exception:
-            if self.accountant is not None:
-                self.accountant.record_refusal(self.label, adjacency=self.adjacency)
-            raise
+    def record_refusal(self) -> None:
+        """Record on the ledger that rows were refused: that is a query, which costs nothing here."""
+        if self.accountant is not None:
+            self.accountant.record_refusal(self.label, adjacency=self.adjacency)
 
 
-def charged(learn: Callable[..., Learned], *given: Any) -> Learned:
-    """Return ``learn(*given)``, of which the charge was made; an error for want of memory says that it stands.
-
-    NumPy's own error names the shape of an array, which may be that of a lot: it is neither shown nor chained.
-    """
+@contextlib.contextmanager
+def recording_refusals(find_payment: Callable[[], Payment]) -> Iterator[None]:
+    """Record that rows were refused within, by the payment of the fit, which is found if one is needed."""
     try:
-        return learn(*given)
-    except MemoryError:
-        pass
-    raise MemoryError(
-        "memory ran out after the fit was charged, which stands: give it more, or choose a smaller model or lots."
-    )
+        yield
+    except Warning:  # a leak that was turned into an error
+        raise
+    except Exception:
+        find_payment().record_refusal()
+        raise
 
 
-__all__ = ["Payment", "charged"]
+__all__ = ["Payment", "recording_refusals"]

@@ -38,20 +38,15 @@ class GradientEstimator(PrivateEstimator):
     n_iter_: int
     _fitted_before: tuple[int, int]  # steps and epochs of all runs but the last
 
-    def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> Solver:
-        """Return how a model of `n_features` columns is trained; `anew` says whether the run is the first one."""
-        raise NotImplementedError
+    _target: Callable[[], Target]
+    """Return what the outputs mean, by the parameters."""
+    _solver: Callable[..., Solver]
+    """Return how a model is trained, of (target, number of columns). `anew` states whether the run is the first one."""
+    _scorer: Callable[[], Callable[[Any], NDArray[np.floating]]]
+    """Return what computes the scores of checked rows, of shape (n_samples, n_outputs). It can be pickled.
 
-    def _target(self) -> Target:
-        """Return what the outputs mean, by the parameters."""
-        raise NotImplementedError
-
-    def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
-        """Return what computes the scores of checked rows, of shape (n_samples, n_outputs). It can be pickled.
-
-        It is a function of fitted parameters alone, and holds no estimator.
-        """
-        raise NotImplementedError
+    It is a function of fitted parameters alone, and holds no estimator.
+    """
 
     def _scores(self, X: Any) -> NDArray[np.floating]:
         return self._scorer()(X)
@@ -81,14 +76,10 @@ class GradientEstimator(PrivateEstimator):
         """
         n = public_n(self, n_samples)
         target = self._target()
-        solver = self._solver(target, n_features)
-        sampling, n_steps = solver.sampling_and_steps(n, n_features, target.n_of_step())
-        fixed = {"lot_size": None, "sampling_rate": sampling.rate}
+        releases = self._solver(target, n_features).planned_releases(n, n_features, target.n_of_step())
+        fixed = {"lot_size": None, "sampling_rate": releases.sampling.rate}
         known = self.get_params(deep=False)
-        return StepPlan(
-            solver.planned_releases(sampling, n_steps).event_at,
-            {name: value for name, value in fixed.items() if name in known},
-        )
+        return StepPlan(releases.event_at, {name: value for name, value in fixed.items() if name in known})
 
     def _check_run_parameters(self, fit: Fit) -> None:
         """Reject parameters that do not fit the kind of fit."""
@@ -115,7 +106,7 @@ class GradientEstimator(PrivateEstimator):
         paid = None if run.earlier is None else run.earlier.event
 
         def epsilon_of(n_steps: int) -> float:
-            event = run.event_of(n_steps)
+            event = run.releases.event_at(run.plan.noise_multiplier, n_steps)
             return cost_of(self, event if paid is None else compose([paid, event])).epsilon
 
         return StepProgress(run.plan.n_steps, epsilon_of)

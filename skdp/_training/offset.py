@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg as sl
@@ -48,13 +48,13 @@ start at equal scores is a shrinkage, which helps where noise decides: without i
 epsilon 0.1."""
 
 
-class Means(VectorQuery):
+class Means(VectorQuery, Protocol):
     """What rows add to the sums that are bought, and the offsets of the scores that follow from these.
 
     Subclasses are public values, and can be pickled. `of_scores` says whether `vectors` depends on the scores.
     """
 
-    of_scores = True
+    of_scores: bool = True
 
     def at_noise(self, noise: float) -> Means:
         """Return the means that suit this noise, a public number: the noise of a sum, divided by the number of rows."""
@@ -70,11 +70,9 @@ class Means(VectorQuery):
         values : ndarray of shape (n, ...)
             Targets as the loss reads them; private.
         """
-        raise NotImplementedError
 
     def offset(self, sums: Doubles, deviation: float) -> Doubles:
         """Return what is added to the score of each output, from noisy sums and the noise's standard deviation."""
-        raise NotImplementedError
 
 
 class ScoredSum(VectorSum):

@@ -63,12 +63,11 @@ class DPSGDPlan:
     @cached_property
     def _mechanisms(self) -> list[tuple[int, GaussianMechanism]]:
         """The step before which each stage ends, and the mechanism of its steps."""
-        stages = self.stages or (Stage(self.n_steps, 1.0),)
-        ends = np.cumsum([stage.n_steps for stage in stages]).tolist()
-        return [
-            (end, GaussianMechanism(self.noise_multiplier * stage.factor, self.max_grad_norm))
-            for end, stage in zip(ends, stages, strict=True)
-        ]
+        found, end = list[tuple[int, GaussianMechanism]](), 0
+        for n_steps, factor in self.stages or (Stage(self.n_steps, 1.0),):
+            end += n_steps
+            found.append((end, GaussianMechanism(self.noise_multiplier * factor, self.max_grad_norm)))
+        return found
 
     def mechanism_at(self, step: int) -> GaussianMechanism:
         """What releases the sum of a step, counted from 0."""
@@ -85,11 +84,7 @@ class DPSGDPlan:
 
     @property
     def event(self) -> DpEvent:
-        return self.event_of(self.n_steps)
-
-    def event_of(self, n_steps: int) -> DpEvent:
-        """The event of the first `n_steps` steps."""
-        return event_of_steps(self.sampling, n_steps, self.noise_multiplier, self.stages)
+        return event_of_steps(self.sampling, self.n_steps, self.noise_multiplier, self.stages)
 
 
 def event_of_steps(

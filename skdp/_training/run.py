@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from skdp._checks.units import Units
 from skdp._training.averaging import Averaging
 from skdp._training.checkpoint import Checkpoint
@@ -13,10 +15,10 @@ from skdp._training.earlier_runs import EarlierRuns
 from skdp._training.noise_stages import Stage
 from skdp._training.optimizers import Optimizer
 from skdp._training.plan import DPSGDPlan, event_of_steps
-from skdp.accounting import DpEvent, compose
-from skdp.base import Fit
+from skdp._typing import Doubles
+from skdp.accounting import DpEvent, GaussianDpEvent, compose
+from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling
-from skdp.mechanisms.streams import SecretStream
 
 OFFSET = "offset"
 """Name of the purchase that corrects a model after its last step."""
@@ -42,30 +44,31 @@ class Targets(NamedTuple):
 class PlannedReleases(NamedTuple):
     """The steps of a run, and the releases beside them: all that its privacy cost depends on but the noise.
 
-    Calibration, the charged event and training read one value. `purchases` are the releases beside the steps, by name:
-    `OFFSET` after the last step, all others before the first one.
+    Calibration, the charged event and training read one value. `beside` has the releases beside the steps, by name:
+    `OFFSET` after the last step, all others before the first one. It states their noise multipliers over that of the
+    steps (`noise_ratio`). `averaging` is that of the iterates, by which the
+    noise is spread over the steps (`stages`).
     """
 
     sampling: Sampling
     n_steps: int
     stages: tuple[Stage, ...]
-    purchases: Mapping[str, Any]
+    beside: Mapping[str, float]
+    averaging: Averaging
 
-    def event_at(self, noise_multiplier: float) -> DpEvent:
-        """Return the event of the run at a noise multiplier."""
-        steps = event_of_steps(self.sampling, self.n_steps, noise_multiplier, self.stages)
-        return self.with_purchases(steps, noise_multiplier)
-
-    def with_purchases(self, steps: DpEvent, noise_multiplier: float) -> DpEvent:
-        """Return the event of some steps and of all releases beside them."""
-        beside = [each.event_at(noise_multiplier) for each in self.purchases.values()]
+    def event_at(self, noise_multiplier: float, n_steps: int | None = None) -> DpEvent:
+        """Return the event at a noise multiplier: of the first `n_steps` steps, and of the releases beside them."""
+        n_steps = self.n_steps if n_steps is None else n_steps
+        steps = event_of_steps(self.sampling, n_steps, noise_multiplier, self.stages)
+        beside: list[DpEvent] = [GaussianDpEvent(ratio * noise_multiplier) for ratio in self.beside.values()]
         return compose([*beside, steps]) if beside else steps
 
 
 class Run(NamedTuple):
     """Everything that is decided about a run before its rows are read.
 
-    The epsilon is that of all runs, the earlier ones included.
+    The epsilon is that of all runs, the earlier ones included. `kept_of_coef` is the factor of the coefficients of a
+    first run, from public numbers: below 1 where noise rules.
     """
 
     releases: PlannedReleases
@@ -76,51 +79,32 @@ class Run(NamedTuple):
     radius: float
     learning_rate: float
     optimizer: Optimizer
-    averaging: Averaging
+    kept_of_coef: float = 1.0
     stream: Any = None
     file: Checkpoint | None = None
     epsilon: float = math.nan
     earlier: EarlierRuns | None = None
-
-    def of_fit(self, fit: Fit) -> Run:
-        """Return the run with what its fit knows once it is planned."""
-        found = self._replace(file=fit.file, epsilon=fit.price.epsilon, earlier=fit.earlier)
-        return found._replace(stream=fit.run_stream(found.before[0]))
-
-    @property
-    def warm(self) -> bool:
-        """Whether it starts from the parameters of earlier runs."""
-        return self.earlier is not None
 
     @property
     def before(self) -> tuple[int, int]:
         """Steps and epochs of earlier runs."""
         return (0, 0) if self.earlier is None else self.earlier.counts
 
-    @property
-    def purchases(self) -> Mapping[str, Any]:
-        """The releases beside the steps."""
-        return self.releases.purchases
+    def mechanism(self, name: str, sensitivity: float) -> GaussianMechanism:
+        """Return what adds noise to a release beside the steps, by its name."""
+        return GaussianMechanism(self.releases.beside[name] * self.plan.noise_multiplier, sensitivity)
 
-    def event_of(self, n_steps: int) -> DpEvent:
-        """Return the event of the first `n_steps` steps and of the releases beside them."""
-        return self.releases.with_purchases(self.plan.event_of(n_steps), self.plan.noise_multiplier)
-
-    @property
-    def bought_first(self) -> list[str]:
-        """Names of what is released before the first step, and what steps depend on."""
-        return [name for name in self.purchases if name != OFFSET]
-
-    def bought(self, name: str, buy: Callable[[SecretStream], list[float]]) -> list[float]:
-        """Return a release beside the steps by its name: from the file of the run, or made now.
+    def released(self, name: str, mechanism: GaussianMechanism, add_up: Callable[[], Doubles]) -> Doubles:
+        """Return a release beside the steps: from the file of the run, or the sums of `add_up` with noise.
 
         A file gets it at once: whatever ends the run from now on, the one that resumes does not release it again.
         """
-        if self.file is None:
-            return buy(self.stream.spawn(name))
-        if name not in self.file.bought:
-            self.file.keep_bought(name, buy(self.stream.spawn(name)))
-        return self.file.bought[name]
+        found = None if self.file is None else self.file.bought.get(name)
+        if found is None:
+            found = mechanism.release(add_up(), self.stream.spawn(name)).tolist()
+            if self.file is not None:
+                self.file.keep_bought(name, found)
+        return np.array(found)
 
 
 __all__ = ["OFFSET", "START", "PlannedReleases", "Run", "Targets"]

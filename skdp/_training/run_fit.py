@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import operator
+from functools import partial
 from typing import Any, TypeVar
 
 from skdp._checks.sources import RowSource, is_elsewhere, source_to_fit
@@ -11,9 +11,9 @@ from skdp._checks.weights import warn_of_no_bound
 from skdp._training.checkpoint import Checkpoint
 from skdp._training.earlier_runs import EarlierRuns
 from skdp._training.loop import start_of_run
-from skdp._training.run import Run, Targets
+from skdp._training.run import OFFSET, Run, Targets
 from skdp._training.run_lock import RunLock
-from skdp._training.solver import Solver
+from skdp._training.solver import DescentSolver, Solver, weak_signal
 from skdp._training.target import Target
 from skdp._typing import Vector
 from skdp.base import Fit, begin
@@ -58,18 +58,19 @@ def _fit(fit: Fit, y: Any, sample_weight: Any, given: Any) -> None:
         targets = fit.read_before_plan(_read_outputs, model, target, y, sample_weight, fit.n_rows)
         outputs = None if targets is None else targets.outputs
     solver = model._solver(target, d, anew=earlier is None or not earlier.releases)
+    to_plan = outputs or target.assumed()
+    releases = solver.planned_releases(fit.n, d, to_plan.n_outputs)
+    fit.plan(releases.event_at)
     # A rejection of outputs that were read from the targets is recorded too.
-    checked = operator.call if targets is None else fit.recorded
-    if outputs is not None:
-        checked(target.check, outputs)
-    run = checked(solver.plan_run, fit.budget, fit.n, d, outputs or target.assumed())
+    planned = solver.plan_run if targets is None else partial(fit.recorded, solver.plan_run)
+    run = planned(releases, fit.noise_multiplier, fit.n, d, to_plan)
     if earlier is not None:
         solver.check_present(run)
-    fit.plan(run.releases.event_at, run.plan.noise_multiplier)
-    if earlier is None and fit.n_features is not None:
+    elif fit.n_features is not None:
         # Outputs that are read from the targets do not affect the warning.
-        fit.warn(solver.weak_signal(run, d, target.named or target.assumed()))
-    run = run.of_fit(fit)
+        fit.warn(weak_signal(solver, run, d, target.named or target.assumed()))
+    stream = fit.run_stream(0 if earlier is None else earlier.counts[0])
+    run = run._replace(stream=stream, file=fit.file, epsilon=fit.price.epsilon, earlier=earlier)
 
     rows = fit.rows
     if isinstance(rows, RowSource):
@@ -131,7 +132,7 @@ def _open_file(fit: Fit) -> None:
     fit.resume(file, earlier)
 
 
-def _begin_file(fit: Fit, solver: Solver, run: Run, rows: Any) -> None:
+def _begin_file(fit: Fit, solver: DescentSolver, run: Run, rows: Any) -> None:
     """Write the file of the run before the charge, with the state that training starts from."""
     model = fit.model
     described = {
@@ -144,9 +145,10 @@ def _begin_file(fit: Fit, solver: Solver, run: Run, rows: Any) -> None:
         "table": repr((fit.n, *rows.shape[1:], str(rows.dtype))),
     }  # fmt: skip
     fit.file.check_run(described, run.plan.n_steps)
-    fit.file.check_bought(run.bought_first, run.purchases)
+    beside = run.releases.beside
+    fit.file.check_bought([name for name in beside if name != OFFSET], beside)
     theta = solver.start(run, rows.dtype)
-    state, _ = start_of_run(run.optimizer, theta, run.stream, run.averaging, fit.file)
+    state, _ = start_of_run(run.optimizer, theta, run.stream, run.releases.averaging, fit.file)
     fit.file.begin(state)
 
 
@@ -156,7 +158,7 @@ def _begin_file(fit: Fit, solver: Solver, run: Run, rows: Any) -> None:
 def _learn(model: Any, solver: Solver, run: Run, rows: Any, targets: Targets) -> tuple[dict[str, Any], str]:
     """Return what a run learns, and where an interrupt cut it short, or ""."""
     n_steps = run.plan.n_steps
-    rows, targets = solver.buy(run, rows, targets)
+    rows, targets = solver.before_steps(run, rows, targets)
     theta, n_done = solver.train(run, rows, targets)
     learned, where = dict[str, Any](), f"after {n_done} of {n_steps} steps"
     try:
@@ -183,7 +185,7 @@ def _learned(solver: Solver, run: Run, theta: Vector, n_done: int) -> dict[str, 
         # The small number undoes rounding: 20 steps at rate 0.05 are one epoch.
         "n_iter_": math.ceil(n_done * plan.sampling.rate - 1e-9) + epochs,
         "weight_bound_": solver.target.weights.bound,
-        "_fitted_before": run.before,
+        "_fitted_before": (steps, epochs),
         "_fitted_n_public": run.n_public,
         "_fitted_noise_falls": bool(plan.stages),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -23,15 +23,12 @@ from skdp._training.noise_stages import Stage, falling_noise
 from skdp._training.offset import OFFSET_SHARE, Means, ScoredSum
 from skdp._training.run import OFFSET, START, PlannedReleases, Run, Targets
 from skdp._typing import Doubles, Vector
-from skdp.base import Budget
-from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling
-from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.purchase import SideRelease
+from skdp.preprocessing.histograms.purchase import noise_ratio
 
 
-class Solver:
-    """How the parameters of a model are planned, started and trained.
+class Solver(Protocol):
+    """What a run asks of a solver: how the parameters of a model are planned and trained.
 
     Parameters
     ----------
@@ -43,55 +40,100 @@ class Solver:
         Whether the run is the first one.
     """
 
-    last_release = "the correction of the mean"  # `corrected` makes it, after the last step
-    _origin: Doubles | None = None  # scores at which a first run starts, if they are not 0
+    model: Any
+    target: Any
+    anew: bool
+    last_release: ClassVar[str]  # `corrected` makes it, after the last step
 
     def __init__(self, model: Any, target: Any, *, anew: bool = True) -> None:
         self.model, self.target, self.anew = model, target, anew
 
-    def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
-        """Return the sampling of rows and the number of steps; `n` is the public number of rows."""
-        raise NotImplementedError
+    def planned_releases(self, n: int, n_features: int, n_outputs: int) -> PlannedReleases:
+        """Return the releases of a run, from public quantities."""
 
-    def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
+    def plan_run(
+        self, releases: PlannedReleases, noise_multiplier: float, n: int, n_features: int, outputs: Any
+    ) -> Run:
         """Decide everything that precedes reading the data; `n` is the public number of rows."""
-        raise NotImplementedError
 
-    def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
+    def n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         """Return how many parameters the noise is to be compared with."""
-        raise NotImplementedError
-
-    def weak_signal(self, run: Run, n_features: int, outputs: Any) -> str:
-        """Return a notice where noise decides much of the model, from public numbers alone, else ""."""
-        plan, n_parameters = run.plan, self._n_free(run, n_features, outputs)
-        signal = defaults.signal_of(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_parameters)
-        few = few_rows_notice(
-            self.model, plan.noise_multiplier, run.n_public, n_parameters, signal, self.target.least_signal
-        )
-        shrunk = few_a_column_notice(self.model, plan.noise_multiplier, run.n_public, self._kept_of_coef(run))
-        return " ".join(filter(None, (few, shrunk)))
-
-    def _kept_of_coef(self, run: Run) -> float:
-        """Return the factor of the coefficients of a first run, from public numbers: below 1 where noise rules."""
-        return 1.0
 
     def check_present(self, run: Run) -> None:
         """Refuse a warm start if the current parameters do not fit the run."""
+        return
+
+    def describe_rows(self) -> dict[str, Any]:
+        """Return the public facts about the rows that a checkpoint records."""
+        return {"row_norm": self.model._fitted_row_norm} if self.model._fitted_row_norm else {}
+
+    def before_steps(self, run: Run, rows: Any, targets: Targets) -> tuple[Any, Targets]:
+        """Make the releases before the first step, and return rows and targets as the steps read them."""
+        return rows, targets
+
+    def train(self, run: Run, rows: Any, targets: Targets) -> tuple[Vector, int]:
+        """Run the plan; return the parameters and the number of steps done, fewer if it was interrupted."""
+
+    def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
+        """Return the attributes that are the result of a run, of which `n_done` steps were made."""
+
+    def corrected(self, run: Run, rows: Any, targets: Targets) -> dict[str, Any]:
+        """Make the last release, and return what it changes. The model has what was learned in the steps."""
+
+    def _check_radius(self, n_features: int) -> float:
+        """Return the norm to which rows are clipped."""
+        if self.model.data_norm is None:
+            return self.model._fitted_row_norm or math.sqrt(n_features)
+        remedy = "choose a public bound from 1e-30 to 1e30, or None"
+        return check_real("data_norm", self.model.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
+
+
+class DescentSolver(Solver, Protocol):
+    """What solvers by noisy gradient descent share, whatever the model."""
+
+    last_release: ClassVar[str] = "the correction of the mean"
+    _origin: Doubles | None = None  # scores at which a first run starts, if they are not 0
+
+    def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
+        """Return the sampling of rows and the number of steps; `n` is the public number of rows."""
+
+    def averaging(self, n_steps: int) -> Averaging:
+        """Return the average of the iterates that is the result of a run."""
+
+    def planned_releases(self, n: int, n_features: int, n_outputs: int) -> PlannedReleases:
+        """See `Solver`. Noise is not spread over the steps where rows are sampled or it was given."""
+        sampling, n_steps = self.sampling_and_steps(n, n_features, n_outputs)
+        averaging, stages = self.averaging(n_steps), tuple[Stage, ...]()
+        by_us = self.model.noise_multiplier is None or self.model._noise_is_allotted
+        if by_us and sampling.rate == 1.0 and n_steps <= _MOST_FALLING and averaging.kept is not None:
+            stages = falling_noise(averaging.kept())
+        return PlannedReleases(sampling, n_steps, stages, self.beside_steps(sampling, n_steps), averaging)
+
+    def beside_steps(self, sampling: Sampling, n_steps: int) -> dict[str, float]:
+        """Return the noise multipliers of the releases beside the steps over that of the steps, by name.
+
+        A model without an intercept has nothing to correct, and starts at scores of 0.
+        """
+        found: dict[str, float] = {}
+        if getattr(self.model, "fit_intercept", True) and self.target.fits_means:
+            share = OFFSET_SHARE
+            if self.anew and self.target.starts_at_counts:
+                share /= 2.0
+                found[START] = noise_ratio(share, sampling.rate, n_steps)
+            found[OFFSET] = noise_ratio(share, sampling.rate, n_steps)
+        return found
 
     def start(self, run: Run, dtype: Any) -> Vector:
-        """Return the initial parameters: the current ones if `warm`."""
-        raise NotImplementedError
+        """Return the initial parameters: the current ones of a run that continues others."""
 
     def shift(self, theta: Vector, run: Run, origin: Doubles) -> None:
         """Add the scores at which a first run starts to the intercepts of its initial parameters."""
-        raise NotImplementedError
 
     def factory(self, run: Run, dtype: Any) -> Callable[..., Model]:
         """Return a factory of models of rows of this dtype: ``make(X, targets, weights)``. It can be pickled.
 
         It also takes `units`, the layout of rows that are in the order of their units.
         """
-        raise NotImplementedError
 
     def bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
         """Return a context manager that gives the model of these rows."""
@@ -101,8 +143,8 @@ class Solver:
             layout = UnitLayout(targets.units)
             rows, values = taken(X, layout.order, X.dtype), targets.values[layout.order]
             return self.factory(run, X.dtype)(rows, values, layout.in_order(weights), units=layout)
-        by_place = self._rounds_by_place(run, X.dtype)
-        limit = self._limit_of_groups(X.shape[0], run, by_place=by_place)
+        by_place = self.rounds_by_place(run, X.dtype)
+        limit = _limit_of_groups(self.model, X.shape[0], run.plan.sampling, by_place)
         groups = None if limit is None else find_groups(X, targets.values, weights, limit)
         if groups is None:
             return self.factory(run, X.dtype)(X, targets.values, weights)
@@ -110,18 +152,7 @@ class Solver:
         make = self.factory(run, dtype)
         return GroupedModel.of_groups(make, groups, taken(X, groups.first, dtype), targets.values, weights)
 
-    def _limit_of_groups(self, n_rows: int, run: Run, *, by_place: bool) -> GroupLimit | None:
-        """Return how many groups equal rows may have if they are to be grouped, None where they are not."""
-        chosen, sampling = self.model._check_merge_equal_rows(), run.plan.sampling
-        if chosen != "auto":
-            return GroupLimit.none() if chosen else None
-        if by_place:
-            return None  # groups are computed in float64: the choice would change the rounding of every row
-        if sampling.rate < 1.0 and self.model.checkpoint is not None and self.model._is_seeded():
-            return None  # positions in the file would tell of the choice
-        return GroupLimit.where_it_pays(n_rows, sampling)
-
-    def _rounds_by_place(self, run: Run, dtype: Any) -> bool:
+    def rounds_by_place(self, run: Run, dtype: Any) -> bool:
         """Whether the gradient of a row of this dtype is rounded in single precision, and otherwise at another place.
 
         Such rows are grouped in float64 (`skdp._training.models.equal_rows`).
@@ -133,16 +164,23 @@ class Solver:
         make = self.factory(run, source.dtype)
         return BlockRecipe(make, self.target.reader(run.outputs), source.dtype, source.names)
 
-    def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
-        """Return the attributes that are the result of a run, of which `n_done` steps were made."""
-        raise NotImplementedError
+    def before_steps(self, run: Run, rows: Any, targets: Targets) -> tuple[Any, Targets]:
+        """See `Solver`: classes are counted."""
+        # Current parameters, of a run that resumes, started at the counts.
+        if START in run.releases.beside and run.earlier is None:
+            self._origin = self._count_classes(run, rows, targets)
+        return rows, targets
 
-    def averaging(self, n_steps: int) -> Averaging:
-        """Return the average of the iterates that is the result of a run."""
-        raise NotImplementedError
+    def _count_classes(self, run: Run, rows: Any, targets: Targets) -> Doubles:
+        """Release the counts of the classes, and return the scores at which the run starts (`START`)."""
+        counts = self.target.counts(run.outputs)
+        mechanism = run.mechanism(START, counts.sensitivity(self.model.adjacency))
+        noisy = run.released(START, mechanism, partial(self.sum_terms, counts, run, rows, targets))
+        names, deviation = run.outputs.classes.tolist(), mechanism.standard_deviation
+        note_notice(self.model, rare_classes_notice(names, counts.rarest(noisy), run.epsilon, deviation))
+        return counts.offset(noisy, deviation)
 
     def train(self, run: Run, rows: Any, targets: Targets) -> tuple[Vector, int]:
-        """Run the plan; return the parameters and the number of steps done, fewer if it was interrupted."""
         theta = self.start(run, rows.dtype)
         if self._origin is not None:
             self.shift(theta, run, self._origin)
@@ -153,7 +191,7 @@ class Solver:
             with blas_within_quota(), self.bind(rows, targets, weights, run) as model:
                 result = run_dpsgd(
                     model, run.plan, run.optimizer, theta, run.stream,
-                    averaging=run.averaging, on_step=progress, checkpoint=run.file,
+                    averaging=run.releases.averaging, on_step=progress, checkpoint=run.file,
                 )  # fmt: skip
         except KeyboardInterrupt:  # before the first step, or after the run
             pass
@@ -162,45 +200,16 @@ class Solver:
                 progress.close()
         return result
 
-    def buy(self, run: Run, rows: Any, targets: Targets) -> tuple[Any, Targets]:
-        """Buy what is bought before the first step, and return rows and targets as the steps read them."""
-        if START in run.purchases and not run.warm:  # current parameters, of a run that resumes, started there
-            self._origin = self._count_classes(run, rows, targets)
-        return rows, targets
-
-    def _count_classes(self, run: Run, rows: Any, targets: Targets) -> Doubles:
-        """Release the counts of the classes, and return the scores at which the run starts (`START`)."""
-        counts = self.target.counts(run.outputs)
-        sensitivity = counts.sensitivity(self.model.adjacency)
-        mechanism = run.purchases[START].mechanism(sensitivity, run.plan.noise_multiplier)
-        noisy, deviation = self._noisy_sums(START, counts, mechanism, run, rows, targets), mechanism.standard_deviation
-        names, epsilon = run.outputs.classes.tolist(), run.epsilon
-        note_notice(self.model, rare_classes_notice(names, counts.rarest(noisy), epsilon, deviation))
-        return counts.offset(noisy, deviation)
-
     def corrected(self, run: Run, rows: Any, targets: Targets) -> dict[str, Any]:
-        """Return what the last release changes: the mean of the predictions is moved to that of the targets (`OFFSET`).
-
-        The model has what was learned in the steps.
-        """
-        if OFFSET not in run.purchases:
+        """See `Solver`: the mean of the predictions is moved to that of the targets (`OFFSET`)."""
+        if OFFSET not in run.releases.beside:
             return {}
         means = self.target.means(run.outputs)
-        sensitivity = means.sensitivity(self.model.adjacency)
-        mechanism = run.purchases[OFFSET].mechanism(sensitivity, run.plan.noise_multiplier)
-        means = means.at_noise(mechanism.standard_deviation / run.n_public)
-        noisy = self._noisy_sums(OFFSET, means, mechanism, run, rows, targets)
-        return self.moved(means.offset(noisy, mechanism.standard_deviation))
-
-    def _noisy_sums(
-        self, name: str, means: Means, mechanism: GaussianMechanism, run: Run, rows: Any, targets: Targets
-    ) -> Doubles:
-        """Return the sums of a release beside the steps, with noise."""
-
-        def release(stream: SecretStream) -> list[float]:
-            return mechanism.release(self.sum_terms(means, run, rows, targets), stream).tolist()
-
-        return np.array(run.bought(name, release))
+        mechanism = run.mechanism(OFFSET, means.sensitivity(self.model.adjacency))
+        deviation = mechanism.standard_deviation
+        means = means.at_noise(deviation / run.n_public)
+        noisy = run.released(OFFSET, mechanism, partial(self.sum_terms, means, run, rows, targets))
+        return self.moved(means.offset(noisy, deviation))
 
     def sum_terms(self, means: Means, run: Run, rows: Any, targets: Targets) -> Doubles:
         """Return the sums over all rows that are released; rows that are not in memory are read once more."""
@@ -213,45 +222,6 @@ class Solver:
 
     def moved(self, offset: Doubles) -> dict[str, Any]:
         """Return what changes as these offsets are added to the scores of the outputs."""
-        raise NotImplementedError
-
-    def describe_rows(self) -> dict[str, Any]:
-        """Return the public facts about the rows that a checkpoint records."""
-        return {"row_norm": self.model._fitted_row_norm} if self.model._fitted_row_norm else {}
-
-    def planned_releases(self, sampling: Sampling, n_steps: int) -> PlannedReleases:
-        """Return the releases of a run, from public quantities."""
-        return PlannedReleases(sampling, n_steps, self.stages(sampling, n_steps), self.purchases(sampling, n_steps))
-
-    def stages(self, sampling: Sampling, n_steps: int) -> tuple[Stage, ...]:
-        """Return how the noise is spread over the steps: not at all where rows are sampled or it was given."""
-        if sampling.rate < 1.0 or n_steps > _MOST_FALLING:
-            return ()
-        kept = self.averaging(n_steps).kept
-        by_us = self.model.noise_multiplier is None or self.model._noise_is_allotted
-        return falling_noise(kept()) if by_us and kept is not None else ()
-
-    def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
-        """Return the purchases beside the steps, by name (`Plan`); they follow from public quantities.
-
-        Each has the method ``event_at(noise_multiplier)``. A model without an intercept has nothing to correct, and
-        starts at scores of 0.
-        """
-        bought: dict[str, Any] = {}
-        if getattr(self.model, "fit_intercept", True) and self.target.fits_means:
-            share = OFFSET_SHARE
-            if self.anew and self.target.starts_at_counts:
-                share /= 2.0
-                bought[START] = SideRelease.beside_steps(share, sampling.rate, n_steps)
-            bought[OFFSET] = SideRelease.beside_steps(share, sampling.rate, n_steps)
-        return bought
-
-    def _check_radius(self, n_features: int) -> float:
-        """Return the norm to which rows are clipped."""
-        if self.model.data_norm is None:
-            return self.model._fitted_row_norm or math.sqrt(n_features)
-        remedy = "choose a public bound from 1e-30 to 1e30, or None"
-        return check_real("data_norm", self.model.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
 
     def _check_clip(self) -> float | None:
         """Return `max_grad_norm`, or None for the rule."""
@@ -269,4 +239,25 @@ class Solver:
 _MOST_FALLING = 10**6  # steps: the shares are an array of that length
 
 
-__all__ = ["Solver"]
+def weak_signal(solver: Solver, run: Run, n_features: int, outputs: Any) -> str:
+    """Return a notice where noise decides much of the model, from public numbers alone, else ""."""
+    plan, n_parameters = run.plan, solver.n_free(run, n_features, outputs)
+    signal = defaults.signal_of(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_parameters)
+    given = solver.model, plan.noise_multiplier, run.n_public
+    few = few_rows_notice(*given, n_parameters, signal, solver.target.least_signal)
+    return " ".join(filter(None, (few, few_a_column_notice(*given, run.kept_of_coef))))
+
+
+def _limit_of_groups(model: Any, n_rows: int, sampling: Sampling, by_place: bool) -> GroupLimit | None:
+    """Return how many groups equal rows may have if they are to be grouped, None where they are not."""
+    chosen = model._check_merge_equal_rows()
+    if chosen != "auto":
+        return GroupLimit.none() if chosen else None
+    if by_place:
+        return None  # groups are computed in float64: the choice would change the rounding of every row
+    if sampling.rate < 1.0 and model.checkpoint is not None and model._is_seeded():
+        return None  # positions in the file would tell of the choice
+    return GroupLimit.where_it_pays(n_rows, sampling)
+
+
+__all__ = ["DescentSolver", "Solver", "weak_signal"]

@@ -15,17 +15,16 @@ from skdp._checks.weights import weight_of_each
 from skdp._training import defaults as rules
 from skdp._training.estimator import GradientEstimator
 from skdp._training.models.one_hot import OneHotForm, OneHotRows, one_hot_scores
-from skdp._training.run import Run, Targets
+from skdp._training.run import PlannedReleases, Run, Targets
 from skdp._training.solvers.lookups import LookupSolver
 from skdp._typing import Doubles
-from skdp.base import Budget
 from skdp.effects.columns import report_rows
 from skdp.ensemble.embedding import TableCodes, one_hot_blocks, plain_blocks
 from skdp.ensemble.people import PEOPLE_SHARE, count_people, notice_of_edges, shares_of_people
 from skdp.ensemble.trees_of_tables import TreesOfTables
 from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.sampling import Sampling
-from skdp.preprocessing.histograms.purchase import SideRelease
+from skdp.preprocessing.histograms.purchase import noise_ratio
 
 
 class TreesSolver(LookupSolver):
@@ -39,16 +38,16 @@ class TreesSolver(LookupSolver):
                 "before, or start again with fit and warm_start=False."
             )
 
-    def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
-        """See `Solver`. The first run also buys where people are, by which trees grow."""
-        bought = super().purchases(sampling, n_steps)
+    def beside_steps(self, sampling: Sampling, n_steps: int) -> dict[str, float]:
+        """See `Solver`. The first run also releases where people are, by which trees grow."""
+        found = super().beside_steps(sampling, n_steps)
         if self.anew:
-            bought[_PEOPLE] = SideRelease.beside_steps(PEOPLE_SHARE, sampling.rate, n_steps)
-        return bought
+            found[_PEOPLE] = noise_ratio(PEOPLE_SHARE, sampling.rate, n_steps)
+        return found
 
-    def buy(self, run: Run, rows: OneHotRows | TableCodes, targets: Targets) -> tuple[OneHotRows, Targets]:
+    def before_steps(self, run: Run, rows: OneHotRows | TableCodes, targets: Targets) -> tuple[OneHotRows, Targets]:
         """See `Solver`. Trees that are there already are those of earlier rows."""
-        rows, targets = super().buy(run, rows, targets)
+        rows, targets = super().before_steps(run, rows, targets)
         if isinstance(rows, TableCodes):
             self._grow(run, rows, targets)
             grown: OneHotRows = self.model.embedding_._encode(rows.codes)
@@ -60,8 +59,8 @@ class TreesSolver(LookupSolver):
         embedding, blocks = self.model.embedding_, self.model.embedding_._fitted_blocks
         each, units = weight_of_each(targets.weights, rows.shape[0]), targets.units
         sensitivity = column_sensitivity(len(blocks), self.model.adjacency)
-        mechanism = run.purchases[_PEOPLE].mechanism(sensitivity, run.plan.noise_multiplier)
-        counts = run.bought(_PEOPLE, lambda stream: count_people(blocks, rows.codes, each, mechanism, stream, units))
+        mechanism = run.mechanism(_PEOPLE, sensitivity)
+        counts = run.released(_PEOPLE, mechanism, partial(count_people, blocks, rows.codes, each, units))
         shares = shares_of_people(counts, blocks, mechanism, run.n_public)
         names = self.model._fitted_row_names or [block.name for block in blocks]
         note_notice(self.model, notice_of_edges(counts, blocks, names, mechanism, run.n_public))
@@ -74,8 +73,8 @@ class TreesSolver(LookupSolver):
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         return self._sampling_by_lookups(n, n_outputs * (n_features + int(self.model._embedding().n_estimators)))
 
-    def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
-        return self._plan_one_hot(budget, n, n_features, self.model._form(n_features), outputs)
+    def plan_run(self, releases: PlannedReleases, noise: float, n: int, n_features: int, outputs: Any) -> Run:
+        return self._plan_one_hot(releases, noise, n, self.model._form(n_features), outputs)
 
     def describe_rows(self) -> dict[str, Any]:
         """See `Solver`. A schema alone is represented by the names of its columns."""

@@ -15,7 +15,6 @@ from skdp._checks.units import Units
 from skdp._typing import Doubles
 from skdp.mechanisms.cell_counts import CellCounts, CellSum
 from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.schema.blocks import Block
 
 N_CELLS = 32
@@ -42,11 +41,9 @@ def count_people(
     blocks: list[Block],
     codes: list[NDArray[Any]],
     weights: Doubles,
-    mechanism: GaussianMechanism,
-    stream: SecretStream,
     units: Units | None = None,
-) -> list[float]:
-    """Release the counts of the cells of each column.
+) -> Doubles:
+    """Count the cells of each column: exact numbers, which noise of `PEOPLE_SHARE` is added to.
 
     Parameters
     ----------
@@ -56,16 +53,12 @@ def count_people(
         Private, of each column (`Block.codes`).
     weights : ndarray of shape (n,)
         Private, in [0, 1].
-    mechanism : GaussianMechanism
-        Of the sensitivity `skdp.mechanisms.cell_counts.column_sensitivity` of these columns.
-    stream : SecretStream
-        Of this release alone.
     units : Units or None
         Of the rows.
 
     Returns
     -------
-    list of float
+    ndarray
         Of each column in turn: of a number or a date `N_CELLS` cells and gaps, of others the levels.
 
     Notes
@@ -77,12 +70,11 @@ def count_people(
     """
     counts = CellSum(CellCounts(tuple(map(_n_cells, blocks))))
     counts.add([_cells(block, each) for block, each in zip(blocks, codes, strict=True)], weights, units)
-    noisy: list[float] = mechanism.release(counts.vector, stream).tolist()
-    return noisy
+    return counts.vector
 
 
 def shares_of_people(
-    counts: list[float], blocks: list[Block], mechanism: GaussianMechanism, n_public: int
+    counts: Doubles, blocks: list[Block], mechanism: GaussianMechanism, n_public: int
 ) -> list[list[float]]:
     """Return the share of people in the cells of each column from noisy counts: positive, and with the sum 1."""
     columns = _by_column(counts, blocks)
@@ -90,7 +82,7 @@ def shares_of_people(
 
 
 def notice_of_edges(
-    counts: list[float], blocks: list[Block], names: Sequence[str], mechanism: GaussianMechanism, n_public: int
+    counts: Doubles, blocks: list[Block], names: Sequence[str], mechanism: GaussianMechanism, n_public: int
 ) -> str:
     """Return the notice of numbers and dates that lie at one of their bounds, by noisy counts alone; "" for none.
 
@@ -106,11 +98,11 @@ def notice_of_edges(
     return narrow_bounds_notice(found)
 
 
-def _by_column(counts: list[float], blocks: list[Block]) -> list[Doubles]:
+def _by_column(counts: Doubles, blocks: list[Block]) -> list[Doubles]:
     ends = np.cumsum([_n_cells(block) for block in blocks])
     if len(counts) != ends[-1]:
         raise ValueError("counts of people are not those of these columns: the file that holds them was changed.")
-    return np.split(np.array(counts), ends[:-1])
+    return np.split(counts, ends[:-1])
 
 
 def _n_cells(block: Block) -> int:

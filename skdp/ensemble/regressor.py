@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -23,8 +24,7 @@ from skdp.ensemble.leaf_model import RandomTreesModel, TreesSolver
 from skdp.mechanisms.bounded_sum import VectorQuery
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling
-from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.purchase import SideRelease
+from skdp.preprocessing.histograms.purchase import noise_ratio
 
 
 class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
@@ -425,25 +425,23 @@ class TreesOfTargets(TreesSolver):
             )
         super().check_present(run)
 
-    def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
-        bought = super().purchases(sampling, n_steps)
+    def beside_steps(self, sampling: Sampling, n_steps: int) -> dict[str, float]:
+        found = super().beside_steps(sampling, n_steps)
         if self.anew:
-            bought[_TARGETS] = SideRelease.beside_steps(UNITS_SHARE, sampling.rate, n_steps)
-        return bought
+            found[_TARGETS] = noise_ratio(UNITS_SHARE, sampling.rate, n_steps)
+        return found
 
-    def buy(self, run: Run, rows: Any, targets: Targets) -> tuple[OneHotRows, Targets]:
+    def before_steps(self, run: Run, rows: Any, targets: Targets) -> tuple[OneHotRows, Targets]:
         """See `Solver`. Later runs have the units of the first one."""
-        rows, targets = super().buy(run, rows, targets)
-        units = self.model._fitted_units if run.warm else self._buy_units(run, targets)
+        rows, targets = super().before_steps(run, rows, targets)
+        units = self.model._fitted_units if run.earlier is not None else self._buy_units(run, targets)
         self.target, (center, unit) = replace(self.target, units=units), units
         return rows, targets._replace(values=(targets.values - center) / unit)
 
     def _buy_units(self, run: Run, targets: Targets) -> TargetUnits:
-        mechanism = run.purchases[_TARGETS].mechanism(SUMS_SENSITIVITY, run.plan.noise_multiplier)
+        mechanism = run.mechanism(_TARGETS, SUMS_SENSITIVITY)
         weights = weight_of_each(targets.weights, len(targets.values))
-        sums = run.bought(
-            _TARGETS, lambda stream: sum_targets(targets.values, weights, mechanism, stream, targets.units)
-        )
+        sums = run.released(_TARGETS, mechanism, partial(sum_targets, targets.values, weights, targets.units))
         return units_of_targets(sums, mechanism, fit_intercept=bool(self.model.fit_intercept))
 
     def _digest_of_bought(self) -> str:
@@ -489,26 +487,20 @@ class TargetUnits(NamedTuple):
 def sum_targets(
     values: NDArray[np.float64],
     weights: NDArray[np.float64],
-    mechanism: GaussianMechanism,
-    stream: SecretStream,
     units: Units | None = None,
-) -> list[float]:
-    """Release the sums of weights, of weighted targets and of their squares.
+) -> Doubles:
+    """Add up weights, weighted targets and their squares: exact numbers, which noise of `UNITS_SHARE` is added to.
 
     Parameters
     ----------
     values, weights : ndarray of shape (n,)
         Private: targets, which are cut to [-1, 1], and weights in [0, 1].
-    mechanism : GaussianMechanism
-        Of the sensitivity `SUMS_SENSITIVITY`.
-    stream : SecretStream
-        Of this release alone.
     units : Units or None
         Of the rows.
 
     Returns
     -------
-    list of float
+    ndarray of shape (3,)
 
     Notes
     -----
@@ -517,17 +509,17 @@ def sum_targets(
     sqrt(3). The sums are one Gaussian release. The units of the targets follow from it and from what is public.
     """
     (sums := TargetSums().new_sum("zero_out")).add(values, weights, units=units)
-    return mechanism.release(sums.vector, stream).tolist()
+    return sums.vector
 
 
-def units_of_targets(sums: list[float], mechanism: GaussianMechanism, *, fit_intercept: bool) -> TargetUnits:
+def units_of_targets(sums: Doubles, mechanism: GaussianMechanism, *, fit_intercept: bool) -> TargetUnits:
     """Return the units in which targets have the mean 0 and the standard deviation `UNIT_SPREAD`, from noisy sums.
 
     The error of the variance is added to it: too large a spread is a small loss, too small a one a bias. Without an
     intercept nothing makes up for a mean that is subtracted.
     """
     deviation = mechanism.standard_deviation
-    total, first, second = sums
+    total, first, second = sums.tolist()
     if total < ENOUGH * deviation:
         return TargetUnits()
     center = min(max(first / total, -1.0), 1.0) if fit_intercept else 0.0

@@ -24,7 +24,7 @@ from skdp._checks.units import GROUP, ROW, Units, estimand_of, read_units, take_
 from skdp._checks.weights import WeightReader, weight_of_each
 from skdp._fit.budget import public_n, read_budget
 from skdp._fit.diagram import epsilon_caption
-from skdp._fit.payment import Payment
+from skdp._fit.payment import Payment, recording_refusals
 from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent, PrivacyAccountant, get_epsilon, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
@@ -466,7 +466,7 @@ class CountingFit(Fit):
     def take(self, X: Any, groups: Any) -> None:
         """See `Fit`. Group identifiers of rows that are not in memory may be a column of them."""
         if isinstance(X, RowsElsewhere) and isinstance(groups, str):
-            with self._find_payment().recording_refusals():
+            with recording_refusals(self._find_payment):
                 labels = X.read_columns({"groups": groups})["groups"]
                 groups = read_units(labels, len(labels), groups)
         super().take(X, groups)
@@ -476,7 +476,7 @@ class CountingFit(Fit):
         if self.model.model is not None:
             return super()._public_shape()
         n_scores = _number_of(self.rows)
-        with self._payment.recording_refusals():
+        with recording_refusals(self._find_payment):
             check_shape((n_scores, 1), self.model)
         return n_scores, 1
 

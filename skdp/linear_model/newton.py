@@ -13,14 +13,13 @@ from skdp._checks.sources import cast_weights
 from skdp._checks.units import Units, check_row_limit
 from skdp._checks.weights import weight_of_each
 from skdp._threads import blas_within_quota
-from skdp._training.averaging import Averaging, last_iterate
+from skdp._training.averaging import last_iterate
 from skdp._training.noise_stages import Stage
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
-from skdp._training.run import OFFSET, START, Run, Targets
+from skdp._training.run import PlannedReleases, Run, Targets
 from skdp._training.solver import Solver
 from skdp._typing import Doubles, Vector
-from skdp.base import Budget, solve_noise
 from skdp.linear_model.inference import MOST_NOISE_OF_COUNTS, NOT_SETTLED, Grounds, NewtonPath, infer
 from skdp.linear_model.likelihoods import LIKELIHOODS, BoundedCounts, Likelihood, LikelihoodScores, Multinomial, Ordinal
 from skdp.linear_model.newton_steps import STEP_SHARES, Pool, Step, next_theta, packed, settled_pool
@@ -28,7 +27,7 @@ from skdp.linear_model.scores import ScoreQuery, is_longer, scores_of
 from skdp.mechanisms.group_clip import clip_groups
 from skdp.mechanisms.sampling import FullBatch, Sampling
 from skdp.mechanisms.second_moments import UnitBall
-from skdp.preprocessing.histograms.purchase import SideRelease
+from skdp.preprocessing.histograms.purchase import noise_ratio
 
 SCORES_SHARE = 0.1
 """Of mu**2 of a fit, for the moments of scores."""
@@ -206,19 +205,15 @@ class NewtonSolver(Solver):
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         return FullBatch(), len(STEP_SHARES)
 
-    def stages(self, sampling: Sampling, n_steps: int) -> tuple[Stage, ...]:
-        return tuple(Stage(1, 1.0 / math.sqrt(share * n_steps)) for share in STEP_SHARES)
-
-    def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
+    def planned_releases(self, n: int, n_features: int, n_outputs: int) -> PlannedReleases:
         """See `Solver`: there is no offset to correct, as nothing is clipped, and the first step finds the start."""
-        bought = super().purchases(sampling, n_steps)
-        return {
-            **{name: each for name, each in bought.items() if name not in (OFFSET, START)},
-            _SCORES: SideRelease.beside_steps(SCORES_SHARE, sampling.rate, n_steps),
-        }
-
-    def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
         self._refuse_settings()
+        sampling, n_steps = self.sampling_and_steps(n, n_features, n_outputs)
+        stages = tuple(Stage(1, 1.0 / math.sqrt(share * n_steps)) for share in STEP_SHARES)
+        scores = noise_ratio(SCORES_SHARE, sampling.rate, n_steps)
+        return PlannedReleases(sampling, n_steps, stages, {_SCORES: scores}, last_iterate())
+
+    def plan_run(self, releases: PlannedReleases, noise: float, n: int, n_features: int, outputs: Any) -> Run:
         likelihood = self._likelihood(outputs)
         n_blocks = likelihood.n_blocks
         if n_blocks * n_features > MOST_COLUMNS:
@@ -234,22 +229,18 @@ class NewtonSolver(Solver):
             raise ValueError(
                 f"classes has too many, with a threshold between each two of them: name {MOST_COLUMNS + 1} at most."
             )
-        sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
-        releases = self.planned_releases(sampling, n_steps)
-        sigma = solve_noise(self.model, budget, releases.event_at)
         radius = self._check_radius(n_features)
         scale = RowScale(radius, INTERCEPT_ENTRY if getattr(self.model, "fit_intercept", True) else 0.0)
-        plan = DPSGDPlan(sampling, self._group_limit, sigma, n_steps, n / self._group_limit, releases.stages)
+        plan = DPSGDPlan(
+            releases.sampling, self._group_limit, noise, releases.n_steps, n / self._group_limit, releases.stages
+        )
         optimizer = momentum_sgd(constant(1.0), 0.0, 0.0)
-        return Run(releases, plan, outputs, n, scale, radius, 1.0, optimizer, last_iterate())
+        return Run(releases, plan, outputs, n, scale, radius, 1.0, optimizer)
 
     @property
     def _group_limit(self) -> float:
         """Number of rows that a record counts as at most, which is the norm of what it adds."""
         return float(self.model.rows_per_group or 1)
-
-    def averaging(self, n_steps: int) -> Averaging:
-        return last_iterate()
 
     def _refuse_settings(self) -> None:
         model = self.model
@@ -268,7 +259,7 @@ class NewtonSolver(Solver):
                     f"{name}={value!r}."
                 )
 
-    def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
+    def n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         return self._likelihood(outputs).n_coefs(run.shape.width(n_features))
 
     def _likelihood(self, outputs: Any) -> Likelihood:
@@ -337,8 +328,7 @@ class NewtonSolver(Solver):
         how = LikelihoodScores(theta, bound.likelihood, clip)
         query = ScoreQuery(bound.with_targets, how)
         (sums := query.new_sum(model.adjacency)).add(bound.is_cut(theta), bound.weights, bound.units)
-        price = run.purchases[_SCORES]
-        mechanism = price.mechanism(query.sensitivity(model.adjacency), run.plan.noise_multiplier)
+        mechanism = run.mechanism(_SCORES, query.sensitivity(model.adjacency))
         noisy = sums.read(mechanism.release(sums.vector, run.stream.spawn(_SCORES)))
         found = scores_of(noisy, mechanism.standard_deviation * sums.rounding, how.clip)
         slopes = bound.likelihood.slopes(theta, bool(run.shape.intercept))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -30,16 +29,15 @@ from skdp._checks.units import Units, check_row_limit
 from skdp._checks.weights import WeightReader, warn_of_no_bound, weight_of_each
 from skdp._training.models.linear import clipped_scores
 from skdp._typing import Doubles
-from skdp.accounting import DpEvent, GaussianDpEvent
+from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.base import Fit, NoisySum, PrivateEstimator, StepPlan, begin
 from skdp.effects.columns import report_rows
 from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.equations import Equations, Noise, solve
 from skdp.linear_model.inference import Grounds, infer, solve_without_bias
-from skdp.linear_model.scores import SCORE_RELEASE, ScoreQuery, Scoring, is_longer, scores_of
+from skdp.linear_model.scores import SCORE_RATIO, ScoreQuery, Scoring, is_longer, scores_of
 from skdp.mechanisms.group_clip import clip_groups
 from skdp.mechanisms.second_moments import ProductQuery, UnitBall
-from skdp.preprocessing.histograms.purchase import event_with
 
 INTERCEPT = 0.2
 """The entry of the intercept, where a row of norm `data_norm` has norm 1."""
@@ -233,7 +231,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
 
     def _event_at(self) -> Callable[[float], DpEvent]:
         """Return the event of a fit as a function of the noise multiplier of its first release."""
-        return partial(event_with, (SCORE_RELEASE,), GaussianDpEvent) if self.inference else GaussianDpEvent
+        return _event_of_both if self.inference else GaussianDpEvent
 
     def _read_parameters(self) -> TargetBounds | None:
         """Check parameters, and return the public bounds of the targets, None where they are read from them."""
@@ -295,7 +293,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         if fit.units is not None:
             weights = query.clip_weights(weights, fit.units, rows, targets.scaled)
         scores = ScoreQuery(lambda part: query.vectors(rows[part], targets.scaled[part]), how)
-        cut, noise = is_longer(rows, radius) | targets.beyond, SCORE_RELEASE.ratio * fit.noise_multiplier
+        cut, noise = is_longer(rows, radius) | targets.beyond, SCORE_RATIO * fit.noise_multiplier
         noisy = fit.release(scores, cut, weights=weights, noise_multiplier=noise, part="scores")
         d = len(theta) - bool(self.fit_intercept)
         units = np.full(len(theta), scale.half / radius)
@@ -377,6 +375,11 @@ def _rows_to_fit(model: Any, X: Any, y: Any, sample_weight: Any, groups: Any) ->
             )
     warn_of_no_bound(model.weight_bound, sample_weight)
     return source
+
+
+def _event_of_both(noise_multiplier: float) -> DpEvent:
+    """Return the event of the moments of scores and of those of rows, whose noise multiplier is given."""
+    return compose([GaussianDpEvent(SCORE_RATIO * noise_multiplier), GaussianDpEvent(noise_multiplier)])
 
 
 def _read_targets(model: Any, y: Any, n_rows: int, bounds: TargetBounds | None) -> BoundedTargets:

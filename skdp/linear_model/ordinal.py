@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -32,13 +32,14 @@ class OrderedClassification(Classification):
     def loss_of(self, outputs: Outputs) -> tuple[str, float]:
         return "ordinal", np.inf
 
-    def check(self, outputs: Outputs) -> None:
+    @cached_property
+    def named(self) -> Outputs | None:
         """See `Target`: a set has no order, and an iterator ends with one look."""
         if isinstance(self.classes, Set | Iterator):
             raise ValueError(
                 f"classes={self.classes!r} has no order that lasts: list the classes from the lowest to the highest."
             )
-        super().check(outputs)
+        return super().named
 
     def levels(self, outputs: Outputs) -> NDArray[Any]:
         """Return the classes in their order: that in which they are named, else the sorted one."""

@@ -15,7 +15,7 @@ from skdp._checks.parameters import absolute_path
 from skdp._checks.weights import WeightReader
 from skdp._training.estimator import GradientEstimator
 from skdp._training.models.linear import clipped_scores
-from skdp._training.outputs.bounded import BoundedOutput, BoundedRegression
+from skdp._training.outputs.bounded import BoundedRegression
 from skdp._training.run_fit import fit_run
 from skdp._typing import Doubles
 from skdp.linear_model.coefficient_table import HasCoefficientTable
@@ -26,8 +26,7 @@ from skdp.linear_model.newton import NewtonSolver
 class BoundedRates(BoundedRegression):
     """Counts, or counts divided by their exposure, of which the largest may be below 1."""
 
-    def check(self, outputs: BoundedOutput) -> None:
-        low, high = outputs.bounds
+    def check_bounds(self, low: float, high: float) -> None:
         if low < 0.0 or high <= 0.0:
             raise ValueError(
                 f"y_bounds=({low!r}, {high!r}) are no bounds on counts: give (0, b), with b the largest count or rate "

@@ -16,10 +16,10 @@ from skdp._typing import Doubles
 from skdp.linear_model.equations import Equations, symmetric
 from skdp.mechanisms.row_products import row_products
 from skdp.mechanisms.second_moments import Moments, MomentSum, UnitBall, sensitivity
-from skdp.preprocessing.histograms.purchase import SideRelease
+from skdp.preprocessing.histograms.purchase import noise_ratio
 
-SCORE_RELEASE = SideRelease.beside_steps(0.1, 1.0, 1)
-"""What buys the moments of scores: a tenth of mu**2, beside one release of moments of rows."""
+SCORE_RATIO = noise_ratio(0.1)
+"""Noise multiplier of the moments of scores over that of the moments of rows: they have a tenth of mu**2."""
 
 CLIP = 4.0
 """Norm at which scores are clipped, divided by the root of the mean squared norm that the first release shows."""
@@ -185,4 +185,4 @@ def scores_of(noisy: Moments, deviation: float, clip: float) -> ScoreMoments:
     return ScoreMoments(gram[:-1, :-1] * (clip**2 / (1.0 - _CUT)), float(gram[-1, -1]) / _CUT, deviation / _CUT)
 
 
-__all__ = ["CLIP", "SCORE_RELEASE", "ScoreMoments", "ScoreQuery", "ScoreRule", "Scoring", "is_longer", "scores_of"]
+__all__ = ["CLIP", "SCORE_RATIO", "ScoreMoments", "ScoreQuery", "ScoreRule", "Scoring", "is_longer", "scores_of"]

@@ -137,7 +137,7 @@ class WholeFit(Fit):
         known = model if template is None else private_steps(template.steps)[0][1]
         self.adjacency: str = known.adjacency
         self.accountant = resolve_accountant(model.accountant) if template is None else template._payment().accountant
-        X, self.units = units_of(model, X, groups, self._find_payment())
+        X, self.units = units_of(model, X, groups, self._find_payment)
         if template is not None:
             self.adopt(template, X)
         self.rows = indexable(X)

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._checks.parameters import absolute_path
+from skdp._checks.parameters import absolute_path, show
+from skdp._checks.rows import number_of_columns
 from skdp._checks.weights import WeightReader
 from skdp._training import defaults as rule
 from skdp._training.models.network import network_scores
 from skdp._training.outputs.classes import Classification, GradientClassifier, Outputs
-from skdp._training.run import Run
 from skdp._training.run_fit import fit_run
 from skdp._training.solvers.network_solver import NetworkSolver
 
@@ -360,8 +360,12 @@ class DPMLPClassifier(GradientClassifier):
         """
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
-    def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NetworkOfClasses:
-        return NetworkOfClasses(self, target, anew=anew)
+    def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NetworkSolver:
+        return NetworkSolver(self, target, self._rule_of, np.float32, anew=anew)  # 0 and 1 are exact in any dtype
+
+    def _rule_of(self, n_outputs: int) -> rule.NetworkRule:
+        found = rule.ONE_OUTPUT if n_outputs == 1 else rule.SEVERAL_OUTPUTS
+        return found if self._fitted_row_norm is None else found._replace(input_norm=rule.TABLE_INPUT_NORM)
 
     def _target(self) -> ClassesOrLabels:
         return ClassesOrLabels(WeightReader.of(self.weight_bound), self.classes, self.class_weight)
@@ -394,7 +398,11 @@ class ClassesOrLabels(Classification):
         """See `Target`. Networks of several outputs gain nothing by it, where the constructor names these."""
         return self.named is None or self.named.n_outputs == 1
 
-    def of_labels(self, n_columns: int, classes: Any, fitted: Any) -> Outputs:
+    def resolve(self, y: Any, given: Any, fitted: Any) -> Outputs | None:
+        n_columns = 1 if y is None else number_of_columns(y)
+        if n_columns == 1:
+            return super().resolve(y, given, fitted)
+        classes = self.classes if given is None else given
         known = np.arange(n_columns) if fitted is None else fitted.classes_
         labels = known if classes is None else np.asarray(list(classes) if isinstance(classes, Iterable) else [])
         if len(labels) != n_columns or (fitted is not None and not np.array_equal(labels, known)):
@@ -402,29 +410,12 @@ class ClassesOrLabels(Classification):
                 f"classes={classes!r} does not name the {n_columns} columns of y as earlier runs did: give one "
                 "name a column, or None."
             )
-        return Outputs(labels, n_columns, multilabel=True)
-
-
-class NetworkOfClasses(NetworkSolver):
-    """A network whose outputs are scores of classes or labels."""
-
-    def _rule(self, n_outputs: int) -> rule.NetworkRule:
-        found = rule.ONE_OUTPUT if n_outputs == 1 else rule.SEVERAL_OUTPUTS
-        return found if self.model._fitted_row_norm is None else found._replace(input_norm=rule.TABLE_INPUT_NORM)
-
-    def _dtype_of_targets(self, dtype: Any) -> Any:
-        """See `NetworkSolver`. 0 and 1 are exact in any."""
-        return np.float32
-
-    def check_present(self, run: Run) -> None:
-        out_activation = run.shape.architecture.loss
-        if out_activation != self.model.out_activation_:
+        if self.class_weight is not None:
             raise ValueError(
-                f"y asks for {out_activation!r} outputs where those of earlier runs are "
-                f"{self.model.out_activation_!r}: give one class a row, or one column a label, as before, or start "
-                "again with fit and warm_start=False."
+                f"class_weight={show(self.class_weight)} with several labels a row, of which none is its "
+                "class: set class_weight=None, or give sample_weight."
             )
-        super().check_present(run)
+        return Outputs(labels, n_columns, multilabel=True)
 
 
 __all__ = ["DPMLPClassifier"]

@@ -13,9 +13,8 @@ from skdp._checks.parameters import absolute_path
 from skdp._training import defaults as rule
 from skdp._training.models.network import network_scores
 from skdp._training.outputs.bounded import GradientRegressor
-from skdp._training.run import Run
 from skdp._training.run_fit import fit_run
-from skdp._training.solvers.network_solver import OUT_ACTIVATIONS, NetworkSolver
+from skdp._training.solvers.network_solver import NetworkSolver
 
 
 class DPMLPRegressor(GradientRegressor):
@@ -363,30 +362,14 @@ class DPMLPRegressor(GradientRegressor):
         """
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
-    def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NetworkOfTargets:
-        return NetworkOfTargets(self, target, anew=anew)
+    def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NetworkSolver:
+        return NetworkSolver(self, target, lambda n_outputs: rule.REGRESSION[self.loss], anew=anew)
 
     def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
         return partial(
             network_scores, radius=self.data_norm_, coefs=self.coefs_, intercepts=self.intercepts_,
             activation=self.activation,
         )  # fmt: skip
-
-
-class NetworkOfTargets(NetworkSolver):
-    """A network whose one output is a target between bounds."""
-
-    def _rule(self, n_outputs: int) -> rule.NetworkRule:
-        return rule.REGRESSION[self.model.loss]
-
-    def check_present(self, run: Run) -> None:
-        present = self.model.out_activation_
-        if OUT_ACTIVATIONS[run.shape.architecture.loss] != present:
-            raise ValueError(
-                f"loss={self.model.loss!r} asks for other outputs than those of earlier runs, {present!r}: use "
-                "the same loss, or start again with fit and warm_start=False."
-            )
-        super().check_present(run)
 
 
 __all__ = ["DPMLPRegressor"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from skdp._checks.cells import format_names
 from skdp._checks.parameters import check_count, show
 from skdp._checks.readings import key_of
 from skdp._fit.budget import payment_of
+from skdp._fit.payment import recording_refusals
 from skdp.preprocessing.schema.matching import read_schema
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.synthesis.generator import generator_of
@@ -186,7 +188,7 @@ def synthesize_linked(
         random_state=random_state,
     )
     _check_frames(households, persons, key)
-    with payment_of(model).recording_refusals():
+    with recording_refusals(partial(payment_of, model)):
         rows = join(households, persons, key, most)
     model.fit(rows.joined, sample_weight=rows.weights, groups=rows.households)
     n = int(model.n_samples_) if n_households is None else n_households

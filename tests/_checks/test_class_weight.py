@@ -11,7 +11,6 @@ from sklearn.pipeline import make_pipeline
 
 from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant, allocate_budget
 from skdp._checks.weights import class_weights
-from skdp._training.outputs.classes import Outputs
 from skdp.ensemble import DPRandomTreesClassifier
 
 CLASSES = np.arange(3)
@@ -102,7 +101,8 @@ def test_a_row_has_no_say_in_the_weight_of_another(make, draw):
     _, y = draw(30, n_classes=3)
     y[y == 0] = 1
     y[3] = 0
-    model, outputs = make(classes=range(3), class_weight={0: 9.0, 1: 2.0}), Outputs.of_classes(CLASSES)
+    model = make(classes=CLASSES, class_weight={0: 9.0, 1: 2.0})
+    outputs = model._target().named
     before = model._target().encode(y, None, 30, outputs).weights
     for row in range(30):
         others = np.arange(30) != row

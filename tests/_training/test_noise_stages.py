@@ -46,9 +46,10 @@ def test_steps_and_their_event():
     with pytest.raises(IndexError):
         plan.mechanism_at(5)
     assert {plan.mechanism_at(step).sensitivity for step in range(5)} == {0.5}
-    found = [[(each.event.noise_multiplier, each.count) for each in parts(plan.event_of(n))] for n in (1, 3, 4, 5)]
+    events = [event_of_steps(plan.sampling, n, 20.0, plan.stages) for n in (1, 3, 4, 5)]
+    found = [[(each.event.noise_multiplier, each.count) for each in parts(event)] for event in events]
     assert found == [[(10.0, 1)], [(10.0, 3)], [(10.0, 3), (40.0, 1)], [(10.0, 3), (40.0, 2)]]
-    assert plan.event == plan.event_of(5)
+    assert plan.event == events[-1]
     sampling = PoissonSampling(0.1)
     assert event_of_steps(sampling, 7, 2.0) == SelfComposedDpEvent(sampling.event(GaussianDpEvent(2.0)), 7)
 

@@ -17,11 +17,12 @@ from sklearn.metrics import log_loss
 import skdp._training.solver as solver_module
 from skdp import DPLogisticRegression, DPMLPClassifier, DPMLPRegressor, PrivacyAccountant
 from skdp._training.offset import ENOUGH, ClassMeans, CountMean, OutcomeCounts, ScoredSum, TargetMean
-from skdp._training.solver import Solver
+from skdp._training.solver import DescentSolver
 from skdp.accounting import flatten, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.exceptions import FitInterruptedWarning, QualityWarning
 from skdp.mechanisms.cell_counts import column_sensitivity
+from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import sampling_at
 
 OF_CLASSES = [ClassMeans(1), ClassMeans(3), ClassMeans(5), ClassMeans(3, are_labels=True)]
@@ -212,12 +213,12 @@ def test_sums_are_of_the_published_model_and_priced(make):
     X, y = classes_of(900)
     model = make(random_state=0, epsilon=8.0)
     with recording([]) as seen, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Solver, "moved", lambda *given: {})
+        patch.setattr(DescentSolver, "moved", lambda *given: {})
         patch.setattr(type(model._solver(model._target(), 3)), "moved", lambda *given: {})
         model.fit(X, y)
     sampling, means = sampling_at(model.sampling_rate_), ClassMeans(3)
-    price = model._solver(model._target(), 3).purchases(sampling, model.n_steps_)["offset"]
-    mechanism = price.mechanism(means.row_limit, model.noise_multiplier_)
+    price = model._solver(model._target(), 3).beside_steps(sampling, model.n_steps_)["offset"]
+    mechanism = GaussianMechanism(price * model.noise_multiplier_, means.row_limit)
     assert flatten(model.privacy_event_)[mechanism.event] == 1 + (make in STARTS)  # class counts have as much
     assert seen[-1].sensitivity == means.row_limit
     expected = means.vectors(np.log(model.predict_proba(X).astype(float)), y).sum(axis=0)
@@ -241,7 +242,7 @@ def start_of(model):
 def without_steps(patch):
     """Let runs make no step, and have no correction."""
     patch.setattr(solver_module, "run_dpsgd", lambda model, plan, optimizer, theta, *given, **named: (theta, 0))
-    patch.setattr(Solver, "corrected", lambda *given: {})
+    patch.setattr(DescentSolver, "corrected", lambda *given: {})
 
 
 @pytest.mark.parametrize(("make", "rows"), [(linear, "groups"), (network_of_two, "weights"), (trees, "rows")])
@@ -258,10 +259,10 @@ def test_run_starts_at_released_class_counts(make, rows, monkeypatch):
         sums = np.array([np.bincount(pair, minlength=k) for pair in y.reshape(-1, 2)])
         expected = (sums / np.linalg.norm(sums, axis=1, keepdims=True)).sum(axis=0)
     np.testing.assert_allclose(released.exact, expected, rtol=1e-6)
-    bought = model._solver(model._target(), 3).purchases(
+    bought = model._solver(model._target(), 3).beside_steps(
         sampling_at(model.sampling_rate_), 15 if make is network_of_two else 20
     )
-    mechanism = bought["class counts"].mechanism(1.0, model.noise_multiplier_)
+    mechanism = GaussianMechanism(bought["class counts"] * model.noise_multiplier_, 1.0)
     assert released.sensitivity == mechanism.sensitivity
     np.testing.assert_allclose(
         start_of(model),
@@ -329,7 +330,7 @@ def test_mean_probabilities_match_weighted_prevalence(make):
 
     assert errors() < 0.05
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Solver, "corrected", lambda *given: {})
+        patch.setattr(DescentSolver, "corrected", lambda *given: {})
         assert errors() > 0.05
 
 
@@ -342,7 +343,7 @@ def test_the_mean_of_a_network_is_that_of_its_targets(loss):
     own = {"loss": loss, "y_bounds": (0, 40), "epsilon": 100.0, "delta": 1e-5, "max_iter": 3, "random_state": 0}
     found = DPMLPRegressor((5,), max_grad_norm=0.02, **own).fit(X, y).predict(X)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Solver, "corrected", lambda *given: {})
+        patch.setattr(DescentSolver, "corrected", lambda *given: {})
         plain = DPMLPRegressor((5,), max_grad_norm=0.02, **own).fit(X, y).predict(X)
     assert 0.5 * abs(plain.mean() - y.mean()) > abs(found.mean() - y.mean())
     assert abs(plain.mean() - y.mean()) > 0.05 * y.std()
@@ -363,17 +364,17 @@ def test_the_mean_of_a_network_is_that_of_its_targets(loss):
     ],
 )
 def test_means_are_bought_where_an_intercept_and_the_loss_fit_them(model, bought):
-    found = model._solver(model._target(), 3).purchases(sampling_at(0.5), 10)
+    found = model._solver(model._target(), 3).beside_steps(sampling_at(0.5), 10)
     starts = bought and is_classifier(model) and not (isinstance(model, DPMLPClassifier) and model.classes == range(3))
     of_trees = ["people"] if isinstance(model, DPRandomTreesClassifier) else []
     assert list(found) == ["class counts"] * starts + ["offset"] * bought + of_trees
     for each in list(found.values())[: 2 * starts or bought]:
-        sigma = each.event_at(2.0).noise_multiplier
+        sigma = each * 2.0
         assert sigma**-2 / (sigma**-2 + 10 * (0.5 / 2.0) ** 2) == pytest.approx(0.01 if starts else 0.02)
-    later = model._solver(model._target(), 3, anew=False).purchases(sampling_at(0.5), 10)
+    later = model._solver(model._target(), 3, anew=False).beside_steps(sampling_at(0.5), 10)
     assert list(later) == ["offset"] * bought
     if bought:
-        assert later["offset"].ratio == pytest.approx(math.sqrt(0.98 / 0.02 / 10) / 0.5)
+        assert later["offset"] == pytest.approx(math.sqrt(0.98 / 0.02 / 10) / 0.5)
 
 
 def interrupt_once(patch, owner, name, call=1):
@@ -398,7 +399,7 @@ def test_interrupt_in_correction_keeps_uncorrected_model(make, rows, tmp_path, m
     model = make(random_state=0, accountant=accountant, checkpoint=tmp_path / "run", **own)
     plain, whole = make(random_state=0, **own), make(random_state=0, **own).fit(X, y, **given(X, y))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Solver, "corrected", lambda *given: {})
+        patch.setattr(DescentSolver, "corrected", lambda *given: {})
         plain.fit(X, y, **given(X, y))
     interrupt_once(monkeypatch, ScoredSum, "add", call=1 + (make in STARTS))
     with pytest.warns(FitInterruptedWarning, match="before the correction of the mean: the model up to there is kept"):
@@ -420,8 +421,10 @@ def test_run_stopped_at_start_resumes_with_one_release_of_counts(make, when, tmp
     accountant, whole = PrivacyAccountant(), make(random_state=0).fit(X, y)
     model = make(random_state=0, checkpoint=tmp_path / "run", accountant=accountant, warm_start=True)
     owner, name = {
-        "in counts": (ScoredSum, "add"), "after counts": (OutcomeCounts, "offset"), "before steps": (Solver, "bind")
-    }[when]  # fmt: skip
+        "in counts": (ScoredSum, "add"),
+        "after counts": (OutcomeCounts, "offset"),
+        "before steps": (DescentSolver, "bind"),
+    }[when]
     with recording([]) as seen:
         with pytest.MonkeyPatch.context() as patch:
             interrupt_once(patch, owner, name)

@@ -32,7 +32,6 @@ from skdp.ensemble.regressor import SUMS_SENSITIVITY, UNIT_SPREAD, sum_targets, 
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.sampling import sampling_at
-from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing import TableSchema
 from skdp.preprocessing.schema.blocks import Block
 
@@ -479,16 +478,8 @@ def regressor_of(**own):
 
 
 @over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
-def test_a_row_moves_the_counts_by_their_sensitivity_at_most(adjacency, monkeypatch):
+def test_a_row_moves_the_counts_by_their_sensitivity_at_most(adjacency):
     """A row with another one in its place in all cells, weights from 0 to 1, and rows in odd places."""
-    found = []
-    release = GaussianMechanism.release
-
-    def recorded(mechanism, value, stream):
-        found.append((np.array(value), mechanism.sensitivity))
-        return release(mechanism, value, stream)
-
-    monkeypatch.setattr(GaussianMechanism, "release", recorded)
     schema = TableSchema({**SCHEMA, "edges": {"edges": [0.0, 1.0, 100.0]}, "log": {"bounds": (0, 10), "scale": "log"}})
     blocks = [Block(name, j, column, "bins", 16) for j, (name, column) in enumerate(schema.items())]
     odd = [math.nan, math.inf, -math.inf, 1e300, -1e300, 0.0, 100.0, 99.999]
@@ -498,17 +489,15 @@ def test_a_row_moves_the_counts_by_their_sensitivity_at_most(adjacency, monkeypa
             rng.uniform(0, 50, 30) if block.is_line else rng.integers(0, block.width, 30).astype(np.int32)
             for block in blocks
         ]
-        weights, found[:] = rng.uniform(0, 1, 30), []
+        weights = rng.uniform(0, 1, 30)
         weights[4] = weight
         other, without = [each.copy() for each in codes], weights.copy()
         for block, each in zip(blocks, other, strict=True):
             each[4] = value if block.is_line else (each[4] + 1) % block.width
         if adjacency != "replace_one":
             without[4], other = 0.0, codes
-        mechanism = GaussianMechanism(5.0, column_sensitivity(len(blocks), adjacency))
-        for rows, each in ((codes, weights), (other, without)):
-            count_people(blocks, rows, each, mechanism, SecretStream.from_random_state(0, "test"))
-        (one, sensitivity), (two, _) = found
+        sensitivity = column_sensitivity(len(blocks), adjacency)
+        one, two = count_people(blocks, codes, weights), count_people(blocks, other, without)
         if adjacency == "replace_one":
             sensitivity *= 2.0
         moved = max(moved, np.linalg.norm(one - two) / sensitivity)
@@ -520,19 +509,13 @@ def test_a_row_moves_the_counts_by_their_sensitivity_at_most(adjacency, monkeypa
 @over_rows("adjacency", ["zero_out", "replace_one"])
 def test_a_row_moves_the_sums_of_targets_by_their_sensitivity_at_most(adjacency):
     rng, moved = np.random.default_rng(0), 0.0
-    mechanism = GaussianMechanism(3.0, SUMS_SENSITIVITY)
     sensitivity = SUMS_SENSITIVITY * (2.0 if adjacency == "replace_one" else 1.0)
     for one, other, weight in itertools.product((-1.0, -0.4, 0.0, 1.0), (-1.0, 0.3, 1.0), (1.0, 0.2)):
         values, weights = rng.uniform(-1, 1, 20), rng.uniform(0, 1, 20)
         values[3], weights[3] = one, weight
         again, kept = values.copy(), weights.copy()
         again[3], kept[3] = other, weight if adjacency == "replace_one" else 0.0  # whatever a null record holds
-        streams = [SecretStream.from_random_state(0, "test") for _ in range(2)]
-        sums = [
-            np.array(sum_targets(*each, mechanism, stream))
-            for each, stream in zip(((values, weights), (again, kept)), streams, strict=True)
-        ]
-        move = np.linalg.norm(sums[0] - sums[1])  # of the same noise
+        move = np.linalg.norm(sum_targets(values, weights) - sum_targets(again, kept))
         moved = max(moved, move)
         assert move <= sensitivity * (1 + 1e-9)
     assert moved > 0.5 * sensitivity
@@ -557,11 +540,9 @@ def test_units_follow_from_the_noisy_sums():
     with recording([]) as seen:
         model.fit(X, y)
     (sums,) = [each for each in seen if each.exact.shape == (3,)]
-    sigma = model.noise_multiplier_
-    mechanism = (
-        model._solver(model._target(), 1).purchases(sampling_at(1.0), 2)["targets"].mechanism(SUMS_SENSITIVITY, sigma)
-    )
-    center, unit = units_of_targets(sums.noisy.tolist(), mechanism, fit_intercept=True)
+    price = model._solver(model._target(), 1).beside_steps(sampling_at(1.0), 2)["targets"]
+    mechanism = GaussianMechanism(price * model.noise_multiplier_, SUMS_SENSITIVITY)
+    center, unit = units_of_targets(sums.noisy, mechanism, fit_intercept=True)
     assert (model.target_center_, model.target_scale_) == (5.0 + 5.0 * center, 5.0 * unit)
     assert unit != 1.0
 
@@ -576,10 +557,8 @@ def test_errors_are_those_of_the_published_model():
     with recording([]) as seen:
         model.fit(X, y)
     bought = seen[-1]
-    sigma = model.noise_multiplier_
-    mechanism = (
-        model._solver(model._target(), 1).purchases(sampling_at(1.0), 20)["offset"].mechanism(math.sqrt(2.0), sigma)
-    )
+    price = model._solver(model._target(), 1).beside_steps(sampling_at(1.0), 20)["offset"]
+    mechanism = GaussianMechanism(price * model.noise_multiplier_, math.sqrt(2.0))
     means = replace(model._target(), units=model._fitted_units).means(None)
     assert means.largest == 5.0 * UNIT_SPREAD
     means = means.at_noise(mechanism.standard_deviation / 400)
@@ -731,29 +710,23 @@ def test_purchases_beside_steps_have_their_share_of_the_budget(rate):
         (regressor_of(sampling_rate=rate), [0.02, 0.03, 0.02]),
     ):
         for release, share in zip(
-            model._solver(model._target(), 1).purchases(sampling_at(rate), 50).values(), shares, strict=True
+            model._solver(model._target(), 1).beside_steps(sampling_at(rate), 50).values(), shares, strict=True
         ):
-            bought = release.event_at(3.0).noise_multiplier
-            assert bought == release.mechanism(7.0, 3.0).event.noise_multiplier
+            bought = release * 3.0
             assert bought**-2 / (bought**-2 + 50 * (rate / 3.0) ** 2) == pytest.approx(share)
 
 
-def test_counts_and_sums_are_one_gaussian_release():
-    """Bit for bit that of sums by hand, which are dyadic. A row of weight 0 adds nothing to them, whatever it is."""
-    mechanism, weights = GaussianMechanism(3.0, 1.0), np.array([1.0, 0.25, 0.0, 0.5])
+def test_counts_and_sums_are_those_by_hand():
+    """A row of weight 0 adds nothing to them, whatever it is."""
+    weights = np.array([1.0, 0.25, 0.0, 0.5])
     schema = TableSchema({"x": (0, 32), "word": ["a", "b"]})
     blocks = [Block(name, j, column, "bins", 16) for j, (name, column) in enumerate(schema.items())]
     cells = np.zeros(33 + blocks[1].width)
     cells[[0, 5, 32, 33, 34]] = [1.0, 0.25, 0.5, 1.25, 0.5]
     codes = [np.array([0.5, 5.5, 9.5, np.nan]), np.array([0, 0, 1, 1], np.int32)]
     targets = np.array([1.0, -0.5, 1.0, -7.0])
-    released = [
-        (cells, lambda stream: count_people(blocks, codes, weights, mechanism, stream)),
-        (np.array([1.75, 0.375, 1.5625]), lambda stream: sum_targets(targets, weights, mechanism, stream)),
-    ]
-    for exact, release in released:
-        expected = mechanism.release(exact, SecretStream.from_random_state(0, "test")).tolist()
-        assert release(SecretStream.from_random_state(0, "test")) == expected
+    assert count_people(blocks, codes, weights).tolist() == cells.tolist()
+    assert sum_targets(targets, weights).tolist() == [1.75, 0.375, 1.5625]
 
 
 def test_the_scale_of_targets_is_that_of_the_fit():

@@ -69,13 +69,13 @@ DETECTED = {
     "ridge, ridge replace": "products-of-replace-one-for-all",
     "scaler groups, marginals groups": "histogram-group-not-clipped",
     "scaler, imputer, binner, vectorizer": "histogram-sensitivity-of-one-column column-sums-sensitivity-of-counts",
-    "tree regressor, tree regressor replace": "tree-target-sums-without-noise",
+    "tree regressor, tree regressor replace": "sums-beside-steps-without-noise",
     "tree regressor groups": "intercept-means-group-by-row",
     "trees classes, classes": "kernel-loss-clip-per-output",
     "trees groups": "lookup-group-sum-not-clipped tree-cell-counts-group-by-row",
     "trees, tree regressor, trees lots": "intercept-means-not-charged",
     "trees, trees lots": "lookup-rows-half-norm lookup-residuals-not-clipped",
-    "trees, trees replace": "tree-cell-counts-sensitivity-of-one tree-growth-by-exact-counts",
+    "trees, trees replace": "tree-cell-counts-sensitivity-of-one",
     "vectorizer": "vectorizer-less-noise-than-charged",
     "wgan": (
         "kernel-critic-clip-per-layer kernel-critic-penalty-outside-norm gan-noise-divided-by-lot "

@@ -418,7 +418,7 @@ def test_partial_fit_names_the_labels_once(table):
         ({"hidden_layer_sizes": (6, 6)}, ("classes", "classes"), r"hidden_layer_sizes=\(6, 6\) does not fit"),
         ({"adjacency": "replace_one"}, ("classes", "classes"), "adjacency='replace_one' differs from the 'zero_out'"),
         ({"classes": [0, 1]}, ("classes", "binary"), r"classes=\[0, 1\] differs from the \[0, 1, 2\] of earlier"),
-        ({}, ("classes", "labels"), "y asks for 'logistic' outputs where those of earlier runs are 'softmax'"),
+        ({}, ("classes", "labels"), "the outputs of this run are 'logistic' and those of earlier runs 'softmax'"),
     ],
 )
 def test_instalments_that_do_not_fit_are_refused_and_not_charged(table, changes, kinds, message):

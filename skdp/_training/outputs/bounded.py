@@ -54,6 +54,7 @@ class BoundedRegression(Target):
     score 0 is a mean of r, halfway between 1 and the largest count on the scale of the score, and the largest count r.
     """
 
+    weights: WeightReader
     y_bounds: Any
     loss: Any = "squared_error"
     y_transform: Any = None
@@ -92,7 +93,10 @@ class BoundedRegression(Target):
         bounds = check_y_bounds(self.y_bounds)
         if check_y_transform(self.y_transform, bounds) and self.loss == "poisson":
             raise ValueError("y_transform='log' with loss='poisson', which has a logarithm: set one of them to None.")
-        return None if bounds is None else BoundedOutput(bounds)
+        if bounds is None:
+            return None
+        self.check_bounds(*bounds)
+        return BoundedOutput(bounds)
 
     def assumed(self) -> BoundedOutput:
         return BoundedOutput((-1.0, 1.0))
@@ -134,8 +138,8 @@ class BoundedRegression(Target):
         scale = self.scale_of(outputs.bounds)
         return TargetReader(outputs.bounds, scale, self.weights, self.loss == "poisson")
 
-    def check(self, outputs: BoundedOutput) -> None:
-        low, high = outputs.bounds
+    def check_bounds(self, low: float, high: float) -> None:
+        """Reject bounds that do not fit the loss."""
         if self.loss == "poisson" and not (low >= 0.0 and high >= 1.0):
             raise ValueError(
                 f"y_bounds=({low!r}, {high!r}) with loss='poisson' are no bounds on counts: give (0, n), with n the "

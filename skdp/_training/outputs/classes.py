@@ -14,8 +14,7 @@ from sklearn.base import ClassifierMixin
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.leaks import report_classes_read
-from skdp._checks.parameters import show
-from skdp._checks.rows import check_classes, check_labels, classes_of, encode_labels, number_of_columns
+from skdp._checks.rows import check_classes, check_labels, classes_of, encode_labels
 from skdp._checks.weights import WeightReader, class_weights
 from skdp._training.estimator import GradientEstimator
 from skdp._training.offset import ClassMeans, OutcomeCounts
@@ -25,16 +24,12 @@ from skdp._training.target import Target
 
 
 class Outputs(NamedTuple):
-    """Classes, number of outputs, and whether each output is a label of its own."""
+    """Classes, number of outputs, whether each output is a label of its own, and the weights of classes, if any."""
 
     classes: NDArray[Any]
     n_outputs: int
     multilabel: bool = False
-
-    @classmethod
-    def of_classes(cls, classes: NDArray[Any]) -> Outputs:
-        """Outputs of one class per row: one output for two classes, one per class for more."""
-        return cls(classes, 1 if len(classes) == 2 else len(classes))
+    factors: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +67,7 @@ class Classification(Target):
     (n, n_outputs).
     """
 
+    weights: WeightReader
     classes: Any
     class_weight: Any = None
 
@@ -81,10 +77,15 @@ class Classification(Target):
 
     @cached_property
     def named(self) -> Outputs | None:
-        return None if self.classes is None else Outputs.of_classes(check_classes("classes", self.classes))
+        return None if self.classes is None else self._outputs_of(check_classes("classes", self.classes))
 
     def assumed(self) -> Outputs:
-        return Outputs.of_classes(np.arange(2))
+        return Outputs(np.arange(2), 1)
+
+    def _outputs_of(self, classes: NDArray[Any]) -> Outputs:
+        """Return the outputs for one class a row: one for two classes, one a class for more."""
+        n_outputs = 1 if len(classes) == 2 else len(classes)
+        return Outputs(classes, n_outputs, factors=class_weights(self.class_weight, classes))
 
     def n_of_step(self) -> int:
         return 1 if self.named is None else len(self.named.classes)
@@ -96,6 +97,7 @@ class Classification(Target):
         return ClassMeans(outputs.n_outputs, outputs.multilabel)
 
     def counts(self, outputs: Outputs) -> OutcomeCounts:
+        """Return what is counted before the first step."""
         return OutcomeCounts(outputs.n_outputs, outputs.multilabel)
 
     def describe(self, outputs: Outputs) -> dict[str, str]:
@@ -104,36 +106,20 @@ class Classification(Target):
     def learned(self, outputs: Outputs) -> dict[str, Any]:
         return {"classes_": outputs.classes}
 
-    def check(self, outputs: Outputs) -> None:
-        self._class_factors(outputs)
-
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: Outputs | None) -> Targets:
         weights = self.weights.read(sample_weight, n_samples)
         classes = None if outputs is None else outputs.classes
         labels = check_labels(y, n_samples, classes=classes, columns=self.takes_labels)
         if outputs is None:
-            outputs = Outputs.of_classes(classes_of(labels))
-        factors = self._class_factors(outputs)
+            outputs = self._outputs_of(classes_of(labels))
         coded = label_columns(labels) if outputs.multilabel else encode_labels(labels, outputs.classes)
-        return Targets(outputs, coded, weights if factors is None else weights * factors[coded])
+        return Targets(outputs, coded, weights if outputs.factors is None else weights * outputs.factors[coded])
 
     def reader(self, outputs: Outputs) -> ClassReader:
-        return ClassReader(outputs.classes, self._class_factors(outputs), self.weights)
-
-    def _class_factors(self, outputs: Outputs) -> NDArray[np.float64] | None:
-        """Return the factors of the classes, or refuse `class_weight`."""
-        if outputs.multilabel and self.class_weight is not None:
-            raise ValueError(
-                f"class_weight={show(self.class_weight)} with several labels a row, of which none is its "
-                "class: set class_weight=None, or give sample_weight."
-            )
-        return class_weights(self.class_weight, outputs.classes)
+        return ClassReader(outputs.classes, outputs.factors, self.weights)
 
     def resolve(self, y: Any, given: Any, fitted: Any) -> Outputs | None:
-        n_columns = number_of_columns(y) if self.takes_labels and y is not None else 1
-        if n_columns > 1:
-            return self.of_labels(n_columns, self.classes if given is None else given, fitted)
-        named = self.named if given is None else Outputs.of_classes(check_classes("classes", given))
+        named = self.named if given is None else self._outputs_of(check_classes("classes", given))
         if fitted is None:
             return named
         if named is not None and not np.array_equal(named.classes, fitted.classes_):
@@ -141,14 +127,10 @@ class Classification(Target):
                 f"classes={named.classes.tolist()!r} differs from the {fitted.classes_.tolist()!r} of earlier runs: "
                 "use the same, or start again with fit and warm_start=False."
             )
-        return Outputs.of_classes(fitted.classes_)
+        return self._outputs_of(fitted.classes_)
 
     def report_read(self, model: Any) -> None:
         report_classes_read(model)
-
-    def of_labels(self, n_columns: int, classes: Any, fitted: Any) -> Outputs:
-        """Return the outputs for several labels per row, if `takes_labels`."""
-        raise NotImplementedError
 
 
 class GradientClassifier(ClassifierMixin, GradientEstimator):

@@ -24,13 +24,12 @@ from skdp._training.noise_kept import Carried, carried
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp._training.run import PlannedReleases, Run
-from skdp._training.solver import Solver
+from skdp._training.solver import DescentSolver
 from skdp._typing import Doubles, Vector
-from skdp.base import Budget, solve_noise
 from skdp.mechanisms.sampling import Sampling
 
 
-class LinearSteps(Solver):
+class LinearSteps(DescentSolver):
     """What solvers of linear models share, whatever their rows.
 
     The model has the parameters ``learning_rate, momentum, average, alpha, n_jobs``.
@@ -44,16 +43,24 @@ class LinearSteps(Solver):
         n: int,
         geometry: Any,
         radius: float,
-        learning_rate: float,
+        rate_by_rule: float,
         penalty: NDArray[np.float64],
+        n_columns: float,
     ) -> Run:
-        """Return the run of a plan; `penalty` is the second derivative of the penalty of strength 1."""
+        """Return the run of a plan.
+
+        `penalty` is the second derivative of the penalty of strength 1. `n_columns` is the number of columns of a table
+        that the rows came from, each with one entry in a row; 0 where none is known.
+        """
+        given = self._check_learning_rate()
+        learning_rate, kept = given or rate_by_rule, 1.0
+        if given is None and n_columns and self.target.parameter == "classes":
+            kept = rule.kept_of_coef(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_columns)
         momentum = check_real("momentum", self.model.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
         alpha = check_real("alpha", self.model.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
         optimizer = momentum_sgd(constant(learning_rate), momentum, alpha * penalty if alpha else 0.0)
-        averaging = self.averaging(plan.n_steps)
         count_threads(self.model.n_jobs)
-        return Run(releases, plan, outputs, n, geometry, radius, learning_rate, optimizer, averaging)
+        return Run(releases, plan, outputs, n, geometry, radius, learning_rate, optimizer, kept)
 
     def averaging(self, n_steps: int) -> Averaging:
         return tail_average(n_steps) if self.model.average else last_iterate()
@@ -74,28 +81,17 @@ class LinearSteps(Solver):
 
     def _resumes(self, run: Run) -> bool:
         """Tell whether the run starts from where the current parameters' run first did, rather than from them."""
-        return run.warm and run.before == getattr(self.model, "_fitted_before", None)
+        return run.earlier is not None and run.before == getattr(self.model, "_fitted_before", None)
 
     def moved(self, offset: Doubles) -> dict[str, Any]:
         return {"intercept_": self.model.intercept_ + offset}
-
-    def _n_columns(self, run: Run) -> float:
-        """Return the columns of a table that rows of this run came from, each with one entry; 0 where none is known."""
-        return 0.0
-
-    def _kept_of_coef(self, run: Run) -> float:
-        """See `Solver`: for classifiers whose steps follow the rule."""
-        n_columns, plan = self._n_columns(run), run.plan
-        if self.target.parameter != "classes" or self._check_learning_rate() or not n_columns:
-            return 1.0
-        return rule.kept_of_coef(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_columns)
 
     def _line(self, run: Run, coef: Doubles, intercept: Doubles, noise: Doubles, start: Any) -> dict[str, Any]:
         """Return the attributes of a line; coefficients are multiplied by the factor that is kept of them.
 
         `start` is the noise of the coefficients from which the run started.
         """
-        kept = self._kept_of_coef(run) if self.anew else 1.0  # a first run may resume from a file
+        kept = run.kept_of_coef if self.anew else 1.0  # a first run may resume from a file
         return {
             "coef_": kept * coef, "intercept_": intercept, "coef_noise_": kept * noise,
             "learning_rate_": run.learning_rate, "_fitted_start_noise": start,
@@ -121,36 +117,31 @@ class LinearSolver(LinearSteps):
         n_parameters = n_outputs * (n_features + int(bool(self.model.fit_intercept)))
         return self._rows_by_work(n, n_parameters, rule.N_STEPS, rule.AFFORDABLE)
 
-    def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
+    def plan_run(self, releases: PlannedReleases, noise: float, n: int, n_features: int, outputs: Any) -> Run:
         geometry = LinearGeometry(self._check_radius(n_features), bool(self.model.fit_intercept))
-        sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
-        releases = self.planned_releases(sampling, n_steps)
-        sigma = solve_noise(self.model, budget, releases.event_at)
-        lot_size = sampling.rate * n
-        n_parameters = outputs.n_outputs * geometry.width(n_features)
+        width, row_norm = geometry.width(n_features), self.model._fitted_row_norm
+        lot_size, n_steps = releases.sampling.rate * n, releases.n_steps
         if outputs.n_outputs == 1:
             by_rule = rule.TWO_CLASSES_CLIP
-        elif self.model._fitted_row_norm is not None:
+        elif row_norm is not None:
             by_rule = rule.TABLE_CLIP
         else:
-            by_rule = rule.default_max_grad_norm(sigma, lot_size, n_steps, n_parameters)
+            by_rule = rule.default_max_grad_norm(noise, lot_size, n_steps, outputs.n_outputs * width)
         clip = self._check_clip() or by_rule
-        plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size, releases.stages)
-        learning_rate = self._check_learning_rate() or rule.default_learning_rate(sigma, clip, lot_size, n_steps)
-        penalty = np.zeros((outputs.n_outputs, geometry.width(n_features)))
+        plan = DPSGDPlan(releases.sampling, clip, noise, n_steps, lot_size, releases.stages)
+        rate = rule.default_learning_rate(noise, clip, lot_size, n_steps)
+        penalty = np.zeros((outputs.n_outputs, width))
         penalty[:, :n_features] = geometry.unit**2  # on coefficients of unscaled rows; `unit` scales theta
-        return self._linear_run(releases, plan, outputs, n, geometry, geometry.radius, learning_rate, penalty.ravel())
+        return self._linear_run(
+            releases, plan, outputs, n, geometry, geometry.radius, rate, penalty.ravel(), (row_norm or 0.0) ** 2
+        )
 
-    def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
+    def n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         return int(outputs.n_outputs * run.shape.width(n_features))
-
-    def _n_columns(self, run: Run) -> float:
-        """See `Solver`: the squared norm of rows that a vectorizer made."""
-        return (self.model._fitted_row_norm or 0.0) ** 2
 
     def start(self, run: Run, dtype: Any) -> Vector:
         geometry: LinearGeometry = run.shape
-        if not run.warm:
+        if run.earlier is None:
             return np.zeros(run.outputs.n_outputs * geometry.width(self.model.n_features_in_))
         columns = [self.model.coef_, self.model.intercept_[:, None]] if geometry.fit_intercept else [self.model.coef_]
         return np.hstack(columns).ravel() / geometry.unit
@@ -158,7 +149,7 @@ class LinearSolver(LinearSteps):
     def shift(self, theta: Vector, run: Run, origin: Doubles) -> None:
         theta.reshape(len(origin), -1)[:, -1] += origin / run.shape.unit
 
-    def _rounds_by_place(self, run: Run, dtype: Any) -> bool:
+    def rounds_by_place(self, run: Run, dtype: Any) -> bool:
         """See `Solver`: products of wide models are BLAS's."""
         by_products = is_wide(self.model.n_features_in_, run.outputs.n_outputs)
         return bool(by_products and not self.model._shifts_rows() and dtype != np.float64)
@@ -186,7 +177,7 @@ class LinearSolver(LinearSteps):
     def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
         n_outputs, d = run.outputs.n_outputs, self.model.n_features_in_
         start = 0.0
-        if run.warm:
+        if run.earlier is not None:
             start = float(self.model._fitted_start_noise if self._resumes(run) else self.model.coef_noise_[0, 0])
         table = theta.reshape(n_outputs, -1) * run.shape.unit
         intercept = table[:, d].copy() if run.shape.fit_intercept else np.zeros(n_outputs)

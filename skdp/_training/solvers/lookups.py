@@ -12,16 +12,13 @@ from numpy.typing import NDArray
 from skdp._checks.parameters import count_threads
 from skdp._checks.weights import weight_of_each
 from skdp._kernels.losses import LOSSES
-from skdp._training import defaults as linear_rule
 from skdp._training import defaults as rules
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.one_hot import OneHotForm, OneHotGeometry, OneHotModel, rows_of_sparse
-from skdp._training.offset import Means
 from skdp._training.plan import DPSGDPlan
-from skdp._training.run import Run, Targets
+from skdp._training.run import PlannedReleases, Run, Targets
 from skdp._training.solvers.linear_solver import LinearSteps, refuse_another_form
 from skdp._typing import Doubles, Vector
-from skdp.base import Budget, solve_noise
 from skdp.mechanisms.sampling import Sampling
 
 
@@ -46,31 +43,28 @@ class LookupSolver(LinearSteps):
         """Return the sampling of rows and the number of steps, where a row takes `n_lookups` lookups a step."""
         return self._rows_by_work(n, n_lookups, rules.TREES_STEPS, rules.AFFORDABLE_LOOKUPS)
 
-    def _plan_one_hot(self, budget: Budget, n: int, n_features: int, form: OneHotForm, outputs: Any) -> Run:
+    def _plan_one_hot(self, releases: PlannedReleases, noise: float, n: int, form: OneHotForm, outputs: Any) -> Run:
         """Decide everything that precedes reading the data; `n` is the public number of rows."""
-        sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
-        releases = self.planned_releases(sampling, n_steps)
-        sigma = solve_noise(self.model, budget, releases.event_at)
-        lot_size = sampling.rate * n
-        signal = linear_rule.signal_of(sigma, lot_size, n_steps, outputs.n_outputs * (form.n_free + 1))
+        lot_size, n_steps = releases.sampling.rate * n, releases.n_steps
+        signal = rules.signal_of(noise, lot_size, n_steps, outputs.n_outputs * (form.n_free + 1))
         by_rule = rules.RULES[self.target.loss_of(outputs)[0]]
         clip = self._check_clip() or by_rule.max_grad_norm(signal)
+        plan = DPSGDPlan(releases.sampling, clip, noise, n_steps, lot_size, releases.stages)
         geometry = OneHotGeometry(
             self._weigh(form, signal), rules.ENTRY_OF_INTERCEPT if self.model.fit_intercept else 0.0
         )
-        plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size, releases.stages)
-        rate = self._check_learning_rate() or by_rule.learning_rate(plan, signal)
+        rate = by_rule.learning_rate(plan, signal)
         penalty = np.zeros((outputs.n_outputs, geometry.width))
         penalty[:, : form.blocks.n_columns] = self._scale(geometry) ** 2
-        return self._linear_run(releases, plan, outputs, n, geometry, 1.0, rate, penalty.ravel())
+        return self._linear_run(releases, plan, outputs, n, geometry, 1.0, rate, penalty.ravel(), float(form.n_plain))
 
-    def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
+    def n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         return int(outputs.n_outputs) * (run.shape.form.n_free + 1)
 
     def start(self, run: Run, dtype: Any) -> Vector:
         geometry: OneHotGeometry = run.shape
         theta = np.zeros((run.outputs.n_outputs, geometry.width))
-        if run.warm:
+        if run.earlier is not None:
             theta[:, : geometry.blocks.n_columns] = self.model.coef_ / self._scale(geometry)
             if geometry.fit_intercept:
                 theta[:, -1] = self.model.intercept_ / geometry.icpt
@@ -90,16 +84,13 @@ class LookupSolver(LinearSteps):
     def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
         geometry = run.shape
         start = np.zeros((1, geometry.blocks.n_columns))
-        if run.warm:
+        if run.earlier is not None:
             start = self.model._fitted_start_noise if self._resumes(run) else self.model.coef_noise_
         table = theta.reshape(run.outputs.n_outputs, -1)
         coef = geometry.projected(table[:, : geometry.blocks.n_columns]) * self._scale(geometry)
         intercept = table[:, -1] * geometry.icpt if geometry.fit_intercept else np.zeros(len(table))
         noise = np.tile(self._noise_of_columns(run, start, n_done), (len(table), 1))
         return self._line(run, coef, intercept, noise, start)
-
-    def _n_columns(self, run: Run) -> float:
-        return float(run.shape.form.n_plain)
 
     def _noise_of_columns(self, run: Run, start: NDArray[np.float64], n_done: int) -> NDArray[np.float64]:
         """Standard deviations of coefficients by noise alone; `start` has those that the run starts from."""
@@ -121,8 +112,8 @@ class FormSolver(LookupSolver):
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         return self._sampling_by_lookups(n, n_outputs * len(self.form.weights))
 
-    def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
-        return self._plan_one_hot(budget, n, n_features, self.form, outputs)
+    def plan_run(self, releases: PlannedReleases, noise: float, n: int, n_features: int, outputs: Any) -> Run:
+        return self._plan_one_hot(releases, noise, n, self.form, outputs)
 
     def check_present(self, run: Run) -> None:
         refuse_another_form(self.model, self.form)
@@ -135,16 +126,15 @@ class FormSolver(LookupSolver):
         """See `LookupSolver`: entries of rows are weights of blocks, so that coefficients are free of them."""
         return np.full(geometry.blocks.n_columns, geometry.unit)
 
-    def bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
+    def before_steps(self, run: Run, rows: Any, targets: Targets) -> tuple[Any, Targets]:
         """See `Solver`. A row of a CSR matrix that does not fit the form is a null row."""
-        rows, fits = rows_of_sparse(X, run.shape.form)
-        return super().bind(rows, targets, weights * fits, run)
-
-    def sum_terms(self, means: Means, run: Run, rows: Any, targets: Targets) -> Doubles:
-        """See `Solver`. A row that does not fit the form is a null row."""
         _, fits = rows_of_sparse(rows, self.form)
-        weights = weight_of_each(targets.weights, rows.shape[0]) * fits
-        return super().sum_terms(means, run, rows, targets._replace(weights=weights))
+        targets = targets._replace(weights=weight_of_each(targets.weights, rows.shape[0]) * fits)
+        return super().before_steps(run, rows, targets)
+
+    def bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
+        rows, _ = rows_of_sparse(X, run.shape.form)
+        return super().bind(rows, targets, weights, run)
 
     def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
         return {**super().learned(theta, run, n_done), "_fitted_form_of_coef": run.shape.form}

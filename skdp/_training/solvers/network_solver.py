@@ -13,13 +13,11 @@ from skdp._checks.parameters import check_choice, check_count, check_real
 from skdp._training import defaults as rule
 from skdp._training.averaging import Averaging, ema_average, last_iterate, tail_average
 from skdp._training.models.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel
-from skdp._training.noise_stages import Stage
 from skdp._training.optimizers import Optimizer, Schedule, adam, constant, cosine_decay, linear_decay, momentum_sgd
 from skdp._training.plan import DPSGDPlan
-from skdp._training.run import Run
-from skdp._training.solver import Solver
+from skdp._training.run import PlannedReleases, Run
+from skdp._training.solver import DescentSolver
 from skdp._typing import Doubles, Vector
-from skdp.base import Budget, solve_noise
 from skdp.mechanisms.sampling import Sampling
 
 OUT_ACTIVATIONS = {
@@ -37,16 +35,30 @@ class _Shape(NamedTuple):
     batch_size: int
 
 
-class NetworkSolver(Solver):
-    """Dense networks; the model has the parameters of `DPMLPClassifier` for network, clipping and optimizer."""
+class NetworkSolver(DescentSolver):
+    """Dense networks; the model has the parameters of `DPMLPClassifier` for network, clipping and optimizer.
 
-    def _rule(self, n_outputs: int) -> rule.NetworkRule:
-        """Return the rules for a network of `n_outputs` outputs, where parameters are "auto"."""
-        raise NotImplementedError
+    Parameters
+    ----------
+    model, target, anew : object
+        As of `Solver`.
+    rule_of : callable
+        Returns the rules for a network of so many outputs, where parameters are "auto".
+    target_dtype : dtype or None, default=None
+        In which targets are kept. None is that of the arithmetic.
+    """
 
-    def _dtype_of_targets(self, dtype: Any) -> Any:
-        """Return the dtype in which targets are kept; `dtype` is that of the arithmetic."""
-        return dtype
+    def __init__(
+        self,
+        model: Any,
+        target: Any,
+        rule_of: Callable[[int], rule.NetworkRule],
+        target_dtype: Any = None,
+        *,
+        anew: bool = True,
+    ) -> None:
+        super().__init__(model, target, anew=anew)
+        self.rule_of, self.target_dtype = rule_of, target_dtype
 
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         sampling = self.model._chosen_sampling(n) or rule.network_sampling(n)
@@ -54,22 +66,20 @@ class NetworkSolver(Solver):
             return sampling, rule.network_steps(n, sampling)
         return sampling, math.ceil(self._check_max_iter() / sampling.rate)
 
-    def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
+    def plan_run(self, releases: PlannedReleases, noise: float, n: int, n_features: int, outputs: Any) -> Run:
         architecture = self._architecture(n_features, outputs)
         radius = self._check_radius(n_features)
-        by_rule = self._rule(outputs.n_outputs)
+        by_rule = self.rule_of(outputs.n_outputs)
         max_norm, clip = self._clip(architecture.n_layers, by_rule)
         unit = self._input_norm(by_rule) / radius
         shape = _Shape(architecture, clip, unit, self._rows_at_once(max(architecture.widths)))
-        sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
-        releases = self.planned_releases(sampling, n_steps)
-        noise = solve_noise(self.model, budget, releases.event_at)
-        plan = DPSGDPlan(sampling, max_norm, noise, n_steps, sampling.rate * n, releases.stages)
+        lot_size = releases.sampling.rate * n
+        plan = DPSGDPlan(releases.sampling, max_norm, noise, releases.n_steps, lot_size, releases.stages)
         rate = self._first_rate(plan, by_rule)
         optimizer = self._make_optimizer(self._schedule(rate, plan), shape)
-        return Run(releases, plan, outputs, n, shape, radius, rate, optimizer, self.averaging(n_steps))
+        return Run(releases, plan, outputs, n, shape, radius, rate, optimizer)
 
-    def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
+    def n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         """See `Solver`: those of a linear model of the columns, which a network has to learn first."""
         return int(outputs.n_outputs) * (n_features + 1)
 
@@ -138,7 +148,8 @@ class NetworkSolver(Solver):
 
     def _make_optimizer(self, schedule: Schedule, shape: _Shape) -> Optimizer:
         check_choice("solver", self.model.solver, ("sgd", "adam"))
-        penalty = self._penalty(shape)
+        alpha = check_real("alpha", self.model.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
+        penalty = _penalty(alpha, shape) if alpha else 0.0
         momentum, beta_1, beta_2 = (
             check_real(name, getattr(self.model, name), at_least=0, below=1, remedy="choose a number in [0, 1)")
             for name in ("momentum", "beta_1", "beta_2")
@@ -150,31 +161,19 @@ class NetworkSolver(Solver):
             return momentum_sgd(schedule, momentum, penalty)
         return adam(schedule, beta_1, beta_2, adam_epsilon, penalty)
 
-    def _penalty(self, shape: _Shape) -> Vector | float:
-        alpha = check_real("alpha", self.model.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
-        if alpha == 0.0:
-            return 0.0
-        penalty = np.zeros(shape.architecture.n_parameters)
-        for layer, table in enumerate(shape.architecture.tables(penalty)):
-            # The penalty is on coefficients of unscaled rows; those of the first layer are scaled by `unit`.
-            table[:-1] = alpha * (shape.unit**2 if layer == 0 else 1.0)
-        return penalty
-
-    def stages(self, sampling: Sampling, n_steps: int) -> tuple[Stage, ...]:
-        """See `Solver`. All steps of Adam have the same noise, since its second moment averages over steps."""
-        return () if self.model.solver == "adam" else super().stages(sampling, n_steps)
-
     def averaging(self, n_steps: int) -> Averaging:
+        """See `Solver`. All steps of Adam have the same noise, since its second moment averages over steps."""
         if self.model.average is None:
             return last_iterate()
         check_choice("average", self.model.average, ("ema", "tail"))
-        return tail_average(n_steps) if self.model.average == "tail" else ema_average(n_steps)
+        found = tail_average(n_steps) if self.model.average == "tail" else ema_average(n_steps)
+        return found._replace(kept=None) if self.model.solver == "adam" else found
 
     def start(self, run: Run, dtype: Any) -> Vector:
         architecture: Architecture = run.shape.architecture
         theta = np.zeros(architecture.n_parameters, self._arithmetic(dtype))
         tables = architecture.tables(theta)
-        if run.warm:
+        if run.earlier is not None:
             for layer, table in enumerate(tables):
                 table[:-1] = self.model.coefs_[layer] / (run.shape.unit if layer == 0 else 1.0)
                 table[-1] = self.model.intercepts_[layer]
@@ -192,6 +191,12 @@ class NetworkSolver(Solver):
 
     def check_present(self, run: Run) -> None:
         architecture: Architecture = run.shape.architecture
+        asked, fitted = OUT_ACTIVATIONS[architecture.loss], self.model.out_activation_
+        if asked != fitted:
+            raise ValueError(
+                f"the outputs of this run are {asked!r} and those of earlier runs {fitted!r}: pass targets of the same "
+                "kind and the same loss as before, or start again with fit and warm_start=False."
+            )
         present = [coef.shape for coef in self.model.coefs_]
         if present != list(zip(architecture.widths, architecture.widths[1:], strict=False)):
             raise ValueError(
@@ -203,7 +208,7 @@ class NetworkSolver(Solver):
         """Return the dtype of products. If one row shifts the places of all others, rounding requires float64."""
         return np.float64 if self.model._shifts_rows() else dtype
 
-    def _rounds_by_place(self, run: Run, dtype: Any) -> bool:
+    def rounds_by_place(self, run: Run, dtype: Any) -> bool:
         """See `Solver`: copies of a row are added up in the dtype of the rows."""
         return bool(self._arithmetic(dtype) != np.float64)
 
@@ -212,7 +217,7 @@ class NetworkSolver(Solver):
         dtype = self._arithmetic(dtype)
         return partial(
             NetworkModel, architecture=shape.architecture, clip=shape.clip,
-            radius=run.radius, unit=shape.unit, dtype=dtype, target_dtype=self._dtype_of_targets(dtype),
+            radius=run.radius, unit=shape.unit, dtype=dtype, target_dtype=self.target_dtype or dtype,
             batch_size=shape.batch_size,
         )  # fmt: skip
 
@@ -231,6 +236,15 @@ class NetworkSolver(Solver):
     def moved(self, offset: Doubles) -> dict[str, Any]:
         *hidden, last = self.model.intercepts_
         return {"intercepts_": [*hidden, (last + offset).astype(last.dtype)]}
+
+
+def _penalty(alpha: float, shape: _Shape) -> Vector:
+    """Return the second derivative of the penalty of each parameter."""
+    penalty = np.zeros(shape.architecture.n_parameters)
+    for layer, table in enumerate(shape.architecture.tables(penalty)):
+        # The penalty is on coefficients of unscaled rows; those of the first layer are scaled by `unit`.
+        table[:-1] = alpha * (shape.unit**2 if layer == 0 else 1.0)
+    return penalty
 
 
 def _to_list(value: Any) -> Any:

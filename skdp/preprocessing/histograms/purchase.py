@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from skdp._checks.units import Units
 from skdp._typing import Doubles
-from skdp.accounting import DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, compose
+from skdp.accounting import DpEvent, EpsilonDeltaDpEvent, compose
 from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
@@ -365,32 +365,6 @@ def noise_ratio(share: float, rate: float = 1.0, n_steps: int = 1) -> float:
     may cost more, and then the release has less than its share.
     """
     return math.sqrt((1.0 - share) / (share * n_steps)) / rate
-
-
-@dataclass(frozen=True)
-class SideRelease:
-    """A Gaussian release before the steps of a fit, which has a share of their common mu^2.
-
-    Parameters
-    ----------
-    ratio : float
-        Noise multiplier of the release, divided by that of the steps.
-    """
-
-    ratio: float
-
-    @classmethod
-    def beside_steps(cls, share: float, rate: float, n_steps: int) -> SideRelease:
-        """A release of this share, see `noise_ratio`."""
-        return cls(noise_ratio(share, rate, n_steps))
-
-    def event_at(self, noise_multiplier: float) -> DpEvent:
-        """What the release costs where the steps have this noise multiplier."""
-        return GaussianDpEvent(self.ratio * noise_multiplier)
-
-    def mechanism(self, sensitivity: float, noise_multiplier: float) -> GaussianMechanism:
-        """What makes the release, at that price."""
-        return GaussianMechanism(self.ratio * noise_multiplier, sensitivity)
 
 
 def event_with(purchases: Iterable[Any], event_at: Callable[[float], DpEvent], noise_multiplier: float) -> DpEvent:

@@ -38,26 +38,11 @@ FAULTS = faults_of(
         ],
         "skdp.ensemble.people": [
             (
-                "tree-growth-by-exact-counts",
-                "count_people",
-                "mechanism.release(counts.vector, stream)",
-                "counts.vector",
-            ),
-            (
                 "tree-cell-counts-group-by-row",
                 "count_people",
                 "counts.add(_1, weights, units)",
                 "counts.add(_1, weights)",
                 "guarantees_units",
-            ),
-        ],
-        "skdp.ensemble.regressor": [
-            (
-                "tree-target-sums-without-noise",
-                "sum_targets",
-                "mechanism.release(sums.vector, stream)",
-                "sums.vector",
-                "guarantees_neighbours",
             ),
         ],
         "skdp.linear_model.newton": [
@@ -104,14 +89,14 @@ FAULTS = faults_of(
             (
                 "inference-scores-not-charged",
                 "MomentsRegressor._event_at",
-                "partial(event_with, (SCORE_RELEASE,), GaussianDpEvent) if self.inference else GaussianDpEvent",
+                "_event_of_both if self.inference else GaussianDpEvent",
                 "GaussianDpEvent",
             ),
             (
                 "inference-scores-half-noise",
                 "MomentsRegressor._release_scores",
-                "SCORE_RELEASE.ratio * fit.noise_multiplier",
-                "0.5 * SCORE_RELEASE.ratio * fit.noise_multiplier",
+                "SCORE_RATIO * fit.noise_multiplier",
+                "0.5 * SCORE_RATIO * fit.noise_multiplier",
             ),
             (
                 "least-squares-rows-not-clipped",
