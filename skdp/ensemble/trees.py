@@ -431,7 +431,7 @@ def draw_trees(
     place, gaps_right = np.full(shape, np.nan), np.zeros(shape, np.bool_)
     left = np.tile(np.arange(shape[1], dtype=np.int32), (n_trees, 1))
     depth = np.zeros(n_trees, np.int32)
-    words = [0] * max([1, *(_n_words(block.width) for block in blocks if not block.is_line)])
+    words = [0] * max([1, *(-(-block.width // _WORD) for block in blocks if not block.is_line)])
     root = views_of(blocks, shares)
     for t in range(n_trees):
         splits = grow(rng, root, n_leaves, max_depth)
@@ -461,10 +461,6 @@ def _number_leaves(left: NDArray[np.int32], leaf: NDArray[np.int32]) -> int:
         leaf[node], deepest = n_leaves, max(deepest, depth)
         n_leaves += 1
     return deepest
-
-
-def _n_words(n_levels: int) -> int:
-    return -(-n_levels // _WORD)
 
 
 def _as_words(levels: tuple[int, ...], n_levels: int) -> list[int]:

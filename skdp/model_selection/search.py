@@ -122,7 +122,12 @@ class PrivateSearch(WholeEstimator):
         """Refuse what a trial could not be scored with."""
         name = name_of_score(self.scoring, regressor=is_regressor(estimator))
         if isinstance(self.scoring, PrivateScore | TableScore):
-            self._check_table_score(estimator)
+            scores = hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
+            if isinstance(self.scoring, TableScore) and not scores:
+                raise ValueError(
+                    f"estimator is a {type(estimator).__name__} without predict_proba or decision_function, which "
+                    f"scoring={self.scoring.name!r} needs: put a classifier behind it."
+                )
             if not hasattr(X, "shape"):  # a score that takes columns of an array would fail after the charge
                 raise ValueError(f"scoring={self.scoring.name!r} with X as a list of rows: give an array or a frame.")
             return
@@ -136,16 +141,6 @@ class PrivateSearch(WholeEstimator):
             raise ValueError(
                 "scoring='neg_log_loss' takes one class a row and y has several columns: use 'accuracy', or give a "
                 "skdp.model_selection.PrivateScore."
-            )
-
-    def _check_table_score(self, estimator: Any) -> None:
-        """Refuse an estimator that gives no scores of classes where a table of them is made."""
-        if isinstance(self.scoring, TableScore) and not (
-            hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
-        ):
-            raise ValueError(
-                f"estimator is a {type(estimator).__name__} without predict_proba or decision_function, which "
-                f"scoring={self.scoring.name!r} needs: put a classifier behind it."
             )
 
     def _plan(self, fit: WholeFit, template: PrivatePipeline, y: Any, sample_weight: Any) -> SearchPlan:

@@ -174,7 +174,8 @@ class _Factor(NamedTuple):
         if column.kind == "number":
             made = self._places(np.clip(as_numbers(cells), *column.bounds))  # type: ignore[misc]  # checked
         elif column.kind == "flag":
-            made = _known(as_truth(cells))[:, None]
+            truth = as_truth(cells)
+            made = np.where(truth < 0, np.nan, truth)[:, None]
         else:
             codes, keys = as_keys(cells)
             place = {key: k for k, key in enumerate(column.categories or ())}
@@ -235,10 +236,6 @@ class _Encoder:
         import pandas as pd
 
         return pd.DataFrame({each.name: each.example() for each in self.factors.values()})
-
-
-def _known(codes: NDArray[np.int64]) -> Doubles:
-    return np.where(codes < 0, np.nan, codes.astype(np.float64))
 
 
 def _products(one: Doubles, other: Doubles) -> Doubles:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 
 from skdp._checks.cells import format_names
@@ -56,14 +55,9 @@ def numbers_of(table: Table, j: int) -> Doubles:
 def read_columns(model: Any, X: Any, *, reset: bool, as_text: bool = False) -> ColumnsRead:
     """Return a raw table whose cells were read: all of them, since a rejection after the charge would be charged."""
     table = Table(X, model)
-    read: Any = _keys_of if as_text else numbers_of
-    columns = [read(table, j) for j in range(table.shape[1])]
+    columns = [as_keys(table.cells(j)) if as_text else numbers_of(table, j) for j in range(table.shape[1])]
     check_schema(model, table.source, reset=reset)
     return ColumnsRead(table, columns)
-
-
-def _keys_of(table: Table, j: int) -> tuple[NDArray[np.int64], list[str]]:
-    return as_keys(table.cells(j))
 
 
 # --- public bounds ---

@@ -86,7 +86,10 @@ def private_mean_difference(
     """
     if bounds is None:
         raise ValueError("bounds=None: give public bounds of the numbers, as subgroups have none that are bought.")
-    _refuse_all_but_two(categories)
+    if not isinstance(categories, list | tuple | np.ndarray) or len(categories) != 2:
+        raise ValueError(
+            f"categories={show(categories)}: give the public names of the two subgroups, such as ['f', 'm']."
+        )
     _refuse_several_rows(settings)
     kinds = [kind_of_number(bounds), kind_of_words(list(categories))]
     asked = {"shares": OF_MOMENTS, "n_bins": _BINS, "by": "y"}
@@ -230,13 +233,6 @@ def _compare(first: _MeanOfNumbers, second: _MeanOfNumbers, half: float) -> Priv
 def _as_numbers(x: Any) -> Any:
     """Truth values as 0 and 1."""
     return np.asarray(x, np.float64) if getattr(getattr(x, "dtype", None), "kind", "") == "b" else x
-
-
-def _refuse_all_but_two(categories: Any) -> None:
-    if not isinstance(categories, list | tuple | np.ndarray) or len(categories) != 2:
-        raise ValueError(
-            f"categories={show(categories)}: give the public names of the two subgroups, such as ['f', 'm']."
-        )
 
 
 def _refuse_several_rows(settings: dict[str, Any]) -> None:

@@ -190,7 +190,7 @@ def _is_row_wise(task: Any) -> bool:
     numbers = all(np.isscalar(_literal(each)) for each in task.args if not _is_reference(each)) and not task.kwargs
     if isinstance(function, np.ufunc):
         return numbers and function.signature is None and function.nout == 1 and _is_known(function)
-    return numbers and (function is np.clip or (_is_hashable(function) and function in _ARITHMETIC))
+    return numbers and (function is np.clip or (isinstance(function, Hashable) and function in _ARITHMETIC))
 
 
 def _is_known(function: np.ufunc) -> bool:
@@ -218,10 +218,6 @@ def _literal(argument: Any) -> Any:
 
 def _is_from(function: Any, module: str) -> bool:
     return getattr(function, "__module__", None) == module
-
-
-def _is_hashable(function: Any) -> bool:
-    return isinstance(function, Hashable)
 
 
 def _name_of(task: Any) -> str:

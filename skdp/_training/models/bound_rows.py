@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._training.models.unit_layout import UnitLayout, UnitLot, add_long_units
+from skdp._training.models.unit_layout import UnitLayout, UnitLot, add_clipped
 from skdp._typing import Vector
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
@@ -77,7 +76,8 @@ class SpanModel(Model, Protocol):
             return self._sum_over(theta, rows, (0, self.n_rows if rows is None else len(rows)), max_norm, counts)
         lot = self.units.short(rows)
         total = self._sum_over(theta, lot.rows, (0, int(lot.starts[-1])), max_norm, None, lot)
-        add_long_units(total, self.units, rows, partial(self.sum_of_rows, theta, max_norm), max_norm)
+        for start, stop in self.units.long(rows):
+            add_clipped(total, self.sum_of_rows(theta, max_norm, start, stop), max_norm)
         return total
 
     def sum_of_rows(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:

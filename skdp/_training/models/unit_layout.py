@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,30 +119,6 @@ class UnitLayout:
         if numbers is not None:
             found = numbers[np.searchsorted(numbers, self.n_short) :]
         yield from zip(self.starts[found].tolist(), self.starts[found + 1].tolist(), strict=True)
-
-
-def add_long_units(
-    total: NDArray[np.float64],
-    layout: UnitLayout,
-    numbers: NDArray[np.int64] | None,
-    sum_of: Callable[[int, int], NDArray[np.float64]],
-    max_norm: float,
-) -> None:
-    """Add the sums of clipped gradients of long units to `total`, each clipped to `max_norm`.
-
-    Parameters
-    ----------
-    total : ndarray of shape (p,)
-        Added to.
-    layout : UnitLayout
-    numbers : ndarray of int64 or None
-        The lot.
-    sum_of : callable
-        ``sum_of(start, stop)`` returns the sum of the clipped gradients of rows, in a new array.
-    max_norm : float
-    """
-    for start, stop in layout.long(numbers):
-        add_clipped(total, sum_of(start, stop), max_norm)
 
 
 def add_clipped(total: NDArray[np.float64], found: NDArray[np.float64], max_norm: float) -> None:

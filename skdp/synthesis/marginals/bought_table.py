@@ -206,7 +206,10 @@ def read_rows(
 
 def _read_to_buy(table: Table, schema: TableSchema, n_bins: int, other: Any) -> SchemaRows:
     columns = [(name, j, _by_type(schema, name, column, table, j)) for name, j, column in match_columns(schema, table)]
-    made_up = [(name, j, _made_up(column)) for name, j, column in columns]
+    made_up = [
+        (name, j, replace(column, **_MADE_UP[column.kind]) if column.is_bought else column)
+        for name, j, column in columns
+    ]
     form = form_of(table, made_up, n_bins, other)
     for level_column, (name, j, column) in zip(
         form.columns, [each for each in columns if each[2].kind != "drop"], strict=True
@@ -264,7 +267,3 @@ def _between(column: Column, span: tuple[float, float] | None, bounds: tuple[flo
     edges = tuple(np.unique(np.clip([*ends, *inner, *span], *bounds)).tolist())
     edges = edges if len(edges) > 1 else bounds
     return replace(column, bounds=(edges[0], edges[-1]), edges=edges)
-
-
-def _made_up(column: Column) -> Column:
-    return replace(column, **_MADE_UP[column.kind]) if column.is_bought else column
