@@ -20,10 +20,10 @@ from skdp._fit.fit import units_of
 from skdp._fit.private_step import PrivateStep
 from skdp._fit.releases import fit_publicly
 from skdp._guard.public_rules import register
-from skdp.accounting import DpEvent, NoOpDpEvent
+from skdp.accounting import DpEvent, GaussianDpEvent, NoOpDpEvent
 from skdp.base import Fit, PrivateEstimator, StepPlan, begin
 from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase
-from skdp.preprocessing.histograms.sums import moments_cost, release_moments
+from skdp.preprocessing.histograms.sums import BoughtBounds, release_moments
 from skdp.preprocessing.purchasing_transformer import (
     ColumnsRead,
     ReadsRawColumns,
@@ -235,7 +235,9 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
 
     def _event_at(self, bounds: tuple[Any, ...]) -> Callable[[float], DpEvent]:
         """Return the event of a fit as a function of its noise multiplier."""
-        return moments_cost(bounds, self.adjacency) if self.strategy == "mean" else self._histograms(bounds).event_at
+        if self.strategy == "mean":
+            return BoughtBounds(bounds, self.adjacency).event_beside(GaussianDpEvent)
+        return self._histograms(bounds).event_at
 
     def _histograms(self, bounds: tuple[Any, ...]) -> Purchase:
         if self.strategy == "median":
@@ -244,14 +246,15 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
 
     def _release_values(self, fit: Fit, rows: ColumnsRead, bounds: tuple[Any, ...]) -> list[Any]:
         """Return noisy means, medians or most frequent values of the columns."""
-        given = fit.noise_multiplier, fit.n, fit.spawn("columns")
+        public, stream = (fit.noise_multiplier, fit.n), fit.spawn("columns")
         if self.strategy == "mean":
-            moments = release_moments(rows.columns, bounds, 1, self.adjacency, *given, units=fit.units)
+            missing = BoughtBounds(bounds, self.adjacency)
+            _, moments = release_moments(missing, rows.columns, 1, *public, stream.spawn, units=fit.units)
             return moments.means.tolist()
         histograms = self._histograms(bounds)
         if self.strategy == "median":
-            return histograms.release(rows.columns, [], *given, units=fit.units).medians
-        found = histograms.release([], rows.columns, *given, units=fit.units).categories
+            return histograms.release(rows.columns, [], *public, stream, units=fit.units).medians
+        found = histograms.release([], rows.columns, *public, stream, units=fit.units).categories
         named = zip(found, self._fitted_words, strict=True)
         return [_read(keys[0], words) if keys else _default(words) for keys, words in named]
 

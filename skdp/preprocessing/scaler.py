@@ -15,7 +15,7 @@ from skdp._checks.table import fitted_table
 from skdp._checks.weights import WeightReader, exactly_summable
 from skdp.accounting import GaussianDpEvent
 from skdp.base import PrivateEstimator, StepPlan, begin
-from skdp.preprocessing.histograms.sums import BoughtBounds, ColumnSums, moments_cost
+from skdp.preprocessing.histograms.sums import BoughtBounds, release_moments
 from skdp.preprocessing.purchasing_transformer import (
     ReadsRawColumns,
     bounds_of_any_width,
@@ -194,18 +194,15 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         weights = exactly_summable(fit.read(weight_reader.read, sample_weight, fit.n_rows))
         fit.charge()
 
-        noise = fit.noise_multiplier
-        given = rows.columns, noise, fit.n, fit.spawn("bounds"), weights, fit.units
-        pairs = fit.learn(missing.release, *given)
-        query, numbers = ColumnSums(pairs, 2), np.column_stack(rows.columns)
-        sums = fit.release(query, numbers, weights=weights, noise_multiplier=missing.noise_left(noise), part="sums")
-        mean, var = query.moments_of(sums.value, sums.deviation)
+        given = fit.noise_multiplier, fit.n, fit.spawn, weights, fit.units
+        pairs, (mean, var) = fit.learn(release_moments, missing, rows.columns, 2, *given)
         scale, bound = np.sqrt(var), weight_reader.bound
         return fit.publish(bounds_=pairs, mean_=mean, var_=var, scale_=scale, weight_bound_=bound)
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`: one Gaussian release, and that of bounds if there are none."""
-        return StepPlan(moments_cost(bounds_of_any_width(self.bounds), self.adjacency), {})
+        missing = BoughtBounds(bounds_of_any_width(self.bounds), self.adjacency)
+        return StepPlan(missing.event_beside(GaussianDpEvent), {})
 
     @silent_arithmetic
     def transform(self, X: Any) -> NDArray[np.float64]:

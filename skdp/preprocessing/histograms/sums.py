@@ -12,7 +12,7 @@ import numpy as np
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.units import Units
 from skdp._typing import Doubles
-from skdp.accounting import DpEvent, GaussianDpEvent, compose
+from skdp.accounting import DpEvent, compose
 from skdp.mechanisms.bounded_sum import VectorQuery
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
@@ -182,41 +182,38 @@ class ColumnSums(VectorQuery):
         return ColumnMoments(scaled_back, variances * self._half**2)
 
 
-def moments_cost(bounds: tuple[Bounds, ...], adjacency: str) -> Callable[[float], DpEvent]:
-    """Return the event of moments at a noise multiplier, with that of bounds: as much as one Gaussian release."""
-    return BoughtBounds(bounds, adjacency).event_beside(GaussianDpEvent)
-
-
 def release_moments(
+    missing: BoughtBounds,
     columns: list[Doubles],
-    bounds: tuple[Bounds, ...],
     n_moments: int,
-    adjacency: str,
     noise_multiplier: float,
     n_public: int,
-    stream: SecretStream,
+    spawn: Callable[[str], SecretStream],
+    weights: Any = 1.0,
     units: Units | None = None,
-) -> ColumnMoments:
-    """Release bounds of columns that have no public ones, then the moments between them.
+) -> tuple[list[tuple[float, float]], ColumnMoments]:
+    """Release bounds of columns that have no public ones, then the moments between them, and return both.
 
     Parameters
     ----------
+    missing : BoughtBounds
+        With `event_beside` the moments and these bounds cost as much as one Gaussian release.
     columns : list of ndarray of shape (n,)
         NaN for missing values.
-    bounds : tuple of ((float, float) or None)
     n_moments : {1, 2}
         Without the second, variances are those of numbers at either bound.
-    adjacency : str
     noise_multiplier : float
-        Of the whole, as in `moments_cost`.
+        Of the whole.
     n_public : int
-    stream : SecretStream
+    spawn : callable
+        Returns the stream of a release by its name.
+    weights : ndarray of shape (n,) or 1.0
+        Multiples of 2**-24 in [0, 1].
     units : Units or None
         Of the rows.
     """
-    missing = BoughtBounds(bounds, adjacency)
-    pairs = missing.release(columns, noise_multiplier, n_public, stream.spawn("bounds"), 1.0, units)
+    pairs = missing.release(columns, noise_multiplier, n_public, spawn("bounds"), weights, units)
     query = ColumnSums(pairs, n_moments)
-    mechanism = GaussianMechanism(missing.noise_left(noise_multiplier), query.sensitivity(adjacency))
-    (sums := query.new_sum(adjacency)).add(np.column_stack(columns), 1.0, units=units)
-    return query.moments_of(mechanism.release(sums.vector, stream.spawn("sums")), mechanism.standard_deviation)
+    mechanism = GaussianMechanism(missing.noise_left(noise_multiplier), query.sensitivity(missing.adjacency))
+    (sums := query.new_sum(missing.adjacency)).add(np.column_stack(columns), weights, units=units)
+    return pairs, query.moments_of(mechanism.release(sums.vector, spawn("sums")), mechanism.standard_deviation)
