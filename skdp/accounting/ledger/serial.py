@@ -101,6 +101,10 @@ def link(fields_of_entry: dict[str, Any]) -> str:
     return hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
+_TEXTS = ("parameters", "event", "rule")
+"""Fields that are dictionaries, as text in a file."""
+
+
 def charge_to_fields(charge: Charge, seq: int, previous: str) -> dict[str, Any]:
     """An entry by the names that the file gives its fields, event, parameters and rule as text, without its hash.
 
@@ -155,6 +159,14 @@ def chain(terms: Terms, charges: Iterable[Charge]) -> list[str]:
     return heads
 
 
+def _to_content(charge: Charge, head: str) -> dict[str, Any]:
+    """An entry and its hash as JSON has them: without its place, which the list tells, and texts as what they say."""
+    written = {name: value for name, value in charge_to_fields(charge, 0, "").items() if value is not None}
+    parsed = {name: json.loads(written[name]) for name in _TEXTS if name in written}
+    del written["seq"], written["previous"]
+    return {**written, **parsed, "hash": head}
+
+
 def ledger_to_json(terms: Terms, charges: Iterable[Charge]) -> str:
     """A ledger as JSON.
 
@@ -169,22 +181,7 @@ def ledger_to_json(terms: Terms, charges: Iterable[Charge]) -> str:
     """
     charges = list(charges)
     heads = chain(terms, charges)
-    entries = [
-        {
-            "time": c.time,
-            "label": c.label,
-            "parameters": c.parameters,
-            "adjacency": c.adjacency,
-            "event": event_to_dict(c.event),
-            "note": c.note,
-            **({} if c.kind == "charge" else {"kind": c.kind}),
-            **({} if c.rule is None else {"rule": c.rule.to_dict()}),
-            **({} if c.partition is None else {"partition": c.partition}),
-            **({} if c.partition_rule is None else {"partition_rule": c.partition_rule}),
-            "hash": head,
-        }
-        for c, head in zip(charges, heads[1:], strict=True)
-    ]
+    entries = [_to_content(charge, head) for charge, head in zip(charges, heads[1:], strict=True)]
     return json.dumps({"schema": JSON_SCHEMA, **terms.to_dict(), "charges": entries, "head": heads[-1]})
 
 
@@ -233,7 +230,7 @@ def _charge(content: Any, terms: Terms) -> Charge:
     names = ("time", "label", "parameters", "event", "adjacency", "note")
     if not isinstance(content, dict) or any(name not in content for name in names) or None in content.values():
         raise ValueError(f"charge={content!r} lacks a field, or one is null; give what to_json returned.")
-    texts = {name: canonical(content[name]) for name in (*names[2:4], *(("rule",) if "rule" in content else ()))}
+    texts = {name: canonical(content[name]) for name in _TEXTS if name in content}
     try:
         return charge_from_fields({**content, **texts}, terms)
     except TypeError as error:  # JSON has numbers where texts belong
