@@ -10,16 +10,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skdp.export.facts import facts_of
-from skdp.export.kinds import (
-    AROUND_KINDS,
-    CALIBRATED_KIND,
-    PIPELINE_KINDS,
-    PURPOSE_KIND,
-    SEARCH_KINDS,
-    THRESHOLD_KIND,
-    kind_of,
-    passes,
-)
 from skdp.export.onnx_foreign import convert
 from skdp.export.onnx_graph import OnnxGraph
 from skdp.export.onnx_models import OnnxOutput, OnnxOutputs, class_at, predict
@@ -28,6 +18,23 @@ from skdp.export.onnx_steps import transform
 
 LEAST_SCORE = 1e-12
 """See `skdp.calibration.calibrated_classifier`."""
+
+_PIPELINE_KINDS = frozenset(
+    {
+        "sklearn.pipeline.Pipeline",
+        "skdp.pipeline.PrivatePipeline",
+        "skdp.pipeline.PipelineSlice",
+        "skdp.tabular.TabularPipeline",
+    }
+)
+_SEARCH_KINDS = frozenset(
+    {"skdp.model_selection.searches.DPGridSearchCV", "skdp.model_selection.searches.DPRandomizedSearchCV"}
+)
+_THRESHOLD_KIND = "sklearn.model_selection._classification_threshold.FixedThresholdClassifier"
+_CALIBRATED_KIND = "skdp.calibration.calibrated_classifier.DPCalibratedClassifier"
+_PURPOSE_KIND = "skdp.calibration.threshold_classifier.DPThresholdClassifier"
+_AROUND_KINDS = frozenset({_THRESHOLD_KIND, _CALIBRATED_KIND, _PURPOSE_KIND})
+"""Classifiers around one that was fitted, `estimator_`, whose scores they follow."""
 
 METHODS_OF_OUTPUTS = ("predict", "predict_proba", "decision_function", "transform")
 
@@ -105,35 +112,45 @@ def to_onnx(model: Any, *, integers: Iterable[str] = ()) -> Any:
 
 def first_step(model: Any) -> Any:
     """Return the fitted step that raw columns come to."""
-    kind = kind_of(model)
-    if kind in SEARCH_KINDS:
+    kind = _kind_of(model)
+    if kind in _SEARCH_KINDS:
         return first_step(model.best_estimator_)
-    if kind in AROUND_KINDS:
+    if kind in _AROUND_KINDS:
         return first_step(model.estimator_)
-    if kind in PIPELINE_KINDS:
-        return first_step(next((step for _, step in model.steps if not passes(step)), model.steps[-1][1]))
+    if kind in _PIPELINE_KINDS:
+        return first_step(next((step for _, step in model.steps if not _passes(step)), model.steps[-1][1]))
     return model
 
 
+def _kind_of(model: Any) -> str:
+    """Name of the class that an object is exactly of: one that derives from a listed class may do more, and is none."""
+    return f"{type(model).__module__}.{type(model).__qualname__}"
+
+
+def _passes(step: Any) -> bool:
+    """Whether a step of a pipeline hands rows on as they are."""
+    return step is None or (isinstance(step, str) and step == "passthrough")
+
+
 def _outputs_of(graph: OnnxGraph, model: Any, rows: OnnxRows) -> OnnxOutputs:
-    kind = kind_of(model)
-    if kind in SEARCH_KINDS:
+    kind = _kind_of(model)
+    if kind in _SEARCH_KINDS:
         return _outputs_of(graph, model.best_estimator_, rows)
-    if kind in AROUND_KINDS:
+    if kind in _AROUND_KINDS:
         return _AROUND[kind](graph, model, _outputs_of(graph, model.estimator_, rows))
-    if kind in PIPELINE_KINDS:
+    if kind in _PIPELINE_KINDS:
         for _, step in model.steps[:-1]:
-            rows = rows if passes(step) else _transformed(graph, step, rows)
+            rows = rows if _passes(step) else _transformed(graph, step, rows)
         return _outputs_of(graph, model.steps[-1][1], rows)
-    found = None if passes(model) else predict(graph, model, rows, kind)
+    found = None if _passes(model) else predict(graph, model, rows, kind)
     return _named_columns(graph, model, rows) if found is None else found
 
 
 def _transformed(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
-    kind = kind_of(step)
-    if kind in PIPELINE_KINDS:
+    kind = _kind_of(step)
+    if kind in _PIPELINE_KINDS:
         for _, each in step.steps:
-            rows = rows if passes(each) else _transformed(graph, each, rows)
+            rows = rows if _passes(each) else _transformed(graph, each, rows)
         return rows
     made = transform(graph, step, rows, kind)
     made = convert(graph, step, rows, kind) if made is None else made
@@ -144,7 +161,7 @@ def _transformed(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
 
 def _named_columns(graph: OnnxGraph, model: Any, rows: OnnxRows) -> OnnxOutputs:
     """Return what a transformer makes: a matrix, or one output a column if some hold text."""
-    made = rows if passes(model) else _transformed(graph, model, rows)
+    made = rows if _passes(model) else _transformed(graph, model, rows)
     if any(column.is_text for column in made.columns.values()):
         return {
             f"transform_{j}": OnnxOutput(column.tensor, 1, object if column.is_text else np.float64)
@@ -221,4 +238,4 @@ def _score_of_two(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> str:
     return graph.op("Gather", found["predict_proba"].tensor, np.array([1]), axis=1)
 
 
-_AROUND = {THRESHOLD_KIND: _at_threshold, CALIBRATED_KIND: _calibrated, PURPOSE_KIND: _at_purpose}
+_AROUND = {_THRESHOLD_KIND: _at_threshold, _CALIBRATED_KIND: _calibrated, _PURPOSE_KIND: _at_purpose}

@@ -18,12 +18,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from skdp._typing import Doubles
+
 from ..formulas.selection_law import NumberOfTrials
 from ..releases import Releases, Runs, without_failures
 from .mechanisms import laplace_rdp, log_poisson_delta, pure_rdp, without_replacement_rdp
 from .others import other_rdp, other_refusal
 from .sampled import log_moment
-from .selection import largest_gain
 
 _UP = 1.0 + 1e-11
 _ROUNDED = 1.0 + 1e-12  # of sums of positive terms
@@ -81,6 +82,7 @@ def rdp(found: Releases, alpha: float, *, replace_one: bool = False) -> float:
     return total * _UP
 
 
+_CELLS = 2000  # of chances
 # For delta of one run, which has to be right at every order of the repeated one.
 _DENSE = 1.0 + 10.0 ** (np.arange(-96, 289) / 48.0)
 
@@ -96,10 +98,47 @@ def _at_dense_orders(runs: Runs, replace_one: bool) -> np.ndarray:
     return np.array([_worst(runs, float(alpha), replace_one) for alpha in _DENSE])
 
 
+def _largest_gain(trials: NumberOfTrials, orders: Doubles, values: Doubles) -> float:
+    """Bound on log phi'(u) / phi'(v), u and v the chances under two neighbours that a trial is not better.
+
+    For an event of probability t under one neighbour and w under the other, Hölder's inequality gives, for every order,
+
+        w <= (t e^R(alpha))^(1 - 1/alpha),
+
+    the lemma behind Theorem 2 of Papernot & Steinke 2022 (that Theorem then takes one order for every t). Here the
+    event is that a trial beats the output in hand.
+
+    Parameters
+    ----------
+    trials : NumberOfTrials
+    orders, values : ndarray
+        Orders, and the Rényi divergences of one trial there, the larger of both directions.
+
+    Returns
+    -------
+    float
+        In nats, at least 0: the largest over cells of t = 1 - u of log phi'(1 - t) at the lower end, less
+        log phi'(1 - w) for the largest w at the upper end.
+    """
+    if trials.mean == 1.0 and not trials.poisson:
+        return 0.0
+    t = trials.chances(_CELLS)
+    kept = np.isfinite(values)
+    share = 1.0 - 1.0 / orders[kept]
+    with np.errstate(divide="ignore"):
+        log_w = np.min(share[:, None] * (np.log(t) + values[kept, None]), axis=0, initial=0.0)
+    # Pinsker; the divergence of the first order is at least Kullback & Leibler's
+    w = np.minimum(np.exp(log_w), t + math.sqrt(0.5 * max(float(values[0]), 0.0)))
+    w = np.minimum(w * _ROUNDED, 1.0)
+    with np.errstate(divide="ignore"):
+        ahead = np.log(trials.slope(t[:-1])) - np.log(np.maximum(trials.slope(w[1:]), 1e-300))
+    return max(0.0, float(ahead.max())) * _ROUNDED
+
+
 @lru_cache(maxsize=256)
 def _selection_constant(runs: Runs, trials: NumberOfTrials, replace_one: bool) -> float:
-    """What selection adds at every order: of Theorem 2 of Papernot & Steinke 2022, and `largest_gain`, the lesser."""
-    gain = largest_gain(trials, _DENSE, _at_dense_orders(runs, replace_one))
+    """What selection adds at every order: of Theorem 2 of Papernot & Steinke 2022, and `_largest_gain`, the lesser."""
+    gain = _largest_gain(trials, _DENSE, _at_dense_orders(runs, replace_one))
     if trials.poisson:
         return gain
     log_gamma = math.log(trials.gamma)
@@ -135,7 +174,7 @@ def _price_selection(runs: Runs, alpha: float, trials: NumberOfTrials, replace_o
         E[(Q phi'(u) / Q' phi'(v))^(alpha - 1)] <= m e^((alpha - 1) c) E_Q[(Q / Q')^(alpha - 1)],
 
     c the largest log phi'(u) / phi'(v), and the price is that of one trial + c + log m / (alpha - 1). Theorem 2 is
-    this with a bound on c from one order; `largest_gain` takes all of them. For Poisson c = m (u - v) is m times
+    this with a bound on c from one order; `_largest_gain` takes all of them. For Poisson c = m (u - v) is m times
     the total variation; Theorem 6 has m times a smaller delta.
 
     Parameters

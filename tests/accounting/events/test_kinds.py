@@ -28,7 +28,7 @@ from skdp.accounting.events.kinds import (
 )
 from skdp.accounting.events.specifications import DpEvent
 from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
-from skdp.report.release_table import mechanism_rows
+from skdp.report.report_data import mechanism_rows
 
 EXAMPLES = {
     "GaussianDpEvent": GaussianDpEvent(2.0),
