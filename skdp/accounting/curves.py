@@ -83,16 +83,13 @@ class RenyiCurve:
         float or ndarray
             In nats, rounded up; inf where there is none, and for orders that are too large to be computed.
         """
-        at = np.asarray(orders, dtype=np.float64)
-        if not np.all(at > 1.0):
+        if not np.all(np.asarray(orders, dtype=np.float64) > 1.0):
             raise ValueError(f"orders={show(orders)} is not valid; give numbers above 1.")
-        if self._found.empty:
-            values = np.zeros(at.shape)
-        else:
-            values = np.array([self._at(float(alpha)) for alpha in at.ravel()]).reshape(at.shape)
-        return values if at.ndim else float(values)
+        return _each(orders, self._at)
 
     def _at(self, order: float) -> float:
+        if self._found.empty:
+            return 0.0
         if order > _LARGEST_ORDER:
             return math.inf
         # divergences rise with the order; nearer to 1 they are differences of numbers that are nearly the same
