@@ -54,7 +54,8 @@ def gather(model: Any, evaluation: Any = None) -> dict[str, Any]:
         "noise": {"source": _noise_source(leaks)},
         "mechanisms": {"rows": rows, "number": n_rows},
         "constants": [
-            {"part": one_line(name), "rows": _constant_rows(part)} for name, part in _with_constants(model, parts)
+            {"part": one_line(name), "rows": _constant_rows(part)}
+            for name, part in [*parts, *([("search", model)] if _kind(model) == "search" else [])]
         ],
         "shares": _shares(model, parts, priced),
         "tuning": _tuning(model, priced),
@@ -95,10 +96,6 @@ def _steps(model: Any) -> list[tuple[str, Any]]:
 def _parts(model: Any) -> list[tuple[str, Any]]:
     steps = _steps(model)
     return [(name, step) for name, step in steps if is_private(step)] or steps[-1:]  # it may have bought nothing
-
-
-def _with_constants(model: Any, parts: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    return [*parts, ("search", model)] if _kind(model) == "search" else parts
 
 
 def _named(name: str, part: Any) -> dict[str, str]:

@@ -171,10 +171,10 @@ def _quality(facts: Facts) -> Section | None:
 def _effects(facts: Facts) -> Section | None:
     if not facts["effects"]:
         return None
-    rows: TableCells = [
-        (each["column"], each["low"], each["high"], f"{each['difference']:.3g}", _optional_short(each["noise"]))
-        for each in facts["effects"]
-    ]
+    rows: TableCells = []
+    for each in facts["effects"]:
+        noise = "not known" if each["noise"] is None else f"{each['noise']:.2g}"
+        rows.append((each["column"], each["low"], each["high"], f"{each['difference']:.3g}", noise))
     words = (
         f"Each column lets the score, in units of {facts['effects'][0]['unit']}, differ most between these two of its "
         "public values, on average over public values of the others. The noise is the standard deviation of that "
@@ -185,14 +185,12 @@ def _effects(facts: Facts) -> Section | None:
     return Section("effects", "What the columns do", [words], [Listing("Effects of columns", header, rows)], [])
 
 
-def _optional_short(value: float | None) -> str:
-    return "not known" if value is None else f"{value:.2g}"
-
-
 def _public(facts: Facts) -> Section:
     found = facts["public"]
-    n = facts["guarantee"]["n_units_public"]
-    rows: TableCells = [(f"number of {wording.word(facts)}s", ("" if n is None else f"{n}, ") + _kind_of_rows(facts))]
+    n, kind = facts["guarantee"]["n_units_public"], "which is public"
+    if found["n_units"] == "private":
+        kind = "a public stand-in; that of the table is private and not shown"
+    rows: TableCells = [(f"number of {wording.word(facts)}s", kind if n is None else f"{n}, {kind}")]
     if found["n_features"] is not None:
         rows.append(("number of columns", str(found["n_features"])))
     if found["feature_names"] is not None:
@@ -215,12 +213,6 @@ def _public(facts: Facts) -> Section:
     return Section("public", "What was public", ["Nothing of this is protected."], tables, [])
 
 
-def _kind_of_rows(facts: Facts) -> str:
-    if facts["public"]["n_units"] == "public":
-        return "which is public"
-    return "a public stand-in; that of the table is private and not shown"
-
-
 def _unpaid(facts: Facts) -> Section:
     reads = [each["text"] for each in facts["unpaid"]["reads"]]
     words = reads or ["Nothing that the fit knew of."]
@@ -232,11 +224,7 @@ def _unpaid(facts: Facts) -> Section:
 def _notices(facts: Facts) -> Section | None:
     if not facts["notices"]:
         return None
-    return Section("notices", "What costs quality", [_sentence(each) for each in facts["notices"]], [], [])
-
-
-def _sentence(notice: str) -> str:
-    return notice[:1].upper() + notice[1:]
+    return Section("notices", "What costs quality", [each[:1].upper() + each[1:] for each in facts["notices"]], [], [])
 
 
 def _not_covered(facts: Facts) -> Section:
