@@ -313,32 +313,6 @@ def private_calibration_curve(
     return evaluate(None, y_score, y_true, epsilon=epsilon, **options).calibration_curve(n_bins)
 
 
-def private_balanced_accuracy_score(
-    y_true: Any, y_pred: Any, *, epsilon: float, classes: Any, **options: Any
-) -> Estimate:
-    """Mean recall of more than two classes. See `private_accuracy_score`.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_samples,)
-        Private labels and predicted ones.
-    epsilon : float
-        Privacy budget.
-    classes : array-like of shape (n_classes,)
-        Public classes, three or more.
-    **options : dict
-        Other parameters of `skdp.evaluate`.
-
-    Returns
-    -------
-    Estimate
-        With an interval.
-    """
-    if len(classes) < 3:
-        raise ValueError("classes with private_balanced_accuracy_score: give three or more; of two, use evaluate.")
-    return evaluate(None, y_pred, y_true, epsilon=epsilon, classes=classes, **options).balanced_accuracy
-
-
 def private_r2_score(y_true: Any, y_pred: Any, *, epsilon: float, y_bounds: Any, **options: Any) -> Estimate:
     """R^2, 1 less the mean squared error divided by the variance of the targets, of private predictions.
 
@@ -393,30 +367,6 @@ def private_mean_squared_error(y_true: Any, y_pred: Any, *, epsilon: float, y_bo
     return evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).mean_squared_error
 
 
-def private_root_mean_squared_error(
-    y_true: Any, y_pred: Any, *, epsilon: float, y_bounds: Any, **options: Any
-) -> Estimate:
-    """Root of the mean squared error of private predictions. See `private_r2_score`.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_samples,)
-        Private targets and predictions.
-    epsilon : float
-        Privacy budget.
-    y_bounds : tuple (low, high)
-        Public bounds, at which targets and predictions are cut.
-    **options : dict
-        Other parameters of `skdp.evaluate`.
-
-    Returns
-    -------
-    Estimate
-        With an interval.
-    """
-    return evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).root_mean_squared_error
-
-
 def private_mean_absolute_error(y_true: Any, y_pred: Any, *, epsilon: float, y_bounds: Any, **options: Any) -> Estimate:
     """Mean absolute error of private predictions. See `private_r2_score`.
 
@@ -437,30 +387,6 @@ def private_mean_absolute_error(y_true: Any, y_pred: Any, *, epsilon: float, y_b
         With an interval.
     """
     return evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).mean_absolute_error
-
-
-def private_median_absolute_error(
-    y_true: Any, y_pred: Any, *, epsilon: float, y_bounds: Any, **options: Any
-) -> Estimate:
-    """Median absolute error of private predictions. See `private_r2_score`.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_samples,)
-        Private targets and predictions.
-    epsilon : float
-        Privacy budget.
-    y_bounds : tuple (low, high)
-        Public bounds, at which targets and predictions are cut.
-    **options : dict
-        Other parameters of `skdp.evaluate`.
-
-    Returns
-    -------
-    Estimate
-        With an interval.
-    """
-    return evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).median_absolute_error
 
 
 def _of_scores(
@@ -485,7 +411,6 @@ def _averaged(found: Any, name: str, average: str | None = "macro") -> Estimate:
 __all__ = [
     "private_accuracy_score",
     "private_average_precision_score",
-    "private_balanced_accuracy_score",
     "private_brier_score_loss",
     "private_calibration_curve",
     "private_confusion_matrix",
@@ -493,12 +418,10 @@ __all__ = [
     "private_log_loss",
     "private_mean_absolute_error",
     "private_mean_squared_error",
-    "private_median_absolute_error",
     "private_precision_recall_curve",
     "private_precision_score",
     "private_r2_score",
     "private_recall_score",
     "private_roc_auc_score",
     "private_roc_curve",
-    "private_root_mean_squared_error",
 ]

@@ -39,15 +39,12 @@ def test_a_metric_is_a_figure_of_an_evaluation(name):
 
 OF_CLASSES = {
     "private_accuracy_score": "accuracy",
-    "private_balanced_accuracy_score": "balanced_accuracy",
     "private_confusion_matrix": "confusion_matrix",
 }
 OF_NUMBERS = {
     "private_r2_score": "r2",
     "private_mean_squared_error": "mean_squared_error",
-    "private_root_mean_squared_error": "root_mean_squared_error",
     "private_mean_absolute_error": "mean_absolute_error",
-    "private_median_absolute_error": "median_absolute_error",
 }
 
 
