@@ -606,8 +606,7 @@ class PipelineFit(Fit):
         self._stage, self._released = BEGUN, {}
 
     def _find_payment(self) -> Payment:
-        payment: Payment = self.model._payment()
-        return payment
+        return self.model._payment()
 
     def take(self, X: Any, groups: Any) -> None:
         """See `Fit`: the shape of the rows is that of what the first step takes."""

@@ -287,8 +287,7 @@ def _read(found: Found, columns: Any, y: Any = None, sample_weight: Any = None, 
         reader = importlib.import_module(_READERS[found.kind])
     except ImportError:
         raise ImportError(f"rows of this kind are read with {found.kind}: install skdp[data].") from None
-    source: RowSource = reader.source_of_rows(found.rows, columns, y, sample_weight, groups)
-    return source
+    return reader.source_of_rows(found.rows, columns, y, sample_weight, groups)
 
 
 def source_to_predict(X: Any, names: Any, **named: str) -> RowSource | None:

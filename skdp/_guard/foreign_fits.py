@@ -336,8 +336,7 @@ class Lineage(set[str]):
 
 def lineage_of(estimator: Any) -> Lineage:
     """Return the set that an estimator and its clones share."""
-    found: Lineage = vars(estimator).setdefault("_lineage", Lineage())
-    return found
+    return vars(estimator).setdefault("_lineage", Lineage())
 
 
 class Watched:

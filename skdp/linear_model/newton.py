@@ -304,8 +304,7 @@ class NewtonSolver(Solver):
 
     def _lines(self, coefs: Doubles, noise: Doubles, shift: float) -> dict[str, Any]:
         d = self.model.n_features_in_
-        found: dict[str, Any] = self.model._lines_learned(coefs[:, :d], coefs[:, d:] + shift, noise[:, :d])
-        return found
+        return self.model._lines_learned(coefs[:, :d], coefs[:, d:] + shift, noise[:, :d])
 
     def corrected(self, run: Run, rows: Any, targets: Targets) -> dict[str, Any]:
         """See `Solver`: there is nothing to correct; the moments of scores are bought, and errors follow."""

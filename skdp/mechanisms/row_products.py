@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from skdp._typing import Doubles
@@ -19,8 +17,7 @@ def row_products(rows: Doubles, others: Doubles) -> Doubles:
     """
     how = "ij,j->i" if others.ndim == 1 else "ij,ij->i"
     starts = range(0, max(rows.shape[1], 1), _COLUMNS)
-    found: Any = sum(np.einsum(how, rows[:, k : k + _COLUMNS], others[..., k : k + _COLUMNS]) for k in starts)
-    return found
+    return sum(np.einsum(how, rows[:, k : k + _COLUMNS], others[..., k : k + _COLUMNS]) for k in starts)
 
 
 __all__ = ["row_products"]

@@ -241,8 +241,7 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
             Categories as text, "other", and None for gaps.
         """
         check_is_fitted(self)
-        rows: NDArray[Any] = self._fitted_rows.inverse_transform(X)
-        return rows
+        return self._fitted_rows.inverse_transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the columns of the output.
@@ -258,8 +257,7 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
             ``column=category``, ``column=other`` and ``column=gap``.
         """
         check_is_fitted(self)
-        names: NDArray[Any] = self._fitted_rows.get_feature_names_out(input_features)
-        return names
+        return self._fitted_rows.get_feature_names_out(input_features)
 
     @property
     def _n_features_out(self) -> int:

@@ -273,5 +273,4 @@ def _pearson(tables: Doubles, deviation: float) -> Doubles:
     rows, columns = tables.sum(axis=2), tables.sum(axis=1)
     total = np.maximum(tables.sum(axis=(1, 2)), 1.0)
     expected = np.maximum(rows, 0.0)[:, :, None] * np.maximum(columns, 0.0)[:, None, :] / total[:, None, None]
-    found: Doubles = np.sum((tables - expected) ** 2 / (expected + deviation**2), axis=(1, 2))
-    return found
+    return np.sum((tables - expected) ** 2 / (expected + deviation**2), axis=(1, 2))

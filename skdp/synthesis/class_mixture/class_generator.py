@@ -219,8 +219,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
             check_count("n_components", self.n_components, remedy="choose a whole number of components, or 'auto'")
 
     def _read_rows(self, X: Any, *, reset: bool) -> NDArray[Any]:
-        rows: NDArray[Any] = check_table(self, X, reset=reset, by_blocks=True)
-        return rows
+        return check_table(self, X, reset=reset, by_blocks=True)
 
     def _read_labels(self, y: Any, n_samples: int, n_public: int) -> ClassesAndCodes | None:
         found = super()._read_labels(y, n_samples, n_public)

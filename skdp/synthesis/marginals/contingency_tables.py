@@ -116,8 +116,7 @@ class TableSums(NamedTuple):
         total, norm = np.bincount(units.codes, shares, minlength=units.n_units), self.sensitivity("zero_out")
         squares += sum(map(abs, factors.values())) * (len(factors) + 2.0 * sizes + 16.0) * 2.0**-52 * total**2
         kept = np.maximum(1.0 - sizes * 2.0**-24, 2.0**-24)
-        clipped: Doubles = exactly_summable(clip_groups(units, shares, reach * norm * kept, norm, squares))
-        return clipped
+        return exactly_summable(clip_groups(units, shares, reach * norm * kept, norm, squares))
 
     def _factors_of_margins(self) -> dict[ColumnSet, float]:
         """Return what the squared norms of counts by sets of columns add up with to that of `vector`."""

@@ -63,8 +63,7 @@ class Mixture(NamedTuple):
     def pair(self, i: int, j: int) -> Doubles:
         """Return the probabilities of all combinations of levels of two columns."""
         shares = np.full(len(self.probabilities), 1.0 / len(self.probabilities)) if self.shares is None else self.shares
-        found: Doubles = (shares[:, None] * self.column(i)).T @ self.column(j)
-        return found
+        return (shares[:, None] * self.column(i)).T @ self.column(j)
 
     def given(self, weights: Mapping[int, Doubles]) -> tuple[Mixture, Doubles]:
         """Return the mixture of rows that meet conditions, and how likely the rows of each component do.
