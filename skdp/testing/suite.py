@@ -202,23 +202,8 @@ def parametrize_with_private_checks(
             reason = expected.get(check.__name__)
             marks = [] if reason is None else [pytest.mark.xfail(reason=reason)]
             name = f"{type(estimator).__name__}-{check.__name__}"
-            cases.append(pytest.param(estimator, _Skipping(check), marks=marks, id=name))
+            cases.append(pytest.param(estimator, check, marks=marks, id=name))
     return pytest.mark.parametrize(("estimator", "check"), cases)
-
-
-class _Skipping:
-    """A check that pytest reports as skipped where it says nothing of an estimator."""
-
-    def __init__(self, check: PrivateCheck) -> None:
-        self._check = check
-
-    def __call__(self, estimator: Any) -> None:
-        import pytest
-
-        try:
-            self._check(estimator)
-        except Inapplicable as skipped:
-            pytest.skip(str(skipped))
 
 
 def _expected(given: Mapping[str, str] | None) -> dict[str, str]:
