@@ -21,12 +21,11 @@ import math
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from skdp.accounting import PrivacyAccountant, Risk
+from skdp.accounting.ledger.report import parameter_lines, to_digits
 from skdp.exceptions import BudgetFileError
-
-if TYPE_CHECKING:
-    from skdp.accounting import PrivacyAccountant
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -98,16 +97,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _open(given: argparse.Namespace) -> PrivacyAccountant:
-    from skdp.accounting import PrivacyAccountant
-
-    return PrivacyAccountant.open(given.file)
-
-
 def _create(given: argparse.Namespace) -> str:
     """Create a ledger with a budget, in a file that does not exist."""
-    from skdp.accounting import PrivacyAccountant, Risk
-
     risk = {name: getattr(given, name) for name in ("advantage", "tpr", "fpr") if getattr(given, name) is not None}
     if (given.epsilon is None) != bool(risk):
         raise ValueError("a ledger needs one budget: give --epsilon, or --advantage, or --tpr and --fpr.")
@@ -120,11 +111,9 @@ def _create(given: argparse.Namespace) -> str:
 
 def _show(given: argparse.Namespace) -> str:
     """Print the entries, what was spent and what is left."""
-    from skdp.accounting.ledger.report import parameter_lines
-
-    accountant = _open(given)
+    accountant = PrivacyAccountant.open(given.file)
     text = accountant.to_json()
-    content, read = json.loads(text), type(accountant).from_json(text)  # read once, while others may charge
+    content, read = json.loads(text), PrivacyAccountant.from_json(text)  # read once, while others may charge
     if given.json:
         whose = "partition_rule" if read.split else "partition_rule_assumed_by_the_owner"
         rule = {} if read.partition_rule is None else {whose: read.partition_rule}
@@ -135,21 +124,14 @@ def _show(given: argparse.Namespace) -> str:
 
 def _figures(read: PrivacyAccountant, delta: float | None) -> dict[str, Any]:
     """Return the figures of spent and remaining budget under a budget; without one, at a delta."""
-    if read.epsilon is not None and read.spent is not None:
-        left = read.affordable()
-        budget = {"epsilon": read.epsilon, "delta": read.delta, "spent": read.spent, "remaining": left.epsilon}
-        return {"budget": {**budget, "remaining_delta": left.delta}, **_spent(read, delta)}
-    return _spent(read, delta)
-
-
-def _spent(read: PrivacyAccountant, delta: float | None) -> dict[str, Any]:
-    spent: dict[str, Any] = {"delta": read.delta if delta is None else delta, "plans_fixed_in_advance": None}
-    if spent["delta"] is not None:
-        spent["plans_fixed_in_advance"] = _finite(read.get_epsilon(spent["delta"]))
+    at = read.delta if delta is None else delta
+    spent = {"delta": at, "plans_fixed_in_advance": None if at is None else _finite(read.get_epsilon(at))}
     if read.epsilon is None:
         adaptive = None if delta is None else _finite(read.get_epsilon(delta, adaptive=True))
-        spent["charges_chosen_adaptively"] = adaptive
-    return {"spent": spent}
+        return {"spent": {**spent, "charges_chosen_adaptively": adaptive}}
+    left = read.affordable()
+    budget = {"epsilon": read.epsilon, "delta": read.delta, "spent": read.spent, "remaining": left.epsilon}
+    return {"budget": {**budget, "remaining_delta": left.delta}, "spent": spent}
 
 
 def _finite(value: float) -> float | str:
@@ -159,21 +141,19 @@ def _finite(value: float) -> float | str:
 
 def _verify(given: argparse.Namespace) -> str:
     """Check the file and the chain of its entries; print how many there are and the last hash."""
-    accountant = _open(given)
+    accountant = PrivacyAccountant.open(given.file)
     number = accountant.verify(given.head)
     return f"{accountant.path}: {number} entries, each as it was written\nhead: {accountant.head}"
 
 
 def _export(given: argparse.Namespace) -> str:
     """Print the ledger as JSON, as PrivacyAccountant.from_json reads it."""
-    return json.dumps(json.loads(_open(given).to_json()), indent=2)
+    return json.dumps(json.loads(PrivacyAccountant.open(given.file).to_json()), indent=2)
 
 
 def _increase(given: argparse.Namespace) -> str:
     """Raise the budget, as an entry of the ledger; after a charge the odometer's figure decides from then on."""
-    from skdp.accounting.ledger.report import to_digits
-
-    accountant = _open(given)
+    accountant = PrivacyAccountant.open(given.file)
     before = accountant.remaining()
     accountant.increase_budget(given.epsilon, delta=given.delta, note=given.note, allow_less=given.yes)
     left = f"remaining={to_digits(accountant.remaining(), 3)}, before {to_digits(before, 3)}"
