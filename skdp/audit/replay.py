@@ -31,6 +31,7 @@ from skdp.accounting import (
     compose,
     get_epsilon_bounds,
 )
+from skdp.accounting.formulas.numeric import bisect
 from skdp.audit.checks import LEVEL, AuditFinding, check_release_noise, check_sampling, scale_interval
 from skdp.audit.own_price import least_delta
 from skdp.audit.parts import Claim, Claims, parts_of
@@ -406,13 +407,7 @@ def _least_of_counts(s: float, k: int, delta: float) -> float:
     def spare(epsilon: float) -> float:
         return float(np.maximum(other - math.exp(epsilon) * (one + 1e-15), 0.0).sum()) - target
 
-    low, high = 0.0, 700.0
-    if spare(low) <= 0.0:
-        return 0.0
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if spare(middle) > 0.0 else (low, middle)
-    return low
+    return bisect(lambda epsilon: spare(epsilon) > 0.0, 0.0, 700.0, steps=60)[0] if spare(0.0) > 0.0 else 0.0
 
 
 def _bound(worlds: list[World], part: Claim, scale: float) -> tuple[float, DpEvent]:
