@@ -2,7 +2,8 @@
 
 A query states what a row adds to a sum, and the largest norm of what a record adds. A row is multiplied by its weight,
 a number in [0, 1]. Without groups a record is a row. With groups it is all rows of a group, whose sum is clipped to
-what one row may add. A query has these members:
+what one row may add; `skdp.mechanisms.group_clip.clip_groups` has the proof under the three neighboring relations. A
+query has these members:
 
 - ``sensitivity(adjacency)``: the largest norm of what a record adds, or half of the largest change if it is replaced.
 - ``new_sum(adjacency, pool=None)``: an empty sum. Its ``add(rows, *targets, weights, units=None)`` takes all rows of
