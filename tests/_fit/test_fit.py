@@ -69,8 +69,8 @@ def test_fit_step_is_allowed_in_its_states_alone(before, allowed, step):
 
 @pytest.mark.parametrize("noise", [(0.9,), (1.0, 100.0), (1.5, 1.3)])
 def test_release_with_less_noise_than_charged_raises_before_noise(noise, monkeypatch):
-    fit, _ = fit_after("")
-    fit.plan(noise_multiplier=1.0)
+    fit = begin(DPGaussianNB([0, 1], epsilon=None, noise_multiplier=1.0), X)
+    fit.plan()
     fit.charge()
     *admitted, last = noise
     for number, each in enumerate(admitted):
