@@ -237,7 +237,7 @@ class BallMoments:
         return MomentSum(self.ball, self.weight, by_position=self.by_position, pool=pool)
 
 
-class ProductQuery:
+class ProductQuery(Protocol):
     """Base of queries (`skdp.mechanisms.bounded_sum`) of sums of z z' over vectors z in the unit ball.
 
     Notes
@@ -255,11 +255,9 @@ class ProductQuery:
     @property
     def width(self) -> int:
         """Length of z."""
-        raise NotImplementedError(f"{type(self).__name__} has no vectors: write width.")
 
     def vectors(self, rows: Any, *targets: Any) -> NDArray[Any]:
         """Return z of each row, of shape (m, width)."""
-        raise NotImplementedError(f"{type(self).__name__} has no vectors: write vectors.")
 
     def sensitivity(self, adjacency: str) -> float:
         """Return that of `MomentSum.vector`."""
