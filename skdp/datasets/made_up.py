@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, ndtr
 
 from skdp._checks.readings import day_text
+from skdp.datasets._tables import import_extra
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 
@@ -83,11 +84,7 @@ def _pairs(n_columns: int, rng: np.random.Generator) -> NDArray[np.int64]:
 def _as_table(schema: TableSchema | int, made: list[Any]) -> Any:
     if isinstance(schema, int):
         return np.column_stack(made)
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError("made-up tables of a schema need pandas; run `pip install pandas`.") from error
-    return pd.DataFrame(dict(zip(schema, made, strict=True)))
+    return import_extra("pandas").DataFrame(dict(zip(schema, made, strict=True)))
 
 
 def _standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
