@@ -405,15 +405,11 @@ class GridPlan(NamedTuple):
     centres: tuple[float, ...]
 
 
-def _most_points(tilt: Tilt, work: int) -> int:
-    """Grid points that may be laid; the rest is for rounding up to a size that suits the transform."""
-    return min(work // (len(tilt.pairs) + 1), _LARGEST) - 64
-
-
 def finest(tilt: Tilt, extent: float, work: int) -> float:
     """Least width of a grid on a window of `extent` nats that takes at most `work`."""
     reach = max(float(np.ptp(atoms.loss)) for atoms in tilt.atoms)
-    return max(extent / _most_points(tilt, work), reach / _REACH)
+    points = min(work // (len(tilt.pairs) + 1), _LARGEST) - 64  # the rest: rounding up to a size for the transform
+    return max(extent / points, reach / _REACH)
 
 
 def choose_grid(tilt: Tilt, least: float, error: float, widest: float = math.inf, work: int = WORK) -> GridPlan:
