@@ -72,8 +72,6 @@ def load_pums(
         - ``sample_weight``: float64 array of shape (n,), the number of people that a row represents (PWGTP), or None.
         - ``sample_weight_bounds``: public (low, high) of the weights, or None.
         - ``groups``: private labels of shape (n,), the household of each row (SERIALNO), for ``fit``; or None.
-        - ``group_sizes``: int64 array of shape (n,), the number of rows in the household of each row, private as well;
-          or None.
         - ``DESCR``: description.
 
     Raises
@@ -97,8 +95,8 @@ def load_pums(
     Row numbers, geography, income, and ``race`` of the 1,000-row extract, which has no code book, are not offered as
     columns.
 
-    The household number of an ACS file is that of the survey. A person in group quarters has one of their own. Sizes
-    count the rows that are loaded, which are adults. A Census 2000 extract has no household number.
+    The household number of an ACS file is that of the survey. A person in group quarters has one of their own.
+    A Census 2000 extract has no household number.
     """
     parts = _open_tables(Path(path).expanduser())
     if tables.detect_layout(parts[0].names) == "acs":
@@ -196,17 +194,12 @@ def _make_bunch(
     data: Any = np.ascontiguousarray(np.stack([columns[c] for c in chosen], axis=1), dtype=np.float32)
     labels: Any = columns[target].astype(np.int8)
     name, groups = households or ("", None)
-    sizes: Any = None
-    if groups is not None:
-        _, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
-        sizes = counts[codes].astype(np.int64)
     if as_frame:
         pandas = tables.import_extra("pandas")
         data = pandas.DataFrame({c: columns[c] for c in chosen})
         labels = pandas.Series(labels, name=target)
         weight = None if weight is None else pandas.Series(weight, name="sample_weight")
         groups = None if groups is None else pandas.Series(groups, name=name)
-        sizes = None if sizes is None else pandas.Series(sizes, name="group_sizes")
     return Bunch(
         data=data,
         target=labels,
@@ -220,7 +213,6 @@ def _make_bunch(
         sample_weight=weight,
         sample_weight_bounds=None if weight is None else weight_bounds,
         groups=groups,
-        group_sizes=sizes,
         DESCR=description,
     )
 

@@ -30,7 +30,7 @@ def test_census_2000_extract(tmp_path, suffix):
     np.testing.assert_array_equal(bunch.target, frame["employed"])
     assert bunch.sample_weight is None
     assert bunch.sample_weight_bounds is None
-    assert (bunch.groups, bunch.group_sizes) == (None, None)  # there is no household number
+    assert bunch.groups is None  # there is no household number
     assert bunch.classes == (0, 1)
     assert bunch.target_names == ("not employed", "employed")
     for said in ("not a household", "outside the labour force", "No weights"):
@@ -168,11 +168,9 @@ def test_households_of_an_acs_file(tmp_path, suffix):
     _ = zip_bytes(path, frame) if suffix == ".zip" else write(frame, path)
     bunch = load_pums(path, year=2018)
     assert bunch.groups.tolist() == serials[:4]  # adults alone
-    assert bunch.group_sizes.tolist() == [2, 1, 2, 1]
     assert "groups has the household" in bunch.DESCR
     framed = load_pums(path, year=2018, as_frame=True)
     assert (framed.groups.name, framed.groups.tolist()) == ("SERIALNO", serials[:4])
-    assert framed.group_sizes.tolist() == [2, 1, 2, 1]
 
 
 def test_household_numbers_are_compared_as_texts(tmp_path):
@@ -187,7 +185,7 @@ def test_household_numbers_are_compared_as_texts(tmp_path):
 def test_an_acs_file_without_households_is_read_as_before(tmp_path):
     frame = acs()
     bunch = load_pums(write(frame.drop(columns="SERIALNO"), tmp_path / "p.csv"))
-    assert (bunch.groups, bunch.group_sizes) == (None, None)
+    assert bunch.groups is None
     assert "groups" not in bunch.DESCR
     np.testing.assert_array_equal(bunch.data, load_pums(write(frame, tmp_path / "q.csv")).data)
 
