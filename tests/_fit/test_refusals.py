@@ -30,9 +30,7 @@ from skdp import (
     DPLogisticRegression,
     DPMLPClassifier,
     PrivacyAccountant,
-    PrivacyLeakWarning,
     allocate_budget,
-    config_context,
 )
 from skdp._fit.running import zero_wild_rows
 from skdp._guard.row_wise import row_wise
@@ -348,12 +346,3 @@ def test_a_warning_that_is_an_error_comes_before_the_charge():
             with pytest.raises(UserWarning, match=r"delta=0.005 is at least 1/n"):
                 model.fit(X, Y)
     assert spent(accountant) == 0.0
-
-
-@pytest.mark.parametrize("given", [{"classes": None}, {"random_state": 3}])
-def test_leaks_of_a_step_are_raised_before_the_charge(given):
-    accountant = PrivacyAccountant()
-    model = pipeline(accountant, **given)
-    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning):
-        model.fit(X, Y)
-    assert accountant.history == ()

@@ -17,7 +17,6 @@ from skdp import (
     DPRandomTreesClassifier,
     DPRandomTreesRegressor,
     DPRidge,
-    PrivacyAccountant,
 )
 from skdp._checks.notices import notices_of
 
@@ -95,12 +94,3 @@ def test_other_rows_are_told_the_same():
     public = {"adjacency": "add_remove", "n_samples_public": 30}
     assert told(model_of(**public), X, y) == told(model_of(**public), *rows_of(31)) == told(model_of(), X, y)
     assert told(model_of(adjacency="add_remove", n_samples_public=5_000), X, y) == []
-
-
-def test_few_rows_warning_as_error_precedes_charge():
-    accountant = PrivacyAccountant()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        with pytest.raises(UserWarning, match="rows are few"):
-            model_of(accountant=accountant).fit(*rows_of(30))
-    assert accountant.history == ()

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 import skdp
-from skdp import BudgetExceededError, DPGaussianNB, PrivacyAccountant
+from skdp import DPGaussianNB, PrivacyAccountant
 from skdp._checks.units import read_units
 from skdp.accounting import DiscreteLaplaceDpEvent, GaussianDpEvent
 from skdp.evaluation import Estimate, PrivateEvaluation, evaluate
@@ -69,16 +69,6 @@ def test_the_model_sees_rows_after_the_charge_alone(people):
     assert charge.event == DiscreteLaplaceDpEvent(0.5, 1)
     assert charge.label == "evaluate"
     assert charge.parameters["model"] == "Watched"
-
-
-def test_above_the_ceiling_no_row_is_scored(people):
-    scores, y = people
-    accountant = PrivacyAccountant(0.3, 1e-6)
-    model = Watched(accountant)
-    with pytest.raises(BudgetExceededError):
-        evaluate(model, scores[:, None], y, epsilon=0.5, accountant=accountant)
-    assert not model.charges
-    assert not accountant.history
 
 
 @pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])

@@ -259,18 +259,6 @@ def test_spread_of_a_step_on_null_records(n, sampling, dtype, clipping):
         assert spread.ppf(FALSE_ALARM / 12) / rounding < score < rounding * spread.isf(FALSE_ALARM / 12)
 
 
-def test_instalments_of_one_seed_have_different_noise():
-    """930 independent pairs correlate beyond 0.161 once in a million."""
-    X, y, nothing = np.ones((50, 30)), np.arange(50) % 2, np.full(50, 1e-300)
-    model = given_noise(
-        hidden_layer_sizes=(30,), classes=[0, 1], max_iter=1, momentum=0.0, average=None, warm_start=True,
-        sampling_rate=1.0, random_state=0,
-    )  # fmt: skip
-    steps = [parameters_of(model.fit(X, y, nothing)) for _ in range(3)]
-    one, other = np.diff(steps, axis=0)[:, :930]
-    assert abs(np.corrcoef(one, other)[0, 1]) < 0.161
-
-
 # --- DP-Adam ----------------------------------------------------------------------------------------------------------
 
 
@@ -358,21 +346,6 @@ def test_the_norm_at_the_input_follows_the_norm_that_rows_bring(from_vectorizer,
 
     np.testing.assert_array_equal(fitted().coefs_[0], fitted(input_norm=norm).coefs_[0])
     assert not np.array_equal(fitted().coefs_[0], fitted(input_norm=5.0).coefs_[0])
-
-
-@pytest.mark.usefixtures("steps_alone")
-def test_averages_are_of_the_iterates_and_free(table):
-    """Read from runs of fewer steps with a constant step length: the iterates themselves."""
-    X, y, classes = table("classes")
-    common = {"classes": classes, "sampling_rate": 1.0, "learning_rate": "constant", "random_state": 0}
-    iterates = [
-        parameters_of(given_noise(average=None, max_iter=k, learning_rate_init=0.1, **common).fit(X, y))
-        for k in range(1, 13)
-    ]
-    for average, plain in (("tail", reference.tail_mean), ("ema", reference.ema)):
-        model = given_noise(average=average, max_iter=12, learning_rate_init=0.1, **common).fit(X, y)
-        np.testing.assert_allclose(parameters_of(model), plain(iterates, 12), rtol=0, atol=1e-12)
-        assert model.epsilon_ == given_noise(average=None, max_iter=12, **common).fit(X, y).epsilon_
 
 
 # --- the price --------------------------------------------------------------------------------------------------------
@@ -485,18 +458,6 @@ def test_interrupted_fit_keeps_the_model_of_the_steps_done_and_the_full_charge(t
         assert np.any(model.coefs_[0] != 0)  # the start, from which another instalment can go on
 
 
-@pytest.mark.parametrize("average", ["ema", "tail", None])
-def test_an_instalment_interrupted_in_its_first_step_keeps_the_model_before_it(table, interrupted, average):
-    X, y, classes = table("classes")
-    model = given_noise(classes=classes, sampling_rate=1.0, max_iter=20, average=average).fit(X, y)
-    before = parameters_of(model)
-    with interrupted(0):
-        model.partial_fit(X, y)
-    np.testing.assert_allclose(parameters_of(model), before, rtol=1e-14)
-    assert model.n_steps_ == 20
-    assert sum(flatten(model.privacy_event_).values()) == 40 + 2
-
-
 # --- among scikit-learn's tools ---------------------------------------------------------------------------------------
 
 
@@ -519,16 +480,6 @@ def test_several_labels_of_any_form(table, form):
     np.testing.assert_array_equal(parameters_of(found), parameters_of(plain))
     assert found.predict(X).shape == (200, 3)
     assert found.score(X, Y) == plain.score(X, Y)
-
-
-def test_one_column_of_labels_is_two_classes(table):
-    X, y, _ = table("binary")
-    with pytest.warns(match="column-vector y was passed"):
-        column = given_noise(classes=[0, 1], random_state=0).fit(X, y[:, None])
-    np.testing.assert_array_equal(
-        parameters_of(column), parameters_of(given_noise(classes=[0, 1], random_state=0).fit(X, y))
-    )
-    assert column.predict(X).shape == (200,)
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 import reference
 from refusals import assert_refused
-from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import d2_tweedie_score
 
-import skdp._training.solver
 from skdp import (
     DPMLPRegressor,
     PrivacyAccountant,
@@ -21,8 +19,6 @@ from skdp import (
     privacy_report,
 )
 from skdp._training.outputs import bounded as _regressor
-from skdp.exceptions import FitInterruptedWarning
-from skdp.mechanisms import GaussianMechanism
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -102,16 +98,6 @@ def test_one_step_is_the_clipped_mean_gradient(hidden, loss):
     assert np.abs(expected - theta).max() > 100 * noise
 
 
-def test_start_depends_on_no_row():
-    """A step of length 1e-30 leaves the initial weights: the same for other rows and targets."""
-    X, y = draw()
-    models = [seeded(learning_rate_init=1e-30, y_bounds=(0, 20)).fit(*rows) for rows in ((X, y), (5.0 - X, 20 - y))]
-    for one, other in zip(*(model.coefs_[:1] for model in models), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
-        assert np.abs(one).min() > 0.0
-    assert max(np.abs(model.coefs_[1]).max() for model in models) < 1e-20
-
-
 # --- targets and predictions ------------------------------------------------------------------------------------------
 
 
@@ -187,41 +173,6 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(case):
 # --- noise and budget -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("steps_alone")
-@pytest.mark.parametrize("loss", LOSSES)
-def test_spread_of_a_step_on_null_records(loss, monkeypatch):
-    """The chi-square bounds of 1,500 normals leave out 1e-6: with nothing to learn, all that moves is noise."""
-    moves = []
-    release = GaussianMechanism.release
-
-    def recorded(mechanism, value, stream):
-        np.testing.assert_array_equal(value, 0.0)
-        found = release(mechanism, value, stream)
-        moves.append(found / mechanism.standard_deviation)
-        assert mechanism.sensitivity == 0.3
-        return found
-
-    monkeypatch.setattr(GaussianMechanism, "release", recorded)
-    X, y = draw()
-    weights = np.where(np.arange(300) == 0, 1e-300, 0.0)  # not all zero, and lost in the clip's normal numbers
-    seeded(loss=loss, max_grad_norm=0.3, max_iter=50).fit(X.astype(np.float32), y, weights)
-    noise = np.concatenate(moves)
-    assert len(noise) == 50 * (3 * 6 + 6 + 6 + 1)
-    assert 0.87 < noise.std() < 1.14  # 1 +- 4.9 / sqrt(2 * 1550)
-
-
-def test_instalments_go_on_and_are_billed_jointly():
-    X, y = draw()
-    model = seeded().partial_fit(X, y)
-    first, before = model.epsilon_, model.coefs_[0].copy()
-    model.partial_fit(X, y)
-    assert first < model.epsilon_ < 2 * first
-    assert model.n_steps_ == 10
-    assert not np.array_equal(before, model.coefs_[0])
-    anew = seeded().fit(X, y)
-    np.testing.assert_array_equal(anew.coefs_[0], before)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -244,50 +195,3 @@ def test_a_parameter_that_is_set_after_a_fit_changes_no_prediction(losses):
     model = seeded(loss=losses[0]).fit(X, y)
     before = model.predict(X)
     np.testing.assert_array_equal(model.set_params(loss=losses[1]).predict(X), before)
-
-
-@pytest.fixture
-def interrupted(monkeypatch):
-    """A function that lets fits see Ctrl-C after so many steps; 0 lets them be."""
-    run = skdp._training.solver.run_dpsgd
-
-    def after(n_steps):
-        def run_until(*arguments, on_step, **keywords):
-            def stop(n_done):
-                if n_done == n_steps:
-                    raise KeyboardInterrupt
-
-            return run(*arguments, on_step=stop, **keywords)
-
-        monkeypatch.setattr(skdp._training.solver, "run_dpsgd", run_until)
-
-    return after
-
-
-def test_interrupted_fit_keeps_the_model_of_the_steps_done_and_the_full_charge(interrupted):
-    X, y = draw()
-    interrupted(3)
-    accountant = PrivacyAccountant()
-    model = seeded(accountant=accountant)
-    with pytest.warns(FitInterruptedWarning, match="after 3 of 5 steps"):
-        model.fit(X, y)
-    assert model.n_steps_ == 3
-    assert model.privacy_event_ == accountant.history[0].event
-    assert np.isfinite(model.predict(X)).all()
-
-
-def test_a_run_goes_on_from_its_file(tmp_path, interrupted):
-    X, y = draw()
-    whole = seeded().fit(X, y)
-    accountant = PrivacyAccountant()
-    model = seeded(checkpoint=tmp_path / "run.npz", accountant=accountant)
-    interrupted(2)
-    with pytest.warns(FitInterruptedWarning):
-        model.fit(X, y)
-    interrupted(0)
-    other = clone(model).set_params(y_bounds=(0, 21), accountant=accountant)
-    with pytest.raises(ValueError, match="y_bounds"):
-        other.fit(X, y)
-    model.fit(X, y)
-    assert len(accountant.history) == 1
-    np.testing.assert_array_equal(model.coefs_[0], whole.coefs_[0])
