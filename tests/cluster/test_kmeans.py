@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from refusals import assert_refused
-from replay import recording
+from replay import assert_all_else_is_equal, moves, recording, replay
 from sklearn.cluster import KMeans
 
 from skdp import DPKMeans
@@ -48,6 +48,23 @@ def fitted():
 
 
 # --- one row ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(adjacency):
+    X = draw(300)
+    X[7] = [10.0, 100.0]
+    if adjacency == "replace_one":
+        other = X.copy()
+        other[7] = [-10.0, 0.0]
+    else:
+        other = np.delete(X, 7, axis=0)
+    # so little noise that the tree has several levels of leaves
+    model = clusters(adjacency=adjacency, epsilon=None, noise_multiplier=0.02)
+    one, again = replay(model.fit, X, other)
+    assert len(one.releases) > 8
+    assert 0.0 < max(moves(one, again)) <= (2.0 if adjacency == "replace_one" else 1.0) + 1e-9
+    assert_all_else_is_equal(one, again)
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
