@@ -186,7 +186,7 @@ def test_parameters_decay():
 
 
 BAD_INPUT = [
-    ({"bounds": None}, {}, ["bounds=None leaves out"]),
+    ({"bounds": None}, {}, ["bounds=None leaves bounds out"]),
     ({"bounds": [(0, 1)]}, {}, ["1 entries for 4 columns"]),
     ({"critic_layer_sizes": ()}, {}, ["no hidden layer"]),
     ({"generator_layer_sizes": "wide"}, {}, ["generator_layer_sizes='wide'"]),
