@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "AccountantDetachedError": "skdp.exceptions",
+    "AddRemove": "skdp.accounting",
     "BudgetExceededError": "skdp.exceptions",
     "BudgetFileError": "skdp.exceptions",
     "DPCalibratedClassifier": "skdp.calibration",

@@ -9,12 +9,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from skdp._checks.adjacency import adjacency_of, public_n
 from skdp._checks.notices import note_notice, raw_columns_notice
 from skdp._checks.parameters import absolute_path, check_real, reject_fit_params
 from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._checks.rows import check_labels, check_table, encode_labels
 from skdp._checks.units import GROUP, ROW
-from skdp._fit.budget import Budget, PrivacyCost, cost_of, public_n, read_epsilon, root_stream, solve_noise, unit_of
+from skdp._fit.budget import Budget, PrivacyCost, cost_of, read_epsilon, root_stream, solve_noise, unit_of
 from skdp._fit.diagram import Diagram
 from skdp._fit.fit import Fit, NoisySum, begin, warn_of_weak_delta
 from skdp._fit.private_step import PrivateStep, StepPlan
@@ -37,7 +38,7 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
     """Base class of private estimators.
 
     Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency,
-    accountant, random_state, n_samples_public``. Constructor parameters are public, arguments of ``fit`` are private. A
+    accountant, random_state``. Constructor parameters are public, arguments of ``fit`` are private. A
     subclass writes a ``fit`` that asks a fit object (`begin`), and `_plan_step`, by which pipelines and searches fit it
     too (``docs/extending.md``).
 
@@ -51,7 +52,8 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
       line the estimator is what it was or what it became, each with its own price.
     - `epsilon_` prices jointly every event on which the fitted state depends, `privacy_event_`, at `delta_`.
     - ``delta="auto"`` is the delta of the accountant, or a function of the public number of rows. Under ``add_remove``
-      that is `n_samples_public`. It does not increase with the number of rows, and stays the same over all instalments.
+      that is the `n_public` of `skdp.AddRemove`. It does not increase with the number of rows, and stays the
+      same over all instalments.
     - What ``fit`` publishes besides noisy parameters is a function of constructor parameters, of public shape and names
       (the number of rows included, but for ``add_remove``) and of the classes.
     """
@@ -147,7 +149,7 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
 
     def _shifts_rows(self) -> bool:
         """Whether a neighbour may have another number of rows, which shifts the places of all others."""
-        return bool(self.adjacency == "add_remove" or self._unit() == GROUP)
+        return bool(adjacency_of(self) == "add_remove" or self._unit() == GROUP)
 
     def _public_parameters(self) -> dict[str, Any]:
         """The parameters that matter to the result, without the seed, which is a secret."""
@@ -157,9 +159,10 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
     def _set_price(self, price: PrivacyCost, releases: tuple[Release, ...] | None = None) -> None:
         """Note what the learned state costs, and the releases that `price` is the price of: by default a new one."""
         self.privacy_unit_ = self._unit()
-        releases = (new_release(price.event, self.adjacency, self.privacy_unit_),) if releases is None else releases
+        self.adjacency_ = adjacency_of(self)
+        releases = (new_release(price.event, self.adjacency_, self.privacy_unit_),) if releases is None else releases
         self.privacy_event_, self.epsilon_, self.delta_ = price
-        self.adjacency_, self._fitted_releases = self.adjacency, releases
+        self._fitted_releases = releases
 
     def _private_parts(self) -> list[Any]:
         """Private estimators that this one consists of."""

@@ -18,6 +18,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from skdp._checks.adjacency import stated_adjacency
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.default_delta import check_delta, delta_for
 from skdp._checks.leaks import note_leaks, report_leak
@@ -427,14 +428,22 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
 
     def _check_shared(self, steps: list[tuple[str, PrivateStep]]) -> None:
         ledgers = [step.accountant for _, step in steps if step.accountant is not None]
+        ledger = next(iter(ledgers), None)
         for parameter, values in (
-            ("adjacency", {step.adjacency for _, step in steps}),
             ("accountant", {ledger.identity for ledger in ledgers}),
+            ("adjacency", {stated_adjacency(step.estimator, ledger) for _, step in steps}),
         ):
             if len(values) > 1:
                 raise ValueError(
                     f"{parameter} differs between the steps {[n for n, _ in steps]}: give all of them one."
                 )
+
+    def _state_adjacency(self) -> None:
+        """State the neighboring relation of all steps of a copy made for a fit, whose steps charge nothing."""
+        steps = self._private_steps()
+        ledger = next((step.accountant for _, step in steps if step.accountant is not None), None)
+        for _, step in steps:
+            step.estimator.adjacency = stated_adjacency(step.estimator, ledger)
 
     def _check_fractions(self, names: list[str]) -> dict[str, float]:
         """Part of mu**2 of each private step, summing to one."""
@@ -611,6 +620,7 @@ class PipelineFit(Fit):
     def take(self, X: Any, groups: Any) -> None:
         """See `Fit`: the shape of the rows is that of what the first step takes."""
         refuse_rows_elsewhere("a pipeline", X)
+        self.model._state_adjacency()
         self.rows, self.units = units_of(self.model, X, groups, self._find_payment)
         self.model._note_unit()
         self.n_rows, self.n_features = table_shape(self.rows)
@@ -661,8 +671,8 @@ def weighted_steps(pipeline: PrivatePipeline) -> list[str]:
 
 
 def public_rows_of(pipeline: PrivatePipeline, n_samples: int) -> int:
-    """The number of rows that rules may use: the largest that a step was given, which makes the smallest delta."""
-    return max(step.public_n_samples(n_samples) for _, step in pipeline._private_steps())
+    """The number of rows that rules may use, which is that of all steps."""
+    return pipeline._private_steps()[0][1].public_n_samples(n_samples)
 
 
 def noises_of(pipeline: PrivatePipeline, plans: list[StepPlan], target: BudgetTarget) -> tuple[float, ...]:

@@ -22,11 +22,11 @@ from skdp.pipeline import PrivatePipeline, allocate_budget, public_rows_of
 from skdp.preprocessing import DPTableVectorizer, formula_rows
 from skdp.preprocessing.schema.matching import match_columns, read_schema
 
-_OF_THE_MODEL = ("adjacency", "n_groups_public", "n_samples_public", "random_state")
+_OF_THE_MODEL = ("adjacency", "random_state")
 """Parameters that the vectorizer shares with the model."""
 
 _OF_THE_FIT = {
-    "accountant", "adjacency", "delta", "epsilon", "n_groups_public", "n_samples_public",
+    "accountant", "adjacency", "delta", "epsilon",
     "noise_multiplier", "random_state", "verbose", "weight_bound", "y_bounds", "y_transform",
 }  # fmt: skip
 """Parameters that mean the same for each model of numbers."""
@@ -47,6 +47,7 @@ def tabular_pipeline(
     y_transform: str | None = None,
     weight_bound: Any = None,
     class_weight: Any = None,
+    adjacency: Any = None,
     accountant: Any = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -64,7 +65,7 @@ def tabular_pipeline(
         `skdp.DPRandomTreesRegressor`, or a `DPMLPRegressor` of scaled numbers where all columns are numbers,
         or most are and noise rules: each ``fit`` chooses it by `schema`, names and types of the columns, until
         parameters of the model are set. An instance is a private estimator; it is copied. Its `epsilon`, `delta` and
-        `noise_multiplier` are not used; its `adjacency`, `n_samples_public` and `random_state` hold for the whole
+        `noise_multiplier` are not used; its `adjacency` and `random_state` hold for the whole
         pipeline. Before other regressors numbers are scaled, and before `DPRidge` and `DPLinearRegression` they have
         bins beside that where rows and budget are enough for them (``numbers="auto"`` of the vectorizer). Models of
         random trees get codes (``numbers="codes"``) and their schema. One with ``inference=True`` gets the rows of the
@@ -99,6 +100,8 @@ def tabular_pipeline(
         instead. Bounds, bins and categories are those of the rows, without weights.
     class_weight : dict of class to float, or None, default=None
         Public weights of the classes, as for the model. An instance may have its own instead.
+    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
+        Neighboring relation of both steps, as for `skdp.DPLogisticRegression`.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged. An instance may have its own instead.
     n_jobs : int or None, default=None
@@ -146,8 +149,8 @@ def tabular_pipeline(
     """
     own = {
         "classes": classes, "y_bounds": y_bounds, "y_transform": y_transform, "weight_bound": weight_bound,
-        "class_weight": class_weight, "accountant": accountant, "n_jobs": n_jobs, "verbose": verbose or None,
-        "random_state": random_state,
+        "class_weight": class_weight, "adjacency": adjacency, "accountant": accountant, "n_jobs": n_jobs,
+        "verbose": verbose or None, "random_state": random_state,
     }  # fmt: skip
     model = _make_model(estimator, schema, own)
     given = model.get_params(deep=False)

@@ -84,7 +84,7 @@ EACH_PUBLISHES = {
 }
 EACH_KEEPS = {
     "_fitted_leaks": "what was read without payment, by kind; no value of it",
-    "_fitted_n_public": "the number of rows where that is public, else `n_samples_public`",
+    "_fitted_n_public": "the number of rows where that is public, else `n_public`",
     "_fitted_releases": "the plans, each with a random name",
     "_fitted_group_name": "the name of the labels of units, which names a column",
     "_fitted_notices": "notices of quality: public numbers, releases and names of columns, and whether they were told",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import reference
+from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, replay
 from scipy import stats
 
@@ -52,7 +53,7 @@ def assert_newton_steps_move_by_one(fit, X, y, row, adjacency, targets):
     X, y, weights = X.copy(), y.copy(), np.ones(len(X))
     X[17], weights[17] = ODD_ROWS[row]
     y[17], other_target = targets
-    rows, public = (X, y, weights), {"adjacency": adjacency, "weight_bound": 1.0, "n_samples_public": len(X)}
+    rows, public = (X, y, weights), {"adjacency": with_n_public(adjacency, len(X)), "weight_bound": 1.0}
     one, other = replay(lambda given: fit(given, **public), rows, neighbour(adjacency, rows, 17, other_target))
     assert len(one.releases) == len(STEP_SHARES) + 1
     assert max(moves(one, other)) <= (2.0 if adjacency == "replace_one" else 1.0) + 1e-9

@@ -10,12 +10,14 @@ from combinations import over_combinations, over_rows
 
 from skdp import (
     DPPCA,
+    AddRemove,
     DPLogisticRegression,
     DPMLPClassifier,
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from skdp._fit.budget import Budget, cost_of, public_n, read_budget, root_stream
+from skdp._checks.adjacency import adjacency_of, public_n, stated_adjacency
+from skdp._fit.budget import Budget, cost_of, read_budget, root_stream
 from skdp._fit.releases import new_release, releases_of
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
 from skdp.base import PrivateEstimator
@@ -36,9 +38,8 @@ class Newcomer(PrivateEstimator):
         epsilon=1.0,
         delta=1e-5,
         noise_multiplier=None,
-        adjacency="zero_out",
+        adjacency=None,
         accountant=None,
-        n_samples_public=None,
         lot_size=None,
         sampling_rate=None,
         random_state=None,
@@ -48,7 +49,6 @@ class Newcomer(PrivateEstimator):
         self.noise_multiplier = noise_multiplier
         self.adjacency = adjacency
         self.accountant = accountant
-        self.n_samples_public = n_samples_public
         self.lot_size = lot_size
         self.sampling_rate = sampling_rate
         self.random_state = random_state
@@ -72,11 +72,20 @@ def test_numbers_of_the_budget(name, bad):
 
 
 def test_every_adjacency_has_a_name():
-    for adjacency in ("zero_out", "add_remove", "replace_one"):
-        read_budget(Newcomer(adjacency=adjacency))
-    for bad in ("swap", None):
-        with pytest.raises(ValueError, match=r"is not known: use one of 'zero_out', 'add_remove', .*\.$"):
-            read_budget(Newcomer(adjacency=bad))
+    for stated, name in (
+        (None, "zero_out"),
+        ("zero_out", "zero_out"),
+        ("replace_one", "replace_one"),
+        (AddRemove(9), "add_remove"),
+    ):
+        model = Newcomer(adjacency=stated)
+        assert (stated_adjacency(model), adjacency_of(model)) == (stated or "zero_out", name)
+    for bad in ("swap", 3, ["zero_out"]):
+        with pytest.raises(ValueError, match=r"is not known: use 'zero_out', 'replace_one' or skdp\.AddRemove"):
+            adjacency_of(Newcomer(adjacency=bad))
+    for bad in (0, -1, 2.5, "many", None):
+        with pytest.raises(ValueError, match="AddRemove: n_public must be a whole number above 0, got"):
+            AddRemove(bad)
 
 
 # --- public n and the sampling ----------------------------------------------------------------------------------------
@@ -84,9 +93,8 @@ def test_every_adjacency_has_a_name():
 
 def test_rules_use_the_public_number_of_rows():
     assert public_n(Newcomer(), 70) == 70
-    assert public_n(Newcomer(n_samples_public=100), 70) == 100
-    assert public_n(Newcomer(n_samples_public=100, adjacency="add_remove"), 70) == 100
-    with pytest.raises(ValueError, match="n_samples_public=None with adjacency='add_remove'") as caught:
+    assert public_n(Newcomer(adjacency=AddRemove(100)), 70) == 100
+    with pytest.raises(ValueError, match=r"adjacency='add_remove'.*set adjacency=skdp\.AddRemove") as caught:
         public_n(Newcomer(adjacency="add_remove"), 70)
     assert "70" not in str(caught.value)  # the number is private there
 
@@ -174,7 +182,7 @@ class HungryClassifier(DPLogisticRegression):
     ("make", "rows"),
     [
         (lambda ledger: DPMLPClassifier((2**44,), classes=[0, 1], max_iter=1, accountant=ledger), X),
-        (lambda ledger: DPPCA(2, accountant=ledger, n_samples_public=400), (part for part in [X])),
+        (lambda ledger: DPPCA(2, accountant=ledger, adjacency=AddRemove(400)), (part for part in [X])),
         (lambda ledger: make_private([DPPCA(2, accountant=ledger)]), X),
         (lambda ledger: make_private([HungryClassifier(classes=[0, 1], accountant=ledger)]), X),
         (lambda ledger: DPGridSearchCV(HungryClassifier(classes=[0, 1], accountant=ledger), {"alpha": [0.1, 1.0]}), X),

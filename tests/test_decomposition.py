@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 import reference
 from combinations import combined
+from relations import with_n_public
 from replay import recording
 from scipy import stats
 from scipy.linalg import eigh
 from sklearn.decomposition import PCA
 
-from skdp import DPPCA, PrivacyAccountant
+from skdp import DPPCA, AddRemove, PrivacyAccountant
 from skdp.accounting import GaussianDpEvent
 from skdp.decomposition import MEAN_SHARE, WEIGHED_ENTRY
 from skdp.mechanisms import GaussianMechanism
@@ -30,8 +31,8 @@ FALSE_ALARM = 1e-6
 ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
 
 
-def pca(n_components=None, **parameters):
-    return DPPCA(n_components, **{"random_state": 0, "n_samples_public": 10_000, **parameters})
+def pca(n_components=None, *, adjacency=None, **parameters):
+    return DPPCA(n_components, **{"random_state": 0, **parameters}, adjacency=with_n_public(adjacency, 10_000))
 
 
 @pytest.fixture(scope="module")
@@ -207,6 +208,7 @@ def test_noise_of_the_moments_is_symmetric_and_as_priced(noisy_moments, adjacenc
     ((gram, total, weight),) = noisy_moments
     assert model.privacy_event_ == GaussianDpEvent(model.noise_multiplier_)
     of_mean = mean_weight(MEAN_SHARE) if center else 0.0
+    n = 10_000 if adjacency == "add_remove" else 20
     single = dtype is np.float32 and adjacency != "add_remove"
     enlarged = (1.0 + 128 * 131 * 2.0**-24 if single else 1.0) * (1.0 + k**2 if weighted else 1.0)
     mechanism = GaussianMechanism(model.noise_multiplier_, sensitivity(of_mean, adjacency))
@@ -220,7 +222,7 @@ def test_noise_of_the_moments_is_symmetric_and_as_priced(noisy_moments, adjacenc
         assert stats.kstest(part, "norm").pvalue > FALSE_ALARM / 8
     if weighted:
         assert sigma / k**2 / 1.0001 <= weight < 6.0 * sigma / k**2
-    assert model.noise_scale_ == pytest.approx(sigma * radius**2 / (weight if weighted else 10_000), rel=1e-4)
+    assert model.noise_scale_ == pytest.approx(sigma * radius**2 / (weight if weighted else n), rel=1e-4)
     if given == "none":
         np.testing.assert_array_equal(total, 0.0)
 
@@ -345,7 +347,7 @@ def captured(components, second_moments):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_it_is_pca_when_the_budget_is_large(table, dtype):
-    model = pca(5, epsilon=100.0, data_norm=1.0, n_samples_public=None).fit(table.astype(dtype))
+    model = pca(5, epsilon=100.0, data_norm=1.0).fit(table.astype(dtype))
     peer = PCA(5).fit(table)
     np.testing.assert_allclose(model.mean_, peer.mean_, atol=1e-3)
     np.testing.assert_allclose(np.abs(model.components_ @ peer.components_.T), np.eye(5), atol=0.03)
@@ -398,10 +400,10 @@ def same_model(one, other, atol=1e-9):
 
 @pytest.mark.parametrize("center", [False, "private"])
 def test_an_iterator_fits_what_an_array_does(table, center):
-    whole = pca(3, center=center, delta=1e-5).fit(table)
+    whole = pca(3, center=center, delta=1e-5, adjacency="add_remove").fit(table)
     for sizes in ([1, 7, 600, 19_392], [5000] * 4):
         blocks = np.split(table, np.cumsum(sizes)[:-1])
-        streamed = DPPCA(3, center=center, random_state=0, n_samples_public=10_000, delta=1e-5).fit(
+        streamed = DPPCA(3, center=center, random_state=0, adjacency=AddRemove(10_000), delta=1e-5).fit(
             block for block in blocks
         )
         same_model(whole, streamed)

@@ -194,9 +194,7 @@ WORDINGS = {
     "accountant": "Ledger to which each fit is charged before anything is learned from the rows. A path names "
     "the file of "
     "an existing ledger (see ``python -m skdp.accounting create``) and is made absolute.",
-    "adjacency": 'How neighbouring tables differ: - "zero_out": one row is replaced by a null row, which adds '
-    "nothing to "
-    'any sum. The number of rows is public. - "add_remove": one row is added or removed. The number of rows is private',
+    "adjacency": "Neighboring relation",
     "alpha": "Strength of the L2 penalty ``alpha / 2 * ||coef",
     "class_weight": "Public weights of the classes; a class that is not named has weight 1.",
     "classes": "All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a "
@@ -211,8 +209,6 @@ WORDINGS = {
     "merge_equal_rows": "Whether equal rows, with equal targets and weights, are found once and then computed "
     "once a step",
     "momentum": "Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``.",
-    "n_samples_public": "Public number of rows, used instead of n in every rule. Required if "
-    '``adjacency="add_remove"``',
     "noise_multiplier": "Standard deviation of the noise",
     "weight_bound": "Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose "
     "the largest that can occur, or one that few exceed: noise grows with the bound over the mean weight.",

@@ -114,11 +114,11 @@ class FirstColumn(VectorQuery):
 class Widths(PrivateEstimator):
     """Learns nothing that lasts but a sum, and a second attribute only where it is told to."""
 
-    def __init__(self, extra=False, epsilon=1.0, delta=1e-5, noise_multiplier=None, adjacency="zero_out",
-                 accountant=None, n_samples_public=None, random_state=None, shape=None):  # fmt: skip
+    def __init__(self, extra=False, epsilon=1.0, delta=1e-5, noise_multiplier=None, adjacency=None,
+                 accountant=None, random_state=None, shape=None):  # fmt: skip
         self.extra, self.epsilon, self.delta, self.noise_multiplier = extra, epsilon, delta, noise_multiplier
         self.adjacency, self.accountant = adjacency, accountant
-        self.n_samples_public, self.random_state, self.shape = n_samples_public, random_state, shape
+        self.random_state, self.shape = random_state, shape
 
     def fit(self, X, y=None):
         fit = begin(self, X)

@@ -17,6 +17,7 @@ from guarantee_cases import (
     assert_same_value,
     seeded,
 )
+from relations import with_n_public
 
 from skdp import (
     BudgetExceededError,
@@ -83,7 +84,7 @@ def test_epsilon_is_the_price_of_the_published_event(draw, monkeypatch, method, 
     )
     X, y = draw(60)
     ledger = PrivacyAccountant(method=method)
-    model = seeded(kind=kind, accountant=ledger, adjacency=adjacency, n_samples_public=60, max_iter=200)
+    model = seeded(kind=kind, accountant=ledger, adjacency=with_n_public(adjacency, 60), max_iter=200)
     model.fit(X, y)
     model.set_params(epsilon=0.5, max_iter=10).partial_fit(X, y)
     model.set_params(warm_start=True, epsilon=0.3).fit(X, y)

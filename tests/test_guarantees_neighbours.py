@@ -28,6 +28,7 @@ from guarantee_cases import (
 from replay import assert_all_else_is_equal, moves, replay
 
 from skdp import (
+    AddRemove,
     DPMLPClassifier,
     PrivacyAccountant,
     PrivacyLeakWarning,
@@ -127,12 +128,12 @@ FORMS = [
     ("linear", sp.csr_array, 3, {**FULL, "max_grad_norm": 2.0, "data_norm": 0.5}),
     (
         "linear", sp.csr_array, 2,
-        {"adjacency": "add_remove", "n_samples_public": 64, "alpha": 0.1, "average": False, **FULL},
+        {"adjacency": AddRemove(64), "alpha": 0.1, "average": False, **FULL},
     ),
     ("linear", embedded, 2, {**FULL, "class_weight": {0: 3.0}}),
     (
         "linear", embedded, 2,
-        {"adjacency": "add_remove", "n_samples_public": 64, "alpha": 0.1, "average": False, **FULL},
+        {"adjacency": AddRemove(64), "alpha": 0.1, "average": False, **FULL},
     ),
     ("network", np.asarray, 2, {**FULL, "class_weight": {0: 0.5, 1: 3.0}}),
     ("network", np.asarray, 3, {**POISSON, "clipping": "automatic", "solver": "adam"}),
@@ -140,7 +141,7 @@ FORMS = [
     ("network", sp.csr_array, 3, {"activation": "logistic", "max_grad_norm": 20.0, "batch_size": 7}),
     (
         "network", sp.csr_array, 2,
-        {"adjacency": "add_remove", "n_samples_public": 64, "alpha": 0.1, "average": "tail", **FULL},
+        {"adjacency": AddRemove(64), "alpha": 0.1, "average": "tail", **FULL},
     ),
     ("trees regression", np.asarray, 3, {**POISSON, "fit_intercept": False}),
     ("trees regression", pd.DataFrame, 3, {**FULL, "max_grad_norm": 0.2}),
@@ -148,7 +149,7 @@ FORMS = [
     ("trees", np.asarray, 2, {**FULL, "fit_intercept": False, "max_grad_norm": 0.05, "max_depth": 1, "n_bins": 300}),
     (
         "trees", np.asarray, 2,
-        {"adjacency": "add_remove", "n_samples_public": 64, "alpha": 0.1, "average": False, **FULL},
+        {"adjacency": AddRemove(64), "alpha": 0.1, "average": False, **FULL},
     ),
     ("regression", np.asarray, 3, {**POISSON, "loss": "huber", "clipping": "automatic"}),
     ("regression", sp.csr_array, 3, {**FULL, "loss": "poisson", "data_norm": 0.5, "max_grad_norm": 2.0}),
@@ -224,7 +225,7 @@ ROWS_OF += [("linear", sp.csr_array), ("network", sp.csr_array), ("linear", embe
 @pytest.mark.parametrize(("estimator", "to_X"), ROWS_OF)
 def test_removing_a_row_moves_releases_by_the_clip_and_nothing_else(draw, estimator, to_X):
     """Properties 13 and 21 for add_remove, where the number of rows is private too."""
-    parameters = {"adjacency": "add_remove", "n_samples_public": 50, "delta": 0.05, **FULL}
+    parameters = {"adjacency": AddRemove(50), "delta": 0.05, **FULL}
     for i, kind in enumerate(KINDS):
         n_classes = 2 + i % 2
         X, y = draw(60, n_classes=n_classes)
@@ -241,8 +242,7 @@ def test_plan_and_price_under_add_remove_do_not_see_the_number_of_rows(draw, kin
     """Poisson lots of another number of rows are other lots; the plan, the price and what is published stand still."""
     X, y = draw(60)
     models = [
-        seeded(kind=kind, adjacency="add_remove", n_samples_public=100, lot_size=10, max_iter=5).fit(X[:n], y[:n])
-        for n in (20, 59, 60)
+        seeded(kind=kind, adjacency=AddRemove(100), lot_size=10, max_iter=5).fit(X[:n], y[:n]) for n in (20, 59, 60)
     ]
     for model in models[1:]:
         for name in PUBLISHED[type(model)].keys() - released(model) - {"feature_names_in_"}:
@@ -321,7 +321,7 @@ def test_rounding_does_not_add_up_to_more_than_the_clip(n_jobs, monkeypatch):
     X = rows_on_the_edge_of_rounding(2048)
     for rows in (X, X[:-1]):
         seeded(
-            epsilon=None, noise_multiplier=1.0, adjacency="add_remove", n_samples_public=10**4, max_iter=1,
+            epsilon=None, noise_multiplier=1.0, adjacency=AddRemove(10**4), max_iter=1,
             fit_intercept=False, max_grad_norm=0.5, n_jobs=n_jobs,
         ).fit(rows, np.zeros(len(rows), int))  # fmt: skip
     assert abs(released[0] - released[1])[0] <= 0.5 * (1 + 1e-6)
@@ -342,8 +342,8 @@ def test_rounding_in_a_network_does_not_add_up_to_more_than_the_clip(monkeypatch
     X, labels = np.zeros((len(weights), 2), np.float32), np.zeros((len(weights), 4), np.int8)
     for kept in (slice(None), slice(1, None)):
         DPMLPClassifier(
-            (), classes=range(4), epsilon=None, noise_multiplier=1.0, delta=1e-9, adjacency="add_remove",
-            n_samples_public=10**6, sampling_rate=1.0, max_iter=1, max_grad_norm=1.01,
+            (), classes=range(4), epsilon=None, noise_multiplier=1.0, delta=1e-9,
+            adjacency=AddRemove(10**6), sampling_rate=1.0, max_iter=1, max_grad_norm=1.01,
         ).fit(X[kept], labels[kept], weights[kept])  # fmt: skip
     steps = [each for each in released if each.shape == (12,)]
     moved = np.linalg.norm(steps[0] - steps[1])

@@ -10,6 +10,7 @@ from combinations import combined
 from guarantee_cases import FALSE_ALARM, seeded
 from scipy import stats
 
+from skdp import AddRemove
 from skdp._training.averaging import last_iterate
 from skdp._training.loop import run_dpsgd
 from skdp._training.models.bound_rows import Model
@@ -46,7 +47,7 @@ NULL_RUNS = {
     "mostly empty lots": (400, {"sampling_rate": 0.002, "max_iter": 1}),
     "lot_size": (400, {"lot_size": 7.0, "max_iter": 1}),
     "given noise": (400, {"epsilon": None, "noise_multiplier": 0.7, "max_iter": 20}),
-    "add_remove": (1000, {"adjacency": "add_remove", "n_samples_public": 1000, "lot_size": 50, "max_iter": 1}),
+    "add_remove": (1000, {"adjacency": AddRemove(1000), "lot_size": 50, "max_iter": 1}),
     "replace_one": (400, {"adjacency": "replace_one", "max_iter": 20}),
     "clip given": (400, {"max_grad_norm": 7.5, "max_iter": 20}),
     "rdp": (400, {"accountant": PrivacyAccountant(method="rdp"), "sampling_rate": 0.25, "max_iter": 5}),
@@ -162,7 +163,7 @@ def test_sums_are_divided_by_the_public_number_of_rows(draw):
     """Forty rows under a public number of 1,000: the step is by 40 / 1000 of the mean gradient, whatever was drawn."""
     X, y = draw(40)
     model = seeded(
-        epsilon=None, noise_multiplier=1e-3, adjacency="add_remove", n_samples_public=1000, max_iter=1, momentum=0.0,
+        epsilon=None, noise_multiplier=1e-3, adjacency=AddRemove(1000), max_iter=1, momentum=0.0,
         learning_rate=1.0, max_grad_norm=10.0, average=False, fit_intercept=False,
     ).fit(X, y)  # fmt: skip
     unit = 1.0 / math.sqrt(4.0)

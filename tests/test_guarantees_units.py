@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from combinations import combined, over_rows
+from relations import with_n_public
 from replay import assert_all_else_is_equal, leaves, moves, replay, run
 from scipy.stats import binom
 
 import skdp
+from skdp import AddRemove
 from skdp._checks.units import Units
 from skdp.ensemble import DPRandomTreesRegressor
 from skdp.exceptions import PrivacyLeakWarning
@@ -240,12 +242,12 @@ def test_a_unit_moves_no_count_and_no_sum_by_more_than_its_sensitivity(kind, adj
 
 @pytest.mark.parametrize("kind", list(TRANSFORMERS))
 def test_a_unit_that_leaves_moves_no_count_and_no_sum_by_more_than_its_sensitivity(kind):
-    """Under `add_remove` there is no null unit in its place: all that is public is `n_groups_public`."""
+    """Under `add_remove` there is no null unit in its place: all that is public is `n_public`."""
     for rows, size in [("copies", 1), ("copies", 1000), ("any", 10)]:
         X, _, _, labels = table(size, "any", np.random.default_rng(size))
         if rows == "copies":
             X[N_OTHERS:] = 1.0
-        fit = rows_in_units(TRANSFORMERS[kind], adjacency="add_remove", n_groups_public=100)
+        fit = rows_in_units(TRANSFORMERS[kind], adjacency=AddRemove(100))
         found = replay(fit, (X, labels), (X[:N_OTHERS], labels[:N_OTHERS]))
         assert max(moves(*found)) <= 1.0 + 1e-9, (rows, size)
         if rows == "copies":
@@ -293,8 +295,8 @@ def test_units_of_one_row_buy_what_rows_do(kind):
 
 def test_bounds_of_units_take_the_public_number_of_units():
     X, _, _, labels = table(10, "any", np.random.default_rng(0))
-    assert len(dp_bounds(X, groups=labels, n_groups_public=91, adjacency="add_remove")) == N_COLUMNS
-    with pytest.raises(ValueError, match="n_groups_public"):
+    assert len(dp_bounds(X, groups=labels, adjacency=AddRemove(91))) == N_COLUMNS
+    with pytest.raises(ValueError, match="AddRemove"):
         dp_bounds(X, groups=labels, adjacency="add_remove")
 
 
@@ -399,16 +401,15 @@ def test_units_of_one_row_give_the_sums_of_rows_with_weights_bit_for_bit(kind, a
     """Where the noisy sum of weights is below the number of rows, which caps it for rows alone."""
     X, y, weights, _ = table(50, "any", np.random.default_rng(0))
     weights = weights / 2
-    public = {"add_remove": {"n_samples_public": 200, "n_groups_public": 200}}.get(adjacency, {})
 
     def fit(groups):
         exact = {"epsilon": None, "noise_multiplier": 0.45}
-        return fitted(lambda: SUMS[kind](adjacency=adjacency, **exact, **public))((X, y, weights, groups))
+        return fitted(lambda: SUMS[kind](adjacency=with_n_public(adjacency, 200), **exact))((X, y, weights, groups))
 
     by_row, by_unit = fit(None), fit(np.arange(len(X)))
     assert (by_row.privacy_unit_, by_unit.privacy_unit_) == ("row", "group")
     assert by_unit.privacy_event_ == by_row.privacy_event_
-    left_out = ("privacy_unit_", "_fitted_releases", "n_groups_public")
+    left_out = ("privacy_unit_", "_fitted_releases")
     one, other = ({k: v for k, v in leaves(vars(each)) if not k.startswith(tuple(f"['{n}']" for n in left_out))}
                   for each in (by_row, by_unit))  # fmt: skip
     assert one == other

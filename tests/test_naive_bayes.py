@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import reference
 from refusals import assert_refused
+from relations import with_n_public
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -34,9 +35,9 @@ BOUNDS = [(-1.0, 1.0), (0.0, 10.0), (-3.0, 5.0), (-1.0, 1.0)]
 LOW, HIGH = np.transpose(BOUNDS)
 
 
-def bayes(**parameters):
-    given = {"classes": CLASSES, "bounds": BOUNDS, "random_state": 0, "n_samples_public": 10_000}
-    return DPGaussianNB(**{**given, **parameters})
+def bayes(*, adjacency=None, **parameters):
+    given = {"classes": CLASSES, "bounds": BOUNDS, "random_state": 0}
+    return DPGaussianNB(**{**given, **parameters}, adjacency=with_n_public(adjacency, 10000))
 
 
 def precise(**parameters):

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from combinations import over_rows
+from relations import with_n_public
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
@@ -237,7 +238,7 @@ def test_allocate_budget_invalid_argument_raises(given, message):
 
 @pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
 def test_each_adjacency(adjacency):
-    common = {"adjacency": adjacency, "n_samples_public": 3000}
+    common = {"adjacency": with_n_public(adjacency, 3000)}
     steps = [("pca", DPPCA(4, center=False, **common)), ("model", classifier(**common))]
     fitted = allocate_budget(Pipeline(steps), 2.0, 1e-6).fit(X, Y)
     assert fitted.adjacency_ == adjacency

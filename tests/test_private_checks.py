@@ -208,11 +208,11 @@ class Honest(PrivateEstimator):
 
     query = ClippedRows
 
-    def __init__(self, epsilon=1.0, delta=1e-5, noise_multiplier=None, adjacency="zero_out",
-                 accountant=None, n_samples_public=None, n_groups_public=None, random_state=None):  # fmt: skip
+    def __init__(self, epsilon=1.0, delta=1e-5, noise_multiplier=None, adjacency=None,
+                 accountant=None, random_state=None):  # fmt: skip
         self.epsilon, self.delta, self.noise_multiplier = epsilon, delta, noise_multiplier
         self.adjacency, self.accountant = adjacency, accountant
-        self.n_samples_public, self.n_groups_public, self.random_state = n_samples_public, n_groups_public, random_state
+        self.random_state = random_state
 
     def fit(self, X, y=None, sample_weight=None, groups=None):
         fit = begin(self, X, groups)

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 import skdp
 from skdp import (
+    AddRemove,
     DPGaussianNB,
     DPGridSearchCV,
     DPLinearRegression,
@@ -77,12 +78,12 @@ def test_full_schema_spends_on_bins_alone():
 
 
 def test_an_instance_keeps_its_parameters_and_shares_those_of_the_unit():
-    given = DPMLPClassifier((8,), classes=CLASSES, adjacency="add_remove", n_samples_public=3_000, max_iter=5)
+    given = DPMLPClassifier((8,), classes=CLASSES, adjacency=AddRemove(3_000), max_iter=5)
     model = tabular_pipeline(given, epsilon=2.0)
     vectorizer, network = model[0], model[-1]
     assert network is not given
     assert (network.hidden_layer_sizes, network.max_iter) == ((8,), 5)
-    assert (vectorizer.adjacency, vectorizer.n_samples_public) == ("add_remove", 3_000)
+    assert vectorizer.adjacency == AddRemove(3_000)
     model.fit(FRAME, LABELS)
     assert model.adjacency_ == "add_remove"
     assert model.epsilon_ <= 2.0
@@ -157,7 +158,8 @@ def numbers(n=600, **others):
 def chosen_for(X, *, n_public=1e6, schema=None, epsilon=1.0, **parameters):
     """The kind of model that a fit would choose: of no row, as it is asked for its plan alone."""
     model = tabular_pipeline("regressor", schema=schema, y_bounds=(0, 1), epsilon=epsilon)
-    model.set_params(model__n_samples_public=int(n_public), vectorizer__n_samples_public=int(n_public), **parameters)
+    public = AddRemove(int(n_public))
+    model.set_params(model__adjacency=public, vectorizer__adjacency=public, **parameters)
     model._settle_steps(X, len(X))
     assert model[0].numbers == {DPMLPRegressor: "scale", DPRandomTreesRegressor: "codes"}[type(model[-1])]
     return type(model[-1])
@@ -194,10 +196,8 @@ def test_numbers_alone_are_for_a_network(X, schema, chosen, monkeypatch):
 )
 def test_where_noise_rules_numbers_of_three_quarters_are_enough(n_public, epsilon, chosen):
     mostly, half = numbers(d=FRAME["job"]), numbers(d=FRAME["job"], e=FRAME["member"])
-    for adjacency in ("zero_out", "add_remove"):
-        given = {"model__adjacency": adjacency, "vectorizer__adjacency": adjacency}
-        assert chosen_for(mostly, n_public=n_public, epsilon=epsilon, **given) is chosen
-        assert chosen_for(half, n_public=n_public, epsilon=epsilon, **given) is DPRandomTreesRegressor
+    assert chosen_for(mostly, n_public=n_public, epsilon=epsilon) is chosen
+    assert chosen_for(half, n_public=n_public, epsilon=epsilon) is DPRandomTreesRegressor
 
 
 def test_one_row_does_not_choose_the_model_where_their_number_is_private():
@@ -205,8 +205,7 @@ def test_one_row_does_not_choose_the_model_where_their_number_is_private():
     found = {}
     for n_public in (1_990, 2_010):
         model = tabular_pipeline("regressor", y_bounds=(0, 1))
-        names = [f"{step}__{name}" for step in ("model", "vectorizer") for name in ("adjacency", "n_samples_public")]
-        model.set_params(**dict(zip(names, ["add_remove", n_public] * 2, strict=True)))
+        model.set_params(model__adjacency=AddRemove(n_public), vectorizer__adjacency=AddRemove(n_public))
         for n in (1_999, 2_001):
             settled = clone(model)
             settled._settle_steps(X[:n], n)
@@ -320,12 +319,12 @@ def test_the_rule_knows_no_private_number_of_rows(schema, adjacency):
         X = np.column_stack([np.random.default_rng(0).uniform(size=n), np.ones(n)])
         for kind, parameters in (
             ("public", {"adjacency": adjacency}),
-            ("private", {"adjacency": "add_remove", "n_samples_public": edge + 10}),
-            ("fewer", {"adjacency": "add_remove", "n_samples_public": edge - 10}),
+            ("private", {"adjacency": AddRemove(edge + 10)}),
+            ("fewer", {"adjacency": AddRemove(edge - 10)}),
         ):
             model = tabular_pipeline(DPRidge(y_bounds=(0, 1), **parameters), schema=schema)
             found.setdefault(kind, []).append(model.fit(X, X[:, 0])[0].numbers_)
-            alone = clone(model[0]).set_params(adjacency="zero_out", n_samples_public=None)
+            alone = clone(model[0]).set_params(adjacency=model[-1].adjacency)
             if "category" not in schema.values():  # a public step knows nothing of the adjacency of the next one
                 pipe = allocate_budget(make_pipeline(alone, clone(model[-1])), 1.0)
                 assert pipe.fit(X, X[:, 0])[0].numbers_ == found[kind][-1]
@@ -404,8 +403,8 @@ def test_parameters_of_the_model_are_handed_on(name, value):
         assert pipeline[0].random_state == value
     accountant = PrivacyAccountant()
     assert tabular_pipeline(DPRidge(), y_bounds=BOUNDS, accountant=accountant)[-1].y_bounds == BOUNDS
-    public = DPLogisticRegression(adjacency="add_remove", n_samples_public=100, n_groups_public=50)
-    assert tabular_pipeline(public)[0].n_groups_public == 50
+    public = DPLogisticRegression(adjacency=AddRemove(100))
+    assert tabular_pipeline(public)[0].adjacency == AddRemove(100)
 
 
 @pytest.mark.parametrize("kind", [DPLinearRegression, DPLogisticRegression])

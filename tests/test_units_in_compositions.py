@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
+from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, replay
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -16,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, TargetEncoder
 
 from skdp import (
     DPPCA,
+    AddRemove,
     DPGridSearchCV,
     DPLogisticRegression,
     DPRandomizedSearchCV,
@@ -89,8 +91,8 @@ def test_a_unit_trains_or_scores_and_moves_releases_by_their_sensitivity(size, o
 def test_the_price_is_that_of_as_many_rows(adjacency, refit):
     X, y, _, _ = table(50)
     twice = np.repeat(np.arange(len(X)), 2)
-    by_row = search(model(adjacency=adjacency, n_samples_public=200), refit=refit).fit(X, y)
-    by_unit = search(model(adjacency=adjacency, n_groups_public=200), refit=refit).fit(X[twice], y[twice], groups=twice)
+    by_row = search(model(adjacency=with_n_public(adjacency, 200)), refit=refit).fit(X, y)
+    by_unit = search(model(adjacency=with_n_public(adjacency, 200)), refit=refit).fit(X[twice], y[twice], groups=twice)
     assert by_unit.privacy_event_ == by_row.privacy_event_
     assert by_unit.score_noise_ == by_row.score_noise_
     assert (by_row.privacy_unit_, by_unit.privacy_unit_, by_unit.best_estimator_.privacy_unit_) == (
@@ -188,8 +190,6 @@ def test_bad_labels_are_refused_before_the_charge_and_recorded():
     with pytest.raises(ValueError, match=r"unit='row' cannot be charged"):
         search(model(accountant=ledger)).fit(X, y)
     assert [(entry.kind, entry.label) for entry in ledger.entries] == [("refusal", "DPGridSearchCV")]
-    with pytest.raises(ValueError, match=r"n_groups_public=None with adjacency='add_remove'"):
-        search(model(adjacency="add_remove", n_samples_public=100)).fit(X, y, groups=labels)
 
 
 def test_a_report_tells_of_the_partition_and_of_the_owners_assumption():
@@ -271,7 +271,7 @@ def test_a_budgeted_pipeline_takes_groups_for_all_of_its_steps():
 @pytest.mark.parametrize("second", [lambda: DPPCA(1), model])
 def test_a_budgeted_pipeline_takes_the_public_number_of_groups(second):
     X, y, _, labels = table(20)
-    terms = {"adjacency": "add_remove", "n_groups_public": 100}
+    terms = {"adjacency": AddRemove(100)}
     steps = DPStandardScaler((-1, 1)), DPPCA(1), second()
     made = allocate_budget(make_pipeline(*(step.set_params(**terms) for step in steps)), 1.0, 1e-4)
     made.fit(X, y, groups=labels)

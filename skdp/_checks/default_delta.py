@@ -41,7 +41,7 @@ def default_delta(n_samples: int) -> float:
     if n_samples < 1:
         raise ValueError(
             "delta='auto' follows from the number of rows, but there are none, or they are an iterator: "
-            "give n_samples_public, a round number near it, or delta as a number well below 1/n."
+            "set adjacency=skdp.AddRemove(n_public=...), or delta as a number well below 1/n."
         )
     digits = len(str(10 * n_samples - 1))  # least k with 10 n <= 10**k, in whole numbers: logarithms are rounded
     return float(f"1e-{max(_LEAST_DIGITS, digits)}")

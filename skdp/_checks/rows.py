@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import validation
 
+from skdp._checks.adjacency import number_is_private
 from skdp._checks.cells import (
     COMPLEX,
     GAP,
@@ -210,7 +211,7 @@ def _float_dtype(dtype: Any) -> Any:
 def check_shape(shape: tuple[int, ...], reader: Any = None) -> None:
     """Refuse what is no table with columns, and a table without rows.
 
-    Under ``adjacency="add_remove"`` of the estimator that reads it, a table may have no rows: how many there are is
+    Where the estimator that reads it adds or removes records, a table may have no rows: how many there are is
     private, and a part of a table, drawn by coins after the charge, may have none.
     """
     if len(shape) < 2:
@@ -221,7 +222,7 @@ def check_shape(shape: tuple[int, ...], reader: Any = None) -> None:
         )
     if len(shape) > 2:
         raise ValueError(f"Found array with dim {len(shape)}: X has two dimensions, rows and columns.")
-    may_be_empty = getattr(reader, "adjacency", None) == "add_remove"
+    may_be_empty = number_is_private(reader)
     for count, what in zip(shape, ("sample", "feature"), strict=True):
         if count == 0 and not (what == "sample" and may_be_empty):
             raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")

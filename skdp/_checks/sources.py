@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.adjacency import number_is_private
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import show
 from skdp._checks.rows import read_cells
@@ -123,7 +124,7 @@ class RowSource:
     Attributes
     ----------
     n_rows : int or None
-        None if it is not known before the rows are read; estimators then need `n_samples_public`.
+        None if it is not known before the rows are read; estimators then need `skdp.AddRemove`.
     n_features : int
     dtype : dtype
         float32 or float64, in which blocks of rows are handed to models.
@@ -233,7 +234,7 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = No
 
 
 def source_to_fit(
-    X: Any, y: Any, sample_weight: Any, groups: Any, outputs: str, *, are_named: bool, n_samples_public: Any
+    X: Any, y: Any, sample_weight: Any, groups: Any, outputs: str, *, are_named: bool, reader: Any
 ) -> RowSource | None:
     """Return the source of rows with targets, as `source_of` does, or refuse what would have to be read of them.
 
@@ -245,7 +246,8 @@ def source_to_fit(
         The parameter that names classes or bounds of targets.
     are_named : bool
         Whether it does; if not, a memory map is an array like any other.
-    n_samples_public : int or None
+    reader : object
+        The estimator.
 
     Raises
     ------
@@ -266,10 +268,10 @@ def source_to_fit(
     if y is None:
         raise ValueError("y=None where a target is needed: give the name of a column, or one target a row.")
     source.check_targets()
-    if source.n_rows is None and n_samples_public is None:
+    if source.n_rows is None and not number_is_private(reader):
         raise ValueError(
-            "n_samples_public=None with rows whose number is not known before they are read: give it, a round number "
-            "near theirs."
+            "the number of rows is not known before they are read: set adjacency=skdp.AddRemove(n_public=...), with a "
+            "round number near theirs."
         )
     return source
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from skdp._checks.adjacency import adjacency_of, stated_adjacency
 from skdp._checks.default_delta import check_delta
 from skdp._checks.leaks import SEEDED, note_leaks, report_leak
-from skdp._checks.parameters import check_choice, check_count, check_real
+from skdp._checks.parameters import check_real
 from skdp._checks.units import ROW
 from skdp._fit.payment import Payment
 from skdp.accounting import DpEvent, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
-from skdp.accounting.methods import ADJACENCIES, epsilon_of
+from skdp.accounting.methods import epsilon_of
 from skdp.accounting.releases import releases
 from skdp.accounting.targets import Risk, target_of
 from skdp.mechanisms.streams import SecretStream
@@ -43,7 +44,6 @@ def read_budget(model: Any) -> Budget:
     if (epsilon is None) == (noise is None):
         told = f"epsilon={epsilon!r} and noise_multiplier={noise!r}"
         raise ValueError(f"{told}: set exactly one of them (epsilon=None frees noise_multiplier).")
-    check_choice("adjacency", model.adjacency, ADJACENCIES)
     resolve_accountant(model.accountant)
     delta = check_delta(model.delta)
     if epsilon is not None:
@@ -67,12 +67,12 @@ def solve_noise(model: Any, budget: Budget, event_at: Callable[[float], DpEvent]
     if budget.noise_multiplier is not None:
         return budget.noise_multiplier
     target = target_of(budget.epsilon, budget.delta)
-    return calibrate_to(event_at, target, method=method_of(model), adjacency=model.adjacency)
+    return calibrate_to(event_at, target, method=method_of(model), adjacency=adjacency_of(model))
 
 
 def cost_of(model: Any, event: DpEvent) -> PrivacyCost:
     """Return an event with its epsilon by the privacy parameters of an estimator, whose delta is a number."""
-    epsilon = epsilon_of(releases(event), model.delta, method_of(model), model.adjacency)
+    epsilon = epsilon_of(releases(event), model.delta, method_of(model), adjacency_of(model))
     return PrivacyCost(event, epsilon, model.delta)
 
 
@@ -80,21 +80,6 @@ def method_of(model: Any) -> str:
     """Return the accounting method of a fit: that of its accountant, else PLD."""
     accountant = resolve_accountant(model.accountant)
     return "pld" if accountant is None else accountant.method
-
-
-def public_n(model: Any, n: int) -> int:
-    """Return the number of rows, or of groups, that rules may use: under add_remove the data's own is private."""
-    is_row = unit_of(model) == ROW
-    name = "n_samples_public" if is_row else "n_groups_public"
-    given = getattr(model, name, None)
-    if given is not None:
-        return check_count(name, given, remedy="give a whole number above 0")
-    if model.adjacency == "add_remove":
-        raise ValueError(
-            f"{name}=None with adjacency='add_remove': the number of {'rows' if is_row else 'groups'} is private "
-            f"there, so give {name}, a round number near it, or use adjacency='zero_out'."
-        )
-    return n
 
 
 def root_stream(estimator: Any, drawn: str = "the noise", *, remedy: str = "random_state=None") -> SecretStream:
@@ -117,9 +102,10 @@ def payment_of(model: Any) -> Payment:
     parameters: dict[str, Any] = {}
     if accountant is not None:
         parameters = {**model._public_parameters(), "seeded": model.random_state is not None}
+        parameters["adjacency"] = stated_adjacency(model)
     if name := model.__dict__.get("_fitted_group_name"):
         parameters["groups"] = name
-    return Payment(accountant, type(model).__name__, model.adjacency, parameters, unit_of(model))
+    return Payment(accountant, type(model).__name__, adjacency_of(model), parameters, unit_of(model))
 
 
 def unit_of(model: Any) -> str:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skdp._checks.adjacency import public_n, settle_adjacency
 from skdp._checks.cells import shape_of
 from skdp._checks.default_delta import delta_for
 from skdp._checks.leaks import begin_record, note_leaks
@@ -22,7 +23,7 @@ from skdp._checks.notices import begin_notices, tell_now, tell_rest
 from skdp._checks.rows import check_schema, check_shape
 from skdp._checks.sources import RowSource, refuse_rows_elsewhere
 from skdp._checks.units import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read_units, split_labels
-from skdp._fit.budget import Budget, PrivacyCost, cost_of, payment_of, public_n, read_budget, root_stream, solve_noise
+from skdp._fit.budget import Budget, PrivacyCost, cost_of, payment_of, read_budget, root_stream, solve_noise
 from skdp._fit.payment import Payment, recording_refusals
 from skdp._fit.releases import PUBLICATION, copy_to_fit, new_release, publish
 from skdp._guard.findings import FitPrice
@@ -133,6 +134,7 @@ class Fit:
         self.earlier = None if earlier_of is None else earlier_of(self.model)
         begin_record(self.model, () if self.earlier is None else self.earlier.leaks)
         begin_notices(self.model)
+        settle_adjacency(self.model)
         self.budget = self._read_budget()
         self._stage, self._released = BEGUN, dict[str, float]()
         root = root_stream(self.model, remedy="random_state=None for a result that you publish")

@@ -173,11 +173,10 @@ class JointFit:
         following = [note for _, step in self.steps if (note := traits_of(step).note_whole) is not None]
         if not following:
             return
-        n_public = max(private.public_n_samples(self._n) for private in self._private.values())
-        (adjacency,) = {private.adjacency for private in self._private.values()}
-        epsilon = get_epsilon(self._allocation.event, self._delta, adjacency=adjacency)
+        first = next(iter(self._private.values()))
+        epsilon = get_epsilon(self._allocation.event, self._delta, adjacency=first.adjacency)
         for note in following:
-            note(n_public, epsilon)
+            note(first.public_n_samples(self._n), epsilon)
 
     def _params_of(self, name: str) -> dict[str, Any]:
         return self._fit_params.get(name, {})

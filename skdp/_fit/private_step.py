@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, NoReturn, Self
 import numpy as np
 from sklearn.base import clone
 
+from skdp._checks.adjacency import adjacency_of, public_n, settle_adjacency
 from skdp._checks.notices import note_notice, tell_now
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import row_form_of
 from skdp._checks.rows import table_shape
 from skdp._checks.units import take_unit
-from skdp._fit.budget import public_n
 from skdp._fit.fit import BEGUN, CHARGED, ENDED, PLANNED, READ, Fit, Paused
 from skdp._fit.step_traits import traits_of
 from skdp.accounting import DpEvent, PrivacyAccountant, resolve_accountant
@@ -169,7 +169,7 @@ class PrivateStep:
     @property
     def adjacency(self) -> str:
         """What neighbours differ in; all steps of a pipeline have the same."""
-        return str(self.estimator.adjacency)
+        return adjacency_of(self.estimator)
 
     @property
     def accountant(self) -> PrivacyAccountant | None:
@@ -192,6 +192,7 @@ class PrivateStep:
     def plan(self, n_samples: int, n_features: int, delta: float) -> StepPlan:
         """What a fit to a table of this shape costs, at any noise multiplier; `delta` is that of the whole."""
         planned = copy(self.estimator).set_params(delta=delta)
+        settle_adjacency(planned)
         planned._noise_is_allotted = True
         form = traits_of(self.maker).row_form
         planned._note_row_form(None if form is None else form(n_features))

@@ -25,6 +25,7 @@ _PARTS = {
         "_checks.leaks": ("Leak",),
         "_checks.targets": ("TargetScale",),
         "_fit.releases": ("Release",),
+        "accounting.methods": ("AddRemove",),
         "accounting.targets": ("Risk",),
         "calibration.calibrated_classifier": ("LogitMap",),
         "ensemble.regressor": ("TargetUnits",),

@@ -12,6 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from skdp._checks.adjacency import public_n, settle_adjacency
 from skdp._checks.default_delta import check_delta, delta_for
 from skdp._checks.protocols import is_private
 from skdp._checks.units import GROUP, ROW
@@ -113,9 +114,10 @@ def plan_without_data(estimator: Any) -> FitPrice | None:
     """
     try:
         unit = GROUP if asks_for_groups(estimator) else ROW
-        public = estimator.n_samples_public if unit == ROW else estimator.n_groups_public
-        ledger, n = resolve_accountant(estimator.accountant), public or 1
-        copied = copy(estimator).set_params(accountant=None)
+        ledger, n = resolve_accountant(estimator.accountant), public_n(estimator, 1)
+        copied = copy(estimator)
+        settle_adjacency(copied)
+        copied.set_params(accountant=None)
         copied.set_params(delta=delta_for(check_delta(copied.delta), ledger, n))
         first, *others = (copied._plan_step(*shape).event_at for shape in _SHAPES)
         if any(event_at(1.0) != first(1.0) for event_at in others):

@@ -45,6 +45,7 @@ REMOVED = {
     "threshold_share": "the threshold of categories always has 1% of delta; set delta",
     "decay_epochs": "pass a pair, learning_rate_end=(end, epochs)",
     "label_shares": "its name is class_prevalences",
+    **dict.fromkeys(["n_samples_public", "n_groups_public"], "pass adjacency=skdp.AddRemove(n_public=...)"),
     "n_tries": "its name is n_trials",
     "risk": "pass epsilon=skdp.Risk(advantage=...) or skdp.Risk(tpr=..., fpr=...)",
     "shares": "its name is fractions",

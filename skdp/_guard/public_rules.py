@@ -28,6 +28,7 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from skdp._guard.row_wise import RowWise
+from skdp.accounting import AddRemove, Risk
 
 _VECTORIZER = "skdp.preprocessing.DPTableVectorizer with public bounds (free)"
 _PUBLIC_BOUNDS = f"{_VECTORIZER} or DPStandardScaler (paid)"
@@ -209,7 +210,8 @@ def _columns(step: Any) -> Iterator[tuple[str, str]]:
 _WHOLE = (int, *(kind for kind in np.sctypeDict.values() if issubclass(kind, np.integer)))
 _NUMBERS = frozenset((float, *_WHOLE, *(kind for kind in np.sctypeDict.values() if issubclass(kind, np.floating))))
 _ATOMS = frozenset(
-    (bool, complex, str, bytes, type(None), datetime.date, datetime.datetime, datetime.timedelta, np.random.RandomState)
+    (bool, complex, str, bytes, type(None), datetime.date, datetime.datetime, datetime.timedelta, np.random.RandomState,
+     AddRemove, Risk)
 ) | _NUMBERS | frozenset(np.sctypeDict.values())  # fmt: skip
 _TYPES = (bool, int, float, complex, str, object, *np.sctypeDict.values())
 _OF_NAMES = ("feature_names_out", "feature_name_combiner", "verbose_feature_names_out")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._checks.adjacency import public_n
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import show
 from skdp._checks.rows import check_schema, check_table, read_cells
@@ -18,7 +19,7 @@ from skdp._training.run import Run
 from skdp._training.solver import Solver
 from skdp._training.target import Target
 from skdp.accounting import compose
-from skdp.base import Fit, PrivateEstimator, StepPlan, cost_of, public_n
+from skdp.base import Fit, PrivateEstimator, StepPlan, cost_of
 
 
 class GradientEstimator(PrivateEstimator):

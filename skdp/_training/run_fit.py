@@ -104,7 +104,7 @@ def _find_source(
     target = estimator._target()
     source = source_to_fit(
         X, y, sample_weight, groups, target.parameter, are_named=are_named or target.named is not None,
-        n_samples_public=estimator.n_samples_public,
+        reader=estimator,
     )  # fmt: skip
     if source is None:
         return None

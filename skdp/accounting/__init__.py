@@ -39,8 +39,9 @@ from .events.specifications import (
 from .formulas.selection_law import NumberOfTrials
 from .ledger import Charge, PrivacyAccountant
 from .ledger import resolve_accountant as resolve_accountant  # for the estimators
+from .methods import AddRemove as AddRemove  # the public names are skdp.AddRemove and skdp.Risk
 from .methods import get_delta, get_epsilon, get_epsilon_bounds
-from .targets import Risk as Risk  # the public name is skdp.Risk
+from .targets import Risk as Risk
 
 __all__ = [
     "Charge",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -142,6 +143,31 @@ def check_priced(found: Releases, method: str, replace_one: bool) -> None:
 # --- prices ---
 
 ADJACENCIES = ("zero_out", "add_remove", "replace_one")
+
+
+@dataclass(frozen=True)
+class AddRemove:
+    """Neighboring relation in which a record is added or removed, so that the number of records is private.
+
+    Parameters
+    ----------
+    n_public : int
+        Public number of rows, or of groups where ``fit`` is given `groups`: a round number near the private one. Every
+        rule uses it instead.
+
+    Examples
+    --------
+    >>> import skdp
+    >>> model = skdp.DPLogisticRegression(adjacency=skdp.AddRemove(n_public=10_000), classes=[0, 1])
+    """
+
+    n_public: int
+
+    def __post_init__(self) -> None:
+        number = read_whole(self.n_public)
+        if number is None or number < 1:
+            raise ValueError(f"AddRemove: n_public must be a whole number above 0, got {show(self.n_public)}.")
+        object.__setattr__(self, "n_public", number)
 
 
 def check_delta(delta: Any) -> float:

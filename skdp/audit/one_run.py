@@ -18,6 +18,7 @@ from skdp._checks.parameters import check_choice, check_real
 from skdp._checks.rows import check_labels, check_table
 from skdp._typing import Doubles
 from skdp.accounting import (
+    AddRemove,
     DpEvent,
     GaussianDpEvent,
     PoissonSampledDpEvent,
@@ -230,8 +231,8 @@ def one_run(estimator: Any, X: Any, y: Any, groups: Any, confidence: float, seed
     n_others = rows.shape[0] - _CANARIES
     kept = np.concatenate([np.ones(n_others, bool), coins])
     model, tape = clone(estimator), Tape(track_type=Likelihoods)
-    if model.n_samples_public is None and (X is None or model.adjacency != "add_remove"):  # else it is private
-        model.set_params(n_samples_public=n_others + _CANARIES // 2)
+    if model.adjacency in (None, "zero_out"):
+        model.set_params(adjacency=AddRemove(n_others + _CANARIES // 2))
     with running(tape):
         model.fit(rows[kept], labels[kept])
     tracks = [track for track in tape.tracks if isinstance(track, Likelihoods)]

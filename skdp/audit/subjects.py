@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from skdp._checks.protocols import is_private
+from skdp.accounting import AddRemove
 from skdp.audit.published import leaves
 from skdp.audit.worst_case import Canary, Neighbours
 from skdp.base import JointPrivacyCost
@@ -106,21 +107,18 @@ def states_its_price(estimator: Any) -> bool:
 def prepared(estimator: Any, n_records: int) -> Any:
     """A clone that charges nobody, whose number of records is public, and whose public randomness is fixed.
 
-    Searches are audited under ``"add_remove"``, which costs what ``"zero_out"`` does: its split lets a row leave.
+    What is private under ``"zero_out"`` is audited under ``"add_remove"``, which costs the same: a record leaves.
     """
     model = clone(estimator)
     parameters = model.get_params(deep=True)
     settings: dict[str, Any] = {}
-    is_search = hasattr(model, "test_size")
     for path, value in parameters.items():
         prefix, _, name = path.rpartition("__")
         owner = parameters[prefix] if prefix else model
         if name in ("accountant", "checkpoint", "n_jobs") and value is not None:
             settings[path] = None
-        elif name in ("n_samples_public", "n_groups_public") and value is None:
-            settings[path] = n_records
-        elif name == "adjacency" and value == "zero_out" and is_search:
-            settings[path] = "add_remove"
+        elif name == "adjacency" and value in (None, "zero_out"):
+            settings[path] = AddRemove(n_records)
         elif name == "random_state" and (states_its_price(owner) or value is None):
             settings[path] = None if states_its_price(owner) else 0  # the tape has the seed of what is private
     return model.set_params(**settings)

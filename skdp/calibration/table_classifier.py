@@ -9,9 +9,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._checks.adjacency import stated_adjacency, with_n_public
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.leaks import note_leaks, report_classes_read, silence
-from skdp._checks.parameters import WrongTypeError, check_choice, check_real
+from skdp._checks.parameters import WrongTypeError, check_real
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import take_rows
 from skdp._checks.rows import check_labels, classes_of, column_names, without_labels
@@ -21,7 +22,6 @@ from skdp._fit.releases import ids_of
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, WorstOfDpEvent, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
-from skdp.accounting.methods import ADJACENCIES
 from skdp.accounting.targets import target_of
 from skdp.base import PrivacyCost
 from skdp.evaluation.counted import CountingPlan, RowsOfCounts
@@ -68,7 +68,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
     """Base of classifiers of two classes that follow from another one, and from one noisy table of its scores.
 
     Constructor parameters are public, arguments of `fit` are private. A subclass has the parameters ``estimator,
-    epsilon, delta, test_size, classes, weight_bound, adjacency, n_samples_public, n_groups_public, accountant,
+    epsilon, delta, test_size, classes, weight_bound, adjacency, accountant,
     random_state``, and says by `_check_purpose` and `_follow` what follows from the table.
 
     Notes
@@ -159,7 +159,6 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     def _check_own_parameters(self) -> None:
         """Reject parameters."""
-        check_choice("adjacency", self.adjacency, ADJACENCIES)
         check_real("test_size", self.test_size, above=0, below=1, remedy="choose a share of the rows, such as 0.25")
         WeightReader.of(self.weight_bound)
         self._check_purpose()
@@ -204,7 +203,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     def _candidate(self, fit: WholeFit, y: Any) -> PrivatePipeline:
         """Return the estimator as a pipeline of private steps, with the terms of the whole."""
-        template = private_template(self.estimator, self.epsilon, fit.delta)
+        template = private_template(self.estimator, self.epsilon, fit.delta, stated_adjacency(self))
         for _, step in private_steps(template.steps):
             if step.adjacency != self.adjacency:
                 raise ValueError(
@@ -243,9 +242,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
             classes=classes,
             categories=self.categories,
             weight_bound=self.weight_bound,
-            adjacency=self.adjacency,
-            n_samples_public=n_public,
-            n_groups_public=n_public,
+            adjacency=with_n_public(self.adjacency, n_public),
         )
 
     # --- before the charge ---

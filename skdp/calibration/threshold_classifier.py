@@ -65,18 +65,15 @@ class DPThresholdClassifier(TableClassifier):
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
         can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1. It is
         that of the estimator too, where that is fitted here.
-    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        How neighbouring tables differ:
+    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
+        Neighboring relation, how two tables differ in one row, or in all rows of one group:
 
-        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
-        - "add_remove": one row is added or removed. The number of rows is private.
-        - "replace_one": one row is replaced by another. The number of rows is public.
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
+        - "replace_one": it is replaced by another one. The number is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and every rule uses
+          `n_public`, a public number near it.
 
-        An estimator that is fitted here has the same.
-    n_samples_public : int or None, default=None
-        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
-    n_groups_public : int or None, default=None
-        The same for the number of groups, where ``fit`` is given `groups`.
+        None is the relation of `accountant`, else "zero_out". An estimator that is fitted here has the same.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
         existing ledger (see ``python -m skdp.accounting create``) and is made absolute. The estimator has none.
@@ -152,9 +149,7 @@ class DPThresholdClassifier(TableClassifier):
         test_size: float = 0.25,
         classes: Any = None,
         weight_bound: float | None = None,
-        adjacency: str = "zero_out",
-        n_samples_public: int | None = None,
-        n_groups_public: int | None = None,
+        adjacency: Any = None,
         accountant: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -171,8 +166,6 @@ class DPThresholdClassifier(TableClassifier):
         self.classes = classes
         self.weight_bound = weight_bound
         self.adjacency = adjacency
-        self.n_samples_public = n_samples_public
-        self.n_groups_public = n_groups_public
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 

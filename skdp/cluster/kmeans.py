@@ -143,16 +143,15 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of all releases together, divided by their sensitivity. If None, it is
         calibrated to `epsilon`.
-    n_samples_public : int or None, default=None
-        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
-    n_groups_public : int or None, default=None
-        The same for the number of groups, where ``fit`` is given `groups`.
-    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        How neighbouring tables differ:
+    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
+        Neighboring relation, how two tables differ in one row, or in all rows of one group:
 
-        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
-        - "add_remove": one row is added or removed. The number of rows is private.
-        - "replace_one": one row is replaced by another. The number of rows is public.
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
+        - "replace_one": it is replaced by another one. The number is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and every rule uses
+          `n_public`, a public number near it.
+
+        None is the relation of `accountant`, else "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
         existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
@@ -244,9 +243,7 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         epsilon: Any = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
-        n_samples_public: int | None = None,
-        n_groups_public: int | None = None,
-        adjacency: str = "zero_out",
+        adjacency: Any = None,
         accountant: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -257,8 +254,6 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
-        self.n_samples_public = n_samples_public
-        self.n_groups_public = n_groups_public
         self.adjacency = adjacency
         self.accountant = absolute_path(accountant)
         self.random_state = random_state

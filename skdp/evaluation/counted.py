@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.adjacency import adjacency_of, public_n
 from skdp._checks.cells import values_of
 from skdp._checks.leaks import begin_record, warn
 from skdp._checks.notices import begin_notices, tell_now
@@ -22,13 +23,12 @@ from skdp._checks.sources import source_to_predict
 from skdp._checks.table import Table, as_keys
 from skdp._checks.units import GROUP, ROW, Units, estimand_of, read_units, take_unit
 from skdp._checks.weights import WeightReader, weight_of_each
-from skdp._fit.budget import public_n, read_budget
+from skdp._fit.budget import cost_of, read_budget
 from skdp._fit.diagram import epsilon_caption
 from skdp._fit.payment import Payment, recording_refusals
 from skdp._typing import Doubles
-from skdp.accounting import GaussianDpEvent, PrivacyAccountant, get_epsilon, resolve_accountant
+from skdp.accounting import GaussianDpEvent, PrivacyAccountant, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
-from skdp.accounting.methods import ADJACENCIES
 from skdp.accounting.targets import Risk, RiskTarget
 from skdp.base import Budget, Fit, PrivacyCost, PrivateEstimator, read_epsilon, solve_noise
 from skdp.evaluation.figures import TableFigures
@@ -144,9 +144,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         n_bins: int | str = "auto",
         weight_bound: float | None = None,
         level: float = 0.95,
-        adjacency: str = "zero_out",
-        n_samples_public: int | None = None,
-        n_groups_public: int | None = None,
+        adjacency: Any = None,
         accountant: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -161,8 +159,6 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         self.weight_bound = weight_bound
         self.level = level
         self.adjacency = adjacency
-        self.n_samples_public = n_samples_public
-        self.n_groups_public = n_groups_public
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
@@ -301,7 +297,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
                 f"{n_public} {what} at this epsilon: the noise hides most figures; give more {what}, or a larger "
                 "epsilon."
             )
-        total = None if self._has_weights or self.adjacency == "add_remove" else float(n_units)
+        total = None if self._has_weights or adjacency_of(self) == "add_remove" else float(n_units)
         return CountingPlan(mechanism, unit, self._number_of_bins(strength), total, price)
 
     def _plan_inside(self, whole: Any, y: Any, sample_weight: Any, n_units: int) -> CountingPlan:
@@ -334,27 +330,26 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     def _priced_noise(self, budget: Budget, unit: int) -> tuple[Mechanism, PrivacyCost]:
         """The mechanism, and what it costs."""
-        replaced = self.adjacency == "replace_one"
+        replaced = adjacency_of(self) == "replace_one"
         if self.noise == "laplace":
             laplace = self._laplace_for(budget, unit)
             return laplace, PrivacyCost(laplace.event, laplace.epsilon * (2 if replaced else 1), 0.0)
         sigma = solve_noise(self, budget, GaussianDpEvent)
         norm = unit * self._norm_of_row()
         gaussian = GaussianMechanism(sigma, norm * (math.sqrt(0.5) if replaced else 1.0))
-        epsilon = get_epsilon(gaussian.event, self.delta, adjacency=self.adjacency)
-        return gaussian, PrivacyCost(gaussian.event, epsilon, self.delta)
+        return gaussian, cost_of(self, gaussian.event)
 
     def _laplace_for(self, budget: Budget, unit: int) -> DiscreteLaplaceMechanism:
         """The least noise that is within the budget."""
         if not isinstance(budget.epsilon, Risk):
-            parts = 2 if self.adjacency == "replace_one" else 1
+            parts = 2 if adjacency_of(self) == "replace_one" else 1
             return DiscreteLaplaceMechanism.for_epsilon(float(budget.epsilon or 0.0) / parts, unit)
 
         def mechanism_at(noise: float) -> DiscreteLaplaceMechanism:
             return DiscreteLaplaceMechanism.for_epsilon(max(1.0 / noise, _LEAST_EPSILON), unit)
 
         noise = calibrate_to(
-            lambda each: mechanism_at(each).event, RiskTarget.of(budget.epsilon), adjacency=self.adjacency
+            lambda each: mechanism_at(each).event, RiskTarget.of(budget.epsilon), adjacency=adjacency_of(self)
         )
         return mechanism_at(noise)
 
@@ -489,7 +484,6 @@ def read_counting_budget(model: CountedEvaluation) -> Budget:
         return read_budget(model)
     if model.delta != 0:
         raise ValueError(f"delta={show(model.delta)} with noise='laplace', which needs none: leave it out.")
-    check_choice("adjacency", model.adjacency, ADJACENCIES)
     resolve_accountant(model.accountant)
     return Budget(read_epsilon(model.epsilon), None, 0.0)
 

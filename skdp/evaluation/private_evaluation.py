@@ -61,9 +61,7 @@ def evaluate(
     noise: str = "laplace",
     n_bins: int | str = "auto",
     level: float = 0.95,
-    adjacency: str = "zero_out",
-    n_samples_public: int | None = None,
-    n_groups_public: int | None = None,
+    adjacency: Any = None,
     accountant: Any = None,
     random_state: Any = None,
 ) -> Any:
@@ -138,11 +136,15 @@ def evaluate(
         (`skdp.evaluation.scale.scores_at`). For the size of an error, "auto" takes 26 bins, or 51.
     level : float, default=0.95
         Probability with which an interval covers the figure of the population.
-    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        How neighbouring tables differ: one row, or unit, is replaced by a null one, which is counted nowhere; is added
-        or removed; or is replaced by another.
-    n_samples_public, n_groups_public : int or None, default=None
-        Public number of rows, or of units, used in place of the real one. Required if ``adjacency="add_remove"``.
+    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
+        Neighboring relation, how two tables differ in one row, or in all rows of one group:
+
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
+        - "replace_one": it is replaced by another one. The number is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and every rule uses
+          `n_public`, a public number near it.
+
+        None is the relation of `accountant`, else "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which the release is charged. These rows are another data set than those that the model was fitted
         to, and have a ledger of their own, unless they are charged as one.
@@ -194,8 +196,6 @@ def evaluate(
         weight_bound=weight_bound,
         level=level,
         adjacency=adjacency,
-        n_samples_public=n_samples_public,
-        n_groups_public=n_groups_public,
         accountant=accountant,
         random_state=random_state,
     )

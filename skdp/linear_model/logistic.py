@@ -67,10 +67,6 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         parameter. If `lot_size` and `sampling_rate` are both None, all rows are used where that is affordable.
     sampling_rate : float or None, default=None
         `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
-    n_samples_public : int or None, default=None
-        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
-    n_groups_public : int or None, default=None
-        The same for the number of groups, where ``fit`` is given `groups`.
     max_iter : int or None, default=None
         Number of epochs. If None, the run makes 200 steps, or 100 on rows of `skdp.PublicTreesEmbedding`.
     learning_rate : float or "auto", default="auto"
@@ -99,12 +95,15 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         With `groups`, public number of rows k of the largest norm that a group counts as at most: each row of a smaller
         group has the weight of one row, those of a larger one share that of k, and the noise is k times larger. Choose
         a k that few groups exceed. None is 1. Requires ``inference=True``.
-    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        How neighbouring tables differ:
+    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
+        Neighboring relation, how two tables differ in one row, or in all rows of one group:
 
-        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
-        - "add_remove": one row is added or removed. The number of rows is private.
-        - "replace_one": one row is replaced by another. The number of rows is public.
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
+        - "replace_one": it is replaced by another one. The number is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and every rule uses
+          `n_public`, a public number near it.
+
+        None is the relation of `accountant`, else "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
         existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
@@ -280,8 +279,6 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         data_norm: float | None = None,
         lot_size: float | None = None,
         sampling_rate: float | None = None,
-        n_samples_public: int | None = None,
-        n_groups_public: int | None = None,
         max_iter: int | None = None,
         learning_rate: float | str = "auto",
         momentum: float = 0.9,
@@ -292,7 +289,7 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         class_weight: Any = None,
         weight_bound: Any = None,
         rows_per_group: int | None = None,
-        adjacency: str = "zero_out",
+        adjacency: Any = None,
         accountant: Any = None,
         inference: bool = False,
         checkpoint: Any = None,
@@ -309,8 +306,6 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         self.data_norm = data_norm
         self.lot_size = lot_size
         self.sampling_rate = sampling_rate
-        self.n_samples_public = n_samples_public
-        self.n_groups_public = n_groups_public
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.momentum = momentum

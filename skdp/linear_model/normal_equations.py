@@ -359,8 +359,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
 def _rows_to_fit(model: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
     """Return rows in memory as they are, or the source of rows that are not in memory."""
     are_named = check_y_bounds(model.y_bounds) is not None
-    public = {"are_named": are_named, "n_samples_public": model.n_samples_public}
-    source = source_to_fit(X, y, sample_weight, groups, "y_bounds", **public)
+    source = source_to_fit(X, y, sample_weight, groups, "y_bounds", are_named=are_named, reader=model)
     if source is None or not are_named:
         return X
     check_switch("inference", model.inference)

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from skdp._checks.adjacency import with_n_public
 from skdp._checks.protocols import is_private
-from skdp._checks.units import ROW, Units
+from skdp._checks.units import Units
 from skdp._fit.joint_fit import Allocation, JointFit
 from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
 from skdp.accounting import DpEvent
@@ -22,7 +23,7 @@ from skdp.pipeline import PrivatePipeline, allocate_budget, check_budget, noises
 
 _OF_THE_SEARCH = {
     "epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "random_state", "shares",
-    "n_groups_public", "n_samples_public", "warm_start", "classes", "weight_bound", "memory", "verbose",
+    "warm_start", "classes", "weight_bound", "memory", "verbose",
 }  # fmt: skip
 
 
@@ -35,14 +36,18 @@ def refuse_terms_of_the_budget(grid: list[dict[str, Any]]) -> None:
             )
 
 
-def private_template(estimator: Any, epsilon: Any, delta: float | str) -> PrivatePipeline:
-    """A copy of what is searched over, as a pipeline of private steps with one budget."""
+def private_template(estimator: Any, epsilon: Any, delta: float | str, adjacency: Any = None) -> PrivatePipeline:
+    """A copy of what is searched over, as a pipeline of private steps with one budget.
+
+    `adjacency` is the neighboring relation of a whole, for steps that state none.
+    """
     template = clone(estimator)
     if is_private(template):
         template = PrivatePipeline([(_ALONE, template)])
     if isinstance(template, Pipeline) and not isinstance(template, PrivatePipeline):
         template = allocate_budget(template, epsilon, delta)
     if isinstance(template, PrivatePipeline) and private_steps(template.steps):
+        _state_adjacency(template, adjacency)
         return template.set_params(epsilon=epsilon, delta=delta, verbose=False)
     raise ValueError(
         f"estimator is a {type(estimator).__name__}, neither a private estimator nor a Pipeline of them: use one of "
@@ -51,6 +56,13 @@ def private_template(estimator: Any, epsilon: Any, delta: float | str) -> Privat
 
 
 _ALONE = "alone"
+
+
+def _state_adjacency(pipeline: PrivatePipeline, adjacency: Any) -> None:
+    for _, step in private_steps(pipeline.steps):
+        if step.estimator.adjacency is None:
+            step.estimator.adjacency = adjacency
+    pipeline._state_adjacency()
 
 
 def seen_by_the_user(candidate: PrivatePipeline) -> Any:
@@ -68,12 +80,15 @@ def make_candidate(template: PrivatePipeline, parameters: dict[str, Any], X: Any
     made = template._copied()
     seen_by_the_user(made).set_params(**{name: clone(value, safe=False) for name, value in parameters.items()})
     steps, known = private_steps(made.steps), private_steps(template.steps)
+    _state_adjacency(made, known[0][1].estimator.adjacency)
     if {_id_of_ledger(step) for _, step in steps} - {_id_of_ledger(step) for _, step in known} - {None}:
         raise ValueError("accountant differs between the candidates: give it to the estimator that is searched.")
     for _, step in steps:
         own = step.estimator.get_params(deep=False)
-        if step.adjacency != known[0][1].adjacency:
-            raise ValueError(f"adjacency={step.adjacency!r} differs between the candidates: give all of them one.")
+        if step.estimator.adjacency != known[0][1].estimator.adjacency:
+            raise ValueError(
+                f"adjacency={step.estimator.adjacency!r} differs between the candidates: give all of them one."
+            )
         if own.get("checkpoint") is not None:
             path = own["checkpoint"]
             raise ValueError(f"checkpoint={path!r} is the file of one run: set checkpoint=None in a search.")
@@ -138,10 +153,8 @@ class FitPlan(NamedTuple):
 def with_public_rows(pipeline: PrivatePipeline, n: int) -> PrivatePipeline:
     """A copy for a part of the rows, or units, which has a public number of its own where the whole has one."""
     copied = pipeline._copied()
-    name = "n_samples_public" if copied.__dict__.get("privacy_unit_", ROW) == ROW else "n_groups_public"
     for _, step in private_steps(copied.steps):
-        if getattr(step.estimator, name, None) is not None or step.adjacency == "add_remove":
-            step.estimator.set_params(**{name: n})
+        step.estimator.set_params(adjacency=with_n_public(step.adjacency, n))
     return copied
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
+from skdp._checks.adjacency import with_n_public
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.leaks import note_leaks, silence
 from skdp._checks.parameters import check_count, check_real
@@ -304,9 +305,7 @@ class CrossValidation:
             y_bounds=y_bounds,
             weight_bound=fit.weight_bound,
             level=self.level,
-            adjacency=fit.adjacency,
-            n_samples_public=fit.n,
-            n_groups_public=fit.n,
+            adjacency=with_n_public(fit.adjacency, fit.n),
             random_state=self.random_state,
         )
         evaluation._n_folds = self.cv

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import has_fit_parameter
 
+from skdp._checks.adjacency import public_n, settle_adjacency
 from skdp._checks.default_delta import check_delta, delta_for
 from skdp._checks.leaks import CLASSES_READ, begin_record, note_leaks, report_leak
 from skdp._checks.parameters import absolute_path
@@ -23,7 +24,7 @@ from skdp._checks.rows import check_labels, check_targets, classes_of, number_of
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.units import Units
 from skdp._checks.weights import WeightReader, check_weights, warn_of_no_bound
-from skdp._fit.budget import public_n, root_stream, unit_of
+from skdp._fit.budget import root_stream, unit_of
 from skdp._fit.fit import BEGUN, Fit, units_of
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import private_steps
@@ -115,6 +116,8 @@ class WholeFit(Fit):
     def __init__(self, whole: Any, drawn: str) -> None:
         self.estimator, self.model = whole, copy_to_fit(whole)
         begin_record(self.model)
+        if hasattr(whole, "adjacency"):
+            settle_adjacency(self.model)
         self._stage, self._released = BEGUN, {}
         self._name = getattr(whole, "_public_name", "") or type(whole).__name__
         self._drawn, self._kept = drawn, dict[str, Any]()

@@ -70,10 +70,6 @@ class DPMLPClassifier(GradientClassifier):
         parameter. If `lot_size` and `sampling_rate` are both None, the rate is chosen by rule.
     sampling_rate : float or None, default=None
         `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
-    n_samples_public : int or None, default=None
-        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
-    n_groups_public : int or None, default=None
-        The same for the number of groups, where ``fit`` is given `groups`.
     max_iter : int or None, default=None
         Number of epochs. If None, it is chosen by rule.
     solver : {"sgd", "adam"}, default="sgd"
@@ -113,12 +109,15 @@ class DPMLPClassifier(GradientClassifier):
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
         can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
         fit with weights then warns that larger weights are clipped to it.
-    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        How neighbouring tables differ:
+    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
+        Neighboring relation, how two tables differ in one row, or in all rows of one group:
 
-        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
-        - "add_remove": one row is added or removed. The number of rows is private, and the arithmetic is float64.
-        - "replace_one": one row is replaced by another. The number of rows is public.
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
+        - "replace_one": it is replaced by another one. The number is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and the arithmetic is
+          float64, and every rule uses `n_public`, a public number near it.
+
+        None is the relation of `accountant`, else "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
         existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
@@ -264,8 +263,6 @@ class DPMLPClassifier(GradientClassifier):
         input_norm: float | str = "auto",
         lot_size: float | None = None,
         sampling_rate: float | None = None,
-        n_samples_public: int | None = None,
-        n_groups_public: int | None = None,
         max_iter: int | None = None,
         solver: str = "sgd",
         learning_rate: str = "linear",
@@ -281,7 +278,7 @@ class DPMLPClassifier(GradientClassifier):
         classes: Any = None,
         class_weight: Any = None,
         weight_bound: Any = None,
-        adjacency: str = "zero_out",
+        adjacency: Any = None,
         accountant: Any = None,
         checkpoint: Any = None,
         warm_start: bool = False,
@@ -300,8 +297,6 @@ class DPMLPClassifier(GradientClassifier):
         self.input_norm = input_norm
         self.lot_size = lot_size
         self.sampling_rate = sampling_rate
-        self.n_samples_public = n_samples_public
-        self.n_groups_public = n_groups_public
         self.max_iter = max_iter
         self.solver = solver
         self.learning_rate = learning_rate

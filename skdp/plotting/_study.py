@@ -18,7 +18,7 @@ from skdp._checks.protocols import is_private
 from skdp._checks.rows import column_names, table_shape
 from skdp._checks.units import Units, split_labels
 from skdp._fit.private_step import private_steps
-from skdp.accounting import DpEvent, PrivacyAccountant, SelfComposedDpEvent, compose
+from skdp.accounting import AddRemove, DpEvent, PrivacyAccountant, SelfComposedDpEvent, compose
 from skdp.accounting.targets import EpsilonTarget
 from skdp.base import PrivacyCost
 from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
@@ -150,9 +150,9 @@ class Study:
         """A model that is fitted to public rows instead, as many as there may be; nothing is charged."""
         X, y = self._test
         n = table_shape(X)[0]
-        pipeline, name = plan.pipeline._copied(), "n_samples_public" if rows.units is None else "n_groups_public"
+        pipeline = plan.pipeline._copied()
         for _, step in private_steps(pipeline.steps):
-            step.estimator.set_params(**{name: plan.n})  # of lots: they were planned for the private rows
+            step.estimator.set_params(adjacency=AddRemove(plan.n))  # of lots: they were planned for the private rows
         weights = None if rows.weights is None else _weights_to_fit(np.ones(n))
         public = PartRows(X, y, weights, None if rows.units is None else Units(np.arange(n), n))
         return seen_by_the_user(plan._replace(pipeline=pipeline).run(1.0, None, public))

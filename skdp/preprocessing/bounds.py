@@ -25,17 +25,13 @@ class ColumnBounds(PrivateEstimator):
         epsilon: Any = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
-        n_samples_public: int | None = None,
-        n_groups_public: int | None = None,
-        adjacency: str = "zero_out",
+        adjacency: Any = None,
         accountant: Any = None,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
-        self.n_samples_public = n_samples_public
-        self.n_groups_public = n_groups_public
         self.adjacency = adjacency
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
@@ -64,9 +60,7 @@ def dp_bounds(
     epsilon: Any = 1.0,
     delta: float | str = "auto",
     noise_multiplier: float | None = None,
-    n_samples_public: int | None = None,
-    n_groups_public: int | None = None,
-    adjacency: str = "zero_out",
+    adjacency: Any = None,
     accountant: Any = None,
     random_state: Any = None,
 ) -> list[tuple[float, float]]:
@@ -91,13 +85,15 @@ def dp_bounds(
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of all releases together, divided by their sensitivity. If None, it is
         calibrated to `epsilon`.
-    n_samples_public : int or None, default=None
-        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
-    n_groups_public : int or None, default=None
-        The same for the number of groups, where `groups` are given.
-    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        How neighbouring tables differ: one row is replaced by a null row, which adds nothing to any count; is added or
-        removed; or is replaced by another row.
+    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
+        Neighboring relation, how two tables differ in one row, or in all rows of one group:
+
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
+        - "replace_one": it is replaced by another one. The number is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and every rule uses
+          `n_public`, a public number near it.
+
+        None is the relation of `accountant`, else "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before its releases. A path names the file of an existing ledger and is made
         absolute.
@@ -142,8 +138,6 @@ def dp_bounds(
         epsilon=epsilon,
         delta=delta,
         noise_multiplier=noise_multiplier,
-        n_samples_public=n_samples_public,
-        n_groups_public=n_groups_public,
         adjacency=adjacency,
         accountant=accountant,
         random_state=random_state,

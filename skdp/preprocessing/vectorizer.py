@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from skdp._checks.adjacency import adjacency_of
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_choice, reject_fit_params, show
 from skdp._checks.row_traits import with_row_norm, with_row_schema
@@ -92,21 +93,19 @@ class DPTableVectorizer(SchemaBuyer):
         calibrated to `epsilon`.
     max_categories : int, default=100
         Largest number of categories of a column that is bought. The most frequent ones are kept.
-    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        How neighbouring tables differ:
+    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
+        Neighboring relation, how two tables differ in one row, or in all rows of one group:
 
-        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
-        - "add_remove": one row is added or removed. The number of rows is private.
-        - "replace_one": one row is replaced by another. The number of rows is public.
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
+        - "replace_one": it is replaced by another one. The number is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and every rule uses
+          `n_public`, a public number near it.
+
+        None is the relation of `accountant`, else "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
         existing ledger (see ``python -m skdp.accounting create``) and is made absolute. A fit that buys nothing is not
         charged.
-    n_samples_public : int or None, default=None
-        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"`` and something is
-        bought.
-    n_groups_public : int or None, default=None
-        The same for the number of groups, where ``fit`` is given `groups`.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
@@ -157,7 +156,7 @@ class DPTableVectorizer(SchemaBuyer):
       counted than of one row, and of its categories one row in each column, drawn at random. ``transform`` knows no
       units.
     - ``numbers="auto"`` is decided by the columns, as they are in `schema_`, and by public numbers: under
-      ``add_remove`` not by the number of rows, but by `n_samples_public`.
+      ``add_remove`` not by the number of rows, but by its `n_public`.
     - The price depends on parameters alone. Where the types decide whether categories are bought, it is that of buying
       them.
     - A refusal is one line without a cell, and is not charged. Refused are tables without rows or columns, columns of
@@ -202,10 +201,8 @@ class DPTableVectorizer(SchemaBuyer):
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
         max_categories: int = 100,
-        adjacency: str = "zero_out",
+        adjacency: Any = None,
         accountant: Any = None,
-        n_samples_public: int | None = None,
-        n_groups_public: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.schema = schema
@@ -220,8 +217,6 @@ class DPTableVectorizer(SchemaBuyer):
         self.max_categories = max_categories
         self.adjacency = adjacency
         self.accountant = absolute_path(accountant)
-        self.n_samples_public = n_samples_public
-        self.n_groups_public = n_groups_public
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **fit_params: Any) -> Self:
@@ -281,7 +276,7 @@ class DPTableVectorizer(SchemaBuyer):
         check_schema(self, table.source, reset=True)
         self._take(table, columns, {}, 0.0)
         self.privacy_event_, self.epsilon_, self.delta_ = NoOpDpEvent(), 0.0, 0.0
-        self.adjacency_ = self.adjacency
+        self.adjacency_ = adjacency_of(self)
 
     # --- the phases of a fit that buys ---
 

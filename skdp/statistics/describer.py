@@ -15,7 +15,7 @@ from skdp._checks.notices import narrow_bounds_notice, note_notice
 from skdp._checks.parameters import absolute_path, check_choice, read_real, show
 from skdp._checks.rows import split_column
 from skdp._checks.table import Table
-from skdp._checks.units import ROW, check_row_limit
+from skdp._checks.units import check_row_limit
 from skdp._checks.weights import WeightReader, exactly_summable
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
@@ -67,10 +67,8 @@ class TableDescriber(SchemaBuyer):
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
         max_categories: int = 100,
-        adjacency: str = "zero_out",
+        adjacency: Any = None,
         accountant: Any = None,
-        n_samples_public: int | None = None,
-        n_groups_public: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.schema = schema
@@ -89,8 +87,6 @@ class TableDescriber(SchemaBuyer):
         self.max_categories = max_categories
         self.adjacency = adjacency
         self.accountant = absolute_path(accountant)
-        self.n_samples_public = n_samples_public
-        self.n_groups_public = n_groups_public
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
@@ -240,9 +236,8 @@ class TableDescriber(SchemaBuyer):
         note_notice(self, narrow_bounds_notice(narrow))
 
     def _public_total(self, n: int) -> float | None:
-        """The number of rows or units, where it is public and no other one is given in its place."""
-        given = self.n_samples_public if self._unit() == ROW else self.n_groups_public
-        return None if self.adjacency == "add_remove" or given is not None else float(n)
+        """The number of rows or units, where it is public."""
+        return None if self.adjacency == "add_remove" else float(n)
 
     def _subgroups(self, by: ColumnCells | None, table: Table) -> tuple[list[str], NDArray[np.int32]]:
         """Names of the subgroups, and that of each row: what is not listed, and gaps, are "other"."""

@@ -484,10 +484,8 @@ def describe(
     n_bins: int = MOST_BINS,
     noise: str = "rounded",
     noise_multiplier: float | None = None,
-    adjacency: str = "zero_out",
+    adjacency: Any = None,
     accountant: Any = None,
-    n_samples_public: int | None = None,
-    n_groups_public: int | None = None,
     random_state: Any = None,
 ) -> PrivateDescription:
     """Describe a private table: counts, gaps, means, quantiles, histograms, what goes with what.
@@ -550,20 +548,18 @@ def describe(
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one release, divided by its sensitivity. If None, it is calibrated to
         `epsilon`.
-    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        How neighbouring tables differ:
+    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
+        Neighboring relation, how two tables differ in one row, or in all rows of one group:
 
-        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
-        - "add_remove": one row is added or removed. The number of rows is private, and released with the counts.
-        - "replace_one": one row is replaced by another. The number of rows is public.
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
+        - "replace_one": it is replaced by another one. The number is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and estimated from the
+          counts, and every rule uses `n_public`, a public number near it.
+
+        None is the relation of `accountant`, else "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which the description is charged before anything is learned from the rows. A path names the file of an
         existing ledger.
-    n_samples_public : int or None, default=None
-        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``. The number of
-        rows is then estimated from the counts.
-    n_groups_public : int or None, default=None
-        The same for the number of groups, where `groups` are given.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the
         description reproducible and issues a `PrivacyLeakWarning`.
@@ -652,8 +648,6 @@ def describe(
         noise_multiplier=noise_multiplier,
         adjacency=adjacency,
         accountant=accountant,
-        n_samples_public=n_samples_public,
-        n_groups_public=n_groups_public,
         random_state=random_state,
     )
     return PrivateDescription.of(describer.fit(table, groups=groups, sample_weight=sample_weight))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.adjacency import adjacency_of
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import check_count, show
 from skdp._checks.readings import key_of
@@ -86,9 +87,8 @@ def synthesize_linked(
     epsilon: Any = 1.0,
     delta: float | str = "auto",
     n_bins: int = 16,
-    adjacency: str = "zero_out",
+    adjacency: Any = None,
     accountant: Any = None,
-    n_households_public: int | None = None,
     random_state: Any = None,
 ) -> tuple[Any, Any]:
     """Make synthetic households and persons of private ones, such that keys match and counts agree.
@@ -117,13 +117,12 @@ def synthesize_linked(
         Probability with which the guarantee may fail, as for `DPMarginalSynthesizer`.
     n_bins : int, default=16
         Number of bins of a number or a date without edges.
-    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        How neighbouring tables differ: in one household with its persons. Under "zero_out" and "replace_one" the number
-        of households is public, and that of persons is not.
+    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
+        Neighboring relation: how two tables differ in one household with its persons, as for `DPMarginalSynthesizer`.
+        Under "zero_out" and "replace_one" the number of households is public, and that of persons is not. The
+        `n_public` of ``AddRemove`` counts households.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which it is charged before anything is learned from the rows.
-    n_households_public : int or None, default=None
-        Public number of households, used instead of the real one. Required if ``adjacency="add_remove"``.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the noise
         reproducible and issues a `PrivacyLeakWarning`. Samples are drawn anew each time.
@@ -182,11 +181,12 @@ def synthesize_linked(
         epsilon=epsilon,
         delta=delta,
         weight_bound=1.0,
-        n_groups_public=_number_of(households, n_households_public, adjacency),
         adjacency=adjacency,
         accountant=accountant,
         random_state=random_state,
     )
+    if adjacency_of(model) != "add_remove" and hasattr(households, "__len__"):
+        model._n_public = len(households)  # also of those without persons, which have no rows
     _check_frames(households, persons, key)
     with recording_refusals(partial(payment_of, model)):
         rows = join(households, persons, key, most)
@@ -241,15 +241,3 @@ def _with_made_columns(schema: Any, most: int) -> TableSchema:
         raise ValueError("schema has impossible combinations, which linked tables may not keep: leave them out.")
     numbers = list(range(1, most + 1))
     return TableSchema({**dict(found.items()), SIZE: numbers, PLACE: numbers}, others=found.others)
-
-
-def _number_of(households: Any, given: Any, adjacency: Any) -> Any:
-    """Return the public number of households: of the table where it is public."""
-    if given is not None:
-        return check_count("n_households_public", given, remedy="give a whole number above 0")
-    if adjacency == "add_remove":
-        raise ValueError(
-            "n_households_public=None with adjacency='add_remove': the number of households is private there, so give "
-            "n_households_public, a round number near it, or use adjacency='zero_out'."
-        )
-    return len(households) if hasattr(households, "__len__") else None

@@ -57,14 +57,15 @@ class SynthesisEvaluation(PrivateEstimator):
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
         the public number of rows.
-    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        How neighbouring tables differ:
+    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
+        Neighboring relation, how two tables differ in one row, or in all rows of one group:
 
-        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
-        - "add_remove": one row is added or removed. The number of rows is private.
-        - "replace_one": one row is replaced by another. The number of rows is public.
-    n_samples_public, n_groups_public : int or None, default=None
-        Public number of rows, or of units, used in place of the real one.
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
+        - "replace_one": it is replaced by another one. The number is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and every rule uses
+          `n_public`, a public number near it.
+
+        None is the relation of `accountant`, else "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
         existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
@@ -111,9 +112,7 @@ class SynthesisEvaluation(PrivateEstimator):
         level: float = 0.95,
         epsilon: Any = 0.1,
         delta: float | str = "auto",
-        adjacency: str = "zero_out",
-        n_samples_public: int | None = None,
-        n_groups_public: int | None = None,
+        adjacency: Any = None,
         accountant: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -124,8 +123,6 @@ class SynthesisEvaluation(PrivateEstimator):
         self.epsilon = epsilon
         self.delta = delta
         self.adjacency = adjacency
-        self.n_samples_public = n_samples_public
-        self.n_groups_public = n_groups_public
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
@@ -264,9 +261,7 @@ def evaluate_synthesis(
     groups: Any = None,
     n_bins: int = 16,
     level: float = 0.95,
-    adjacency: str = "zero_out",
-    n_samples_public: int | None = None,
-    n_groups_public: int | None = None,
+    adjacency: Any = None,
     accountant: Any = None,
     random_state: Any = None,
 ) -> SynthesisEvaluation:
@@ -295,10 +290,8 @@ def evaluate_synthesis(
         Number of bins of a number or a date without edges.
     level : float, default=0.95
         Probability with which an interval covers the distance to these rows. That is exact, before it is cut to [0, 1].
-    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        How neighbouring tables differ, as for `DPMarginalSynthesizer`.
-    n_samples_public, n_groups_public : int or None, default=None
-        Public number of rows, or of units, used in place of the real one. Required if ``adjacency="add_remove"``.
+    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
+        Neighboring relation, as for `DPMarginalSynthesizer`.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which the release is charged before a row is read for it: that of the generator.
     random_state : int, RandomState or Generator instance or None, default=None
@@ -335,8 +328,6 @@ def evaluate_synthesis(
         epsilon=epsilon,
         delta=delta,
         adjacency=adjacency,
-        n_samples_public=n_samples_public,
-        n_groups_public=n_groups_public,
         accountant=accountant,
         random_state=random_state,
     )

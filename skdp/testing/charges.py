@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skdp.accounting import PrivacyAccountant, get_epsilon
-from skdp.accounting.methods import ADJACENCIES
+from skdp.accounting import AddRemove, PrivacyAccountant, get_epsilon
 from skdp.audit.parts import parts_of
 from skdp.audit.replay import LEAST_DELTA, event_of, least_epsilon
 from skdp.exceptions import BudgetExceededError
@@ -71,14 +70,14 @@ def check_price_is_that_of_the_event(subject: CheckedEstimator) -> None:
 
 def check_releases_cost_what_is_charged(subject: CheckedEstimator) -> None:
     """All that was heard, priced as it was released, costs no more than `epsilon_`."""
-    for adjacency in ADJACENCIES:
+    for adjacency in ("zero_out", "replace_one", AddRemove(subject.table.X.shape[0])):
         fitted = subject.fit(subject.table, None, **dict.fromkeys(subject.places("adjacency"), adjacency))
         parts = parts_of(fitted)
         if parts.given:
             raise Inapplicable("what a choice among trials costs is a theorem")
         ones = [np.ones(len(track.releases)) for track in fitted.tracks]
         event = event_of(fitted, parts.whole, ones, 1.0)
-        cost = least_epsilon(event, fitted.model.delta_, adjacency)
+        cost = least_epsilon(event, fitted.model.delta_, fitted.model.adjacency_)
         demand(
             cost <= fitted.model.epsilon_ * (1.0 + RELATIVE_ERROR),
             f"what was released costs {cost:.6g} under {adjacency!r}, and epsilon_ is {fitted.model.epsilon_:.6g}",

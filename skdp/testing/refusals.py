@@ -9,7 +9,7 @@ import numpy as np
 
 from skdp._checks.leaks import config_context
 from skdp._fit.private_step import PrivateStep
-from skdp.accounting import PrivacyAccountant
+from skdp.accounting import AddRemove, PrivacyAccountant
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms.tape import Tape
 from skdp.testing.demands import Inapplicable, demand
@@ -42,7 +42,7 @@ def check_bad_parameters_are_refused(subject: CheckedEstimator) -> None:
 def check_bad_rows_are_refused(subject: CheckedEstimator) -> None:
     """Rows and targets that are refused cost nothing, and no message shows a cell."""
     given = subject.make().get_params(deep=True)
-    n_is_private = any(given[place] == "add_remove" for place in subject.places("adjacency"))
+    n_is_private = any(isinstance(given[place], AddRemove) for place in subject.places("adjacency"))
     for what, has_to, table in bad_tables(subject.table, n_is_private=n_is_private):
         ledger = PrivacyAccountant()
         model = subject.make(ledger)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skdp.accounting import PrivacyAccountant
+from skdp.accounting import AddRemove, PrivacyAccountant
 from skdp.audit.checks import check_release_noise
 from skdp.audit.published import leaves
 from skdp.audit.replay import differences
@@ -133,9 +133,9 @@ def check_what_is_fitted_follows_from_the_releases(subject: CheckedEstimator) ->
 def check_the_number_of_rows_is_private_under_add_remove(subject: CheckedEstimator) -> None:
     """Under ``"add_remove"`` one row more, and other rows, leave behind what the same releases do."""
     places = subject.places("adjacency")
-    if not places or not subject.places("n_samples_public"):
+    if not places:
         raise Inapplicable("it knows no add_remove")
-    change = dict.fromkeys(places, "add_remove")
+    change = dict.fromkeys(places, AddRemove(subject.table.X.shape[0]))
     one = subject.fit(subject.table, None, **change)
     n = subject.other.X.shape[0]
     other = subject.fit(subject.other.chosen(np.append(np.arange(n), 0)), one, **change)
@@ -188,7 +188,7 @@ def check_units_are_bounded_together(subject: CheckedEstimator) -> None:
     """All rows of a group together move a release by what one row may, however many they are; or groups are refused."""
     one_table, other_table = with_units(subject.table, 3, ROW), with_units(subject.table, 40, ROW + 1)
     ledger = PrivacyAccountant(unit="household")
-    counted = {name: 60 for name in subject.places("n_groups_public")}
+    counted = dict.fromkeys(subject.places("adjacency"), AddRemove(60))
     fits: list[AuditedFit] = []
     error = refusal(lambda: fits.append(heard_fit(subject.make(ledger, **counted), one_table, Tape())))
     mend = "Pass groups to begin, and clip what the rows of a group add (skdp.mechanisms.bounded_sum)"

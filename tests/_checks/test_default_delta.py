@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from skdp import (
     DPPCA,
+    AddRemove,
     DPGridSearchCV,
     DPLogisticRegression,
     DPMLPClassifier,
@@ -33,13 +34,13 @@ def network(**own):
     return DPMLPClassifier((2,), classes=[0, 1], sampling_rate=0.5, max_iter=1, **own)
 
 
-def pipeline(*, accountant=None, n_samples_public=None, adjacency="zero_out", **own):
-    steps = {"accountant": accountant, "n_samples_public": n_samples_public, "adjacency": adjacency}
+def pipeline(*, accountant=None, adjacency=None, **own):
+    steps = {"accountant": accountant, "adjacency": adjacency}
     return allocate_budget(make_pipeline(DPPCA(2, **steps), logistic(**steps)), 1.0, **own)
 
 
-def search(cls, *, accountant=None, n_samples_public=None, adjacency="zero_out", **own):
-    inner = logistic(accountant=accountant, n_samples_public=n_samples_public, adjacency=adjacency)
+def search(cls, *, accountant=None, adjacency=None, **own):
+    inner = logistic(accountant=accountant, adjacency=adjacency)
     return cls(inner, {"alpha": [0.0, 0.1]}, **own)
 
 
@@ -108,11 +109,9 @@ def test_each_takes_the_delta_of_its_ledger_and_writes_down_the_number(make):
 @made
 def test_under_add_remove_the_number_of_rows_has_no_say(make):
     """Neighbours on either side of the rule's edge: 10,000 rows and 10,001."""
-    with_one_more, without = (
-        make(adjacency="add_remove", n_samples_public=5000).fit(X[:n], Y[:n]) for n in (10_001, 10_000)
-    )
+    with_one_more, without = (make(adjacency=AddRemove(5000)).fit(X[:n], Y[:n]) for n in (10_001, 10_000))
     assert with_one_more.delta_ == without.delta_ == 1e-5
-    assert make(adjacency="add_remove", n_samples_public=200_000).fit(X[:300], Y[:300]).delta_ == 1e-7
+    assert make(adjacency=AddRemove(200_000)).fit(X[:300], Y[:300]).delta_ == 1e-7
 
 
 @over_rows("make", [logistic, network])
@@ -131,10 +130,10 @@ def test_instalments_keep_the_first_delta(make):
 def test_an_iterator_needs_to_be_told():
     """Its rows are not counted before it ends, and the charge comes before that."""
     ledger = PrivacyAccountant()
-    with pytest.raises(ValueError, match=r"^delta='auto' follows from the number of rows.*n_samples_public"):
+    with pytest.raises(ValueError, match=r"^delta='auto' follows from the number of rows.*AddRemove"):
         DPPCA(2, accountant=ledger).fit(iter([X]))
     assert ledger.history == ()
-    assert DPPCA(2, n_samples_public=10_001).fit(iter([X])).delta_ == 1e-6
+    assert DPPCA(2, adjacency=AddRemove(10_001)).fit(iter([X])).delta_ == 1e-6
     assert DPPCA(2, delta=1e-6).fit(iter([X])).delta_ == 1e-6
     assert DPPCA(2, accountant=PrivacyAccountant(3.0, 1e-7)).fit(iter([X])).delta_ == 1e-7
 
@@ -144,13 +143,3 @@ def test_a_search_counts_all_rows_and_a_step_the_whole():
     assert found.delta_ == found.best_estimator_.delta_ == 1e-6
     whole = pipeline().fit(X, Y)
     assert {step.delta_ for _, step in whole.steps} == {1e-6}
-
-
-@over_rows("first", [0, 1])
-def test_the_largest_number_of_rows_of_the_steps_decides(first):
-    numbers = [10, 10**7]
-    steps = [{"adjacency": "add_remove", "n_samples_public": n} for n in (numbers[first], numbers[1 - first])]
-    pipe = allocate_budget(make_pipeline(DPPCA(2, **steps[0]), logistic(**steps[1])), 1.0)
-    assert pipe.fit(X, Y).delta_ == 1e-8
-    found = DPGridSearchCV(pipe, {"dppca__n_components": [1, 2]}, epsilon=1.0).fit(X[:300], Y[:300])
-    assert found.delta_ == 1e-8

@@ -22,6 +22,7 @@ import skdp
 import skdp._training.solver
 from skdp import (
     DPPCA,
+    AddRemove,
     DPGridSearchCV,
     DPLogisticRegression,
     DPMLPClassifier,
@@ -151,7 +152,7 @@ def test_a_part_of_another_adjacency_has_no_joint_price():
         with pytest.raises(ValueError, match="a part was fitted under adjacency='replace_one' and the whole"):
             getattr(model, name)
     winner = search().fit(X, Y)
-    winner.best_estimator_.set_params(adjacency="add_remove", n_samples_public=N).fit(X, Y)
+    winner.best_estimator_.set_params(adjacency=AddRemove(N)).fit(X, Y)
     with pytest.raises(ValueError, match="fit the whole again"):
         _ = winner.epsilon_
 

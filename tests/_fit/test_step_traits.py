@@ -25,10 +25,10 @@ class Told(Widths):
     """A private transformer that says what it is told to say, and notes what reaches it."""
 
     def __init__(self, traits=None, heard=None, extra=False, epsilon=1.0, delta=1e-5, noise_multiplier=None,
-                 adjacency="zero_out", accountant=None, n_samples_public=None, random_state=None,
+                 adjacency=None, accountant=None, random_state=None,
                  shape=None):  # fmt: skip
         super().__init__(
-            extra, epsilon, delta, noise_multiplier, adjacency, accountant, n_samples_public, random_state,
+            extra, epsilon, delta, noise_multiplier, adjacency, accountant, random_state,
             shape,
         )  # fmt: skip
         self.traits, self.heard = traits, heard

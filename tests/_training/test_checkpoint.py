@@ -20,7 +20,7 @@ import pytest
 from combinations import combined
 from interrupts import InterruptAt, StopAfter
 
-from skdp import BudgetExceededError, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
+from skdp import AddRemove, BudgetExceededError, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
 from skdp._training import loop, run_fit
 from skdp._training.checkpoint import Checkpoint
 from skdp.ensemble import DPRandomTreesClassifier
@@ -158,7 +158,7 @@ def test_a_run_for_groups_goes_on_for_groups_by_the_same_column(first, then, tmp
     """It is charged once: a ledger is not asked again, and would have refused the second fit."""
     labels = {name: {"groups": pd.Series(np.arange(400) // 2, name=name)} for name in ("home", "person")} | {None: {}}
     path, ledger = tmp_path / "run.npz", PrivacyAccountant(unit="household" if first else "row")
-    given = {"accountant": ledger, "n_samples_public": 200, "n_groups_public": 200}
+    given = {"accountant": ledger, "adjacency": AddRemove(200)}
     stopped(make("sampled", path, **given), 9, KeyboardInterrupt(), monkeypatch, **labels[first])
     with pytest.raises(ValueError, match=r"is of another run \(its unit differs\)"):
         make("sampled", path, **given).fit(X, Y, **labels[then])

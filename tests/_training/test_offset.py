@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.metrics import log_loss
 
 import skdp._training.solver as solver_module
-from skdp import DPLogisticRegression, DPMLPClassifier, DPMLPRegressor, PrivacyAccountant
+from skdp import AddRemove, DPLogisticRegression, DPMLPClassifier, DPMLPRegressor, PrivacyAccountant
 from skdp._training.offset import ENOUGH, ClassMeans, CountMean, OutcomeCounts, ScoredSum, TargetMean
 from skdp._training.solver import DescentSolver
 from skdp.accounting import flatten, get_epsilon
@@ -165,7 +165,7 @@ def test_fit_cuts_errors_by_noise_and_public_rows(make, monkeypatch):
     monkeypatch.setattr(TargetMean, "offset", noted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        make(**own, y_bounds=(-1, 1), n_samples_public=1000, max_iter=3, delta=1e-5).fit(X, X[:, 0])
+        make(**own, y_bounds=(-1, 1), adjacency=AddRemove(1000), max_iter=3, delta=1e-5).fit(X, X[:, 0])
     ((means, deviation),) = found
     assert means.largest == TargetMean().at_noise(deviation / 1000).largest < 2.0
 

@@ -11,6 +11,7 @@ from combinations import over_rows
 from sklearn.base import clone, is_regressor
 
 from skdp import (
+    AddRemove,
     DPGaussianNB,
     DPLogisticRegression,
     DPMLPRegressor,
@@ -91,6 +92,6 @@ def test_other_rows_are_told_the_same():
     """Labels and cells have no say, nor the number of rows under add_remove."""
     X, y = rows_of(30)
     assert told(model_of(), X, y) == told(model_of(), 100 * X[::-1], 1 - y) != []
-    public = {"adjacency": "add_remove", "n_samples_public": 30}
+    public = {"adjacency": AddRemove(30)}
     assert told(model_of(**public), X, y) == told(model_of(**public), *rows_of(31)) == told(model_of(), X, y)
     assert told(model_of(adjacency="add_remove", n_samples_public=5_000), X, y) == []

@@ -23,6 +23,7 @@ from sklearn.pipeline import make_pipeline
 import skdp
 from skdp import (
     DPPCA,
+    AddRemove,
     DPCalibratedClassifier,
     DPGaussianNB,
     DPGridSearchCV,
@@ -93,7 +94,7 @@ ESTIMATORS = {
     "naive Bayes, epsilon 8": lambda: DPGaussianNB(classes=[0, 1], bounds=(-1, 1), epsilon=8.0),
     "ridge": lambda: DPRidge(**RIDGE),
     "components": lambda: DPPCA(2),
-    "components, add_remove": lambda: DPPCA(2, adjacency="add_remove", n_samples_public=4000),
+    "components, add_remove": lambda: DPPCA(2, adjacency=AddRemove(4000)),
     "components, replace_one": lambda: DPPCA(2, **EXCHANGE),
     "estimated bounds": lambda: DPStandardScaler(),
     "scaler, replace_one": lambda: DPStandardScaler(bounds=(-1, 1), **EXCHANGE),
@@ -111,7 +112,7 @@ def test_a_claim_is_nearly_reached_and_never_exceeded(kind):
     """.90 with 20,000 normals, whose scale is known to 2.4 percent at the level 1e-6."""
     audit = audit_estimator(ESTIMATORS[kind](), max_seconds=SECONDS)
     assert not audit.findings
-    adjacency = next((each for each in ("add_remove", "replace_one") if each in kind), "zero_out")
+    adjacency = next((each for each in ("add_remove", "replace_one") if each in kind), "add_remove")
     assert audit.adjacency == adjacency
     assert 0.9 < audit.epsilon_lower_bound / audit.epsilon_claimed <= 1.0
 
@@ -340,7 +341,7 @@ REFUSED = {
     "one run of few targets": (lambda: one_run_of(X, [0, 1]), "inconsistent numbers of samples"),
     "one run with a canary": (lambda: one_run_of(X, X[:, 0] > 0, canary=3), "makes up its own"),
     "one run of a private number of rows": (
-        lambda: one_run_of(X, X[:, 0] > 0, adjacency="add_remove"), "n_samples_public=None"
+        lambda: one_run_of(X, X[:, 0] > 0, adjacency="add_remove"), "AddRemove"
     ),
     "few scores": (lambda: one_run_epsilon([True], [1.0], 1e-5), "one entry for each"),
 }  # fmt: skip

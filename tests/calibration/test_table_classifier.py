@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, replay
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import skdp
-from skdp import BudgetExceededError, DPCalibratedClassifier, DPThresholdClassifier, PrivacyAccountant
+from skdp import AddRemove, BudgetExceededError, DPCalibratedClassifier, DPThresholdClassifier, PrivacyAccountant
 from skdp.accounting import DiscreteLaplaceDpEvent, WorstOfDpEvent
 from skdp.model_selection.whole_fit import WholeFit
 
@@ -65,7 +66,7 @@ def held(monkeypatch):
 @pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
 def test_fit_and_table_cost_epsilon_together(people, kind, adjacency):
     ledger = PrivacyAccountant(2.0, 1e-5)
-    n = {"adjacency": adjacency, "n_samples_public": N}
+    n = {"adjacency": with_n_public(adjacency, N)}
     found = kind(private(**n), epsilon=0.7, accountant=ledger, **n).fit(*people)
     assert 0.7 * 0.999 < found.epsilon_ <= 0.7
     (charge,) = ledger.history
@@ -110,7 +111,7 @@ def test_a_row_is_in_the_fit_or_in_the_table(people, adjacency):
     X, y = people
     parts = set()
     for seed in range(8):
-        n = {"adjacency": adjacency, "n_samples_public": N}
+        n = {"adjacency": with_n_public(adjacency, N)}
         made = DPCalibratedClassifier(private(weight_bound=1.0, **n), weight_bound=1.0, random_state=seed, **n)
         null = np.ones(N)
         null[-1] = 0.0
@@ -161,7 +162,7 @@ def test_labels_and_cells_move_nobody(people, held):
 @silent
 def test_a_row_that_leaves_has_a_coin_of_its_own(people, held):
     X, y = people
-    n = {"adjacency": "add_remove", "n_samples_public": N}
+    n = {"adjacency": AddRemove(N)}
     for size in (N, N - 41):  # a share of fewer rows would be another one
         DPCalibratedClassifier(private(**n), random_state=3, **n).fit(X[:size], y[:size])
     np.testing.assert_array_equal(held[0][: N - 41], held[1])
@@ -205,7 +206,7 @@ def test_weights_are_cut_at_their_bound(people):
 
 BAD = [
     ({"test_size": 1.5}, {}, "test_size"),
-    ({"adjacency": "replace_one"}, {}, "adjacency"),  # not that of the estimator
+    ({"adjacency": "replace_one", "estimator": private(adjacency="zero_out")}, {}, "adjacency"),
     ({"weight_bound": "private"}, {}, "weight_bound"),
     ({"classes": [0, 1, 2]}, {}, "Only binary classification"),
     ({"estimator": LinearRegression()}, {}, "without predict_proba"),

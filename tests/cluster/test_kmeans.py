@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from refusals import assert_refused
+from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, recording, replay
 from sklearn.cluster import KMeans
 
@@ -28,9 +29,9 @@ CENTERS = np.array([[-5.0, 20.0], [5.0, 20.0], [0.0, 80.0]])
 BOUNDS = [(-10.0, 10.0), (0.0, 100.0)]
 
 
-def clusters(**parameters):
-    given = {"n_clusters": 3, "bounds": BOUNDS, "random_state": 0, "n_samples_public": 10_000, "delta": 1e-5}
-    return DPKMeans(**{**given, **parameters})
+def clusters(*, adjacency=None, **parameters):
+    given = {"n_clusters": 3, "bounds": BOUNDS, "random_state": 0, "delta": 1e-5}
+    return DPKMeans(**{**given, **parameters}, adjacency=with_n_public(adjacency, 10000))
 
 
 def draw(n, seed=0):
@@ -233,7 +234,7 @@ def test_weights_and_units_decide_where_centers_are():
     one = clusters(n_clusters=1, epsilon=5.0, weight_bound=1.0).fit(X, sample_weight=weights)
     np.testing.assert_allclose(one.cluster_centers_[0], [-5.0, 20.0], atol=1.0)
     labels = np.concatenate([np.arange(1000), 1000 + np.arange(1000) // 10])  # a unit counts as one, not as ten
-    of_groups = clusters(n_clusters=2, epsilon=5.0, n_groups_public=1100).fit(X, groups=labels)
+    of_groups = clusters(n_clusters=2, epsilon=5.0).fit(X, groups=labels)
     assert of_groups.privacy_unit_ == "group"
     np.testing.assert_allclose(np.sort(of_groups.counts_), [100, 1000], atol=50)
 

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from combinations import over_rows
 from refusals import assert_refused
+from relations import with_n_public
 from replay import moves, replay
 from sklearn.ensemble import IsolationForest
 from sklearn.ensemble._iforest import _average_path_length
@@ -29,9 +30,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarn
 SCHEMA = {"age": (0.0, 100.0), "job": ["clerk", "nurse", "pilot", "smith"], "pay": (0.0, 10.0), "size": ["s", "m", "l"]}
 
 
-def forest(**parameters):
+def forest(*, adjacency=None, **parameters):
     given = {"n_estimators": 20, "max_leaf_nodes": 16, "bounds": (-1.0, 1.0), "random_state": 0, "delta": 1e-5}
-    return DPIsolationForest(**{**given, "n_samples_public": 10_000, **parameters})
+    return DPIsolationForest(**{**given, **parameters}, adjacency=with_n_public(adjacency, 10_000))
 
 
 def draw(n, n_outliers=0):
@@ -177,7 +178,7 @@ def test_weights_and_units_are_what_is_counted():
     assert one.n_rows_ == pytest.approx(2000, abs=100)
     assert one.score_samples([[-0.5, -0.5]]) > one.score_samples([[0.5, 0.5]]) + 0.1
     labels = np.concatenate([np.arange(500), 500 + np.arange(500) // 10])  # ten rows of a unit add what one adds
-    of_groups = forest(epsilon=20.0, n_groups_public=550).fit(X, groups=labels)
+    of_groups = forest(epsilon=20.0).fit(X, groups=labels)
     assert of_groups.privacy_unit_ == "group"
     assert of_groups.n_rows_ == pytest.approx(550, abs=25)
 

@@ -21,6 +21,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from skdp import (
+    AddRemove,
     PrivacyAccountant,
     allocate_budget,
 )
@@ -116,7 +117,7 @@ def test_one_step_is_the_clipped_mean_gradient(n_classes, fit_intercept):
     """Under a public number of 1,000 rows, whatever was drawn; the first gradient is that at scores of 0."""
     X, y = people(40, n_classes=n_classes)
     model = model_of(
-        classes=range(n_classes), epsilon=None, noise_multiplier=1e-3, adjacency="add_remove", n_samples_public=1000,
+        classes=range(n_classes), epsilon=None, noise_multiplier=1e-3, adjacency=AddRemove(1000),
         max_iter=1, momentum=0.0, learning_rate=1.0, max_grad_norm=0.3, average=False, fit_intercept=fit_intercept,
     ).fit(X, y)  # fmt: skip
     rows, n_outputs = plain_rows(model, X), len(model.coef_)
@@ -135,7 +136,7 @@ RUNS = {
     "last iterate": {"average": False, "max_iter": 40},
     "lots": {"sampling_rate": 0.3, "max_iter": 7},
     "one step": {"max_iter": 1},
-    "add_remove": {"adjacency": "add_remove", "n_samples_public": 80, "fit_intercept": False, "max_iter": 40},
+    "add_remove": {"adjacency": AddRemove(80), "fit_intercept": False, "max_iter": 40},
     "replace_one": {"adjacency": "replace_one", "learning_rate": 3.0, "max_grad_norm": 0.1, "max_iter": 40},
 }
 

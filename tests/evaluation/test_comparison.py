@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score
 
-from skdp import BudgetExceededError, PrivacyAccountant, privacy_report
+from skdp import AddRemove, BudgetExceededError, PrivacyAccountant, privacy_report
 from skdp.accounting import DiscreteLaplaceDpEvent
 from skdp.evaluation import Estimate, PrivateComparison, compare
 from skdp.evaluation.scale import places_of
@@ -114,7 +114,7 @@ def test_figures_of_either_model_and_of_subgroups_are_free(people):
 
 @pytest.mark.parametrize(("n", "bins"), [(1_000, 4), (10**7, 32)])
 def test_the_number_of_bins_follows_from_public_numbers(people, n, bins):
-    found = compare(None, None, *people, epsilon=1.0, adjacency="add_remove", n_samples_public=n)
+    found = compare(None, None, *people, epsilon=1.0, adjacency=AddRemove(n))
     assert found.n_bins_ == bins**2
 
 

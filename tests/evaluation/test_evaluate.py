@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from relations import with_n_public
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 import skdp
-from skdp import DPGaussianNB, PrivacyAccountant
+from skdp import AddRemove, DPGaussianNB, PrivacyAccountant
 from skdp._checks.units import read_units
 from skdp.accounting import DiscreteLaplaceDpEvent, GaussianDpEvent
 from skdp.evaluation import Estimate, PrivateEvaluation, evaluate
@@ -76,7 +77,7 @@ def test_the_model_sees_rows_after_the_charge_alone(people):
 def test_all_figures_together_cost_epsilon(people, adjacency, weighted):
     scores, y = people
     given = {"sample_weight": np.ones(N), "weight_bound": 1.0} if weighted else {}
-    found = evaluate(None, scores, y, epsilon=0.3, adjacency=adjacency, n_samples_public=N, **given)
+    found = evaluate(None, scores, y, epsilon=0.3, adjacency=with_n_public(adjacency, N), **given)
     assert 0.2999 < found.epsilon_ <= 0.3
     assert found.delta_ == 0.0
     event = found.privacy_event_
@@ -131,7 +132,7 @@ def test_scores_are_cut_and_gaps_are_in_the_first_bin():
 def test_the_number_of_bins_follows_from_public_numbers(people):
     scores, y = people
     for epsilon, n_public, expected in ((1.0, 100, 8), (1.0, 1_000, 32), (1.0, 10_000, 64), (1.0, 10**6, 256)):
-        found = evaluate(None, scores, y, epsilon=epsilon, adjacency="add_remove", n_samples_public=n_public)
+        found = evaluate(None, scores, y, epsilon=epsilon, adjacency=AddRemove(n_public))
         assert found.n_bins_ == expected
 
 
@@ -140,7 +141,7 @@ def test_the_number_of_bins_follows_from_public_numbers(people):
 def test_a_total_is_private_where_a_row_may_be_missing(people, adjacency):
     """Counts are projected to the number of rows where it is public; else to nothing but nonnegative numbers."""
     scores, y = people
-    given = {"epsilon": 0.5, "adjacency": adjacency, "n_samples_public": 500, "random_state": 0}
+    given = {"epsilon": 0.5, "adjacency": with_n_public(adjacency, 500), "random_state": 0}
     found = evaluate(None, scores, y, **given)
     counts = found.confusion_matrix().value.sum()
     noisy = np.maximum(found.noisy_counts_, 0.0).sum()
@@ -285,9 +286,7 @@ def test_no_data_are_refused_or_warned_of(scores, y, adjacency):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*the noise hides")
-        found = evaluate(
-            None, scores, y, epsilon=1.0, adjacency=adjacency, n_samples_public=60, by=y, categories=[1, 2]
-        )
+        found = evaluate(None, scores, y, epsilon=1.0, adjacency=with_n_public(adjacency, 60), by=y, categories=[1, 2])
         for figures in (found, *found.subgroups.values()):
             for each in figures.summary().values():
                 assert np.isfinite(each).all()
@@ -300,7 +299,7 @@ def test_no_data_are_refused_or_warned_of(scores, y, adjacency):
 def test_few_rows_are_warned_of_by_public_numbers(people):
     scores, y = people
     with pytest.warns(UserWarning, match="50 rows at this epsilon"):
-        evaluate(None, scores, y, epsilon=1.0, adjacency="add_remove", n_samples_public=50)
+        evaluate(None, scores, y, epsilon=1.0, adjacency=AddRemove(50))
 
 
 @pytest.mark.parametrize(
@@ -313,7 +312,7 @@ def test_few_rows_are_warned_of_by_public_numbers(people):
         ({"noise": "normal"}, "noise='normal'"),
         ({"n_bins": 1}, "n_bins"),
         ({"level": 1.0}, "level"),
-        ({"adjacency": "add_remove"}, "n_samples_public"),
+        ({"adjacency": "add_remove"}, "AddRemove"),
         ({"weight_bound": "private"}, "weight_bound"),
         ({"classes": ["a", "b"]}, "y"),
         ({"by": np.zeros(N)}, "categories"),

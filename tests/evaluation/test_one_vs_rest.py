@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from relations import with_n_public
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, brier_score_loss, confusion_matrix, log_loss, roc_auc_score
@@ -71,7 +72,7 @@ def test_a_label_is_counted_once(labelled, exact):
 @pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_all_figures_together_cost_epsilon(people, labelled, adjacency, weighted):
-    given = {"adjacency": adjacency, "n_samples_public": N, "epsilon": 0.6}
+    given = {"adjacency": with_n_public(adjacency, N), "epsilon": 0.6}
     if weighted:
         given |= {"sample_weight": np.ones(N), "weight_bound": 1.0}
     factor, grid = 2 if adjacency == "replace_one" else 1, GRID if weighted else 1

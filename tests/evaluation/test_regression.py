@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from relations import with_n_public
 from scipy.stats import binom
 from sklearn.linear_model import LinearRegression
 
@@ -80,7 +81,7 @@ def test_one_unit_moves_the_sums_by_a_row(people, exact):
 @pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
 def test_all_figures_together_cost_epsilon(people, adjacency):
     accountant = PrivacyAccountant(1.0, 1e-6)
-    found = evaluated(*people, epsilon=0.3, adjacency=adjacency, n_samples_public=N, accountant=accountant, n_bins=9)
+    found = evaluated(*people, epsilon=0.3, adjacency=with_n_public(adjacency, N), accountant=accountant, n_bins=9)
     assert 0.2999 < found.epsilon_ <= 0.3
     (charge,) = accountant.history
     assert isinstance(charge.event, DiscreteLaplaceDpEvent)
@@ -110,7 +111,7 @@ def test_a_model_is_asked_for_its_predictions(people):
 @pytest.mark.parametrize("y", [np.full(60, 3.0), np.full(60, 1.0), np.linspace(-1, 3, 60)])
 @pytest.mark.parametrize("adjacency", ["zero_out", "add_remove"])
 def test_no_data_are_refused_and_figures_stay_within_bounds(y, adjacency):
-    given = {"adjacency": adjacency, "n_samples_public": 60, "by": y > 1, "categories": [True, "none"]}
+    given = {"adjacency": with_n_public(adjacency, 60), "by": y > 1, "categories": [True, "none"]}
     found = evaluated(np.full(60, np.nan), y, **given)
     for figures in (found, *found.subgroups.values()):
         for each in (*figures.summary().values(), figures.prediction_interval(), figures.mean_squared_error):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from skdp import Risk
+from skdp import AddRemove, Risk
 
 PARAMETERS: dict[str, str] = {}
 CLASSES: dict[str, str] = {}
@@ -32,6 +32,8 @@ def made(path: str, *given: Any, **parameters: Any) -> Any:
     """Make an estimator, or call a function, by the names that class and parameters had."""
     if "risk" in parameters:
         parameters["epsilon"] = Risk(**parameters.pop("risk"))
+    if parameters.get("adjacency") == "add_remove":
+        parameters["adjacency"] = AddRemove(parameters.pop("n_samples_public"))
     return public(path)(*given, **{PARAMETERS.get(name, name): each for name, each in parameters.items()})
 
 

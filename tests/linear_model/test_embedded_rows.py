@@ -15,7 +15,7 @@ from interrupts import interrupt_after
 from replay import assert_all_else_is_equal, moves, replay
 from sklearn.pipeline import make_pipeline
 
-from skdp import DPLogisticRegression, PrivacyAccountant, allocate_budget
+from skdp import AddRemove, DPLogisticRegression, PrivacyAccountant, allocate_budget
 from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._training.models.one_hot import Blocks, OneHotForm, rows_of_sparse
 from skdp.accounting import compose, get_epsilon
@@ -151,7 +151,7 @@ RUNS = {
     "lots": {"sampling_rate": 0.3, "max_iter": 7},
     "no intercept": {"fit_intercept": False, "max_iter": 40},
     "rate and clip given": {"learning_rate": 3.0, "max_grad_norm": 0.1, "max_iter": 40},
-    "add_remove": {"adjacency": "add_remove", "n_samples_public": 250, "max_iter": 40},
+    "add_remove": {"adjacency": AddRemove(250), "max_iter": 40},
     "weights of classes": {"class_weight": {0: 4.0}, "max_iter": 40},
 }
 
@@ -169,7 +169,7 @@ def test_a_fit_is_that_of_random_trees(run, n_classes, monkeypatch):
     Z = embedding_of(marginals=other.embedding_.marginals).fit_transform(X)
     *offset, counts, steps = other.privacy_event_.events
     rest = compose([*offset, steps])  # what is left for all but the counts
-    epsilon = get_epsilon(rest, other.delta_, adjacency=other.adjacency)
+    epsilon = get_epsilon(rest, other.delta_, adjacency=other.adjacency_)
     one = model_of(classes=range(n_classes), **RUNS[run], epsilon=epsilon)
     one._public_name = type(other).__name__  # the same noise under the same seed
     one.fit(Z, y, weights)

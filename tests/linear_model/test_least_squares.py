@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from combinations import crossed, over_rows
 from linear_rows import neighbour
 from refusals import assert_refused
+from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, replay
 from scipy import stats
 from sklearn.linear_model import LinearRegression, Ridge
@@ -35,8 +36,9 @@ BOUNDS = (-3.0, 5.0)
 TRUTH = np.array([2.0, -1.0, 0.0, 0.5])
 
 
-def linear(**parameters):
-    return DPLinearRegression(**{"y_bounds": BOUNDS, "random_state": 0, "n_samples_public": 10_000, **parameters})
+def linear(*, adjacency=None, **parameters):
+    adjacency = with_n_public(adjacency, 10_000)
+    return DPLinearRegression(**{"y_bounds": BOUNDS, "random_state": 0, **parameters}, adjacency=adjacency)
 
 
 def precise(estimator=DPLinearRegression, **parameters):

@@ -10,10 +10,12 @@ import pytest
 import scipy.sparse as sp
 from combinations import over_rows
 from logistic import POISSON, binary
+from relations import with_n_public
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from skdp import (
+    AddRemove,
     DPLogisticRegression,
     PrivacyAccountant,
 )
@@ -141,15 +143,15 @@ def test_single_precision_gives_the_same_model_to_its_rounding(table):
 @over_rows("sampling", [{}, POISSON])
 @over_rows("epsilon", [0.1, 8.0])
 def test_the_budget_is_met_from_below_and_used_up(table, adjacency, sampling, epsilon):
-    model = binary(epsilon=epsilon, adjacency=adjacency, n_samples_public=400, **sampling).fit(*table)
+    model = binary(epsilon=epsilon, adjacency=with_n_public(adjacency, 400), **sampling).fit(*table)
     assert 0.998 * epsilon < model.epsilon_ <= epsilon
 
 
 def test_replacing_a_row_needs_more_noise_than_muting_it(table):
     def noise(**parameters):
-        return binary(n_samples_public=400, **parameters).fit(*table).noise_multiplier_
+        return binary(**parameters).fit(*table).noise_multiplier_
 
-    assert noise(adjacency="add_remove") == noise()
+    assert noise(adjacency=AddRemove(400)) == noise()
     assert noise(adjacency="replace_one") == pytest.approx(2 * noise(), rel=1e-9)
     assert 1.05 * noise(**POISSON) < noise(adjacency="replace_one", **POISSON) < 2 * noise(**POISSON)
 

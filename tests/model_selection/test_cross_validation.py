@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
 from sklearn.pipeline import make_pipeline
@@ -50,7 +51,7 @@ def validated(table, adjacency="zero_out", estimator=None, **given):
     """All that a cross-validation of a table of labels and weights hands out, with noise and folds of a seed."""
     y, weights = table
     if estimator is None:
-        estimator = model(adjacency=adjacency, n_samples_public=N if adjacency == "add_remove" else None)
+        estimator = model(adjacency=with_n_public(adjacency, N) if adjacency == "add_remove" else None)
     terms = {**TERMS, "return_estimator": True, "random_state": 0, **given}
     return SimpleNamespace(**cross_validate(estimator, X, y, sample_weight=weights, **terms))
 

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
 
 import skdp
+from skdp import AddRemove
 from skdp.model_selection import cross_validation
 from skdp.model_selection.search import PrivateSearch
 from skdp.model_selection.whole_fit import WholeFit
@@ -34,7 +35,7 @@ Y = np.array([0, 1, 1])
 HOUSES = np.array([7, 8, 9])
 TERMS = {"epsilon": 1.0, "delta": 1e-5}
 SCHEMA = {"age": (-1, 1), "kind": ["a", "b"]}
-OWN = {"adjacency": "add_remove", "n_samples_public": N_PUBLIC}
+OWN = {"adjacency": AddRemove(N_PUBLIC)}
 
 
 def logistic(**given):
@@ -81,12 +82,7 @@ FITTED_ALONE = ["network", "naive Bayes", "ridge", "categories bought"]
 
 def made_for(kind, grouped):
     """The estimator, private for houses if they are given."""
-    estimator = KINDS[kind][0]()
-    if grouped:
-        names = [each for each in estimator.get_params() if each.endswith("n_samples_public")]
-        given = {each.replace("n_samples", "n_groups"): N_PUBLIC for each in names}
-        estimator.set_params(**dict.fromkeys(names), **given)
-    return estimator
+    return KINDS[kind][0]()
 
 
 def neighbours(kind, grouped):
@@ -115,8 +111,7 @@ def searched(estimator, table):
 
 def calibrated(estimator, table):
     rows, y, groups = table
-    number = "n_samples_public" if groups is None else "n_groups_public"
-    own = {"adjacency": "add_remove", number: N_PUBLIC, "classes": [0, 1], "random_state": 0}
+    own = {"adjacency": AddRemove(N_PUBLIC), "classes": [0, 1], "random_state": 0}
     return skdp.DPCalibratedClassifier(estimator, **own, **TERMS).fit(rows, y, groups=groups)
 
 
@@ -187,7 +182,7 @@ def test_where_the_number_of_rows_is_public_a_table_has_some(adjacency):
 
 
 def test_no_rows_are_scored_and_described():
-    own = {"epsilon": 1.0, "adjacency": "add_remove", "n_samples_public": N_PUBLIC}
+    own = {"epsilon": 1.0, "adjacency": AddRemove(N_PUBLIC)}
     model = LogisticRegression().fit(X, Y)
     found = skdp.evaluate(model, X[:0], Y[:0], **own)
     assert found.noisy_counts_.shape == skdp.evaluate(model, X, Y, **own).noisy_counts_.shape

@@ -9,6 +9,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, replay
 from scipy import integrate, stats
 from sklearn.base import clone
@@ -24,6 +25,7 @@ import skdp.model_selection.search_plan
 import skdp.model_selection.whole_fit
 from skdp import (
     DPPCA,
+    AddRemove,
     DPGridSearchCV,
     DPLogisticRegression,
     DPRandomizedSearchCV,
@@ -84,12 +86,12 @@ UNEQUAL = {"sampling_rate": [0.3, 1.0]}  # of which all have the privacy cost of
 )
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_whole_costs_the_budget(strategy, adjacency, refit, grid):
-    estimator = model(adjacency=adjacency, n_samples_public=N + 20)
+    estimator = model(adjacency=with_n_public(adjacency, N + 20))
     found = search(estimator, grid, strategy=strategy, refit=refit).fit(X, Y)
     assert (found.adjacency_, found.delta_) == (adjacency, 1e-4)
     assert found.epsilon_ == get_epsilon(found.privacy_event_, 1e-4, adjacency=adjacency)
     assert 0.999 <= found.epsilon_ <= 1.0
-    assert found.best_estimator_.n_samples_public == N + 20
+    assert found.best_estimator_.adjacency == with_n_public(adjacency, N + 20)
 
 
 def ran(monkeypatch):
@@ -217,7 +219,7 @@ def test_an_exchanged_row_moves_releases_by_twice_their_sensitivity(scoring):
 @silent
 def test_a_row_that_leaves_moves_releases_by_their_sensitivity():
     """Under add_remove: the last row, so that the coins of the others are theirs still."""
-    estimator = weighted(adjacency="add_remove", n_samples_public=N)
+    estimator = weighted(adjacency=AddRemove(N))
     for seed in range(2):
         found, at = replayed(search(estimator, random_state=seed), (X[:-1], Y[:-1], np.ones(N - 1)))
         assert found.max() <= 1 + 1e-6
@@ -457,12 +459,12 @@ class Level(PrivateEstimator):
     """Learns nothing: its score is its parameter, so that the law of the choice is known."""
 
     def __init__(
-        self, level=0.5, *, epsilon=1.0, delta=1e-5, noise_multiplier=None, adjacency="zero_out",
-        accountant=None, n_samples_public=None, random_state=None,
+        self, level=0.5, *, epsilon=1.0, delta=1e-5, noise_multiplier=None, adjacency=None,
+        accountant=None, random_state=None,
     ):  # fmt: skip
         self.level, self.epsilon, self.delta, self.noise_multiplier = level, epsilon, delta, noise_multiplier
         self.adjacency, self.accountant = adjacency, accountant
-        self.n_samples_public, self.random_state = n_samples_public, random_state
+        self.random_state = random_state
 
     def fit(self, X, y):
         fit = begin(self, X)
@@ -639,7 +641,7 @@ def test_a_label_that_is_no_class_is_refused_in_whichever_part_it_is():
             ({"grid": {name: [None, 1]}}, f"parameter '{name}' cannot be searched")
             for name in ("epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "random_state", "classes")
         ),
-        ({"estimator": model(adjacency="add_remove")}, "n_samples_public=None with adjacency='add_remove'"),
+        ({"estimator": model(adjacency="add_remove")}, "adjacency='add_remove': under add_remove .* AddRemove"),
     ],
 )
 def test_unusable_parameters_are_refused_before_the_charge(given, message):

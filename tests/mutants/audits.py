@@ -111,8 +111,8 @@ def audit_of(case: str) -> Any:
     name = max((each for each in _makers() if f"{case} ".startswith(f"{each} ")), key=len)
     words = case[len(name) :].split()
     settings: dict[str, Any] = {"epsilon": float(words.pop()) if "at" in words else 1.0}
-    if chosen := {"replace", "add"} & {*words}:
-        settings["adjacency"] = "replace_one" if "replace" in chosen else "add_remove"
+    if "replace" in words:  # else records are added
+        settings["adjacency"] = "replace_one"
     estimator, given = _makers()[name](**settings), {}
     if "groups" in words:  # groups of rows, the first with the far record several times
         X, y, _, canaries = worst_case(estimator)

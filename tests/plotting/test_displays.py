@@ -19,6 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skdp import (
     DPPCA,
+    AddRemove,
     BudgetExceededError,
     DPGridSearchCV,
     DPLogisticRegression,
@@ -184,7 +185,7 @@ def test_delta_is_that_of_a_fit_alone(make):
 def test_the_plan_under_add_remove_does_not_see_the_number_of_rows():
     events = set()
     for n in (390, 400):
-        model = linear(adjacency="add_remove", n_samples_public=350, lot_size=300)
+        model = linear(adjacency=AddRemove(350), lot_size=300)
         display = study(model, (X[:n], Y[:n]), (X[500:], Y[500:]))
         events.add(display.privacy_event_)
     assert len(events) == 1

@@ -18,7 +18,7 @@ from replay import assert_all_else_is_equal, replay
 from sklearn.pipeline import make_pipeline
 
 import skdp
-from skdp import DPLogisticRegression, DPTableVectorizer, PrivacyAccountant, TableSchema, allocate_budget
+from skdp import AddRemove, DPLogisticRegression, DPTableVectorizer, PrivacyAccountant, TableSchema, allocate_budget
 from skdp._checks.readings import days_of, number_of
 from skdp._checks.table import Table, as_days, as_numbers
 from skdp.exceptions import QualityWarning
@@ -109,7 +109,7 @@ def test_an_array_of_objects_is_told_before_anything_is_charged():
 
 def test_the_private_number_of_rows_is_not_told():
     for n in (60, 70):
-        _, told = fitted(RAW[["age"]][:n], adjacency="add_remove", n_samples_public=65)
+        _, told = fitted(RAW[["age"]][:n], adjacency=AddRemove(65))
         assert any(": 65 rows are few to buy" in text for text in told)
 
 

@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from combinations import crossed, over_rows
+from relations import with_n_public
 from replay import assert_all_else_is_equal, leaves, moves, recording, replay, run
 from sklearn.base import clone
 
-from skdp import PrivacyAccountant
+from skdp import AddRemove, PrivacyAccountant
 from skdp._checks.row_traits import row_norm_of
 from skdp.accounting import NoOpDpEvent
 from skdp.accounting.releases import releases
@@ -122,8 +123,7 @@ def neighbour(rows, adjacency):
 def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(name, adjacency, first):
     rows = table(name)
     rows[0] = first if name not in WORDS else min(abs(first), 3.0)
-    public = {"n_samples_public": N} if adjacency == "add_remove" else {}
-    model = BUYERS[name](adjacency=adjacency, epsilon=None, noise_multiplier=0.3, random_state=0, **public)
+    model = BUYERS[name](adjacency=with_n_public(adjacency, N), epsilon=None, noise_multiplier=0.3, random_state=0)
     one, two = replay(lambda given: clone(model).fit(given), rows, neighbour(rows, adjacency))
     moved = moves(one, two)
     assert 0.0 < min(moved) <= max(moved) <= (2.0 if adjacency == "replace_one" else 1.0) * (1 + 1e-12)
@@ -161,7 +161,7 @@ def test_column_sums_without_weights_are_exact_in_any_order():
 def test_the_null_row_of_zero_out_is_a_row_of_gaps(name):
     rows = table(name)
     gaps = np.vstack([rows, np.full((1, 3), np.nan)])
-    model = BUYERS[name](n_samples_public=N, random_state=0)
+    model = BUYERS[name](adjacency=AddRemove(N), random_state=0)
     assert not any(moves(*replay(lambda given: clone(model).fit(given), rows, gaps)))
 
 
@@ -172,7 +172,7 @@ def test_a_row_adds_1_to_one_count_of_bounds_of_each_column(adjacency):
     found = []
     for n in (1, 2, 3):
         with recording([]) as seen:
-            dp_bounds(rows[:n], adjacency=adjacency, n_samples_public=3)
+            dp_bounds(rows[:n], adjacency=with_n_public(adjacency, 3))
         (release,) = seen
         assert release.sensitivity == (math.sqrt(2.0) if adjacency == "replace_one" else 2.0)
         found.append(release.exact.reshape(4, -1))

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from combinations import over_rows
+from relations import with_n_public
 
 from skdp import DPLogisticRegression, tabular_pipeline
 from skdp.accounting import GaussianDpEvent, get_epsilon
@@ -75,8 +76,8 @@ def test_one_record_changes_bin_counts_by_the_sensitivity(adjacency, monkeypatch
     monkeypatch.setattr(purchases, "released", first_release)
     for rows in (X, other):
         DPTableVectorizer(
-            SCHEMA, fit_bins=True, adjacency=adjacency, noise_multiplier=20.0, epsilon=None, delta=1e-5, random_state=0,
-            n_samples_public=300,
+            SCHEMA, fit_bins=True, adjacency=with_n_public(adjacency, 300), noise_multiplier=20.0,
+            epsilon=None, delta=1e-5, random_state=0,
         ).fit(rows)  # fmt: skip
     (mechanism, one), (_, two) = seen[0], seen[len(seen) // 2]  # cells of the first round are public
     factor = 2.0 if adjacency == "replace_one" else 1.0

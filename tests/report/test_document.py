@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from relations import with_n_public
 from scipy.stats import norm
 from sklearn.ensemble import BaggingClassifier
 from sklearn.exceptions import NotFittedError
@@ -25,6 +26,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 import skdp
 from skdp import (
     DPPCA,
+    AddRemove,
     DPGridSearchCV,
     DPLogisticRegression,
     DPMLPClassifier,
@@ -80,7 +82,7 @@ def search(estimator=None, **parameters):
 MODELS = {
     "linear": lambda: linear(),
     "linear by lot": lambda: linear(sampling_rate=0.2),
-    "linear, add_remove": lambda: linear(adjacency="add_remove", n_samples_public=500, sampling_rate=0.2),
+    "linear, add_remove": lambda: linear(adjacency=AddRemove(500), sampling_rate=0.2),
     "linear, replace_one": lambda: linear(adjacency="replace_one"),
     "linear, rdp": lambda: linear(accountant=PrivacyAccountant(method="rdp"), sampling_rate=0.2),
     "linear by noise": lambda: linear(epsilon=None, noise_multiplier=30.0),
@@ -383,8 +385,7 @@ def test_units_are_counted_and_not_their_rows():
 
 @pytest.mark.parametrize("adjacency", wording.NEIGHBOURS)
 def test_neighbours_and_the_guess_are_worded_by_adjacency(adjacency):
-    public = {"n_samples_public": 500} if adjacency == "add_remove" else {}
-    text = str(privacy_report(fit(linear(adjacency=adjacency, **public))))
+    text = str(privacy_report(fit(linear(adjacency=with_n_public(adjacency, 500)))))
     words = " ".join(text.split())
     assert wording.NEIGHBOURS[adjacency].format(unit="row") in words
     assert ("which of two given rows was used" in words) == (adjacency == "replace_one")

@@ -9,9 +9,10 @@ import pandas as pd
 import polars as pl
 import pytest
 from combinations import combined
+from relations import with_n_public
 from scipy.stats import binom
 
-from skdp import PrivacyAccountant, TableSchema
+from skdp import AddRemove, PrivacyAccountant, TableSchema
 from skdp.exceptions import BudgetExceededError, QualityWarning
 from skdp.statistics import PrivateDescription, describe, private_chi2_test, private_quantile
 
@@ -105,10 +106,9 @@ def test_pairs_of_all_kinds_are_found(clear):
     n=[1, 30, 1000],
 )
 def test_answers_agree_with_one_another(epsilon, adjacency, by, groups, n):
-    public = {"n_samples_public": n, "n_groups_public": n} if adjacency == "add_remove" else {}
     labels = np.arange(n) // 2 if groups else None
     found = describe_people(
-        PEOPLE[:n], epsilon=epsilon, adjacency=adjacency, by=by, groups=labels, delta=1e-5, **public
+        PEOPLE[:n], epsilon=epsilon, adjacency=with_n_public(adjacency, n), by=by, groups=labels, delta=1e-5
     )
     for part in (found, *found.subgroups.values()):
         for column in part.columns:
@@ -313,11 +313,10 @@ def test_a_charge_is_made_once_and_before_the_release():
 
 
 def test_the_number_of_rows_is_not_in_a_description_where_it_is_private():
-    found = describe_people(adjacency="add_remove", n_samples_public=5000)
+    found = describe_people(adjacency=AddRemove(5000))
     assert found.n != N
     assert found.n != 5000
     assert abs(found.n - N) < 500
-    assert describe_people(n_samples_public=5000).n != N  # nor where another one is given in its place
 
 
 # --- how it is shown ---
@@ -369,7 +368,7 @@ REFUSED = {
     "by all there is": ({"by": "sex", "schema": TableSchema({"sex": ["f"]}, others="drop")}, ["by='sex'"]),
     "crosstabs": ({"crosstabs": ["job"]}, ["crosstabs"]),
     "crosstabs of one column": ({"crosstabs": [("job", "job")]}, ["crosstabs"]),
-    "no public number": ({"adjacency": "add_remove"}, ["n_samples_public"]),
+    "no public number": ({"adjacency": "add_remove"}, ["AddRemove"]),
     "rows_per_group without groups": ({"rows_per_group": 2}, ["rows_per_group=2 without groups"]),
     "rows_per_group": ({"rows_per_group": 0, "groups": [0] * N}, ["rows_per_group=0", "1,000,000"]),
     "gaps in groups": ({"groups": [*range(N - 1), None]}, ["groups has gaps"]),

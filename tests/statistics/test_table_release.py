@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from combinations import combined
+from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, recording, replay, run
 from scipy.stats import chi2
 
@@ -99,8 +100,7 @@ ASKED = {
 
 @combined(asked=list(ASKED), kind=list(EXTREME), adjacency=["zero_out", "add_remove", "replace_one"])
 def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(asked, kind, adjacency):
-    parameters = {**ASKED[asked], "adjacency": adjacency}
-    parameters |= {"n_samples_public": N} if adjacency == "add_remove" else {}
+    parameters = {**ASKED[asked], "adjacency": with_n_public(adjacency, N)}
     fit = describe_seeded(**parameters)
     one = with_row(people(), N - 1, EXTREME[kind])
     if adjacency == "zero_out":
@@ -121,8 +121,7 @@ def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(asked, k
 @pytest.mark.parametrize("adjacency", ["zero_out", "add_remove"])
 def test_one_row_reaches_the_sensitivity_of_counts_and_pairs(adjacency):
     """So that no bound is larger than it has to be: of the row at all bounds."""
-    public = {"n_samples_public": N} if adjacency == "add_remove" else {}
-    fit, one = describe_seeded(adjacency=adjacency, **public), with_row(people(), N - 1, EXTREME["high"])
+    fit, one = describe_seeded(adjacency=with_n_public(adjacency, N)), with_row(people(), N - 1, EXTREME["high"])
     first = run(fit, one)
     second = run(muting(fit, N - 1), one, first.releases)
     np.testing.assert_allclose(moves(first, second), 1.0, rtol=1e-9)
@@ -160,8 +159,7 @@ def test_one_unit_moves_each_release_by_its_sensitivity_and_nothing_else(asked, 
     for row in range(N, N + size) if kind == "one" else ():
         frame = with_row(frame, row, EXTREME["low"])
     labels = np.concatenate([np.arange(N) // 2, np.full(size, 1000)])
-    public = {"n_groups_public": 31} if adjacency == "add_remove" else {}
-    fit = describe_seeded(**ASKED[asked], adjacency=adjacency, rows_per_group=rows_per_group, **public)
+    fit = describe_seeded(**ASKED[asked], adjacency=with_n_public(adjacency, 31), rows_per_group=rows_per_group)
     if adjacency == "add_remove":
         other = frame.iloc[:N], labels[:N]
     else:
@@ -203,8 +201,7 @@ def test_units_of_one_row_are_rows():
 def test_what_is_bought_is_moved_by_no_more_either(adjacency, kind):
     """No category is held by the row alone, which the threshold is for."""
     frame = with_row(people(400), 399, EXTREME[kind])
-    public = {"n_samples_public": 400} if adjacency == "add_remove" else {}
-    fit = describe_seeded(schema=None, adjacency=adjacency, noise_multiplier=0.3, **public)
+    fit = describe_seeded(schema=None, adjacency=with_n_public(adjacency, 400), noise_multiplier=0.3)
     if adjacency == "zero_out":  # a null row of a purchase has gaps alone
         null = frame.copy()
         null.loc[399] = None
@@ -292,8 +289,7 @@ def payments(n=N, seed=0):
 
 @combined(adjacency=["zero_out", "add_remove", "replace_one"], amount=[0.0, 1e9, np.nan])
 def test_one_row_moves_both_counts_of_skewed_columns_by_the_sensitivity(adjacency, amount):
-    public = {"n_samples_public": N} if adjacency == "add_remove" else {}
-    fit = describe_seeded(schema=WIDE, adjacency=adjacency, **public)
+    fit = describe_seeded(schema=WIDE, adjacency=with_n_public(adjacency, N))
     one = payments()
     one.loc[N - 1] = [amount, 0.0, "clerk"]
     if adjacency == "zero_out":

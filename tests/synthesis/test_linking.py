@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from combinations import over_rows
+from relations import with_n_public
 from replay import recording, run
 
 from skdp import PrivacyAccountant
@@ -80,7 +81,7 @@ def test_a_household_moves_each_release_by_no_more_than_a_row_may(fitted, n_pers
         other = with_persons(2, "head", rooms=1)
 
     def fit(given):
-        return fitted(given, adjacency=adjacency, schema=schema, epsilon=200.0, n_households_public=60)
+        return fitted(given, adjacency=with_n_public(adjacency, 60), schema=schema, epsilon=200.0)
 
     first = run(fit, one)
     second = run(fit, other, first.releases)
@@ -169,7 +170,7 @@ REFUSED = [
     ({"persons": PERSONS.iloc[:0]}, ValueError, "no rows"),
     ({"schema": TableSchema(SCHEMA, impossible=[{"rooms": [1], "role": ["child"]}])}, ValueError, "impossible"),
     ({"max_persons": 0}, ValueError, "max_persons=0"),
-    ({"adjacency": "add_remove"}, ValueError, "n_households_public=None"),
+    ({"adjacency": "add_remove"}, ValueError, "AddRemove"),
     ({"schema": {"rooms": [1, 2, 3]}}, ValueError, "the schema does not name"),
 ]
 

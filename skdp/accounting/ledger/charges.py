@@ -15,6 +15,7 @@ import numpy as np
 
 from ..events.specifications import DpEvent, show
 from ..methods import (
+    AddRemove,
     check_adjacency,
     check_delta,
     check_epsilon,
@@ -195,7 +196,7 @@ def plain_parameters(parameters: Any) -> dict[str, Any]:
 def _plain(value: Any, depth: int) -> Any:
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.size <= _MOST_VALUES):
         value = value.tolist()
-    if isinstance(value, Risk):
+    if isinstance(value, Risk | AddRemove):
         value = {name: each for name, each in vars(value).items() if each is not None}
     if value is None or isinstance(value, bool):
         return value

@@ -21,6 +21,7 @@ from interrupts import interrupt_after
 
 from skdp import (
     DPPCA,
+    AddRemove,
     DPGaussianNB,
     DPGridSearchCV,
     DPLinearRegression,
@@ -652,7 +653,7 @@ def test_rows_of_unknown_numbers_are_counted():
 
 def test_under_add_remove_the_public_number_rules():
     X, y = make_people()
-    settings = {"adjacency": "add_remove", "n_samples_public": 1100, "sampling_rate": 0.5, "max_iter": 1}
+    settings = {"adjacency": AddRemove(1100), "sampling_rate": 0.5, "max_iter": 1}
     there = classifier(**settings).fit(split(X), split(y))
     less = classifier(**settings).fit(split(X[:-1], (300, 0, 450, 249)), split(y[:-1], (300, 0, 450, 249)))
     assert there.privacy_event_ == less.privacy_event_

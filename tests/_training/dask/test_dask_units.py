@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from combinations import over_combinations, over_rows
+from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, replay
 from unit_rows import UnitRows
 
-from skdp import DPPCA, DPLinearRegression, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
+from skdp import DPPCA, AddRemove, DPLinearRegression, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
 from skdp._training.dask import dask_rows, partitions
 from skdp._training.dask.partitions import BoundPartition
 
@@ -75,7 +76,7 @@ def learned(fitted):
 
 @over_combinations(1, kind=MADE, given=["frame", "array"], adjacency=["zero_out", "replace_one", "add_remove"])
 def test_units_in_partitions_give_the_model_of_one_machine(kind, given, adjacency):
-    changes = {"adjacency": adjacency, "n_groups_public": 121}
+    changes = {"adjacency": with_n_public(adjacency, 121)}
     here, there = Table().fit_in_memory(MADE[kind](**changes)), Table().fit(MADE[kind](**changes), given)
     for one, other in zip(learned(here), learned(there), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
@@ -96,7 +97,7 @@ def test_a_unit_of_a_partition_moves_no_release_by_more_than_its_sensitivity(kin
     made, removed = MADE[kind.removesuffix(" by lot")], kind == "components"
     changes = {"sampling_rate": 0.3} if "lot" in kind else {}
     if removed:
-        changes = {"adjacency": "add_remove", "n_groups_public": 121}
+        changes = {"adjacency": AddRemove(121)}
     table = Table(size, rows)
     one, other = replay(
         lambda given: given.fit(made(**changes), "frame"), table, table.without_the_unit(altogether=removed)

@@ -16,7 +16,7 @@ from replay import assert_all_else_is_equal, moves, replay
 from scipy.stats import ks_2samp
 from test_one_hot import geometry_of, rows_of
 
-from skdp import DPLogisticRegression, PrivacyAccountant
+from skdp import AddRemove, DPLogisticRegression, PrivacyAccountant
 from skdp._kernels.losses import LOGISTIC, MULTINOMIAL
 from skdp._training import solver
 from skdp._training.averaging import last_iterate
@@ -302,7 +302,7 @@ def test_nothing_tells_how_many_groups_there_were(draw, kind, grouped_fits, monk
         ("linear", np.float64, {**FULL, "merge_equal_rows": False}, False),
         ("linear", np.float64, {"sampling_rate": 0.1, "max_iter": 2, "merge_equal_rows": True}, True),
         ("network", np.float32, FULL, False),
-        ("network", np.float32, {**FULL, "adjacency": "add_remove", "n_samples_public": 300}, True),
+        ("network", np.float32, {**FULL, "adjacency": AddRemove(300)}, True),
     ],
 )
 def test_auto_groups_where_it_pays_and_rounding_is_that_of_float64(

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import threadpoolctl
 from combinations import over_combinations, over_rows
 from linear_rows import DTYPES, norm_of, people, rounding_bound
+from relations import with_n_public
 from replay import assert_all_else_is_equal, replay
 from replay import moves as moves_of
 
@@ -311,7 +312,7 @@ def test_one_row_moves_wide_releases_by_sensitivity(adjacency, monkeypatch):
     else:
         X[row], y[row] = -X[row], (y[row] + 1) % 8
     own = {"classes": range(8), "noise_multiplier": 3.0, "epsilon": None, "delta": 1e-5, "max_iter": 1}
-    own |= {"n_samples_public": 400, "max_grad_norm": 0.05, "adjacency": adjacency, "random_state": 0}
+    own |= {"max_grad_norm": 0.05, "adjacency": with_n_public(adjacency, 400), "random_state": 0}
     with monkeypatch.context() as patch:
         patch.setattr(linear_solver, "WideLinearModel", noted)
         one, other = replay(lambda given: DPLogisticRegression(**own).fit(*given), table, (X, y, weights))

@@ -11,11 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from combinations import combined, over_combinations, over_rows
+from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, replay
 from unit_rows import UnitRows
 
 from skdp import (
     DPPCA,
+    AddRemove,
     DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
@@ -108,7 +110,7 @@ def assert_close(one, other, **rounding):
 )
 def test_a_full_batch_equals_one_in_memory(tmp_path, kind, source, dtype, adjacency):
     table, made = Table(dtype=dtype), (GRADIENT | SUMS)[kind]
-    changes = {"adjacency": adjacency, "n_groups_public": 150}
+    changes = {"adjacency": with_n_public(adjacency, 150)}
     expected, found = table.fit_in_memory(made(**changes)), table.fit_elsewhere(made(**changes), source, tmp_path)
     # A linear model of float32 rows rounds its parameters to single precision in each step.
     assert_close(found, expected, **({"rtol": 1e-6, "atol": 1e-9} if dtype == np.float32 else {"rtol": 1e-7}))
@@ -160,7 +162,7 @@ def test_a_unit_moves_no_release_by_more_than_its_sensitivity_and_nothing_else(
     """At the beginning, in the middle and at the end, where blocks cut it in two or in five."""
     table, removed = Table(size, label=label, rows=rows), "components" in kind  # they have no weights of rows
     made = SUMS.get(kind) or GRADIENT.get(kind) or partial(GRADIENT["linear"], sampling_rate=0.3)
-    public = {"adjacency": "add_remove", "n_groups_public": 150} if removed else {}
+    public = {"adjacency": AddRemove(150)} if removed else {}
     one, other = replay(
         lambda given: given.fit_elsewhere(made(**public), source, tmp_path),
         table, table.without_the_unit(altogether=removed),
@@ -240,13 +242,10 @@ def test_invalid_groups_raise_before_charge(tmp_path, opened):
     np.save(tmp_path / "x.npy", np.zeros((5, 2)))
     mapped, y = np.load(tmp_path / "x.npy", mmap_mode="r"), np.arange(5) % 2
     given = {"accountant": ledger, "delta": 1e-6}
-    removed = {"adjacency": "add_remove", "n_samples_public": 3, **given}
     for estimator, X, target, groups, message in [
         (GRADIENT["linear"](**given), rows, "label", "house", "groups='house' names no column of X"),
         (GRADIENT["linear"](**given), rows, "label", "lists", "groups is a column of list<.*>, where cells are"),
         (GRADIENT["linear"](**given), mapped, y, "home", "groups='home' names a column, and a memory map has no names"),
-        (GRADIENT["linear"](**removed), rows, "label", "home", "n_groups_public=None with adjacency='add_remove'"),
-        (SUMS["ridge"](**removed), rows, "label", "home", "n_groups_public=None with adjacency='add_remove'"),
         (DPPCA(2, **given), iter([np.zeros((5, 2))]), None, np.arange(5), "groups with an iterator of blocks"),
         (DPStandardScaler((0, 1), **given), rows, None, "home", "rows that are not in memory, which .* cannot read"),
     ]:

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from combinations import combined, over_combinations, over_rows
 from interrupts import AfterStep, InterruptAt, interrupt_after
+from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, replay
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -157,7 +158,7 @@ def test_a_full_batch_equals_one_in_memory(tmp_path, kind, source, dtype, adjace
     elif kind not in ("logistic", "network"):
         y = np.abs(targets()) if kind == "counts" else targets()
     w = w if weighted and kind != "components" else None
-    changes = {"adjacency": adjacency, "n_samples_public": N}
+    changes = {"adjacency": with_n_public(adjacency, N)}
     rows, labels, weights = given_as(source, tmp_path, X, y, w)
     expected = MADE[kind](**changes).fit(X, y, sample_weight=w)
     found = MADE[kind](**changes).fit(rows, labels, sample_weight=weights)
@@ -192,7 +193,7 @@ def test_a_row_moves_what_least_squares_release_by_at_most_the_sensitivity(tmp_p
     else:
         other_X[place], other_y[place] = [1e6, -1e6, 1e6, -1e6], -1e9
     paths = write(tmp_path / "one", X, y, w), write(tmp_path / "other", other_X, other_y, other_w)
-    model = least_squares(DPLinearRegression, adjacency=adjacency, n_samples_public=N)
+    model = least_squares(DPLinearRegression, adjacency=with_n_public(adjacency, N))
     weight = "weight" if weighted else None
     one, other = replay(
         lambda path: clone(model).fit(TableRows(path, columns=NAMES), "label", sample_weight=weight), *paths
@@ -335,7 +336,7 @@ def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
         (estimator, TableRows([path, tmp_path / "other.parquet"]), "label", "no column 'c1'"),
         (estimator, ds.dataset(path).filter(ds.field("c0") > 0), "label", "filter"),
         (clone(estimator).set_params(classes=None), TableRows(path), "label", "classes=None"),
-        (clone(estimator).set_params(adjacency="add_remove"), TableRows(path), "label", "n_samples_public=None"),
+        (clone(estimator).set_params(adjacency="add_remove"), TableRows(path), "label", "AddRemove"),
         (clone(ridge).set_params(y_bounds=None), TableRows(path), "label", "y_bounds=None"),
     ]:
         with pytest.raises(ValueError, match=message) as caught:

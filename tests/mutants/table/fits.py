@@ -52,7 +52,7 @@ FAULTS = faults_of(
             (
                 "noise-calibrated-without-adjacency",
                 "solve_noise",
-                "calibrate_to(event_at, target, method=method_of(model), adjacency=model.adjacency)",
+                "calibrate_to(event_at, target, method=method_of(model), adjacency=adjacency_of(model))",
                 "calibrate_to(event_at, target, method=method_of(model))",
                 "logistic",
             ),
@@ -97,8 +97,8 @@ FAULTS = faults_of(
             (
                 "group-fit-in-single-precision",
                 "PrivateEstimator._shifts_rows",
-                "self.adjacency == 'add_remove' or self._unit() == GROUP",
-                "self.adjacency == 'add_remove'",
+                "adjacency_of(self) == 'add_remove' or self._unit() == GROUP",
+                "adjacency_of(self) == 'add_remove'",
                 "guarantees_units",
             ),
         ],

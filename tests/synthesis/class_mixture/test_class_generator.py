@@ -10,7 +10,9 @@ import pytest
 import reference
 from combinations import over_rows
 from refusals import assert_refused
+from relations import with_n_public
 
+from skdp import AddRemove
 from skdp.mechanisms import GaussianMechanism
 from skdp.synthesis import DPClassMixtureGenerator
 from skdp.synthesis.class_mixture import row_sums
@@ -31,14 +33,15 @@ def rows_of(n, seed=0, dtype=np.float64):
     return np.clip(X, 0, 10).astype(dtype), np.array(CLASSES)[codes]
 
 
-def generator(n_components=2, **parameters):
-    given = {"bounds": (0, 10), "classes": CLASSES, "random_state": 0, "n_samples_public": 500}
-    return DPClassMixtureGenerator(n_components, **{**given, **parameters})
+def generator(n_components=2, *, adjacency=None, **parameters):
+    given = {"bounds": (0, 10), "classes": CLASSES, "random_state": 0}
+    adjacency = with_n_public(adjacency, 500)
+    return DPClassMixtureGenerator(n_components, **{**given, **parameters}, adjacency=adjacency)
 
 
 def precise(n_components=1, **parameters):
     """Almost no noise."""
-    given = {"epsilon": None, "noise_multiplier": 1e-3, "n_samples_public": None}
+    given = {"epsilon": None, "noise_multiplier": 1e-3}
     return generator(n_components, **{**given, **parameters})
 
 
@@ -163,7 +166,7 @@ def test_the_releases_are_those_of_the_plain_reading(released, n_components, wit
     noisy = [each for _, each, _ in released]
     deviations = [mechanism.standard_deviation for *_, mechanism in released]
     plain = reference.class_mixture_releases(
-        X, codes, n_classes, n_components, (0, 10), model.mixture_.directions.astype(float), noisy, deviations, 500,
+        X, codes, n_classes, n_components, (0, 10), model.mixture_.directions.astype(float), noisy, deviations, 200,
         None if weights is None else np.minimum(weights / 200, 1)
     )  # fmt: skip
     for (value, *_), expected in zip(released, plain, strict=False):
@@ -218,7 +221,7 @@ def test_classes_without_rows_and_rows_that_are_all_alike(n_components):
     X, y = rows_of(300)
     model = generator(n_components).fit(X, np.full(300, "b"))
     assert np.isfinite(model.sample(100)[0]).all()
-    model = generator(n_components, classes=range(20), n_samples_public=None).fit(X, np.zeros(300, int))
+    model = generator(n_components, classes=range(20)).fit(X, np.zeros(300, int))
     assert np.isfinite(model.sample(100)[0]).all()
     model = generator(n_components, epsilon=100.0).fit(np.full((300, 2), 4.0), y)
     assert np.isfinite(model.sample(100)[0]).all()
@@ -241,7 +244,7 @@ BAD_INPUT = [
     ({"bounds": None}, {}, ["bounds=None", "(low, high)"]),
     ({"bounds": [(0, 1)]}, {}, ["1 entries for 6 columns"]),
     ({"n_components": 0}, {}, ["n_components=0"]),
-    ({"classes": range(501)}, {"y": np.zeros(40, int)}, ["n=500 rows", "501 classes"]),
+    ({"classes": range(501)}, {"y": np.zeros(40, int)}, ["n=40 rows", "501 classes"]),
     ({}, {"X": GOOD[:1]}, ["1 sample", "2 rows"]),
     ({}, {"X": pd.DataFrame({"x": ["secret", "1"] * 20})}, ["column 'x'"]),
 ]
@@ -255,7 +258,7 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, w
 def test_groups_are_counted_and_not_their_rows():
     """A group of many rows is one, so that two groups are too few for three classes."""
     X, y = rows_of(40)
-    one = generator(n_samples_public=None)
+    one = generator()
     for groups, said in (
         (np.zeros(40), "groups has 1 group"),
         (np.arange(40) % 2, "n=2 groups are too few for 3 classes"),
@@ -295,9 +298,9 @@ def test_rules_are_public():
     """The same shape and public number of rows decide the same; the data have no say."""
     X, y = rows_of(60)
     few = generator("auto", epsilon=1.0).fit(X, y)
-    many = generator("auto", epsilon=1.0, n_samples_public=10**7).fit(X, y)
+    many = generator("auto", epsilon=1.0, adjacency=AddRemove(10**7)).fit(X, y)
     assert (few.n_components_, many.n_components_) == (1, 10)
-    some = generator("auto", epsilon=None, noise_multiplier=2.0, n_samples_public=27_000).fit(X, y)
+    some = generator("auto", epsilon=None, noise_multiplier=2.0, adjacency=AddRemove(27_000)).fit(X, y)
     assert some.n_components_ == 3  # 27,000 / (2 * 3 * 1,500)
     assert few.n_directions_ == many.n_directions_ == D
     wide = np.random.default_rng(0).uniform(0, 10, (60, 300))

@@ -11,6 +11,7 @@ from combinations import over_rows
 from replay import recording
 from scipy import stats
 
+from skdp import AddRemove
 from skdp.synthesis import DPMarginalSynthesizer
 from skdp.synthesis.marginals import noisy_tables
 from skdp.synthesis.marginals.column_levels import CELLS_OF_A_BIN, BinShapes
@@ -120,13 +121,13 @@ def test_whether_cells_are_measured_is_decided_by_public_numbers():
     assert not noisy_tables.shapes_are_worth_it([], 1e9, 0.0)
     frame = people(100)
     for n, has_shapes in ((10**6, True), (100, False)):
-        given = {**FAST, "max_iter": 2, "n_samples_public": n, "adjacency": "add_remove"}
+        given = {**FAST, "max_iter": 2, "adjacency": AddRemove(n)}
         model = DPMarginalSynthesizer(SCHEMA, **given).fit(frame)
         assert [column.shapes is not None for column in model._fitted_form.columns] == [has_shapes, has_shapes, False]
 
 
 def test_a_column_of_a_single_number_and_one_without_cells():
     frame = pd.DataFrame({"x": [0, 1] * 50, "z": ["a", "b"] * 50})
-    fast = {**FAST, "n_bins": 1, "max_iter": 2, "n_samples_public": 10**6, "adjacency": "add_remove"}
+    fast = {**FAST, "n_bins": 1, "max_iter": 2, "adjacency": AddRemove(10**6)}
     made = DPMarginalSynthesizer({"x": (0, 1), "z": ["a", "b"]}, **fast).fit(frame).sample(50, random_state=0)
     assert set(made["x"]) <= {0, 1}

@@ -16,12 +16,13 @@ import reference
 import scipy.sparse as sp
 from combinations import over_rows
 from refusals import assert_refused
+from relations import with_n_public
 from replay import recording
 from scipy import stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from skdp import DPPCA, PrivacyAccountant, allocate_budget, synthesize
+from skdp import DPPCA, AddRemove, PrivacyAccountant, allocate_budget, synthesize
 from skdp._checks.units import read_units
 from skdp._checks.weights import exactly_summable
 from skdp.accounting import GaussianDpEvent
@@ -62,15 +63,15 @@ def labels(frame):
     return np.where((frame["age"] > 40) & (frame["job"] == "clerk"), "yes", "no")
 
 
-def synthesizer(**parameters):
-    given = {"schema": SCHEMA, "classes": ["no", "yes"], "random_state": 0, "n_samples_public": 500, **FAST}
-    return DPMarginalSynthesizer(**{**given, **parameters})
+def synthesizer(*, adjacency=None, **parameters):
+    given = {"schema": SCHEMA, "classes": ["no", "yes"], "random_state": 0, **FAST}
+    return DPMarginalSynthesizer(**{**given, **parameters}, adjacency=with_n_public(adjacency, 500))
 
 
 def precise(**parameters):
     """Almost no noise, and a fit to the end."""
     many = {"n_components": 100, "max_iter": 600}
-    return synthesizer(epsilon=None, noise_multiplier=1e-3, **{**many, "n_samples_public": None, **parameters})
+    return synthesizer(epsilon=None, noise_multiplier=1e-3, **{**many, **parameters})
 
 
 # --- one row ----------------------------------------------------------------------------------------------------------
@@ -505,7 +506,7 @@ def test_impossible_combinations_outlive_the_purchase_of_columns():
     bought = DPTableVectorizer(schema, epsilon=20.0, random_state=0).fit(frame).schema_
     kept = [{"age": [0.0, 20.0], "job": ["clerk", "nurse"]}, {"age": [0.0, 20.0], "member": ["True"]}]
     assert [each.describe(dict(bought.items())) for each in bought.impossible] == kept
-    made = synthesizer(schema=bought).fit(frame).sample(2000, random_state=0)
+    made = synthesizer(schema=bought, adjacency=AddRemove(500)).fit(frame).sample(2000, random_state=0)
     assert not ((made["age"] < 20) & ((made["job"] != "none") | made["member"])).any()
 
 
@@ -594,7 +595,7 @@ def test_rules_are_public():
     many = {**SCHEMA, "age": {"edges": list(range(140))}}
     assert synthesizer(schema=many).fit(frame).privacy_event_.events
     for n, has_triples in ((10**7, True), (10, False)):
-        model = synthesizer(n_samples_public=n, n_components=None).fit(frame, labels(frame))
+        model = synthesizer(adjacency=AddRemove(n), n_components=None).fit(frame, labels(frame))
         assert model.has_triples_ == has_triples
         assert len(model.components_) == (400 if has_triples else 200)
 
