@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -34,6 +35,17 @@ from skdp.mechanisms.sampling import Sampling, sampling_at
 _TO_PUBLISH = "random_state=None for a result that you publish"
 
 
+Made = TypeVar("Made")
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+def with_parameters(cls: type[Made]) -> type[Made]:
+    """Give an estimator the constructor of its annotated parameters, which stores them and refuses foreign ones."""
+    made = dataclass(eq=False, repr=False)(cls)
+    refuse_foreign_in_init(made)
+    return made
+
+
 class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
     """Base class of private estimators.
 
@@ -59,6 +71,7 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
     """
 
     delta: Any  # a number or "auto"; in the copy that a fit works on, a number
+    accountant: Any
     _public_name = ""  # of the function that fits this estimator; "": it is public itself, by the name of its class
     _fitted_row_norm: float | None = None
     _noise_is_allotted = False  # whether a pipeline chose `noise_multiplier`, as a share of its budget
@@ -66,6 +79,10 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         refuse_foreign_in_init(cls)
+
+    def __post_init__(self) -> None:
+        """Of estimators whose parameters are annotated (`with_parameters`)."""
+        self.accountant = absolute_path(self.accountant)
 
     # --- what a subclass says ---
 

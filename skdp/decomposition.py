@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple, Self
@@ -15,7 +15,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_count, check_real
+from skdp._checks.parameters import check_count, check_real
 from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import RowSource, source_of, source_to_predict
 from skdp._checks.weights import WeightReader
@@ -23,7 +23,7 @@ from skdp._fit.step_traits import StepTraits
 from skdp._threads import blas_within_quota, single_threaded_blas
 from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent
-from skdp.base import NoisySum, PrivateEstimator, StepPlan, begin, warn_of_weak_delta
+from skdp.base import NoisySum, PrivateEstimator, StepPlan, begin, warn_of_weak_delta, with_parameters
 from skdp.mechanisms.second_moments import BallMoments, Moments, ProductQuery, UnitBall, mean_weight
 from skdp.mechanisms.spectrum import FEW_COLUMNS, about_mean
 
@@ -69,6 +69,7 @@ class _Sums(NamedTuple):
     ball: UnitBall
 
 
+@with_parameters
 class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     """Principal component analysis with differential privacy for each row.
 
@@ -252,34 +253,19 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     ((20000, 3), True)
     """
 
-    def __init__(
-        self,
-        n_components: int | str | None = None,
-        *,
-        weight_bound: Any = None,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        data_norm: float | None = None,
-        normalize: bool = False,
-        center: Any = "private",
-        whiten: bool = False,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.weight_bound = weight_bound
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.data_norm = data_norm
-        self.normalize = normalize
-        self.center = center
-        self.whiten = whiten
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    n_components: int | str | None = None
+    _: KW_ONLY
+    weight_bound: Any = None
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    data_norm: float | None = None
+    normalize: bool = False
+    center: Any = "private"
+    whiten: bool = False
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the components.

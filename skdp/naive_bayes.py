@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -14,13 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.leaks import report_classes_read
 from skdp._checks.notices import few_rows_notice
-from skdp._checks.parameters import absolute_path
 from skdp._checks.row_traits import row_indicators_of
 from skdp._checks.rows import check_classes, check_labels, check_table, classes_of, encode_labels
 from skdp._checks.weights import WeightReader
 from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent
-from skdp.base import Fit, NoisySum, PrivateEstimator, StepPlan, begin
+from skdp.base import Fit, NoisySum, PrivateEstimator, StepPlan, begin, with_parameters
 from skdp.mechanisms.bounded_sum import VectorQuery
 from skdp.preprocessing.purchasing_transformer import public_bounds
 
@@ -78,6 +78,7 @@ class ClassMoments(VectorQuery):
         return found
 
 
+@with_parameters
 class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     """Naive Bayes with differential privacy for each row.
 
@@ -222,28 +223,16 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     (True, True)
     """
 
-    def __init__(
-        self,
-        classes: Any = None,
-        *,
-        bounds: Any = (-1.0, 1.0),
-        weight_bound: Any = None,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.classes = classes
-        self.bounds = bounds
-        self.weight_bound = weight_bound
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    classes: Any = None
+    _: KW_ONLY
+    bounds: Any = (-1.0, 1.0)
+    weight_bound: Any = None
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Fit the classifier.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,13 +11,15 @@ from scipy.optimize import minimize
 from sklearn.isotonic import isotonic_regression
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_choice
+from skdp._checks.parameters import check_choice
 from skdp._typing import Doubles
+from skdp.base import with_parameters
 from skdp.calibration.table_classifier import TableClassifier
 from skdp.evaluation.binary_metrics import centres, refined
 from skdp.evaluation.private_evaluation import PrivateEvaluation
 
 
+@with_parameters
 class DPCalibratedClassifier(TableClassifier):
     """Classifier of two classes whose probabilities are calibrated on private rows.
 
@@ -129,30 +132,17 @@ class DPCalibratedClassifier(TableClassifier):
     0.0
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        method: str = "sigmoid",
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        test_size: float = 0.25,
-        classes: Any = None,
-        weight_bound: float | None = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.epsilon = epsilon
-        self.delta = delta
-        self.test_size = test_size
-        self.classes = classes
-        self.weight_bound = weight_bound
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    estimator: Any
+    _: KW_ONLY
+    method: str = "sigmoid"
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    test_size: float = 0.25
+    classes: Any = None
+    weight_bound: float | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     def _check_purpose(self) -> None:
         check_choice("method", self.method, MAPS)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._checks.adjacency import stated_adjacency, with_n_public
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.leaks import note_leaks, report_classes_read, silence
-from skdp._checks.parameters import WrongTypeError, check_real
+from skdp._checks.parameters import WrongTypeError, absolute_path, check_real
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import take_rows
 from skdp._checks.rows import check_labels, classes_of, column_names, without_labels
@@ -96,8 +96,12 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
     _fitted_epsilon: float
 
     _part_name = "estimator_"
+    accountant: Any
     categories: Any = None  # public subgroups that the table has apart
     by: str | None = None  # column of their labels
+
+    def __post_init__(self) -> None:
+        self.accountant = absolute_path(self.accountant)
 
     # --- what a subclass says ---
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +12,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_choice, check_real
+from skdp._checks.parameters import check_choice, check_real
 from skdp._checks.rows import without_labels
 from skdp._typing import Doubles
+from skdp.base import with_parameters
 from skdp.calibration.table_classifier import TableClassifier
 from skdp.evaluation.binary_metrics import above
 from skdp.evaluation.private_evaluation import PrivateEvaluation
@@ -21,6 +23,7 @@ from skdp.evaluation.scale import scores_at
 from skdp.model_selection.whole_fit import part_has
 
 
+@with_parameters
 class DPThresholdClassifier(TableClassifier):
     """Classifier of two classes whose threshold is chosen on private rows.
 
@@ -134,40 +137,22 @@ class DPThresholdClassifier(TableClassifier):
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        cost: Any = None,
-        min_precision: float | None = None,
-        min_recall: float | None = None,
-        equal_rates: str | None = None,
-        by: str | None = None,
-        categories: Any = None,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        test_size: float = 0.25,
-        classes: Any = None,
-        weight_bound: float | None = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.cost = cost
-        self.min_precision = min_precision
-        self.min_recall = min_recall
-        self.equal_rates = equal_rates
-        self.by = by
-        self.categories = categories
-        self.epsilon = epsilon
-        self.delta = delta
-        self.test_size = test_size
-        self.classes = classes
-        self.weight_bound = weight_bound
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    estimator: Any
+    _: KW_ONLY
+    cost: Any = None
+    min_precision: float | None = None
+    min_recall: float | None = None
+    equal_rates: str | None = None
+    by: str | None = None
+    categories: Any = None
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    test_size: float = 0.25
+    classes: Any = None
+    weight_bound: float | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     def _check_purpose(self) -> None:
         self._purpose()

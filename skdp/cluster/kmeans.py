@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,13 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_count
+from skdp._checks.parameters import check_count
 from skdp._checks.rows import check_table
 from skdp._checks.weights import WeightReader, check_weights, exactly_summable, weight_of_each
 from skdp._fit.step_traits import StepTraits
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
-from skdp.base import Fit, PrivateEstimator, StepPlan, begin
+from skdp.base import Fit, PrivateEstimator, StepPlan, begin, with_parameters
 from skdp.cluster import noisy_tree
 from skdp.cluster.noisy_moments import RowMoments, release_moments
 from skdp.cluster.noisy_steps import STEP_RADIUS, Clusters, run_steps
@@ -110,6 +110,7 @@ class NoFitTransform:
         raise AttributeError(f"{type(self).__name__} has no fit_transform: what it gives for private rows is private.")
 
 
+@with_parameters
 class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     """Private k-means clustering.
 
@@ -233,30 +234,17 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     (True, (2,))
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        bounds: Any = None,
-        max_iter: int = 5,
-        weight_bound: Any = None,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.bounds = bounds
-        self.max_iter = max_iter
-        self.weight_bound = weight_bound
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    n_clusters: int = 8
+    _: KW_ONLY
+    bounds: Any = None
+    max_iter: int = 5
+    weight_bound: Any = None
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Find centers of clusters.

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._checks.parameters import absolute_path
 from skdp._training.outputs.classes import GradientClassifier
 from skdp._training.run_fit import fit_run
+from skdp.base import with_parameters
 from skdp.ensemble.leaf_model import RandomTreesModel
 
 
+@with_parameters
 class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
     """Differentially private classifier over the leaves of random trees.
 
@@ -81,13 +83,6 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
         Strength of the L2 penalty ``alpha / 2 * ||coef_||**2``, which is added to the mean loss.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
-    classes : sequence or None, default=None
-        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
-        `PrivacyLeakWarning` is issued.
-    class_weight : dict of class to float, or None, default=None
-        Public weights of the classes; a class that is not named has weight 1. They are divided by the largest, so only
-        their ratios count, and multiply clipped gradients, as weights of rows do. "balanced" would read the labels and
-        is refused: give ``1 / share`` with public shares of the classes.
     weight_bound : float or None, default=None
         Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
         can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
@@ -125,6 +120,13 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
         value.
     verbose : int, default=0
         If 1, show a progress bar on standard error, with the epsilon of the steps so far.
+    classes : sequence or None, default=None
+        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
+        `PrivacyLeakWarning` is issued.
+    class_weight : dict of class to float, or None, default=None
+        Public weights of the classes; a class that is not named has weight 1. They are divided by the largest, so only
+        their ratios count, and multiply clipped gradients, as weights of rows do. "balanced" would read the labels and
+        is refused: give ``1 / share`` with public shares of the classes.
 
     Attributes
     ----------
@@ -248,72 +250,9 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
     (True, True)
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 300,
-        max_depth: int = 8,
-        *,
-        max_leaf_nodes: int = 16,
-        schema: Any = None,
-        bounds: Any = None,
-        categories: Any = None,
-        n_bins: int = 16,
-        trees_random_state: int = 0,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        max_grad_norm: float | str = "auto",
-        lot_size: float | None = None,
-        sampling_rate: float | None = None,
-        max_iter: int | None = None,
-        learning_rate: float | str = "auto",
-        momentum: float = 0.9,
-        average: bool = True,
-        alpha: float = 0.0,
-        fit_intercept: bool = True,
-        classes: Any = None,
-        class_weight: Any = None,
-        weight_bound: Any = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        checkpoint: Any = None,
-        warm_start: bool = False,
-        merge_equal_rows: bool | str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.schema = schema
-        self.bounds = bounds
-        self.categories = categories
-        self.n_bins = n_bins
-        self.trees_random_state = trees_random_state
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.max_grad_norm = max_grad_norm
-        self.lot_size = lot_size
-        self.sampling_rate = sampling_rate
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.average = average
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.classes = classes
-        self.class_weight = class_weight
-        self.weight_bound = weight_bound
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.merge_equal_rows = merge_equal_rows
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    classes: Any = None
+    class_weight: Any = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Fit the classifier.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from skdp._guard.foreign_parameters import refuse_foreign_in_init, refuse_remove
 from skdp._guard.public_rules import register
 from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
 from skdp._typing import Doubles
+from skdp.base import with_parameters
 from skdp.ensemble.people import read_marginals
 from skdp.ensemble.trees import Trees, draw_trees, importances, leaf_writer
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
@@ -47,6 +48,7 @@ _FINER = 4
 """Bins that a bin is cut into where a schema has many."""
 
 
+@with_parameters
 class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
     """Leaves of totally random trees, drawn from a public schema and a public seed, beside the plain columns.
 
@@ -158,30 +160,17 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
     0.0
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 300,
-        max_depth: int = 8,
-        *,
-        max_leaf_nodes: int = 16,
-        schema: Any = None,
-        bounds: Any = None,
-        categories: Any = None,
-        n_bins: int = 16,
-        marginals: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.schema = schema
-        self.bounds = bounds
-        self.categories = categories
-        self.n_bins = n_bins
-        self.marginals = marginals
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_estimators: int = 300
+    max_depth: int = 8
+    _: KW_ONLY
+    max_leaf_nodes: int = 16
+    schema: Any = None
+    bounds: Any = None
+    categories: Any = None
+    n_bins: int = 16
+    marginals: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
     # --- fit ---
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -9,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_real, show
+from skdp._checks.parameters import check_real, show
 from skdp._checks.table import fitted_table
 from skdp._checks.weights import WeightReader
 from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent
-from skdp.base import StepPlan, begin
+from skdp.base import StepPlan, begin, with_parameters
 from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes
 from skdp.ensemble.trees import Trees
 from skdp.ensemble.trees_of_tables import TreesOfTables
@@ -25,6 +26,7 @@ _N_DRAWN = 2000
 """People who are drawn for a threshold."""
 
 
+@with_parameters
 class DPIsolationForest(TreesOfTables):
     """Private isolation forest: scores that are low for rows that few others are near to.
 
@@ -169,45 +171,26 @@ class DPIsolationForest(TreesOfTables):
 
     n_bins = 16  # of plain columns, which are not used
 
-    leaf_counts_: Doubles
-    n_rows_: float
+    leaf_counts_: Doubles = field(init=False)
+    n_rows_: float = field(init=False)
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        max_depth: int = 10,
-        *,
-        max_leaf_nodes: int = 128,
-        contamination: Any = "auto",
-        schema: Any = None,
-        bounds: Any = None,
-        categories: Any = None,
-        trees_random_state: int = 0,
-        weight_bound: Any = None,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.contamination = contamination
-        self.schema = schema
-        self.bounds = bounds
-        self.categories = categories
-        self.trees_random_state = trees_random_state
-        self.weight_bound = weight_bound
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int = 100
+    max_depth: int = 10
+    _: KW_ONLY
+    max_leaf_nodes: int = 128
+    contamination: Any = "auto"
+    schema: Any = None
+    bounds: Any = None
+    categories: Any = None
+    trees_random_state: int = 0
+    weight_bound: Any = None
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Count the rows in the leaves of random trees.

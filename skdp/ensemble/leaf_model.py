@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import KW_ONLY, field
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from skdp._training.models.one_hot import OneHotForm, OneHotRows, one_hot_scores
 from skdp._training.run import PlannedReleases, Run, Targets
 from skdp._training.solvers.lookups import LookupSolver
 from skdp._typing import Doubles
+from skdp.base import with_parameters
 from skdp.effects.columns import report_rows
 from skdp.ensemble.embedding import TableCodes, one_hot_blocks, plain_blocks
 from skdp.ensemble.people import PEOPLE_SHARE, count_people, notice_of_edges, shares_of_people
@@ -90,15 +92,47 @@ class TreesSolver(LookupSolver):
         return hashlib.sha256(repr(self.model.embedding_.marginals).encode()).hexdigest()
 
 
+@with_parameters
 class RandomTreesModel(TreesOfTables, GradientEstimator):
     """Base class of linear models over the plain columns of a table and the leaves of random trees.
 
     Subclasses have the parameters of `PublicTreesEmbedding` and of linear models. Their rows are `OneHotRows`.
     """
 
-    coef_: Doubles
-    intercept_: Doubles
-    coef_noise_: Doubles
+    n_estimators: int = 300
+    max_depth: int = 8
+    _: KW_ONLY
+    max_leaf_nodes: int = 16
+    schema: Any = None
+    bounds: Any = None
+    categories: Any = None
+    n_bins: int = 16
+    trees_random_state: int = 0
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    max_grad_norm: float | str = "auto"
+    lot_size: float | None = None
+    sampling_rate: float | None = None
+    max_iter: int | None = None
+    learning_rate: float | str = "auto"
+    momentum: float = 0.9
+    average: bool = True
+    alpha: float = 0.0
+    fit_intercept: bool = True
+    weight_bound: Any = None
+    adjacency: Any = None
+    accountant: Any = None
+    checkpoint: Any = None
+    warm_start: bool = False
+    merge_equal_rows: bool | str = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+    coef_: Doubles = field(init=False)
+    intercept_: Doubles = field(init=False)
+    coef_noise_: Doubles = field(init=False)
 
     # --- rows ---
 

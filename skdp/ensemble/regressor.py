@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._checks.parameters import absolute_path
 from skdp._checks.targets import TargetBounds, TargetScale
 from skdp._checks.units import Units
 from skdp._checks.weights import WeightReader, weight_of_each
@@ -20,6 +19,7 @@ from skdp._training.outputs.bounded import BoundedRegression, GradientRegressor
 from skdp._training.run import Run, Targets
 from skdp._training.run_fit import fit_run
 from skdp._typing import Doubles
+from skdp.base import with_parameters
 from skdp.ensemble.leaf_model import RandomTreesModel, TreesSolver
 from skdp.mechanisms.bounded_sum import VectorQuery
 from skdp.mechanisms.gaussian import GaussianMechanism
@@ -27,6 +27,7 @@ from skdp.mechanisms.sampling import Sampling
 from skdp.preprocessing.histograms.purchase import noise_ratio
 
 
+@with_parameters
 class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
     """Differentially private regressor over the leaves of random trees.
 
@@ -48,12 +49,6 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
     max_leaf_nodes : int, default=16
         Largest number of leaves of a tree, which grows best-first: the node in which most people are expected is split
         next.
-    y_bounds : (float, float) or None, default=None
-        Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are predictions. If
-        None, they are read from y, which is not paid for, and a `PrivacyLeakWarning` is issued.
-    y_transform : {"log"} or None, default=None
-        What of the targets is fitted. "log" is their logarithm, which needs public `y_bounds` above 0: targets are
-        moved into them first. Predictions are targets again, near the median of those alike, and not near their mean.
     schema : TableSchema, mapping or None, default=None
         What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. It has to be complete:
         bounds of all numbers and dates, categories of all else. If None, `bounds` and `categories` say it; and if they
@@ -137,6 +132,12 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         value.
     verbose : int, default=0
         If 1, show a progress bar on standard error, with the epsilon of the steps so far.
+    y_bounds : (float, float) or None, default=None
+        Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are predictions. If
+        None, they are read from y, which is not paid for, and a `PrivacyLeakWarning` is issued.
+    y_transform : {"log"} or None, default=None
+        What of the targets is fitted. "log" is their logarithm, which needs public `y_bounds` above 0: targets are
+        moved into them first. Predictions are targets again, near the median of those alike, and not near their mean.
 
     Attributes
     ----------
@@ -272,72 +273,9 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
     (True, True)
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 300,
-        max_depth: int = 8,
-        *,
-        max_leaf_nodes: int = 16,
-        y_bounds: Any = None,
-        y_transform: str | None = None,
-        schema: Any = None,
-        bounds: Any = None,
-        categories: Any = None,
-        n_bins: int = 16,
-        trees_random_state: int = 0,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        max_grad_norm: float | str = "auto",
-        lot_size: float | None = None,
-        sampling_rate: float | None = None,
-        max_iter: int | None = None,
-        learning_rate: float | str = "auto",
-        momentum: float = 0.9,
-        average: bool = True,
-        alpha: float = 0.0,
-        fit_intercept: bool = True,
-        weight_bound: Any = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        checkpoint: Any = None,
-        warm_start: bool = False,
-        merge_equal_rows: bool | str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.y_bounds = y_bounds
-        self.y_transform = y_transform
-        self.schema = schema
-        self.bounds = bounds
-        self.categories = categories
-        self.n_bins = n_bins
-        self.trees_random_state = trees_random_state
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.max_grad_norm = max_grad_norm
-        self.lot_size = lot_size
-        self.sampling_rate = sampling_rate
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.average = average
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.weight_bound = weight_bound
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.merge_equal_rows = merge_equal_rows
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    y_bounds: Any = None
+    y_transform: str | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Fit the regressor.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from skdp._checks.adjacency import adjacency_of, public_n
 from skdp._checks.cells import values_of
 from skdp._checks.leaks import begin_record, warn
 from skdp._checks.notices import begin_notices, tell_now
-from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, show
+from skdp._checks.parameters import check_choice, check_count, check_real, show
 from skdp._checks.protocols import last_step
 from skdp._checks.readings import key_of
 from skdp._checks.rows import check_classes, check_labels, check_shape, encode_labels, split_column
@@ -30,7 +31,7 @@ from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent, PrivacyAccountant, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.targets import Risk, RiskTarget
-from skdp.base import Budget, Fit, PrivacyCost, PrivateEstimator, read_epsilon, solve_noise
+from skdp.base import Budget, Fit, PrivacyCost, PrivateEstimator, read_epsilon, solve_noise, with_parameters
 from skdp.evaluation.figures import TableFigures
 from skdp.evaluation.replicates import Mechanism, Replicates
 from skdp.evaluation.scored_rows import (
@@ -106,6 +107,7 @@ _LEAST_EPSILON = 1e-5
 """Of a table with Laplace noise: what its mechanism takes."""
 
 
+@with_parameters
 class CountedEvaluation(PrivateEstimator, TableFigures):
     """Base of evaluations: counts of rows in cells, released once. A subclass says what follows from them.
 
@@ -125,42 +127,26 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     """
 
     noise_multiplier = None
-    _part: Callable[..., Any]  # figures of a part of all rows
+    _part: ClassVar[Any]  # figures of a part of all rows
     _has_weights = False
     _n_folds = 0  # of a cross-validation, which counts the rows of each fold in a part of the table of its own
     # Methods of a model, to score rows with: the first that it has.
-    _methods: tuple[str, ...] = ("predict_proba", "decision_function")
+    _methods: ClassVar[tuple[str, ...]] = ("predict_proba", "decision_function")
 
-    def __init__(
-        self,
-        model: Any,
-        *,
-        epsilon: Any = None,
-        delta: float | str = 0,
-        noise: str = "laplace",
-        classes: Any = None,
-        y_bounds: Any = None,
-        categories: Any = None,
-        n_bins: int | str = "auto",
-        weight_bound: float | None = None,
-        level: float = 0.95,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.model = model
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.classes = classes
-        self.y_bounds = y_bounds
-        self.categories = categories
-        self.n_bins = n_bins
-        self.weight_bound = weight_bound
-        self.level = level
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    model: Any
+    _: KW_ONLY
+    epsilon: Any = None
+    delta: float | str = 0
+    noise: str = "laplace"
+    classes: Any = None
+    y_bounds: Any = None
+    categories: Any = None
+    n_bins: int | str = "auto"
+    weight_bound: float | None = None
+    level: float = 0.95
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     @property
     def subgroups(self) -> dict[str, Any]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,8 +88,8 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
     skdp.evaluate : Make one.
     """
 
-    _methods: tuple[str, ...] = ("predict",)
-    _part: Callable[..., Any] = ConfusionFigures
+    _methods: ClassVar[tuple[str, ...]] = ("predict",)
+    _part = ConfusionFigures
 
     def _number_of_bins(self, strength: float) -> int:
         """See `CountedEvaluation`: a column for each class that may be predicted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,7 +157,7 @@ class LabelFigures(FiguresOfEach):
 class OfEach(CountedEvaluation):
     """What evaluations by many tables share: several scores a row, and fewer bins than a table of two classes."""
 
-    _methods: tuple[str, ...] = ("predict_proba", "decision_function")
+    _methods: ClassVar[tuple[str, ...]] = ("predict_proba", "decision_function")
     _fitted_names: list[Any]
 
     def _width(self) -> tuple[int, ...]:

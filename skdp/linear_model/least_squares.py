@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
-from skdp._checks.parameters import absolute_path, check_real
+from skdp._checks.parameters import check_real
+from skdp.base import with_parameters
 from skdp.linear_model.normal_equations import AUTO_ALPHA, MomentsRegressor
 
 
+@with_parameters
 class DPLinearRegression(MomentsRegressor):
     """Linear regression with differential privacy for each row.
 
@@ -177,36 +180,22 @@ class DPLinearRegression(MomentsRegressor):
     (True, True)
     """
 
-    def __init__(
-        self,
-        y_bounds: Any = None,
-        *,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        data_norm: float | None = None,
-        weight_bound: Any = None,
-        rows_per_group: int | None = None,
-        fit_intercept: bool = True,
-        inference: bool = False,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.y_bounds = y_bounds
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.data_norm = data_norm
-        self.weight_bound = weight_bound
-        self.rows_per_group = rows_per_group
-        self.fit_intercept = fit_intercept
-        self.inference = inference
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    y_bounds: Any = None
+    _: KW_ONLY
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    data_norm: float | None = None
+    weight_bound: Any = None
+    rows_per_group: int | None = None
+    fit_intercept: bool = True
+    inference: bool = False
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
 
+@with_parameters
 class DPRidge(MomentsRegressor):
     """Ridge regression with differential privacy for each row.
 
@@ -340,36 +329,20 @@ class DPRidge(MomentsRegressor):
     (True, True)
     """
 
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        y_bounds: Any = None,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        data_norm: float | None = None,
-        weight_bound: Any = None,
-        rows_per_group: int | None = None,
-        fit_intercept: bool = True,
-        inference: bool = False,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.y_bounds = y_bounds
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.data_norm = data_norm
-        self.weight_bound = weight_bound
-        self.rows_per_group = rows_per_group
-        self.fit_intercept = fit_intercept
-        self.inference = inference
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    alpha: float | str = "auto"
+    _: KW_ONLY
+    y_bounds: Any = None
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    data_norm: float | None = None
+    weight_bound: Any = None
+    rows_per_group: int | None = None
+    fit_intercept: bool = True
+    inference: bool = False
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     def _ridge(self, least: float, radius: float) -> float:
         if isinstance(self.alpha, str) and self.alpha == "auto":

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, field
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._checks.parameters import absolute_path, check_switch, show
+from skdp._checks.parameters import check_switch, show
 from skdp._training.models.linear import clipped_scores
 from skdp._training.models.one_hot import OneHotForm
 from skdp._training.outputs.classes import GradientClassifier
@@ -17,12 +18,13 @@ from skdp._training.run_fit import fit_run
 from skdp._training.solvers.linear_solver import LinearSolver
 from skdp._training.solvers.lookups import FormSolver
 from skdp._typing import Doubles
-from skdp.base import StepPlan
+from skdp.base import StepPlan, with_parameters
 from skdp.effects.columns import report_rows
 from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.newton import NewtonSolver
 
 
+@with_parameters
 class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     """Differentially private logistic regression classifier.
 
@@ -264,67 +266,38 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     """
 
     _streams = True
-    coef_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
-    _fitted_row_form: OneHotForm | None = None
-    _fitted_form_of_coef: OneHotForm | None = None  # of the rows of all runs
+    coef_: NDArray[np.float64] = field(init=False)
+    intercept_: NDArray[np.float64] = field(init=False)
+    _fitted_row_form = cast("OneHotForm | None", None)
+    _fitted_form_of_coef = cast("OneHotForm | None", None)  # of the rows of all runs
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        max_grad_norm: float | str = "auto",
-        data_norm: float | None = None,
-        lot_size: float | None = None,
-        sampling_rate: float | None = None,
-        max_iter: int | None = None,
-        learning_rate: float | str = "auto",
-        momentum: float = 0.9,
-        average: bool = True,
-        alpha: float = 0.0,
-        fit_intercept: bool = True,
-        classes: Any = None,
-        class_weight: Any = None,
-        weight_bound: Any = None,
-        rows_per_group: int | None = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        inference: bool = False,
-        checkpoint: Any = None,
-        warm_start: bool = False,
-        merge_equal_rows: bool | str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.max_grad_norm = max_grad_norm
-        self.data_norm = data_norm
-        self.lot_size = lot_size
-        self.sampling_rate = sampling_rate
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.average = average
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.classes = classes
-        self.class_weight = class_weight
-        self.weight_bound = weight_bound
-        self.rows_per_group = rows_per_group
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.inference = inference
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.merge_equal_rows = merge_equal_rows
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    max_grad_norm: float | str = "auto"
+    data_norm: float | None = None
+    lot_size: float | None = None
+    sampling_rate: float | None = None
+    max_iter: int | None = None
+    learning_rate: float | str = "auto"
+    momentum: float = 0.9
+    average: bool = True
+    alpha: float = 0.0
+    fit_intercept: bool = True
+    classes: Any = None
+    class_weight: Any = None
+    weight_bound: Any = None
+    rows_per_group: int | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    inference: bool = False
+    checkpoint: Any = None
+    warm_start: bool = False
+    merge_equal_rows: bool | str = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Fit the classifier.

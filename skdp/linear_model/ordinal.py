@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, partial
 from typing import Any, Self
 
@@ -13,7 +13,6 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path
 from skdp._checks.weights import WeightReader
 from skdp._training.estimator import GradientEstimator
 from skdp._training.models.linear import clipped_scores
@@ -21,6 +20,7 @@ from skdp._training.outputs.classes import Classification, Outputs
 from skdp._training.run import Targets
 from skdp._training.run_fit import fit_run
 from skdp._typing import Doubles
+from skdp.base import with_parameters
 from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.newton import NewtonSolver
 
@@ -58,6 +58,7 @@ class OrderedClassification(Classification):
         return {**super().learned(outputs), "levels_": self.levels(outputs)}
 
 
+@with_parameters
 class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, GradientEstimator):
     """Ordinal logistic regression with differential privacy for each row.
 
@@ -203,35 +204,22 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
 
     # What other estimators of its base have a choice of.
     class_weight, inference, checkpoint, warm_start, merge_equal_rows, verbose = None, True, None, False, "auto", 0
-    coef_: NDArray[np.float64]
-    thresholds_: NDArray[np.float64]
-    levels_: NDArray[Any]
-    classes_: NDArray[Any]
+    coef_: NDArray[np.float64] = field(init=False)
+    thresholds_: NDArray[np.float64] = field(init=False)
+    levels_: NDArray[Any] = field(init=False)
+    classes_: NDArray[Any] = field(init=False)
 
-    def __init__(
-        self,
-        classes: Any = None,
-        *,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        data_norm: float | None = None,
-        weight_bound: Any = None,
-        rows_per_group: int | None = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.classes = classes
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.data_norm = data_norm
-        self.weight_bound = weight_bound
-        self.rows_per_group = rows_per_group
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    classes: Any = None
+    _: KW_ONLY
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    data_norm: float | None = None
+    weight_bound: Any = None
+    rows_per_group: int | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Fit the classifier.

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
-from skdp._checks.parameters import absolute_path
 from skdp._checks.weights import WeightReader
 from skdp._training.estimator import GradientEstimator
 from skdp._training.models.linear import clipped_scores
 from skdp._training.outputs.bounded import BoundedRegression
 from skdp._training.run_fit import fit_run
 from skdp._typing import Doubles
+from skdp.base import with_parameters
 from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.newton import NewtonSolver
 
@@ -34,6 +34,7 @@ class BoundedRates(BoundedRegression):
             )
 
 
+@with_parameters
 class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator):
     """Poisson regression with differential privacy for each row.
 
@@ -174,33 +175,20 @@ class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator)
 
     # What other estimators of its base have a choice of.
     loss, inference, checkpoint, warm_start, merge_equal_rows, verbose = "poisson", True, None, False, "auto", 0
-    y_transform: Any = None
-    y_bounds_: tuple[float, float]
+    y_transform: ClassVar[Any] = None
+    y_bounds_: tuple[float, float] = field(init=False)
 
-    def __init__(
-        self,
-        y_bounds: Any = None,
-        *,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        data_norm: float | None = None,
-        weight_bound: Any = None,
-        rows_per_group: int | None = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.y_bounds = y_bounds
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.data_norm = data_norm
-        self.weight_bound = weight_bound
-        self.rows_per_group = rows_per_group
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    y_bounds: Any = None
+    _: KW_ONLY
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    data_norm: float | None = None
+    weight_bound: Any = None
+    rows_per_group: int | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Fit the regressor.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+from dataclasses import KW_ONLY, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from skdp._checks.row_traits import indexable
 from skdp._checks.rows import number_of_columns
 from skdp._checks.weights import check_weights
 from skdp._fit.private_step import private_steps, step_of
+from skdp.base import with_parameters
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.candidates import (
@@ -47,11 +49,24 @@ class _Tried(NamedTuple):
     score: float
 
 
+@with_parameters
 class PrivateSearch(WholeEstimator):
-    """What the searches share. Subclasses have the constructor parameters ``estimator, epsilon, delta, strategy,
-    n_trials, scoring, refit, test_size, n_jobs, random_state, verbose``, and say by `_candidates` what is searched."""
+    """Base of the searches: their parameters and their fit. Subclasses say by `_candidates` what is searched."""
 
-    scorer_: Any
+    estimator: Any
+    _: KW_ONLY
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    strategy: str = "random_stopping"
+    n_trials: float | str = "auto"
+    scoring: Any = None
+    refit: bool = True
+    test_size: float = 0.2
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+    scorer_: Any = field(init=False)
     _part_name = "best_estimator_"
 
     def _candidates(self, stream: SecretStream) -> list[dict[str, Any]]:

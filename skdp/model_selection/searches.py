@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from skdp._checks.parameters import check_count
+from skdp.base import with_parameters
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.search import PrivateSearch
 
 
+@with_parameters
 class DPGridSearchCV(PrivateSearch):
     """Differentially private search over a grid of parameters.
 
@@ -141,39 +144,13 @@ class DPGridSearchCV(PrivateSearch):
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any,
-        *,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        strategy: str = "random_stopping",
-        n_trials: float | str = "auto",
-        scoring: Any = None,
-        refit: bool = True,
-        test_size: float = 0.2,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.epsilon = epsilon
-        self.delta = delta
-        self.strategy = strategy
-        self.n_trials = n_trials
-        self.scoring = scoring
-        self.refit = refit
-        self.test_size = test_size
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    param_grid: Any
 
     def _candidates(self, stream: SecretStream) -> list[dict[str, Any]]:
         return list(ParameterGrid(self.param_grid))
 
 
+@with_parameters
 class DPRandomizedSearchCV(PrivateSearch):
     """Differentially private search over parameters that are drawn at random.
 
@@ -188,9 +165,6 @@ class DPRandomizedSearchCV(PrivateSearch):
     param_distributions : dict or list of dict
         Distributions of parameters, as for ``sklearn.model_selection.RandomizedSearchCV``. Budgets, seeds and classes
         cannot be searched.
-    n_iter : int, default=10
-        Number of settings. All settings are published; under random stopping it remains secret which of them were
-        tried.
     epsilon : float or Risk, default=1.0
         Privacy budget of one ``fit``, which is the whole search. A number, or a risk such as
         ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``).
@@ -228,6 +202,9 @@ class DPRandomizedSearchCV(PrivateSearch):
     verbose : int, default=0
         Verbosity of joblib if ``strategy="compose"``. Ignored under random stopping, where progress would reveal the
         number of trials.
+    n_iter : int, default=10
+        Number of settings. All settings are published; under random stopping it remains secret which of them were
+        tried.
 
     Attributes
     ----------
@@ -281,36 +258,9 @@ class DPRandomizedSearchCV(PrivateSearch):
     4
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_distributions: Any,
-        *,
-        n_iter: int = 10,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        strategy: str = "random_stopping",
-        n_trials: float | str = "auto",
-        scoring: Any = None,
-        refit: bool = True,
-        test_size: float = 0.2,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.n_iter = n_iter
-        self.epsilon = epsilon
-        self.delta = delta
-        self.strategy = strategy
-        self.n_trials = n_trials
-        self.scoring = scoring
-        self.refit = refit
-        self.test_size = test_size
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    param_distributions: Any
+    _: KW_ONLY
+    n_iter: int = 10
 
     def _candidates(self, stream: SecretStream) -> list[dict[str, Any]]:
         n_iter = check_count("n_iter", self.n_iter, remedy="choose a whole number of settings above 0")

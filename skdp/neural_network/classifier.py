@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._checks.parameters import absolute_path, show
+from skdp._checks.parameters import show
 from skdp._checks.rows import number_of_columns
 from skdp._checks.weights import WeightReader
 from skdp._training import defaults as rule
@@ -18,8 +18,10 @@ from skdp._training.models.network import network_scores
 from skdp._training.outputs.classes import Classification, GradientClassifier, Outputs
 from skdp._training.run_fit import fit_run
 from skdp._training.solvers.network_solver import NetworkSolver
+from skdp.base import with_parameters
 
 
+@with_parameters
 class DPMLPClassifier(GradientClassifier):
     """Differentially private multi-layer perceptron classifier.
 
@@ -249,76 +251,40 @@ class DPMLPClassifier(GradientClassifier):
 
     _streams = True
 
-    def __init__(
-        self,
-        hidden_layer_sizes: Any = (100,),
-        activation: str = "relu",
-        *,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        max_grad_norm: Any = "auto",
-        clipping: str = "flat",
-        data_norm: float | None = None,
-        input_norm: float | str = "auto",
-        lot_size: float | None = None,
-        sampling_rate: float | None = None,
-        max_iter: int | None = None,
-        solver: str = "sgd",
-        learning_rate: str = "linear",
-        learning_rate_init: float | str = "auto",
-        learning_rate_end: float | tuple[float, float] | None = None,
-        momentum: float = 0.9,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        adam_epsilon: float = 1e-8,
-        average: str | None = "ema",
-        alpha: float = 0.0,
-        batch_size: int | str = "auto",
-        classes: Any = None,
-        class_weight: Any = None,
-        weight_bound: Any = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        checkpoint: Any = None,
-        warm_start: bool = False,
-        merge_equal_rows: bool | str = "auto",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.max_grad_norm = max_grad_norm
-        self.clipping = clipping
-        self.data_norm = data_norm
-        self.input_norm = input_norm
-        self.lot_size = lot_size
-        self.sampling_rate = sampling_rate
-        self.max_iter = max_iter
-        self.solver = solver
-        self.learning_rate = learning_rate
-        self.learning_rate_init = learning_rate_init
-        self.learning_rate_end = learning_rate_end
-        self.momentum = momentum
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.adam_epsilon = adam_epsilon
-        self.average = average
-        self.alpha = alpha
-        self.batch_size = batch_size
-        self.classes = classes
-        self.class_weight = class_weight
-        self.weight_bound = weight_bound
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.merge_equal_rows = merge_equal_rows
-        self.random_state = random_state
-        self.verbose = verbose
+    hidden_layer_sizes: Any = (100,)
+    activation: str = "relu"
+    _: KW_ONLY
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    max_grad_norm: Any = "auto"
+    clipping: str = "flat"
+    data_norm: float | None = None
+    input_norm: float | str = "auto"
+    lot_size: float | None = None
+    sampling_rate: float | None = None
+    max_iter: int | None = None
+    solver: str = "sgd"
+    learning_rate: str = "linear"
+    learning_rate_init: float | str = "auto"
+    learning_rate_end: float | tuple[float, float] | None = None
+    momentum: float = 0.9
+    beta_1: float = 0.9
+    beta_2: float = 0.999
+    adam_epsilon: float = 1e-8
+    average: str | None = "ema"
+    alpha: float = 0.0
+    batch_size: int | str = "auto"
+    classes: Any = None
+    class_weight: Any = None
+    weight_bound: Any = None
+    adjacency: Any = None
+    accountant: Any = None
+    checkpoint: Any = None
+    warm_start: bool = False
+    merge_equal_rows: bool | str = "auto"
+    random_state: Any = None
+    verbose: int = 0
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Fit the classifier.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
-from skdp._checks.parameters import absolute_path
-from skdp.base import Fit, PrivateEstimator, begin
+from skdp.base import Fit, PrivateEstimator, begin, with_parameters
 from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.preprocessing.histograms.cell_tree import OCTAVES, bounds_of_mass, occupied_octaves
@@ -14,27 +14,19 @@ from skdp.preprocessing.histograms.purchase import NOWHERE, released
 from skdp.preprocessing.purchasing_transformer import ColumnsRead, read_columns
 
 
+@with_parameters
 class ColumnBounds(PrivateEstimator):
     """What `dp_bounds` fits."""
 
     _public_name = "dp_bounds"
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    _: KW_ONLY
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Estimate the bounds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.adjacency import stated_adjacency
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_count, reject_fit_params
+from skdp._checks.parameters import check_count, reject_fit_params
 from skdp._checks.table import Table, fitted_table
 from skdp._fit.step_traits import StepTraits
-from skdp.base import PrivateEstimator, StepPlan, begin
+from skdp.base import PrivateEstimator, StepPlan, begin, with_parameters
 from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase
 from skdp.preprocessing.purchasing_transformer import ReadsRawColumns, read_columns
 from skdp.preprocessing.schema.kinds import Column
@@ -22,6 +22,7 @@ from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.preprocessing.vectorizer import DPTableVectorizer
 
 
+@with_parameters
 class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
     """One-hot encoding of categories that are learned with differential privacy for each row.
 
@@ -114,26 +115,15 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
     ['clerk', 'nurse']
     """
 
-    def __init__(
-        self,
-        max_categories: int = 100,
-        *,
-        sparse_output: bool = True,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.max_categories = max_categories
-        self.sparse_output = sparse_output
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    max_categories: int = 100
+    _: KW_ONLY
+    sparse_output: bool = True
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **fit_params: Any) -> Self:
         """Buy the categories.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.adjacency import adjacency_of
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_choice, check_real, reject_fit_params, show
+from skdp._checks.parameters import check_choice, check_real, reject_fit_params, show
 from skdp._checks.readings import key_of, number_of
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, fitted_table
@@ -22,7 +23,7 @@ from skdp._fit.private_step import PrivateStep
 from skdp._fit.releases import fit_publicly
 from skdp._guard.public_rules import register
 from skdp.accounting import DpEvent, GaussianDpEvent, NoOpDpEvent
-from skdp.base import Fit, PrivateEstimator, StepPlan, begin
+from skdp.base import Fit, PrivateEstimator, StepPlan, begin, with_parameters
 from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase
 from skdp.preprocessing.histograms.sums import BoughtBounds, release_moments
 from skdp.preprocessing.purchasing_transformer import (
@@ -38,6 +39,7 @@ _STRATEGIES = ("mean", "median", "most_frequent", "constant")
 _MISSING = "missing"
 
 
+@with_parameters
 class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     """Completion of gaps by one value a column, which is bought with differential privacy for each row, or given.
 
@@ -129,28 +131,16 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     array([2.])
     """
 
-    def __init__(
-        self,
-        strategy: str = "mean",
-        *,
-        fill_value: Any = None,
-        bounds: Any = None,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.strategy = strategy
-        self.fill_value = fill_value
-        self.bounds = bounds
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    strategy: str = "mean"
+    _: KW_ONLY
+    fill_value: Any = None
+    bounds: Any = None
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     @silent_arithmetic
     def fit(self, X: Any, y: Any = None, groups: Any = None, **fit_params: Any) -> Self:

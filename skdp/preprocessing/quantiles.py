@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.adjacency import stated_adjacency
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_choice, check_count
+from skdp._checks.parameters import check_choice, check_count
 from skdp._checks.table import Table, fitted_table
 from skdp._checks.weights import WeightReader, exactly_summable
 from skdp._fit.step_traits import StepTraits
 from skdp._typing import Doubles
-from skdp.base import PrivateEstimator, StepPlan, begin
+from skdp.base import PrivateEstimator, StepPlan, begin, with_parameters
 from skdp.preprocessing.histograms.cell_tree import all_edges
 from skdp.preprocessing.histograms.purchase import Purchase
 from skdp.preprocessing.purchasing_transformer import (
@@ -33,6 +33,7 @@ from skdp.preprocessing.vectorizer import DPTableVectorizer
 _ENCODINGS = ("onehot", "onehot-dense", "ordinal")
 
 
+@with_parameters
 class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
     """Bins of nearly equal mass for each column of numbers, with differential privacy for each row.
 
@@ -140,30 +141,17 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
     (8, True)
     """
 
-    def __init__(
-        self,
-        n_bins: int = 16,
-        *,
-        bounds: Any = None,
-        encode: str = "onehot",
-        weight_bound: Any = None,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_bins = n_bins
-        self.bounds = bounds
-        self.encode = encode
-        self.weight_bound = weight_bound
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    n_bins: int = 16
+    _: KW_ONLY
+    bounds: Any = None
+    encode: str = "onehot"
+    weight_bound: Any = None
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Buy the edges.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +11,10 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path
 from skdp._checks.table import fitted_table
 from skdp._checks.weights import WeightReader, exactly_summable
 from skdp.accounting import GaussianDpEvent
-from skdp.base import PrivateEstimator, StepPlan, begin
+from skdp.base import PrivateEstimator, StepPlan, begin, with_parameters
 from skdp.preprocessing.histograms.sums import BoughtBounds, release_moments
 from skdp.preprocessing.purchasing_transformer import (
     ReadsRawColumns,
@@ -25,6 +25,7 @@ from skdp.preprocessing.purchasing_transformer import (
 )
 
 
+@with_parameters
 class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     """Standardization of columns by mean and standard deviation, with differential privacy for each row.
 
@@ -126,30 +127,17 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     (True, True)
     """
 
-    def __init__(
-        self,
-        bounds: Any = None,
-        *,
-        with_mean: bool = True,
-        with_std: bool = True,
-        weight_bound: Any = None,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.bounds = bounds
-        self.with_mean = with_mean
-        self.with_std = with_std
-        self.weight_bound = weight_bound
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    bounds: Any = None
+    _: KW_ONLY
+    with_mean: bool = True
+    with_std: bool = True
+    weight_bound: Any = None
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Buy means and standard deviations.

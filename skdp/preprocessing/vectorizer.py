@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import KW_ONLY, replace
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._checks.adjacency import adjacency_of
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_choice, reject_fit_params, show
+from skdp._checks.parameters import check_choice, reject_fit_params, show
 from skdp._checks.row_traits import with_row_norm, with_row_schema
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, fitted_table
@@ -25,7 +25,7 @@ from skdp._fit.step_traits import StepTraits
 from skdp._guard.public_rules import register
 from skdp._guard.public_steps import output_of
 from skdp.accounting import NoOpDpEvent
-from skdp.base import StepPlan, begin
+from skdp.base import StepPlan, begin, with_parameters
 from skdp.preprocessing.histograms.purchase import BINS_SHARE
 from skdp.preprocessing.schema.blocks import NUMBERS, Block, numbers_by_rule, row_norm, unique_names
 from skdp.preprocessing.schema.combinations import combinations_left
@@ -46,6 +46,7 @@ _SPARSE_BELOW = 0.5
 _DENSE_ROWS = 1024
 
 
+@with_parameters
 class DPTableVectorizer(SchemaBuyer):
     """Table of any columns to numbers, by a public schema.
 
@@ -186,38 +187,22 @@ class DPTableVectorizer(SchemaBuyer):
     (0.0, True)
     """
 
-    _whole: tuple[int, float] | None = None
+    _whole = cast("tuple[int, float] | None", None)
 
-    def __init__(
-        self,
-        schema: Any = None,
-        *,
-        numbers: str = "bins",
-        n_bins: int = 16,
-        fit_bins: bool = False,
-        sparse_output: Any = "auto",
-        dtype: str = "float32",
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        max_categories: int = 100,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.numbers = numbers
-        self.n_bins = n_bins
-        self.fit_bins = fit_bins
-        self.sparse_output = sparse_output
-        self.dtype = dtype
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.max_categories = max_categories
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    schema: Any = None
+    _: KW_ONLY
+    numbers: str = "bins"
+    n_bins: int = 16
+    fit_bins: bool = False
+    sparse_output: Any = "auto"
+    dtype: str = "float32"
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    max_categories: int = 100
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **fit_params: Any) -> Self:
         """Learn the columns of a table, and buy what its schema leaves out.

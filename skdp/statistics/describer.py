@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names
 from skdp._checks.notices import narrow_bounds_notice, note_notice
-from skdp._checks.parameters import absolute_path, check_choice, read_real, show
+from skdp._checks.parameters import check_choice, read_real, show
 from skdp._checks.rows import split_column
 from skdp._checks.table import Table
 from skdp._checks.units import check_row_limit
 from skdp._checks.weights import WeightReader, exactly_summable
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
-from skdp.base import Fit, begin
+from skdp.base import Fit, begin, with_parameters
 from skdp.mechanisms.group_clip import clip_groups
 from skdp.preprocessing.histograms.purchase import noise_ratio
 from skdp.preprocessing.schema.kinds import Column
@@ -45,49 +45,30 @@ _PURCHASE_RATIO = noise_ratio(_PURCHASE)
 MOST_BINS = 64
 
 
+@with_parameters
 class TableDescriber(SchemaBuyer):
     """What `skdp.describe` fits; its parameters are explained there."""
 
     _public_name = "describe"
 
-    def __init__(
-        self,
-        schema: Any = None,
-        *,
-        by: Any = None,
-        correlation: bool = True,
-        crosstabs: Any = (),
-        quantiles: Any = (0.05, 0.25, 0.5, 0.75, 0.95),
-        n_bins: int = MOST_BINS,
-        weight_bound: float | None = None,
-        rows_per_group: int | None = None,
-        shares: Shares | None = None,
-        noise: str = ROUNDED,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        max_categories: int = 100,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.by = by
-        self.correlation = correlation
-        self.crosstabs = crosstabs
-        self.quantiles = quantiles
-        self.n_bins = n_bins
-        self.weight_bound = weight_bound
-        self.rows_per_group = rows_per_group
-        self.shares = shares
-        self.noise = noise
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.max_categories = max_categories
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    schema: Any = None
+    _: KW_ONLY
+    by: Any = None
+    correlation: bool = True
+    crosstabs: Any = ()
+    quantiles: Any = (0.05, 0.25, 0.5, 0.75, 0.95)
+    n_bins: int = MOST_BINS
+    weight_bound: float | None = None
+    rows_per_group: int | None = None
+    shares: Shares | None = None
+    noise: str = ROUNDED
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    max_categories: int = 100
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
         """Describe the rows."""

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import KW_ONLY
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import stats
 
 from skdp._checks.cells import format_names
-from skdp._checks.parameters import absolute_path, check_count, check_real
+from skdp._checks.parameters import check_count, check_real
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
 from skdp._checks.weights import exactly_summable
 from skdp._typing import Doubles
 from skdp.accounting.ledger.html import escaped, html_table
-from skdp.base import Fit, PrivateEstimator, begin
+from skdp.base import Fit, PrivateEstimator, begin, with_parameters
 from skdp.evaluation.estimates import Estimate
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.group_clip import clip_groups
@@ -35,6 +36,7 @@ class ComparedRows(NamedTuple):
     codes: list[Levels]
 
 
+@with_parameters
 class SynthesisEvaluation(PrivateEstimator):
     """How far a synthetic table is from the private one it was made of, as a release. Made by `evaluate_synthesis`.
 
@@ -103,28 +105,16 @@ class SynthesisEvaluation(PrivateEstimator):
     noise_multiplier = None
     accounting = "pld"
 
-    def __init__(
-        self,
-        synthetic: Any,
-        schema: Any,
-        *,
-        n_bins: int = 16,
-        level: float = 0.95,
-        epsilon: Any = 0.1,
-        delta: float | str = "auto",
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.synthetic = synthetic
-        self.schema = schema
-        self.n_bins = n_bins
-        self.level = level
-        self.epsilon = epsilon
-        self.delta = delta
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    synthetic: Any
+    schema: Any
+    _: KW_ONLY
+    n_bins: int = 16
+    level: float = 0.95
+    epsilon: Any = 0.1
+    delta: float | str = "auto"
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Charge and release. See `evaluate_synthesis`.

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.parameters import absolute_path, check_count
+from skdp._checks.parameters import check_count
 from skdp._checks.rows import check_table
 from skdp._checks.weights import WeightReader, weight_of_each
 from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent
-from skdp.base import Fit, StepPlan
+from skdp.base import Fit, StepPlan, with_parameters
 from skdp.mechanisms.group_clip import clip_groups
 from skdp.preprocessing.purchasing_transformer import public_bounds
 from skdp.synthesis.class_mixture.mixture import ClassMixture
@@ -28,6 +29,7 @@ N_DIRECTIONS = 100
 """Directions that are kept if there are as many columns."""
 
 
+@with_parameters
 class DPClassMixtureGenerator(PrivateGenerator):
     """Synthetic rows of numbers with differential privacy for each row, such as images of several classes.
 
@@ -170,37 +172,23 @@ class DPClassMixtureGenerator(PrivateGenerator):
     ((1000, 16), True)
     """
 
-    mixture_: ClassMixture
-    class_count_: Doubles
-    bounds_: Doubles
-    _fitted_dtype: str
+    mixture_: ClassMixture = field(init=False)
+    class_count_: Doubles = field(init=False)
+    bounds_: Doubles = field(init=False)
+    _fitted_dtype: str = field(init=False)
 
-    def __init__(
-        self,
-        n_components: int | str = "auto",
-        *,
-        bounds: Any = None,
-        classes: Any = None,
-        class_prevalences: Any = "bought",
-        weight_bound: Any = None,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.bounds = bounds
-        self.classes = classes
-        self.class_prevalences = class_prevalences
-        self.weight_bound = weight_bound
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    n_components: int | str = "auto"
+    _: KW_ONLY
+    bounds: Any = None
+    classes: Any = None
+    class_prevalences: Any = "bought"
+    weight_bound: Any = None
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     # --- the fit ---
 

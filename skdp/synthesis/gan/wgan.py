@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, field
 from functools import partial
 from typing import Any, Self
 
@@ -10,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.adjacency import public_n
-from skdp._checks.parameters import absolute_path, check_count, check_real, reject_fit_params
+from skdp._checks.parameters import check_count, check_real, reject_fit_params
 from skdp._fit.step_traits import traits_of
 from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp._training.progress import StepProgress
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
-from skdp.base import StepPlan, begin, check_table, cost_of
+from skdp.base import StepPlan, begin, check_table, cost_of, with_parameters
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
@@ -33,6 +34,7 @@ _STEPS = 5_000
 _DRAWN_ROWS = 8192
 
 
+@with_parameters
 class DPWGAN(PrivateGenerator):
     """Generative adversarial network with differential privacy for each row.
 
@@ -221,71 +223,40 @@ class DPWGAN(PrivateGenerator):
     ((100, 2), (100,), True)
     """
 
-    coefs_: list[NDArray[np.floating]]
-    intercepts_: list[NDArray[np.floating]]
-    bounds_: Doubles
-    _fitted_dtype: Any
+    coefs_: list[NDArray[np.floating]] = field(init=False)
+    intercepts_: list[NDArray[np.floating]] = field(init=False)
+    bounds_: Doubles = field(init=False)
+    _fitted_dtype: Any = field(init=False)
 
-    def __init__(
-        self,
-        bounds: Any = None,
-        *,
-        classes: Any = None,
-        critic_layer_sizes: Any = (128,),
-        image_shape: Any = None,
-        capacity: int = 32,
-        generator_layer_sizes: Any = (256, 256),
-        n_latent: int = 64,
-        class_prevalences: Any = "bought",
-        critic_steps: int | str = "auto",
-        gradient_penalty: float = 10.0,
-        max_grad_norm: float = 0.1,
-        lot_size: float | None = None,
-        sampling_rate: float | None = None,
-        max_iter: int | None = None,
-        learning_rate_init: float = 1e-3,
-        generator_learning_rate_init: float = 1e-3,
-        weight_decay: float = 0.1,
-        beta_1: float = 0.5,
-        beta_2: float = 0.9,
-        adam_epsilon: float = 1e-8,
-        average: str | None = "ema",
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.bounds = bounds
-        self.classes = classes
-        self.critic_layer_sizes = critic_layer_sizes
-        self.image_shape = image_shape
-        self.capacity = capacity
-        self.generator_layer_sizes = generator_layer_sizes
-        self.n_latent = n_latent
-        self.class_prevalences = class_prevalences
-        self.critic_steps = critic_steps
-        self.gradient_penalty = gradient_penalty
-        self.max_grad_norm = max_grad_norm
-        self.lot_size = lot_size
-        self.sampling_rate = sampling_rate
-        self.max_iter = max_iter
-        self.learning_rate_init = learning_rate_init
-        self.generator_learning_rate_init = generator_learning_rate_init
-        self.weight_decay = weight_decay
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.adam_epsilon = adam_epsilon
-        self.average = average
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
-        self.verbose = verbose
+    bounds: Any = None
+    _: KW_ONLY
+    classes: Any = None
+    critic_layer_sizes: Any = (128,)
+    image_shape: Any = None
+    capacity: int = 32
+    generator_layer_sizes: Any = (256, 256)
+    n_latent: int = 64
+    class_prevalences: Any = "bought"
+    critic_steps: int | str = "auto"
+    gradient_penalty: float = 10.0
+    max_grad_norm: float = 0.1
+    lot_size: float | None = None
+    sampling_rate: float | None = None
+    max_iter: int | None = None
+    learning_rate_init: float = 1e-3
+    generator_learning_rate_init: float = 1e-3
+    weight_decay: float = 0.1
+    beta_1: float = 0.5
+    beta_2: float = 0.9
+    adam_epsilon: float = 1e-8
+    average: str | None = "ema"
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:  # type: ignore[override]
         """Fit the generator.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from skdp._checks.parameters import absolute_path, check_choice, check_count, show
+from skdp._checks.parameters import check_choice, check_count, show
 from skdp._checks.rows import check_schema
 from skdp._checks.weights import exactly_summable, weight_of_each
 from skdp.accounting import DpEvent
-from skdp.base import Fit, StepPlan
+from skdp.base import Fit, StepPlan, with_parameters
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import event_with
 from skdp.preprocessing.purchasing_transformer import check_bounds
@@ -33,6 +34,7 @@ from skdp.synthesis.marginals.sampled_tables import SampledTables
 from skdp.synthesis.marginals.table_form import LocalTable
 
 
+@with_parameters
 class DPMarginalSynthesizer(SampledTables):
     """Synthetic tables with differential privacy for each row.
 
@@ -229,46 +231,25 @@ class DPMarginalSynthesizer(SampledTables):
 
     _largest_reach = LARGEST_REACH
 
-    def __init__(
-        self,
-        schema: Any = None,
-        *,
-        bounds: Any = None,
-        classes: Any = None,
-        n_bins: int = 16,
-        other: Mapping[str, Any] | None = None,
-        pairs: str = "auto",
-        triples: bool | str = "auto",
-        n_components: int | None = None,
-        max_iter: int | None = None,
-        class_prevalences: Any = "bought",
-        within_bins: str = "auto",
-        weight_bound: Any = None,
-        epsilon: Any = 1.0,
-        delta: float | str = "auto",
-        noise_multiplier: float | None = None,
-        adjacency: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.schema = schema
-        self.bounds = bounds
-        self.classes = classes
-        self.n_bins = n_bins
-        self.other = other
-        self.pairs = pairs
-        self.triples = triples
-        self.n_components = n_components
-        self.max_iter = max_iter
-        self.class_prevalences = class_prevalences
-        self.within_bins = within_bins
-        self.weight_bound = weight_bound
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.adjacency = adjacency
-        self.accountant = absolute_path(accountant)
-        self.random_state = random_state
+    schema: Any = None
+    _: KW_ONLY
+    bounds: Any = None
+    classes: Any = None
+    n_bins: int = 16
+    other: Mapping[str, Any] | None = None
+    pairs: str = "auto"
+    triples: bool | str = "auto"
+    n_components: int | None = None
+    max_iter: int | None = None
+    class_prevalences: Any = "bought"
+    within_bins: str = "auto"
+    weight_bound: Any = None
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     # --- the fit ---
 
