@@ -104,10 +104,10 @@ def states_its_price(estimator: Any) -> bool:
     return is_private(estimator) or isinstance(estimator, JointPrivacyCost)
 
 
-def prepared(estimator: Any, n_records: int) -> Any:
-    """A clone that charges nobody, whose number of records is public, and whose public randomness is fixed.
+def prepared(estimator: Any, n_records: int | None = None) -> Any:
+    """A clone that charges nobody, and whose public randomness is fixed.
 
-    What is private under ``"zero_out"`` is audited under ``"add_remove"``, which costs the same: a record leaves.
+    With `n_records`, what is private under zero-out is fitted under add/remove, which costs the same: a record leaves.
     """
     model = clone(estimator)
     parameters = model.get_params(deep=True)
@@ -117,7 +117,7 @@ def prepared(estimator: Any, n_records: int) -> Any:
         owner = parameters[prefix] if prefix else model
         if name in ("accountant", "checkpoint", "n_jobs") and value is not None:
             settings[path] = None
-        elif name == "adjacency" and value in (None, "zero_out"):
+        elif name == "adjacency" and n_records is not None and value in (None, "zero_out"):
             settings[path] = AddRemove(n_records)
         elif name == "random_state" and (states_its_price(owner) or value is None):
             settings[path] = None if states_its_price(owner) else 0  # the tape has the seed of what is private

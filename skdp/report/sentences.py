@@ -315,7 +315,7 @@ def not_covered(facts: Facts) -> list[tuple[str, str]]:
         one = word(facts)
         listed[1] = ("Labels", f"That the rows of one {one}, and no others, have one label is the owner's claim.")
     elif public_rows:
-        listed.insert(2, ("Number of rows", "It is taken as public. If it is secret, use adjacency='add_remove'."))
+        listed.insert(2, ("Number of rows", "It is taken as public. If it is secret, use skdp.AddRemove."))
     if facts["model"]["public_steps"]:
         listed.append(
             ("Public steps", "That a function marked by skdp.row_wise mixes no rows is its author's promise.")

@@ -38,7 +38,7 @@ class CheckedEstimator:
         self.name = type(estimator).__name__
         self.table = made_up(estimator) if X is None else GivenRows(X, y)
         self.other = made_up(estimator, seed=1) if X is None else other_than(self.table)
-        self._template = prepared(estimator, self.table.X.shape[0] + 1)
+        self._template = prepared(estimator)
 
     def make(self, ledger: PrivacyAccountant | None = None, **parameters: Any) -> Any:
         """A clone that charges a ledger, with other values of some of its own parameters."""

@@ -209,7 +209,7 @@ class Ledger:
         if charge.adjacency == split.refused_adjacency:
             raise ValueError(
                 f"partition={charge.partition!r} of a split by label is not valid with adjacency='replace_one', as the "
-                "unit in the place of another may be in the other part; use zero_out or add_remove."
+                "unit in the place of another may be in the other part; use 'zero_out' or skdp.AddRemove."
             )
 
     def refuse_split(self, entry: Charge) -> DataSplit:
