@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from combinations import over_rows
 from sklearn.base import clone
@@ -107,6 +108,30 @@ def test_pipeline_whose_steps_differ_raises(first, second):
     steps = make_pipeline(skdp.DPPCA(2, adjacency=first), logistic(adjacency=second))
     with pytest.raises(ValueError, match="adjacency differs between the steps"):
         skdp.allocate_budget(steps, 1.0)
+
+
+FEW = {
+    "least squares": skdp.DPLinearRegression(y_bounds=(0, 1), inference=True, data_norm=2.0),
+    "Newton steps": skdp.DPPoissonRegressor((0, 3), data_norm=2.0),
+    "class mixture": skdp.DPClassMixtureGenerator(bounds=(-1, 1)),
+    "marginals": skdp.DPMarginalSynthesizer({name: (-1, 1) for name in "abc"}),
+    "network": skdp.DPWGAN(bounds=(-1, 1), max_iter=2),  # the last one: it takes no groups
+}
+
+
+@over_rows(
+    "kind, with_groups", [*((kind, False) for kind in FEW), *((kind, True) for kind in FEW if kind != "network")]
+)
+def test_few_private_records_are_fitted_under_add_remove(kind, with_groups):
+    """A refusal would tell a table of one record from one of two: one record decides on it."""
+    for n in (0, 1, 2):
+        model, rows = (
+            clone(FEW[kind]).set_params(adjacency=AddRemove(250), delta=1e-5),
+            pd.DataFrame(X[:n], columns=[*"abc"]),
+        )
+        labels = [np.zeros(n)] if hasattr(model, "predict") else []
+        model.fit(rows, *labels, **({"groups": np.arange(n)} if with_groups else {}))
+        assert model.epsilon_ <= 1.0
 
 
 def test_parts_of_a_split_have_public_numbers_of_their_own():

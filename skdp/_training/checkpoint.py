@@ -250,8 +250,9 @@ def _keep_the_latest(path: Path) -> None:
 
 
 def _is_later(header: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether a file holds later steps of the same run."""
-    return bool(header["receipt"] == other["receipt"] and header["n_done"] > other["n_done"])
+    """Whether a file holds later releases of the same run: of steps, or beside them."""
+    n_done = [(each["n_done"], len(each["bought"])) for each in (header, other)]
+    return bool(header["receipt"] == other["receipt"] and n_done[0] > n_done[1])
 
 
 def _describe_difference(found: Any, wanted: dict[str, Any]) -> str:

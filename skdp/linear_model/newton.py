@@ -153,7 +153,8 @@ class BoundRows:
         return np.concatenate(found) / longest
 
     def _parts(self) -> list[slice]:
-        return [slice(start, start + _ROWS) for start in range(0, self._rows.shape[0], _ROWS)]
+        n_parts = max(1, -(-self._rows.shape[0] // _ROWS))  # a table may have no rows under add/remove
+        return [slice(_ROWS * k, _ROWS * (k + 1)) for k in range(n_parts)]
 
     def _vectors(self, part: slice) -> Doubles:
         block = self._rows[part]

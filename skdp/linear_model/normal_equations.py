@@ -130,7 +130,8 @@ class TargetMoments(ProductQuery):
 
     def _longest_squares(self, rows: Any) -> Doubles:
         """Return the squared norm of each z, if its target were at its bound."""
-        parts = [rows[start : start + _ROWS] for start in range(0, rows.shape[0], _ROWS)]
+        n_parts = max(1, -(-rows.shape[0] // _ROWS))  # a table may have no rows under add/remove
+        parts = [rows[_ROWS * k : _ROWS * (k + 1)] for k in range(n_parts)]
         return np.concatenate([np.square(self.vectors(part, np.ones(part.shape[0]))).sum(axis=1) for part in parts])
 
     def spread_of_weights(self, equations: Equations) -> float:

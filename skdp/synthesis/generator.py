@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._checks.leaks import report_classes_read
 from skdp._checks.parameters import check_count, read_real, show
 from skdp._checks.rows import check_classes, check_labels, classes_of, encode_labels
-from skdp._checks.units import Units
 from skdp._checks.weights import WeightReader
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent
@@ -86,7 +85,6 @@ class PrivateGenerator(PrivateEstimator):
         fit.plan(model._event_at(fit.n_features))
 
         rows = fit.read_rows(type(model)._read_rows)
-        fit.read(_refuse_few_groups, fit.units)  # first: how many rows a single one has is private
         labels = fit.read(model._read_labels, y, fit.n_rows, fit.n)
         weights = fit.read(weight_reader.read, sample_weight, fit.n_rows)
         fit.charge()
@@ -189,9 +187,10 @@ class PrivateGenerator(PrivateEstimator):
 
     def _read_labels(self, y: Any, n_samples: int, n_public: int) -> ClassesAndCodes | None:
         """Return the classes and the class of each row, None without labels."""
-        if n_samples < 2:  # here and not in `_read_rows`, which comes after the charge behind a private step
-            found = "0 samples" if n_samples == 0 else "1 sample"
-            raise ValueError(f"X has {found}, and a single row is no table to learn from: give 2 rows at least.")
+        if n_public < 2:  # here and not in `_read_rows`, which comes after the charge behind a private step
+            what = self._units_in_words()
+            name = "sample" if what == "rows" else "group"
+            raise ValueError(f"X has {n_public} {name}(s), and one is no table to learn from: give 2 {what} at least.")
         self._fitted_with_labels = y is not None
         if y is None:
             return None
@@ -209,12 +208,6 @@ class PrivateGenerator(PrivateEstimator):
         if not isinstance(self.class_prevalences, str):
             return _read_shares(self.class_prevalences)
         return np.full(n_classes, 1.0 / n_classes) if self.class_prevalences == "uniform" else self._bought_shares()
-
-
-def _refuse_few_groups(units: Units | None) -> None:
-    if units is not None and units.n_units < 2:
-        found = "1 group" if units.n_units else "no group"
-        raise ValueError(f"groups has {found}, and must have at least 2: give more groups.")
 
 
 def _read_shares(given: Any) -> Doubles:

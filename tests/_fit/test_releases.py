@@ -30,7 +30,7 @@ from skdp import (
     allocate_budget,
 )
 from skdp._fit.releases import fit_publicly, releases_of
-from skdp._training.solver import Solver
+from skdp._training.solver import DescentSolver
 from skdp.accounting import compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier
 from skdp.mechanisms.second_moments import MomentSum
@@ -103,7 +103,7 @@ def test_a_pipeline_that_fails_at_its_last_step_keeps_all_of_its_old_steps(monke
     accountant = PrivacyAccountant()
     model = pipeline(accountant).fit(X, Y)
     before, steps = (state_of(model), model.epsilon_), list(model.steps)
-    monkeypatch.setattr(Solver, "train", lambda *arguments: 1 / 0)
+    monkeypatch.setattr(DescentSolver, "train", lambda *arguments: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         model.fit(X, Y)
     assert model.steps == steps
@@ -204,7 +204,7 @@ def test_a_slice_has_no_budget_of_its_own():
 def act_during_fit(monkeypatch, model, act):
     """Fit in a thread, and act before the first part learns. Return what that gave, and the errors of the fit."""
     owner = type(getattr(model, "estimator", model))
-    owner, name = (Solver, "train") if owner is DPLogisticRegression else (MomentSum, "add")
+    owner, name = (DescentSolver, "train") if owner is DPLogisticRegression else (MomentSum, "add")
     inside, go, learn, errors = threading.Event(), threading.Event(), getattr(owner, name), []
 
     def waiting(*arguments, **keywords):

@@ -260,6 +260,20 @@ def test_newest_unmoved_file_of_run_is_resumed(tmp_path, monkeypatch, drawn):
     assert [each.name for each in tmp_path.iterdir()] == [other.name]
 
 
+def test_counts_in_an_unmoved_file_are_not_released_again(tmp_path, monkeypatch, drawn):
+    """Those who read the file know them: a second release of the same counts is unaccounted."""
+    path, files = tmp_path / "run.npz", []
+    with monkeypatch.context() as patch:
+        write = Checkpoint._write
+        patch.setattr(Checkpoint, "_write", lambda file, state: (write(file, state), files.append(path.read_bytes())))
+        stopped(make("full batch", path, random_state=None), 2, SystemError("killed"), monkeypatch)
+    path.write_bytes(files[0])  # begun
+    (tmp_path / "run.npz.4242.part").write_bytes(files[1])  # with the counts of the classes
+    drawn[0].clear()
+    assert make("full batch", path, random_state=None).fit(X, Y).n_steps_ == 30
+    assert len(drawn[0]) == 30 + 1  # steps, and the correction of the mean
+
+
 SCRIPT = """
 import signal, sys
 import numpy as np

@@ -94,4 +94,4 @@ def test_other_rows_are_told_the_same():
     assert told(model_of(), X, y) == told(model_of(), 100 * X[::-1], 1 - y) != []
     public = {"adjacency": AddRemove(30)}
     assert told(model_of(**public), X, y) == told(model_of(**public), *rows_of(31)) == told(model_of(), X, y)
-    assert told(model_of(adjacency="add_remove", n_samples_public=5_000), X, y) == []
+    assert told(model_of(adjacency=AddRemove(5_000)), X, y) == []

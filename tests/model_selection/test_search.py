@@ -34,7 +34,7 @@ from skdp import (
     allocate_budget,
     config_context,
 )
-from skdp._training.solver import Solver
+from skdp._training.solver import DescentSolver
 from skdp.accounting import (
     GaussianDpEvent,
     NumberOfTrials,
@@ -230,8 +230,8 @@ def test_a_row_that_leaves_moves_releases_by_their_sensitivity():
 def test_labels_move_nobody(monkeypatch):
     """All labels turned round: the same rows train and the same rows score."""
     seen = []
-    learn = Solver.train
-    monkeypatch.setattr(Solver, "train", lambda *given: seen.append(given[2]) or learn(*given))
+    learn = DescentSolver.train
+    monkeypatch.setattr(DescentSolver, "train", lambda *given: seen.append(given[2]) or learn(*given))
     for labels in (Y, 1 - Y):
         search(random_state=1).fit(X, labels)
     half = len(seen) // 2
@@ -362,13 +362,13 @@ def test_the_number_of_tries_is_not_told(refit, monkeypatch, capfd):
 
 @silent
 def test_a_try_that_warns_is_not_heard(monkeypatch):
-    learn, heard = Solver.train, []
+    learn, heard = DescentSolver.train, []
 
     def warned(*given):
         heard.append(warnings.warn("here I am", UserWarning, stacklevel=2))
         return learn(*given)
 
-    monkeypatch.setattr(Solver, "train", warned)
+    monkeypatch.setattr(DescentSolver, "train", warned)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         search().fit(X, Y)

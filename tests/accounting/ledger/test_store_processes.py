@@ -137,7 +137,7 @@ DIES_INSIDE = """
 import os, skdp.accounting.ledger.store as store
 link = store.link
 def dying(row):
-    if len(row) > 7 and row["label"] == "dies":
+    if len(row) > 7 and row.get("label") == "dies":
         os.kill(os.getpid(), 9)
     return link(row)
 store.link = dying
