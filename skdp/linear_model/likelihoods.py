@@ -46,6 +46,10 @@ class Likelihood(Protocol):
         The factor by which the counts of classes are multiplied in a release, 0 if there are none.
     n_counts : int
         How many counts there are.
+    largest_eta, largest_target : float
+        Where a mean is cut, and from where on a target may have been cut; infinite if there is no bound.
+    bias_of_variance : float
+        Mean error of eta after a Newton step from coefficients with eta of variance 1.
 
     Notes
     -----
@@ -61,6 +65,9 @@ class Likelihood(Protocol):
     steepest: float = math.inf
     count_weight: float = 0.0
     n_counts: int = 0
+    largest_eta: float = math.inf
+    largest_target: float = math.inf
+    bias_of_variance: float = 0.0
 
     @property
     def n_lines(self) -> int:
@@ -77,13 +84,9 @@ class Likelihood(Protocol):
         """By what a row of norm 1 is divided, counts included."""
         return math.hypot(1.0, self.count_weight)
 
-    def n_coefs(self, width: int) -> int:
-        """How many coefficients there are, for z of this length."""
-        return width * self.n_lines
-
     def start(self, width: int, intercept: float) -> Doubles:
         """Return the coefficients of the first step; `intercept` is its entry in each z, 0 without one."""
-        theta = np.zeros(self.n_coefs(width))
+        theta = np.zeros(self.n_blocks * (width - 1) + self.n_lines)
         if intercept:
             theta[-1] = self.first_eta / intercept
         return theta
@@ -115,8 +118,8 @@ class Likelihood(Protocol):
         return ((weights[:, None] * residuals).T @ z).ravel(), curvature.reshape(k * width, k * width)
 
     def counted(self, targets: Doubles) -> Doubles:
-        """What is counted of each row, of shape (m, n_counts): nothing."""
-        return np.empty((len(targets), self.n_counts))
+        """What is counted of each row, of shape (m, n_counts): its class, or nothing."""
+        return (targets.astype(np.intp)[:, None] == np.arange(self.n_counts)).astype(np.float64)
 
     def completed(self, theta: Doubles, score: Doubles, curvature: Doubles, counts: Doubles) -> tuple[Doubles, Doubles]:
         """Return score and curvature with what follows from counts: as they are."""
@@ -158,24 +161,12 @@ class Likelihood(Protocol):
         Shapes are those of `eta`, (m, n_lines), and (m, n_lines, n_lines).
         """
 
-    def is_cut(self, eta: Doubles) -> NDArray[np.bool_]:
-        """Return which rows have a mean that is cut at a bound: none."""
-        return np.zeros(len(eta), bool)
-
-    def is_beyond(self, targets: Doubles) -> NDArray[np.bool_]:
-        """Return which targets may have been cut at a bound: none."""
-        return np.zeros(len(targets), bool)
-
     def matched(self, curvature: Doubles, score: Doubles, intercept: float) -> Doubles:
         """Return the curvature where the means have the sum of the targets, from one beside a score: about the same.
 
         `intercept` is its entry in each z, the last one, and 0 where there is none.
         """
         return curvature
-
-    def bias(self, variance: float) -> float:
-        """Return the mean error of eta after a Newton step from coefficients whose eta has this variance: about 0."""
-        return 0.0
 
     def row_moments(self, gram: Doubles) -> Doubles:
         """Return the sum of w z z' over rows of weight w, by the curvature of the first step."""
@@ -338,9 +329,6 @@ class Ordinal(Likelihood):
     def n_blocks(self) -> int:
         return 1
 
-    def n_coefs(self, width: int) -> int:
-        return width - 1 + self.n_lines
-
     def start(self, width: int, intercept: float) -> Doubles:
         """See `Likelihood`: equal classes."""
         return np.r_[np.zeros(width - 1), logit(np.arange(1, self.n_counts) / self.n_counts) / self._entry]
@@ -377,10 +365,6 @@ class Ordinal(Likelihood):
         curvature[d:, :d] = curvature[:d, d:].T
         curvature[d:, d:] = np.diag(np.sum(entries**2 * slopes, axis=0))
         return self.scores(z, residuals).T @ weights, curvature
-
-    def counted(self, targets: Doubles) -> Doubles:
-        """See `Likelihood`: the class."""
-        return (targets.astype(np.intp)[:, None] == np.arange(self.n_counts)).astype(np.float64)
 
     def _gaps(self, theta: Doubles) -> tuple[Doubles, Doubles]:
         """The direction of the gap of each class, of shape (n_coefs, n_counts), and the gaps, infinite at both ends."""
@@ -446,28 +430,19 @@ class BoundedCounts(OneLine):
 
     curvature_weight = math.sqrt(3.0)
     first_eta, first_slope, rows_of_slope = math.log(0.5), 0.5, math.inf
+    largest_eta, largest_target = math.log(0.5), 1.0
+    bias_of_variance = -0.5  # of matched curvature, a step from e leads to e + 1 - exp(e), about -e**2 / 2
 
     def mean(self, eta: Doubles) -> Doubles:
-        return np.exp(np.minimum(eta, self.first_eta))
+        return np.exp(np.minimum(eta, self.largest_eta))
 
     def slope(self, mean: Doubles) -> Doubles:
         return mean
-
-    def is_cut(self, eta: Doubles) -> NDArray[np.bool_]:
-        return eta[:, 0] > self.first_eta
-
-    def is_beyond(self, targets: Doubles) -> NDArray[np.bool_]:
-        """See `Likelihood`: those at the largest count."""
-        return targets >= 1.0
 
     def matched(self, curvature: Doubles, score: Doubles, intercept: float) -> Doubles:
         """See `Likelihood`: the means are the weights of the curvature."""
         means = max(float(curvature[-1, -1]), 1e-300) / intercept if intercept else math.inf
         return curvature * min(max(1.0 + float(score[-1]) / means, 0.5), 2.0)
-
-    def bias(self, variance: float) -> float:
-        """See `Likelihood`: of matched curvature, a step from e leads to e + 1 - exp(e), about -e**2 / 2."""
-        return -variance / 2.0
 
     def clip(self, root_mean_square: float, one: float, spread: float, most: float) -> float:
         """See `Likelihood`: where the largest count is far from the others, few scores are near 1.

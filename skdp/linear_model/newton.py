@@ -184,10 +184,10 @@ class BoundRows:
 
     def is_cut(self, theta: Doubles) -> NDArray[np.bool_]:
         """Which rows are longer than their bound, or have a mean that is cut at one."""
-        cut = is_longer(self._rows, self._scale.radius)
-        cut |= self.likelihood.is_beyond(self._targets)
+        how = self.likelihood
+        cut = is_longer(self._rows, self._scale.radius) | (self._targets >= how.largest_target)
         for part in self._parts():
-            cut[part] |= self.likelihood.is_cut(self.likelihood.lines(self._vectors(part), theta))
+            cut[part] |= how.lines(self._vectors(part), theta)[:, 0] > how.largest_eta
         return cut
 
 
@@ -261,7 +261,7 @@ class NewtonSolver(Solver):
                 )
 
     def n_free(self, run: Run, n_features: int, outputs: Any) -> int:
-        return self._likelihood(outputs).n_coefs(run.shape.width(n_features))
+        return len(self._likelihood(outputs).start(run.shape.width(n_features), 1.0))
 
     def _likelihood(self, outputs: Any) -> Likelihood:
         return Outcome.of(self.target, outputs).likelihood

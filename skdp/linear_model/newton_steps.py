@@ -193,7 +193,7 @@ def bias_of_noise(steps: list[Step], pool: Pool, likelihood: Likelihood, interce
     values = np.maximum(np.linalg.eigvalsh(pool.equations.gram), pool.equations.edge)
     of_noise = float(np.sum(1.0 / values)) / slopes  # variance of eta, for a noise of 1 in a score
     precisions = np.array([1.0 / each.deviation**2 for each in steps[-2:]])
-    biases = [likelihood.bias(each.deviation**2 * of_noise) for each in steps[-3:-1]]
+    biases = [likelihood.bias_of_variance * each.deviation**2 * of_noise for each in steps[-3:-1]]
     return float(precisions @ biases / precisions.sum())
 
 
