@@ -211,7 +211,7 @@ class PrivacyAccountant(Figures):
     @property
     def split(self) -> DataSplit | None:
         """The split of the data set that is kept; None where there is none."""
-        return self._log.read().split
+        return self._log.read().scope.split
 
     @property
     def partition_name(self) -> str | None:
@@ -221,7 +221,7 @@ class PrivacyAccountant(Figures):
     @property
     def partition_rule(self) -> str | None:
         """By what rule a unit is in one partition, an assumption of the owner; None where there is none."""
-        return self._log.read().partition_rule or self._partition_rule
+        return self._log.read().scope.partition_rule or self._partition_rule
 
     @property
     def identity(self) -> tuple[str | int, str | None]:
@@ -261,7 +261,7 @@ class PrivacyAccountant(Figures):
     @property
     def adjacency(self) -> str | None:
         """Adjacency of all charges; None before the first, where none was stated."""
-        return self._log.read().adjacency
+        return self._log.read().scope.adjacency
 
     @property
     def history(self) -> tuple[Charge, ...]:

@@ -43,14 +43,14 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
     if entry.kind == "refusal":
         return entry
     if entry.kind == "split":
-        ledger.refuse_split(entry)
+        ledger.scope.with_split(entry)
         return entry
     if entry.kind == "raise":
         return _check_raise(ledger, entry)
-    ledger.refuse_contradiction(entry)
-    whole, ledger = ledger, ledger.of(entry.partition)
-    if whole.partition_rule is not None or entry.partition is None:
+    ledger.scope.with_charge(entry)
+    if ledger.scope.partition_rule is not None or entry.partition is None:
         entry = replace(entry, partition_rule=None)  # kept once, with the first charge of a partition
+    ledger = ledger.of(entry.partition)
     found = releases(entry.event)
     if found.empty:
         return entry
@@ -59,11 +59,11 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
             f"event={type(entry.event).__name__} makes more than {MOST_RELEASES:.0e} releases with those of this "
             "ledger; no method prices that many, and nothing was charged: charge it to a ledger of its own."
         )
-    if not ledger.priced_with(found, entry.adjacency):
+    if not all(each.priced_with(found, entry.adjacency) for each in ledger.balances):
         raise _explain_missing_price(ledger, entry, found)
     if ledger.epsilon is None:
         return entry
-    if not ledger.admits(entry.event, entry.adjacency):
+    if ledger.load(entry.event, entry.adjacency) > 1.0:
         raise _explain_excess(ledger, entry, found)
     rules = [each.rule_with(found, entry.adjacency) for each in ledger.balances if each.rule is None]
     return replace(entry, rule=rules[0]) if rules else entry  # of those without one, and so the same for all
@@ -94,9 +94,9 @@ def _refuse_less(ledger: Ledger, entry: Charge) -> None:
     """Raise if the largest fit like the last one that could be charged now could not be once the odometer decides."""
     raised = ledger.snapshot()
     raised.add(entry)
-    adjacency = ledger.adjacency or "zero_out"
+    adjacency = ledger.scope.adjacency or "zero_out"
     largest = largest_event(ledger, None, adjacency) if raised.raised and not ledger.raised else None
-    if largest is None or raised.admits(largest, adjacency):
+    if largest is None or raised.load(largest, adjacency) <= 1.0:
         return
     before, after = _apart(*(affordable(each, None, None, None).epsilon for each in (ledger, raised)), up=False)
     enough = ledger.adaptive_price(ledger.delta, largest)
@@ -123,7 +123,7 @@ def _explain_missing_price(ledger: Ledger, entry: Charge, found: Releases) -> Ex
 
 
 def _explain_excess(ledger: Ledger, entry: Charge, found: Releases) -> BudgetExceededError:
-    tightest = ledger.tightest(entry.event, entry.adjacency)
+    tightest = max(ledger.balances, key=lambda each: each.load(entry.event, entry.adjacency))
     budget = f"the budget epsilon={ledger.epsilon!r} at delta={ledger.delta!r}"
     if tightest.partition is not None:
         budget += f" for partition={tightest.partition!r}"
@@ -290,11 +290,12 @@ def affordable(ledger: Ledger, event: DpEvent | None, delta: float | None, adjac
         If the ledger holds another adjacency, as for a charge.
     """
     if adjacency is not None:
-        ledger.refuse_mixed(adjacency)
+        ledger.scope.refuse_mixed(adjacency)
     if ledger.epsilon is None:
         return Affordable(math.inf, 1.0)
-    delta, adjacency = delta or ledger.delta, adjacency or ledger.adjacency or "zero_out"
-    if not ledger.is_charged and delta == ledger.delta and ledger.has_room(event or GaussianDpEvent(1.0)):
+    delta, adjacency = delta or ledger.delta, adjacency or ledger.scope.adjacency or "zero_out"
+    is_charged = any(each.counts for each in ledger.balances)
+    if not is_charged and delta == ledger.delta and ledger.has_room(event or GaussianDpEvent(1.0)):
         return Affordable(ledger.epsilon, ledger.failures_left())
     largest = largest_event(ledger, event, adjacency)
     left = 0.0 if largest is None else joint_price(largest, delta, adjacency) * (1.0 - 1e-6)
@@ -306,5 +307,6 @@ def largest_event(ledger: Ledger, shape: DpEvent | None, adjacency: str) -> DpEv
     shape = shape or ledger.shape or GaussianDpEvent(1.0)
     if not ledger.has_room(shape):
         return None
-    factor = _least_factor(lambda each: ledger.load(scale_noise(shape, each), adjacency), ledger.load_now(adjacency))
+    now = max(each.load_now(adjacency) for each in ledger.balances)
+    factor = _least_factor(lambda each: ledger.load(scale_noise(shape, each), adjacency), now)
     return None if factor is None else scale_noise(shape, factor)

@@ -217,10 +217,6 @@ class Balance:
 
     # --- what it costs ---
 
-    def price(self, delta: float, method: str | None = None) -> float:
-        """Joint price of everything charged, in nats."""
-        return joint_price(self.event, delta, self.adjacency or "zero_out", method)
-
     def spent(self) -> float:
         """What was spent of the budget: the joint price, or the odometer's figure once the budget was raised.
 
@@ -229,7 +225,9 @@ class Balance:
         """
         if self.epsilon is None:
             raise ValueError("an accountant without a budget has no balance; give epsilon and delta.")
-        return self.adaptive_price(self.delta) if self.raised else min(self.price(self.delta), self.epsilon)
+        if self.raised:
+            return self.adaptive_price(self.delta)
+        return min(joint_price(self.event, self.delta, self.adjacency or "zero_out"), self.epsilon)
 
     def adaptive_price(self, delta: float, further: DpEvent | None = None) -> float:
         """The odometer's figure, valid however charges were chosen, in nats; with a further charge, if one is given."""

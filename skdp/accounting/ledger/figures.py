@@ -8,7 +8,7 @@ from ..events.specifications import DpEvent, resolve
 from ..methods import check_adjacency, check_delta
 from ..releases import releases
 from .admission import Affordable, affordable
-from .charges import check_name
+from .charges import check_name, joint_delta
 from .filters import failures_of
 from .ledger import Ledger
 from .log import Log
@@ -61,7 +61,7 @@ def _under_a_ceiling(ledger: Ledger) -> list[tuple[str, str]]:
     raised = f", raised from {ledger.terms.epsilon:g}" if ledger.raised else ""
     spent = "what is guaranteed however charges were chosen" if ledger.raised else "joint price of the charges"
     like = " for a Gaussian release" if ledger.shape is None else " for a fit like the last one"
-    like = like if ledger.is_charged else ""
+    like = like if any(each.counts for each in ledger.balances) else ""
     if any(failures_of(each.counts) > 0.0 for each in ledger.balances):
         like += f"; delta={to_digits(ledger.failures_left(), 3)} for failure probabilities"
     return [
@@ -73,13 +73,14 @@ def _under_a_ceiling(ledger: Ledger) -> list[tuple[str, str]]:
 
 def _of_partitions(ledger: Ledger) -> list[tuple[str, str]]:
     """What the figures assume where charges name partitions."""
-    if ledger.partition_rule is None:
+    if ledger.scope.partition_rule is None:
         return []
     whose = f"the largest over {len(ledger.partitions)} partitions" if ledger.partitions else "those of one partition"
-    known = "an assumption of the owner, not checked" if ledger.split is None else "the split of this ledger sees to it"
+    split = ledger.scope.split
+    known = "an assumption of the owner, not checked" if split is None else "the split of this ledger sees to it"
     return [
         ("figures", f"{whose}; each unit is in one, whatever its record: {known}"),
-        ("rule of partitions", " ".join(ledger.partition_rule.split())),
+        ("rule of partitions", " ".join(ledger.scope.partition_rule.split())),
     ]
 
 
@@ -147,7 +148,9 @@ class Figures:
         float
             Delta; 0.0 if nothing was charged.
         """
-        return self._read().joint_delta(epsilon, method)
+        ledger = self._read()
+        adjacency = ledger.scope.adjacency or "zero_out"
+        return max(joint_delta(event, epsilon, adjacency, method) for event in ledger.events())
 
     @property
     def spent(self) -> float | None:
@@ -204,7 +207,9 @@ class Figures:
             admitted, an int of at most 10^12 releases in all. `math.inf` without a budget, and for an event that
             costs nothing.
         """
-        return self.affordable().epsilon if event is None else self._read().remaining(resolve(event))
+        if event is None:
+            return self.affordable().epsilon
+        return min(each.remaining(resolve(event)) for each in self._read().balances)
 
     def table(self, delta: float | None = None) -> str:
         """The ledger as text: its entries, and what was spent and is left.
@@ -249,8 +254,8 @@ class Figures:
         parts.append(f"charges={len(ledger.history)}")
         if len(ledger.entries) > len(ledger.history):
             parts.append(f"entries={len(ledger.entries)}")
-        if ledger.adjacency is not None:
-            parts.append(f"adjacency={ledger.adjacency!r}")
+        if ledger.scope.adjacency is not None:
+            parts.append(f"adjacency={ledger.scope.adjacency!r}")
         if self._log.terms.unit != "row":
             parts.append(f"unit={self._log.terms.unit!r}")
         if self._log.is_copy:

@@ -112,7 +112,7 @@ FAULTS = faults_of(
             ),
             (
                 "partition-epsilon-of-last",
-                "Ledger._events",
+                "Ledger.events",
                 "{each.event for each in self.balances}",
                 "{self.balances[-1].event}",
             ),
