@@ -27,6 +27,7 @@ class FiguresOfEach(TableFigures):
     """Figures of each class or label, and their means, all from one release: none costs anything."""
 
     _fitted_names: list[Any]  # public names of the classes or labels
+    _has_confusion: ClassVar[bool] = False  # whether tables begin with a confusion matrix
 
     @property
     def each(self) -> dict[Any, BinaryFigures]:
@@ -61,12 +62,13 @@ class FiguresOfEach(TableFigures):
         return [metric(counts[:, number]) for number in range(counts.shape[1])]
 
     def _counts(self, tables: Doubles) -> Doubles:
-        """Tables of two classes, of shape (n_tables, n_names, 2, n_bins)."""
-        raise NotImplementedError
+        """Tables of two classes, of shape (n_tables, n_names, 2, n_bins): columns after those of a confusion matrix."""
+        first = tables.shape[-2] if self._has_confusion else 0
+        return tables[..., first:].reshape(*tables.shape[:-1], 2, -1)
 
     def _deviation_of_mean(self, metric: Metric) -> float:
-        """Bound on the standard deviation of a mean over all tables by the draw of the rows."""
-        raise NotImplementedError
+        """Bound on the standard deviation of a mean over all tables by the draw of the rows (Minkowski)."""
+        return float(np.mean([found.std() for found in self._of_each(metric, self._fitted_tables.sampling)]))
 
 
 class ClassFigures(FiguresOfEach, ConfusionFigures):
@@ -79,6 +81,7 @@ class ClassFigures(FiguresOfEach, ConfusionFigures):
     together (Minkowski). Intervals of means are rather too wide than too narrow.
     """
 
+    _has_confusion = True
     _summary = "accuracy", "balanced_accuracy", "macro_f1", "roc_auc", "average_precision", "brier_score", "log_loss"
 
     @property
@@ -96,10 +99,6 @@ class ClassFigures(FiguresOfEach, ConfusionFigures):
             return np.asarray(loss / np.maximum(fine.sum(-1), 1e-9))
 
         return self.estimate(metric, 0.0)
-
-    def _counts(self, tables: Doubles) -> Doubles:
-        """See `FiguresOfEach`: columns after those of the confusion matrix."""
-        return tables[..., tables.shape[-2] :].reshape(*tables.shape[:-1], 2, -1)
 
     def _deviation_of_mean(self, metric: Metric) -> float:
         tables, n_classes = self._fitted_tables, self._fitted_tables.released.shape[-2]
@@ -146,12 +145,6 @@ class LabelFigures(FiguresOfEach):
         """
         at = places_of(checked_threshold(threshold))
         return self._mean(lambda tables: binary_metrics.accuracy(tables, at)[:, 0])
-
-    def _counts(self, tables: Doubles) -> Doubles:
-        return tables.reshape(*tables.shape[:-1], 2, -1)
-
-    def _deviation_of_mean(self, metric: Metric) -> float:
-        return float(np.mean([found.std() for found in self._of_each(metric, self._fitted_tables.sampling)]))
 
 
 class OfEach(CountedEvaluation):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+from collections.abc import Callable
 from dataclasses import KW_ONLY, field
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -68,10 +69,8 @@ class PrivateSearch(WholeEstimator):
 
     scorer_: Any = field(init=False)
     _part_name = "best_estimator_"
-
-    def _candidates(self, stream: SecretStream) -> list[dict[str, Any]]:
-        """Parameters of all candidates, found without the data."""
-        raise NotImplementedError
+    # Parameters of all candidates, found without the data: a method of each subclass.
+    _candidates: ClassVar[Callable[[Any, SecretStream], list[dict[str, Any]]]]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose a candidate under the budget, and fit it to all rows if `refit` is set.
