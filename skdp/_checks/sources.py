@@ -12,7 +12,7 @@ import importlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,6 +143,26 @@ class RowSource:
     binds_once = False
     n_units: int | None = None
 
+    find_units: ClassVar[Callable[[Any], CountedUnits]]
+    """Reads the labels of units once, before the charge, and keeps which rows are of one unit. It raises ValueError, in
+    one line without a label, if there are gaps, or a unit does not lie in one run of rows or one partition."""
+
+    bind: ClassVar[Callable[[Any, BlockRecipe, Any], Any]]
+    """Takes a recipe and a plan, and returns a context manager that gives the model of all rows, for the steps of a
+    `DPSGDPlan`. Called after the charge, like what follows."""
+
+    add_up: ClassVar[Callable[..., Any]]
+    """Takes `new_sum`, which can be pickled and makes an empty sum, and returns the sum over all rows.
+
+    It may be given `pool`, threads that share the work of adding up. Blocks of rows are added by its `add`, other such
+    sums by `merge`, and `n_rows` counts the rows. With `read_targets`, as of `BlockRecipe`, targets and weights of the
+    rows are added with them. Where rows have units, blocks of whole ones are added with the keyword `units`, and `clip`
+    clips a sum of all rows of one unit to what a unit may add.
+    """
+
+    map_blocks: ClassVar[Callable[[Any, Callable[[Any], NDArray[Any]]], NDArray[Any]]]
+    """Takes a function of a block of rows, and returns its results one after the other in the order of the rows."""
+
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns, 0 for a number of rows that is not known."""
@@ -165,37 +185,6 @@ class RowSource:
     def of_features(self) -> RowSource:
         """Return these rows without labels and weights, which are then not read."""
         return self
-
-    def find_units(self) -> CountedUnits:
-        """Read the labels of units once, before the charge, and keep which rows are of one unit.
-
-        Raises
-        ------
-        ValueError
-            In one line without a label: there are gaps, or a unit does not lie in one run of rows or one partition.
-        """
-        raise NotImplementedError
-
-    def bind(self, recipe: BlockRecipe, plan: Any) -> Any:
-        """Return a context manager that gives the model of all rows, for the steps of a `DPSGDPlan`.
-
-        Called after the charge, like what follows.
-        """
-        raise NotImplementedError
-
-    def add_up(self, new_sum: Callable[..., Any], read_targets: TargetReading | None = None) -> Any:
-        """Return the sum over all rows; `new_sum` can be pickled and makes an empty one.
-
-        It may be given `pool`, threads that share the work of adding up. Blocks of rows are added by its `add`, other
-        such sums by `merge`, and `n_rows` counts the rows. With `read_targets`, as of `BlockRecipe`, targets and
-        weights of the rows are added with them. Where rows have units, blocks of whole ones are added with the keyword
-        `units`, and `clip` clips a sum of all rows of one unit to what a unit may add.
-        """
-        raise NotImplementedError
-
-    def map_blocks(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
-        """Return the results of a function of a block of rows, one after the other in the order of the rows."""
-        raise NotImplementedError
 
 
 class Found(NamedTuple):

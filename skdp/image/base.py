@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,9 +45,8 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
     symmetric: bool
     n_jobs: int | None
 
-    def _make_features(self, layout: ImageLayout) -> ImageFeatures | PatchFeatures:
-        """Check the parameters, and return what turns images of that layout to rows. No pixel is read."""
-        raise NotImplementedError(f"{type(self).__name__} makes no features: write _make_features.")
+    # Checks the parameters, and returns what turns images of a layout to rows. No pixel is read.
+    _make_features: ClassVar[Callable[[Any, ImageLayout], ImageFeatures | PatchFeatures]]
 
     def _check_common_parameters(self) -> None:
         check_choice("public_images", self.public_images, tuple(PUBLIC_IMAGES))

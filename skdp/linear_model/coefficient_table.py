@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -247,11 +247,13 @@ class HasCoefficientTable:
     """An estimator whose fit bought what a table of its coefficients needs, or may have bought it."""
 
     _fitted_inference: Inference | None = None
+    _table_title: ClassVar[str]
+    _table_meaning: ClassVar[str] = ""
     n_features_in_: int
 
     def _table_heads(self) -> tuple[str, str, Sequence[str]]:
-        """What was fitted, what coefficients are of where that is not the target, and names of several lines."""
-        raise NotImplementedError
+        """Title of the table, what coefficients are of where that is not the target, and names of several lines."""
+        return self._table_title, self._table_meaning, ()
 
     def _names_of_constants(self, count: int) -> list[str]:
         """Names of the constants after the coefficients of the columns: one intercept, or none."""

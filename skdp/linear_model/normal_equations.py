@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -152,6 +152,7 @@ class TargetMoments(ProductQuery):
 class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
     """Base class of regressors that solve noisy normal equations; the notes of `DPLinearRegression` have the proofs."""
 
+    _table_title = "Private least squares"
     inference: bool
     weight_bound: Any
     rows_per_group: int | None
@@ -314,9 +315,6 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
 
     # --- what a coefficient is worth ---
-
-    def _table_heads(self) -> tuple[str, str, Sequence[str]]:
-        return "Private least squares", "", ()
 
     # --- predictions ---
 

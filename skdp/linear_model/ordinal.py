@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, partial
 from typing import Any, Self
@@ -202,6 +202,7 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
     (True, True)
     """
 
+    _table_title, _table_meaning = "Private ordinal logistic regression", "the log-odds of a higher class"
     # What other estimators of its base have a choice of.
     class_weight, inference, checkpoint, warm_start, merge_equal_rows, verbose = None, True, None, False, "auto", 0
     coef_: NDArray[np.float64] = field(init=False)
@@ -265,9 +266,6 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
         return partial(clipped_scores, radius=self.data_norm_, coef=self.coef_[None, :], intercept=np.zeros(1))
 
     # --- what a coefficient is worth ---
-
-    def _table_heads(self) -> tuple[str, str, Sequence[str]]:
-        return "Private ordinal logistic regression", "the log-odds of a higher class", ()
 
     def _names_of_constants(self, count: int) -> list[str]:
         """See `HasCoefficientTable`: the thresholds, by the classes beside them."""

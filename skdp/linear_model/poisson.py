@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -173,6 +173,7 @@ class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator)
     (True, True)
     """
 
+    _table_title, _table_meaning = "Private Poisson regression", "the logarithm of the mean"
     # What other estimators of its base have a choice of.
     loss, inference, checkpoint, warm_start, merge_equal_rows, verbose = "poisson", True, None, False, "auto", 0
     y_transform: ClassVar[Any] = None
@@ -235,9 +236,6 @@ class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator)
         return partial(clipped_scores, radius=self.data_norm_, **line)
 
     # --- what a coefficient is worth ---
-
-    def _table_heads(self) -> tuple[str, str, Sequence[str]]:
-        return "Private Poisson regression", "the logarithm of the mean", ()
 
     # --- predictions ---
 

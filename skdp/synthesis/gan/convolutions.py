@@ -173,7 +173,8 @@ class ConvolutionalModel(PairModel):
     critic: ConvolutionalCritic
     _room, _joins_labels = _ROWS, False
 
-    def _prepare(self) -> None:
+    def __init__(self, *rows: Any, **given: Any) -> None:
+        super().__init__(*rows, **given)
         self._gradients = np.empty((_ROWS, self.critic.n_parameters), self._dtype)
         self._slack = 1.0 + self.critic.n_parameters * 2.0**-50
 

@@ -168,11 +168,6 @@ class PairModel(Model):
         self._low, self._unit = low, 2.0 / (high - low)
         n_labels = critic.n_classes if self._joins_labels else 0
         self._pairs = np.empty((self._room, 2, X.shape[1] + n_labels + 1), self._dtype)
-        self._prepare()
-
-    def _prepare(self) -> None:
-        """Make room for what is computed of a chunk, and bound the rounding."""
-        raise NotImplementedError
 
     def draw_lot(self, sampling: Sampling, stream: SecretStream, step: int) -> Lot:
         rows = sampling.rows(self.n_rows, stream)
@@ -212,7 +207,8 @@ class CriticModel(PairModel):
     critic: CriticNetwork
     _room, _joins_labels = _CHUNK_ROWS, True
 
-    def _prepare(self) -> None:
+    def __init__(self, *rows: Any, **given: Any) -> None:
+        super().__init__(*rows, **given)
         room, widths = self._room, self.critic.widths
         self._outputs = [np.ones((room, 3, width + 1), self._dtype) for width in self.critic.hidden]
         self._ones = np.ones((room, 3, 1), self._dtype)
