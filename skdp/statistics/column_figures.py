@@ -126,7 +126,7 @@ class ColumnFigures:
         return self.tally.shares(self.j)
 
     @property
-    def _counts(self) -> Doubles:
+    def released(self) -> Doubles:
         """Noisy counts of the cells without that of the gaps, as unbiased as they were released."""
         return self.tally.counts[self.j][:-1]
 
@@ -135,7 +135,12 @@ class ColumnFigures:
         """Rows without a gap, 1 or more."""
         return max(self.tally.n * (1.0 - float(self.shares[-1])), 1.0)
 
-    def _errors_of(self, factors: Doubles) -> tuple[float, float]:
+    @cached_property
+    def present(self) -> Doubles:
+        """Probabilities of the cells among the rows without a gap."""
+        return self.shares[:-1] / max(float(self.shares[:-1].sum()), 1e-300)
+
+    def errors_of(self, factors: Doubles) -> tuple[float, float]:
         """Standard deviations of the errors of a sum of counts times factors, one for each cell and for the gaps.
 
         The first is that of the noise of the counts, the second, with its sign, that of the number of rows.
@@ -144,24 +149,29 @@ class ColumnFigures:
         spread = float((factors**2).sum()) - len(factors) * total**2
         return self.tally.deviation * math.sqrt(max(spread, 0.0)), self.tally.n_deviation * total
 
-    def _error_of_cells(self, cells: slice | int) -> float:
+    def error_of_cells(self, cells: slice | int) -> float:
         factors = np.zeros(self.cells.size)
         factors[cells] = 1.0
-        return math.hypot(*self._errors_of(factors))
+        return math.hypot(*self.errors_of(factors))
+
+    @cached_property
+    def moments(self) -> ScaledMoments:
+        """Of numbers and dates."""
+        return ScaledMoments(self)
 
     # --- counts ---
 
     def count(self, intervals: Intervals) -> Estimate:
         """Rows without a gap."""
         n, share = self.tally.n, float(self.shares[-1])
-        error = intervals.error(self._error_of_cells(slice(0, -1)), share * (1.0 - share) * n**2, n)
+        error = intervals.error(self.error_of_cells(slice(0, -1)), share * (1.0 - share) * n**2, n)
         most = n if self.tally.n_deviation == 0.0 else math.inf
-        return intervals.around(float(self._counts.sum()), error, 0.0, most).at(n * (1.0 - share))
+        return intervals.around(float(self.released.sum()), error, 0.0, most).at(n * (1.0 - share))
 
     def share_of_gaps(self, intervals: Intervals) -> Estimate:
         """Gaps, relative to all rows."""
         share = float(self.shares[-1])
-        noise = self._error_of_cells(-1) / self.tally.n
+        noise = self.error_of_cells(-1) / self.tally.n
         error = intervals.error(noise, share * (1.0 - share), self.tally.n)
         found = intervals.around(float(self.tally.counts[self.j][-1]) / self.tally.n, error, 0.0, 1.0)
         return found.at(share)
@@ -171,7 +181,7 @@ class ColumnFigures:
         n, counts, shares = self.tally.n, self.tally.counts[self.j].tolist(), self.shares.tolist()
         made = []
         for cell, (noisy, share) in enumerate(zip(counts, shares, strict=True)):
-            error = intervals.error(self._error_of_cells(cell), share * (1.0 - share) * n**2, n)
+            error = intervals.error(self.error_of_cells(cell), share * (1.0 - share) * n**2, n)
             made.append(intervals.around(noisy, error, 0.0).at(n * share))
         return made
 
@@ -182,135 +192,25 @@ class ColumnFigures:
             return found
         return found.with_notes(clipped_low=float(cells.left[0]), clipped_high=float(cells.right[-1]))
 
-    # --- moments of numbers, scaled to [-1, 1] between the bounds ---
-
-    @cached_property
-    def _middles(self) -> Doubles:
-        middle, half = self.cells.scale
-        return (self.cells.middles - middle) / half
-
-    @cached_property
-    def _widths(self) -> Doubles:
-        return self.cells.widths / self.cells.scale[1]
-
-    @cached_property
-    def _start(self) -> float:
-        """A first mean, from the probabilities of the cells."""
-        present = self.shares[:-1]
-        return float(present @ self._middles / present.sum()) if present.sum() else 0.0
-
-    @cached_property
-    def _mean(self) -> _Part:
-        return self._mean_of_moments.with_counts(self._mean_of_counts, self._fraction)
-
-    @cached_property
-    def _fraction(self) -> float:
-        """The weight of the counts in the mean."""
-        return self._mean_of_moments.fraction(self._mean_of_counts)
-
-    def _error_of_mean(self, mean: float) -> float:
-        """Standard deviation of the error of the mean if the exact one is `mean`."""
-        moments = _UNKNOWN if self._fraction == 1.0 else self._errors_of_moments(mean, 0.0)
-        return moments.with_counts(self._errors_of_counts(mean, 0.0), self._fraction).error
-
-    @cached_property
-    def _present(self) -> Doubles:
-        """Probabilities of the cells among the rows without a gap."""
-        return self.shares[:-1] / max(float(self.shares[:-1].sum()), 1e-300)
-
-    @cached_property
-    def _mean_of_counts(self) -> _Part:
-        value = self._start + float((self._middles - self._start) @ self._counts) / self.n_present
-        bias = _UNRESOLVED * float(self._present @ self._widths)
-        return self._errors_of_counts(self._start, value)._replace(bias=bias)
-
-    def _errors_of_counts(self, mean: float, value: float) -> _Part:
-        errors = self._errors_of(np.append(self._middles - mean, 0.0))
-        return _Part(value, *(each / self.n_present for each in errors))
-
-    @cached_property
-    def _mean_of_moments(self) -> _Part:
-        if self.tally.moments is None or self.k is None:
-            return _UNKNOWN
-        gaps, of_gap = self.tally.n - self.n_present, float(self.tally.moments.of_gaps[self.k])
-        value = (float(self.tally.moments.sums[0, self.k + 1]) - gaps * of_gap) / self.n_present
-        return self._errors_of_moments(value, value)
-
-    def _errors_of_moments(self, mean: float, value: float) -> _Part:
-        moments, k = self.tally.moments, self.k
-        assert moments is not None  # they were measured
-        assert k is not None
-        of_gaps = abs(mean - float(moments.of_gaps[k])) * self._error_of_cells(-1)
-        noise = math.hypot(moments.scale / (math.sqrt(2.0) * moments.weight), of_gaps)
-        return _Part(value, noise / self.n_present, -mean * self.tally.n_deviation / self.n_present)
-
-    @cached_property
-    def variance(self) -> _Part:
-        """Variance of the scaled numbers."""
-        moments, counts = self._variance_of_moments, self._variance_of_counts
-        return moments.with_counts(counts, moments.fraction(counts))
-
-    @cached_property
-    def mean(self) -> float:
-        """Mean of the scaled numbers."""
-        return min(max(self._mean.value, -1.0), 1.0)
-
-    @cached_property
-    def _variance_of_counts(self) -> _Part:
-        squares = (self._middles - self.mean) ** 2 + self._widths**2 / 12.0
-        value = float(squares @ self._counts) / self.n_present
-        noise, of_total = self._errors_of(np.append(squares - min(max(value, 0.0), 1.0), 0.0))
-        # Numbers off their middles to the same side cancel: half of what those to opposite sides would add.
-        off = np.abs(self._middles - self.mean) * self._widths * _UNRESOLVED + self._widths**2 / 6.0
-        return _Part(value, noise / self.n_present, of_total / self.n_present, float(self._present @ off))
-
-    @cached_property
-    def _variance_of_moments(self) -> _Part:
-        if self.tally.moments is None or self.k is None:
-            return _UNKNOWN
-        moments, row, mean = self.tally.moments, self.k + 1, self.mean
-        gaps, n = self.tally.n - self.n_present, self.tally.n
-        about = float(moments.sums[row, row] - 2.0 * mean * moments.sums[0, row]) + n * mean**2
-        value = (about - gaps * (float(moments.of_gaps[self.k]) - mean) ** 2) / self.n_present
-        far = max(map(abs, self._ends_of_mean(Intervals(_Z, False))))  # the exact mean may be as large
-        noise = moments.scale * math.sqrt(1.0 + 2.0 * (far / moments.weight) ** 2) / self.n_present
-        of_total = far**2 * self.tally.n_deviation / self.n_present
-        return _Part(value, noise, of_total, self._mean.error**2)  # the squares are about a noisy mean
-
-    def fourth_moment(self) -> float:
-        """Fourth moment of the scaled numbers about their mean, from the cells."""
-        present = self.shares[:-1]
-        return float(present @ (self._middles - self.mean) ** 4) / max(float(present.sum()), 1e-12)
+    # --- mean and deviation ---
 
     def mean_of_cells(self, intervals: Intervals) -> Estimate:
         """Mean, of numbers and dates."""
         if not self.cells.is_line:
             return NOTHING
-        middle, half = self.cells.scale
-        low, high = self._ends_of_mean(intervals, self.variance.value)
-        value, low, high = (middle + half * each for each in (min(max(self.mean, low), high), low, high))
-        error = intervals.error(self._mean.error, self.variance.value, self.n_present) + self._mean.bias / intervals.z
+        (middle, half), mean, variance = self.cells.scale, self.moments.whole_mean, self.moments.variance.value
+        low, high = self.moments.ends_of_mean(intervals, variance)
+        value, low, high = (middle + half * each for each in (min(max(self.moments.mean, low), high), low, high))
+        error = intervals.error(mean.error, variance, self.n_present) + mean.bias / intervals.z
         return self._clipped(value, low, high, half * error)
-
-    def _ends_of_mean(self, intervals: Intervals, variance: float = 0.0) -> list[float]:
-        """Return the ends of the interval of the scaled mean: the means that are compatible with what was released.
-
-        A mean is a ratio, and its noise depends on the exact mean where the number of rows has noise too.
-        """
-        mean, ends = self._mean, [self._mean.value] * 2
-        for _ in range(_ROUNDS if self.tally.n_deviation else 2):
-            errors = [intervals.error(self._error_of_mean(end), variance, self.n_present) for end in ends]
-            half = [intervals.z * error + mean.bias for error in errors]
-            ends = [min(max(each, -1.0), 1.0) for each in (mean.value - half[0], mean.value + half[1])]
-        return ends
 
     def deviation(self, intervals: Intervals) -> Estimate:
         """Standard deviation, of numbers and dates."""
         if not self.cells.is_line:
             return NOTHING
-        half, (value, *_, bias) = self.cells.scale[1], self.variance
-        error = intervals.error(self.variance.error, self.fourth_moment() - max(value, 0.0) ** 2, self.n_present)
-        found = intervals.around(value, error, 0.0, 1.0, bias)
+        half, variance, fourth = self.cells.scale[1], self.moments.variance, self.moments.fourth_moment()
+        error = intervals.error(variance.error, fourth - max(variance.value, 0.0) ** 2, self.n_present)
+        found = intervals.around(variance.value, error, 0.0, 1.0, variance.bias)
         root, low, high = (math.sqrt(each) for each in found[:3])
         error = half * found.standard_error / (2.0 * max(root, math.sqrt(found.standard_error / 2.0), 1e-300))
         return self._clipped(half * root, half * low, half * high, error)
@@ -324,7 +224,7 @@ class ColumnFigures:
         """
         if not self.cells.is_line:
             return NOTHING
-        present = self._present
+        present = self.present
         below = np.cumsum(present)
         k = min(int(np.searchsorted(below, q - 1e-12)), len(below) - 1)
         part = (q - (below[k] - present[k])) / present[k] if present[k] > 0 else 0.5
@@ -339,7 +239,7 @@ class ColumnFigures:
 
         Both are compared with noise: of a sum over the cells up to one, times 1 - q, less those after it times q.
         """
-        counts, m = self._counts, len(self._counts)
+        counts, m = self.released, len(self.released)
         before = np.concatenate([[0.0], np.cumsum(counts)])
         above = before - q * before[-1]  # at each break
         k, size, s = np.arange(m + 1), self.cells.size, self.tally.deviation
@@ -349,3 +249,122 @@ class ColumnFigures:
         spread = self.n_present * q * (1.0 - q) if intervals.sampling else 0.0
         room = intervals.z * np.sqrt(noise**2 + spread)
         return (above[:-1] - room[:-1] <= 0.0) & (above[1:] + room[1:] >= 0.0)
+
+
+@dataclass(frozen=True)
+class ScaledMoments:
+    """Mean and variance of a column of numbers, scaled to [-1, 1] between the bounds.
+
+    Parameters
+    ----------
+    column : ColumnFigures
+    """
+
+    column: ColumnFigures
+
+    @cached_property
+    def _middles(self) -> Doubles:
+        middle, half = self.column.cells.scale
+        return (self.column.cells.middles - middle) / half
+
+    @cached_property
+    def _widths(self) -> Doubles:
+        return self.column.cells.widths / self.column.cells.scale[1]
+
+    @cached_property
+    def _start(self) -> float:
+        """A first mean, from the probabilities of the cells."""
+        present = self.column.shares[:-1]
+        return float(present @ self._middles / present.sum()) if present.sum() else 0.0
+
+    @cached_property
+    def whole_mean(self) -> _Part:
+        """Mean of the scaled numbers, with its errors."""
+        return self._mean_of_moments.with_counts(self._mean_of_counts, self._fraction)
+
+    @cached_property
+    def _fraction(self) -> float:
+        """The weight of the counts in the mean."""
+        return self._mean_of_moments.fraction(self._mean_of_counts)
+
+    def _error_of_mean(self, mean: float) -> float:
+        """Standard deviation of the error of the mean if the exact one is `mean`."""
+        moments = _UNKNOWN if self._fraction == 1.0 else self._errors_of_moments(mean, 0.0)
+        return moments.with_counts(self._errors_of_counts(mean, 0.0), self._fraction).error
+
+    @cached_property
+    def _mean_of_counts(self) -> _Part:
+        value = self._start + float((self._middles - self._start) @ self.column.released) / self.column.n_present
+        bias = _UNRESOLVED * float(self.column.present @ self._widths)
+        return self._errors_of_counts(self._start, value)._replace(bias=bias)
+
+    def _errors_of_counts(self, mean: float, value: float) -> _Part:
+        errors = self.column.errors_of(np.append(self._middles - mean, 0.0))
+        return _Part(value, *(each / self.column.n_present for each in errors))
+
+    @cached_property
+    def _mean_of_moments(self) -> _Part:
+        tally, k, n_present = self.column.tally, self.column.k, self.column.n_present
+        if tally.moments is None or k is None:
+            return _UNKNOWN
+        gaps, of_gap = tally.n - n_present, float(tally.moments.of_gaps[k])
+        value = (float(tally.moments.sums[0, k + 1]) - gaps * of_gap) / n_present
+        return self._errors_of_moments(value, value)
+
+    def _errors_of_moments(self, mean: float, value: float) -> _Part:
+        moments, k, n_present = self.column.tally.moments, self.column.k, self.column.n_present
+        assert moments is not None  # they were measured
+        assert k is not None
+        of_gaps = abs(mean - float(moments.of_gaps[k])) * self.column.error_of_cells(-1)
+        noise = math.hypot(moments.scale / (math.sqrt(2.0) * moments.weight), of_gaps)
+        return _Part(value, noise / n_present, -mean * self.column.tally.n_deviation / n_present)
+
+    @cached_property
+    def variance(self) -> _Part:
+        """Variance of the scaled numbers."""
+        moments, counts = self._variance_of_moments, self._variance_of_counts
+        return moments.with_counts(counts, moments.fraction(counts))
+
+    @cached_property
+    def mean(self) -> float:
+        """Mean of the scaled numbers."""
+        return min(max(self.whole_mean.value, -1.0), 1.0)
+
+    @cached_property
+    def _variance_of_counts(self) -> _Part:
+        squares, n_present = (self._middles - self.mean) ** 2 + self._widths**2 / 12.0, self.column.n_present
+        value = float(squares @ self.column.released) / n_present
+        noise, of_total = self.column.errors_of(np.append(squares - min(max(value, 0.0), 1.0), 0.0))
+        # Numbers off their middles to the same side cancel: half of what those to opposite sides would add.
+        off = np.abs(self._middles - self.mean) * self._widths * _UNRESOLVED + self._widths**2 / 6.0
+        return _Part(value, noise / n_present, of_total / n_present, float(self.column.present @ off))
+
+    @cached_property
+    def _variance_of_moments(self) -> _Part:
+        tally, k, n_present = self.column.tally, self.column.k, self.column.n_present
+        if tally.moments is None or k is None:
+            return _UNKNOWN
+        moments, row, mean = tally.moments, k + 1, self.mean
+        about = float(moments.sums[row, row] - 2.0 * mean * moments.sums[0, row]) + tally.n * mean**2
+        value = (about - (tally.n - n_present) * (float(moments.of_gaps[k]) - mean) ** 2) / n_present
+        far = max(map(abs, self.ends_of_mean(Intervals(_Z, False))))  # the exact mean may be as large
+        noise = moments.scale * math.sqrt(1.0 + 2.0 * (far / moments.weight) ** 2) / n_present
+        of_total = far**2 * tally.n_deviation / n_present
+        return _Part(value, noise, of_total, self.whole_mean.error**2)  # the squares are about a noisy mean
+
+    def fourth_moment(self) -> float:
+        """Fourth moment of the scaled numbers about their mean, from the cells."""
+        present = self.column.shares[:-1]
+        return float(present @ (self._middles - self.mean) ** 4) / max(float(present.sum()), 1e-12)
+
+    def ends_of_mean(self, intervals: Intervals, variance: float = 0.0) -> list[float]:
+        """Return the ends of the interval of the scaled mean: the means that are compatible with what was released.
+
+        A mean is a ratio, and its noise depends on the exact mean where the number of rows has noise too.
+        """
+        mean, ends = self.whole_mean, [self.whole_mean.value] * 2
+        for _ in range(_ROUNDS if self.column.tally.n_deviation else 2):
+            errors = [intervals.error(self._error_of_mean(end), variance, self.column.n_present) for end in ends]
+            half = [intervals.z * error + mean.bias for error in errors]
+            ends = [min(max(each, -1.0), 1.0) for each in (mean.value - half[0], mean.value + half[1])]
+        return ends

@@ -36,13 +36,13 @@ class CorrelationMatrix:
     def __init__(self, moments: MomentsOfNumbers, columns: Sequence[ColumnFigures]) -> None:
         self._moments, n = moments, columns[0].tally.n
         self._n = n
-        mean = np.array([each.mean for each in columns])
+        mean = np.array([each.moments.mean for each in columns])
         self._directions = np.column_stack([-mean, np.eye(len(columns))])
         sums = moments.sums.copy()
         sums[0, 0] = n
         about = self._directions @ sums @ self._directions.T
         noise = moments.scale * np.sqrt(1.0 + 2.0 * (mean / moments.weight) ** 2)
-        own = np.array([each.variance.value * each.n_present for each in columns])
+        own = np.array([each.moments.variance.value * each.n_present for each in columns])
         self._spread = np.maximum(own, noise)  # what is less than its noise says nothing
         self.raw = np.clip(about / np.sqrt(np.outer(self._spread, self._spread)), -1.0, 1.0)
         np.fill_diagonal(self.raw, 1.0)
@@ -107,10 +107,10 @@ def correlation_ratio(sums: NoisySums, number: ColumnFigures, levels: ColumnFigu
     """Return the correlation ratio of a number by the levels of a category: the root of the part that they explain."""
     rows = _margin(levels, sums.levels)
     kept = rows >= 0.5 * least_counts(number.tally.n, sums.deviation)[1]
-    total = float(rows.sum()) * number.variance.value
+    total = float(rows.sum()) * number.moments.variance.value
     if kept.sum() < 2 or total <= 0.0:
         return _UNKNOWN
-    about_mean = sums.sums[:-1][kept] - number.mean * rows[kept]
+    about_mean = sums.sums[:-1][kept] - number.moments.mean * rows[kept]
     return _root_of_squares(about_mean, 1.0 / rows[kept], sums.deviation**2, total, float(rows.sum()), intervals)
 
 
