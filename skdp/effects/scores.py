@@ -198,7 +198,7 @@ def cells_of(block: Block, n_cells: int | None = None, known: Any = None) -> Pub
     if known is not None:
         of_gaps, cells = known[-1], np.add.reduceat(known[:-1], np.arange(n) * given // n)
         known = [*cells, of_gaps]
-    return _cells_of_line(block, block.at((np.arange(n) + 0.5) / n), known)
+    return _cells_of_line(block, block.line.at((np.arange(n) + 0.5) / n), known)
 
 
 _CELLS = 32

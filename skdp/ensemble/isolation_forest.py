@@ -483,7 +483,7 @@ def _places(trees: Trees, blocks: list[Block]) -> Doubles:
     for j, block in enumerate(blocks):
         if block.is_line:
             here = trees.is_split & (trees.column == j)
-            places[here] = block.share_at(trees.threshold[here])
+            places[here] = block.line.share_at(trees.threshold[here])
     return places
 
 

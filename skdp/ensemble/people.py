@@ -114,7 +114,7 @@ def _cells(block: Block, codes: NDArray[Any]) -> NDArray[np.integer]:
     if not block.is_line:
         return codes
     gaps = np.isnan(codes)
-    cells = np.minimum(block.share_at(np.where(gaps, 0.0, codes)) * N_CELLS, N_CELLS - 1).astype(np.int64)
+    cells = np.minimum(block.line.share_at(np.where(gaps, 0.0, codes)) * N_CELLS, N_CELLS - 1).astype(np.int64)
     return np.where(gaps, N_CELLS, cells)
 
 

@@ -446,7 +446,7 @@ def draw_trees(
     threshold = place
     for j, block in enumerate(blocks):
         if block.is_line:
-            threshold[column == j] = block.at(place[column == j])  # NaN stays NaN
+            threshold[column == j] = block.line.at(place[column == j])  # NaN stays NaN
     return Trees(column, threshold, gaps_right, first_word, np.array(words, np.uint64), left, depth, leaf)
 
 

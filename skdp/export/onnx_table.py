@@ -145,8 +145,8 @@ def _scaled(graph: OnnxGraph, block: Any, codes: str) -> tuple[str, str]:
         without = graph.op("Max", graph.op("Sub", codes, np.array(last)), np.array(0))
         missing = graph.op("Greater", without, np.array(0))
         values = graph.as_doubles(codes)
-    low, high = block._bounds()
-    first, end = float(block._bend(low)), float(block._bend(high))
+    low, high = block.line.bounds
+    first, end = block.line.bent_bounds
     bent = _bent(graph, block, graph.between(values, low, high))
     width = (end - first) or 1.0
     shares = graph.op("Div", graph.op("Sub", bent, first), width)

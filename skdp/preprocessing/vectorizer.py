@@ -27,7 +27,7 @@ from skdp._guard.public_steps import output_of
 from skdp.accounting import NoOpDpEvent
 from skdp.base import StepPlan, begin, with_parameters
 from skdp.preprocessing.histograms.purchase import BINS_SHARE
-from skdp.preprocessing.schema.blocks import NUMBERS, Block, numbers_by_rule, row_norm, unique_names
+from skdp.preprocessing.schema.blocks import NUMBERS, Block, date_parts_of, numbers_by_rule, row_norm, unique_names
 from skdp.preprocessing.schema.combinations import combinations_left
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.matching import (
@@ -330,7 +330,7 @@ class DPTableVectorizer(SchemaBuyer):
         """Keep what complete columns become."""
         kept = [each for each in columns if each[2].kind != "drop"]
         blocks = [Block(*each, self.numbers_, int(self.n_bins)) for each in kept]
-        self._fitted_blocks = [each for block in blocks for each in (block, *block.of_parts())]
+        self._fitted_blocks = [each for block in blocks for each in (block, *date_parts_of(block))]
 
     def _chooses_numbers(self) -> bool:
         return isinstance(self.numbers, str) and self.numbers == "auto"

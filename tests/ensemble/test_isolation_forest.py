@@ -145,7 +145,7 @@ def test_a_node_sees_the_rows_that_reach_it(trees_of_table):
             held = np.ones(len(leaves), bool)
             for j, (block, each) in enumerate(zip(blocks, codes, strict=True)):
                 if block.is_line:
-                    place = block.share_at(each)
+                    place = block.line.share_at(each)
                     held &= (place >= seen.low[node, j]) & ((place < seen.high[node, j]) | (seen.high[node, j] == 1.0))
                 else:
                     held &= seen.levels[node, j][each]

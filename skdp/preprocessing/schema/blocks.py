@@ -29,6 +29,65 @@ BINS_WORTH = 3.0
 
 
 @dataclass(frozen=True)
+class NumberLine:
+    """The range of the numbers of a column: its bounds, its scale and its edges, if they are given.
+
+    Attributes
+    ----------
+    column : Column
+        Complete.
+    """
+
+    column: Column
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Ends of the range."""
+        if self.column.kind == "ordinal":
+            return 0.0, max(1.0, len(self.column.categories or ()) - 1.0)
+        assert self.column.bounds is not None  # a block is made of complete columns
+        return self.column.bounds
+
+    @property
+    def bent_bounds(self) -> tuple[float, float]:
+        """Ends of the range on the scale of the column."""
+        low, high = self.bounds
+        return float(self.bend(low)), float(self.bend(high))
+
+    def bend(self, values: Any) -> Any:
+        """Bring numbers to the scale of the column."""
+        return np.sign(values) * np.log1p(np.abs(values)) if self.column.scale == "log" else np.asarray(values)
+
+    def unbend(self, values: Any) -> Any:
+        """Invert `bend`."""
+        return np.sign(values) * np.expm1(np.abs(values)) if self.column.scale == "log" else values
+
+    def scaled(self, values: Doubles) -> Doubles:
+        """Numbers between the bounds as numbers in [-1, 1]; NaN for NaN."""
+        first, last = self.bent_bounds
+        bent = self.bend(np.clip(values, *self.bounds))
+        width = (last - first) or 1.0  # logarithms of large bounds may be equal
+        return np.clip((bent - first) / width * 2.0 - 1.0, -1.0, 1.0)
+
+    def unscaled(self, scaled: Doubles) -> Doubles:
+        """Invert `scaled`, within the bounds."""
+        first, last = self.bent_bounds
+        return np.clip(self.unbend(first + (np.clip(scaled, -1.0, 1.0) + 1.0) / 2.0 * (last - first)), *self.bounds)
+
+    def at(self, share: Doubles) -> Doubles:
+        """Numbers at these shares, from 0 to 1, of the way between the bounds: by bins where edges are given."""
+        if self.column.edges is not None:
+            return np.interp(share, np.linspace(0.0, 1.0, len(self.column.edges)), self.column.edges)
+        return self.unscaled(2.0 * share - 1.0)
+
+    def share_at(self, values: Doubles) -> Doubles:
+        """Shares of the way between the bounds, from 0 to 1, at which these numbers are: the inverse of `at`."""
+        if self.column.edges is not None:
+            return np.interp(values, self.column.edges, np.linspace(0.0, 1.0, len(self.column.edges)))
+        return (self.scaled(values) + 1.0) / 2.0
+
+
+@dataclass(frozen=True)
 class Block:
     """What becomes of one column.
 
@@ -56,14 +115,6 @@ class Block:
     part: str = ""
     date: Column | None = None
 
-    def of_parts(self) -> list[Block]:
-        """Return a block of levels for each part of a date that the schema asks for."""
-        return [
-            replace(self, name=f"{self.name}_{part}", column=Column("category", categories=DATE_PARTS[part]), part=part,
-                    date=self.column)
-            for part in self.column.features
-        ]  # fmt: skip
-
     @property
     def is_line(self) -> bool:
         """Whether cells are numbers or dates, and not levels."""
@@ -78,8 +129,9 @@ class Block:
         return self.numbers in ("scale", "both") and (self.is_line or self.column.kind == "ordinal")
 
     @property
-    def _is_coded(self) -> bool:
-        return self.numbers == "codes"
+    def line(self) -> NumberLine:
+        """Of numbers and dates, and of the levels of an ordinal."""
+        return NumberLine(self.column)
 
     @property
     def n_listed(self) -> int:
@@ -89,16 +141,16 @@ class Block:
     @property
     def n_entries(self) -> int:
         """Entries of a row in this block."""
-        return 1 if self._is_coded else int(self._has_levels) + int(self._is_scaled)
+        return 1 if self.numbers == "codes" else int(self._has_levels) + int(self._is_scaled)
 
     @property
     def width(self) -> int:
         """Columns of this block."""
-        return 1 if self._is_coded else len(self._level_names()) + int(self._is_scaled)
+        return len(self.feature_names())
 
     def feature_names(self) -> list[str]:
         """Names of the columns of this block."""
-        if self._is_coded:
+        if self.numbers == "codes":
             return [self.name]
         names = [f"{self.name}={level}" for level in self._level_names()]
         if not self._is_scaled:
@@ -109,14 +161,13 @@ class Block:
         """Names of the levels; where there is none but a scaled number, of those that have no number."""
         column = self.column
         if self.is_line:
-            return [*(self._bin_names() if self._has_levels else ()), "gap"]
+            if not self._has_levels:
+                return ["gap"]
+            ends = [day_text(end) if column.kind == "date" else f"{end:.6g}" for end in self.edges().tolist()]
+            return [*(f"{low}..{high}" for low, high in itertools.pairwise(ends)), "gap"]
         if column.kind == "flag":
             return ["false", "true", "gap"]
         return [*((column.categories or ()) if self._has_levels else ()), "other", "gap"]
-
-    def _bin_names(self) -> list[str]:
-        ends = [day_text(end) if self.column.kind == "date" else f"{end:.6g}" for end in self.edges().tolist()]
-        return [f"{low}..{high}" for low, high in itertools.pairwise(ends)]
 
     # --- numbers and dates ---
 
@@ -124,9 +175,8 @@ class Block:
         """Ends of the bins of a number or a date, of shape (n_bins + 1,)."""
         if self.column.edges is not None:
             return np.array(self.column.edges)
-        low, high = self._bounds()
-        edges = self._unbend(np.linspace(float(self._bend(low)), float(self._bend(high)), self.n_bins + 1))
-        edges[0], edges[-1] = low, high
+        edges = self.line.unbend(np.linspace(*self.line.bent_bounds, self.n_bins + 1))
+        edges[0], edges[-1] = self.line.bounds
         return edges
 
     def finer(self, parts: int) -> Block:
@@ -135,43 +185,6 @@ class Block:
         places = np.arange(parts * (len(edges) - 1) + 1) / parts
         cut = np.unique(np.interp(places, np.arange(len(edges)), edges))  # bins may be as narrow as doubles are
         return replace(self, column=replace(self.column, edges=tuple(cut.tolist())))
-
-    def _bounds(self) -> tuple[float, float]:
-        if self.column.kind == "ordinal":
-            return 0.0, max(1.0, len(self.column.categories or ()) - 1.0)
-        assert self.column.bounds is not None  # a block is made of complete columns
-        return self.column.bounds
-
-    def _bend(self, values: Any) -> Any:
-        return np.sign(values) * np.log1p(np.abs(values)) if self.column.scale == "log" else np.asarray(values)
-
-    def _unbend(self, values: Any) -> Any:
-        return np.sign(values) * np.expm1(np.abs(values)) if self.column.scale == "log" else values
-
-    def _scaled(self, values: Doubles) -> Doubles:
-        """Numbers between the bounds as numbers in [-1, 1]; NaN for NaN."""
-        low, high = self._bounds()
-        first, last = float(self._bend(low)), float(self._bend(high))
-        bent = self._bend(np.clip(values, low, high))
-        width = (last - first) or 1.0  # logarithms of large bounds may be equal
-        return np.clip((bent - first) / width * 2.0 - 1.0, -1.0, 1.0)
-
-    def _unscaled(self, scaled: Doubles) -> Doubles:
-        low, high = self._bounds()
-        first, last = float(self._bend(low)), float(self._bend(high))
-        return np.clip(self._unbend(first + (np.clip(scaled, -1.0, 1.0) + 1.0) / 2.0 * (last - first)), low, high)
-
-    def at(self, share: Doubles) -> Doubles:
-        """Numbers at these shares, from 0 to 1, of the way between the bounds: by bins where edges are given."""
-        if self.column.edges is not None:
-            return np.interp(share, np.linspace(0.0, 1.0, len(self.column.edges)), self.column.edges)
-        return self._unscaled(2.0 * share - 1.0)
-
-    def share_at(self, values: Doubles) -> Doubles:
-        """Shares of the way between the bounds, from 0 to 1, at which these numbers are: the inverse of `at`."""
-        if self.column.edges is not None:
-            return np.interp(values, self.column.edges, np.linspace(0.0, 1.0, len(self.column.edges)))
-        return (self._scaled(values) + 1.0) / 2.0
 
     # --- cells to entries ---
 
@@ -206,7 +219,7 @@ class Block:
             levels[gaps] = len(inner) + 1
             yield levels, None
         if self._is_scaled:
-            scaled = np.where(gaps, 0.0 if self._has_levels else 1.0, self._scaled(values))
+            scaled = np.where(gaps, 0.0 if self._has_levels else 1.0, self.line.scaled(values))
             yield self._places_of_scaled(gaps.astype(np.int32)), scaled
 
     def _entries_of_levels(self, levels: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.int32], Doubles | None]]:
@@ -216,7 +229,10 @@ class Block:
         if self._is_scaled:
             without = np.maximum(levels - (n - 1), 0).astype(np.int32)  # 1 for "other", 2 for "gap"
             empty = 0.0 if self._has_levels else 1.0
-            yield self._places_of_scaled(without), np.where(without > 0, empty, self._scaled(levels.astype(np.float64)))
+            yield (
+                self._places_of_scaled(without),
+                np.where(without > 0, empty, self.line.scaled(levels.astype(np.float64))),
+            )
 
     # --- codes as numbers ---
 
@@ -242,27 +258,27 @@ class Block:
         if self.is_line:
             return self._cells_of_line(rows)
         names = self._level_names()
-        if self._is_coded:
+        if self.numbers == "codes":
             rows = np.nan_to_num(rows, nan=len(names) - 1.0) == np.arange(len(names))
         levels = rows.argmax(axis=1)
         if self._has_levels:
             kept: list[Any] = [False, True, None] if self.column.kind == "flag" else [*names[:-1], None]
             return np.array(kept, dtype=object)[levels]
         listed = np.array([*(self.column.categories or ()), "other", None], dtype=object)
-        ranks = np.rint(self._unscaled(rows[:, 0])).astype(np.int64)
+        ranks = np.rint(self.line.unscaled(rows[:, 0])).astype(np.int64)
         without = rows[:, 1:].argmax(axis=1) + len(listed) - 2
         return listed[np.where(rows[:, 1:].max(axis=1) > 0.5, without, ranks)]
 
     def _cells_of_line(self, rows: Doubles) -> NDArray[Any]:
-        if self._is_coded:
+        if self.numbers == "codes":
             values = rows[:, 0].copy()
             gaps = np.isnan(values)
         elif self._is_scaled:
-            values = self._unscaled(rows[:, -1] if self._has_levels else rows[:, 0])
+            values = self.line.unscaled(rows[:, -1] if self._has_levels else rows[:, 0])
             gaps = rows[:, -2 if self._has_levels else 1] > 0.5
         else:
-            bent = self._bend(self.edges())
-            middles = np.append(self._unbend((bent[1:] + bent[:-1]) / 2.0), np.nan)
+            bent = self.line.bend(self.edges())
+            middles = np.append(self.line.unbend((bent[1:] + bent[:-1]) / 2.0), np.nan)
             values = middles[rows.argmax(axis=1)]
             gaps = np.isnan(values)
         if self.column.kind == "number":
@@ -272,6 +288,16 @@ class Block:
         made = made.astype(object)
         made[gaps] = None
         return made
+
+
+def date_parts_of(block: Block) -> list[Block]:
+    """Return a block of levels for each part of a date that the schema asks for."""
+    column = block.column
+    return [
+        replace(block, name=f"{block.name}_{part}", column=Column("category", categories=DATE_PARTS[part]), part=part,
+                date=column)
+        for part in column.features
+    ]  # fmt: skip
 
 
 def read_line(cells: CellValues, column: Column) -> Doubles:

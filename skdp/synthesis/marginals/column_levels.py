@@ -225,7 +225,7 @@ class LevelColumn(NamedTuple):
     def cut(self, whole: bool) -> LevelColumn:
         """Return a column of numbers with cells within its bins, in which numbers lie evenly."""
         n_cells = CELLS_OF_A_BIN * self.n_listed
-        cuts = self.block.at(np.arange(1, n_cells) / n_cells)
+        cuts = self.block.line.at(np.arange(1, n_cells) / n_cells)
         return self._replace(shapes=BinShapes.between(self.block.edges(), cuts, whole))
 
     def excluded_by(self, condition: tuple[Any, ...]) -> NDArray[np.bool_]:
@@ -261,7 +261,7 @@ class LevelColumn(NamedTuple):
             low, count = whole_numbers(self.block.edges(), ends if within != "middle" else EVERYWHERE)
             return low[places] + np.minimum(np.floor(share * count[places]), count[places] - 1.0), gaps
         start, end = self._parts(ends if within != "middle" else EVERYWHERE)
-        made = self.block.at((places + start[places] + share * (end - start)[places]) / self.n_listed)
+        made = self.block.line.at((places + start[places] + share * (end - start)[places]) / self.n_listed)
         return np.clip(made, *ends), gaps
 
     def shares_within(self, ends: Ends, within: str, whole: bool) -> Doubles:
@@ -282,7 +282,7 @@ class LevelColumn(NamedTuple):
 
     def _parts(self, ends: Ends) -> tuple[Doubles, Doubles]:
         """Return from where to where each bin lies within both ends, in parts of its width."""
-        low, high = self.n_listed * self.block.share_at(np.clip(ends, *self.block.edges()[[0, -1]]))
+        low, high = self.n_listed * self.block.line.share_at(np.clip(ends, *self.block.edges()[[0, -1]]))
         bins = np.arange(self.n_listed)
         return np.clip(low - bins, 0.0, 1.0), np.clip(high - bins, 0.0, 1.0)
 
